@@ -1,0 +1,13 @@
+/*
+ * hash.h: 64-bit content hashes (XXH3 of the xxHash library, compiled in from its header, no link dependency).
+ */
+#ifndef MTS_BASE_HASH_H
+#define MTS_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* XXH3 64 bits with seed. */
+uint64_t mts_hash(const void *data, size_t size, uint64_t seed);
+
+#endif

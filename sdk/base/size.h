@@ -1,0 +1,60 @@
+/*
+ * size.h: checked arithmetic on sizes. Every size that comes from a file or a caller is computed with these.
+ *
+ * Each function returns true and stores the result, or returns false on overflow and leaves *out alone.
+ */
+#ifndef MTS_BASE_SIZE_H
+#define MTS_BASE_SIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline bool mts_size_add(size_t a, size_t b, size_t *out)
+{
+    if (b > SIZE_MAX - a) {
+        return false;
+    }
+    *out = a + b;
+    return true;
+}
+
+static inline bool mts_size_mul(size_t a, size_t b, size_t *out)
+{
+    if (a != 0 && b > SIZE_MAX / a) {
+        return false;
+    }
+    *out = a * b;
+    return true;
+}
+
+static inline bool mts_i64_mul(int64_t a, int64_t b, int64_t *out)
+{
+    if (a < 0 || b < 0 || (a != 0 && b > INT64_MAX / a)) {
+        return false; /* only non-negative factors occur: dimensions and counts */
+    }
+    *out = a * b;
+    return true;
+}
+
+static inline bool mts_size_to_u32(size_t a, uint32_t *out)
+{
+    if (a > UINT32_MAX) {
+        return false;
+    }
+    *out = (uint32_t)a;
+    return true;
+}
+
+/* Rounds up to a power of two; false on overflow. */
+static inline bool mts_size_align(size_t a, size_t alignment, size_t *out)
+{
+    size_t sum = 0;
+    if (!mts_size_add(a, alignment - 1, &sum)) {
+        return false;
+    }
+    *out = sum & ~(alignment - 1);
+    return true;
+}
+
+#endif

@@ -1,0 +1,148 @@
+/*
+ * device.h: one compute device with one in-order queue.
+ *
+ * A backend fills mts_device_ops and nothing else; everybody else calls the mts_device_* functions of the front
+ * (device.c), which validate every argument once, so that backends stay dumb. Decorators (platform/wrap) are devices
+ * around a device. Offsets and sizes are in bytes. Commands run in the order they were given.
+ *
+ * Thread-safety: a device and its objects belong to one thread at a time; different devices are independent.
+ *
+ * Errors of every call: DEVICE (a driver call failed: text names call and code), DEVICE_LOST (sticky: from then on every call
+ * but the destroying ones fails so), OUT_OF_MEMORY, INVALID_ARGUMENT (front). A failed create leaves *out NULL.
+ */
+#ifndef MTS_DEVICE_DEVICE_H
+#define MTS_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/status.h"
+
+#define MTS_DEVICE_ABI 1u
+#define MTS_DEVICE_NAME 128
+
+typedef struct mts_device mts_device;
+typedef struct mts_buffer mts_buffer;
+typedef struct mts_kernel mts_kernel;
+typedef struct mts_list mts_list;
+
+/* Capabilities are data; a limit of 0 means unsupported. */
+typedef struct mts_device_info {
+    char backend[16]; /* "opencl", "reference", "null", ... */
+    char name[MTS_DEVICE_NAME];
+    char driver[MTS_DEVICE_NAME]; /* version text, part of cache keys */
+    bool is_gpu;
+    bool unified_memory;
+    uint32_t compute_units;
+    uint32_t vector_floats;   /* floats of a vector register a work-item should use: 16, 8, 4 */
+    uint32_t work_group_size; /* most work-items of a group */
+    uint64_t memory_bytes;    /* global memory */
+    uint64_t buffer_bytes;    /* largest buffer */
+} mts_device_info;
+
+/* What to build: a row of the manifest and its -D options ("" if none). */
+typedef struct mts_kernel_desc {
+    const char *name;    /* see device/kernel.h */
+    const char *defines; /* e.g. "-DVEC=16 -DCASES=\"CASE(8,0)\""; part of the cache key */
+} mts_kernel_desc;
+
+/* kernel(act, pool, table, first) over a grid. global[i] is a multiple of local[i]. */
+typedef struct mts_launch {
+    mts_kernel *kernel;
+    mts_buffer *act, *pool, *table;
+    uint32_t first;
+    uint32_t global[3], local[3];
+    const char *label; /* of the layer, for traces; outlives the list */
+} mts_launch;
+
+typedef struct mts_device_ops {
+    uint32_t abi; /* MTS_DEVICE_ABI */
+    void (*destroy)(mts_device *device);
+    mts_code (*buffer_create)(mts_device *device, size_t size, mts_buffer **out, mts_error *error);
+    void (*buffer_destroy)(mts_device *device, mts_buffer *buffer);
+    /* Enqueues a copy; `data` may be reused on return. */
+    mts_code (*buffer_write)(mts_device *device, mts_buffer *buffer, size_t offset, const void *data, size_t size,
+                             mts_error *error);
+    /* Waits for all earlier commands, then copies. */
+    mts_code (*buffer_read)(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                            mts_error *error);
+    /* Enqueues filling with a 32-bit word; offset and size are multiples of 4. */
+    mts_code (*buffer_fill)(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
+                            mts_error *error);
+    /* Builds (or takes from the program cache). */
+    mts_code (*kernel_create)(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out, mts_error *error);
+    void (*kernel_destroy)(mts_device *device, mts_kernel *kernel);
+    /* Records launches for many submissions; the launches array is copied. */
+    mts_code (*list_create)(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
+                            mts_error *error);
+    void (*list_destroy)(mts_device *device, mts_list *list);
+    /* Enqueues the whole list and flushes; does not wait, does not allocate. */
+    mts_code (*list_submit)(mts_device *device, mts_list *list, mts_error *error);
+    /* Waits until everything enqueued has finished. */
+    mts_code (*wait)(mts_device *device, mts_error *error);
+    /* Runs the list once and stores each launch's device time in nanoseconds into times[count]. NULL: unsupported. */
+    mts_code (*list_profile)(mts_device *device, mts_list *list, uint64_t *times, size_t count, mts_error *error);
+} mts_device_ops;
+
+/* First member of every backend's device struct. */
+struct mts_device {
+    const mts_device_ops *ops;
+    const mts_allocator *allocator;
+    const mts_log *log;
+    mts_device_info info;
+    bool lost; /* set by a backend, read by the front */
+};
+/* First members of every backend's objects, filled by the front after a successful create. */
+struct mts_buffer {
+    mts_device *device;
+    size_t size;
+};
+struct mts_kernel {
+    mts_device *device;
+    uint32_t work_group_size; /* most work-items of a group for this kernel; filled by the backend */
+};
+struct mts_list {
+    mts_device *device;
+    size_t count;
+};
+
+typedef struct mts_device_options {
+    const mts_allocator *allocator; /* not NULL; outlives the device */
+    const mts_log *log;             /* may be NULL; outlives the device */
+    const char *cache_dir;          /* program binaries; NULL: no disk cache */
+    uint32_t threads;               /* of a CPU backend that has its own pool; 0: all */
+} mts_device_options;
+
+/* A backend is compiled in by option and found in the generated registry. */
+typedef struct mts_backend {
+    const char *name;
+    /* Devices it can open now; 0 if its driver is missing (not an error). */
+    uint32_t (*count)(void);
+    /* Describes device `index` < count() without keeping it open. */
+    mts_code (*describe)(uint32_t index, mts_device_info *info, mts_error *error);
+    mts_code (*open)(uint32_t index, const mts_device_options *options, mts_device **out, mts_error *error);
+} mts_backend;
+
+/* The registry (generated): backends in order of preference. */
+const mts_backend *const *mts_backend_table(size_t *count);
+
+/* ---- the front ---- */
+void mts_device_destroy(mts_device **device);
+mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error);
+void mts_buffer_destroy(mts_buffer **buffer);
+mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error);
+mts_code mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error);
+mts_code mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error);
+mts_code mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out, mts_error *error);
+void mts_kernel_destroy(mts_kernel **kernel);
+mts_code mts_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
+                         mts_error *error);
+void mts_list_destroy(mts_list **list);
+mts_code mts_list_submit(mts_list *list, mts_error *error);
+mts_code mts_list_profile(mts_list *list, uint64_t *times, size_t count, mts_error *error);
+mts_code mts_device_wait(mts_device *device, mts_error *error);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * kernel.h: the kernels that exist, as data.
+ *
+ * One row per kernel of kernels/manifest.def; the build generates the table (sources embedded as text). A backend that
+ * compiles text takes `source`; platform/reference looks `name` up in its own table of C functions. Host code that
+ * fills records includes this file, not record.h alone.
+ */
+#ifndef MTS_DEVICE_KERNEL_H
+#define MTS_DEVICE_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint32_t mts_u32;
+typedef int32_t mts_i32;
+typedef float mts_f32;
+
+#include "device/record.h"
+
+#define MTS_REC_WORDS(type) ((uint32_t)(sizeof(type) / sizeof(mts_u32)))
+
+typedef struct mts_kernel_source {
+    const char *name;   /* <op>_<variant>__<dtype>_<layout> */
+    const char *source; /* whole program text: prelude, kinds, records, kernel */
+} mts_kernel_source;
+
+/* The manifest's rows; *count receives their number. Constant data. */
+const mts_kernel_source *mts_kernel_table(size_t *count);
+/* NULL if there is no such kernel. */
+const mts_kernel_source *mts_kernel_find(const char *name);
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * record.h: the tables a kernel reads.
+ *
+ * Responsible for the memory layout of the launch tables: the host (sdk/exec) writes them once when a
+ * session is made, the kernels (OpenCL C, CUDA, platform/reference) read them. This file is compiled by all
+ * of them, so it holds only 32-bit fields and no include of its own: the includer defines `mts_u32`,
+ * `mts_i32` and `mts_f32` (4 bytes each) beforehand. Not responsible for filling or interpreting them.
+ *
+ * Every kernel has one signature:
+ *
+ *     kernel(float *act, const float *pool, const u32 *table, u32 first)
+ *
+ * act    activations arena; every offset into it is in floats
+ * pool   packed weights, scales, biases, masks; every offset into it is in floats
+ * table  all records of all launches of a session; every index into it is in 32-bit words
+ * first  index of this launch's first record
+ *
+ * A launch of a stitched layer covers many tasks. The convolution kernels find their work in a tile list
+ * (get_global_id(0) / tile); all other kernels take member m = get_global_id(2), whose record lies at
+ * table[first + m * (sizeof record / 4)].
+ *
+ * Storage of a tensor ("planar"): dims are left-padded to six, d[4] = rows (H), d[5] = columns (W), the
+ * first four name the plane. A plane is `gap` zero floats, then H rows of `row` floats (W values, then
+ * row - W zeros), rounded up; planes follow each other at `pitch` floats, `tail` zero floats follow the last
+ * one, so that a tap that leaves the image reads a zero:
+ *
+ *     base - gap            base                      base - gap + pitch
+ *     | 0 0 .. 0            | v v v v 0 | v v v v 0 | (round up, 0) | 0 0 .. 0 | v v v v 0 ...
+ *     |<------ gap -------->|<- row --->|           |               |<- gap of the next plane
+ *
+ * Who writes a tensor writes its zeros too: arena memory is reused, a border does not stay clear.
+ * A dense tensor has gap = tail = 0, row = W, pitch = H * W.
+ */
+#ifndef MTS_DEVICE_RECORD_H
+#define MTS_DEVICE_RECORD_H
+
+#include "graph/kinds.h"
+
+#define MTS_REC_NONE 0xffffffffu /* an absent offset or index */
+#define MTS_REC_RANK 6
+
+/* ---- the stitched convolution: tiles, jobs, segments, epilogues ------------------------------------- */
+
+/* One work-group's share: `tile` flattened pixels of one job. Sorted by descending work. */
+typedef struct mts_rec_tile {
+    mts_u32 job;   /* table index of a mts_rec_conv */
+    mts_u32 pixel; /* first flattened output pixel */
+} mts_rec_tile;
+
+/*
+ * A block of output rows (channels) of one image of one task, or of several tasks that have equal inputs and
+ * weights. Flattened pixel p = y * row + x has the same row length in input and output; the accumulator
+ * of row r at p is  sum over segments, channels c, taps k of  w[c][k][r] * act[in + c * in_pitch + p + tap[k]].
+ * Rows 0..rows_a-1 take their weights from weight_a, the rows_b after them from weight_b.
+ */
+typedef struct mts_rec_conv {
+    mts_u32 rows_a, rows_b;
+    mts_u32 in;       /* act offset of input pixel p = 0, channel 0 */
+    mts_u32 in_pitch; /* floats between input channels */
+    mts_u32 pixels;   /* flattened pixels to store (out H * row, rounded up to the vector width) */
+    mts_u32 tile;     /* flattened pixels of a tile */
+    mts_u32 taps;     /* kernel positions */
+    mts_u32 tap;      /* table index of i32[taps]: pixel offset of a kernel position */
+    mts_u32 segments, segment; /* count, table index of mts_rec_segment[] */
+    mts_u32 epilogues, epilogue; /* count, table index of mts_rec_epilogue[] */
+    mts_u32 mask;     /* pool offset of f32[pixels]: 1 where p lies in the image, 0 in the border; or NONE */
+} mts_rec_conv;
+
+/* K segment: `count` input channels from `channel` on; weights lie packed [count][taps][rows]. */
+typedef struct mts_rec_segment {
+    mts_u32 weight_a; /* pool offset */
+    mts_u32 weight_b; /* pool offset, or NONE when rows_b is 0 */
+    mts_u32 channel;
+    mts_u32 count;
+} mts_rec_segment;
+
+/* y = fn(scale[r] * acc[r] + bias[r] + residual); stored at channel index[r] of one task's output. */
+typedef struct mts_rec_epilogue {
+    mts_u32 out, out_pitch; /* act offset of pixel 0 of channel 0; floats between channels */
+    mts_u32 gap;            /* zero floats to write before each stored channel (by the tile with pixel 0) */
+    mts_u32 last, tail;     /* the tile that ends channel `last` writes `tail` zero floats after its plane;
+                               last = NONE: none */
+    mts_u32 index;          /* table index of u32[rows]: output channel of each row */
+    mts_u32 scale, bias;    /* pool offsets of f32[rows]; NONE: 1, 0 */
+    mts_u32 slope;          /* pool offset of f32[rows] for MTS_FN_PRELU, else NONE */
+    mts_u32 res, res_pitch; /* act offset of the residual's pixel 0 of channel 0, or NONE; channel index[r] */
+    mts_u32 fn;
+    mts_f32 a, b;
+} mts_rec_epilogue;
+
+/*
+ * Depthwise convolution: member m, channel = get_global_id(1), flattened pixels along get_global_id(0).
+ * Output channel c reads input channel c / multiplier; weights pool[weight + c * taps + k].
+ * The epilogue's index is read at [c]; scale, bias, slope are f32[channels].
+ */
+typedef struct mts_rec_depthwise {
+    mts_u32 channels, multiplier;
+    mts_u32 in, in_pitch, pixels, taps, tap, mask;
+    mts_u32 weight;
+    mts_rec_epilogue epilogue;
+} mts_rec_depthwise;
+
+/*
+ * Fully connected: outputs of one image. Work-item get_global_id(0) computes rows [g * lanes, (g + 1) * lanes).
+ * Weights of a segment lie packed [ceil(rows / lanes)][count][lanes], rows beyond `rows` are zero.
+ * Input k of a segment: act[in + (channel + k) * in_pitch]; only weight_a is used.
+ * epilogue.index/scale/bias/slope are read at [row]; out of row r is out + index[r] * out_pitch.
+ */
+typedef struct mts_rec_fc {
+    mts_u32 rows, lanes, in, in_pitch;
+    mts_u32 segments, segment;
+    mts_u32 epilogues, epilogue;
+} mts_rec_fc;
+
+/* ---- everything else -------------------------------------------------------------------------------- */
+
+/* A tensor that is read: element (i0..i5) at base + sum i * stride. A broadcast dimension has stride 0. */
+typedef struct mts_rec_view {
+    mts_u32 base;
+    mts_u32 stride[MTS_REC_RANK];
+} mts_rec_view;
+
+/*
+ * A tensor that is written. The grid is (pitch, planes + 1, members), planes = d[0] d[1] d[2] d[3];
+ * work-item (e, q, m) owns the float at base - gap + q * pitch + e: a value if it lies in the image, else 0.
+ * The extra plane q = planes writes the `tail` zeros.
+ */
+typedef struct mts_rec_dest {
+    mts_u32 base;
+    mts_u32 dims[MTS_REC_RANK];
+    mts_u32 row, pitch, gap, tail;
+} mts_rec_dest;
+
+typedef struct mts_rec_unary {
+    mts_rec_dest dest;
+    mts_rec_view src;
+    mts_u32 fn;
+    mts_f32 a, b;
+} mts_rec_unary;
+
+typedef struct mts_rec_binary {
+    mts_rec_dest dest;
+    mts_rec_view lhs, rhs;
+    mts_u32 kind, fn; /* fn(lhs kind rhs) */
+    mts_f32 a, b;
+    mts_u32 lhs_pool, rhs_pool; /* 1: this operand's base is a pool offset (a constant) */
+} mts_rec_binary;
+
+/* y = fn(scale[c] x + bias[c]), c = coordinate 3 (channels of [N, C, H, W]). */
+typedef struct mts_rec_scale {
+    mts_rec_dest dest;
+    mts_rec_view src;
+    mts_u32 scale, bias, slope; /* pool offsets of f32[channels], or NONE */
+    mts_u32 fn;
+    mts_f32 a, b;
+} mts_rec_scale;
+
+/* Slice, transpose, expand, a change of layout: out(i) = src at sum i * stride (start is in base). */
+typedef struct mts_rec_copy {
+    mts_rec_dest dest;
+    mts_rec_view src;
+    mts_u32 src_pool; /* 1: src.base is a pool offset */
+    mts_i32 step[MTS_REC_RANK]; /* signed stride used instead of src.stride (negative steps) */
+} mts_rec_copy;
+
+/* Part i covers coordinates [start_i, start_i+1) along `axis`; the last part ends at dims[axis]. */
+typedef struct mts_rec_part {
+    mts_u32 start;
+    mts_u32 pool; /* 1: view.base is a pool offset */
+    mts_rec_view view;
+} mts_rec_part;
+
+typedef struct mts_rec_concat {
+    mts_rec_dest dest;
+    mts_u32 axis;
+    mts_u32 parts, part; /* count, table index of mts_rec_part[] */
+} mts_rec_concat;
+
+typedef struct mts_rec_pad {
+    mts_rec_dest dest;
+    mts_rec_view src;
+    mts_u32 src_dims[MTS_REC_RANK];
+    mts_i32 before[MTS_REC_RANK]; /* may be negative (crop) */
+    mts_u32 mode;
+    mts_f32 value;
+} mts_rec_pad;
+
+/* Coordinate `axis` of the source is table[index + coordinate `axis` of the output]. */
+typedef struct mts_rec_gather {
+    mts_rec_dest dest;
+    mts_rec_view src;
+    mts_u32 axis, index;
+} mts_rec_gather;
+
+typedef struct mts_rec_pool {
+    mts_rec_dest dest;
+    mts_rec_view src;
+    mts_u32 in_h, in_w;
+    mts_u32 kernel[2], stride[2], dilation[2];
+    mts_i32 pad[4];  /* top, left, bottom, right */
+    mts_u32 kind, include_pad; /* include_pad: divide by the window inside the padded image */
+} mts_rec_pool;
+
+/* Reduced coordinates run over extent[] with stride step[]; the others have extent 1. */
+typedef struct mts_rec_reduce {
+    mts_rec_dest dest;
+    mts_rec_view src;
+    mts_u32 extent[MTS_REC_RANK], step[MTS_REC_RANK];
+    mts_u32 kind;
+} mts_rec_reduce;
+
+/* Softmax along one axis of `length` values at stride src.stride[axis]. */
+typedef struct mts_rec_softmax {
+    mts_rec_dest dest;
+    mts_rec_view src;
+    mts_u32 axis, length, log;
+} mts_rec_softmax;
+
+/* y = x / (bias + alpha / size * sum of squares over `size` neighbouring channels)^beta. */
+typedef struct mts_rec_lrn {
+    mts_rec_dest dest;
+    mts_rec_view src;
+    mts_u32 channels, size;
+    mts_f32 alpha, beta, bias;
+} mts_rec_lrn;
+
+/* Rows and columns only. Index 0: rows, 1: columns. roi: start and end as a fraction (TF_CROP). */
+typedef struct mts_rec_resize {
+    mts_rec_dest dest;
+    mts_rec_view src;
+    mts_u32 in[2];
+    mts_f32 scale[2]; /* output / input, as the model states it */
+    mts_f32 roi_start[2], roi_end[2];
+    mts_u32 mode, coord, round, exclude_outside;
+    mts_f32 cubic_a, extrapolation;
+} mts_rec_resize;
+
+/* out[.., i, j] = fn(alpha sum_k lhs[.., i, k] rhs[.., k, j] + beta add[.., i, j]). */
+typedef struct mts_rec_matmul {
+    mts_rec_dest dest;
+    mts_rec_view lhs, rhs, add; /* lhs.stride[5], rhs.stride[4]: along k */
+    mts_u32 depth;
+    mts_u32 lhs_pool, rhs_pool, add_pool; /* 1: base is a pool offset */
+    mts_f32 alpha, beta; /* beta = 0: add is not read */
+} mts_rec_matmul;
+
+/* Transposed convolution; weights [in channels][out channels / group][kh][kw] in the pool. */
+typedef struct mts_rec_deconv {
+    mts_rec_dest dest;
+    mts_rec_view src;
+    mts_u32 in_channels, in_h, in_w, group;
+    mts_u32 kernel[2], stride[2], dilation[2];
+    mts_i32 pad[2]; /* top, left */
+    mts_u32 weight, bias; /* bias: pool offset of f32[out channels], or NONE */
+    mts_u32 fn;
+    mts_f32 a, b;
+} mts_rec_deconv;
+
+/*
+ * Phase split for a strided convolution: phase (py, px) of channel c is a plane of `rows` x `row` floats at
+ * out + ((c * sy + py) * sx + px) * pitch; its element (y, x) is input (y * sy + py - top, x * sx + px - left),
+ * zero outside the image. With it every tap of a strided convolution is a constant pixel offset.
+ * Grid: (pitch, channels * sy * sx, members).
+ */
+typedef struct mts_rec_phase {
+    mts_u32 out, pitch, rows, row; /* pitch >= rows * row; the rest of a plane is written 0 */
+    mts_u32 channels, sy, sx;
+    mts_i32 top, left;
+    mts_u32 src, src_pitch, src_row; /* act offset of pixel 0 of channel 0; floats between channels, rows */
+    mts_u32 in_h, in_w;
+} mts_rec_phase;
+
+/*
+ * A camera frame to a model's input: crop, resize (bilinear, half-pixel centres, edge clamped), channel
+ * order, y = (x - mean[c]) * scale[c], x in 0..255. Stretches the crop to the output size.
+ * Channel c of the output is source colour order[c] (0 red, 1 green, 2 blue, 3 luma BT.601).
+ * dest has dims [1, 1, 1, C, H, W], or [1, 1, 1, H, W, C] when `interleaved` is 1.
+ */
+typedef struct mts_rec_frame {
+    mts_rec_dest dest;
+    mts_u32 src;    /* act offset (floats) of the first byte of the picture */
+    mts_u32 format; /* MTS_PIXEL_ */
+    mts_u32 width, height, stride; /* pixels, pixels, bytes */
+    mts_u32 crop_x, crop_y, crop_w, crop_h;
+    mts_u32 channels, interleaved;
+    mts_u32 order[4];
+    mts_f32 mean[4], scale[4];
+} mts_rec_frame;
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * graph.h: one task as a graph of operators over values.
+ *
+ * The compiler builds graphs (sdk/compiler/import), a bundle stores them, the run-time stitches them. Nodes are in
+ * topological order: a node reads only inputs, constants and outputs of earlier nodes. A graph lives in one arena;
+ * constant data is borrowed (arena, ONNX file or mapped bundle) and outlives the graph.
+ *
+ * A constant is a list of rectangular weight blocks (DESIGN.md §3): the matrix [out][in] of cells of kh*kw (or of one
+ * element) is covered exactly once. Constants that are not convolution weights, and unshared weights, have one block.
+ * Blocks of several tasks that have equal `block` ids are stored once.
+ *
+ * Thread-safety: a graph is immutable once built; any thread may read it.
+ */
+#ifndef MTS_GRAPH_GRAPH_H
+#define MTS_GRAPH_GRAPH_H
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "graph/kinds.h"
+#include "graph/ops.h"
+#include "tensor/tensor.h"
+
+#define MTS_NONE 0xffffffffu /* an absent value, node or block */
+
+typedef enum mts_op {
+#define MTS_OP_ENUM(NAME, text, least, most, member) MTS_OP_##NAME,
+    MTS_OPS(MTS_OP_ENUM)
+#undef MTS_OP_ENUM
+        MTS_OP_COUNT
+} mts_op;
+
+/* Values of fn, kind, mode, coord and round are the numbers of graph/kinds.h (MTS_FN_, MTS_BIN_, ...). */
+typedef struct mts_act {
+    uint32_t fn; /* MTS_FN_ */
+    float a, b;
+} mts_act;
+
+typedef struct mts_attrs_conv {
+    uint32_t kernel[2], stride[2], dilation[2]; /* rows, columns */
+    int32_t pad[4];                             /* top, left, bottom, right */
+    uint32_t group;
+    uint32_t output_pad[2]; /* DECONV only: extra rows and columns at the end */
+    mts_act act;
+} mts_attrs_conv;
+typedef struct mts_attrs_matmul {
+    float alpha, beta;
+} mts_attrs_matmul;
+typedef struct mts_attrs_unary {
+    mts_act act;
+} mts_attrs_unary;
+typedef struct mts_attrs_binary {
+    uint32_t kind; /* MTS_BIN_ */
+    mts_act act;   /* applied to the result */
+} mts_attrs_binary;
+typedef struct mts_attrs_pool {
+    uint32_t kind; /* MTS_POOL_ */
+    uint32_t kernel[2], stride[2], dilation[2];
+    int32_t pad[4]; /* top, left, bottom, right */
+    uint32_t ceil;  /* 1: round the output size up */
+    uint32_t include_pad;
+} mts_attrs_pool;
+typedef struct mts_attrs_reduce {
+    uint32_t kind; /* MTS_REDUCE_ */
+    uint32_t axes; /* bit i: dimension i is reduced */
+    uint32_t keep; /* 1: reduced dimensions stay as 1 */
+} mts_attrs_reduce;
+typedef struct mts_attrs_softmax {
+    uint32_t axis; /* along one axis; legacy flattening is lowered by reshapes */
+    uint32_t log;
+} mts_attrs_softmax;
+typedef struct mts_attrs_lrn {
+    uint32_t size;
+    float alpha, beta, bias;
+} mts_attrs_lrn;
+typedef struct mts_attrs_concat {
+    uint32_t axis;
+} mts_attrs_concat;
+typedef struct mts_attrs_slice {
+    int64_t start[MTS_RANK_MAX]; /* in range: first element taken */
+    int64_t step[MTS_RANK_MAX];  /* non-zero, may be negative */
+    int64_t size[MTS_RANK_MAX];  /* output dimensions */
+} mts_attrs_slice;
+typedef struct mts_attrs_pad {
+    uint32_t mode; /* MTS_PAD_ */
+    float value;
+    int64_t before[MTS_RANK_MAX], after[MTS_RANK_MAX]; /* may be negative (crop) */
+} mts_attrs_pad;
+typedef struct mts_attrs_gather {
+    uint32_t axis; /* output shape: x without axis, the index shape in its place */
+} mts_attrs_gather;
+typedef struct mts_attrs_transpose {
+    uint32_t perm[MTS_RANK_MAX]; /* output dimension i is input dimension perm[i] */
+} mts_attrs_transpose;
+typedef struct mts_attrs_reshape {
+    mts_shape shape; /* of the output, no wildcard; EXPAND: broadcast to it */
+} mts_attrs_reshape;
+typedef struct mts_attrs_resize {
+    uint32_t mode, coord, round, exclude_outside; /* MTS_RESIZE_, MTS_COORD_, MTS_ROUND_ */
+    uint32_t out[2];                              /* rows, columns */
+    float scale[2], roi_start[2], roi_end[2];
+    float cubic_a, extrapolation;
+} mts_attrs_resize;
+
+typedef union mts_attrs {
+    mts_attrs_conv conv;
+    mts_attrs_matmul matmul;
+    mts_attrs_unary unary;
+    mts_attrs_binary binary;
+    mts_attrs_pool pool;
+    mts_attrs_reduce reduce;
+    mts_attrs_softmax softmax;
+    mts_attrs_lrn lrn;
+    mts_attrs_concat concat;
+    mts_attrs_slice slice;
+    mts_attrs_pad pad;
+    mts_attrs_gather gather;
+    mts_attrs_transpose transpose;
+    mts_attrs_reshape reshape;
+    mts_attrs_resize resize;
+} mts_attrs;
+
+/* Cells [out_first, out_first + out_count) x [in_first, in_first + in_count) of a weight matrix. `data` holds them
+   row-major, each cell `inner` elements (kh * kw), in the value's dtype. */
+typedef struct mts_block_ref {
+    uint32_t block; /* identity: equal in all tasks that share the bytes; MTS_NONE while not assigned (compiler) */
+    uint32_t out_first, out_count, in_first, in_count;
+    const void *data;
+} mts_block_ref;
+
+typedef enum mts_value_kind { MTS_VALUE_INPUT = 0, MTS_VALUE_CONST = 1, MTS_VALUE_NODE = 2 } mts_value_kind;
+
+typedef struct mts_value {
+    const char *name; /* of the ONNX value where there is one, else generated; unique in the graph */
+    mts_value_kind kind;
+    mts_dtype dtype; /* INPUT: what the caller passes. CONST: of data (F32, F16 weights, I32 indices). NODE: F32 */
+    mts_shape shape;
+    uint32_t producer; /* node, or MTS_NONE */
+    uint32_t block_count;
+    mts_block_ref *blocks; /* CONST: out = dims[0], in = dims[1], inner = the rest; rank < 2: out = count, in = 1 */
+} mts_value;
+
+typedef struct mts_node {
+    mts_op op;
+    const char *name; /* of the ONNX node where there is one */
+    uint32_t input_count;
+    uint32_t *inputs; /* value ids; MTS_NONE for an absent optional one */
+    uint32_t output;  /* value id */
+    mts_attrs attrs;
+    /* CONV only: output channel of each weight row (`filters` sharing); NULL: in order. u32[O] */
+    const uint32_t *scatter;
+} mts_node;
+
+typedef struct mts_port {
+    const char *name;
+    uint32_t value;  /* an output may be a CONST or an INPUT value too */
+    mts_dtype dtype; /* at the border */
+    mts_shape shape; /* at the border (same elements as the value) */
+} mts_port;
+
+typedef struct mts_graph {
+    mts_arena *arena;
+    const char *name;
+    uint32_t value_count, node_count, input_count, output_count;
+    size_t value_capacity, node_capacity;
+    mts_value *values;
+    mts_node *nodes;
+    mts_port *inputs, *outputs;
+} mts_graph;
+
+/* ---- building (compiler, bundle reader, tests) ---- */
+/* All return MTS_NONE / NULL when memory is short. Arrays and strings are copied into the arena; const data is not. */
+mts_graph *mts_graph_create(mts_arena *arena, const char *name);
+uint32_t mts_graph_add_input(mts_graph *graph, const char *name, mts_dtype dtype, const mts_shape *shape);
+uint32_t mts_graph_add_const(mts_graph *graph, const char *name, mts_dtype dtype, const mts_shape *shape,
+                             const void *data);
+/*
+ * Appends a node, infers the shape of its output and verifies inputs and attributes. On success *value is the
+ * output's id. Errors: MALFORMED (shapes, attributes), LIMIT, OUT_OF_MEMORY; the graph is then unchanged.
+ */
+mts_code mts_graph_add_node(mts_graph *graph, mts_op op, const char *name, const uint32_t *inputs,
+                            uint32_t input_count, const mts_attrs *attrs, uint32_t *value, mts_error *error);
+mts_code mts_graph_add_output(mts_graph *graph, const char *name, uint32_t value, mts_dtype dtype,
+                              const mts_shape *shape, mts_error *error);
+
+/* ---- reading ---- */
+const char *mts_op_name(mts_op op);
+/* Output shape of a node from its attributes and input shapes; inputs[i] is NULL where absent. */
+mts_code mts_node_infer(mts_op op, const mts_attrs *attrs, const mts_shape *const *inputs, uint32_t input_count,
+                        mts_shape *out, mts_error *error);
+/* Everything a loader must know before it trusts a graph: indices, order, shapes, block coverage, limits. */
+mts_code mts_graph_verify(const mts_graph *graph, mts_error *error);
+/* Number of readers of each value (outputs count too) into counts[value_count]. */
+void mts_graph_count_uses(const mts_graph *graph, uint32_t *counts);
+/* Multiply-adds of a node (0 for data movement). */
+uint64_t mts_node_mul_adds(const mts_graph *graph, const mts_node *node);
+/* Rows, columns and inner elements of a constant's weight matrix. */
+void mts_value_matrix(const mts_value *value, uint32_t *out, uint32_t *in, uint32_t *inner);
+/* Gathers a constant's blocks into a dense array of its dtype converted to float32: f32[count]. */
+void mts_value_read_f32(const mts_value *value, float *out);
+/* Listing for people, one node a line. */
+void mts_graph_print(const mts_graph *graph, mts_text *text);
+
+#endif

@@ -196,7 +196,7 @@ typedef struct mts_rec_pool {
     mts_rec_dest dest;
     mts_rec_view src;
     mts_u32 in_h, in_w;
-    mts_u32 kernel[2], stride[2], dilation[2];
+    mts_u32 window[2], stride[2], dilation[2]; /* window: kernel size (kernel is a keyword of OpenCL C) */
     mts_i32 pad[4];  /* top, left, bottom, right */
     mts_u32 kind, include_pad; /* include_pad: divide by the window inside the padded image */
 } mts_rec_pool;
@@ -249,7 +249,7 @@ typedef struct mts_rec_deconv {
     mts_rec_dest dest;
     mts_rec_view src;
     mts_u32 in_channels, in_h, in_w, group;
-    mts_u32 kernel[2], stride[2], dilation[2];
+    mts_u32 window[2], stride[2], dilation[2]; /* window: kernel size (kernel is a keyword of OpenCL C) */
     mts_i32 pad[2]; /* top, left */
     mts_u32 weight, bias; /* bias: pool offset of f32[out channels], or NONE */
     mts_u32 fn;

@@ -1,0 +1,168 @@
+/*
+ * conv_tile: the stitched convolution, one work-group per tile.
+ *
+ * Responsible for dense and grouped convolutions of any kernel size, dilation and (through phases) stride, of many
+ * tasks in one launch: it walks a tile's K segments, keeps rows x pixels in registers and runs the epilogues. Not
+ * responsible for which tiles exist: the host (sdk/stitch, sdk/exec) writes the records of sdk/device/record.h.
+ *
+ * A tile is `rows` output channels (rows_a with weights of one block, rows_b of another) by `tile` flattened pixels.
+ * Its pixels are cut into vectors of VEC; with L work-items in the group, item l owns vectors l, l + L, l + 2 L, ...
+ * (neighbours read neighbours), NV of them at a time:
+ *
+ *     act + in + c in_pitch + tap[k] ->   | v 0 | v 1 | .. | v NV-1 |   input, read once for all rows
+ *     pool + weight_a: w[c][k][0..rows_a-1]  x    scalar broadcasts, read once for NV vectors
+ *     pool + weight_b: w[c][k][0..rows_b-1]  =    rows x NV accumulators in registers
+ *
+ * Tunables: CASES, the (rows_a, rows_b) pairs that occur in the launch, e.g. -DCASES=CASE(8,0)CASE(5,1); a tile with
+ * another pair is not computed. NV(rows): vectors at a time. TAPS: fixed number of kernel positions, 0 if it varies.
+ */
+#ifndef CASES
+#define CASES CASE(1, 0) CASE(2, 0) CASE(3, 0) CASE(4, 0) CASE(5, 0) CASE(6, 0) CASE(7, 0) CASE(8, 0)
+#endif
+#ifndef NV_MAX
+#define NV_MAX 8 /* 1 (GPU: 4) to 16 */
+#endif
+#ifndef NV
+#define NV_FIT(rows) ((REGS - 1) / ((rows) + 1))
+#define NV(rows) (NV_FIT(rows) > NV_MAX ? NV_MAX : NV_FIT(rows) < 1 ? 1 : NV_FIT(rows))
+#endif
+#ifndef TAPS
+#define TAPS 0 /* 0, 1, 9 */
+#endif
+#define CONV_ACC 64 /* most accumulators of a case */
+
+/* What a work-item needs of its tile. */
+typedef struct conv_place {
+    mts_u32 pixel; /* of its first vector */
+    mts_u32 step;  /* pixels from one of its vectors to the next */
+    mts_u32 end;   /* of the tile's pixels */
+} conv_place;
+
+INLINE void conv_accumulate(GLOBAL const float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+                            GLOBAL const mts_rec_conv *job, mts_u32 pixel, mts_u32 step, mts_vec *acc, const int ra,
+                            const int rb, const int nv) {
+    GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(tab + job->tap);
+    GLOBAL const mts_rec_segment *segment = (GLOBAL const mts_rec_segment *)(tab + job->segment);
+    const mts_u32 taps = TAPS ? TAPS : job->taps;
+
+    UNROLL for (int i = 0; i < (ra + rb) * nv; i++) acc[i] = mts_vec_splat(0.0f);
+    for (mts_u32 s = 0; s < job->segments; s++) {
+        GLOBAL const float *wa = pool + segment[s].weight_a;
+        GLOBAL const float *wb = pool + (rb ? segment[s].weight_b : 0);
+        GLOBAL const float *x = act + job->in + segment[s].channel * job->in_pitch + pixel;
+        for (mts_u32 c = segment[s].count; c; c--) {
+            for (mts_u32 k = 0; k < taps; k++) {
+                mts_vec in[NV_MAX];
+                UNROLL for (int j = 0; j < nv; j++) in[j] = mts_vec_load(x + tap[k] + j * step);
+                UNROLL for (int r = 0; r < ra + rb; r++) {
+                    mts_vec w = mts_vec_splat(r < ra ? wa[r] : wb[r - ra]);
+                    UNROLL for (int j = 0; j < nv; j++) acc[r * nv + j] = mts_vec_fma(in[j], w, acc[r * nv + j]);
+                }
+                wa += ra;
+                wb += rb;
+            }
+            x += job->in_pitch;
+        }
+    }
+}
+
+/* One epilogue; functions that are not simple are left to conv_finish. */
+INLINE void conv_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+                       GLOBAL const mts_rec_conv *job, GLOBAL const mts_rec_epilogue *e, mts_u32 pixel, mts_u32 step,
+                       const mts_vec *acc, const int rows, const int nv) {
+    GLOBAL const mts_u32 *index = tab + e->index;
+    const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
+    const float slope = mts_fn_slope(e->fn, e->a);
+
+    UNROLL for (int r = 0; r < rows; r++) {
+        const mts_vec scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : pool[e->scale + r]);
+        const mts_vec bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : pool[e->bias + r]);
+        const mts_vec negative = mts_vec_splat(e->slope == MTS_REC_NONE ? slope : pool[e->slope + r]);
+        GLOBAL float *out = act + e->out + index[r] * e->out_pitch + pixel;
+        GLOBAL const float *res = act + e->res + index[r] * e->res_pitch + pixel;
+        UNROLL for (int j = 0; j < nv; j++) {
+            mts_vec v = mts_vec_fma(acc[r * nv + j], scale, bias);
+            if (e->res != MTS_REC_NONE) v = mts_vec_add(v, mts_vec_load(res + j * step));
+            v = mts_vec_min(high, mts_vec_max(low, mts_vec_slope(v, negative)));
+            if (job->mask != MTS_REC_NONE) v = mts_vec_keep(mts_vec_load(pool + job->mask + pixel + j * step), v);
+            mts_vec_store(out + j * step, v);
+        }
+    }
+}
+
+INLINE void conv_vectors(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+                         GLOBAL const mts_rec_conv *job, mts_u32 pixel, mts_u32 step, const int ra, const int rb,
+                         const int nv) {
+    GLOBAL const mts_rec_epilogue *epilogue = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+    mts_vec acc[CONV_ACC];
+    conv_accumulate(act, pool, tab, job, pixel, step, acc, ra, rb, nv);
+    for (mts_u32 e = 0; e < job->epilogues; e++)
+        conv_store(act, pool, tab, job, epilogue + e, pixel, step, acc, ra + rb, nv);
+}
+
+INLINE void conv_case(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+                      GLOBAL const mts_rec_conv *job, conv_place at, const int ra, const int rb) {
+    mts_u32 pixel = at.pixel;
+    for (; pixel + (NV(ra + rb) - 1) * at.step < at.end; pixel += NV(ra + rb) * at.step)
+        conv_vectors(act, pool, tab, job, pixel, at.step, ra, rb, NV(ra + rb));
+    for (; pixel < at.end; pixel += at.step) conv_vectors(act, pool, tab, job, pixel, at.step, ra, rb, 1);
+}
+
+/* Applies the functions that conv_store left out, in place. */
+INLINE void conv_finish(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+                        GLOBAL const mts_rec_conv *job, conv_place at) {
+    GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+    for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
+        if (mts_fn_is_simple(e->fn)) continue;
+        for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
+            GLOBAL float *out = act + e->out + tab[e->index + r] * e->out_pitch;
+            for (mts_u32 p = at.pixel; p < at.end; p += at.step) {
+                const mts_vec x = mts_vec_load(out + p);
+                mts_vec v = mts_vec_element(e->fn, x, e->a, e->b);
+                if (job->mask != MTS_REC_NONE) v = mts_vec_keep(mts_vec_load(pool + job->mask + p), v);
+                mts_vec_store(out + p, v);
+            }
+        }
+    }
+}
+
+INLINE void conv_zero(GLOBAL float *p, mts_u32 count) {
+    for (mts_u32 i = mts_local_id(0); i < count; i += mts_local_size(0)) p[i] = 0.0f;
+}
+
+/* The zeros around the stored planes: before them, in the rounding after their pixels, and after the last one. */
+INLINE void conv_border(GLOBAL float *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_conv *job, mts_u32 first,
+                        mts_u32 end) {
+    GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+    for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
+        for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
+            const mts_u32 channel = tab[e->index + r];
+            GLOBAL float *plane = act + e->out + channel * e->out_pitch;
+            if (first == 0) conv_zero(plane - e->gap, e->gap);
+            if (end == job->pixels) {
+                const mts_u32 used = e->gap + job->pixels;
+                mts_u32 after = e->out_pitch > used ? e->out_pitch - used : 0;
+                if (e->last == channel) after += e->tail;
+                conv_zero(plane + job->pixels, after);
+            }
+        }
+    }
+}
+
+KERNEL void conv_tile__f32_planar(GLOBAL float *act, GLOBAL const float *RESTRICT pool,
+                                  GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
+    GLOBAL const mts_rec_tile *tile = (GLOBAL const mts_rec_tile *)(tab + first) + mts_group_id(0);
+    GLOBAL const mts_rec_conv *job = (GLOBAL const mts_rec_conv *)(tab + tile->job);
+    const mts_u32 left = job->pixels - tile->pixel;
+    conv_place at;
+    at.end = tile->pixel + (left < job->tile ? left : job->tile);
+    at.pixel = tile->pixel + mts_local_id(0) * VEC;
+    at.step = mts_local_size(0) * VEC;
+
+#define CASE(a, b)                                                                                           \
+    case (a) * 256 + (b): conv_case(act, pool, tab, job, at, a, b); break;
+    switch (job->rows_a * 256 + job->rows_b) { CASES }
+#undef CASE
+    conv_finish(act, pool, tab, job, at);
+    conv_border(act, tab, job, tile->pixel, at.end);
+}

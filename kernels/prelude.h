@@ -1,0 +1,237 @@
+/*
+ * prelude.h: one dialect for OpenCL C 1.2 and CUDA.
+ *
+ * Responsible for what differs between the two languages (qualifiers, work-item ids, the vector type and its
+ * helpers) and for the defaults of the tunables every kernel shares. The program text of a kernel is this
+ * file, sdk/device/record.h and the kernel's own file, in that order. Not responsible for any operator.
+ *
+ * Tunables (all guarded, pass with -D):
+ *   VEC   floats of a mts_vec: 1, 2, 4, 8, 16. CPU: the width of a register; GPU: 1 (scalar loads of
+ *         neighbouring work-items coalesce at any tap offset) or 4
+ *   REGS  vector registers a work-item may fill
+ *
+ * Vector helpers: mts_vec_load (any float address), mts_vec_store (address aligned to a vector),
+ * mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max, mts_vec_min (NaN in b stays), mts_vec_keep(m, v)
+ * = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ? v : s v, add, sub, mul, div and the componentwise mathematics.
+ */
+#ifndef MTS_KERNELS_PRELUDE_H
+#define MTS_KERNELS_PRELUDE_H
+
+#ifndef VEC
+#define VEC 4 /* 1, 2, 4, 8, 16 */
+#endif
+
+#ifndef REGS
+#if VEC == 16
+#define REGS 32
+#else
+#define REGS 16
+#endif
+#endif
+
+#ifdef __CUDACC__
+
+typedef unsigned int mts_u32;
+typedef int mts_i32;
+typedef float mts_f32;
+
+#define KERNEL extern "C" __global__
+#define GLOBAL
+#define CONSTANT static __device__ const
+#define LOCAL __shared__
+#define RESTRICT __restrict__
+#define INLINE static __device__ __forceinline__
+#define UNROLL _Pragma("unroll")
+#define BARRIER() __syncthreads()
+
+INLINE mts_u32 mts_global_id(int d) {
+    return d == 0   ? blockIdx.x * blockDim.x + threadIdx.x
+           : d == 1 ? blockIdx.y * blockDim.y + threadIdx.y
+                    : blockIdx.z * blockDim.z + threadIdx.z;
+}
+INLINE mts_u32 mts_group_id(int d) { return d == 0 ? blockIdx.x : d == 1 ? blockIdx.y : blockIdx.z; }
+INLINE mts_u32 mts_local_id(int d) { return d == 0 ? threadIdx.x : d == 1 ? threadIdx.y : threadIdx.z; }
+INLINE mts_u32 mts_local_size(int d) { return d == 0 ? blockDim.x : d == 1 ? blockDim.y : blockDim.z; }
+
+#define mts_as_float(x) __int_as_float((int)(x))
+#define mts_as_u32(x) ((mts_u32)__float_as_int(x))
+#define mts_fma(a, b, c) fmaf(a, b, c)
+#define mts_exp(x) expf(x)
+#define mts_log(x) logf(x)
+#define mts_sqrt(x) sqrtf(x)
+#define mts_tanh(x) tanhf(x)
+#define mts_pow(x, y) powf(x, y)
+#define mts_floor(x) floorf(x)
+#define mts_ceil(x) ceilf(x)
+#define mts_trunc(x) truncf(x)
+#define mts_fabs(x) fabsf(x)
+
+#if VEC == 1
+typedef float mts_vec;
+#else
+typedef struct __align__(VEC * 4 > 16 ? 16 : VEC * 4) mts_vec {
+    float s[VEC];
+} mts_vec;
+#endif
+
+#else /* OpenCL C */
+
+typedef uint mts_u32;
+typedef int mts_i32;
+typedef float mts_f32;
+
+#define KERNEL __kernel
+#define GLOBAL __global
+#define CONSTANT __constant
+#define LOCAL __local
+#define RESTRICT restrict
+#ifdef __clang__
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("unroll")
+#else
+#define INLINE static inline
+#define UNROLL
+#endif
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+
+#define mts_global_id(d) ((mts_u32)get_global_id(d))
+#define mts_group_id(d) ((mts_u32)get_group_id(d))
+#define mts_local_id(d) ((mts_u32)get_local_id(d))
+#define mts_local_size(d) ((mts_u32)get_local_size(d))
+
+#define mts_as_float(x) as_float(x)
+#define mts_as_u32(x) as_uint(x)
+#ifdef FP_FAST_FMAF
+#define mts_fma(a, b, c) fma(a, b, c)
+#else
+#define mts_fma(a, b, c) mad(a, b, c)
+#endif
+#define mts_exp(x) exp(x)
+#define mts_log(x) log(x)
+#define mts_sqrt(x) sqrt(x)
+#define mts_tanh(x) tanh(x)
+#define mts_pow(x, y) pow(x, y)
+#define mts_floor(x) floor(x)
+#define mts_ceil(x) ceil(x)
+#define mts_trunc(x) trunc(x)
+#define mts_fabs(x) fabs(x)
+
+#if VEC == 1
+typedef float mts_vec;
+#elif VEC == 2
+typedef float2 mts_vec;
+#define MTS_VLOAD vload2
+#elif VEC == 4
+typedef float4 mts_vec;
+#define MTS_VLOAD vload4
+#elif VEC == 8
+typedef float8 mts_vec;
+#define MTS_VLOAD vload8
+#else
+typedef float16 mts_vec;
+#define MTS_VLOAD vload16
+#endif
+
+#endif /* language */
+
+#if defined(__CUDACC__) && VEC > 1
+
+#define MTS_VEC_MAKE(expression)                                                                             \
+    mts_vec r;                                                                                               \
+    UNROLL for (int i = 0; i < VEC; i++) r.s[i] = (expression);                                              \
+    return r
+
+INLINE mts_vec mts_vec_load(const float *p) { MTS_VEC_MAKE(p[i]); }
+INLINE void mts_vec_store(float *p, mts_vec v) { *(mts_vec *)p = v; }
+INLINE mts_vec mts_vec_splat(float x) { MTS_VEC_MAKE(x); }
+INLINE mts_vec mts_vec_fma(mts_vec a, mts_vec b, mts_vec c) { MTS_VEC_MAKE(fmaf(a.s[i], b.s[i], c.s[i])); }
+INLINE mts_vec mts_vec_add(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] + b.s[i]); }
+INLINE mts_vec mts_vec_max(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] > b.s[i] ? a.s[i] : b.s[i]); }
+INLINE mts_vec mts_vec_min(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] < b.s[i] ? a.s[i] : b.s[i]); }
+INLINE mts_vec mts_vec_keep(mts_vec m, mts_vec v) { MTS_VEC_MAKE(m.s[i] != 0.0f ? v.s[i] : 0.0f); }
+INLINE mts_vec mts_vec_slope(mts_vec v, mts_vec k) { MTS_VEC_MAKE(v.s[i] > 0.0f ? v.s[i] : k.s[i] * v.s[i]); }
+INLINE mts_vec mts_vec_sub(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] - b.s[i]); }
+INLINE mts_vec mts_vec_mul(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] * b.s[i]); }
+INLINE mts_vec mts_vec_div(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] / b.s[i]); }
+#define MTS_VEC_MAP(name)                                                                                    \
+    INLINE mts_vec mts_vec_##name(mts_vec v) { MTS_VEC_MAKE(mts_##name(v.s[i])); }
+MTS_VEC_MAP(exp)
+MTS_VEC_MAP(log)
+MTS_VEC_MAP(sqrt)
+MTS_VEC_MAP(tanh)
+MTS_VEC_MAP(floor)
+MTS_VEC_MAP(ceil)
+MTS_VEC_MAP(trunc)
+MTS_VEC_MAP(fabs)
+
+#else /* OpenCL vectors and plain scalars have operators */
+
+#if VEC == 1
+#define mts_vec_load(p) (*(p))
+#define mts_vec_store(p, v) (*(p) = (v))
+#define mts_vec_splat(x) (x)
+#else
+#define mts_vec_load(p) MTS_VLOAD(0, p)
+#define mts_vec_store(p, v) (*(GLOBAL mts_vec *)(p) = (v))
+#define mts_vec_splat(x) ((mts_vec)(x))
+#endif
+#define mts_vec_fma(a, b, c) mts_fma(a, b, c)
+#define mts_vec_add(a, b) ((a) + (b))
+#define mts_vec_sub(a, b) ((a) - (b))
+#define mts_vec_mul(a, b) ((a) * (b))
+#define mts_vec_div(a, b) ((a) / (b))
+#define mts_vec_exp(v) mts_exp(v)
+#define mts_vec_log(v) mts_log(v)
+#define mts_vec_sqrt(v) mts_sqrt(v)
+#define mts_vec_tanh(v) mts_tanh(v)
+#define mts_vec_floor(v) mts_floor(v)
+#define mts_vec_ceil(v) mts_ceil(v)
+#define mts_vec_trunc(v) mts_trunc(v)
+#define mts_vec_fabs(v) mts_fabs(v)
+INLINE mts_vec mts_vec_max(mts_vec a, mts_vec b) { return a > b ? a : b; }
+INLINE mts_vec mts_vec_min(mts_vec a, mts_vec b) { return a < b ? a : b; }
+INLINE mts_vec mts_vec_keep(mts_vec m, mts_vec v) { return m != mts_vec_splat(0.0f) ? v : mts_vec_splat(0.0f); }
+INLINE mts_vec mts_vec_slope(mts_vec v, mts_vec k) { return v > mts_vec_splat(0.0f) ? v : k * v; }
+
+#endif
+
+/*
+ * The element functions (graph/kinds.h). They are macros because the program text has the kinds after this file; v is
+ * a variable (it is read several times). PRELU needs a slope vector and is left to the kernels that have one.
+ */
+#define mts_vec_clip(v, lo, hi) mts_vec_min(mts_vec_splat(hi), mts_vec_max(mts_vec_splat(lo), v))
+#define mts_vec_sigmoid(v)                                                                                   \
+    mts_vec_div(mts_vec_splat(1.0f),                                                                         \
+                mts_vec_add(mts_vec_splat(1.0f), mts_vec_exp(mts_vec_sub(mts_vec_splat(0.0f), v))))
+#define mts_vec_hard_sigmoid(v, a, b)                                                                        \
+    mts_vec_clip(mts_vec_fma(v, mts_vec_splat(a), mts_vec_splat(b)), 0.0f, 1.0f)
+
+/* Functions that a few vector instructions do: MTS_FN_NONE to MTS_FN_PRELU are y = clip(slope(v, s), lo, hi). */
+#define mts_fn_is_simple(fn) ((fn) <= MTS_FN_PRELU)
+#define mts_fn_slope(fn, a) ((fn) == MTS_FN_LEAKY ? (a) : 1.0f)
+#define mts_fn_low(fn, a) ((fn) == MTS_FN_RELU ? 0.0f : (fn) == MTS_FN_CLIP ? (a) : -INFINITY)
+#define mts_fn_high(fn, b) ((fn) == MTS_FN_CLIP ? (b) : INFINITY)
+
+/* All the others. */
+#define mts_vec_element(fn, v, a, b)                                                                         \
+    ((fn) == MTS_FN_RELU           ? mts_vec_max(mts_vec_splat(0.0f), v)                                     \
+     : (fn) == MTS_FN_LEAKY        ? mts_vec_slope(v, mts_vec_splat(a))                                      \
+     : (fn) == MTS_FN_CLIP         ? mts_vec_clip(v, a, b)                                                   \
+     : (fn) == MTS_FN_SIGMOID      ? mts_vec_sigmoid(v)                                                      \
+     : (fn) == MTS_FN_HARD_SIGMOID ? mts_vec_hard_sigmoid(v, a, b)                                           \
+     : (fn) == MTS_FN_HARD_SWISH   ? mts_vec_mul(v, mts_vec_hard_sigmoid(v, 1.0f / 6.0f, 0.5f))              \
+     : (fn) == MTS_FN_TANH         ? mts_vec_tanh(v)                                                         \
+     : (fn) == MTS_FN_EXP          ? mts_vec_exp(v)                                                          \
+     : (fn) == MTS_FN_SQRT         ? mts_vec_sqrt(v)                                                         \
+     : (fn) == MTS_FN_SILU         ? mts_vec_mul(v, mts_vec_sigmoid(v))                                      \
+     : (fn) == MTS_FN_TRUNC        ? mts_vec_trunc(v)                                                        \
+     : (fn) == MTS_FN_ABS          ? mts_vec_fabs(v)                                                         \
+     : (fn) == MTS_FN_NEG          ? mts_vec_sub(mts_vec_splat(0.0f), v)                                     \
+     : (fn) == MTS_FN_FLOOR        ? mts_vec_floor(v)                                                        \
+     : (fn) == MTS_FN_CEIL         ? mts_vec_ceil(v)                                                         \
+     : (fn) == MTS_FN_LOG          ? mts_vec_log(v)                                                          \
+     : (fn) == MTS_FN_RECIPROCAL   ? mts_vec_div(mts_vec_splat(1.0f), v)                                     \
+     : (fn) == MTS_FN_NOT_ZERO     ? mts_vec_keep(v, mts_vec_splat(1.0f))                                    \
+                                   : (v))
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * half.c: binary16 conversion by integer arithmetic, so that it is the same on every host.
+ */
+#include "base/half.h"
+
+#include <string.h>
+
+static float float_of(uint32_t bits)
+{
+    float value = 0.0f;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* value >> shift, rounded to nearest even; 1 <= shift <= 31. */
+static uint32_t shift_round(uint32_t value, uint32_t shift)
+{
+    const uint32_t half = 1u << (shift - 1);
+    const uint32_t rest = value & ((half << 1) - 1);
+    const uint32_t kept = value >> shift;
+    return kept + (rest > half || (rest == half && (kept & 1u)) ? 1u : 0u);
+}
+
+float mts_half_to_float(uint16_t half)
+{
+    const uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
+    const uint32_t mantissa = half & 0x3ffu;
+    const uint32_t exponent = (half >> 10) & 0x1fu;
+    if (exponent == 0x1fu) {
+        return float_of(sign | 0x7f800000u | mantissa << 13);
+    }
+    if (exponent == 0) {
+        const float magnitude = (float)mantissa * 0x1p-24f; /* exact */
+        return float_of(sign | bits_of(magnitude));
+    }
+    return float_of(sign | (exponent + 112u) << 23 | mantissa << 13);
+}
+
+uint16_t mts_half_from_float(float value)
+{
+    const uint32_t bits = bits_of(value);
+    const uint32_t sign = bits >> 16 & 0x8000u;
+    const uint32_t magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) {
+        /* The top bits of the payload stay; the quiet bit keeps it from becoming infinity. */
+        return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
+    }
+    if (magnitude >= 0x477ff000u) { /* 65520 and above round to infinity */
+        return (uint16_t)(sign | 0x7c00u);
+    }
+    if (magnitude >= 0x38800000u) { /* 2^-14: normal; a carry runs into the exponent as it should */
+        return (uint16_t)(sign | shift_round(magnitude - (112u << 23), 13));
+    }
+    if (magnitude < 0x33000000u) { /* below 2^-25 */
+        return (uint16_t)sign;
+    }
+    const uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
+    return (uint16_t)(sign | shift_round(mantissa, 126u - (magnitude >> 23)));
+}
+
+void mts_half_array_to_float(const uint16_t *in, float *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = mts_half_to_float(in[i]);
+    }
+}
+
+void mts_half_array_from_float(const float *in, uint16_t *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = mts_half_from_float(in[i]);
+    }
+}

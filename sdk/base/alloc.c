@@ -1,7 +1,8 @@
 /*
  * alloc.c: the default allocator, the helpers over any allocator, and the arena.
  *
- * Responsible for overflow-checked array sizes and zero filling. Not responsible for alignment beyond 16 bytes.
+ * Responsible for overflow-checked array sizes and zero filling. Not responsible for alignment beyond 16
+ * bytes.
  */
 #include "base/alloc.h"
 
@@ -43,7 +44,8 @@ static mts_arena_block *block_add(mts_arena *arena, size_t needed)
     size_t capacity = ARENA_BLOCK_FIRST;
     size_t total = 0;
     if (arena->blocks) {
-        capacity = arena->blocks->capacity < ARENA_BLOCK_MOST / 2 ? arena->blocks->capacity * 2 : ARENA_BLOCK_MOST;
+        capacity =
+            arena->blocks->capacity < ARENA_BLOCK_MOST / 2 ? arena->blocks->capacity * 2 : ARENA_BLOCK_MOST;
     }
     capacity = capacity < needed ? needed : capacity;
     if (!mts_size_add(capacity, block_header(), &total)) {

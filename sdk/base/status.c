@@ -27,10 +27,9 @@ static void trim_utf8(char *text)
 
 const char *mts_code_name(mts_code code)
 {
-    static const char *const names[] = {"ok",        "invalid argument", "out of memory", "io",
-                                        "malformed", "unsupported",      "not found",     "limit",
-                                        "device",    "device lost",      "busy",          "timeout",
-                                        "cancelled", "internal"};
+    static const char *const names[] = {
+        "ok",    "invalid argument", "out of memory", "io",   "malformed", "unsupported", "not found",
+        "limit", "device",           "device lost",   "busy", "timeout",   "cancelled",   "internal"};
     const unsigned index = (unsigned)code;
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown";
 }

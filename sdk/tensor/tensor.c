@@ -19,7 +19,8 @@ static const struct {
     [MTS_DTYPE_F64] = {8, "float64"},
 };
 
-/* Element count; false if a dimension is negative or the product overflows, even where another dimension is 0. */
+/* Element count; false if a dimension is negative or the product overflows, even where another dimension is
+ * 0. */
 static bool count_checked(const mts_shape *shape, size_t *count)
 {
     size_t nonzero = 1; /* product of the dimensions that are not 0 */

@@ -1,0 +1,68 @@
+/*
+ * archive.h: the content of a bundle in memory: tasks, their graphs, and the weight blocks they refer to.
+ *
+ * The compiler fills one and writes it (sdk/compiler/emit/bundle.h); the reader here is the only loader, it verifies
+ * everything once, and afterwards the content is trusted. Not responsible for mapping files (platform/os).
+ */
+#ifndef MTS_BUNDLE_ARCHIVE_H
+#define MTS_BUNDLE_ARCHIVE_H
+
+#include "graph/graph.h"
+
+#define MTS_COLOR_NONE 0u /* not a picture: raw tensor only */
+#define MTS_COLOR_RGB 1u
+#define MTS_COLOR_BGR 2u
+#define MTS_COLOR_GREY 3u
+
+/* What turns a camera frame into graph input 0: y[c] = (x[c] - mean[c]) / std[c], x in 0..255. */
+typedef struct mts_preprocess {
+    uint32_t color;       /* MTS_COLOR_ */
+    uint32_t interleaved; /* 1: the model wants [N,H,W,C] */
+    float mean[4], std[4];
+} mts_preprocess;
+
+typedef struct mts_task {
+    const char *name; /* unique in the archive, [A-Za-z0-9_.-]+ */
+    mts_graph *graph; /* consts: blocks[].block is an index into mts_archive.blocks */
+    mts_preprocess preprocess;
+    uint32_t label_count; /* names of the classes of output 0, may be 0 */
+    const char **labels;
+    uint32_t class_count; /* `mts eval`: this task's label of each class of a data set, may be 0 */
+    uint32_t *class_map;
+} mts_task;
+
+typedef struct mts_block {
+    const void *data; /* 64-byte aligned in a bundle */
+    size_t size;      /* bytes */
+    mts_dtype dtype;
+    uint64_t hash; /* mts_hash(data, size, dtype) */
+} mts_block;
+
+typedef struct mts_archive {
+    mts_arena arena; /* everything but the blocks' bytes */
+    uint64_t hash;   /* of the whole content: part of cache keys */
+    uint32_t task_count, block_count;
+    mts_task *tasks;
+    mts_block *blocks;
+} mts_archive;
+
+/* Upper limits of what a reader accepts; a bundle beyond them is refused with LIMIT. */
+typedef struct mts_archive_limits {
+    uint64_t file_bytes;
+    uint32_t tasks, nodes_per_task, values_per_task, blocks;
+} mts_archive_limits;
+mts_archive_limits mts_archive_limits_default(void);
+
+/*
+ * Reads a bundle. The archive borrows `bytes` (64-byte aligned, else INVALID_ARGUMENT), which outlive it. `name` is only
+ * for messages. Errors: MALFORMED with the place and the reason, UNSUPPORTED (version), LIMIT, OUT_OF_MEMORY.
+ */
+mts_code mts_archive_read(const void *bytes, size_t size, const char *name, const mts_archive_limits *limits,
+                          const mts_allocator *allocator, mts_archive **out, mts_error *error);
+/* Empty archive to be filled by the compiler. NULL if memory is short. */
+mts_archive *mts_archive_create(const mts_allocator *allocator);
+void mts_archive_destroy(mts_archive **archive);
+/* Index of the task with this name, or MTS_NONE. */
+uint32_t mts_archive_find(const mts_archive *archive, const char *name);
+
+#endif

@@ -1,0 +1,283 @@
+/*
+ * mts.h: the run-time API of the MTS SDK: many networks on one camera frame, stitched into one.
+ *
+ * Five nouns: mts_runtime (a device, its caches, allocator and log), mts_bundle (compiled tasks), mts_session (a bundle
+ * on a device with a plan, ready to run), mts_frame (one picture, plain struct), mts_tensor (plain view).
+ *
+ *     mts_runtime_options ropts;      mts_runtime_options_default(&ropts);
+ *     mts_runtime_create(&ropts, &runtime);
+ *     mts_bundle_open(runtime, "app.mtsb", &bundle);
+ *     mts_session_options sopts;      mts_session_options_default(&sopts);
+ *     mts_session_create(runtime, bundle, &sopts, &session);
+ *     for each frame:
+ *         mts_session_submit(session, &frame, &ticket);
+ *         mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE);
+ *         mts_session_output(session, "age", 0, &tensor);
+ *
+ * Conventions, for every function here:
+ *   - Returns MTS_STATUS_OK or the reason. The sentence that goes with a failure is written into the caller's buffer
+ *     mts_runtime_options.error_text and to the log callback.
+ *   - A failed create or open leaves *out NULL; any other failed call leaves the object's state unchanged.
+ *   - X_destroy(X **) accepts NULL and pointers to NULL, and nulls the caller's pointer. Destroy sessions, then bundles,
+ *     then the runtime. Destroying is safe after MTS_STATUS_DEVICE_LOST.
+ *   - Every options struct starts with its size; X_options_default fills it. A size the library does not know is
+ *     MTS_STATUS_INVALID_ARGUMENT.
+ *   - Strings are UTF-8. Sizes are in bytes, times in milliseconds.
+ *
+ * Promises, each tested: no input crashes, hangs or over-allocates; the library never aborts, never prints, keeps no
+ * global mutable state; a steady-state run allocates nothing and builds no kernel; same build, device and plan give
+ * bit-identical outputs; all strategies agree with the reference within 1e-4 relative.
+ *
+ * Thread-safety: a runtime and all objects made from it belong to one thread at a time. Different runtimes are
+ * independent.
+ */
+#ifndef MTS_MTS_H
+#define MTS_MTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define MTS_API __attribute__((visibility("default")))
+#else
+#define MTS_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MTS_VERSION_MAJOR 0
+#define MTS_VERSION_MINOR 1
+#define MTS_VERSION_PATCH 0
+
+#define MTS_TENSOR_RANK_MAX 6
+#define MTS_TIMEOUT_INFINITE UINT32_MAX
+
+typedef enum mts_status {
+    MTS_STATUS_OK = 0,
+    MTS_STATUS_INVALID_ARGUMENT = 1, /* a mistake of the caller */
+    MTS_STATUS_OUT_OF_MEMORY = 2,    /* of the host or the device */
+    MTS_STATUS_IO = 3,               /* a file cannot be read or written */
+    MTS_STATUS_MALFORMED = 4,        /* a file contradicts its format */
+    MTS_STATUS_UNSUPPORTED = 5,      /* valid, but not something this library does */
+    MTS_STATUS_NOT_FOUND = 6,        /* no such task, output, device or file */
+    MTS_STATUS_LIMIT = 7,            /* over a limit of the options or the device */
+    MTS_STATUS_DEVICE = 8,           /* a driver call or a kernel build failed */
+    MTS_STATUS_DEVICE_LOST = 9,      /* sticky: destroy everything and create a new runtime */
+    MTS_STATUS_BUSY = 10,
+    MTS_STATUS_TIMEOUT = 11,
+    MTS_STATUS_CANCELLED = 12,
+    MTS_STATUS_INTERNAL = 13 /* a defect of this library: please report it */
+} mts_status;
+
+/* "ok", "invalid argument", ...; never NULL. */
+MTS_API const char *mts_status_name(mts_status status);
+/* "0.1.0" of the library that is loaded. */
+MTS_API const char *mts_version(void);
+
+/* ---- devices ---- */
+
+typedef struct mts_device_desc {
+    char id[32];      /* what mts_runtime_options.device takes: "opencl:0", "reference" */
+    char name[128];   /* of the hardware */
+    char driver[128]; /* version text */
+    uint32_t is_gpu;  /* 1 or 0 */
+    uint32_t compute_units;
+    uint32_t vector_floats; /* floats of the vector a kernel works on */
+    uint64_t memory_bytes;
+} mts_device_desc;
+
+/* Number of devices that can be opened now. Never fails; a missing driver means fewer devices. */
+MTS_API uint32_t mts_device_count(void);
+/* Describes device index < mts_device_count(). NOT_FOUND beyond it, INVALID_ARGUMENT if out is NULL. */
+MTS_API mts_status mts_device_describe(uint32_t index, mts_device_desc *out);
+
+/* ---- runtime ---- */
+
+typedef struct mts_runtime mts_runtime;
+typedef struct mts_bundle mts_bundle;
+typedef struct mts_session mts_session;
+
+typedef enum mts_log_severity {
+    MTS_LOG_ERROR = 0,
+    MTS_LOG_WARNING = 1,
+    MTS_LOG_INFO = 2,
+    MTS_LOG_DEBUG = 3
+} mts_log_severity;
+
+typedef struct mts_runtime_options {
+    size_t size;        /* sizeof(mts_runtime_options) */
+    const char *device; /* id of a device; NULL or "auto" (default): a GPU, else another OpenCL device, else plain C */
+    const char *cache_dir; /* existing directory for kernel binaries; NULL (default): no cache. Copied */
+    uint32_t threads;      /* of a CPU device that has its own threads; 0 (default): all */
+    uint32_t check;        /* 1: put the checking decorator around the device (slower); default 0 */
+    char *error_text;      /* caller's buffer for the sentence of the last failure, or NULL (default) */
+    size_t error_size;     /* bytes of error_text */
+    void *context;         /* handed to the callbacks */
+    void (*log)(void *context, mts_log_severity severity, const char *text); /* NULL (default): silent */
+    void *(*alloc)(void *context, size_t size);   /* both NULL (default): malloc and free */
+    void (*free)(void *context, void *memory);
+} mts_runtime_options;
+
+MTS_API void mts_runtime_options_default(mts_runtime_options *options);
+/* Opens a device. NOT_FOUND: no such device. options may be NULL (defaults). */
+MTS_API mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **out);
+MTS_API void mts_runtime_destroy(mts_runtime **runtime);
+/* The device that was opened. */
+MTS_API mts_status mts_runtime_device(const mts_runtime *runtime, mts_device_desc *out);
+
+/* ---- tensors and frames ---- */
+
+typedef enum mts_type {
+    MTS_TYPE_FLOAT32 = 0,
+    MTS_TYPE_FLOAT16 = 1,
+    MTS_TYPE_INT32 = 2,
+    MTS_TYPE_INT64 = 3,
+    MTS_TYPE_UINT8 = 4,
+    MTS_TYPE_BOOL = 5,
+    MTS_TYPE_FLOAT64 = 6
+} mts_type;
+
+/* Row-major, dense. */
+typedef struct mts_tensor {
+    void *data;
+    size_t bytes; /* of data */
+    mts_type type;
+    uint32_t rank;
+    int64_t dims[MTS_TENSOR_RANK_MAX];
+} mts_tensor;
+
+typedef enum mts_pixel_format {
+    MTS_PIXEL_FORMAT_RGB = 0, /* 3 bytes a pixel */
+    MTS_PIXEL_FORMAT_BGR = 1,
+    MTS_PIXEL_FORMAT_RGBA = 2, /* 4 bytes a pixel, alpha is not read */
+    MTS_PIXEL_FORMAT_BGRA = 3,
+    MTS_PIXEL_FORMAT_GREY = 4 /* 1 byte a pixel */
+} mts_pixel_format;
+
+typedef struct mts_frame {
+    size_t size;      /* sizeof(mts_frame) */
+    const void *data; /* first pixel of the first row; read during mts_session_submit only */
+    uint32_t width, height; /* pixels, 1..16384 */
+    uint32_t stride;        /* bytes from row to row, at least width times the bytes of a pixel; 0: dense */
+    mts_pixel_format format;
+    uint32_t crop_x, crop_y, crop_width, crop_height; /* part that is used; crop_width 0: everything */
+} mts_frame;
+
+/* ---- bundles ---- */
+
+/* Opens a bundle, verifying every byte. IO, MALFORMED, UNSUPPORTED, LIMIT. The file may be replaced, not truncated,
+   while the bundle is open. */
+MTS_API mts_status mts_bundle_open(mts_runtime *runtime, const char *path, mts_bundle **out);
+/* From a file descriptor: `size` bytes at `offset`; the descriptor may be closed afterwards. */
+MTS_API mts_status mts_bundle_open_fd(mts_runtime *runtime, int fd, uint64_t offset, uint64_t size,
+                                      mts_bundle **out);
+/* From memory: copied unless it is 64-byte aligned, in which case it must outlive the bundle. */
+MTS_API mts_status mts_bundle_open_memory(mts_runtime *runtime, const void *data, size_t size, mts_bundle **out);
+MTS_API void mts_bundle_destroy(mts_bundle **bundle);
+
+typedef struct mts_port_desc {
+    const char *name; /* lives as long as the bundle */
+    mts_type type;
+    uint32_t rank;
+    int64_t dims[MTS_TENSOR_RANK_MAX];
+} mts_port_desc;
+
+typedef struct mts_task_desc {
+    const char *name; /* strings live as long as the bundle */
+    uint32_t input_count, output_count;
+    uint32_t takes_frames;       /* 1: input 0 is a picture with known preprocessing */
+    uint32_t label_count;        /* names of the classes of output 0 */
+    const char *const *labels;
+    uint32_t class_count;        /* this task's label of each class of a data set */
+    const uint32_t *class_map;
+} mts_task_desc;
+
+MTS_API uint32_t mts_bundle_task_count(const mts_bundle *bundle);
+MTS_API mts_status mts_bundle_task(const mts_bundle *bundle, uint32_t index, mts_task_desc *out);
+MTS_API mts_status mts_bundle_input(const mts_bundle *bundle, const char *task, uint32_t index,
+                                    mts_port_desc *out);
+MTS_API mts_status mts_bundle_output(const mts_bundle *bundle, const char *task, uint32_t index,
+                                     mts_port_desc *out);
+
+typedef enum mts_report { MTS_REPORT_TEXT = 0, MTS_REPORT_JSON = 1, MTS_REPORT_DOT = 2 } mts_report;
+
+/*
+ * What a bundle holds: tasks, families, weight bytes with and without sharing, sharing per layer. Writes at most `size`
+ * bytes, terminated; *needed receives the bytes of the whole text with its terminator. LIMIT if it did not fit (text is
+ * then cut); buffer may be NULL when size is 0.
+ */
+MTS_API mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report report, char *buffer, size_t size,
+                                      size_t *needed);
+
+/* ---- sessions ---- */
+
+typedef enum mts_strategy {
+    MTS_STRATEGY_SEQUENTIAL = 0, /* models one by one, each with its own weights */
+    MTS_STRATEGY_COMPACT = 1     /* stitched, shared blocks stored once, no redundant product (default) */
+} mts_strategy;
+
+typedef struct mts_session_options {
+    size_t size; /* sizeof(mts_session_options) */
+    mts_strategy strategy;
+    const char *const *tasks; /* names of the tasks to run; NULL (default): all */
+    uint32_t task_count;
+    uint32_t separate_inputs; /* 0 (default): all tasks see the same frame, equal preprocessing and equal work on it is
+                                 done once. 1: each task has an input of its own */
+    void *context;            /* handed to progress */
+    /* Called while the session is made, fraction 0..1; a non-zero return cancels with MTS_STATUS_CANCELLED. */
+    int (*progress)(void *context, float fraction, const char *what);
+} mts_session_options;
+
+MTS_API void mts_session_options_default(mts_session_options *options);
+/*
+ * Plans, builds kernels, uploads weights. The bundle outlives the session. NOT_FOUND (a task name), LIMIT (device
+ * memory), DEVICE (with the kernel's build log), CANCELLED. options may be NULL.
+ */
+MTS_API mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mts_session_options *options,
+                                      mts_session **out);
+MTS_API void mts_session_destroy(mts_session **session);
+
+typedef uint64_t mts_ticket;
+
+/*
+ * Sets input `index` of a task for the following submissions; the data is copied. Type and shape must equal the port's.
+ * When inputs are common, tasks that share an input share this value too.
+ */
+MTS_API mts_status mts_session_input(mts_session *session, const char *task, uint32_t index,
+                                     const mts_tensor *tensor);
+/* Like mts_session_input with a picture, for one task of a session with separate inputs. */
+MTS_API mts_status mts_session_input_frame(mts_session *session, const char *task, const mts_frame *frame);
+/*
+ * Starts one run. The frame becomes input 0 of every task that takes frames; NULL: inputs stay as they were set last
+ * (zero at first). Does not wait. BUSY if the previous run has not been waited for.
+ */
+MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket);
+/* Waits until the run is finished. TIMEOUT if `timeout_ms` passes first (the run goes on). */
+MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms);
+/* View of an output of the last finished run; valid until the next submit or destroy. */
+MTS_API mts_status mts_session_output(mts_session *session, const char *task, uint32_t index, mts_tensor *out);
+
+typedef struct mts_session_stats {
+    size_t size;               /* sizeof(mts_session_stats), set by the caller */
+    uint64_t weight_bytes;     /* on the device */
+    uint64_t activation_bytes; /* arena with inputs and outputs */
+    uint64_t workspace_bytes;  /* launch tables and scratch */
+    uint64_t peak_bytes;       /* all of it */
+    uint64_t mul_adds;         /* of one run */
+    uint32_t launches;         /* of one run */
+    uint32_t groups;
+    uint32_t kernels;          /* distinct programs */
+} mts_session_stats;
+
+MTS_API mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *stats);
+/* How the session runs: groups, launches, members, memory. Buffer rules as mts_bundle_inspect; DOT is UNSUPPORTED. */
+MTS_API mts_status mts_session_explain(const mts_session *session, mts_report report, char *buffer, size_t size,
+                                       size_t *needed);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

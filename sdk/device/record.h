@@ -271,14 +271,15 @@ typedef struct mts_rec_phase {
 } mts_rec_phase;
 
 /*
- * A camera frame to a model's input: crop, resize (bilinear, half-pixel centres, edge clamped), channel
+ * A camera frame to a model's input. The launch's `pool` is the picture buffer, not the weight pool: its size changes
+ * with the camera's. Crop, resize (bilinear, half-pixel centres, edge clamped), channel
  * order, y = (x - mean[c]) * scale[c], x in 0..255. Stretches the crop to the output size.
  * Channel c of the output is source colour order[c] (0 red, 1 green, 2 blue, 3 luma BT.601).
  * dest has dims [1, 1, 1, C, H, W], or [1, 1, 1, H, W, C] when `interleaved` is 1.
  */
 typedef struct mts_rec_frame {
     mts_rec_dest dest;
-    mts_u32 src;    /* act offset (floats) of the first byte of the picture */
+    mts_u32 src;    /* pool offset (floats) of the first byte of the picture */
     mts_u32 format; /* MTS_PIXEL_ */
     mts_u32 width, height, stride; /* pixels, pixels, bytes */
     mts_u32 crop_x, crop_y, crop_w, crop_h;

@@ -1,0 +1,36 @@
+/*
+ * bench_device.h: what the kernel benchmark needs of a device: build a kernel, launch it, time it.
+ *
+ * Responsible for hiding how the device is reached. Not responsible for what is launched.
+ */
+#ifndef MTS_BENCH_DEVICE_H
+#define MTS_BENCH_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct bench_device bench_device;
+
+typedef struct bench_launch {
+    const char *kernel;  /* <folder>/<name> of kernels/ */
+    const char *defines; /* e.g. "-DTAPS=9" */
+    uint32_t first;
+    uint32_t global[3], local[3];
+} bench_launch;
+
+/* NULL if there is none; says why on stderr. */
+bench_device *bench_device_open(void);
+void bench_device_close(bench_device **device);
+const char *bench_device_name(const bench_device *device);
+uint32_t bench_device_units(const bench_device *device);
+uint32_t bench_device_vector(const bench_device *device);
+
+/* Copies the three arrays to the device (replaces the former ones). */
+bool bench_device_load(bench_device *device, const float *act, size_t act_count, const float *pool, size_t pool_count,
+                       const uint32_t *table, size_t table_count);
+bool bench_device_read(bench_device *device, float *act, size_t act_count);
+/* Runs warm + count times, stores count wall times in seconds, sorted. */
+bool bench_device_time(bench_device *device, const bench_launch *launch, int warm, int count, double *seconds);
+
+#endif

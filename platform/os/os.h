@@ -1,0 +1,63 @@
+/*
+ * os.h: what the library asks of an operating system: files, shared libraries, a clock.
+ *
+ * One folder per system implements it (posix/ serves Linux and Android). Not responsible for threads: who has
+ * a pool uses pthreads itself. Paths are UTF-8 and are taken as they are.
+ *
+ * Thread-safety: all functions may be called from any thread; objects belong to one thread at a time.
+ */
+#ifndef MTS_PLATFORM_OS_OS_H
+#define MTS_PLATFORM_OS_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+
+/* Bytes of a file, mapped read-only and private. data is not NULL even if size is 0. */
+typedef struct mts_os_map {
+    const unsigned char *data;
+    size_t size;
+    void *pages; /* what was mapped; NULL: nothing to unmap */
+    size_t pages_size;
+} mts_os_map;
+
+/* NOT_FOUND: no such file; IO: everything else. A failed call zeroes *map. */
+mts_code mts_os_map_file(const char *path, mts_os_map *map, mts_error *error);
+/* `size` bytes from `offset` of an open regular file; size 0: to its end. The descriptor stays the caller's.
+ */
+mts_code mts_os_map_descriptor(int descriptor, uint64_t offset, uint64_t size, mts_os_map *map,
+                               mts_error *error);
+/* Zeroes *map; a zeroed map and NULL are fine. */
+void mts_os_unmap(mts_os_map *map);
+
+/*
+ * Reads a whole file of at most `most` bytes (LIMIT if it is larger). *data lies on the allocator, is
+ * terminated with a zero byte that *size does not count, and is NULL on failure. NOT_FOUND: no such file.
+ */
+mts_code mts_os_file_read(const mts_allocator *allocator, const char *path, size_t most, void **data,
+                          size_t *size, mts_error *error);
+/*
+ * Replaces a file in one step: a temporary file next to it is written, synchronised and renamed, so that no
+ * reader and no crash sees half of it. On failure the old file is as it was and the temporary one is gone.
+ */
+mts_code mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error);
+/* Makes a directory and its missing parents; one that exists is fine. */
+mts_code mts_os_directory_make(const char *path, mts_error *error);
+
+/* A shared library. It stays in the process after close: drivers do not survive being unloaded. */
+typedef struct mts_os_library mts_os_library;
+/* NULL if it cannot be loaded; `reason` (may be NULL) then receives the loader's text. */
+mts_os_library *mts_os_library_open(const char *name, char *reason, size_t reason_size);
+/* NULL if there is no such symbol. */
+void *mts_os_library_symbol(mts_os_library *library, const char *name);
+void mts_os_library_close(mts_os_library *library);
+
+/* Monotonic nanoseconds from an arbitrary start. */
+uint64_t mts_os_clock_ns(void);
+/* Whether a descriptor (1: standard output, 2: standard error) is a terminal. */
+bool mts_os_is_terminal(int descriptor);
+
+#endif

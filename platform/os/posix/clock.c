@@ -1,0 +1,19 @@
+/*
+ * clock.c: the monotonic clock, and whether somebody watches.
+ */
+#include "platform/os/os.h"
+
+#include <time.h>
+#include <unistd.h>
+
+uint64_t mts_os_clock_ns(void)
+{
+    struct timespec now = {0, 0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool mts_os_is_terminal(int descriptor)
+{
+    return isatty(descriptor) == 1;
+}

@@ -1,0 +1,173 @@
+/*
+ * file.c: whole files in, whole files out, directories.
+ */
+#include "platform/os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_MOST 4096
+
+static mts_code fail_errno(mts_error *error, const char *path, const char *what)
+{
+    const int number = errno;
+    const mts_code code = number == ENOENT ? MTS_CODE_NOT_FOUND : MTS_CODE_IO;
+    return mts_fail(error, code, "%s: %s: %s", path, what, strerror(number));
+}
+
+static bool read_all(int descriptor, unsigned char *data, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t count = read(descriptor, data + done, size - done);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            errno = count == 0 ? EIO : errno; /* it shrank meanwhile */
+            return false;
+        }
+        done += (size_t)count;
+    }
+    return true;
+}
+
+static bool write_all(int descriptor, const unsigned char *data, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t count = write(descriptor, data + done, size - done);
+        if (count < 0 && errno != EINTR) {
+            return false;
+        }
+        done += count < 0 ? 0 : (size_t)count;
+    }
+    return true;
+}
+
+static mts_code read_open(int descriptor, const mts_allocator *allocator, const char *path, size_t most,
+                          void **data, size_t *size, mts_error *error)
+{
+    struct stat facts;
+    if (fstat(descriptor, &facts) != 0) {
+        return fail_errno(error, path, "stat");
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        return mts_fail(error, MTS_CODE_IO, "%s: not a regular file", path);
+    }
+    const uint64_t length = (uint64_t)facts.st_size;
+    if (length > most || length >= SIZE_MAX) {
+        return mts_fail(error, MTS_CODE_LIMIT, "%s: %llu bytes are more than the limit of %zu", path,
+                        (unsigned long long)length, most);
+    }
+    unsigned char *bytes = allocator->alloc(allocator->context, (size_t)length + 1);
+    if (!bytes) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "%s: no memory for its %llu bytes", path,
+                        (unsigned long long)length);
+    }
+    if (!read_all(descriptor, bytes, (size_t)length)) {
+        (void)fail_errno(error, path, "read");
+        mts_alloc_free(allocator, bytes);
+        return MTS_CODE_IO;
+    }
+    bytes[length] = 0;
+    *data = bytes;
+    *size = (size_t)length;
+    return MTS_CODE_OK;
+}
+
+mts_code mts_os_file_read(const mts_allocator *allocator, const char *path, size_t most, void **data,
+                          size_t *size, mts_error *error)
+{
+    *data = NULL;
+    *size = 0;
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* never hang on a pipe */
+    if (descriptor < 0) {
+        return fail_errno(error, path, "open");
+    }
+    const mts_code code = read_open(descriptor, allocator, path, most, data, size, error);
+    (void)close(descriptor);
+    return code;
+}
+
+/* So that the rename itself survives a power cut; file systems without it still have the file. */
+static void sync_directory(const char *path)
+{
+    char folder[PATH_MOST];
+    const char *slash = strrchr(path, '/');
+    const int length = slash == path ? 1 : (int)(slash ? slash - path : 0);
+    (void)snprintf(folder, sizeof folder, "%.*s", slash ? length : 1, slash ? path : ".");
+    const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        (void)fsync(descriptor);
+        (void)close(descriptor);
+    }
+}
+
+mts_code mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error)
+{
+    char temporary[PATH_MOST];
+    const int length = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    if (length < 0 || (size_t)length >= sizeof temporary) {
+        return mts_fail(error, MTS_CODE_IO, "%.64s...: path is too long", path);
+    }
+    const int descriptor = mkstemp(temporary);
+    if (descriptor < 0) {
+        return fail_errno(error, path, "create");
+    }
+    const char *what = "write";
+    bool good = write_all(descriptor, data, size);
+    if (good) {
+        what = "synchronise";
+        good = fchmod(descriptor, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH) == 0 && fsync(descriptor) == 0;
+    }
+    if (!good) {
+        (void)fail_errno(error, path, what);
+        (void)close(descriptor);
+        (void)unlink(temporary);
+        return MTS_CODE_IO;
+    }
+    if (close(descriptor) != 0 || rename(temporary, path) != 0) {
+        (void)fail_errno(error, path, "rename");
+        (void)unlink(temporary);
+        return MTS_CODE_IO;
+    }
+    sync_directory(path);
+    return MTS_CODE_OK;
+}
+
+static bool make_one(const char *path)
+{
+    struct stat facts;
+    if (mkdir(path, S_IRWXU | S_IRWXG | S_IROTH | S_IXOTH) == 0) {
+        return true;
+    }
+    const int number = errno;
+    const bool there = stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+    errno = number;
+    return there;
+}
+
+mts_code mts_os_directory_make(const char *path, mts_error *error)
+{
+    char part[PATH_MOST];
+    const int length = snprintf(part, sizeof part, "%s", path);
+    if (length <= 0 || (size_t)length >= sizeof part) {
+        return mts_fail(error, MTS_CODE_IO, "directory path is empty or too long");
+    }
+    for (size_t i = 1; i < (size_t)length; i++) {
+        if (part[i] == '/') {
+            part[i] = '\0';
+            if (!make_one(part)) {
+                return fail_errno(error, part, "make directory");
+            }
+            part[i] = '/';
+        }
+    }
+    return make_one(part) ? MTS_CODE_OK : fail_errno(error, part, "make directory");
+}

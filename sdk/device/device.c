@@ -1,0 +1,323 @@
+/*
+ * device.c: the front of a device: every argument is checked here, once.
+ *
+ * Backends and decorators are called only with arguments that make sense, and never with an empty transfer.
+ * Not responsible for what a command does, nor for finding devices.
+ */
+#include "device/device.h"
+
+#include <string.h>
+
+#include "base/size.h"
+
+static mts_code check_device(const mts_device *device, mts_error *error)
+{
+    if (!device || !device->ops) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "device is NULL");
+    }
+    if (device->ops->abi != MTS_DEVICE_ABI) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "device '%s' has interface version %u, not %u",
+                        device->info.name, device->ops->abi, MTS_DEVICE_ABI);
+    }
+    if (device->lost) {
+        return mts_fail(error, MTS_CODE_DEVICE_LOST, "device '%s' was lost; destroy it and open it again",
+                        device->info.name);
+    }
+    return MTS_CODE_OK;
+}
+
+/* A backend that notices the loss within a call may return any code. */
+static mts_code after(const mts_device *device, mts_code code, mts_error *error)
+{
+    if (code != MTS_CODE_OK && device->lost && code != MTS_CODE_DEVICE_LOST) {
+        code = MTS_CODE_DEVICE_LOST;
+        if (error) {
+            error->code = code;
+        }
+    }
+    return code;
+}
+
+static mts_code no_object(const mts_device *device, mts_error *error)
+{
+    return mts_fail(error, MTS_CODE_INTERNAL, "backend '%s' reported success without an object",
+                    device->info.backend);
+}
+
+static mts_code check_range(const mts_buffer *buffer, size_t offset, const void *data, size_t size,
+                            mts_error *error)
+{
+    size_t end = 0;
+    if (!buffer) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "buffer is NULL");
+    }
+    if (!data && size) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "data is NULL");
+    }
+    const mts_code code = check_device(buffer->device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (!mts_size_add(offset, size, &end) || end > buffer->size) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%zu bytes at %zu leave the buffer of %zu bytes",
+                        size, offset, buffer->size);
+    }
+    return MTS_CODE_OK;
+}
+
+static const char *launch_label(const mts_launch *launch)
+{
+    return launch->label ? launch->label : "unnamed";
+}
+
+static mts_code check_grid(const mts_launch *launch, mts_error *error)
+{
+    uint64_t items = 1;
+    for (int i = 0; i < 3; i++) {
+        const uint32_t global = launch->global[i];
+        const uint32_t local = launch->local[i];
+        if (local == 0 || global == 0 || global % local != 0) {
+            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                            "launch '%s': dimension %d: %u work-items are no positive multiple of %u",
+                            launch_label(launch), i, global, local);
+        }
+        items *= local; /* cannot overflow: at most work_group_size (32 bits) before each step */
+        if (items > launch->kernel->work_group_size) {
+            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                            "launch '%s': a group of %ux%ux%u exceeds the kernel's %u work-items",
+                            launch_label(launch), launch->local[0], launch->local[1], launch->local[2],
+                            launch->kernel->work_group_size);
+        }
+    }
+    return MTS_CODE_OK;
+}
+
+static mts_code check_launch(const mts_device *device, const mts_launch *launch, mts_error *error)
+{
+    if (!launch->kernel || !launch->act || !launch->pool || !launch->table) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "launch '%s': the kernel or a buffer is NULL",
+                        launch_label(launch));
+    }
+    if (launch->kernel->device != device || launch->act->device != device || launch->pool->device != device ||
+        launch->table->device != device) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                        "launch '%s': the kernel or a buffer belongs to another device",
+                        launch_label(launch));
+    }
+    if (launch->first >= launch->table->size / sizeof(uint32_t)) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                        "launch '%s': record %u lies outside the table of %zu bytes", launch_label(launch),
+                        launch->first, launch->table->size);
+    }
+    return check_grid(launch, error);
+}
+
+void mts_device_destroy(mts_device **device)
+{
+    if (device && *device) {
+        mts_device *gone = *device;
+        *device = NULL;
+        gone->ops->destroy(gone);
+    }
+}
+
+mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error)
+{
+    if (!out) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no place for the buffer");
+    }
+    *out = NULL;
+    mts_code code = check_device(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (size == 0) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "a buffer needs at least one byte");
+    }
+    if (size > device->info.buffer_bytes) {
+        return mts_fail(error, MTS_CODE_LIMIT, "a buffer of %zu bytes exceeds the %llu of device '%s'", size,
+                        (unsigned long long)device->info.buffer_bytes, device->info.name);
+    }
+    mts_buffer *buffer = NULL;
+    code = after(device, device->ops->buffer_create(device, size, &buffer, error), error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (!buffer) {
+        return no_object(device, error);
+    }
+    buffer->device = device;
+    buffer->size = size;
+    *out = buffer;
+    return MTS_CODE_OK;
+}
+
+void mts_buffer_destroy(mts_buffer **buffer)
+{
+    if (buffer && *buffer) {
+        mts_buffer *gone = *buffer;
+        *buffer = NULL;
+        gone->device->ops->buffer_destroy(gone->device, gone);
+    }
+}
+
+mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error)
+{
+    const mts_code code = check_range(buffer, offset, data, size, error);
+    if (code != MTS_CODE_OK || size == 0) {
+        return code;
+    }
+    mts_device *device = buffer->device;
+    return after(device, device->ops->buffer_write(device, buffer, offset, data, size, error), error);
+}
+
+mts_code mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
+{
+    const mts_code code = check_range(buffer, offset, data, size, error);
+    if (code != MTS_CODE_OK || size == 0) {
+        return code;
+    }
+    mts_device *device = buffer->device;
+    return after(device, device->ops->buffer_read(device, buffer, offset, data, size, error), error);
+}
+
+mts_code mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error)
+{
+    const mts_code code = check_range(buffer, offset, &word, size, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (offset % sizeof word != 0 || size % sizeof word != 0) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "filling %zu bytes at %zu: not multiples of 4",
+                        size, offset);
+    }
+    if (size == 0) {
+        return MTS_CODE_OK;
+    }
+    mts_device *device = buffer->device;
+    return after(device, device->ops->buffer_fill(device, buffer, offset, size, word, error), error);
+}
+
+mts_code mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                           mts_error *error)
+{
+    if (!out) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no place for the kernel");
+    }
+    *out = NULL;
+    mts_code code = check_device(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (!desc || !desc->name || !desc->name[0]) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the kernel has no name");
+    }
+    const mts_kernel_desc whole = {desc->name, desc->defines ? desc->defines : ""};
+    mts_kernel *kernel = NULL;
+    code = after(device, device->ops->kernel_create(device, &whole, &kernel, error), error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (!kernel) {
+        return no_object(device, error);
+    }
+    kernel->device = device;
+    *out = kernel;
+    return MTS_CODE_OK;
+}
+
+void mts_kernel_destroy(mts_kernel **kernel)
+{
+    if (kernel && *kernel) {
+        mts_kernel *gone = *kernel;
+        *kernel = NULL;
+        gone->device->ops->kernel_destroy(gone->device, gone);
+    }
+}
+
+mts_code mts_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
+                         mts_error *error)
+{
+    if (!out) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no place for the list");
+    }
+    *out = NULL;
+    mts_code code = check_device(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    size_t bytes = 0;
+    if ((!launches && count) || !mts_size_mul(count, sizeof *launches, &bytes)) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "a list of %zu launches without launches", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        code = check_launch(device, &launches[i], error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+    }
+    mts_list *list = NULL;
+    code = after(device, device->ops->list_create(device, launches, count, &list, error), error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (!list) {
+        return no_object(device, error);
+    }
+    list->device = device;
+    list->count = count;
+    *out = list;
+    return MTS_CODE_OK;
+}
+
+void mts_list_destroy(mts_list **list)
+{
+    if (list && *list) {
+        mts_list *gone = *list;
+        *list = NULL;
+        gone->device->ops->list_destroy(gone->device, gone);
+    }
+}
+
+mts_code mts_list_submit(mts_list *list, mts_error *error)
+{
+    if (!list) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "list is NULL");
+    }
+    mts_device *device = list->device;
+    const mts_code code = check_device(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    return after(device, device->ops->list_submit(device, list, error), error);
+}
+
+mts_code mts_list_profile(mts_list *list, uint64_t *times, size_t count, mts_error *error)
+{
+    if (!list || (!times && count)) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "list or times is NULL");
+    }
+    mts_device *device = list->device;
+    const mts_code code = check_device(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (count != list->count) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%zu times for a list of %zu launches", count,
+                        list->count);
+    }
+    if (!device->ops->list_profile) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED, "device '%s' does not measure launches",
+                        device->info.name);
+    }
+    return after(device, device->ops->list_profile(device, list, times, count, error), error);
+}
+
+mts_code mts_device_wait(mts_device *device, mts_error *error)
+{
+    const mts_code code = check_device(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    return after(device, device->ops->wait(device, error), error);
+}

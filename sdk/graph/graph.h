@@ -179,6 +179,8 @@ uint32_t mts_graph_add_const(mts_graph *graph, const char *name, mts_dtype dtype
  */
 mts_code mts_graph_add_node(mts_graph *graph, mts_op op, const char *name, const uint32_t *inputs,
                             uint32_t input_count, const mts_attrs *attrs, uint32_t *value, mts_error *error);
+/* Names a value; a name that another value has is not taken over. False when memory is short. */
+bool mts_graph_name_value(mts_graph *graph, uint32_t value, const char *name);
 mts_code mts_graph_add_output(mts_graph *graph, const char *name, uint32_t value, mts_dtype dtype,
                               const mts_shape *shape, mts_error *error);
 

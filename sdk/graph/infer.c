@@ -8,15 +8,24 @@
 #include <math.h>
 
 static const mts_infer_function functions[MTS_OP_COUNT] = {
-    [MTS_OP_CONV] = mts_infer_conv,         [MTS_OP_DECONV] = mts_infer_deconv,
-    [MTS_OP_MATMUL] = mts_infer_matmul,     [MTS_OP_SCALE] = mts_infer_scale,
-    [MTS_OP_UNARY] = mts_infer_unary,       [MTS_OP_BINARY] = mts_infer_binary,
-    [MTS_OP_POOL] = mts_infer_pool,         [MTS_OP_REDUCE] = mts_infer_reduce,
-    [MTS_OP_SOFTMAX] = mts_infer_softmax,   [MTS_OP_LRN] = mts_infer_lrn,
-    [MTS_OP_CONCAT] = mts_infer_concat,     [MTS_OP_SLICE] = mts_infer_slice,
-    [MTS_OP_PAD] = mts_infer_pad,           [MTS_OP_GATHER] = mts_infer_gather,
-    [MTS_OP_TRANSPOSE] = mts_infer_transpose, [MTS_OP_RESHAPE] = mts_infer_reshape,
-    [MTS_OP_EXPAND] = mts_infer_expand,     [MTS_OP_RESIZE] = mts_infer_resize,
+    [MTS_OP_CONV] = mts_infer_conv,
+    [MTS_OP_DECONV] = mts_infer_deconv,
+    [MTS_OP_MATMUL] = mts_infer_matmul,
+    [MTS_OP_SCALE] = mts_infer_scale,
+    [MTS_OP_UNARY] = mts_infer_unary,
+    [MTS_OP_BINARY] = mts_infer_binary,
+    [MTS_OP_POOL] = mts_infer_pool,
+    [MTS_OP_REDUCE] = mts_infer_reduce,
+    [MTS_OP_SOFTMAX] = mts_infer_softmax,
+    [MTS_OP_LRN] = mts_infer_lrn,
+    [MTS_OP_CONCAT] = mts_infer_concat,
+    [MTS_OP_SLICE] = mts_infer_slice,
+    [MTS_OP_PAD] = mts_infer_pad,
+    [MTS_OP_GATHER] = mts_infer_gather,
+    [MTS_OP_TRANSPOSE] = mts_infer_transpose,
+    [MTS_OP_RESHAPE] = mts_infer_reshape,
+    [MTS_OP_EXPAND] = mts_infer_expand,
+    [MTS_OP_RESIZE] = mts_infer_resize,
 };
 
 mts_code mts_graph_check_shape(const mts_shape *shape, mts_error *error)
@@ -28,7 +37,8 @@ mts_code mts_graph_check_shape(const mts_shape *shape, mts_error *error)
     for (uint32_t i = 0; i < shape->rank; i++) {
         int64_t dim = shape->dims[i];
         if (dim <= 0) {
-            return mts_fail(error, MTS_CODE_MALFORMED, "dimension %u is %lld, not positive", i, (long long)dim);
+            return mts_fail(error, MTS_CODE_MALFORMED, "dimension %u is %lld, not positive", i,
+                            (long long)dim);
         }
         if (dim >= MTS_GRAPH_COUNT_MAX || count * dim >= MTS_GRAPH_COUNT_MAX) {
             return mts_fail(error, MTS_CODE_LIMIT, "a tensor has 2^31 elements or more");
@@ -58,8 +68,8 @@ mts_code mts_infer_rank(const mts_infer_call *call, uint32_t index, uint32_t lea
 {
     const mts_shape *shape = call->inputs[index];
     if (shape->rank < least || shape->rank > most) {
-        return mts_fail(call->error, MTS_CODE_MALFORMED, "input %u has rank %u, wanted %u to %u", index, shape->rank,
-                        least, most);
+        return mts_fail(call->error, MTS_CODE_MALFORMED, "input %u has rank %u, wanted %u to %u", index,
+                        shape->rank, least, most);
     }
     return MTS_CODE_OK;
 }
@@ -70,7 +80,8 @@ mts_code mts_infer_act(const mts_infer_call *call, const mts_act *act, bool has_
         return mts_fail(call->error, MTS_CODE_MALFORMED, "element function %u does not exist", act->fn);
     }
     if (isnan(act->a) || isnan(act->b)) {
-        return mts_fail(call->error, MTS_CODE_MALFORMED, "a parameter of the element function is not a number");
+        return mts_fail(call->error, MTS_CODE_MALFORMED,
+                        "a parameter of the element function is not a number");
     }
     if ((act->fn == MTS_FN_PRELU) != has_slope) {
         return mts_fail(call->error, MTS_CODE_MALFORMED, "a slope vector is %s",
@@ -84,12 +95,10 @@ static mts_code check_inputs(const mts_infer_call *call)
     uint32_t least = 0, most = 0;
     mts_op_arity(call->op, &least, &most);
     if (call->input_count < least || call->input_count > most) {
-        return mts_fail(call->error, MTS_CODE_MALFORMED, "%u inputs, wanted %u to %u", call->input_count, least, most);
+        return mts_fail(call->error, MTS_CODE_MALFORMED, "%u inputs, wanted %u to %u", call->input_count,
+                        least, most);
     }
     uint32_t required = call->op == MTS_OP_CONCAT ? call->input_count : least;
-    if (call->op == MTS_OP_SCALE) {
-        required = 2; /* the bias may be absent */
-    }
     for (uint32_t i = 0; i < call->input_count; i++) {
         if (!call->inputs[i]) {
             if (i < required) {
@@ -105,13 +114,14 @@ static mts_code check_inputs(const mts_infer_call *call)
     return MTS_CODE_OK;
 }
 
-mts_code mts_node_infer(mts_op op, const mts_attrs *attrs, const mts_shape *const *inputs, uint32_t input_count,
-                        mts_shape *out, mts_error *error)
+mts_code mts_node_infer(mts_op op, const mts_attrs *attrs, const mts_shape *const *inputs,
+                        uint32_t input_count, mts_shape *out, mts_error *error)
 {
     if ((unsigned)op >= MTS_OP_COUNT) {
         return mts_fail(error, MTS_CODE_MALFORMED, "operator %u does not exist", (unsigned)op);
     }
-    mts_infer_call call = {.op = op, .attrs = attrs, .inputs = inputs, .input_count = input_count, .error = error};
+    mts_infer_call call = {
+        .op = op, .attrs = attrs, .inputs = inputs, .input_count = input_count, .error = error};
     mts_shape shape = {0};
     mts_code code = check_inputs(&call);
     if (code == MTS_CODE_OK) {

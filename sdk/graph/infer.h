@@ -1,9 +1,9 @@
 /*
  * infer.h: internals of shape inference, shared by the files of sdk/graph only.
  *
- * Every function checks the attributes and input shapes of one operator family and writes the output shape. All of
- * them take shapes whose dimensions are positive and whose element counts are below MTS_GRAPH_COUNT_MAX, so sums and
- * products of two dimensions fit in 64 bits.
+ * Every function checks the attributes and input shapes of one operator family and writes the output shape.
+ * All of them take shapes whose dimensions are positive and whose element counts are below
+ * MTS_GRAPH_COUNT_MAX, so sums and products of two dimensions fit in 64 bits.
  */
 #ifndef MTS_GRAPH_INFER_H
 #define MTS_GRAPH_INFER_H
@@ -55,8 +55,9 @@ mts_code mts_infer_expand(const mts_infer_call *call, mts_shape *out);
 mts_code mts_infer_resize(const mts_infer_call *call, mts_shape *out);
 
 /*
- * What a node must satisfy besides its shapes: inputs are existing values, constants where the operator wants them,
- * of a permitted dtype, gather indices in range, scatter a permutation. Writes the inferred output shape.
+ * What a node must satisfy besides its shapes: inputs are existing values, constants where the operator wants
+ * them, of a permitted dtype, gather indices in range, scatter a permutation. Writes the inferred output
+ * shape.
  */
 mts_code mts_graph_check_node(const mts_graph *graph, const mts_node *node, mts_shape *out, mts_error *error);
 /* Blocks of a constant cover its matrix exactly once and have data. */

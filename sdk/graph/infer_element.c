@@ -1,6 +1,6 @@
 /*
- * infer_element.c: shapes of operators that work element by element or along axes: scale, unary, binary, reduce,
- * softmax, lrn.
+ * infer_element.c: shapes of operators that work element by element or along axes: scale, unary, binary,
+ * reduce, softmax, lrn.
  */
 #include "graph/infer.h"
 
@@ -38,7 +38,8 @@ mts_code mts_infer_binary(const mts_infer_call *call, mts_shape *out)
     if (!mts_shape_broadcast(call->inputs[0], call->inputs[1], out)) {
         char a[96], b[96];
         return mts_fail(call->error, MTS_CODE_MALFORMED, "shapes %s and %s do not broadcast",
-                        mts_shape_text(call->inputs[0], a, sizeof(a)), mts_shape_text(call->inputs[1], b, sizeof(b)));
+                        mts_shape_text(call->inputs[0], a, sizeof(a)),
+                        mts_shape_text(call->inputs[1], b, sizeof(b)));
     }
     return mts_infer_act(call, &binary->act, false);
 }
@@ -51,7 +52,8 @@ mts_code mts_infer_reduce(const mts_infer_call *call, mts_shape *out)
         return mts_fail(call->error, MTS_CODE_MALFORMED, "a mode is out of range");
     }
     if (reduce->axes == 0 || reduce->axes >= 1u << x->rank) {
-        return mts_fail(call->error, MTS_CODE_MALFORMED, "axes 0x%x do not fit rank %u", reduce->axes, x->rank);
+        return mts_fail(call->error, MTS_CODE_MALFORMED, "axes 0x%x do not fit rank %u", reduce->axes,
+                        x->rank);
     }
     out->rank = 0;
     for (uint32_t i = 0; i < x->rank; i++) {
@@ -69,7 +71,8 @@ mts_code mts_infer_softmax(const mts_infer_call *call, mts_shape *out)
     const mts_attrs_softmax *softmax = &call->attrs->softmax;
     *out = *call->inputs[0];
     if (softmax->axis >= out->rank || softmax->log > 1) {
-        return mts_fail(call->error, MTS_CODE_MALFORMED, "axis %u does not fit rank %u", softmax->axis, out->rank);
+        return mts_fail(call->error, MTS_CODE_MALFORMED, "axis %u does not fit rank %u", softmax->axis,
+                        out->rank);
     }
     return MTS_CODE_OK;
 }

@@ -1,5 +1,6 @@
 /*
- * infer_move.c: shapes of operators that move elements: concat, slice, pad, gather, transpose, reshape, expand, resize.
+ * infer_move.c: shapes of operators that move elements: concat, slice, pad, gather, transpose, reshape,
+ * expand, resize.
  */
 #include "graph/infer.h"
 
@@ -21,7 +22,8 @@ mts_code mts_infer_concat(const mts_infer_call *call, mts_shape *out)
             fits = d == axis || x->dims[d] == out->dims[d];
         }
         if (!fits) {
-            return mts_fail(call->error, MTS_CODE_MALFORMED, "input %u does not fit input 0 outside axis %u", i, axis);
+            return mts_fail(call->error, MTS_CODE_MALFORMED, "input %u does not fit input 0 outside axis %u",
+                            i, axis);
         }
         out->dims[axis] += x->dims[axis];
     }
@@ -35,10 +37,10 @@ mts_code mts_infer_slice(const mts_infer_call *call, mts_shape *out)
     out->rank = x->rank;
     for (uint32_t i = 0; i < x->rank; i++) {
         int64_t start = slice->start[i], step = slice->step[i], size = slice->size[i], dim = x->dims[i];
-        bool fits = start >= 0 && start < dim && step != 0 && step > -dim - 1 && size >= 1 && size <= dim;
-        /* |step| may exceed the dimension only when one element is taken */
-        if (fits && size > 1) {
-            int64_t last = step < dim ? start + (size - 1) * step : dim;
+        bool fits =
+            start >= 0 && start < dim && step != 0 && step >= -dim && step <= dim && size >= 1 && size <= dim;
+        if (fits) {
+            int64_t last = start + (size - 1) * step;
             fits = last >= 0 && last < dim;
         }
         if (!fits) {
@@ -56,7 +58,8 @@ mts_code mts_infer_pad(const mts_infer_call *call, mts_shape *out)
     const mts_attrs_pad *pad = &call->attrs->pad;
     const mts_shape *x = call->inputs[0];
     if (pad->mode > MTS_PAD_REFLECT || isnan(pad->value)) {
-        return mts_fail(call->error, MTS_CODE_MALFORMED, "mode %u or the fill value is out of range", pad->mode);
+        return mts_fail(call->error, MTS_CODE_MALFORMED, "mode %u or the fill value is out of range",
+                        pad->mode);
     }
     out->rank = x->rank;
     for (uint32_t i = 0; i < x->rank; i++) {
@@ -67,8 +70,9 @@ mts_code mts_infer_pad(const mts_infer_call *call, mts_shape *out)
             fits = fits && before < dim && after < dim;
         }
         if (!fits || dim + before + after < 1) {
-            return mts_fail(call->error, MTS_CODE_MALFORMED, "dimension %u: padding %lld, %lld does not fit %lld", i,
-                            (long long)before, (long long)after, (long long)dim);
+            return mts_fail(call->error, MTS_CODE_MALFORMED,
+                            "dimension %u: padding %lld, %lld does not fit %lld", i, (long long)before,
+                            (long long)after, (long long)dim);
         }
         out->dims[i] = dim + before + after;
     }
@@ -80,8 +84,8 @@ mts_code mts_infer_gather(const mts_infer_call *call, mts_shape *out)
     uint32_t axis = call->attrs->gather.axis;
     const mts_shape *x = call->inputs[0], *index = call->inputs[1];
     if (axis >= x->rank || x->rank - 1 + index->rank > MTS_RANK_MAX) {
-        return mts_fail(call->error, MTS_CODE_MALFORMED, "axis %u or index rank %u does not fit rank %u", axis,
-                        index->rank, x->rank);
+        return mts_fail(call->error, MTS_CODE_MALFORMED, "axis %u or index rank %u does not fit rank %u",
+                        axis, index->rank, x->rank);
     }
     out->rank = 0;
     for (uint32_t i = 0; i < axis; i++) {
@@ -104,7 +108,8 @@ mts_code mts_infer_transpose(const mts_infer_call *call, mts_shape *out)
     for (uint32_t i = 0; i < x->rank; i++) {
         uint32_t from = call->attrs->transpose.perm[i];
         if (from >= x->rank || (seen >> from & 1u)) {
-            return mts_fail(call->error, MTS_CODE_MALFORMED, "perm is not a permutation of %u dimensions", x->rank);
+            return mts_fail(call->error, MTS_CODE_MALFORMED, "perm is not a permutation of %u dimensions",
+                            x->rank);
         }
         seen |= 1u << from;
         out->dims[i] = x->dims[from];
@@ -148,8 +153,9 @@ mts_code mts_infer_resize(const mts_infer_call *call, mts_shape *out)
     if (code != MTS_CODE_OK) {
         return code;
     }
-    if (resize->mode > MTS_RESIZE_CUBIC || resize->coord > MTS_COORD_TF_CROP || resize->round > MTS_ROUND_CEIL ||
-        resize->exclude_outside > 1 || !isfinite(resize->cubic_a) || !isfinite(resize->extrapolation)) {
+    if (resize->mode > MTS_RESIZE_CUBIC || resize->coord > MTS_COORD_TF_CROP ||
+        resize->round > MTS_ROUND_CEIL || resize->exclude_outside > 1 || !isfinite(resize->cubic_a) ||
+        !isfinite(resize->extrapolation)) {
         return mts_fail(call->error, MTS_CODE_MALFORMED, "a mode is out of range");
     }
     *out = *call->inputs[0];

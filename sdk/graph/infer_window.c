@@ -12,13 +12,14 @@ static mts_code check_window(const mts_infer_call *call, const uint32_t *kernel,
         const uint32_t sizes[3] = {kernel[i], stride[i], dilation[i]};
         for (int j = 0; j < 3; j++) {
             if (sizes[j] == 0 || sizes[j] > MTS_GRAPH_WINDOW_MAX) {
-                return mts_fail(call->error, MTS_CODE_MALFORMED, "kernel, stride or dilation %u is out of range",
-                                sizes[j]);
+                return mts_fail(call->error, MTS_CODE_MALFORMED,
+                                "kernel, stride or dilation %u is out of range", sizes[j]);
             }
         }
         if (pad[i] < 0 || pad[i + 2] < 0 || pad[i] > (int32_t)MTS_GRAPH_WINDOW_MAX ||
             pad[i + 2] > (int32_t)MTS_GRAPH_WINDOW_MAX) {
-            return mts_fail(call->error, MTS_CODE_MALFORMED, "padding %d, %d is out of range", pad[i], pad[i + 2]);
+            return mts_fail(call->error, MTS_CODE_MALFORMED, "padding %d, %d is out of range", pad[i],
+                            pad[i + 2]);
         }
     }
     return MTS_CODE_OK;
@@ -47,7 +48,8 @@ static mts_code check_kernel_shape(const mts_infer_call *call)
     const mts_attrs_conv *conv = &call->attrs->conv;
     if (weight->dims[2] != (int64_t)conv->kernel[0] || weight->dims[3] != (int64_t)conv->kernel[1]) {
         return mts_fail(call->error, MTS_CODE_MALFORMED, "kernel %ux%u differs from the weight's %lldx%lld",
-                        conv->kernel[0], conv->kernel[1], (long long)weight->dims[2], (long long)weight->dims[3]);
+                        conv->kernel[0], conv->kernel[1], (long long)weight->dims[2],
+                        (long long)weight->dims[3]);
     }
     return MTS_CODE_OK;
 }
@@ -82,7 +84,8 @@ mts_code mts_infer_conv(const mts_infer_call *call, mts_shape *out)
     if (x->dims[1] != weight->dims[1] * (int64_t)conv->group || weight->dims[0] % (int64_t)conv->group != 0) {
         return mts_fail(call->error, MTS_CODE_MALFORMED,
                         "%lld input channels do not fit a weight of %lldx%lld channels in %u groups",
-                        (long long)x->dims[1], (long long)weight->dims[0], (long long)weight->dims[1], conv->group);
+                        (long long)x->dims[1], (long long)weight->dims[0], (long long)weight->dims[1],
+                        conv->group);
     }
     if (conv->output_pad[0] != 0 || conv->output_pad[1] != 0) {
         return mts_fail(call->error, MTS_CODE_MALFORMED, "output padding is for deconv only");
@@ -115,24 +118,28 @@ mts_code mts_infer_deconv(const mts_infer_call *call, mts_shape *out)
     }
     const mts_shape *x = call->inputs[0], *weight = call->inputs[1];
     if (x->dims[1] != weight->dims[0] || weight->dims[0] % (int64_t)conv->group != 0) {
-        return mts_fail(call->error, MTS_CODE_MALFORMED, "%lld input channels do not fit %lld weight rows in %u groups",
-                        (long long)x->dims[1], (long long)weight->dims[0], conv->group);
+        return mts_fail(call->error, MTS_CODE_MALFORMED,
+                        "%lld input channels do not fit %lld weight rows in %u groups", (long long)x->dims[1],
+                        (long long)weight->dims[0], conv->group);
     }
     out->rank = 4;
     out->dims[0] = x->dims[0];
     out->dims[1] = weight->dims[1] * (int64_t)conv->group;
     for (int i = 0; i < 2; i++) {
         if (conv->output_pad[i] > MTS_GRAPH_WINDOW_MAX) {
-            return mts_fail(call->error, MTS_CODE_MALFORMED, "output padding %u is out of range", conv->output_pad[i]);
+            return mts_fail(call->error, MTS_CODE_MALFORMED, "output padding %u is out of range",
+                            conv->output_pad[i]);
         }
         out->dims[i + 2] = (int64_t)conv->stride[i] * (x->dims[i + 2] - 1) + conv->output_pad[i] +
-                           window_extent(conv->kernel[i], conv->dilation[i]) - conv->pad[i] - conv->pad[i + 2];
+                           window_extent(conv->kernel[i], conv->dilation[i]) - conv->pad[i] -
+                           conv->pad[i + 2];
     }
     code = check_conv_operands(call, out->dims[1]);
     return code == MTS_CODE_OK ? mts_infer_act(call, &conv->act, false) : code;
 }
 
-/* A window that starts beyond the input and its leading padding is left out, as in ONNX from opset 19 and PyTorch. */
+/* A window that starts beyond the input and its leading padding is left out, as in ONNX from opset 19 and
+ * PyTorch. */
 static int64_t pool_size(int64_t in, int64_t before, int64_t after, int64_t extent, int64_t stride, bool ceil)
 {
     int64_t room = in + before + after - extent;
@@ -162,8 +169,8 @@ mts_code mts_infer_pool(const mts_infer_call *call, mts_shape *out)
         if (out->dims[i + 2] + pool->pad[i] + pool->pad[i + 2] < extent) {
             return mts_fail(call->error, MTS_CODE_MALFORMED, "the window is larger than the padded input");
         }
-        out->dims[i + 2] = pool_size(out->dims[i + 2], pool->pad[i], pool->pad[i + 2], extent, pool->stride[i],
-                                     pool->ceil != 0);
+        out->dims[i + 2] = pool_size(out->dims[i + 2], pool->pad[i], pool->pad[i + 2], extent,
+                                     pool->stride[i], pool->ceil != 0);
     }
     return MTS_CODE_OK;
 }
@@ -181,8 +188,8 @@ mts_code mts_infer_matmul(const mts_infer_call *call, mts_shape *out)
     mts_shape a = *call->inputs[0], b = *call->inputs[1];
     int64_t rows = a.dims[a.rank - 2], inner = a.dims[a.rank - 1], columns = b.dims[b.rank - 1];
     if (inner != b.dims[b.rank - 2]) {
-        return mts_fail(call->error, MTS_CODE_MALFORMED, "inner dimensions %lld and %lld differ", (long long)inner,
-                        (long long)b.dims[b.rank - 2]);
+        return mts_fail(call->error, MTS_CODE_MALFORMED, "inner dimensions %lld and %lld differ",
+                        (long long)inner, (long long)b.dims[b.rank - 2]);
     }
     a.rank -= 2;
     b.rank -= 2;
@@ -194,7 +201,8 @@ mts_code mts_infer_matmul(const mts_infer_call *call, mts_shape *out)
     const mts_shape *c = mts_infer_input(call, 2);
     mts_shape both;
     if (c && (!mts_shape_broadcast(c, out, &both) || !mts_shape_equal(&both, out))) {
-        return mts_fail(call->error, MTS_CODE_MALFORMED, "the third operand does not broadcast to the output");
+        return mts_fail(call->error, MTS_CODE_MALFORMED,
+                        "the third operand does not broadcast to the output");
     }
     if (!isfinite(matmul->alpha) || !isfinite(matmul->beta)) {
         return mts_fail(call->error, MTS_CODE_MALFORMED, "alpha or beta is not finite");

@@ -101,11 +101,8 @@ typedef float mts_f32;
 
 #define mts_as_float(x) as_float(x)
 #define mts_as_u32(x) as_uint(x)
-#ifdef FP_FAST_FMAF
-#define mts_fma(a, b, c) fma(a, b, c)
-#else
-#define mts_fma(a, b, c) mad(a, b, c)
-#endif
+/* Not fma(): slow where the hardware has none. Not mad(): PoCL does not fuse it. One expression may be contracted. */
+#define mts_fma(a, b, c) ((a) * (b) + (c))
 #define mts_exp(x) exp(x)
 #define mts_log(x) log(x)
 #define mts_sqrt(x) sqrt(x)

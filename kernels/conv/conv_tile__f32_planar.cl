@@ -19,17 +19,22 @@
 #ifndef CASES
 #define CASES CASE(1, 0) CASE(2, 0) CASE(3, 0) CASE(4, 0) CASE(5, 0) CASE(6, 0) CASE(7, 0) CASE(8, 0)
 #endif
-#ifndef NV_MAX
-#define NV_MAX 8 /* 1 (GPU: 4) to 16 */
-#endif
 #ifndef NV
 #define NV_FIT(rows) ((REGS - 1) / ((rows) + 1))
-#define NV(rows) (NV_FIT(rows) > NV_MAX ? NV_MAX : NV_FIT(rows) < 1 ? 1 : NV_FIT(rows))
+#define NV(rows) (NV_FIT(rows) > 8 ? 8 : NV_FIT(rows) < 1 ? 1 : NV_FIT(rows)) /* 1 to 8 */
 #endif
 #ifndef TAPS
 #define TAPS 0 /* 0, 1, 9 */
 #endif
-#define CONV_ACC 64 /* most accumulators of a case */
+
+/*
+ * Loops over the rows and vectors of a case are written out and pruned by constant conditions: not every compiler
+ * unrolls a loop nest early enough to keep an array in registers. x is handed to M.
+ */
+#define CONV_ROWS_MOST 16
+#define CONV_NV_MOST 8
+#define EACH_VECTOR(M, x) M(x, 0) M(x, 1) M(x, 2) M(x, 3) M(x, 4) M(x, 5) M(x, 6) M(x, 7)
+#define EACH_ROW(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12) M(13) M(14) M(15)
 
 /* What a work-item needs of its tile. */
 typedef struct conv_place {
@@ -38,26 +43,36 @@ typedef struct conv_place {
     mts_u32 end;   /* of the tile's pixels */
 } conv_place;
 
+/* clang-format off */
+#define CONV_CLEAR(r, j) if (r < ra + rb && j < nv) acc[r][j] = mts_vec_splat(0.0f);
+#define CONV_CLEAR_ROW(r) EACH_VECTOR(CONV_CLEAR, r)
+#define CONV_LOAD(x, j) if (j < nv) in[j] = mts_vec_load(x + j * step);
+#define CONV_FMA(r, j) if (j < nv) acc[r][j] = mts_vec_fma(in[j], w, acc[r][j]);
+#define CONV_FMA_ROW(r)                                                                                      \
+    if (r < ra + rb) {                                                                                       \
+        const mts_vec w = mts_vec_splat(r < ra ? wa[r] : wb[r - ra]);                                        \
+        EACH_VECTOR(CONV_FMA, r)                                                                             \
+    }
+/* clang-format on */
+
 INLINE void conv_accumulate(GLOBAL const float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
-                            GLOBAL const mts_rec_conv *job, mts_u32 pixel, mts_u32 step, mts_vec *acc, const int ra,
-                            const int rb, const int nv) {
+                            GLOBAL const mts_rec_conv *job, mts_u32 pixel, mts_u32 step,
+                            mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST], const int ra, const int rb, const int nv) {
     GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(tab + job->tap);
     GLOBAL const mts_rec_segment *segment = (GLOBAL const mts_rec_segment *)(tab + job->segment);
     const mts_u32 taps = TAPS ? TAPS : job->taps;
 
-    UNROLL for (int i = 0; i < (ra + rb) * nv; i++) acc[i] = mts_vec_splat(0.0f);
+    EACH_ROW(CONV_CLEAR_ROW)
     for (mts_u32 s = 0; s < job->segments; s++) {
         GLOBAL const float *wa = pool + segment[s].weight_a;
         GLOBAL const float *wb = pool + (rb ? segment[s].weight_b : 0);
         GLOBAL const float *x = act + job->in + segment[s].channel * job->in_pitch + pixel;
         for (mts_u32 c = segment[s].count; c; c--) {
             for (mts_u32 k = 0; k < taps; k++) {
-                mts_vec in[NV_MAX];
-                UNROLL for (int j = 0; j < nv; j++) in[j] = mts_vec_load(x + tap[k] + j * step);
-                UNROLL for (int r = 0; r < ra + rb; r++) {
-                    mts_vec w = mts_vec_splat(r < ra ? wa[r] : wb[r - ra]);
-                    UNROLL for (int j = 0; j < nv; j++) acc[r * nv + j] = mts_vec_fma(in[j], w, acc[r * nv + j]);
-                }
+                GLOBAL const float *at = x + tap[k];
+                mts_vec in[CONV_NV_MOST];
+                EACH_VECTOR(CONV_LOAD, at)
+                EACH_ROW(CONV_FMA_ROW)
                 wa += ra;
                 wb += rb;
             }
@@ -66,35 +81,48 @@ INLINE void conv_accumulate(GLOBAL const float *act, GLOBAL const float *pool, G
     }
 }
 
+/* clang-format off */
+#define CONV_SCALE(r, j) if (j < nv) v[j] = mts_vec_fma(acc[r][j], scale, bias);
+#define CONV_RES(r, j) if (j < nv) v[j] = mts_vec_add(v[j], mts_vec_load(res + j * step));
+#define CONV_FN(r, j) if (j < nv) v[j] = mts_vec_min(high, mts_vec_max(low, mts_vec_slope(v[j], negative)));
+#define CONV_MASK(r, j) if (j < nv) v[j] = mts_vec_keep(mts_vec_load(mask + j * step), v[j]);
+#define CONV_STORE(r, j) if (j < nv) mts_vec_store(out + j * step, v[j]);
+#define CONV_STORE_ROW(r)                                                                                    \
+    if (r < rows) {                                                                                          \
+        const mts_vec scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : pool[e->scale + r]);           \
+        const mts_vec bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : pool[e->bias + r]);              \
+        const mts_vec negative = mts_vec_splat(e->slope == MTS_REC_NONE ? slope : pool[e->slope + r]);       \
+        GLOBAL float *out = act + e->out + index[r] * e->out_pitch + pixel;                                  \
+        mts_vec v[CONV_NV_MOST];                                                                             \
+        EACH_VECTOR(CONV_SCALE, r)                                                                           \
+        if (e->res != MTS_REC_NONE) {                                                                        \
+            GLOBAL const float *res = act + e->res + index[r] * e->res_pitch + pixel;                        \
+            EACH_VECTOR(CONV_RES, r)                                                                         \
+        }                                                                                                    \
+        EACH_VECTOR(CONV_FN, r)                                                                              \
+        if (job->mask != MTS_REC_NONE) {                                                                     \
+            GLOBAL const float *mask = pool + job->mask + pixel;                                             \
+            EACH_VECTOR(CONV_MASK, r)                                                                        \
+        }                                                                                                    \
+        EACH_VECTOR(CONV_STORE, r)                                                                           \
+    }
+/* clang-format on */
+
 /* One epilogue; functions that are not simple are left to conv_finish. */
 INLINE void conv_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
                        GLOBAL const mts_rec_conv *job, GLOBAL const mts_rec_epilogue *e, mts_u32 pixel, mts_u32 step,
-                       const mts_vec *acc, const int rows, const int nv) {
+                       mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST], const int rows, const int nv) {
     GLOBAL const mts_u32 *index = tab + e->index;
     const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     const float slope = mts_fn_slope(e->fn, e->a);
-
-    UNROLL for (int r = 0; r < rows; r++) {
-        const mts_vec scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : pool[e->scale + r]);
-        const mts_vec bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : pool[e->bias + r]);
-        const mts_vec negative = mts_vec_splat(e->slope == MTS_REC_NONE ? slope : pool[e->slope + r]);
-        GLOBAL float *out = act + e->out + index[r] * e->out_pitch + pixel;
-        GLOBAL const float *res = act + e->res + index[r] * e->res_pitch + pixel;
-        UNROLL for (int j = 0; j < nv; j++) {
-            mts_vec v = mts_vec_fma(acc[r * nv + j], scale, bias);
-            if (e->res != MTS_REC_NONE) v = mts_vec_add(v, mts_vec_load(res + j * step));
-            v = mts_vec_min(high, mts_vec_max(low, mts_vec_slope(v, negative)));
-            if (job->mask != MTS_REC_NONE) v = mts_vec_keep(mts_vec_load(pool + job->mask + pixel + j * step), v);
-            mts_vec_store(out + j * step, v);
-        }
-    }
+    EACH_ROW(CONV_STORE_ROW)
 }
 
 INLINE void conv_vectors(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
                          GLOBAL const mts_rec_conv *job, mts_u32 pixel, mts_u32 step, const int ra, const int rb,
                          const int nv) {
     GLOBAL const mts_rec_epilogue *epilogue = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
-    mts_vec acc[CONV_ACC];
+    mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST];
     conv_accumulate(act, pool, tab, job, pixel, step, acc, ra, rb, nv);
     for (mts_u32 e = 0; e < job->epilogues; e++)
         conv_store(act, pool, tab, job, epilogue + e, pixel, step, acc, ra + rb, nv);

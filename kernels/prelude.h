@@ -11,7 +11,7 @@
  *   REGS  vector registers a work-item may fill
  *
  * Vector helpers: mts_vec_load (any float address), mts_vec_store (address aligned to a vector),
- * mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max, mts_vec_min (NaN in b stays), mts_vec_keep(m, v)
+ * mts_vec_spill (to private floats), mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max, mts_vec_min (NaN in b stays), mts_vec_keep(m, v)
  * = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ? v : s v, add, sub, mul, div and the componentwise mathematics.
  */
 #ifndef MTS_KERNELS_PRELUDE_H
@@ -48,6 +48,9 @@ INLINE mts_u32 mts_global_id(int d) {
     return d == 0   ? blockIdx.x * blockDim.x + threadIdx.x
            : d == 1 ? blockIdx.y * blockDim.y + threadIdx.y
                     : blockIdx.z * blockDim.z + threadIdx.z;
+}
+INLINE mts_u32 mts_global_size(int d) {
+    return d == 0 ? gridDim.x * blockDim.x : d == 1 ? gridDim.y * blockDim.y : gridDim.z * blockDim.z;
 }
 INLINE mts_u32 mts_group_id(int d) { return d == 0 ? blockIdx.x : d == 1 ? blockIdx.y : blockIdx.z; }
 INLINE mts_u32 mts_local_id(int d) { return d == 0 ? threadIdx.x : d == 1 ? threadIdx.y : threadIdx.z; }
@@ -96,6 +99,7 @@ typedef float mts_f32;
 
 #define mts_global_id(d) ((mts_u32)get_global_id(d))
 #define mts_group_id(d) ((mts_u32)get_group_id(d))
+#define mts_global_size(d) ((mts_u32)get_global_size(d))
 #define mts_local_id(d) ((mts_u32)get_local_id(d))
 #define mts_local_size(d) ((mts_u32)get_local_size(d))
 
@@ -118,15 +122,19 @@ typedef float mts_vec;
 #elif VEC == 2
 typedef float2 mts_vec;
 #define MTS_VLOAD vload2
+#define MTS_VSTORE vstore2
 #elif VEC == 4
 typedef float4 mts_vec;
 #define MTS_VLOAD vload4
+#define MTS_VSTORE vstore4
 #elif VEC == 8
 typedef float8 mts_vec;
 #define MTS_VLOAD vload8
+#define MTS_VSTORE vstore8
 #else
 typedef float16 mts_vec;
 #define MTS_VLOAD vload16
+#define MTS_VSTORE vstore16
 #endif
 
 #endif /* language */
@@ -140,6 +148,7 @@ typedef float16 mts_vec;
 
 INLINE mts_vec mts_vec_load(const float *p) { MTS_VEC_MAKE(p[i]); }
 INLINE void mts_vec_store(float *p, mts_vec v) { *(mts_vec *)p = v; }
+INLINE void mts_vec_spill(float *lanes, mts_vec v) { UNROLL for (int i = 0; i < VEC; i++) lanes[i] = v.s[i]; }
 INLINE mts_vec mts_vec_splat(float x) { MTS_VEC_MAKE(x); }
 INLINE mts_vec mts_vec_fma(mts_vec a, mts_vec b, mts_vec c) { MTS_VEC_MAKE(fmaf(a.s[i], b.s[i], c.s[i])); }
 INLINE mts_vec mts_vec_add(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] + b.s[i]); }
@@ -166,10 +175,12 @@ MTS_VEC_MAP(fabs)
 #if VEC == 1
 #define mts_vec_load(p) (*(p))
 #define mts_vec_store(p, v) (*(p) = (v))
+#define mts_vec_spill(lanes, v) (*(lanes) = (v))
 #define mts_vec_splat(x) (x)
 #else
 #define mts_vec_load(p) MTS_VLOAD(0, p)
 #define mts_vec_store(p, v) (*(GLOBAL mts_vec *)(p) = (v))
+#define mts_vec_spill(lanes, v) MTS_VSTORE(v, 0, lanes)
 #define mts_vec_splat(x) ((mts_vec)(x))
 #endif
 #define mts_vec_fma(a, b, c) mts_fma(a, b, c)

@@ -30,7 +30,7 @@ uint32_t bench_device_vector(const bench_device *device);
 bool bench_device_load(bench_device *device, const float *act, size_t act_count, const float *pool, size_t pool_count,
                        const uint32_t *table, size_t table_count);
 bool bench_device_read(bench_device *device, float *act, size_t act_count);
-/* Runs warm + count times, stores count wall times in seconds, sorted. */
+/* Runs warm + count times, stores count wall times of a launch in seconds, sorted. */
 bool bench_device_time(bench_device *device, const bench_launch *launch, int warm, int count, double *seconds);
 
 #endif

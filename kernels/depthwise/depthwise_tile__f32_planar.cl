@@ -1,0 +1,105 @@
+/*
+ * depthwise_tile: depthwise convolution of many tasks in one launch, a grid instead of a tile list.
+ *
+ * Responsible for convolutions with one input channel per output channel, of any kernel size, dilation and (through
+ * phases) stride. Grid: (x, channels, members); the work-items along x share the plane's vectors: item i of n owns the
+ * vectors i, i + n, i + 2 n, ... NV at a time, so n = 1 is right for a small plane on a CPU and
+ * n = ceil(pixels / VEC / NV) for a large one or a GPU. Channels beyond a member's own do nothing. Not responsible for
+ * dense convolutions.
+ *
+ * Tunables: NV. TAPS: fixed number of kernel positions, 0 if it varies.
+ */
+#ifndef NV
+#define NV 4 /* 1 to 8 */
+#endif
+#ifndef TAPS
+#define TAPS 0 /* 0, 9, 25 */
+#endif
+
+#define EACH_VECTOR(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+
+/* clang-format off */
+#define DEPTHWISE_CLEAR(j) if (j < nv) v[j] = mts_vec_splat(0.0f);
+#define DEPTHWISE_FMA(j) if (j < nv) v[j] = mts_vec_fma(mts_vec_load(at + j * step), w, v[j]);
+#define DEPTHWISE_SCALE(j) if (j < nv) v[j] = mts_vec_fma(v[j], scale, bias);
+#define DEPTHWISE_RES(j) if (j < nv) v[j] = mts_vec_add(v[j], mts_vec_load(res + j * step));
+#define DEPTHWISE_SIMPLE(j) if (j < nv) v[j] = mts_vec_min(high, mts_vec_max(low, mts_vec_slope(v[j], negative)));
+#define DEPTHWISE_MASK(j) if (j < nv) v[j] = mts_vec_keep(mts_vec_load(mask + j * step), v[j]);
+#define DEPTHWISE_STORE(j) if (j < nv) mts_vec_store(out + j * step, v[j]);
+/* clang-format on */
+
+/* nv vectors from `pixel` on of channel c. Functions that are not simple are left to depthwise_finish. */
+INLINE void depthwise_vectors(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+                              GLOBAL const mts_rec_depthwise *job, mts_u32 c, mts_u32 pixel, mts_u32 step,
+                              const int nv) {
+    GLOBAL const mts_rec_epilogue *e = &job->epilogue;
+    GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(tab + job->tap);
+    GLOBAL const float *x = act + job->in + c / job->multiplier * job->in_pitch + pixel;
+    GLOBAL const float *weight = pool + job->weight + c * job->taps;
+    GLOBAL float *out = act + e->out + tab[e->index + c] * e->out_pitch + pixel;
+    const mts_u32 taps = TAPS ? TAPS : job->taps;
+    const mts_vec scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : pool[e->scale + c]);
+    const mts_vec bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : pool[e->bias + c]);
+    const mts_vec negative =
+        mts_vec_splat(e->slope == MTS_REC_NONE ? mts_fn_slope(e->fn, e->a) : pool[e->slope + c]);
+    const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
+    mts_vec v[8];
+
+    EACH_VECTOR(DEPTHWISE_CLEAR)
+    for (mts_u32 k = 0; k < taps; k++) {
+        GLOBAL const float *at = x + tap[k];
+        const mts_vec w = mts_vec_splat(weight[k]);
+        EACH_VECTOR(DEPTHWISE_FMA)
+    }
+    EACH_VECTOR(DEPTHWISE_SCALE)
+    if (e->res != MTS_REC_NONE) {
+        GLOBAL const float *res = act + e->res + tab[e->index + c] * e->res_pitch + pixel;
+        EACH_VECTOR(DEPTHWISE_RES)
+    }
+    EACH_VECTOR(DEPTHWISE_SIMPLE)
+    if (job->mask != MTS_REC_NONE) {
+        GLOBAL const float *mask = pool + job->mask + pixel;
+        EACH_VECTOR(DEPTHWISE_MASK)
+    }
+    EACH_VECTOR(DEPTHWISE_STORE)
+}
+
+/* Applies a function that is not simple, in place. */
+INLINE void depthwise_finish(GLOBAL float *out, GLOBAL const float *pool, GLOBAL const mts_rec_depthwise *job,
+                             mts_u32 pixel, mts_u32 step) {
+    GLOBAL const mts_rec_epilogue *e = &job->epilogue;
+    if (mts_fn_is_simple(e->fn)) return;
+    for (; pixel < job->pixels; pixel += step) {
+        const mts_vec x = mts_vec_load(out + pixel);
+        mts_vec v = mts_vec_element(e->fn, x, e->a, e->b);
+        if (job->mask != MTS_REC_NONE) v = mts_vec_keep(mts_vec_load(pool + job->mask + pixel), v);
+        mts_vec_store(out + pixel, v);
+    }
+}
+
+/* The zeros around the plane; every work-item along x writes its share. */
+INLINE void depthwise_border(GLOBAL float *plane, GLOBAL const mts_rec_depthwise *job, mts_u32 channel) {
+    GLOBAL const mts_rec_epilogue *e = &job->epilogue;
+    const mts_u32 id = mts_global_id(0), count = mts_global_size(0), used = e->gap + job->pixels;
+    mts_u32 after = e->out_pitch > used ? e->out_pitch - used : 0;
+    if (e->last == channel) after += e->tail;
+    for (mts_u32 i = id; i < e->gap; i += count) (plane - e->gap)[i] = 0.0f;
+    for (mts_u32 i = id; i < after; i += count) plane[job->pixels + i] = 0.0f;
+}
+
+KERNEL void depthwise_tile__f32_planar(GLOBAL float *act, GLOBAL const float *RESTRICT pool,
+                                       GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
+    GLOBAL const mts_rec_depthwise *job =
+        (GLOBAL const mts_rec_depthwise *)(tab + first) + mts_global_id(2);
+    const mts_u32 c = mts_global_id(1), step = mts_global_size(0) * VEC;
+    mts_u32 pixel = mts_global_id(0) * VEC;
+    if (c >= job->channels) return;
+    const mts_u32 channel = tab[job->epilogue.index + c];
+    GLOBAL float *plane = act + job->epilogue.out + channel * job->epilogue.out_pitch;
+
+    for (; pixel + (NV - 1) * step < job->pixels; pixel += NV * step)
+        depthwise_vectors(act, pool, tab, job, c, pixel, step, NV);
+    for (; pixel < job->pixels; pixel += step) depthwise_vectors(act, pool, tab, job, c, pixel, step, 1);
+    depthwise_finish(plane, pool, job, mts_global_id(0) * VEC, step);
+    depthwise_border(plane, job, channel);
+}

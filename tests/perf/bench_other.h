@@ -1,0 +1,28 @@
+/*
+ * bench_other.h: records, data and a plain C check of depthwise and fully connected layers of many tasks.
+ */
+#ifndef MTS_BENCH_OTHER_H
+#define MTS_BENCH_OTHER_H
+
+#include "bench_device.h"
+#include "bench_world.h"
+
+typedef struct bench_depthwise {
+    const char *name;
+    int tasks, channels, h, w, kernel;
+} bench_depthwise;
+
+void bench_depthwise_make(bench_world *world, const bench_depthwise *layer, uint32_t vector, bench_launch *launch);
+double bench_depthwise_error(const bench_world *world, const bench_depthwise *layer, const float *result);
+double bench_depthwise_flops(const bench_depthwise *layer);
+
+typedef struct bench_fc {
+    const char *name;
+    int tasks, in, out;
+} bench_fc;
+
+void bench_fc_make(bench_world *world, const bench_fc *layer, uint32_t vector, bench_launch *launch);
+double bench_fc_error(const bench_world *world, const bench_fc *layer, const float *result);
+double bench_fc_flops(const bench_fc *layer);
+
+#endif

@@ -1,5 +1,5 @@
 # Writes kernel_table.c: for every row KERNEL(folder, name) of kernels/manifest.def the whole program text
-# (prelude, kinds, records, kernel; #include lines dropped) as an array of bytes, so that no string limit applies.
+# (prelude, kinds, records, walk, kernel; #include lines dropped) as an array of bytes, so that no string limit applies.
 file(STRINGS ${ROOT}/kernels/manifest.def rows REGEX "^KERNEL\\(")
 set(tables "")
 set(entries "")
@@ -8,7 +8,7 @@ foreach(row ${rows})
   set(folder ${CMAKE_MATCH_1})
   set(name ${CMAKE_MATCH_2})
   set(hex "")
-  foreach(part kernels/prelude.h sdk/graph/kinds.h sdk/device/record.h kernels/${folder}/${name}.cl)
+  foreach(part kernels/prelude.h sdk/graph/kinds.h sdk/device/record.h kernels/dest.h kernels/${folder}/${name}.cl)
     file(READ ${ROOT}/${part} bytes HEX)
     # '\n#include "' becomes a comment line: the text is complete without it
     string(REPLACE "0a23696e636c7564652022" "0a2f2f2022" bytes "${bytes}")

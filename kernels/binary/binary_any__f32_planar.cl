@@ -1,0 +1,40 @@
+/*
+ * binary_any: y = fn(lhs kind rhs), elementwise; either operand may be broadcast (strides 0) or a constant of the pool.
+ */
+INLINE mts_vec binary_pow(mts_vec x, mts_vec y) {
+#if VEC == 1 || !defined(__CUDACC__)
+    return mts_pow(x, y);
+#else
+    for (int i = 0; i < VEC; i++) x.s[i] = mts_pow(x.s[i], y.s[i]);
+    return x;
+#endif
+}
+
+INLINE mts_vec binary_kind(mts_u32 kind, mts_vec x, mts_vec y) {
+    switch (kind) {
+    case MTS_BIN_ADD: return mts_vec_add(x, y);
+    case MTS_BIN_SUB: return mts_vec_sub(x, y);
+    case MTS_BIN_MUL: return mts_vec_mul(x, y);
+    case MTS_BIN_DIV: return mts_vec_div(x, y);
+    case MTS_BIN_PRELU: return mts_vec_slope(x, y);
+    case MTS_BIN_MAX: return mts_vec_max(x, y);
+    case MTS_BIN_MIN: return mts_vec_min(x, y);
+    default: return binary_pow(x, y);
+    }
+}
+
+KERNEL void binary_any__f32_planar(MTS_ARGS) {
+    GLOBAL const mts_rec_binary *r = MTS_MEMBER(mts_rec_binary);
+    const mts_i32 left_step = (mts_i32)r->lhs.stride[5], right_step = (mts_i32)r->rhs.stride[5];
+    mts_span s = mts_span_open(act, &r->dest);
+    while (mts_span_next(act, &r->dest, &s)) {
+        GLOBAL const float *lhs = (r->lhs_pool ? pool : act) + mts_view_at(&r->lhs, &s);
+        GLOBAL const float *rhs = (r->rhs_pool ? pool : act) + mts_view_at(&r->rhs, &s);
+        for (mts_u32 i = 0; i < s.n; i += VEC) {
+            const mts_vec x = mts_row_load(lhs + (mts_i32)i * left_step, left_step, s.n - i);
+            const mts_vec y = mts_row_load(rhs + (mts_i32)i * right_step, right_step, s.n - i);
+            const mts_vec v = binary_kind(r->kind, x, y);
+            mts_row_store(act + s.to + i, mts_row_fn(r->fn, v, r->a, r->b), s.n - i);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+/*
+ * copy_any: out(i) = src at sum i * step, steps signed: slice, transpose, expand, reshape of dense data, change of layout.
+ */
+KERNEL void copy_any__f32_planar(MTS_ARGS) {
+    GLOBAL const mts_rec_copy *r = MTS_MEMBER(mts_rec_copy);
+    GLOBAL const float *src = r->src_pool ? pool : act;
+    const mts_i32 step = r->step[5];
+    mts_span s = mts_span_open(act, &r->dest);
+    while (mts_span_next(act, &r->dest, &s)) {
+        const mts_u32 offset = r->src.base + s.c[0] * (mts_u32)r->step[0] + s.c[1] * (mts_u32)r->step[1] +
+                               s.c[2] * (mts_u32)r->step[2] + s.c[3] * (mts_u32)r->step[3] +
+                               s.y * (mts_u32)r->step[4] + s.x * (mts_u32)r->step[5];
+        for (mts_u32 i = 0; i < s.n; i += VEC)
+            mts_row_store(act + s.to + i, mts_row_load(src + offset + (mts_i32)i * step, step, s.n - i), s.n - i);
+    }
+}

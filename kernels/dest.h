@@ -1,0 +1,195 @@
+/*
+ * dest.h: how a kernel walks the tensor it writes.
+ *
+ * Responsible for the part that every kernel with a mts_rec_dest shares: which floats a work-item owns, where they lie in
+ * the tensor, the zeros around the image, and loading and storing stretches of a row as vectors. The program text of a
+ * kernel has this file after the records. Not responsible for any operator.
+ *
+ * A work-item owns RUN consecutive floats of one plane (and writes the zeros among them); it meets them as stretches, each
+ * a piece of one image row, and computes a stretch in vectors of VEC floats, the last one partly filled:
+ *
+ *     plane q    | 0 0 .. 0 | v v v v v v 0 0 | v v v v v v 0 0 | 0 |
+ *     positions  |<- gap -->|<---- row ------>|                     e = 0 .. pitch - 1
+ *     work-item        |<------------- RUN ----------->|
+ *     stretches             |<----------->|    |<---->|
+ *
+ * Grid: (ceil(pitch / RUN), planes + 1, members), any dimension but the last may be larger. RUN = 1 (the default, for a
+ * GPU, with VEC = 1) is the grid that record.h states; a CPU wants VEC = 16 and RUN of some hundred.
+ *
+ * The result may lie over an operand only if both have the same layout and the operator is unary, binary or scale.
+ */
+#ifndef MTS_KERNELS_DEST_H
+#define MTS_KERNELS_DEST_H
+
+#ifndef RUN
+#define RUN 1 /* e.g. 1, 64, 256, 1024 */
+#endif
+
+#define MTS_ARGS                                                                                             \
+    GLOBAL float *RESTRICT act, GLOBAL const float *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first
+#define MTS_MEMBER(type)                                                                                     \
+    ((GLOBAL const type *)(tab + first + mts_global_id(2) * (mts_u32)(sizeof(type) / sizeof(mts_u32))))
+
+#define mts_least(a, b) ((a) < (b) ? (a) : (b))
+#define mts_most(a, b) ((a) > (b) ? (a) : (b))
+
+typedef struct mts_span {
+    mts_u32 c[4];    /* coordinates of the plane */
+    mts_u32 y, x, n; /* the stretch: columns x .. x + n - 1 of row y */
+    mts_u32 to;      /* act offset of its first float */
+    mts_u32 at, end; /* positions of the plane not met yet */
+    mts_u32 plane;   /* act offset of position 0 */
+    mts_u32 row, column; /* of position `at`, once it is past the gap */
+} mts_span;
+
+INLINE void mts_zero(GLOBAL float *p, mts_u32 n) {
+    for (mts_u32 i = 0; i < n; i++) p[i] = 0.0f;
+}
+
+INLINE void mts_span_tail(GLOBAL float *act, GLOBAL const mts_rec_dest *d, mts_u32 plane) {
+    const mts_u32 step = (d->pitch + RUN - 1) / RUN * RUN;
+    mts_u32 i = mts_global_id(0) * RUN;
+    if (i >= step) return;
+    for (; i < d->tail; i += step) mts_zero(act + plane + i, mts_least(d->tail - i, RUN));
+}
+
+INLINE mts_span mts_span_open(GLOBAL float *act, GLOBAL const mts_rec_dest *d) {
+    const mts_u32 q = mts_global_id(1), planes = d->dims[0] * d->dims[1] * d->dims[2] * d->dims[3];
+    mts_span s;
+    s.at = mts_global_id(0) * RUN;
+    s.end = q < planes ? mts_least(s.at + RUN, d->pitch) : 0;
+    s.plane = d->base - d->gap + q * d->pitch;
+    s.c[0] = s.c[1] = s.c[2] = 0;
+    s.c[3] = q;
+    s.y = s.x = s.n = s.to = s.row = s.column = 0;
+    if (q == planes) mts_span_tail(act, d, s.plane);
+    if (planes != d->dims[3]) {
+        mts_u32 rest = q / d->dims[3];
+        s.c[3] = q - rest * d->dims[3];
+        s.c[2] = rest % d->dims[2];
+        rest /= d->dims[2];
+        s.c[1] = rest % d->dims[1];
+        s.c[0] = rest / d->dims[1];
+    }
+    if (s.at > d->gap) {
+        s.row = (s.at - d->gap) / d->row;
+        s.column = (s.at - d->gap) - s.row * d->row;
+    }
+    return s;
+}
+
+/* Steps to the next stretch and writes the zeros before it; 0 when there is none. */
+INLINE int mts_span_next(GLOBAL float *act, GLOBAL const mts_rec_dest *d, mts_span *s) {
+    while (s->at < s->end) {
+        const mts_u32 left = s->end - s->at;
+        mts_u32 count = left;
+        const int value = s->at >= d->gap && s->row < d->dims[4] && s->column < d->dims[5];
+        if (s->at < d->gap) {
+            count = mts_least(left, d->gap - s->at);
+        } else if (s->row < d->dims[4]) {
+            count = mts_least(left, (value ? d->dims[5] : d->row) - s->column);
+            s->x = s->column;
+            s->y = s->row;
+            s->column += count;
+            if (s->column == d->row) {
+                s->column = 0;
+                s->row++;
+            }
+        }
+        s->to = s->plane + s->at;
+        s->n = count;
+        s->at += count;
+        if (value) return 1;
+        mts_zero(act + s->to, count);
+    }
+    return 0;
+}
+
+/* Offset of the element that a view has at the first column of the stretch; of row y, column 0 of the plane. */
+INLINE mts_u32 mts_view_plane(GLOBAL const mts_rec_view *v, const mts_span *s) {
+    return v->base + s->c[0] * v->stride[0] + s->c[1] * v->stride[1] + s->c[2] * v->stride[2] + s->c[3] * v->stride[3];
+}
+INLINE mts_u32 mts_view_at(GLOBAL const mts_rec_view *v, const mts_span *s) {
+    return mts_view_plane(v, s) + s->y * v->stride[4] + s->x * v->stride[5];
+}
+
+/* ---- vectors of a stretch: `left` floats are there, at most VEC are taken ---------------------------- */
+
+#if VEC == 1
+
+INLINE float mts_row_load(GLOBAL const float *p, mts_i32 step, mts_u32 left) { return *p; }
+INLINE void mts_row_store(GLOBAL float *p, float v, mts_u32 left) { *p = v; }
+#define mts_vec_sum(v) (v)
+#define mts_vec_most(v) (v)
+#define mts_vec_least(v) (v)
+
+#else
+
+/* Lanes without a float repeat the first one, so that no function of them raises what the others would not. */
+INLINE mts_vec mts_row_lanes(GLOBAL const float *p, mts_i32 step, mts_u32 left) {
+    mts_vec v = mts_vec_splat(*p);
+    for (mts_u32 i = 1; i < VEC && i < left; i++) ((float *)&v)[i] = p[(mts_i32)i * step];
+    return v;
+}
+
+/* Every second float from p on. */
+#ifdef __CUDACC__
+#define mts_vec_two(p) mts_row_lanes(p, 2, VEC)
+#elif VEC == 2
+#define mts_vec_two(p) ((mts_vec)((p)[0], (p)[2]))
+#else
+#define mts_vec_two(p) ((mts_vec)(MTS_VLOAD(0, p).even, MTS_VLOAD(0, (p) + VEC - 1).odd))
+#endif
+
+INLINE mts_vec mts_row_load(GLOBAL const float *p, mts_i32 step, mts_u32 left) {
+    if (step == 0) return mts_vec_splat(*p);
+    if (left < VEC) return mts_row_lanes(p, step, left);
+    if (step == 1) return mts_vec_load(p);
+    if (step == 2) return mts_vec_two(p);
+    return mts_row_lanes(p, step, VEC);
+}
+
+INLINE void mts_row_store(GLOBAL float *p, mts_vec v, mts_u32 left) {
+#ifndef __CUDACC__
+    if (left >= VEC) {
+#if VEC == 2
+        vstore2(v, 0, p);
+#elif VEC == 4
+        vstore4(v, 0, p);
+#elif VEC == 8
+        vstore8(v, 0, p);
+#else
+        vstore16(v, 0, p);
+#endif
+        return;
+    }
+#endif
+    for (mts_u32 i = 0; i < VEC && i < left; i++) p[i] = ((const float *)&v)[i];
+}
+
+INLINE float mts_vec_sum(mts_vec v) {
+    float sum = 0.0f;
+    for (int i = 0; i < VEC; i++) sum += ((const float *)&v)[i];
+    return sum;
+}
+INLINE float mts_vec_most(mts_vec v) {
+    float most = ((const float *)&v)[0];
+    for (int i = 1; i < VEC; i++) most = mts_most(most, ((const float *)&v)[i]);
+    return most;
+}
+INLINE float mts_vec_least(mts_vec v) {
+    float least = ((const float *)&v)[0];
+    for (int i = 1; i < VEC; i++) least = mts_least(least, ((const float *)&v)[i]);
+    return least;
+}
+
+#endif
+
+/* fn of a vector; PRELU takes its slope in `a`. */
+INLINE mts_vec mts_row_fn(mts_u32 fn, mts_vec v, float a, float b) {
+    if (fn == MTS_FN_NONE) return v;
+    if (fn == MTS_FN_PRELU) return mts_vec_slope(v, mts_vec_splat(a));
+    return mts_vec_element(fn, v, a, b);
+}
+
+#endif

@@ -1,0 +1,68 @@
+/*
+ * reduce_any: mean, sum, maximum or minimum over any set of dimensions.
+ *
+ * Where the last dimension is reduced and contiguous (a global average pool) a vector runs along it and its lanes are
+ * combined at the end; elsewhere a vector holds neighbouring outputs.
+ */
+INLINE mts_vec reduce_take(mts_u32 kind, mts_vec v, mts_vec x) {
+    if (kind == MTS_REDUCE_MAX) return mts_vec_max(v, x);
+    if (kind == MTS_REDUCE_MIN) return mts_vec_min(v, x);
+    return mts_vec_add(v, x);
+}
+
+INLINE mts_vec reduce_start(mts_u32 kind) {
+    return mts_vec_splat(kind == MTS_REDUCE_MAX ? -INFINITY : kind == MTS_REDUCE_MIN ? INFINITY : 0.0f);
+}
+
+/* The last dimension of `left` neighbouring outputs. */
+INLINE mts_vec reduce_across(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_u32 left) {
+    for (mts_u32 j = 0; j < r->extent[5]; j++)
+        v = reduce_take(r->kind, v, mts_row_load(p + j * r->step[5], (mts_i32)r->src.stride[5], left));
+    return v;
+}
+
+/* The last dimension of one output; the rest that fills no vector goes to lane 0. */
+INLINE mts_vec reduce_along(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, mts_vec v) {
+    mts_u32 j = 0;
+    for (; j + VEC <= r->extent[5]; j += VEC) v = reduce_take(r->kind, v, mts_vec_load(p + j));
+    for (; j < r->extent[5]; j++) {
+        const mts_vec w = reduce_take(r->kind, v, mts_vec_splat(p[j]));
+        ((float *)&v)[0] = ((const float *)&w)[0];
+    }
+    return v;
+}
+
+INLINE mts_vec reduce_all(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, int along, mts_u32 left) {
+    mts_vec v = reduce_start(r->kind);
+    for (mts_u32 a = 0; a < r->extent[0]; a++)
+        for (mts_u32 b = 0; b < r->extent[1]; b++)
+            for (mts_u32 c = 0; c < r->extent[2]; c++)
+                for (mts_u32 d = 0; d < r->extent[3]; d++)
+                    for (mts_u32 e = 0; e < r->extent[4]; e++) {
+                        GLOBAL const float *line = p + a * r->step[0] + b * r->step[1] + c * r->step[2] +
+                                                   d * r->step[3] + e * r->step[4];
+                        v = along ? reduce_along(line, r, v) : reduce_across(line, r, v, left);
+                    }
+    return v;
+}
+
+INLINE float reduce_lanes(mts_u32 kind, mts_vec v) {
+    return kind == MTS_REDUCE_MAX ? mts_vec_most(v) : kind == MTS_REDUCE_MIN ? mts_vec_least(v) : mts_vec_sum(v);
+}
+
+KERNEL void reduce_any__f32_planar(MTS_ARGS) {
+    GLOBAL const mts_rec_reduce *r = MTS_MEMBER(mts_rec_reduce);
+    const mts_u32 count = r->extent[0] * r->extent[1] * r->extent[2] * r->extent[3] * r->extent[4] * r->extent[5];
+    const float divisor = r->kind == MTS_REDUCE_MEAN ? (float)count : 1.0f;
+    const int along = r->step[5] == 1 && r->extent[5] > 1;
+    mts_span s = mts_span_open(act, &r->dest);
+    while (mts_span_next(act, &r->dest, &s)) {
+        GLOBAL const float *from = act + mts_view_at(&r->src, &s);
+        for (mts_u32 i = 0; i < s.n; i += along ? 1 : VEC) {
+            const mts_u32 left = along ? 1 : s.n - i;
+            mts_vec v = reduce_all(from + i * r->src.stride[5], r, along, left);
+            if (along) v = mts_vec_splat(reduce_lanes(r->kind, v));
+            mts_row_store(act + s.to + i, mts_vec_div(v, mts_vec_splat(divisor)), left);
+        }
+    }
+}

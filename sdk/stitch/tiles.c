@@ -93,9 +93,8 @@ static void cut_runs(cutter *c, uint32_t most, bool mix)
         uint32_t left = r->rows - taken;
         taken = 0;
         const run *next = mix && i + 1 < c->run_count ? r + 1 : NULL;
-        const uint32_t total = left + (next != NULL ? next->rows : 0);
         while (left > 0) {
-            const uint32_t share = even_share(next != NULL ? total - (row - r->first) : left, most);
+            const uint32_t share = even_share(left + (next != NULL ? next->rows : 0), most);
             const uint32_t rows_a = share < left ? share : left;
             if (rows_a == left && next != NULL && rows_a < share) {
                 taken = share - rows_a < next->rows ? share - rows_a : next->rows;

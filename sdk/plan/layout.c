@@ -1,0 +1,395 @@
+/*
+ * layout.c: row classes, padding and storages. Not responsible for steps and offsets (plan.c, arena.c).
+ */
+#include "plan/layout.h"
+
+/* A value's own storage, or a conversion (index value_count + conversion), while classes are formed. */
+typedef struct cell {
+    uint32_t parent; /* union-find */
+    uint32_t row;    /* of a root: row length of the class */
+    bool tied;       /* is an operand of a convolution by tiles */
+    uint32_t pad_top, pad_bottom, pad_left, pad_right; /* border that its convolutions reach into */
+} cell;
+
+typedef struct layouter {
+    mts_plan *plan;
+    const mts_stitched *stitched;
+    cell *cells;
+    bool *forced; /* per svalue: must be dense */
+    mts_error *error;
+} layouter;
+
+bool mts_storage_is_dense(const mts_storage *storage)
+{
+    return storage->gap == 0 && storage->row == storage->dims[5] &&
+           storage->pitch == storage->dims[4] * storage->dims[5];
+}
+
+uint32_t mts_storage_planes(const mts_storage *storage)
+{
+    return storage->dims[0] * storage->dims[1] * storage->dims[2] * storage->dims[3];
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t round_up(uint64_t value)
+{
+    return (value + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
+}
+
+static uint32_t find_root(cell *cells, uint32_t i)
+{
+    while (cells[i].parent != i) {
+        cells[i].parent = cells[cells[i].parent].parent;
+        i = cells[i].parent;
+    }
+    return i;
+}
+
+static void tie(layouter *l, uint32_t a, uint32_t b)
+{
+    const uint32_t x = find_root(l->cells, a);
+    const uint32_t y = find_root(l->cells, b);
+    l->cells[a].tied = true;
+    l->cells[b].tied = true;
+    if (x != y) {
+        l->cells[y].parent = x;
+        l->cells[x].row = larger(l->cells[x].row, l->cells[y].row);
+    }
+}
+
+static void need_row(layouter *l, uint32_t i, uint32_t row)
+{
+    const uint32_t root = find_root(l->cells, i);
+    l->cells[root].row = larger(l->cells[root].row, row);
+}
+
+static const mts_shape *value_shape(const layouter *l, uint32_t value)
+{
+    return &l->stitched->values[value].shape;
+}
+
+static mts_variant choose_variant(const mts_stitched *stitched, const mts_member *member)
+{
+    const mts_node *node = mts_member_node(stitched, member);
+    if (node->op != MTS_OP_CONV) {
+        return MTS_VARIANT_NONE;
+    }
+    const mts_attrs_conv *conv = &node->attrs.conv;
+    const int64_t *in = stitched->values[member->inputs[0]].shape.dims;
+    const int64_t *out = stitched->values[member->output].shape.dims;
+    if (conv->group == 1 && in[2] == 1 && in[3] == 1 && out[2] == 1 && out[3] == 1 && conv->kernel[0] == 1 &&
+        conv->kernel[1] == 1) {
+        return MTS_VARIANT_FC;
+    }
+    return conv->group > 1 && conv->group == (uint64_t)in[1] ? MTS_VARIANT_DEPTHWISE : MTS_VARIANT_TILE;
+}
+
+/* Last input coordinate that output coordinate out - 1 reaches, counted from the image's start; may be < 0. */
+static int64_t reach(const mts_attrs_conv *conv, int axis, int64_t out)
+{
+    return (out - 1) * conv->stride[axis] + (int64_t)(conv->kernel[axis] - 1) * conv->dilation[axis] -
+           conv->pad[axis];
+}
+
+static uint32_t excess(int64_t reached, int64_t size)
+{
+    return reached >= size ? (uint32_t)(reached - size + 1) : 0;
+}
+
+/* The phase conversion of a value with this stride, made on first use. */
+static uint32_t phase_of(layouter *l, uint32_t value, const uint32_t stride[2])
+{
+    mts_plan *plan = l->plan;
+    for (uint32_t i = 0; i < plan->conversion_count; i++) {
+        const mts_conversion *c = &plan->conversions[i];
+        if (c->value == value && c->phase && c->stride[0] == stride[0] && c->stride[1] == stride[1]) {
+            return i;
+        }
+    }
+    mts_conversion *c = &plan->conversions[plan->conversion_count];
+    *c = (mts_conversion){.value = value, .storage = MTS_NONE, .phase = true, .stride = {stride[0], stride[1]}};
+    return plan->conversion_count++;
+}
+
+static uint32_t conversion_cell(const layouter *l, uint32_t conversion)
+{
+    return l->stitched->value_count + conversion;
+}
+
+/* Borders first: rows and columns of a phase plane depend on the largest border of all readers. */
+static void need_phase_border(layouter *l, const mts_member *member, mts_member_plan *how)
+{
+    const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
+    how->input_conversion = phase_of(l, member->inputs[0], conv->stride);
+    mts_conversion *c = &l->plan->conversions[how->input_conversion];
+    c->top = larger(c->top, (uint32_t)conv->pad[0]);
+    c->left = larger(c->left, (uint32_t)conv->pad[1]);
+}
+
+static void need_phase_size(layouter *l, const mts_member *member, uint32_t conversion)
+{
+    const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
+    const mts_shape *out = value_shape(l, member->output);
+    mts_conversion *c = &l->plan->conversions[conversion];
+    const int64_t y = reach(conv, 0, out->dims[2]) + c->top;
+    const int64_t x = reach(conv, 1, out->dims[3]) + c->left;
+    c->rows = larger(c->rows, (uint32_t)(y / c->stride[0] + 1));
+    c->columns = larger(c->columns, (uint32_t)(x / c->stride[1] + 1));
+}
+
+static void need_native_border(layouter *l, const mts_member *member)
+{
+    const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
+    const mts_shape *in = value_shape(l, member->inputs[0]);
+    const mts_shape *out = value_shape(l, member->output);
+    cell *c = &l->cells[member->inputs[0]];
+    c->pad_top = larger(c->pad_top, (uint32_t)conv->pad[0]);
+    c->pad_left = larger(c->pad_left, (uint32_t)conv->pad[1]);
+    c->pad_bottom = larger(c->pad_bottom, excess(reach(conv, 0, out->dims[2]), in->dims[2]));
+    c->pad_right = larger(c->pad_right, excess(reach(conv, 1, out->dims[3]), in->dims[3]));
+    need_row(l, member->inputs[0], (uint32_t)in->dims[3] + larger(c->pad_left, c->pad_right));
+}
+
+/* A residual lies pixel by pixel beside the output; a dense one is copied into the class. */
+static void tie_residual(layouter *l, const mts_member *member, mts_member_plan *how)
+{
+    const uint32_t residual = member->input_count > 4 ? member->inputs[4] : MTS_NONE;
+    if (residual == MTS_NONE) {
+        return;
+    }
+    const mts_shape *shape = value_shape(l, residual);
+    if (!l->forced[residual]) {
+        tie(l, member->output, residual);
+        need_row(l, residual, (uint32_t)shape->dims[3]);
+        return;
+    }
+    const uint32_t stride[2] = {1, 1};
+    how->residual_conversion = phase_of(l, residual, stride);
+    mts_conversion *c = &l->plan->conversions[how->residual_conversion];
+    c->rows = larger(c->rows, (uint32_t)shape->dims[2] + c->top);
+    c->columns = larger(c->columns, (uint32_t)shape->dims[3] + c->left);
+}
+
+static bool by_pixels(const mts_member_plan *how)
+{
+    return how->variant == MTS_VARIANT_TILE || how->variant == MTS_VARIANT_DEPTHWISE;
+}
+
+static bool reads_native(const layouter *l, const mts_member *member)
+{
+    const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
+    return conv->stride[0] == 1 && conv->stride[1] == 1 && !l->forced[member->inputs[0]];
+}
+
+static void classify_members(layouter *l)
+{
+    const mts_stitched *s = l->stitched;
+    for (uint32_t v = 0; v < s->value_count; v++) {
+        l->forced[v] = s->values[v].member == MTS_NONE;
+    }
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        mts_member_plan *how = &l->plan->members[m];
+        *how = (mts_member_plan){choose_variant(s, &s->members[m]), MTS_NONE, MTS_NONE};
+        const mts_op op = mts_member_node(s, &s->members[m])->op;
+        l->forced[s->members[m].output] = op == MTS_OP_RESHAPE || how->variant == MTS_VARIANT_FC;
+    }
+}
+
+/* Two passes: all borders, then all sizes and ties, because a border moves every reader's phase coordinates. */
+static void form_classes(layouter *l)
+{
+    const mts_stitched *s = l->stitched;
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        if (by_pixels(&l->plan->members[m]) && !reads_native(l, &s->members[m])) {
+            need_phase_border(l, &s->members[m], &l->plan->members[m]);
+        }
+    }
+    for (uint32_t m = 0; m < s->member_count; m++) {
+        const mts_member *member = &s->members[m];
+        mts_member_plan *how = &l->plan->members[m];
+        if (!by_pixels(how)) {
+            continue;
+        }
+        need_row(l, member->output, (uint32_t)value_shape(l, member->output)->dims[3]);
+        if (how->input_conversion == MTS_NONE) {
+            need_native_border(l, member);
+            tie(l, member->output, member->inputs[0]);
+        } else {
+            need_phase_size(l, member, how->input_conversion);
+            tie(l, member->output, conversion_cell(l, how->input_conversion));
+        }
+        tie_residual(l, member, how);
+        if (how->residual_conversion != MTS_NONE) {
+            tie(l, member->output, conversion_cell(l, how->residual_conversion));
+        }
+    }
+    for (uint32_t i = 0; i < l->plan->conversion_count; i++) {
+        need_row(l, conversion_cell(l, i), l->plan->conversions[i].columns);
+    }
+}
+
+static mts_code add_storage(layouter *l, const mts_storage *storage, uint64_t plane, uint64_t slack, uint32_t *index)
+{
+    mts_plan *plan = l->plan;
+    mts_storage *s = &plan->storages[plan->storage_count];
+    *s = *storage;
+    s->floats = (uint64_t)mts_storage_planes(s) * plane + s->gap + s->tail + slack;
+    if (plane > INT32_MAX || s->floats > INT32_MAX) {
+        return mts_fail(l->error, MTS_CODE_LIMIT, "a tensor of %llu floats is too large for the 32-bit offsets of a launch",
+                        (unsigned long long)s->floats);
+    }
+    s->pitch = (uint32_t)plane;
+    s->first = MTS_NONE;
+    *index = plan->storage_count++;
+    return MTS_CODE_OK;
+}
+
+static mts_code add_dense(layouter *l, const mts_shape *shape, mts_region region, uint32_t *index)
+{
+    mts_storage s = {.region = region};
+    mts_shape_pad(shape, s.dims);
+    s.row = s.dims[5];
+    return add_storage(l, &s, (uint64_t)s.dims[4] * s.dims[5], 0, index);
+}
+
+static mts_code add_padded(layouter *l, uint32_t value, uint32_t *index)
+{
+    const cell *c = &l->cells[value];
+    mts_storage s = {.region = MTS_REGION_TRANSIENT, .row = l->cells[find_root(l->cells, value)].row};
+    mts_shape_pad(value_shape(l, value), s.dims);
+    const uint64_t before = (uint64_t)c->pad_top * s.row + c->pad_left;
+    const uint64_t after = (uint64_t)c->pad_bottom * s.row + c->pad_right;
+    const uint64_t gap = round_up(before > after ? before : after);
+    if (gap > INT32_MAX) {
+        return mts_fail(l->error, MTS_CODE_LIMIT, "the padding of a convolution is too large");
+    }
+    s.gap = (uint32_t)gap;
+    s.tail = s.gap;
+    return add_storage(l, &s, gap + round_up((uint64_t)s.dims[4] * s.row), MTS_PLAN_SLACK, index);
+}
+
+static mts_code add_phase(layouter *l, uint32_t conversion)
+{
+    mts_conversion *c = &l->plan->conversions[conversion];
+    const mts_shape *shape = value_shape(l, c->value);
+    mts_storage s = {.region = MTS_REGION_TRANSIENT,
+                     .row = l->cells[find_root(l->cells, conversion_cell(l, conversion))].row};
+    mts_shape_pad(shape, s.dims);
+    s.dims[3] *= c->stride[0] * c->stride[1];
+    s.dims[4] = c->rows;
+    s.dims[5] = c->columns;
+    return add_storage(l, &s, round_up((uint64_t)c->rows * s.row), MTS_PLAN_SLACK, &c->storage);
+}
+
+uint32_t mts_layout_dense(mts_plan *plan, uint32_t value)
+{
+    for (uint32_t i = 0; i < plan->conversion_count; i++) {
+        if (plan->conversions[i].value == value && !plan->conversions[i].phase) {
+            return i;
+        }
+    }
+    plan->conversions[plan->conversion_count] = (mts_conversion){.value = value, .storage = MTS_NONE};
+    return plan->conversion_count++;
+}
+
+static mts_code dense_copy(layouter *l, uint32_t value, uint32_t *storage)
+{
+    mts_plan *plan = l->plan;
+    if (mts_storage_is_dense(&plan->storages[plan->value_storage[value]])) {
+        *storage = plan->value_storage[value];
+        return MTS_CODE_OK;
+    }
+    mts_conversion *c = &plan->conversions[mts_layout_dense(plan, value)];
+    mts_code code = MTS_CODE_OK;
+    if (c->storage == MTS_NONE) {
+        code = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, &c->storage);
+    }
+    *storage = c->storage;
+    return code;
+}
+
+/* In order of production, so that a RESHAPE finds its input's storage. */
+static mts_code store_values(layouter *l)
+{
+    const mts_stitched *s = l->stitched;
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t v = 0; code == MTS_CODE_OK && v < s->value_count; v++) {
+        if (s->values[v].member == MTS_NONE) {
+            code = add_dense(l, &s->values[v].shape, MTS_REGION_INPUT, &l->plan->value_storage[v]);
+        }
+    }
+    for (uint32_t m = 0; code == MTS_CODE_OK && m < s->member_count; m++) {
+        const mts_member *member = &s->members[m];
+        uint32_t *storage = &l->plan->value_storage[member->output];
+        if (mts_member_node(s, member)->op == MTS_OP_RESHAPE) {
+            code = dense_copy(l, member->inputs[0], storage);
+        } else if (l->cells[member->output].tied) {
+            code = add_padded(l, member->output, storage);
+        } else {
+            code = add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, storage);
+        }
+    }
+    const uint32_t phases = l->plan->conversion_count;
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < phases; i++) {
+        if (l->plan->conversions[i].phase) {
+            code = add_phase(l, i);
+        }
+    }
+    return code;
+}
+
+/* A graph output is read where it lies if that is dense and not an input, else from a dense copy. */
+static mts_code store_outputs(layouter *l)
+{
+    const mts_stitched *s = l->stitched;
+    for (uint32_t g = 0; g < s->graph_count; g++) {
+        for (uint32_t o = 0; o < s->graphs[g]->output_count; o++) {
+            uint32_t *storage = &l->plan->output_storage[g][o];
+            const uint32_t value = s->value_of[g][s->graphs[g]->outputs[o].value];
+            *storage = MTS_NONE;
+            if (value == MTS_NONE) {
+                continue;
+            }
+            const mts_code code = dense_copy(l, value, storage);
+            if (code != MTS_CODE_OK) {
+                return code;
+            }
+            if (l->plan->storages[*storage].region == MTS_REGION_TRANSIENT) {
+                l->plan->storages[*storage].region = MTS_REGION_OUTPUT;
+            }
+        }
+    }
+    return MTS_CODE_OK;
+}
+
+mts_code mts_layout_assign(mts_plan *plan, mts_arena *arena, mts_error *error)
+{
+    const mts_stitched *s = plan->stitched;
+    layouter l = {.plan = plan, .stitched = s, .error = error};
+    /* at most one phase per convolution operand and one dense copy per value */
+    const size_t conversions = (size_t)s->member_count * 2 + s->value_count;
+    plan->conversions = mts_arena_zero(arena, conversions, sizeof *plan->conversions);
+    plan->storages = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->storages);
+    plan->value_storage = mts_arena_zero(arena, s->value_count, sizeof *plan->value_storage);
+    plan->members = mts_arena_zero(arena, s->member_count, sizeof *plan->members);
+    l.cells = mts_arena_zero(arena, conversions + s->value_count, sizeof *l.cells);
+    l.forced = mts_arena_zero(arena, s->value_count, sizeof *l.forced);
+    if (plan->conversions == NULL || plan->storages == NULL || plan->value_storage == NULL ||
+        plan->members == NULL || l.cells == NULL || l.forced == NULL) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan");
+    }
+    for (size_t i = 0; i < conversions + s->value_count; i++) {
+        l.cells[i].parent = (uint32_t)i;
+    }
+    classify_members(&l);
+    form_classes(&l);
+    mts_code code = store_values(&l);
+    if (code == MTS_CODE_OK) {
+        code = store_outputs(&l);
+    }
+    return code;
+}

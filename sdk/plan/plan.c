@@ -1,0 +1,199 @@
+/*
+ * plan.c: steps in order, lifetimes, offsets. Layouts come from layout.c, placement from arena.c.
+ */
+#include "plan/plan.h"
+
+#include "plan/layout.h"
+
+typedef struct planner {
+    mts_plan *plan;
+    const mts_stitched *stitched;
+    mts_arena *arena;
+    mts_error *error;
+} planner;
+
+static void touch(mts_plan *plan, uint32_t storage, uint32_t step)
+{
+    mts_storage *s = &plan->storages[storage];
+    s->first = s->first == MTS_NONE ? step : s->first;
+    s->last = step;
+}
+
+/* Appends a conversion to the step that is being collected, unless it has been made before. */
+static void want(mts_plan *plan, uint32_t conversion, bool phase, mts_step *step)
+{
+    if (conversion == MTS_NONE || plan->conversions[conversion].made ||
+        plan->conversions[conversion].phase != phase) {
+        return;
+    }
+    plan->conversions[conversion].made = true;
+    plan->order[plan->order_count++] = conversion;
+    step->count++;
+}
+
+static void close_step(mts_plan *plan, const mts_step *step)
+{
+    if (step->count == 0) {
+        return;
+    }
+    const uint32_t index = plan->step_count++;
+    plan->steps[index] = *step;
+    for (uint32_t i = 0; i < step->count; i++) {
+        const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
+        touch(plan, plan->value_storage[c->value], index);
+        touch(plan, c->storage, index);
+    }
+}
+
+/* The dense copy that a RESHAPE aliases, if its input is not dense itself. */
+static uint32_t reshape_copy(const mts_plan *plan, const mts_member *member)
+{
+    if (plan->value_storage[member->output] == plan->value_storage[member->inputs[0]]) {
+        return MTS_NONE;
+    }
+    return mts_layout_dense((mts_plan *)plan, member->inputs[0]);
+}
+
+static void add_conversions(mts_plan *plan, const mts_layer *layer)
+{
+    const mts_stitched *s = plan->stitched;
+    mts_step phase = {.kind = MTS_STEP_PHASE, .first = plan->order_count};
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        want(plan, plan->members[m].input_conversion, true, &phase);
+        want(plan, plan->members[m].residual_conversion, true, &phase);
+    }
+    close_step(plan, &phase);
+    mts_step dense = {.kind = MTS_STEP_DENSE, .first = plan->order_count};
+    for (uint32_t m = layer->first; layer->op == MTS_OP_RESHAPE && m < layer->first + layer->count; m++) {
+        want(plan, reshape_copy(plan, &s->members[m]), false, &dense);
+    }
+    close_step(plan, &dense);
+}
+
+static void touch_member(mts_plan *plan, uint32_t member, uint32_t step)
+{
+    const mts_member *m = &plan->stitched->members[member];
+    const mts_member_plan *how = &plan->members[member];
+    for (uint32_t i = 0; i < m->input_count; i++) {
+        if (m->inputs[i] == MTS_NONE) {
+            continue;
+        }
+        uint32_t storage = plan->value_storage[m->inputs[i]];
+        if (i == 0 && how->input_conversion != MTS_NONE) {
+            storage = plan->conversions[how->input_conversion].storage;
+        } else if (i == 4 && how->residual_conversion != MTS_NONE) {
+            storage = plan->conversions[how->residual_conversion].storage;
+        }
+        touch(plan, storage, step);
+    }
+    touch(plan, plan->value_storage[m->output], step);
+}
+
+static void add_steps(mts_plan *plan)
+{
+    const mts_stitched *s = plan->stitched;
+    for (uint32_t i = 0; i < s->layer_count; i++) {
+        const mts_layer *layer = &s->layers[i];
+        add_conversions(plan, layer);
+        if (layer->op == MTS_OP_RESHAPE) {
+            continue;
+        }
+        const uint32_t step = plan->step_count++;
+        plan->steps[step] = (mts_step){.kind = MTS_STEP_LAYER, .first = i, .count = 1};
+        for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+            touch_member(plan, m, step);
+        }
+    }
+    mts_step dense = {.kind = MTS_STEP_DENSE, .first = plan->order_count};
+    for (uint32_t c = 0; c < plan->conversion_count; c++) {
+        want(plan, c, false, &dense); /* those that only a graph output needs */
+    }
+    close_step(plan, &dense);
+}
+
+/* Offsets of one region that persists over runs: one after another. */
+static uint64_t place_region(mts_plan *plan, mts_region region, uint64_t offset)
+{
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        mts_storage *s = &plan->storages[i];
+        if (s->region == region) {
+            s->offset = offset;
+            offset += (s->floats + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
+        }
+    }
+    return offset;
+}
+
+static mts_code place(planner *p)
+{
+    mts_plan *plan = p->plan;
+    plan->input_floats = place_region(plan, MTS_REGION_INPUT, 0);
+    const uint64_t begin = place_region(plan, MTS_REGION_OUTPUT, plan->input_floats);
+    plan->output_floats = begin - plan->input_floats;
+    mts_span *spans = mts_arena_zero(p->arena, plan->storage_count, sizeof *spans);
+    if (spans == NULL) {
+        return mts_fail(p->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan");
+    }
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        const mts_storage *s = &plan->storages[i];
+        const bool used = s->region == MTS_REGION_TRANSIENT && s->first != MTS_NONE;
+        spans[i] = (mts_span){.size = used ? s->floats : 0, .first = s->first, .last = s->last};
+    }
+    uint64_t peak = 0;
+    const mts_code code =
+        mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, p->arena->allocator, &peak, p->error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        if (plan->storages[i].region == MTS_REGION_TRANSIENT) {
+            plan->storages[i].offset = begin + spans[i].offset;
+        }
+    }
+    plan->arena_floats = begin + peak + MTS_PLAN_SLACK;
+    if (plan->arena_floats > INT32_MAX) {
+        return mts_fail(p->error, MTS_CODE_LIMIT, "activations of %llu bytes exceed the 32-bit offsets of a launch",
+                        (unsigned long long)plan->arena_floats * 4);
+    }
+    return MTS_CODE_OK;
+}
+
+static mts_code allocate(planner *p)
+{
+    const mts_stitched *s = p->stitched;
+    mts_plan *plan = mts_arena_zero(p->arena, 1, sizeof *plan);
+    if (plan == NULL) {
+        return mts_fail(p->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan");
+    }
+    p->plan = plan;
+    plan->stitched = s;
+    const size_t conversions = (size_t)s->member_count * 2 + s->value_count;
+    plan->order = mts_arena_zero(p->arena, conversions, sizeof *plan->order);
+    plan->steps = mts_arena_zero(p->arena, (size_t)s->layer_count * 3 + 1, sizeof *plan->steps);
+    plan->output_storage = mts_arena_zero(p->arena, s->graph_count, sizeof *plan->output_storage);
+    bool ok = plan->order != NULL && plan->steps != NULL && plan->output_storage != NULL;
+    for (uint32_t g = 0; ok && g < s->graph_count; g++) {
+        plan->output_storage[g] =
+            mts_arena_zero(p->arena, s->graphs[g]->output_count, sizeof **plan->output_storage);
+        ok = plan->output_storage[g] != NULL;
+    }
+    return ok ? MTS_CODE_OK : mts_fail(p->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan");
+}
+
+mts_code mts_plan_create(const mts_stitched *stitched, mts_arena *arena, mts_plan **out, mts_error *error)
+{
+    *out = NULL;
+    planner p = {.stitched = stitched, .arena = arena, .error = error};
+    mts_code code = allocate(&p);
+    if (code == MTS_CODE_OK) {
+        code = mts_layout_assign(p.plan, arena, error);
+    }
+    if (code == MTS_CODE_OK) {
+        add_steps(p.plan);
+        code = place(&p);
+    }
+    if (code == MTS_CODE_OK) {
+        *out = p.plan;
+    }
+    return code;
+}

@@ -1,0 +1,87 @@
+/*
+ * plan.h: where every tensor of a stitched program lies, and the steps that run it.
+ *
+ * Decides the storage of each value (record.h, "Storage of a tensor"), the conversions between layouts, the order of
+ * steps and the arena offsets. Pure: no device calls; sdk/exec turns steps into launches.
+ *
+ * Layout rules. A stitched convolution walks flattened pixels, so its input, output and residual share one row length;
+ * values tied so form a class, whose row is the largest that a member needs (width + padding). A strided convolution, or
+ * one whose input has to be dense, reads a phase conversion instead (mts_rec_phase). Inputs, outputs, and both sides of
+ * a RESHAPE are dense; a RESHAPE is an alias and costs nothing.
+ */
+#ifndef MTS_PLAN_PLAN_H
+#define MTS_PLAN_PLAN_H
+
+#include "plan/arena.h"
+#include "plan/strategy.h"
+#include "stitch/stitch.h"
+
+#define MTS_PLAN_ALIGN 16u /* floats: planes of convolutions begin on a vector of the widest device */
+#define MTS_PLAN_SLACK 192u /* floats behind a convolution's tensors: the last vectors read past the image */
+
+typedef enum mts_region { MTS_REGION_INPUT = 0, MTS_REGION_OUTPUT = 1, MTS_REGION_TRANSIENT = 2 } mts_region;
+
+/* A tensor in the arena; element 0 of plane 0 is at float offset + gap. */
+typedef struct mts_storage {
+    uint32_t dims[MTS_RANK_MAX]; /* left-padded with ones */
+    uint32_t row, pitch, gap, tail;
+    uint64_t floats; /* everything: gap, planes, tail, slack */
+    uint64_t offset; /* floats from the arena's start */
+    mts_region region;
+    uint32_t first, last; /* steps that touch it */
+} mts_storage;
+
+typedef enum mts_variant {
+    MTS_VARIANT_NONE = 0, /* not a convolution */
+    MTS_VARIANT_TILE = 1,
+    MTS_VARIANT_DEPTHWISE = 2,
+    MTS_VARIANT_FC = 3
+} mts_variant;
+
+/* A copy of a value in another layout: dense, or split into stride[0] x stride[1] phases with a border. */
+typedef struct mts_conversion {
+    uint32_t value; /* svalue that is copied */
+    uint32_t storage;
+    bool phase;
+    bool made; /* a step for it exists */
+    uint32_t stride[2];
+    uint32_t top, left;     /* border before the image; phase 0 begins there */
+    uint32_t rows, columns; /* of a phase plane */
+} mts_conversion;
+
+/* How a convolution member reads its operands. */
+typedef struct mts_member_plan {
+    mts_variant variant;
+    uint32_t input_conversion;    /* or MTS_NONE: the value's own storage */
+    uint32_t residual_conversion; /* likewise */
+} mts_member_plan;
+
+typedef enum mts_step_kind { MTS_STEP_LAYER = 0, MTS_STEP_PHASE = 1, MTS_STEP_DENSE = 2 } mts_step_kind;
+
+/* LAYER: all members of layer `first`. Else conversions order[first .. first + count). */
+typedef struct mts_step {
+    mts_step_kind kind;
+    uint32_t first, count;
+} mts_step;
+
+typedef struct mts_plan {
+    const mts_stitched *stitched;
+    uint32_t storage_count, conversion_count, step_count, order_count;
+    mts_storage *storages;
+    mts_conversion *conversions;
+    mts_step *steps;
+    uint32_t *order;          /* conversions in step order */
+    uint32_t *value_storage;  /* per svalue */
+    mts_member_plan *members; /* per member */
+    uint32_t **output_storage; /* [graph][output], MTS_NONE for constants */
+    uint64_t input_floats, output_floats, arena_floats; /* inputs first, then outputs, then transients */
+} mts_plan;
+
+/* The result lives in `arena`; `stitched` outlives it. Errors: OUT_OF_MEMORY, LIMIT (over 2^31 floats). */
+mts_code mts_plan_create(const mts_stitched *stitched, mts_arena *arena, mts_plan **out, mts_error *error);
+
+/* Whether a storage is row-major without any padding. */
+bool mts_storage_is_dense(const mts_storage *storage);
+uint32_t mts_storage_planes(const mts_storage *storage);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * buffer.c: device memory and transfers.
+ */
+#include "platform/opencl/opencl.h"
+
+static cl_mem handle_of(mts_buffer *buffer)
+{
+    return ((mts_cl_buffer *)buffer)->handle;
+}
+
+mts_code mts_cl_buffer_create(mts_device *base, size_t size, mts_buffer **out, mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    /* Where host and device share memory this flag lets the driver transfer without a staging copy. */
+    const cl_bitfield flags = CL_MEM_READ_WRITE | (base->info.unified_memory ? CL_MEM_ALLOC_HOST_PTR : 0);
+    cl_int result = CL_SUCCESS;
+    mts_cl_buffer *buffer = mts_alloc_zero(base->allocator, 1, sizeof *buffer);
+    if (!buffer) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a buffer object");
+    }
+    buffer->handle = device->cl.clCreateBuffer(device->context, flags, size, NULL, &result);
+    const mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateBuffer", error);
+    if (code != MTS_CODE_OK) {
+        mts_alloc_free(base->allocator, buffer);
+        return code;
+    }
+    *out = &buffer->base;
+    return MTS_CODE_OK;
+}
+
+void mts_cl_buffer_destroy(mts_device *base, mts_buffer *buffer)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    (void)device->cl.clReleaseMemObject(handle_of(buffer));
+    mts_alloc_free(base->allocator, buffer);
+}
+
+mts_code mts_cl_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
+                             size_t size, mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    const cl_int result = device->cl.clEnqueueWriteBuffer(device->queue, handle_of(buffer), CL_TRUE, offset,
+                                                          size, data, 0, NULL, NULL);
+    return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueWriteBuffer", error);
+}
+
+mts_code mts_cl_buffer_read(mts_device *base, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                            mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    const cl_int result = device->cl.clEnqueueReadBuffer(device->queue, handle_of(buffer), CL_TRUE, offset,
+                                                         size, data, 0, NULL, NULL);
+    return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clEnqueueReadBuffer", error);
+}
+
+mts_code mts_cl_buffer_fill(mts_device *base, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
+                            mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    const cl_int result = device->cl.clEnqueueFillBuffer(device->queue, handle_of(buffer), &word, sizeof word,
+                                                         offset, size, 0, NULL, NULL);
+    return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueFillBuffer", error);
+}

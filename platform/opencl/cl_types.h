@@ -1,0 +1,72 @@
+/*
+ * cl_types.h: the types and numbers of OpenCL 1.2 that the backend uses.
+ *
+ * Written from the specification, so that no OpenCL header is needed to build for a phone. Not a replacement
+ * of CL/cl.h: what the backend does not use is not here. Never include both.
+ */
+#ifndef MTS_PLATFORM_OPENCL_CL_TYPES_H
+#define MTS_PLATFORM_OPENCL_CL_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int32_t cl_int;
+typedef uint32_t cl_uint;
+typedef uint64_t cl_ulong;
+typedef cl_uint cl_bool;
+typedef cl_ulong cl_bitfield;
+typedef struct mts_cl_opaque_platform *cl_platform_id;
+typedef struct mts_cl_opaque_device *cl_device_id;
+typedef struct mts_cl_opaque_context *cl_context;
+typedef struct mts_cl_opaque_queue *cl_command_queue;
+typedef struct mts_cl_opaque_mem *cl_mem;
+typedef struct mts_cl_opaque_program *cl_program;
+typedef struct mts_cl_opaque_kernel *cl_kernel;
+typedef struct mts_cl_opaque_event *cl_event;
+
+#define CL_SUCCESS 0
+#define CL_DEVICE_NOT_AVAILABLE (-2)
+#define CL_MEM_OBJECT_ALLOCATION_FAILURE (-4)
+#define CL_OUT_OF_RESOURCES (-5)
+#define CL_OUT_OF_HOST_MEMORY (-6)
+#define CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST (-14)
+#define CL_INVALID_CONTEXT (-34)
+#define CL_INVALID_COMMAND_QUEUE (-36)
+
+#define CL_FALSE 0u
+#define CL_TRUE 1u
+
+#define CL_PLATFORM_VERSION 0x0901u
+#define CL_PLATFORM_NAME 0x0902u
+
+#define CL_DEVICE_TYPE_CPU ((cl_bitfield)1 << 1)
+#define CL_DEVICE_TYPE_GPU ((cl_bitfield)1 << 2)
+#define CL_DEVICE_TYPE_ALL ((cl_bitfield)0xffffffffu)
+
+#define CL_DEVICE_TYPE 0x1000u
+#define CL_DEVICE_MAX_COMPUTE_UNITS 0x1002u
+#define CL_DEVICE_MAX_WORK_GROUP_SIZE 0x1004u
+#define CL_DEVICE_MAX_MEM_ALLOC_SIZE 0x1010u
+#define CL_DEVICE_GLOBAL_MEM_SIZE 0x101fu
+#define CL_DEVICE_AVAILABLE 0x1027u
+#define CL_DEVICE_COMPILER_AVAILABLE 0x1028u
+#define CL_DEVICE_NAME 0x102bu
+#define CL_DEVICE_VENDOR 0x102cu
+#define CL_DRIVER_VERSION 0x102du
+#define CL_DEVICE_VERSION 0x102fu
+#define CL_DEVICE_HOST_UNIFIED_MEMORY 0x1035u
+#define CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT 0x103au
+
+#define CL_CONTEXT_PLATFORM ((intptr_t)0x1084)
+#define CL_QUEUE_PROFILING_ENABLE ((cl_bitfield)1 << 1)
+#define CL_MEM_READ_WRITE ((cl_bitfield)1 << 0)
+#define CL_MEM_ALLOC_HOST_PTR ((cl_bitfield)1 << 4)
+
+#define CL_PROGRAM_BINARY_SIZES 0x1165u
+#define CL_PROGRAM_BINARIES 0x1166u
+#define CL_PROGRAM_BUILD_LOG 0x1183u
+#define CL_KERNEL_WORK_GROUP_SIZE 0x11b0u
+#define CL_PROFILING_COMMAND_START 0x1282u
+#define CL_PROFILING_COMMAND_END 0x1283u
+
+#endif

@@ -1,0 +1,311 @@
+/*
+ * device.c: finds, describes, opens and closes OpenCL devices, and holds the backend's vtable.
+ *
+ * Every platform's devices are numbered together, GPUs before the others. Devices below OpenCL 1.2 or without
+ * a compiler are passed over.
+ */
+#include "platform/opencl/opencl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FOUND_MOST 32 /* platforms, and devices in all; more are not looked at */
+#define IDENTITY_MOST 1024
+
+typedef struct found_device {
+    cl_platform_id platform;
+    cl_device_id id;
+} found_device;
+
+typedef struct found_devices {
+    uint32_t count;
+    found_device devices[FOUND_MOST];
+} found_devices;
+
+/* A value of fixed size, 0 if the driver does not tell. */
+static uint64_t get_number(const mts_cl_library *cl, cl_device_id id, cl_uint what, size_t size)
+{
+    uint64_t value64 = 0;
+    uint32_t value32 = 0;
+    void *value = size == sizeof value32 ? (void *)&value32 : (void *)&value64;
+    if (cl->clGetDeviceInfo(id, what, size, value, NULL) != CL_SUCCESS) {
+        return 0;
+    }
+    return size == sizeof value32 ? value32 : value64;
+}
+
+/* Cut to fit and without spaces at the ends. */
+static void copy_trimmed(char *out, size_t size, const char *text)
+{
+    text += strspn(text, " \t\r\n");
+    size_t length = strlen(text);
+    while (length && strchr(" \t\r\n", text[length - 1])) {
+        length--;
+    }
+    (void)snprintf(out, size, "%.*s", (int)length, text);
+}
+
+static void get_text(const mts_cl_library *cl, cl_device_id id, cl_uint what, char *out, size_t size)
+{
+    char text[256] = "";
+    if (cl->clGetDeviceInfo(id, what, sizeof text - 1, text, NULL) != CL_SUCCESS) {
+        text[0] = '\0';
+    }
+    copy_trimmed(out, size, text);
+}
+
+static void get_platform_text(const mts_cl_library *cl, cl_platform_id id, cl_uint what, char *out,
+                              size_t size)
+{
+    char text[256] = "";
+    if (cl->clGetPlatformInfo(id, what, sizeof text - 1, text, NULL) != CL_SUCCESS) {
+        text[0] = '\0';
+    }
+    copy_trimmed(out, size, text);
+}
+
+static bool is_usable(const mts_cl_library *cl, cl_device_id id)
+{
+    static const char prefix[] = "OpenCL ";
+    char version[64];
+    get_text(cl, id, CL_DEVICE_VERSION, version, sizeof version);
+    if (strncmp(version, prefix, sizeof prefix - 1) != 0) {
+        return false;
+    }
+    char *rest = NULL;
+    const long major = strtol(version + sizeof prefix - 1, &rest, 10);
+    const long minor = *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
+    return (major > 1 || (major == 1 && minor >= 2)) &&
+           get_number(cl, id, CL_DEVICE_AVAILABLE, sizeof(cl_bool)) != 0 &&
+           get_number(cl, id, CL_DEVICE_COMPILER_AVAILABLE, sizeof(cl_bool)) != 0;
+}
+
+static bool is_gpu(const mts_cl_library *cl, cl_device_id id)
+{
+    return (get_number(cl, id, CL_DEVICE_TYPE, sizeof(cl_bitfield)) & CL_DEVICE_TYPE_GPU) != 0;
+}
+
+static void find_on(const mts_cl_library *cl, cl_platform_id platform, bool gpus, found_devices *found)
+{
+    cl_device_id ids[FOUND_MOST];
+    cl_uint count = 0;
+    if (cl->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, FOUND_MOST, ids, &count) != CL_SUCCESS) {
+        return;
+    }
+    for (cl_uint i = 0; i < count && i < FOUND_MOST && found->count < FOUND_MOST; i++) {
+        if (is_gpu(cl, ids[i]) == gpus && is_usable(cl, ids[i])) {
+            found->devices[found->count].platform = platform;
+            found->devices[found->count].id = ids[i];
+            found->count++;
+        }
+    }
+}
+
+static void find_devices(const mts_cl_library *cl, found_devices *found)
+{
+    cl_platform_id platforms[FOUND_MOST];
+    cl_uint count = 0;
+    found->count = 0;
+    if (cl->clGetPlatformIDs(FOUND_MOST, platforms, &count) != CL_SUCCESS) {
+        return;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        for (cl_uint i = 0; i < count && i < FOUND_MOST; i++) {
+            find_on(cl, platforms[i], pass == 0, found);
+        }
+    }
+}
+
+/* "<platform>|<vendor>|<device>|<driver>", what the quirks are matched with. */
+static const mts_cl_quirks *find_quirks(const mts_cl_library *cl, const found_device *found)
+{
+    char platform[256];
+    char vendor[256];
+    char name[256];
+    char driver[256];
+    char identity[IDENTITY_MOST + 16];
+    get_platform_text(cl, found->platform, CL_PLATFORM_NAME, platform, sizeof platform);
+    get_text(cl, found->id, CL_DEVICE_VENDOR, vendor, sizeof vendor);
+    get_text(cl, found->id, CL_DEVICE_NAME, name, sizeof name);
+    get_text(cl, found->id, CL_DRIVER_VERSION, driver, sizeof driver);
+    (void)snprintf(identity, sizeof identity, "%s|%s|%s|%s", platform, vendor, name, driver);
+    return mts_cl_quirks_find(identity);
+}
+
+/* Version texts of driver, device and platform: all of them change what a compiler does. */
+static void describe_driver(const mts_cl_library *cl, const found_device *found, char *out, size_t size)
+{
+    char driver[256];
+    char device[256];
+    char platform[256];
+    char all[3 * 256 + 16];
+    get_text(cl, found->id, CL_DRIVER_VERSION, driver, sizeof driver);
+    get_text(cl, found->id, CL_DEVICE_VERSION, device, sizeof device);
+    get_platform_text(cl, found->platform, CL_PLATFORM_VERSION, platform, sizeof platform);
+    (void)snprintf(all, sizeof all, "%s; %s; %s", driver, device, platform);
+    copy_trimmed(out, size, all);
+}
+
+static void describe_found(const mts_cl_library *cl, const found_device *found, mts_device_info *info)
+{
+    const cl_device_id id = found->id;
+    const uint32_t cap = find_quirks(cl, found)->work_group_most;
+    memset(info, 0, sizeof *info);
+    (void)snprintf(info->backend, sizeof info->backend, "opencl");
+    get_text(cl, id, CL_DEVICE_NAME, info->name, sizeof info->name);
+    describe_driver(cl, found, info->driver, sizeof info->driver);
+    info->is_gpu = is_gpu(cl, id);
+    info->unified_memory = get_number(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(cl_bool)) != 0;
+    info->compute_units = (uint32_t)get_number(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(cl_uint));
+    const uint64_t width = get_number(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
+    info->vector_floats = width >= 16 ? 16 : width >= 8 ? 8 : 4;
+    const uint64_t group = get_number(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
+    info->work_group_size = group > UINT32_MAX ? UINT32_MAX : (uint32_t)group;
+    if (cap && info->work_group_size > cap) {
+        info->work_group_size = cap;
+    }
+    info->memory_bytes = get_number(cl, id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof(cl_ulong));
+    info->buffer_bytes = get_number(cl, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(cl_ulong));
+}
+
+static mts_code open_found(mts_cl_library *cl, uint32_t index, found_device *out, mts_error *error)
+{
+    found_devices found;
+    const mts_code code = mts_cl_library_open(cl, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    find_devices(cl, &found);
+    if (index >= found.count) {
+        mts_cl_library_close(cl);
+        return mts_fail(error, MTS_CODE_NOT_FOUND, "there is no OpenCL device %u; %u were found", index,
+                        found.count);
+    }
+    *out = found.devices[index];
+    return MTS_CODE_OK;
+}
+
+static uint32_t backend_count(void)
+{
+    mts_cl_library cl;
+    found_devices found;
+    if (mts_cl_library_open(&cl, NULL) != MTS_CODE_OK) {
+        return 0;
+    }
+    find_devices(&cl, &found);
+    mts_cl_library_close(&cl);
+    return found.count;
+}
+
+static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
+{
+    mts_cl_library cl;
+    found_device found;
+    memset(info, 0, sizeof *info);
+    const mts_code code = open_found(&cl, index, &found, error);
+    if (code == MTS_CODE_OK) {
+        describe_found(&cl, &found, info);
+        mts_cl_library_close(&cl);
+    }
+    return code;
+}
+
+static mts_code device_wait(mts_device *base, mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    return mts_cl_check(device, device->cl.clFinish(device->queue), MTS_CL_STAGE_WAIT, "clFinish", error);
+}
+
+/* Also of a half-opened device. */
+static void device_destroy(mts_device *base)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    const mts_allocator *allocator = base->allocator;
+    if (device->queue && !base->lost) {
+        (void)device->cl.clFinish(device->queue);
+    }
+    mts_cl_programs_release(device);
+    if (device->profile_queue) {
+        (void)device->cl.clReleaseCommandQueue(device->profile_queue);
+    }
+    if (device->queue) {
+        (void)device->cl.clReleaseCommandQueue(device->queue);
+    }
+    if (device->context) {
+        (void)device->cl.clReleaseContext(device->context);
+    }
+    mts_cl_library_close(&device->cl);
+    mts_alloc_free(allocator, device->cache_dir);
+    mts_alloc_free(allocator, device);
+}
+
+static const mts_device_ops ops = {
+    .abi = MTS_DEVICE_ABI,
+    .destroy = device_destroy,
+    .buffer_create = mts_cl_buffer_create,
+    .buffer_destroy = mts_cl_buffer_destroy,
+    .buffer_write = mts_cl_buffer_write,
+    .buffer_read = mts_cl_buffer_read,
+    .buffer_fill = mts_cl_buffer_fill,
+    .kernel_create = mts_cl_kernel_create,
+    .kernel_destroy = mts_cl_kernel_destroy,
+    .list_create = mts_cl_list_create,
+    .list_destroy = mts_cl_list_destroy,
+    .list_submit = mts_cl_list_submit,
+    .wait = device_wait,
+    .list_profile = mts_cl_list_profile,
+};
+
+static mts_code make_queue(mts_cl_device *device, const found_device *found, mts_error *error)
+{
+    const intptr_t properties[] = {CL_CONTEXT_PLATFORM, (intptr_t)found->platform, 0};
+    cl_int result = CL_SUCCESS;
+    device->context = device->cl.clCreateContext(properties, 1, &found->id, NULL, NULL, &result);
+    mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateContext", error);
+    if (code != MTS_CODE_OK) {
+        device->context = NULL;
+        return code;
+    }
+    device->queue = device->cl.clCreateCommandQueue(device->context, device->id, 0, &result);
+    code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateCommandQueue", error);
+    if (code != MTS_CODE_OK) {
+        device->queue = NULL;
+    }
+    return code;
+}
+
+static mts_code backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
+                             mts_error *error)
+{
+    found_device found;
+    *out = NULL;
+    mts_cl_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
+    if (!device) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for an OpenCL device");
+    }
+    device->base.ops = &ops;
+    device->base.allocator = options->allocator;
+    device->base.log = options->log;
+    mts_code code = open_found(&device->cl, index, &found, error);
+    if (code == MTS_CODE_OK) {
+        device->id = found.id;
+        device->quirks = find_quirks(&device->cl, &found);
+        describe_found(&device->cl, &found, &device->base.info);
+        code = make_queue(device, &found, error);
+    }
+    if (code == MTS_CODE_OK && options->cache_dir) {
+        device->cache_dir = mts_alloc_string(options->allocator, options->cache_dir);
+        if (!device->cache_dir) {
+            code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the path of the program cache");
+        }
+    }
+    if (code != MTS_CODE_OK) {
+        device_destroy(&device->base);
+        return code;
+    }
+    *out = &device->base;
+    return MTS_CODE_OK;
+}
+
+const mts_backend mts_backend_opencl = {"opencl", backend_count, backend_describe, backend_open};

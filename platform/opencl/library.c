@@ -1,0 +1,106 @@
+/*
+ * library.c: finds the OpenCL library and its functions at run time.
+ */
+#include "platform/opencl/library.h"
+
+#include <string.h>
+
+typedef void (*any_function)(void);
+
+/* Where a name is looked up: in the library, or by a function that the library offers for it. */
+typedef struct resolver {
+    mts_os_library *handle;
+    void *(*load)(const char *name);
+} resolver;
+
+static const char *const default_names[] = {
+    "libOpenCL.so.1",
+    "libOpenCL.so",
+    "libOpenCL-pixel.so",
+    "libGLES_mali.so",
+    "libmali.so",
+    "/vendor/lib64/libOpenCL.so",
+    "/system/vendor/lib64/libOpenCL.so",
+    "/vendor/lib64/egl/libGLES_mali.so",
+    "/system/vendor/lib64/egl/libGLES_mali.so",
+    NULL,
+};
+
+/* ISO C has no conversion from an object pointer to a function pointer; POSIX promises that the bytes are the
+ * same. */
+static any_function to_function(void *symbol)
+{
+    any_function function = NULL;
+    memcpy(&function, &symbol, sizeof function);
+    return function;
+}
+
+/* Pixel phones: a wrapper that must be switched on and hands out the functions itself. */
+static resolver resolver_make(mts_os_library *handle)
+{
+    resolver made = {handle, NULL};
+    void *enable = mts_os_library_symbol(handle, "enableOpenCL");
+    void *load = mts_os_library_symbol(handle, "loadOpenCLPointer");
+    if (enable && load) {
+        to_function(enable)();
+        made.load = (void *(*)(const char *))to_function(load);
+    }
+    return made;
+}
+
+static void *resolve(const resolver *from, const char *name)
+{
+    return from->load ? from->load(name) : mts_os_library_symbol(from->handle, name);
+}
+
+/* Name of the first required function that is missing, or NULL. */
+static const char *load_symbols(mts_cl_library *library, const resolver *from)
+{
+    const char *missing = NULL;
+    void *symbol = NULL;
+#define MTS_CL_OPTIONAL(result, name, parameters)                                                            \
+    symbol = resolve(from, #name);                                                                           \
+    library->name = (result(*) parameters)to_function(symbol);
+#define MTS_CL_REQUIRED(result, name, parameters)                                                            \
+    MTS_CL_OPTIONAL(result, name, parameters)                                                                \
+    if (!symbol && !missing) {                                                                               \
+        missing = #name;                                                                                     \
+    }
+#include "platform/opencl/symbols.def"
+#undef MTS_CL_REQUIRED
+#undef MTS_CL_OPTIONAL
+    return missing;
+}
+
+mts_code mts_cl_library_open_any(mts_cl_library *library, const char *const *names, mts_error *error)
+{
+    mts_code code = mts_fail(error, MTS_CODE_NOT_FOUND, "no OpenCL library is installed");
+    memset(library, 0, sizeof *library);
+    for (; *names; names++) {
+        mts_os_library *handle = mts_os_library_open(*names, NULL, 0);
+        if (!handle) {
+            continue;
+        }
+        const resolver from = resolver_make(handle);
+        const char *missing = load_symbols(library, &from);
+        if (!missing) {
+            library->handle = handle;
+            return MTS_CODE_OK;
+        }
+        code = mts_fail(error, MTS_CODE_NOT_FOUND, "%s has no %s", *names, missing);
+        mts_os_library_close(handle);
+        memset(library, 0, sizeof *library);
+    }
+    return code;
+}
+
+mts_code mts_cl_library_open(mts_cl_library *library, mts_error *error)
+{
+    return mts_cl_library_open_any(library, default_names, error);
+}
+
+void mts_cl_library_close(mts_cl_library *library)
+{
+    mts_os_library_close(library->handle);
+    memset(library, 0, sizeof *library);
+}

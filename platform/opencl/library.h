@@ -1,0 +1,30 @@
+/*
+ * library.h: the driver's shared library and its functions.
+ *
+ * A device owns one; nothing is kept globally. A missing library or symbol is an ordinary answer, not a
+ * failure.
+ */
+#ifndef MTS_PLATFORM_OPENCL_LIBRARY_H
+#define MTS_PLATFORM_OPENCL_LIBRARY_H
+
+#include "base/status.h"
+#include "platform/opencl/cl_types.h"
+#include "platform/os/os.h"
+
+#define MTS_CL_REQUIRED(result, name, parameters) result(*name) parameters;
+#define MTS_CL_OPTIONAL(result, name, parameters) result(*name) parameters;
+typedef struct mts_cl_library {
+    mts_os_library *handle;
+#include "platform/opencl/symbols.def"
+} mts_cl_library;
+#undef MTS_CL_REQUIRED
+#undef MTS_CL_OPTIONAL
+
+/* Tries the names under which drivers install it. NOT_FOUND: none has the required functions; *library is
+ * zero. */
+mts_code mts_cl_library_open(mts_cl_library *library, mts_error *error);
+/* The same for a list of names that ends with NULL. */
+mts_code mts_cl_library_open_any(mts_cl_library *library, const char *const *names, mts_error *error);
+void mts_cl_library_close(mts_cl_library *library);
+
+#endif

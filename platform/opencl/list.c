@@ -1,0 +1,178 @@
+/*
+ * list.c: recorded launches, their submission and their measurement.
+ */
+#include "platform/opencl/opencl.h"
+
+#include <string.h>
+
+static mts_code set_argument(mts_cl_device *device, cl_kernel kernel, cl_uint index, size_t size,
+                             const void *value, mts_error *error)
+{
+    const cl_int result = device->cl.clSetKernelArg(kernel, index, size, value);
+    return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clSetKernelArg", error);
+}
+
+static mts_code set_arguments(mts_cl_device *device, cl_kernel kernel, const mts_launch *launch,
+                              mts_error *error)
+{
+    const mts_buffer *const buffers[] = {launch->act, launch->pool, launch->table};
+    for (cl_uint i = 0; i < 3; i++) {
+        const cl_mem handle = ((const mts_cl_buffer *)buffers[i])->handle;
+        const mts_code code = set_argument(device, kernel, i, sizeof handle, &handle, error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+    }
+    return set_argument(device, kernel, 3, sizeof launch->first, &launch->first, error);
+}
+
+/* Counts the launch as made as soon as there is something to release. */
+static mts_code add_launch(mts_cl_device *device, mts_cl_list *list, const mts_launch *launch,
+                           mts_error *error)
+{
+    const mts_cl_program *program = ((const mts_cl_kernel *)launch->kernel)->program;
+    mts_cl_launch *made = &list->launches[list->made];
+    cl_int result = CL_SUCCESS;
+    made->handle = device->cl.clCreateKernel(program->handle, program->source->name, &result);
+    const mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    list->made++;
+    for (int i = 0; i < 3; i++) {
+        made->global[i] = launch->global[i];
+        made->local[i] = launch->local[i];
+    }
+    made->label = launch->label ? launch->label : program->source->name;
+    return set_arguments(device, made->handle, launch, error);
+}
+
+static mts_code enqueue(mts_cl_device *device, cl_command_queue queue, const mts_cl_launch *launch,
+                        cl_event *event, mts_error *error)
+{
+    const cl_int result = device->cl.clEnqueueNDRangeKernel(queue, launch->handle, 3, NULL, launch->global,
+                                                            launch->local, 0, NULL, event);
+    const mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clEnqueueNDRangeKernel", error);
+    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "launch '%s'", launch->label);
+}
+
+mts_code mts_cl_list_create(mts_device *base, const mts_launch *launches, size_t count, mts_list **out,
+                            mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    mts_code code = MTS_CODE_OK;
+    mts_cl_list *list = mts_alloc_zero(base->allocator, 1, sizeof *list);
+    if (!list) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list");
+    }
+    list->launches = mts_alloc_zero(base->allocator, count, sizeof *list->launches);
+    if (!list->launches) {
+        code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
+    }
+    for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+        code = add_launch(device, list, &launches[i], error);
+    }
+    if (code != MTS_CODE_OK) {
+        mts_cl_list_destroy(base, &list->base);
+        return code;
+    }
+    *out = &list->base;
+    return MTS_CODE_OK;
+}
+
+void mts_cl_list_destroy(mts_device *base, mts_list *base_list)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    mts_cl_list *list = (mts_cl_list *)base_list;
+    for (size_t i = 0; i < list->made; i++) {
+        (void)device->cl.clReleaseKernel(list->launches[i].handle);
+    }
+    mts_alloc_free(base->allocator, list->launches);
+    mts_alloc_free(base->allocator, list);
+}
+
+mts_code mts_cl_list_submit(mts_device *base, mts_list *base_list, mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    const mts_cl_list *list = (const mts_cl_list *)base_list;
+    const uint32_t every = device->quirks->flush_every;
+    for (size_t i = 0; i < list->made; i++) {
+        const mts_code code = enqueue(device, device->queue, &list->launches[i], NULL, error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+        if (every && (i + 1) % every == 0) {
+            (void)device->cl.clFlush(device->queue); /* a failure shows at the end */
+        }
+    }
+    const cl_int result = device->cl.clFlush(device->queue);
+    return mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clFlush", error);
+}
+
+static mts_code read_time(mts_cl_device *device, cl_event event, uint64_t *time, mts_error *error)
+{
+    cl_ulong start = 0;
+    cl_ulong end = 0;
+    cl_int result =
+        device->cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
+    if (result == CL_SUCCESS) {
+        result = device->cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+    }
+    *time = end > start ? end - start : 0;
+    return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clGetEventProfilingInfo", error);
+}
+
+/* Two queues are not ordered with each other, so each is drained before the other is used. */
+static mts_code run_profiled(mts_cl_device *device, const mts_cl_list *list, cl_event *events,
+                             uint64_t *times, mts_error *error)
+{
+    mts_code code =
+        mts_cl_check(device, device->cl.clFinish(device->queue), MTS_CL_STAGE_WAIT, "clFinish", error);
+    for (size_t i = 0; i < list->made && code == MTS_CODE_OK; i++) {
+        code = enqueue(device, device->profile_queue, &list->launches[i], &events[i], error);
+    }
+    mts_error ignored;
+    const bool failed = code != MTS_CODE_OK;
+    const cl_int result =
+        device->cl.clFinish(device->profile_queue); /* also after a failure: events are running */
+    const mts_code finished =
+        mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", failed ? &ignored : error);
+    code = failed ? code : finished;
+    for (size_t i = 0; i < list->made && code == MTS_CODE_OK; i++) {
+        code = read_time(device, events[i], &times[i], error);
+    }
+    return code;
+}
+
+mts_code mts_cl_list_profile(mts_device *base, mts_list *base_list, uint64_t *times, size_t count,
+                             mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    const mts_cl_list *list = (const mts_cl_list *)base_list;
+    if (!device->cl.clGetEventProfilingInfo || !device->cl.clReleaseEvent) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED, "the OpenCL library has no profiling functions");
+    }
+    if (!device->profile_queue) {
+        cl_int result = CL_SUCCESS;
+        device->profile_queue =
+            device->cl.clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &result);
+        const mts_code code =
+            mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateCommandQueue", error);
+        if (code != MTS_CODE_OK) {
+            device->profile_queue = NULL;
+            return code;
+        }
+    }
+    cl_event *events = mts_alloc_zero(base->allocator, count, sizeof *events);
+    if (!events) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for %zu events", count);
+    }
+    const mts_code code = run_profiled(device, list, events, times, error);
+    for (size_t i = 0; i < count; i++) {
+        if (events[i]) {
+            (void)device->cl.clReleaseEvent(events[i]);
+        }
+    }
+    mts_alloc_free(base->allocator, events);
+    return code;
+}

@@ -1,0 +1,128 @@
+/*
+ * opencl.h: the structs of the OpenCL backend and the functions its files share.
+ *
+ * Internal to platform/opencl and its tests. The rest of the library sees mts_backend_opencl and
+ * device/device.h only.
+ */
+#ifndef MTS_PLATFORM_OPENCL_OPENCL_H
+#define MTS_PLATFORM_OPENCL_OPENCL_H
+
+#include "device/device.h"
+#include "device/kernel.h"
+#include "platform/opencl/library.h"
+#include "platform/opencl/quirks.h"
+
+extern const mts_backend mts_backend_opencl;
+
+/* A built program; kept until the device is destroyed, shared by kernels of equal name and options. */
+typedef struct mts_cl_program {
+    struct mts_cl_program *next;
+    const mts_kernel_source *source;
+    char *options;
+    cl_program handle;
+} mts_cl_program;
+
+/* What the program cache on disk did since the device was opened. */
+typedef struct mts_cl_cache_counts {
+    uint32_t hits;
+    uint32_t misses;   /* built from source, for whatever reason */
+    uint32_t rejected; /* misses with a file that was there but not valid */
+    uint32_t stored;
+    uint32_t failed; /* stores that failed */
+} mts_cl_cache_counts;
+
+typedef struct mts_cl_device {
+    mts_device base;
+    mts_cl_library cl;
+    cl_device_id id;
+    cl_context context;
+    cl_command_queue queue;
+    cl_command_queue profile_queue; /* NULL until the first profile */
+    const mts_cl_quirks *quirks;
+    char *cache_dir; /* NULL: no disk cache */
+    mts_cl_cache_counts cache;
+    mts_cl_program *programs;
+} mts_cl_device;
+
+typedef struct mts_cl_buffer {
+    mts_buffer base;
+    cl_mem handle;
+} mts_cl_buffer;
+
+typedef struct mts_cl_kernel {
+    mts_kernel base;
+    mts_cl_program *program;
+} mts_cl_kernel;
+
+/* A launch has a kernel object of its own with its arguments set, so that submitting only enqueues. */
+typedef struct mts_cl_launch {
+    cl_kernel handle;
+    size_t global[3], local[3];
+    const char *label;
+} mts_cl_launch;
+
+typedef struct mts_cl_list {
+    mts_list base;
+    size_t made; /* launches with a kernel object */
+    mts_cl_launch *launches;
+} mts_cl_list;
+
+/* ---- error.c ---- */
+
+/* What kind of call failed: the same number means different things. */
+typedef enum mts_cl_stage {
+    MTS_CL_STAGE_CREATE,  /* creates an object or moves data: lack of resources means lack of memory */
+    MTS_CL_STAGE_ENQUEUE, /* enqueues a kernel: lack of resources means that this kernel does not fit */
+    MTS_CL_STAGE_WAIT     /* waits: lack of resources means that a command crashed */
+} mts_cl_stage;
+
+/* Name of an OpenCL result, e.g. "CL_OUT_OF_RESOURCES"; never NULL. */
+const char *mts_cl_error_name(cl_int result);
+/* OK for CL_SUCCESS; else fills *error, and marks the device as lost if the result says so. device may be
+ * NULL. */
+mts_code mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
+                      mts_error *error);
+
+/* ---- buffer.c, list.c: entries of the vtable ---- */
+mts_code mts_cl_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error);
+void mts_cl_buffer_destroy(mts_device *device, mts_buffer *buffer);
+mts_code mts_cl_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                             size_t size, mts_error *error);
+mts_code mts_cl_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                            mts_error *error);
+mts_code mts_cl_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
+                            mts_error *error);
+mts_code mts_cl_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
+                            mts_error *error);
+void mts_cl_list_destroy(mts_device *device, mts_list *list);
+mts_code mts_cl_list_submit(mts_device *device, mts_list *list, mts_error *error);
+mts_code mts_cl_list_profile(mts_device *device, mts_list *list, uint64_t *times, size_t count,
+                             mts_error *error);
+
+/* ---- program.c ---- */
+mts_code mts_cl_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                              mts_error *error);
+/* For a text that is no row of the manifest (tests); `source` outlives the device. */
+mts_code mts_cl_kernel_create_from(mts_device *device, const mts_kernel_source *source, const char *defines,
+                                   mts_kernel **out, mts_error *error);
+void mts_cl_kernel_destroy(mts_device *device, mts_kernel *kernel);
+void mts_cl_programs_release(mts_cl_device *device);
+
+/* ---- cache.c ---- */
+
+/* A program on disk, held while it is used. */
+typedef struct mts_cl_binary {
+    void *file; /* on the device's allocator */
+    const unsigned char *data;
+    size_t size;
+} mts_cl_binary;
+
+/* The key of a program; release it with mts_alloc_free. NULL: no memory. */
+char *mts_cl_cache_key(const mts_cl_device *device, const mts_kernel_source *source, const char *options);
+/* False: a miss, for whatever reason. */
+bool mts_cl_cache_load(mts_cl_device *device, const char *key, mts_cl_binary *binary);
+void mts_cl_cache_release(mts_cl_device *device, mts_cl_binary *binary);
+/* Reads the program's binary and writes it; failures are counted and logged only. */
+void mts_cl_cache_store(mts_cl_device *device, const char *key, cl_program program);
+
+#endif

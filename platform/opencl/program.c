@@ -1,0 +1,249 @@
+/*
+ * program.c: from a kernel's text and options to a kernel object.
+ *
+ * Programs are looked up in the device, then on disk (cache.c), then built. Not responsible for choosing
+ * options: the launch's planner does.
+ */
+#include "platform/opencl/opencl.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+#define OPTIONS_ALWAYS "-cl-std=CL1.2 -cl-mad-enable -cl-denorms-are-zero"
+#define LOG_IN_ERROR 320 /* characters of a build log that fit into an error text */
+
+static void program_free(mts_cl_device *device, mts_cl_program *program)
+{
+    if (program->handle) {
+        (void)device->cl.clReleaseProgram(program->handle);
+    }
+    mts_alloc_free(device->base.allocator, program->options);
+    mts_alloc_free(device->base.allocator, program);
+}
+
+/* The driver's log on the allocator, without spaces at its ends; NULL if there is none. *text is where it
+ * starts. */
+static char *build_log(mts_cl_device *device, cl_program program, const char **text)
+{
+    size_t size = 0;
+    cl_int result =
+        device->cl.clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+    if (result != CL_SUCCESS || size == 0 || size == SIZE_MAX) {
+        return NULL;
+    }
+    char *log = mts_alloc_zero(device->base.allocator, size + 1, 1);
+    if (!log) {
+        return NULL;
+    }
+    (void)device->cl.clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+    *text = log + strspn(log, " \t\r\n");
+    size_t length = strlen(*text);
+    while (length && strchr(" \t\r\n", (*text)[length - 1])) {
+        length--;
+    }
+    log[(size_t)(*text - log) + length] = '\0';
+    return log;
+}
+
+static mts_code build_failed(mts_cl_device *device, const mts_cl_program *program, cl_int result,
+                             mts_error *error)
+{
+    const char *text = "no log";
+    char *log = build_log(device, program->handle, &text);
+    mts_error failure;
+    const mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clBuildProgram", &failure);
+    mts_log_write(device->base.log, MTS_LOG_LEVEL_WARNING, "kernel '%s' (%s) does not build: %s",
+                  program->source->name, program->options, text);
+    (void)mts_fail(error, code, "kernel '%s': clBuildProgram failed with %s (%d): %.*s",
+                   program->source->name, mts_cl_error_name(result), result, LOG_IN_ERROR, text);
+    mts_alloc_free(device->base.allocator, log);
+    return code;
+}
+
+/* Some drivers accept a damaged or foreign binary and fail only when a kernel is asked for. */
+static bool has_kernel(mts_cl_device *device, const mts_cl_program *program)
+{
+    cl_int result = CL_SUCCESS;
+    cl_kernel kernel = device->cl.clCreateKernel(program->handle, program->source->name, &result);
+    if (result != CL_SUCCESS || !kernel) {
+        return false;
+    }
+    (void)device->cl.clReleaseKernel(kernel);
+    return true;
+}
+
+static bool build_from_binary(mts_cl_device *device, mts_cl_program *program, const mts_cl_binary *binary)
+{
+    cl_int status = CL_SUCCESS;
+    cl_int result = CL_SUCCESS;
+    const unsigned char *data = binary->data;
+    program->handle = device->cl.clCreateProgramWithBinary(device->context, 1, &device->id, &binary->size,
+                                                           &data, &status, &result);
+    if (result != CL_SUCCESS || !program->handle) {
+        program->handle = NULL;
+        return false;
+    }
+    if (status == CL_SUCCESS) {
+        result = device->cl.clBuildProgram(program->handle, 1, &device->id, program->options, NULL, NULL);
+        if (result == CL_SUCCESS && has_kernel(device, program)) {
+            return true;
+        }
+    }
+    (void)device->cl.clReleaseProgram(program->handle);
+    program->handle = NULL;
+    return false;
+}
+
+static mts_code build_from_source(mts_cl_device *device, mts_cl_program *program, mts_error *error)
+{
+    const char *text = program->source->source;
+    const size_t length = strlen(text);
+    cl_int result = CL_SUCCESS;
+    program->handle = device->cl.clCreateProgramWithSource(device->context, 1, &text, &length, &result);
+    const mts_code code =
+        mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateProgramWithSource", error);
+    if (code != MTS_CODE_OK) {
+        program->handle = NULL;
+        return code;
+    }
+    result = device->cl.clBuildProgram(program->handle, 1, &device->id, program->options, NULL, NULL);
+    return result == CL_SUCCESS ? MTS_CODE_OK : build_failed(device, program, result, error);
+}
+
+static mts_code build(mts_cl_device *device, mts_cl_program *program, mts_error *error)
+{
+    mts_cl_binary binary = {0};
+    const bool cached = device->cache_dir != NULL;
+    char *key = cached ? mts_cl_cache_key(device, program->source, program->options) : NULL;
+    if (cached && !key) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the key of kernel '%s'",
+                        program->source->name);
+    }
+    bool ready = false;
+    if (key && mts_cl_cache_load(device, key, &binary)) {
+        ready = build_from_binary(device, program, &binary);
+        device->cache.hits += ready;
+        device->cache.rejected += !ready;
+        mts_cl_cache_release(device, &binary);
+    }
+    mts_code code = MTS_CODE_OK;
+    if (!ready) {
+        device->cache.misses += cached;
+        code = build_from_source(device, program, error);
+    }
+    /* The binary is read after a kernel was made: Mali's is incomplete before. */
+    if (code == MTS_CODE_OK && !ready && key && has_kernel(device, program)) {
+        mts_cl_cache_store(device, key, program->handle);
+    }
+    mts_alloc_free(device->base.allocator, key);
+    return code;
+}
+
+static char *make_options(mts_cl_device *device, const char *defines)
+{
+    mts_text text;
+    mts_text_init(&text, device->base.allocator);
+    mts_text_add(&text, "%s%s%s", OPTIONS_ALWAYS, defines[0] ? " " : "", defines);
+    char *options = text.failed ? NULL : mts_alloc_string(device->base.allocator, mts_text_get(&text));
+    mts_text_release(&text);
+    return options;
+}
+
+static mts_code program_get(mts_cl_device *device, const mts_kernel_source *source, const char *defines,
+                            mts_cl_program **out, mts_error *error)
+{
+    mts_cl_program *program = mts_alloc_zero(device->base.allocator, 1, sizeof *program);
+    if (program) {
+        program->source = source;
+        program->options = make_options(device, defines);
+    }
+    if (!program || !program->options) {
+        mts_alloc_free(device->base.allocator, program);
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the program of kernel '%s'",
+                        source->name);
+    }
+    for (mts_cl_program *old = device->programs; old; old = old->next) {
+        if (old->source == source && strcmp(old->options, program->options) == 0) {
+            program_free(device, program);
+            *out = old;
+            return MTS_CODE_OK;
+        }
+    }
+    const mts_code code = build(device, program, error);
+    if (code != MTS_CODE_OK) {
+        program_free(device, program);
+        return code;
+    }
+    program->next = device->programs;
+    device->programs = program;
+    *out = program;
+    return MTS_CODE_OK;
+}
+
+/* The work-group size is a fact of the built kernel, known only through a kernel object. */
+static mts_code query_group(mts_cl_device *device, mts_cl_kernel *kernel, mts_error *error)
+{
+    const char *name = kernel->program->source->name;
+    size_t size = 0;
+    cl_int result = CL_SUCCESS;
+    cl_kernel handle = device->cl.clCreateKernel(kernel->program->handle, name, &result);
+    if (result == CL_SUCCESS) {
+        result = device->cl.clGetKernelWorkGroupInfo(handle, device->id, CL_KERNEL_WORK_GROUP_SIZE,
+                                                     sizeof size, &size, NULL);
+        (void)device->cl.clReleaseKernel(handle);
+    }
+    const mts_code code =
+        mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clGetKernelWorkGroupInfo", error);
+    if (code != MTS_CODE_OK) {
+        return mts_fail_prefix(error, code, "kernel '%s'", name);
+    }
+    const uint32_t most = device->base.info.work_group_size;
+    kernel->base.work_group_size = size < most ? (uint32_t)size : most;
+    return MTS_CODE_OK;
+}
+
+mts_code mts_cl_kernel_create_from(mts_device *base, const mts_kernel_source *source, const char *defines,
+                                   mts_kernel **out, mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    mts_cl_kernel *kernel = mts_alloc_zero(base->allocator, 1, sizeof *kernel);
+    if (!kernel) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for kernel '%s'", source->name);
+    }
+    mts_code code = program_get(device, source, defines, &kernel->program, error);
+    if (code == MTS_CODE_OK) {
+        code = query_group(device, kernel, error);
+    }
+    if (code != MTS_CODE_OK) {
+        mts_alloc_free(base->allocator, kernel);
+        return code;
+    }
+    kernel->base.device = base;
+    *out = &kernel->base;
+    return MTS_CODE_OK;
+}
+
+mts_code mts_cl_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
+                              mts_error *error)
+{
+    const mts_kernel_source *source = mts_kernel_find(desc->name);
+    if (!source) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND, "there is no kernel '%s'", desc->name);
+    }
+    return mts_cl_kernel_create_from(base, source, desc->defines, out, error);
+}
+
+void mts_cl_kernel_destroy(mts_device *base, mts_kernel *kernel)
+{
+    mts_alloc_free(base->allocator, kernel); /* its program stays for the next kernel of the same options */
+}
+
+void mts_cl_programs_release(mts_cl_device *device)
+{
+    while (device->programs) {
+        mts_cl_program *program = device->programs;
+        device->programs = program->next;
+        program_free(device, program);
+    }
+}

@@ -1,0 +1,27 @@
+/*
+ * quirks.c: the one table of driver quirks. A row needs a measured or documented reason.
+ */
+#include "platform/opencl/quirks.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const mts_cl_quirks table[] = {
+    /* One GPU draws the screen and computes: long batches make frames late (Adreno 740: 95th percentile of a
+       frame 123 ms without, 7 ms with a flush every few kernels). */
+    {"Adreno", 4, 0, false},
+    /* Groups of 256 failed at run time although the driver offered them; 128 ran. */
+    {"Mali", 0, 128, false},
+    /* The simulator is started to look at sources, and its binaries are not devices' code. */
+    {"Oclgrind", 0, 0, true},
+    {"", 0, 0, false},
+};
+
+const mts_cl_quirks *mts_cl_quirks_find(const char *identity)
+{
+    size_t i = 0;
+    while (!strstr(identity, table[i].match)) { /* ends at the last row */
+        i++;
+    }
+    return &table[i];
+}

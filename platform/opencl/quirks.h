@@ -1,0 +1,20 @@
+/*
+ * quirks.h: what is known about particular drivers, as data.
+ */
+#ifndef MTS_PLATFORM_OPENCL_QUIRKS_H
+#define MTS_PLATFORM_OPENCL_QUIRKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct mts_cl_quirks {
+    const char *match;        /* part of "<platform>|<vendor>|<device>|<driver>"; "" matches every driver */
+    uint32_t flush_every;     /* launches after which the queue is flushed; 0: only at the end of a list */
+    uint32_t work_group_most; /* cap on a group's work-items; 0: what the driver says */
+    bool no_binaries;         /* its program binaries cannot be relied upon */
+} mts_cl_quirks;
+
+/* The first row of the table that matches; never NULL. */
+const mts_cl_quirks *mts_cl_quirks_find(const char *identity);
+
+#endif

@@ -1,8 +1,9 @@
 /*
  * archive.h: the content of a bundle in memory: tasks, their graphs, and the weight blocks they refer to.
  *
- * The compiler fills one and writes it (sdk/compiler/emit/bundle.h); the reader here is the only loader, it verifies
- * everything once, and afterwards the content is trusted. Not responsible for mapping files (platform/os).
+ * The compiler fills one and writes it (sdk/compiler/emit/bundle.h); the reader here is the only loader, it
+ * verifies everything once, and afterwards the content is trusted. Not responsible for mapping files
+ * (platform/os).
  */
 #ifndef MTS_BUNDLE_ARCHIVE_H
 #define MTS_BUNDLE_ARCHIVE_H
@@ -54,8 +55,9 @@ typedef struct mts_archive_limits {
 mts_archive_limits mts_archive_limits_default(void);
 
 /*
- * Reads a bundle. The archive borrows `bytes` (64-byte aligned, else INVALID_ARGUMENT), which outlive it. `name` is only
- * for messages. Errors: MALFORMED with the place and the reason, UNSUPPORTED (version), LIMIT, OUT_OF_MEMORY.
+ * Reads a bundle. The archive borrows `bytes` (64-byte aligned, else INVALID_ARGUMENT), which outlive it.
+ * `name` is only for messages. Errors: MALFORMED with the place and the reason, UNSUPPORTED (version), LIMIT,
+ * OUT_OF_MEMORY.
  */
 mts_code mts_archive_read(const void *bytes, size_t size, const char *name, const mts_archive_limits *limits,
                           const mts_allocator *allocator, mts_archive **out, mts_error *error);

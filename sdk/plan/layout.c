@@ -30,6 +30,11 @@ uint32_t mts_storage_planes(const mts_storage *storage)
     return storage->dims[0] * storage->dims[1] * storage->dims[2] * storage->dims[3];
 }
 
+bool mts_plan_reads_dense(mts_op op)
+{
+    return op == MTS_OP_RESHAPE || op == MTS_OP_GATHER;
+}
+
 static uint32_t larger(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
@@ -185,6 +190,13 @@ static bool reads_native(const layouter *l, const mts_member *member)
     return conv->stride[0] == 1 && conv->stride[1] == 1 && !l->forced[member->inputs[0]];
 }
 
+/* Operators whose launch states the output in other dimensions than the value has, so that it must be dense. */
+static bool changes_rank(const mts_node *node)
+{
+    return node->op == MTS_OP_RESHAPE || node->op == MTS_OP_GATHER ||
+           (node->op == MTS_OP_REDUCE && node->attrs.reduce.keep == 0);
+}
+
 static void classify_members(layouter *l)
 {
     const mts_stitched *s = l->stitched;
@@ -193,9 +205,10 @@ static void classify_members(layouter *l)
     }
     for (uint32_t m = 0; m < s->member_count; m++) {
         mts_member_plan *how = &l->plan->members[m];
-        *how = (mts_member_plan){choose_variant(s, &s->members[m]), MTS_NONE, MTS_NONE};
-        const mts_op op = mts_member_node(s, &s->members[m])->op;
-        l->forced[s->members[m].output] = op == MTS_OP_RESHAPE || how->variant == MTS_VARIANT_FC;
+        *how = (mts_member_plan){
+            .variant = choose_variant(s, &s->members[m]), .input_conversion = MTS_NONE, .residual_conversion = MTS_NONE};
+        const mts_node *node = mts_member_node(s, &s->members[m]);
+        l->forced[s->members[m].output] = how->variant == MTS_VARIANT_FC || changes_rank(node);
     }
 }
 
@@ -285,29 +298,32 @@ static mts_code add_phase(layouter *l, uint32_t conversion)
     return add_storage(l, &s, round_up((uint64_t)c->rows * s.row), MTS_PLAN_SLACK, &c->storage);
 }
 
-uint32_t mts_layout_dense(mts_plan *plan, uint32_t value)
+uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)
 {
     for (uint32_t i = 0; i < plan->conversion_count; i++) {
         if (plan->conversions[i].value == value && !plan->conversions[i].phase) {
             return i;
         }
     }
-    plan->conversions[plan->conversion_count] = (mts_conversion){.value = value, .storage = MTS_NONE};
-    return plan->conversion_count++;
+    return MTS_NONE;
 }
 
+/* The value's own storage if it is dense, else a dense copy, made on first use. */
 static mts_code dense_copy(layouter *l, uint32_t value, uint32_t *storage)
 {
     mts_plan *plan = l->plan;
+    const uint32_t made = mts_plan_dense_copy(plan, value);
     if (mts_storage_is_dense(&plan->storages[plan->value_storage[value]])) {
         *storage = plan->value_storage[value];
         return MTS_CODE_OK;
     }
-    mts_conversion *c = &plan->conversions[mts_layout_dense(plan, value)];
-    mts_code code = MTS_CODE_OK;
-    if (c->storage == MTS_NONE) {
-        code = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, &c->storage);
+    if (made != MTS_NONE) {
+        *storage = plan->conversions[made].storage;
+        return MTS_CODE_OK;
     }
+    mts_conversion *c = &plan->conversions[plan->conversion_count++];
+    *c = (mts_conversion){.value = value};
+    const mts_code code = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, &c->storage);
     *storage = c->storage;
     return code;
 }
@@ -325,9 +341,14 @@ static mts_code store_values(layouter *l)
     for (uint32_t m = 0; code == MTS_CODE_OK && m < s->member_count; m++) {
         const mts_member *member = &s->members[m];
         uint32_t *storage = &l->plan->value_storage[member->output];
-        if (mts_member_node(s, member)->op == MTS_OP_RESHAPE) {
+        const mts_op op = mts_member_node(s, member)->op;
+        if (mts_plan_reads_dense(op)) {
             code = dense_copy(l, member->inputs[0], storage);
-        } else if (l->cells[member->output].tied) {
+        }
+        if (code != MTS_CODE_OK || op == MTS_OP_RESHAPE) {
+            continue;
+        }
+        if (l->cells[member->output].tied) {
             code = add_padded(l, member->output, storage);
         } else {
             code = add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, storage);

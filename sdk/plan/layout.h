@@ -9,7 +9,4 @@
 /* Fills plan->storages, conversions, value_storage, members. Errors: OUT_OF_MEMORY, LIMIT. */
 mts_code mts_layout_assign(mts_plan *plan, mts_arena *arena, mts_error *error);
 
-/* The dense copy of a value that is not dense itself, made on first use; MTS_NONE if no more fit (never). */
-uint32_t mts_layout_dense(mts_plan *plan, uint32_t value);
-
 #endif

@@ -45,15 +45,6 @@ static void close_step(mts_plan *plan, const mts_step *step)
     }
 }
 
-/* The dense copy that a RESHAPE aliases, if its input is not dense itself. */
-static uint32_t reshape_copy(const mts_plan *plan, const mts_member *member)
-{
-    if (plan->value_storage[member->output] == plan->value_storage[member->inputs[0]]) {
-        return MTS_NONE;
-    }
-    return mts_layout_dense((mts_plan *)plan, member->inputs[0]);
-}
-
 static void add_conversions(mts_plan *plan, const mts_layer *layer)
 {
     const mts_stitched *s = plan->stitched;
@@ -64,8 +55,8 @@ static void add_conversions(mts_plan *plan, const mts_layer *layer)
     }
     close_step(plan, &phase);
     mts_step dense = {.kind = MTS_STEP_DENSE, .first = plan->order_count};
-    for (uint32_t m = layer->first; layer->op == MTS_OP_RESHAPE && m < layer->first + layer->count; m++) {
-        want(plan, reshape_copy(plan, &s->members[m]), false, &dense);
+    for (uint32_t m = layer->first; mts_plan_reads_dense(layer->op) && m < layer->first + layer->count; m++) {
+        want(plan, mts_plan_dense_copy(plan, s->members[m].inputs[0]), false, &dense);
     }
     close_step(plan, &dense);
 }
@@ -78,8 +69,11 @@ static void touch_member(mts_plan *plan, uint32_t member, uint32_t step)
         if (m->inputs[i] == MTS_NONE) {
             continue;
         }
+        const uint32_t copy = mts_plan_dense_copy(plan, m->inputs[i]);
         uint32_t storage = plan->value_storage[m->inputs[i]];
-        if (i == 0 && how->input_conversion != MTS_NONE) {
+        if (i == 0 && copy != MTS_NONE && mts_plan_reads_dense(mts_member_node(plan->stitched, m)->op)) {
+            storage = plan->conversions[copy].storage;
+        } else if (i == 0 && how->input_conversion != MTS_NONE) {
             storage = plan->conversions[how->input_conversion].storage;
         } else if (i == 4 && how->residual_conversion != MTS_NONE) {
             storage = plan->conversions[how->residual_conversion].storage;

@@ -80,6 +80,10 @@ typedef struct mts_plan {
 /* The result lives in `arena`; `stitched` outlives it. Errors: OUT_OF_MEMORY, LIMIT (over 2^31 floats). */
 mts_code mts_plan_create(const mts_stitched *stitched, mts_arena *arena, mts_plan **out, mts_error *error);
 
+/* Whether an operator reads its input dense, by a copy if need be (RESHAPE, GATHER). */
+bool mts_plan_reads_dense(mts_op op);
+/* The conversion that is a value's dense copy, or MTS_NONE. */
+uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value);
 /* Whether a storage is row-major without any padding. */
 bool mts_storage_is_dense(const mts_storage *storage);
 uint32_t mts_storage_planes(const mts_storage *storage);

@@ -126,6 +126,7 @@ static void run_all(session *s, const bench_conv *policy) {
         c.most = policy->most;
         c.tile = policy->tile;
         c.row = policy->row;
+        if (policy->tasks && c.tasks > 1) c.tasks = policy->tasks;
         bench_conv_make(&world, &c, vector, units, &launch, defines);
         measure(s, c.name, &c, conv_error, bench_conv_flops(&c), &world, &launch);
     }
@@ -145,7 +146,7 @@ static void run_all(session *s, const bench_conv *policy) {
     }
 }
 
-/* --json, --only TEXT, --rows N, --tile VECTORS, --row FLOATS */
+/* --json, --only TEXT, --rows N, --tile VECTORS, --row FLOATS, --tasks N */
 static int options(int argc, char **argv, session *s, bench_conv *policy) {
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -158,6 +159,7 @@ static int options(int argc, char **argv, session *s, bench_conv *policy) {
         else if (strcmp(argv[i], "--rows") == 0) policy->most = atoi(value);
         else if (strcmp(argv[i], "--tile") == 0) policy->tile = atoi(value);
         else if (strcmp(argv[i], "--row") == 0) policy->row = atoi(value);
+        else if (strcmp(argv[i], "--tasks") == 0) policy->tasks = atoi(value);
         else return 0;
         i++;
     }
@@ -168,9 +170,10 @@ int main(int argc, char **argv) {
     session s = {.only = ""};
     bench_conv policy = {0};
     if (!options(argc, argv, &s, &policy)) {
-        fputs("bench_kernels [--json] [--only TEXT] [--rows N] [--tile VECTORS] [--row FLOATS]\n", stderr);
+        fputs("bench_kernels [--json] [--only TEXT] [--rows N] [--tile VECTORS] [--row FLOATS] [--tasks N]\n", stderr);
         return 2;
     }
+    setenv("POCL_AFFINITY", "1", 0); /* else two workers often share a core: times double at random */
     s.device = bench_device_open();
     if (!s.device) return 1;
     s.top = peak(s.device);

@@ -1,0 +1,45 @@
+/*
+ * archive.c: creation, destruction and look-up of an archive, and its default limits.
+ */
+#include "bundle/archive.h"
+
+#include <string.h>
+
+mts_archive_limits mts_archive_limits_default(void)
+{
+    return (mts_archive_limits){.file_bytes = (uint64_t)1 << 36,
+                                .tasks = 1024,
+                                .nodes_per_task = 65536,
+                                .values_per_task = 262144,
+                                .blocks = 1048576};
+}
+
+mts_archive *mts_archive_create(const mts_allocator *allocator)
+{
+    mts_archive *archive = mts_alloc_zero(allocator, 1, sizeof(*archive));
+    if (archive) {
+        mts_arena_init(&archive->arena, allocator);
+    }
+    return archive;
+}
+
+void mts_archive_destroy(mts_archive **archive)
+{
+    if (!archive || !*archive) {
+        return;
+    }
+    const mts_allocator *allocator = (*archive)->arena.allocator;
+    mts_arena_release(&(*archive)->arena);
+    mts_alloc_free(allocator, *archive);
+    *archive = NULL;
+}
+
+uint32_t mts_archive_find(const mts_archive *archive, const char *name)
+{
+    for (uint32_t i = 0; i < archive->task_count; i++) {
+        if (strcmp(archive->tasks[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return MTS_NONE;
+}

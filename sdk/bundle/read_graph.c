@@ -1,0 +1,323 @@
+/*
+ * read_graph.c: one task's graph from the records of a bundle.
+ *
+ * Here every count, offset and index is made safe to follow; whether the graph makes sense is for
+ * mts_graph_verify, which is called at the end.
+ */
+#include "bundle/reader.h"
+
+#include "base/size.h"
+#include "bundle/attrs.h"
+
+#define ELEMENTS_MAX ((int64_t)1 << 31)
+
+static mts_code read_name(mts_reader *reader, const unsigned char *record, const char **out)
+{
+    return mts_section_string(&reader->sections, mts_load_u32(record), out, reader->error);
+}
+
+/* A constant's matrix is computed from its shape, so that must be sound before blocks are looked at. */
+static bool shape_sound(const mts_shape *shape)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] <= 0 || shape->dims[i] >= ELEMENTS_MAX || count * shape->dims[i] >= ELEMENTS_MAX) {
+            return false;
+        }
+        count *= shape->dims[i];
+    }
+    return true;
+}
+
+/* The referred block holds exactly the cells of the reference. */
+static mts_code read_ref(mts_reader *reader, const mts_value *value, const unsigned char *record,
+                         mts_block_ref *out)
+{
+    uint32_t rows = 0, columns = 0, inner = 0;
+    mts_value_matrix(value, &rows, &columns, &inner);
+    out->block = mts_load_u32(record + MTS_REF_BLOCK);
+    out->out_first = mts_load_u32(record + MTS_REF_OUT_FIRST);
+    out->out_count = mts_load_u32(record + MTS_REF_OUT_COUNT);
+    out->in_first = mts_load_u32(record + MTS_REF_IN_FIRST);
+    out->in_count = mts_load_u32(record + MTS_REF_IN_COUNT);
+    if (out->block >= reader->archive->block_count) {
+        return mts_fail(reader->error, MTS_CODE_MALFORMED, "no block %u", out->block);
+    }
+    const mts_block *block = &reader->archive->blocks[out->block];
+    size_t size = 0;
+    if (!mts_size_mul(out->out_count, out->in_count, &size) || !mts_size_mul(size, inner, &size) ||
+        !mts_size_mul(size, mts_dtype_size(value->dtype), &size) || size != block->size ||
+        value->dtype != block->dtype) {
+        return mts_fail(reader->error, MTS_CODE_MALFORMED, "block %u (%s, %zu bytes) does not fit",
+                        out->block, mts_dtype_name(block->dtype), block->size);
+    }
+    out->data = block->data;
+    return MTS_CODE_OK;
+}
+
+static mts_code read_refs(mts_reader *reader, uint32_t count, mts_value *value)
+{
+    const unsigned char *records = NULL;
+    mts_code code = mts_section_take(&reader->refs, count, &records, reader->error);
+    if (code != MTS_CODE_OK || count == 0) {
+        return code;
+    }
+    if (value->kind != MTS_VALUE_CONST || !shape_sound(&value->shape)) {
+        return mts_fail(reader->error, MTS_CODE_MALFORMED, "its shape is out of range or it is no constant");
+    }
+    value->blocks = mts_arena_zero(&reader->archive->arena, count, sizeof(*value->blocks));
+    if (!value->blocks) {
+        return mts_reader_no_memory(reader);
+    }
+    for (uint32_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+        code = read_ref(reader, value, records + i * mts_section_stride(MTS_FORMAT_REFS), &value->blocks[i]);
+    }
+    value->block_count = count;
+    return code;
+}
+
+static mts_code read_value(mts_reader *reader, const unsigned char *record, mts_value *out)
+{
+    const uint32_t kind = mts_load_u32(record + MTS_VALUE_KIND);
+    out->producer = MTS_NONE;
+    if (kind > MTS_VALUE_NODE || mts_load_u32(record + MTS_VALUE_RESERVED) != 0) {
+        return mts_fail(reader->error, MTS_CODE_MALFORMED, "kind %u or a reserved field is out of range",
+                        kind);
+    }
+    out->kind = (mts_value_kind)kind;
+    mts_code code = read_name(reader, record + MTS_VALUE_NAME, &out->name);
+    if (code == MTS_CODE_OK) {
+        code = mts_reader_dtype(reader, record + MTS_VALUE_DTYPE, &out->dtype);
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_reader_shape(reader, record + MTS_VALUE_RANK, record + MTS_VALUE_DIMS, &out->shape);
+    }
+    return code == MTS_CODE_OK ? read_refs(reader, mts_load_u32(record + MTS_VALUE_REFS), out) : code;
+}
+
+static mts_code read_values(mts_reader *reader, mts_graph *graph, uint32_t count)
+{
+    const unsigned char *records = NULL;
+    mts_code code = mts_section_take(&reader->values, count, &records, reader->error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    graph->values = mts_arena_zero(graph->arena, count, sizeof(*graph->values));
+    if (!graph->values) {
+        return mts_reader_no_memory(reader);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        code = read_value(reader, records + i * mts_section_stride(MTS_FORMAT_VALUES), &graph->values[i]);
+        if (code != MTS_CODE_OK) {
+            return mts_fail_prefix(reader->error, code, "value %u", i);
+        }
+    }
+    graph->value_count = count;
+    graph->value_capacity = count;
+    return MTS_CODE_OK;
+}
+
+static mts_code read_inputs(mts_reader *reader, uint32_t count, mts_node *out)
+{
+    const unsigned char *records = NULL;
+    mts_code code = mts_section_take(&reader->inputs, count, &records, reader->error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    out->inputs = mts_arena_zero(&reader->archive->arena, count, sizeof(*out->inputs));
+    if (!out->inputs) {
+        return mts_reader_no_memory(reader);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        out->inputs[i] = mts_load_u32(records + 4u * (size_t)i);
+    }
+    out->input_count = count;
+    return MTS_CODE_OK;
+}
+
+static mts_code read_attrs(mts_reader *reader, uint32_t count, mts_node *out)
+{
+    const unsigned char *records = NULL;
+    uint32_t words[MTS_ATTRS_WORDS_MAX];
+    if (count != mts_attrs_words(out->op) || count > MTS_ATTRS_WORDS_MAX) {
+        return mts_fail(reader->error, MTS_CODE_MALFORMED, "%u attribute words for operator %s", count,
+                        mts_op_name(out->op));
+    }
+    mts_code code = mts_section_take(&reader->attrs, count, &records, reader->error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        words[i] = mts_load_u32(records + 4u * (size_t)i);
+    }
+    mts_attrs_decode(out->op, words, &out->attrs);
+    return MTS_CODE_OK;
+}
+
+/* As many entries as the weight has rows: what mts_graph_verify will read. */
+static mts_code read_scatter(mts_reader *reader, const mts_graph *graph, uint32_t count, mts_node *out)
+{
+    const unsigned char *records = NULL;
+    if (count == 0) {
+        return MTS_CODE_OK;
+    }
+    const uint32_t weight = out->input_count > 1 ? out->inputs[1] : MTS_NONE;
+    if (out->op != MTS_OP_CONV || weight >= graph->value_count || graph->values[weight].shape.rank != 4 ||
+        graph->values[weight].shape.dims[0] != (int64_t)count) {
+        return mts_fail(reader->error, MTS_CODE_MALFORMED, "its scatter list of %u entries does not fit",
+                        count);
+    }
+    mts_code code = mts_section_take(&reader->scatter, count, &records, reader->error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    uint32_t *scatter = mts_arena_zero(graph->arena, count, sizeof(*scatter));
+    if (!scatter) {
+        return mts_reader_no_memory(reader);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        scatter[i] = mts_load_u32(records + 4u * (size_t)i);
+    }
+    out->scatter = scatter;
+    return MTS_CODE_OK;
+}
+
+static mts_code read_node(mts_reader *reader, mts_graph *graph, uint32_t index, const unsigned char *record)
+{
+    mts_node *node = &graph->nodes[index];
+    const uint32_t op = mts_load_u32(record + MTS_NODE_OP);
+    node->output = mts_load_u32(record + MTS_NODE_OUTPUT);
+    if (op >= MTS_OP_COUNT || node->output >= graph->value_count ||
+        graph->values[node->output].producer != MTS_NONE) {
+        return mts_fail(reader->error, MTS_CODE_MALFORMED, "operator %u or output value %u is out of range",
+                        op, node->output);
+    }
+    node->op = (mts_op)op;
+    graph->values[node->output].producer = index;
+    mts_code code = read_name(reader, record + MTS_NODE_NAME, &node->name);
+    if (code == MTS_CODE_OK) {
+        code = read_inputs(reader, mts_load_u32(record + MTS_NODE_INPUTS), node);
+    }
+    if (code == MTS_CODE_OK) {
+        code = read_attrs(reader, mts_load_u32(record + MTS_NODE_ATTRS), node);
+    }
+    if (code == MTS_CODE_OK) {
+        code = read_scatter(reader, graph, mts_load_u32(record + MTS_NODE_SCATTER), node);
+    }
+    return code;
+}
+
+static mts_code read_nodes(mts_reader *reader, mts_graph *graph, uint32_t count)
+{
+    const unsigned char *records = NULL;
+    mts_code code = mts_section_take(&reader->nodes, count, &records, reader->error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    graph->nodes = mts_arena_zero(graph->arena, count, sizeof(*graph->nodes));
+    if (!graph->nodes) {
+        return mts_reader_no_memory(reader);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        code = read_node(reader, graph, i, records + i * mts_section_stride(MTS_FORMAT_NODES));
+        if (code != MTS_CODE_OK) {
+            return mts_fail_prefix(reader->error, code, "node %u", i);
+        }
+    }
+    graph->node_count = count;
+    graph->node_capacity = count;
+    return MTS_CODE_OK;
+}
+
+static mts_code read_port(mts_reader *reader, const unsigned char *record, mts_port *out)
+{
+    out->value = mts_load_u32(record + MTS_PORT_VALUE);
+    mts_code code = read_name(reader, record + MTS_PORT_NAME, &out->name);
+    if (code == MTS_CODE_OK) {
+        code = mts_reader_dtype(reader, record + MTS_PORT_DTYPE, &out->dtype);
+    }
+    return code == MTS_CODE_OK
+               ? mts_reader_shape(reader, record + MTS_PORT_RANK, record + MTS_PORT_DIMS, &out->shape)
+               : code;
+}
+
+static mts_code read_ports(mts_reader *reader, uint32_t count, mts_port **out)
+{
+    const unsigned char *records = NULL;
+    mts_code code = mts_section_take(&reader->ports, count, &records, reader->error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    mts_port *ports = mts_arena_zero(&reader->archive->arena, count, sizeof(*ports));
+    if (!ports) {
+        return mts_reader_no_memory(reader);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        code = read_port(reader, records + i * mts_section_stride(MTS_FORMAT_PORTS), &ports[i]);
+        if (code != MTS_CODE_OK) {
+            return mts_fail_prefix(reader->error, code, "port %u", i);
+        }
+    }
+    *out = ports;
+    return MTS_CODE_OK;
+}
+
+mts_code mts_reader_shape(mts_reader *reader, const unsigned char *rank, const unsigned char *dims,
+                          mts_shape *out)
+{
+    out->rank = mts_load_u32(rank);
+    if (out->rank > MTS_RANK_MAX) {
+        return mts_fail(reader->error, MTS_CODE_MALFORMED, "rank %u is above %d", out->rank, MTS_RANK_MAX);
+    }
+    for (uint32_t i = 0; i < MTS_RANK_MAX; i++) {
+        out->dims[i] = (int64_t)mts_load_u64(dims + 8u * (size_t)i);
+        if (i >= out->rank && out->dims[i] != 0) {
+            return mts_fail(reader->error, MTS_CODE_MALFORMED, "an unused dimension is not zero");
+        }
+    }
+    return MTS_CODE_OK;
+}
+
+mts_code mts_reader_dtype(mts_reader *reader, const unsigned char *bytes, mts_dtype *out)
+{
+    const uint32_t dtype = mts_load_u32(bytes);
+    if (dtype >= MTS_DTYPE_COUNT) {
+        return mts_fail(reader->error, MTS_CODE_MALFORMED, "element type %u does not exist", dtype);
+    }
+    *out = (mts_dtype)dtype;
+    return MTS_CODE_OK;
+}
+
+mts_code mts_reader_no_memory(mts_reader *reader)
+{
+    return mts_fail(reader->error, MTS_CODE_OUT_OF_MEMORY, "out of memory while reading");
+}
+
+mts_code mts_reader_graph(mts_reader *reader, const char *name, const mts_reader_counts *counts,
+                          mts_graph **out)
+{
+    mts_arena *arena = &reader->archive->arena;
+    mts_graph *graph = mts_arena_zero(arena, 1, sizeof(*graph));
+    if (!graph) {
+        return mts_reader_no_memory(reader);
+    }
+    graph->arena = arena;
+    graph->name = name;
+    mts_code code = read_values(reader, graph, counts->values);
+    if (code == MTS_CODE_OK) {
+        code = read_nodes(reader, graph, counts->nodes);
+    }
+    if (code == MTS_CODE_OK) {
+        code = read_ports(reader, counts->inputs, &graph->inputs);
+    }
+    if (code == MTS_CODE_OK) {
+        code = read_ports(reader, counts->outputs, &graph->outputs);
+    }
+    if (code == MTS_CODE_OK) {
+        graph->input_count = counts->inputs;
+        graph->output_count = counts->outputs;
+        code = mts_graph_verify(graph, reader->error);
+    }
+    *out = graph;
+    return code;
+}

@@ -1,0 +1,35 @@
+/*
+ * reader.h: state of one mts_archive_read, shared by the read_*.c files of this room.
+ */
+#ifndef MTS_BUNDLE_READER_H
+#define MTS_BUNDLE_READER_H
+
+#include "bundle/archive.h"
+#include "bundle/sections.h"
+
+typedef struct mts_reader {
+    mts_sections sections;
+    const mts_archive_limits *limits;
+    mts_archive *archive;
+    mts_section_cursor ports, values, nodes, inputs, attrs, scatter, refs, labels, classes;
+    mts_error *error;
+} mts_reader;
+
+/* What the records of a task say of its graph. */
+typedef struct mts_reader_counts {
+    uint32_t values, nodes, inputs, outputs;
+} mts_reader_counts;
+
+/* Fills archive->blocks; every block's place, size and hash is checked. */
+mts_code mts_reader_blocks(mts_reader *reader);
+/* Reads the next graph of the sections and verifies it. */
+mts_code mts_reader_graph(mts_reader *reader, const char *name, const mts_reader_counts *counts,
+                          mts_graph **out);
+/* Rank and dimensions as values and ports store them; unused dimensions are zero. */
+mts_code mts_reader_shape(mts_reader *reader, const unsigned char *rank, const unsigned char *dims,
+                          mts_shape *out);
+/* Type number below MTS_DTYPE_COUNT. */
+mts_code mts_reader_dtype(mts_reader *reader, const unsigned char *bytes, mts_dtype *out);
+mts_code mts_reader_no_memory(mts_reader *reader);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * report.c: finds the facts and hands them to the writer of the wanted kind.
+ */
+#include "bundle/report.h"
+
+#include "bundle/report_kinds.h"
+
+mts_code mts_archive_report(const mts_archive *archive, mts_report_kind kind, const mts_allocator *allocator,
+                            mts_text *text, mts_error *error)
+{
+    mts_sharing sharing;
+    mts_code code = mts_sharing_find(archive, allocator, &sharing, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    switch (kind) {
+    case MTS_REPORT_KIND_TEXT:
+        mts_report_text(&sharing, text);
+        break;
+    case MTS_REPORT_KIND_JSON:
+        mts_report_json(&sharing, text);
+        break;
+    case MTS_REPORT_KIND_DOT:
+        code = mts_report_dot(&sharing, text, error);
+        break;
+    }
+    mts_sharing_release(&sharing);
+    return code;
+}

@@ -1,0 +1,17 @@
+/*
+ * report_kinds.h: the writers behind mts_archive_report. Private to sdk/bundle.
+ */
+#ifndef MTS_BUNDLE_REPORT_KINDS_H
+#define MTS_BUNDLE_REPORT_KINDS_H
+
+#include "base/text.h"
+#include "bundle/sharing.h"
+
+void mts_report_text(const mts_sharing *sharing, mts_text *text);
+void mts_report_json(const mts_sharing *sharing, mts_text *text);
+mts_code mts_report_dot(mts_sharing *sharing, mts_text *text, mts_error *error);
+
+/* "rgb", "bgr", "grey" or "none". */
+const char *mts_report_color(uint32_t color);
+
+#endif

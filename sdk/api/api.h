@@ -1,0 +1,78 @@
+/*
+ * api.h: what the files of this room share: the handles behind mts.h and the way a failure reaches the
+ * caller.
+ *
+ * Private to sdk/api. The room is thin: it checks arguments, translates public structs to those of the rooms
+ * below and hands on; it decides nothing about networks.
+ */
+#ifndef MTS_API_API_H
+#define MTS_API_API_H
+
+#include "api/waiter.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "bundle/archive.h"
+#include "device/device.h"
+#include "exec/engine.h"
+#include "mts/mts.h"
+#include "platform/os/os.h"
+
+/* Where the sentence of a failure goes. */
+typedef struct mts_api_sink {
+    char *text; /* caller's buffer or NULL */
+    size_t size;
+    void *context;
+    void (*write)(void *context, mts_log_severity severity, const char *text);
+} mts_api_sink;
+
+struct mts_runtime {
+    mts_allocator allocator; /* the caller's callbacks or malloc */
+    mts_log log;             /* for the rooms below; its context is the sink */
+    mts_api_sink sink;
+    void *context; /* of the caller's allocator */
+    void *(*alloc)(void *context, size_t size);
+    void (*free)(void *context, void *memory);
+    char *cache_dir;
+    mts_device *device;
+    mts_device_desc desc;
+    mts_waiter waiter;
+};
+
+struct mts_bundle {
+    mts_runtime *runtime;
+    mts_archive *archive;
+    mts_os_map map; /* zero unless mapped */
+    void *copy;     /* of memory that was not aligned; NULL otherwise */
+};
+
+struct mts_session {
+    mts_runtime *runtime;
+    mts_bundle *bundle;
+    mts_engine *engine;
+    bool separate_inputs;
+    uint32_t task_count;
+    uint32_t *tasks;   /* indices in the archive */
+    mts_ticket ticket; /* of the last submission; 0: none yet */
+    bool running;      /* submitted, not waited for */
+    mts_wait_job job;  /* of the run, while a wait with a time limit is on */
+    bool finished;     /* outputs of `ticket` can be read */
+};
+
+/* Hands a failure to the sink and returns its public status; OK passes through silently. */
+mts_status mts_api_report(const mts_api_sink *sink, mts_code code, const mts_error *error);
+
+/* Device `index` over all backends that stand in the list, i.e. without those that compute nothing. */
+mts_code mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *error);
+uint32_t mts_api_device_count(void);
+/* Opens the device that `id` names; NULL or "auto": the best there is. */
+mts_code mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,
+                             mts_device_desc *desc, mts_error *error);
+
+/* Checks a frame and translates it. */
+mts_code mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *error);
+/* Index of a task that the session runs, or MTS_NONE with the error set. */
+uint32_t mts_api_session_task(const mts_session *session, const char *name, mts_error *error);
+/* Copies a finished text into the caller's buffer by the rules of mts_bundle_inspect. */
+mts_code mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed, mts_error *error);
+
+#endif

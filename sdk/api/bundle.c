@@ -1,0 +1,268 @@
+/*
+ * bundle.c: the bundle handle: getting the bytes into memory, and describing tasks and ports.
+ *
+ * Verifying the bytes is the reader's work (sdk/bundle); reports are sdk/bundle/report.h.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/size.h"
+#include "bundle/report.h"
+
+#define BUNDLE_ALIGNMENT ((size_t)64)
+
+static bool aligned(const void *data)
+{
+    return ((uintptr_t)data & (BUNDLE_ALIGNMENT - 1)) == 0;
+}
+
+/* Copies the bytes to an aligned place that the bundle owns; NULL if memory is short. */
+static const void *bundle_copy(mts_bundle *bundle, const void *data, size_t size)
+{
+    size_t room = 0;
+    if (!mts_size_add(size, BUNDLE_ALIGNMENT, &room)) {
+        return NULL;
+    }
+    bundle->copy = mts_alloc_zero(&bundle->runtime->allocator, room, 1);
+    if (!bundle->copy) {
+        return NULL;
+    }
+    const size_t past = (uintptr_t)bundle->copy & (BUNDLE_ALIGNMENT - 1);
+    unsigned char *place = (unsigned char *)bundle->copy + (past ? BUNDLE_ALIGNMENT - past : 0);
+    memcpy(place, data, size);
+    return place;
+}
+
+static mts_code bundle_read(mts_bundle *bundle, const void *data, size_t size, const char *name,
+                            mts_error *error)
+{
+    const mts_archive_limits limits = mts_archive_limits_default();
+    if (size > limits.file_bytes) {
+        return mts_fail(error, MTS_CODE_LIMIT, "%s: %zu bytes, more than the limit of %" PRIu64, name, size,
+                        limits.file_bytes);
+    }
+    if (!aligned(data)) {
+        data = bundle_copy(bundle, data, size);
+        mts_os_unmap(&bundle->map);
+        if (!data) {
+            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "%s: no memory for a copy of %zu bytes", name,
+                            size);
+        }
+    }
+    return mts_archive_read(data, size, name, &limits, &bundle->runtime->allocator, &bundle->archive, error);
+}
+
+/* Finishes an open: on failure destroys the half-made bundle and reports. */
+static mts_status bundle_finish(mts_runtime *runtime, mts_bundle *bundle, mts_code code,
+                                const mts_error *error, mts_bundle **out)
+{
+    if (code != MTS_CODE_OK) {
+        mts_bundle_destroy(&bundle);
+        return mts_api_report(&runtime->sink, code, error);
+    }
+    *out = bundle;
+    return MTS_STATUS_OK;
+}
+
+static mts_code bundle_make(mts_runtime *runtime, mts_bundle **out, mts_error *error)
+{
+    *out = mts_alloc_zero(&runtime->allocator, 1, sizeof **out);
+    if (!*out) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a bundle");
+    }
+    (*out)->runtime = runtime;
+    return MTS_CODE_OK;
+}
+
+mts_status mts_bundle_open(mts_runtime *runtime, const char *path, mts_bundle **out)
+{
+    mts_bundle *bundle = NULL;
+    mts_error error = {0};
+    mts_code code = MTS_CODE_OK;
+    if (!out) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    *out = NULL;
+    if (!runtime) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if (!path) {
+        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_open: path is NULL");
+        return mts_api_report(&runtime->sink, code, &error);
+    }
+    code = bundle_make(runtime, &bundle, &error);
+    if (code == MTS_CODE_OK) {
+        code = mts_os_map_file(path, &bundle->map, &error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = bundle_read(bundle, bundle->map.data, bundle->map.size, path, &error);
+    }
+    return bundle_finish(runtime, bundle, code, &error, out);
+}
+
+mts_status mts_bundle_open_fd(mts_runtime *runtime, int fd, uint64_t offset, uint64_t size, mts_bundle **out)
+{
+    mts_bundle *bundle = NULL;
+    mts_error error = {0};
+    mts_code code = MTS_CODE_OK;
+    if (!out) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    *out = NULL;
+    if (!runtime) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if (fd < 0 || size == 0) {
+        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_open_fd: %s",
+                        fd < 0 ? "the descriptor is negative" : "size is 0");
+        return mts_api_report(&runtime->sink, code, &error);
+    }
+    code = bundle_make(runtime, &bundle, &error);
+    if (code == MTS_CODE_OK) {
+        code = mts_os_map_descriptor(fd, offset, size, &bundle->map, &error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = bundle_read(bundle, bundle->map.data, bundle->map.size, "bundle (descriptor)", &error);
+    }
+    return bundle_finish(runtime, bundle, code, &error, out);
+}
+
+mts_status mts_bundle_open_memory(mts_runtime *runtime, const void *data, size_t size, mts_bundle **out)
+{
+    mts_bundle *bundle = NULL;
+    mts_error error = {0};
+    mts_code code = MTS_CODE_OK;
+    if (!out) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    *out = NULL;
+    if (!runtime) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if (!data) {
+        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_open_memory: data is NULL");
+        return mts_api_report(&runtime->sink, code, &error);
+    }
+    code = bundle_make(runtime, &bundle, &error);
+    if (code == MTS_CODE_OK) {
+        code = bundle_read(bundle, data, size, "bundle (memory)", &error);
+    }
+    return bundle_finish(runtime, bundle, code, &error, out);
+}
+
+void mts_bundle_destroy(mts_bundle **bundle)
+{
+    if (!bundle || !*bundle) {
+        return;
+    }
+    mts_bundle *dead = *bundle;
+    *bundle = NULL;
+    mts_archive_destroy(&dead->archive);
+    mts_os_unmap(&dead->map);
+    mts_alloc_free(&dead->runtime->allocator, dead->copy);
+    mts_alloc_free(&dead->runtime->allocator, dead);
+}
+
+uint32_t mts_bundle_task_count(const mts_bundle *bundle)
+{
+    return bundle ? bundle->archive->task_count : 0;
+}
+
+mts_status mts_bundle_task(const mts_bundle *bundle, uint32_t index, mts_task_desc *out)
+{
+    mts_error error = {0};
+    if (!bundle) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if (!out) {
+        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_task: out is NULL");
+        return mts_api_report(&bundle->runtime->sink, error.code, &error);
+    }
+    if (index >= bundle->archive->task_count) {
+        (void)mts_fail(&error, MTS_CODE_NOT_FOUND,
+                       "the bundle has %" PRIu32 " tasks, there is no task %" PRIu32,
+                       bundle->archive->task_count, index);
+        return mts_api_report(&bundle->runtime->sink, error.code, &error);
+    }
+    const mts_task *task = &bundle->archive->tasks[index];
+    *out = (mts_task_desc){
+        .name = task->name,
+        .input_count = task->graph->input_count,
+        .output_count = task->graph->output_count,
+        .takes_frames = task->preprocess.color != MTS_COLOR_NONE ? 1 : 0,
+        .label_count = task->label_count,
+        .labels = task->labels,
+        .class_count = task->class_count,
+        .class_map = task->class_map,
+    };
+    return MTS_STATUS_OK;
+}
+
+static mts_status port_describe(const mts_bundle *bundle, const char *task, bool output, uint32_t index,
+                                mts_port_desc *out)
+{
+    mts_error error = {0};
+    if (!bundle) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const mts_api_sink *sink = &bundle->runtime->sink;
+    const char *what = output ? "output" : "input";
+    if (!task || !out) {
+        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_%s: %s is NULL", what,
+                       task ? "out" : "task");
+        return mts_api_report(sink, error.code, &error);
+    }
+    const uint32_t found = mts_archive_find(bundle->archive, task);
+    if (found == MTS_NONE) {
+        (void)mts_fail(&error, MTS_CODE_NOT_FOUND, "the bundle has no task '%s'", task);
+        return mts_api_report(sink, error.code, &error);
+    }
+    const mts_graph *graph = bundle->archive->tasks[found].graph;
+    const uint32_t count = output ? graph->output_count : graph->input_count;
+    if (index >= count) {
+        (void)mts_fail(&error, MTS_CODE_NOT_FOUND, "task '%s' has %" PRIu32 " %ss, there is no %s %" PRIu32,
+                       task, count, what, what, index);
+        return mts_api_report(sink, error.code, &error);
+    }
+    const mts_port *port = output ? &graph->outputs[index] : &graph->inputs[index];
+    memset(out, 0, sizeof *out);
+    out->name = port->name;
+    out->type = (mts_type)port->dtype;
+    out->rank = port->shape.rank;
+    memcpy(out->dims, port->shape.dims, sizeof out->dims);
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_bundle_input(const mts_bundle *bundle, const char *task, uint32_t index, mts_port_desc *out)
+{
+    return port_describe(bundle, task, false, index, out);
+}
+
+mts_status mts_bundle_output(const mts_bundle *bundle, const char *task, uint32_t index, mts_port_desc *out)
+{
+    return port_describe(bundle, task, true, index, out);
+}
+
+mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report report, char *buffer, size_t size,
+                              size_t *needed)
+{
+    mts_error error = {0};
+    mts_text text;
+    if (!bundle) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if ((!buffer && size > 0) || (uint32_t)report > MTS_REPORT_DOT) {
+        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_inspect: %s",
+                       (uint32_t)report > MTS_REPORT_DOT ? "no such kind of report" : "buffer is NULL");
+        return mts_api_report(&bundle->runtime->sink, error.code, &error);
+    }
+    mts_text_init(&text, &bundle->runtime->allocator);
+    mts_code code = mts_archive_report(bundle->archive, (mts_report_kind)report, &bundle->runtime->allocator,
+                                       &text, &error);
+    if (code == MTS_CODE_OK) {
+        code = mts_api_text_out(&text, buffer, size, needed, &error);
+    }
+    mts_text_release(&text);
+    return mts_api_report(&bundle->runtime->sink, code, &error);
+}

@@ -1,0 +1,312 @@
+/*
+ * session.c: the session handle: making one, its inputs, outputs, statistics.
+ *
+ * The work is the engine's; here arguments are checked and the order of calls is watched (session_run.c holds
+ * submit and wait).
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "base/size.h"
+
+/* Finds the tasks that the options name. */
+static mts_code tasks_resolve(mts_session *session, const mts_session_options *options, mts_error *error)
+{
+    const mts_archive *archive = session->bundle->archive;
+    const uint32_t count = options->tasks ? options->task_count : archive->task_count;
+    session->tasks = mts_alloc_zero(&session->runtime->allocator, count, sizeof *session->tasks);
+    if (!session->tasks) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a session");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t task = i;
+        if (options->tasks) {
+            if (!options->tasks[i]) {
+                return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "session options: a task's name is NULL");
+            }
+            task = mts_archive_find(archive, options->tasks[i]);
+        }
+        if (task == MTS_NONE) {
+            return mts_fail(error, MTS_CODE_NOT_FOUND, "the bundle has no task '%s'", options->tasks[i]);
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (session->tasks[j] == task) {
+                return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "session options: task '%s' is named twice",
+                                archive->tasks[task].name);
+            }
+        }
+        session->tasks[i] = task;
+    }
+    session->task_count = count;
+    return MTS_CODE_OK;
+}
+
+static mts_code options_check(const mts_session_options *options, mts_error *error)
+{
+    const mts_code bad = MTS_CODE_INVALID_ARGUMENT;
+    if (options->size != sizeof *options) {
+        return mts_fail(
+            error, bad,
+            "session options: `size` is not that of this library; use mts_session_options_default");
+    }
+    if ((uint32_t)options->strategy > MTS_STRATEGY_COMPACT) {
+        return mts_fail(error, bad, "session options: %d is no strategy", (int)options->strategy);
+    }
+    if (options->tasks ? options->task_count == 0 : options->task_count != 0) {
+        return mts_fail(error, bad, "session options: tasks and task_count contradict each other");
+    }
+    if (options->separate_inputs > 1) {
+        return mts_fail(error, bad, "session options: separate_inputs is 0 or 1");
+    }
+    return MTS_CODE_OK;
+}
+
+static mts_code session_build(mts_session *session, const mts_session_options *options, mts_error *error)
+{
+    mts_code code = tasks_resolve(session, options, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    const mts_engine_options engine = {
+        .strategy = (mts_strategy_kind)options->strategy,
+        .tasks = session->tasks,
+        .task_count = session->task_count,
+        .separate_inputs = options->separate_inputs != 0,
+        .context = options->context,
+        .progress = options->progress,
+    };
+    mts_waiter_settle(&session->runtime->waiter);
+    session->separate_inputs = engine.separate_inputs;
+    return mts_engine_create(session->runtime->device, session->bundle->archive, &engine, &session->engine,
+                             error);
+}
+
+void mts_session_options_default(mts_session_options *options)
+{
+    if (options) {
+        memset(options, 0, sizeof *options);
+        options->size = sizeof *options;
+        options->strategy = MTS_STRATEGY_COMPACT;
+    }
+}
+
+mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mts_session_options *options,
+                              mts_session **out)
+{
+    mts_session_options defaults;
+    mts_session *session = NULL;
+    mts_error error = {0};
+    if (!out) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    *out = NULL;
+    if (!runtime) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    mts_session_options_default(&defaults);
+    options = options ? options : &defaults;
+    mts_code code = MTS_CODE_OK;
+    if (!bundle || bundle->runtime != runtime) {
+        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_create: %s",
+                        bundle ? "the bundle was opened by another runtime" : "bundle is NULL");
+    }
+    if (code == MTS_CODE_OK) {
+        code = options_check(options, &error);
+    }
+    if (code == MTS_CODE_OK) {
+        session = mts_alloc_zero(&runtime->allocator, 1, sizeof *session);
+        if (!session) {
+            code = mts_fail(&error, MTS_CODE_OUT_OF_MEMORY, "no memory for a session");
+        }
+    }
+    if (session) {
+        session->runtime = runtime;
+        session->bundle = bundle;
+        code = session_build(session, options, &error);
+    }
+    if (code != MTS_CODE_OK) {
+        mts_session_destroy(&session);
+        return mts_api_report(&runtime->sink, code, &error);
+    }
+    *out = session;
+    return MTS_STATUS_OK;
+}
+
+void mts_session_destroy(mts_session **session)
+{
+    if (!session || !*session) {
+        return;
+    }
+    mts_session *dead = *session;
+    *session = NULL;
+    mts_waiter_settle(&dead->runtime->waiter);
+    mts_engine_destroy(&dead->engine);
+    mts_alloc_free(&dead->runtime->allocator, dead->tasks);
+    mts_alloc_free(&dead->runtime->allocator, dead);
+}
+
+uint32_t mts_api_session_task(const mts_session *session, const char *name, mts_error *error)
+{
+    if (!name) {
+        (void)mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the task's name is NULL");
+        return MTS_NONE;
+    }
+    const uint32_t task = mts_archive_find(session->bundle->archive, name);
+    for (uint32_t i = 0; task != MTS_NONE && i < session->task_count; i++) {
+        if (session->tasks[i] == task) {
+            return task;
+        }
+    }
+    (void)mts_fail(error, MTS_CODE_NOT_FOUND,
+                   task == MTS_NONE ? "the bundle has no task '%s'" : "this session does not run task '%s'",
+                   name);
+    return MTS_NONE;
+}
+
+static mts_code input_set(mts_session *session, const char *name, uint32_t index, const mts_tensor *tensor,
+                          mts_error *error)
+{
+    const uint32_t task = mts_api_session_task(session, name, error);
+    if (task == MTS_NONE) {
+        return error->code;
+    }
+    const mts_graph *graph = session->bundle->archive->tasks[task].graph;
+    if (index >= graph->input_count) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND,
+                        "task '%s' has %" PRIu32 " inputs, there is no input %" PRIu32, name,
+                        graph->input_count, index);
+    }
+    const mts_port *port = &graph->inputs[index];
+    if (!tensor || !tensor->data || tensor->rank > MTS_TENSOR_RANK_MAX) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                        "task '%s', input '%s': the tensor is NULL or its rank is"
+                        " more than %d",
+                        name, port->name, MTS_TENSOR_RANK_MAX);
+    }
+    const mts_shape shape = mts_shape_make(tensor->rank, tensor->dims);
+    size_t bytes = 0;
+    if ((int)tensor->type != (int)port->dtype || !mts_shape_equal(&shape, &port->shape) ||
+        !mts_shape_bytes(&port->shape, port->dtype, &bytes) || bytes != tensor->bytes) {
+        char have[96];
+        char want[96];
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                        "task '%s', input '%s' takes %s %s (%zu bytes), given: type %d, %s, %zu bytes", name,
+                        port->name, mts_dtype_name(port->dtype),
+                        mts_shape_text(&port->shape, want, sizeof want), bytes, (int)tensor->type,
+                        mts_shape_text(&shape, have, sizeof have), tensor->bytes);
+    }
+    if (session->running) {
+        return mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for");
+    }
+    mts_waiter_settle(&session->runtime->waiter);
+    return mts_engine_set_input(session->engine, task, index, tensor->data, tensor->bytes, error);
+}
+
+mts_status mts_session_input(mts_session *session, const char *task, uint32_t index, const mts_tensor *tensor)
+{
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const mts_code code = input_set(session, task, index, tensor, &error);
+    return mts_api_report(&session->runtime->sink, code, &error);
+}
+
+static mts_code output_get(const mts_session *session, const char *name, uint32_t index, mts_tensor *out,
+                           mts_error *error)
+{
+    const void *data = NULL;
+    size_t bytes = 0;
+    if (!out) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "mts_session_output: out is NULL");
+    }
+    const uint32_t task = mts_api_session_task(session, name, error);
+    if (task == MTS_NONE) {
+        return error->code;
+    }
+    const mts_graph *graph = session->bundle->archive->tasks[task].graph;
+    if (index >= graph->output_count) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND,
+                        "task '%s' has %" PRIu32 " outputs, there is no output %" PRIu32, name,
+                        graph->output_count, index);
+    }
+    if (!session->finished) {
+        return session->running
+                   ? mts_fail(error, MTS_CODE_BUSY, "the run has not been waited for")
+                   : mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no run has finished: there are no outputs");
+    }
+    const mts_code code = mts_engine_output(session->engine, task, index, &data, &bytes, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    const mts_port *port = &graph->outputs[index];
+    memset(out, 0, sizeof *out);
+    out->data = (void *)(uintptr_t)data; /* the public view has one struct for both directions */
+    out->bytes = bytes;
+    out->type = (mts_type)port->dtype;
+    out->rank = port->shape.rank;
+    memcpy(out->dims, port->shape.dims, sizeof out->dims);
+    return MTS_CODE_OK;
+}
+
+mts_status mts_session_output(mts_session *session, const char *task, uint32_t index, mts_tensor *out)
+{
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const mts_code code = output_get(session, task, index, out, &error);
+    return mts_api_report(&session->runtime->sink, code, &error);
+}
+
+mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *stats)
+{
+    mts_error error = {0};
+    mts_engine_stats inner = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if (!stats || stats->size != sizeof *stats) {
+        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_stats_get: %s",
+                       stats ? "`size` is not sizeof(mts_session_stats)" : "stats is NULL");
+        return mts_api_report(&session->runtime->sink, error.code, &error);
+    }
+    mts_engine_stats_get(session->engine, &inner);
+    *stats = (mts_session_stats){
+        .size = sizeof *stats,
+        .weight_bytes = inner.weight_bytes,
+        .activation_bytes = inner.activation_bytes,
+        .workspace_bytes = inner.workspace_bytes,
+        .peak_bytes = inner.peak_bytes,
+        .mul_adds = inner.mul_adds,
+        .launches = inner.launches,
+        .groups = inner.groups,
+        .kernels = inner.kernels,
+    };
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_session_explain(const mts_session *session, mts_report report, char *buffer, size_t size,
+                               size_t *needed)
+{
+    mts_error error = {0};
+    mts_text text;
+    mts_code code = MTS_CODE_OK;
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if (report == MTS_REPORT_DOT) {
+        code =
+            mts_fail(&error, MTS_CODE_UNSUPPORTED, "mts_session_explain: no Graphviz here; a bundle has it");
+    } else if ((!buffer && size > 0) || (uint32_t)report > MTS_REPORT_DOT) {
+        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_explain: %s",
+                        (uint32_t)report > MTS_REPORT_DOT ? "no such kind of report" : "buffer is NULL");
+    } else {
+        mts_text_init(&text, &session->runtime->allocator);
+        mts_engine_explain(session->engine, report == MTS_REPORT_JSON, &text);
+        code = mts_api_text_out(&text, buffer, size, needed, &error);
+        mts_text_release(&text);
+    }
+    return mts_api_report(&session->runtime->sink, code, &error);
+}

@@ -10,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define FOUND_MOST 32 /* platforms, and devices in all; more are not looked at */
-#define IDENTITY_MOST 1024
+#define DRIVER_MOST (3 * 256 + 16)
+#define IDENTITY_MOST (4 * 256 + 16)
 
 typedef struct found_device {
     cl_platform_id platform;
@@ -124,7 +127,7 @@ static const mts_cl_quirks *find_quirks(const mts_cl_library *cl, const found_de
     char vendor[256];
     char name[256];
     char driver[256];
-    char identity[IDENTITY_MOST + 16];
+    char identity[IDENTITY_MOST];
     get_platform_text(cl, found->platform, CL_PLATFORM_NAME, platform, sizeof platform);
     get_text(cl, found->id, CL_DEVICE_VENDOR, vendor, sizeof vendor);
     get_text(cl, found->id, CL_DEVICE_NAME, name, sizeof name);
@@ -134,27 +137,27 @@ static const mts_cl_quirks *find_quirks(const mts_cl_library *cl, const found_de
 }
 
 /* Version texts of driver, device and platform: all of them change what a compiler does. */
-static void describe_driver(const mts_cl_library *cl, const found_device *found, char *out, size_t size)
+static void describe_driver(const mts_cl_library *cl, const found_device *found, char out[DRIVER_MOST])
 {
     char driver[256];
     char device[256];
     char platform[256];
-    char all[3 * 256 + 16];
     get_text(cl, found->id, CL_DRIVER_VERSION, driver, sizeof driver);
     get_text(cl, found->id, CL_DEVICE_VERSION, device, sizeof device);
     get_platform_text(cl, found->platform, CL_PLATFORM_VERSION, platform, sizeof platform);
-    (void)snprintf(all, sizeof all, "%s; %s; %s", driver, device, platform);
-    copy_trimmed(out, size, all);
+    (void)snprintf(out, DRIVER_MOST, "%s; %s; %s", driver, device, platform);
 }
 
 static void describe_found(const mts_cl_library *cl, const found_device *found, mts_device_info *info)
 {
     const cl_device_id id = found->id;
+    char driver[DRIVER_MOST];
     const uint32_t cap = find_quirks(cl, found)->work_group_most;
     memset(info, 0, sizeof *info);
     (void)snprintf(info->backend, sizeof info->backend, "opencl");
     get_text(cl, id, CL_DEVICE_NAME, info->name, sizeof info->name);
-    describe_driver(cl, found, info->driver, sizeof info->driver);
+    describe_driver(cl, found, driver);
+    copy_trimmed(info->driver, sizeof info->driver, driver);
     info->is_gpu = is_gpu(cl, id);
     info->unified_memory = get_number(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(cl_bool)) != 0;
     info->compute_units = (uint32_t)get_number(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(cl_uint));
@@ -279,6 +282,7 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
                              mts_error *error)
 {
     found_device found;
+    char driver[DRIVER_MOST];
     *out = NULL;
     mts_cl_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
     if (!device) {
@@ -292,6 +296,8 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
         device->id = found.id;
         device->quirks = find_quirks(&device->cl, &found);
         describe_found(&device->cl, &found, &device->base.info);
+        describe_driver(&device->cl, &found, driver);
+        device->driver_hash = mts_hash(driver, strlen(driver), 0);
         code = make_queue(device, &found, error);
     }
     if (code == MTS_CODE_OK && options->cache_dir) {

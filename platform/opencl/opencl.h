@@ -39,7 +39,8 @@ typedef struct mts_cl_device {
     cl_command_queue queue;
     cl_command_queue profile_queue; /* NULL until the first profile */
     const mts_cl_quirks *quirks;
-    char *cache_dir; /* NULL: no disk cache */
+    char *cache_dir;      /* NULL: no disk cache */
+    uint64_t driver_hash; /* of the version texts at full length: info.driver is cut */
     mts_cl_cache_counts cache;
     mts_cl_program *programs;
 } mts_cl_device;

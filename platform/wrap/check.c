@@ -1,0 +1,215 @@
+/*
+ * check.c: hooks that follow the life of every object and what of a buffer was written.
+ */
+#include "platform/wrap/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct check {
+    uint32_t count;
+} check;
+
+/* What is known of a buffer: one bit per 32-bit word, set once any byte of it was written. NULL (no memory
+   for it): all counts as written. */
+typedef struct written {
+    bool any;
+    bool all; /* a kernel wrote: anywhere */
+    uint32_t words[];
+} written;
+
+static void report(mts_wrap *wrap, const char *format, ...) MTS_PRINTF(2, 3);
+
+static void report(mts_wrap *wrap, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    ((check *)wrap->context)->count++;
+    mts_log_write(wrap->base.log, MTS_LOG_LEVEL_ERROR, "check: %s", text);
+}
+
+static void mark(written *state, size_t offset, size_t size)
+{
+    if (!state) {
+        return;
+    }
+    state->any = true;
+    for (size_t word = offset / 4; word <= (offset + size - 1) / 4; word++) {
+        state->words[word / 32] |= 1u << (word % 32);
+    }
+}
+
+/* Offset of the first byte's word that nothing wrote, or SIZE_MAX. */
+static size_t find_unwritten(const written *state, size_t offset, size_t size)
+{
+    if (!state || state->all) {
+        return SIZE_MAX;
+    }
+    for (size_t word = offset / 4; word <= (offset + size - 1) / 4; word++) {
+        if (!(state->words[word / 32] >> (word % 32) & 1u)) {
+            return word * 4;
+        }
+    }
+    return SIZE_MAX;
+}
+
+static mts_code check_alive(mts_wrap *wrap, const mts_wrap_object *object, const char *user, mts_error *error)
+{
+    if (!object->dead) {
+        return MTS_CODE_OK;
+    }
+    report(wrap, "%s uses %s #%u, which was destroyed", user, mts_wrap_type_name(object->type), object->id);
+    return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%s uses %s #%u, which was destroyed", user,
+                    mts_wrap_type_name(object->type), object->id);
+}
+
+static mts_code check_launches(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
+{
+    const char *user = mts_wrap_kind_name(call->kind);
+    for (size_t i = 0; i < call->count; i++) {
+        const mts_launch *launch = &call->launches[i];
+        const void *const used[] = {launch->kernel, launch->act, launch->pool, launch->table};
+        for (size_t k = 0; k < sizeof used / sizeof used[0]; k++) {
+            const mts_code code = check_alive(wrap, used[k], user, error);
+            if (code != MTS_CODE_OK) {
+                return code;
+            }
+        }
+    }
+    return MTS_CODE_OK;
+}
+
+/* What the kernels of a list read for certain, and what they may write. */
+static void follow_launches(mts_wrap *wrap, const mts_wrap_call *call)
+{
+    for (size_t i = 0; i < call->count; i++) {
+        const mts_launch *launch = &call->launches[i];
+        const mts_wrap_object *table = (const mts_wrap_object *)launch->table;
+        const mts_wrap_object *pool = (const mts_wrap_object *)launch->pool;
+        const char *label = launch->label ? launch->label : "unnamed";
+        if (find_unwritten(table->extra, (size_t)launch->first * 4, 4) != SIZE_MAX) {
+            report(wrap, "launch '%s' reads record %u of buffer #%u, which nothing wrote", label,
+                   launch->first, table->id);
+        }
+        const written *weights = pool->extra;
+        if (weights && !weights->any && !weights->all) {
+            report(wrap, "launch '%s' gets buffer #%u as its pool, which nothing wrote", label, pool->id);
+        }
+        written *activations = ((mts_wrap_object *)launch->act)->extra;
+        if (activations) {
+            activations->all = true;
+        }
+    }
+}
+
+static void report_leaks(mts_wrap *wrap)
+{
+    for (const mts_wrap_object *object = wrap->objects; object; object = object->next) {
+        if (!object->dead) {
+            report(wrap, "%s #%u%s%s is alive when the device is destroyed", mts_wrap_type_name(object->type),
+                   object->id, object->name ? " " : "", object->name ? object->name : "");
+        }
+    }
+}
+
+static mts_code check_destroy(mts_wrap *wrap, const mts_wrap_object *object)
+{
+    if (!object->dead) {
+        return MTS_CODE_OK;
+    }
+    report(wrap, "%s #%u is destroyed twice", mts_wrap_type_name(object->type), object->id);
+    return MTS_CODE_INVALID_ARGUMENT;
+}
+
+static void check_read(mts_wrap *wrap, const mts_wrap_call *call)
+{
+    const size_t at = find_unwritten(call->object->extra, call->offset, call->size);
+    if (at != SIZE_MAX) {
+        report(wrap, "%zu bytes at %zu of buffer #%u are read; nothing wrote those at %zu", call->size,
+               call->offset, call->object->id, at);
+    }
+}
+
+static mts_code check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
+{
+    const char *user = mts_wrap_kind_name(call->kind);
+    mts_code code = MTS_CODE_OK;
+    switch (call->kind) {
+    case MTS_WRAP_KIND_DEVICE_DESTROY:
+        report_leaks(wrap);
+        break;
+    case MTS_WRAP_KIND_BUFFER_DESTROY:
+    case MTS_WRAP_KIND_KERNEL_DESTROY:
+    case MTS_WRAP_KIND_LIST_DESTROY:
+        code = check_destroy(wrap, call->object);
+        break;
+    case MTS_WRAP_KIND_BUFFER_WRITE:
+    case MTS_WRAP_KIND_BUFFER_FILL:
+    case MTS_WRAP_KIND_BUFFER_READ:
+        code = check_alive(wrap, call->object, user, error);
+        if (code == MTS_CODE_OK && call->kind == MTS_WRAP_KIND_BUFFER_READ) {
+            check_read(wrap, call);
+        }
+        break;
+    case MTS_WRAP_KIND_LIST_CREATE:
+        code = check_launches(wrap, call, error);
+        break;
+    case MTS_WRAP_KIND_LIST_SUBMIT:
+    case MTS_WRAP_KIND_LIST_PROFILE:
+        code = check_alive(wrap, call->object, user, error);
+        code = code == MTS_CODE_OK ? check_launches(wrap, call, error) : code;
+        if (code == MTS_CODE_OK) {
+            follow_launches(wrap, call);
+        }
+        break;
+    default:
+        break;
+    }
+    return code;
+}
+
+static void check_after(mts_wrap *wrap, const mts_wrap_call *call, mts_code code)
+{
+    mts_wrap_object *object = call->object;
+    if (code != MTS_CODE_OK) {
+        return;
+    }
+    if (call->kind == MTS_WRAP_KIND_BUFFER_CREATE) {
+        const size_t words = (call->size / 4 + 32) / 32;
+        object->extra = mts_alloc_zero(wrap->base.allocator, 1, sizeof(written) + words * sizeof(uint32_t));
+    } else if (call->kind == MTS_WRAP_KIND_BUFFER_WRITE || call->kind == MTS_WRAP_KIND_BUFFER_FILL) {
+        mark(object->extra, call->offset, call->size);
+    } else if (call->kind == MTS_WRAP_KIND_BUFFER_DESTROY) {
+        mts_alloc_free(wrap->base.allocator, object->extra); /* the large part of what is kept */
+        object->extra = NULL;
+    }
+}
+
+static const mts_wrap_hooks hooks = {check_before, check_after};
+
+mts_code mts_wrap_check(mts_device **inner, mts_device **out, mts_error *error)
+{
+    *out = NULL;
+    if (!inner || !*inner) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "device is NULL");
+    }
+    const mts_allocator *allocator = (*inner)->allocator;
+    check *self = mts_alloc_zero(allocator, 1, sizeof *self);
+    if (!self) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a check");
+    }
+    const mts_code code = mts_wrap_make(inner, &hooks, self, true, out, error);
+    if (code != MTS_CODE_OK) {
+        mts_alloc_free(allocator, self);
+    }
+    return code;
+}
+
+uint32_t mts_wrap_check_count(const mts_device *device)
+{
+    return ((const check *)((const mts_wrap *)device)->context)->count;
+}

@@ -1,0 +1,22 @@
+/*
+ * check.h: a device that watches how it is used.
+ *
+ * Findings are written to the device's log as errors that begin with "check: ", and counted. Found are:
+ * objects alive when the device is destroyed; use of a destroyed object, also through a list; an object
+ * destroyed twice; reading bytes that nothing has written; launches whose table or pool nothing has written.
+ * Use of a destroyed object is refused with INVALID_ARGUMENT, the others go on. What a kernel does is not
+ * looked at: its activations count as written.
+ *
+ * For tests: destroyed objects keep their small records until the device goes.
+ */
+#ifndef MTS_PLATFORM_WRAP_CHECK_H
+#define MTS_PLATFORM_WRAP_CHECK_H
+
+#include "platform/wrap/wrap.h"
+
+/* Takes *inner (NULL afterwards) if it succeeds. */
+mts_code mts_wrap_check(mts_device **inner, mts_device **out, mts_error *error);
+/* Findings so far on a device made by mts_wrap_check; what destroying finds goes to the log only. */
+uint32_t mts_wrap_check_count(const mts_device *device);
+
+#endif

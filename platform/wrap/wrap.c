@@ -1,0 +1,367 @@
+/*
+ * wrap.c: the pass-through under check, fault and trace.
+ */
+#include "platform/wrap/wrap.h"
+
+#include <string.h>
+
+static mts_code begin(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
+{
+    return wrap->hooks->before ? wrap->hooks->before(wrap, call, error) : MTS_CODE_OK;
+}
+
+static mts_code end(mts_wrap *wrap, const mts_wrap_call *call, mts_code code)
+{
+    wrap->base.lost = wrap->base.lost || wrap->inner->lost;
+    if (wrap->hooks->after) {
+        wrap->hooks->after(wrap, call, code);
+    }
+    return code;
+}
+
+static void object_free(mts_wrap *wrap, mts_wrap_object *object)
+{
+    if (object) {
+        mts_alloc_free(wrap->base.allocator, object->name);
+        mts_alloc_free(wrap->base.allocator, object->launches);
+        mts_alloc_free(wrap->base.allocator, object->extra);
+        mts_alloc_free(wrap->base.allocator, object);
+    }
+}
+
+static mts_wrap_object *object_new(mts_wrap *wrap, mts_wrap_type type, mts_error *error)
+{
+    mts_wrap_object *object = mts_alloc_zero(wrap->base.allocator, 1, sizeof *object);
+    if (!object) {
+        (void)mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a %s", mts_wrap_type_name(type));
+        return NULL;
+    }
+    object->type = type;
+    return object;
+}
+
+static void object_add(mts_wrap *wrap, mts_wrap_object *object)
+{
+    object->id = ++wrap->last_id;
+    object->next = wrap->objects;
+    wrap->objects = object;
+}
+
+static void inner_destroy(mts_wrap_object *object)
+{
+    switch (object->type) {
+    case MTS_WRAP_TYPE_BUFFER:
+        mts_buffer_destroy(&object->inner.buffer);
+        break;
+    case MTS_WRAP_TYPE_KERNEL:
+        mts_kernel_destroy(&object->inner.kernel);
+        break;
+    case MTS_WRAP_TYPE_LIST:
+        mts_list_destroy(&object->inner.list);
+        break;
+    }
+    object->dead = true;
+}
+
+static void object_remove(mts_wrap *wrap, mts_wrap_object *object)
+{
+    mts_wrap_object **link = &wrap->objects;
+    while (*link && *link != object) {
+        link = &(*link)->next;
+    }
+    if (*link) {
+        *link = object->next;
+    }
+    object_free(wrap, object);
+}
+
+static void object_destroy(mts_wrap *wrap, mts_wrap_kind kind, mts_wrap_object *object)
+{
+    const mts_wrap_call call = {.kind = kind, .object = object};
+    if (begin(wrap, &call, NULL) != MTS_CODE_OK) {
+        return;
+    }
+    inner_destroy(object);
+    (void)end(wrap, &call, MTS_CODE_OK);
+    if (!wrap->keep_dead) {
+        object_remove(wrap, object);
+    }
+}
+
+static void wrap_destroy(mts_device *device)
+{
+    static const mts_wrap_type order[] = {MTS_WRAP_TYPE_LIST, MTS_WRAP_TYPE_KERNEL, MTS_WRAP_TYPE_BUFFER};
+    mts_wrap *wrap = (mts_wrap *)device;
+    const mts_allocator *allocator = device->allocator;
+    const mts_wrap_call call = {.kind = MTS_WRAP_KIND_DEVICE_DESTROY};
+    (void)begin(wrap, &call, NULL);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        for (mts_wrap_object *object = wrap->objects; object; object = object->next) {
+            if (object->type == order[i] && !object->dead) {
+                inner_destroy(object);
+            }
+        }
+    }
+    (void)end(wrap, &call, MTS_CODE_OK);
+    while (wrap->objects) {
+        object_remove(wrap, wrap->objects);
+    }
+    mts_device_destroy(&wrap->inner);
+    mts_alloc_free(allocator, wrap->context);
+    mts_alloc_free(allocator, wrap);
+}
+
+static mts_code wrap_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_call call = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .size = size};
+    mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_BUFFER, error);
+    code =
+        object ? mts_buffer_create(wrap->inner, size, &object->inner.buffer, error) : MTS_CODE_OUT_OF_MEMORY;
+    if (code != MTS_CODE_OK) {
+        object_free(wrap, object);
+        return end(wrap, &call, code);
+    }
+    object_add(wrap, object);
+    object->base.buffer.size = size;
+    *out = &object->base.buffer;
+    call.object = object;
+    return end(wrap, &call, MTS_CODE_OK);
+}
+
+static void wrap_buffer_destroy(mts_device *device, mts_buffer *buffer)
+{
+    object_destroy((mts_wrap *)device, MTS_WRAP_KIND_BUFFER_DESTROY, (mts_wrap_object *)buffer);
+}
+
+static mts_code wrap_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                                  size_t size, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)buffer;
+    const mts_wrap_call call = {
+        .kind = MTS_WRAP_KIND_BUFFER_WRITE, .object = object, .offset = offset, .size = size};
+    const mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    return end(wrap, &call, mts_buffer_write(object->inner.buffer, offset, data, size, error));
+}
+
+static mts_code wrap_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
+                                 size_t size, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)buffer;
+    const mts_wrap_call call = {
+        .kind = MTS_WRAP_KIND_BUFFER_READ, .object = object, .offset = offset, .size = size};
+    const mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    return end(wrap, &call, mts_buffer_read(object->inner.buffer, offset, data, size, error));
+}
+
+static mts_code wrap_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                                 uint32_t word, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)buffer;
+    const mts_wrap_call call = {
+        .kind = MTS_WRAP_KIND_BUFFER_FILL, .object = object, .offset = offset, .size = size};
+    const mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    return end(wrap, &call, mts_buffer_fill(object->inner.buffer, offset, size, word, error));
+}
+
+static mts_code kernel_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_kernel_desc *desc,
+                               mts_error *error)
+{
+    object->name = mts_alloc_string(wrap->base.allocator, desc->name);
+    if (!object->name) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the name of kernel '%s'", desc->name);
+    }
+    return mts_kernel_create(wrap->inner, desc, &object->inner.kernel, error);
+}
+
+static mts_code wrap_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                                   mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_call call = {.kind = MTS_WRAP_KIND_KERNEL_CREATE, .desc = desc};
+    mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_KERNEL, error);
+    code = object ? kernel_forward(wrap, object, desc, error) : MTS_CODE_OUT_OF_MEMORY;
+    if (code != MTS_CODE_OK) {
+        object_free(wrap, object);
+        return end(wrap, &call, code);
+    }
+    object_add(wrap, object);
+    object->base.kernel.work_group_size = object->inner.kernel->work_group_size;
+    *out = &object->base.kernel;
+    call.object = object;
+    return end(wrap, &call, MTS_CODE_OK);
+}
+
+static void wrap_kernel_destroy(mts_device *device, mts_kernel *kernel)
+{
+    object_destroy((mts_wrap *)device, MTS_WRAP_KIND_KERNEL_DESTROY, (mts_wrap_object *)kernel);
+}
+
+/* Keeps the outer launches in the object and hands the inner ones on. */
+static mts_code list_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_launch *launches,
+                             size_t count, mts_error *error)
+{
+    const mts_allocator *allocator = wrap->base.allocator;
+    mts_launch *inner = mts_alloc_zero(allocator, count, sizeof *inner);
+    object->launches = mts_alloc_zero(allocator, count, sizeof *inner);
+    if (!inner || !object->launches) {
+        mts_alloc_free(allocator, inner);
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        object->launches[i] = launches[i];
+        inner[i] = launches[i];
+        inner[i].kernel = ((mts_wrap_object *)launches[i].kernel)->inner.kernel;
+        inner[i].act = ((mts_wrap_object *)launches[i].act)->inner.buffer;
+        inner[i].pool = ((mts_wrap_object *)launches[i].pool)->inner.buffer;
+        inner[i].table = ((mts_wrap_object *)launches[i].table)->inner.buffer;
+    }
+    const mts_code code = mts_list_create(wrap->inner, inner, count, &object->inner.list, error);
+    mts_alloc_free(allocator, inner);
+    return code;
+}
+
+static mts_code wrap_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
+                                 mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_call call = {.kind = MTS_WRAP_KIND_LIST_CREATE, .launches = launches, .count = count};
+    mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_LIST, error);
+    code = object ? list_forward(wrap, object, launches, count, error) : MTS_CODE_OUT_OF_MEMORY;
+    if (code != MTS_CODE_OK) {
+        object_free(wrap, object);
+        return end(wrap, &call, code);
+    }
+    object_add(wrap, object);
+    object->base.list.count = count;
+    *out = &object->base.list;
+    call.object = object;
+    return end(wrap, &call, MTS_CODE_OK);
+}
+
+static void wrap_list_destroy(mts_device *device, mts_list *list)
+{
+    object_destroy((mts_wrap *)device, MTS_WRAP_KIND_LIST_DESTROY, (mts_wrap_object *)list);
+}
+
+static mts_wrap_call list_call(mts_wrap_kind kind, mts_wrap_object *object)
+{
+    const mts_wrap_call call = {
+        .kind = kind, .object = object, .launches = object->launches, .count = object->base.list.count};
+    return call;
+}
+
+static mts_code wrap_list_submit(mts_device *device, mts_list *list, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)list;
+    const mts_wrap_call call = list_call(MTS_WRAP_KIND_LIST_SUBMIT, object);
+    const mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    return end(wrap, &call, mts_list_submit(object->inner.list, error));
+}
+
+static mts_code wrap_wait(mts_device *device, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    const mts_wrap_call call = {.kind = MTS_WRAP_KIND_WAIT};
+    const mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    return end(wrap, &call, mts_device_wait(wrap->inner, error));
+}
+
+static mts_code wrap_list_profile(mts_device *device, mts_list *list, uint64_t *times, size_t count,
+                                  mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)list;
+    const mts_wrap_call call = list_call(MTS_WRAP_KIND_LIST_PROFILE, object);
+    const mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    return end(wrap, &call, mts_list_profile(object->inner.list, times, count, error));
+}
+
+static const mts_device_ops ops = {
+    .abi = MTS_DEVICE_ABI,
+    .destroy = wrap_destroy,
+    .buffer_create = wrap_buffer_create,
+    .buffer_destroy = wrap_buffer_destroy,
+    .buffer_write = wrap_buffer_write,
+    .buffer_read = wrap_buffer_read,
+    .buffer_fill = wrap_buffer_fill,
+    .kernel_create = wrap_kernel_create,
+    .kernel_destroy = wrap_kernel_destroy,
+    .list_create = wrap_list_create,
+    .list_destroy = wrap_list_destroy,
+    .list_submit = wrap_list_submit,
+    .wait = wrap_wait,
+    .list_profile = wrap_list_profile,
+};
+
+mts_code mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
+                       mts_device **out, mts_error *error)
+{
+    *out = NULL;
+    mts_wrap *wrap = mts_alloc_zero((*inner)->allocator, 1, sizeof *wrap);
+    if (!wrap) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a device around '%s'",
+                        (*inner)->info.name);
+    }
+    wrap->base.ops = &ops;
+    wrap->base.allocator = (*inner)->allocator;
+    wrap->base.log = (*inner)->log;
+    wrap->base.info = (*inner)->info;
+    wrap->base.lost = (*inner)->lost;
+    wrap->hooks = hooks;
+    wrap->context = context;
+    wrap->keep_dead = keep_dead;
+    wrap->inner = *inner;
+    *inner = NULL;
+    *out = &wrap->base;
+    return MTS_CODE_OK;
+}
+
+const char *mts_wrap_kind_name(mts_wrap_kind kind)
+{
+    static const char *const names[MTS_WRAP_KIND_COUNT] = {
+        "device_destroy", "buffer_create", "buffer_destroy", "buffer_write", "buffer_read",
+        "buffer_fill",    "kernel_create", "kernel_destroy", "list_create",  "list_destroy",
+        "list_submit",    "wait",          "list_profile"};
+    return (unsigned)kind < MTS_WRAP_KIND_COUNT ? names[kind] : "unknown";
+}
+
+const char *mts_wrap_type_name(mts_wrap_type type)
+{
+    static const char *const names[] = {"buffer", "kernel", "list"};
+    return (unsigned)type < sizeof names / sizeof names[0] ? names[type] : "object";
+}

@@ -1,0 +1,329 @@
+/*
+ * conv.c: the reference kernels with weights: stitched convolution, depthwise convolution, fully connected.
+ *
+ * Sums run in the order that device/record.h states (segments, channels, taps), in float. Pixels are the
+ * innermost loop, so that a compiler makes vectors of it: this is also the last fallback. Not responsible for
+ * packing weights.
+ */
+#include <string.h>
+
+#include "platform/reference/reference.h"
+
+#define CHUNK 256 /* pixels whose sums are kept together: they stay in the first-level cache */
+
+/* ---- the epilogue, shared by all three ---- */
+
+static float vector_at(const mts_reference_call *call, uint32_t base, uint32_t row, float absent)
+{
+    return base == MTS_REC_NONE ? absent : call->pool[(uint64_t)base + row];
+}
+
+/* Stores `count` sums of a row from pixel `first` on. mask: pool offset of the first pixel's mask, or NONE.
+ */
+static void store_row(const mts_reference_call *call, const mts_rec_epilogue *e, uint32_t row, uint32_t first,
+                      uint32_t count, uint32_t mask, const float *sums)
+{
+    const uint32_t channel = call->tab[e->index + row];
+    const float scale = vector_at(call, e->scale, row, 1.0f);
+    const float bias = vector_at(call, e->bias, row, 0.0f);
+    const float slope = vector_at(call, e->slope, row, 1.0f);
+    float *out = call->act + e->out + (uint64_t)channel * e->out_pitch + first;
+    const float *res =
+        e->res == MTS_REC_NONE ? NULL : call->act + e->res + (uint64_t)channel * e->res_pitch + first;
+    const float *keep = mask == MTS_REC_NONE ? NULL : call->pool + mask + first;
+    for (uint32_t p = 0; p < count; p++) {
+        const float v = scale * sums[p] + bias + (res ? res[p] : 0.0f);
+        out[p] = keep && keep[p] == 0.0f ? 0.0f : mts_reference_apply(e->fn, v, e->a, e->b, slope);
+    }
+}
+
+/* Floats between the pixels of channel `channel` and the gap of the next plane, and the tail where it is the
+ * last. */
+static uint64_t floats_after(const mts_rec_epilogue *e, uint32_t channel, uint32_t pixels)
+{
+    const uint64_t used = (uint64_t)e->gap + pixels;
+    return (e->out_pitch > used ? e->out_pitch - used : 0) + (e->last == channel ? e->tail : 0);
+}
+
+static void store_border(const mts_reference_call *call, const mts_rec_epilogue *e, uint32_t row,
+                         uint32_t pixels, bool starts, bool ends)
+{
+    const uint32_t channel = call->tab[e->index + row];
+    float *out = call->act + e->out + (uint64_t)channel * e->out_pitch;
+    if (starts) {
+        memset(out - e->gap, 0, e->gap * sizeof *out);
+    }
+    if (ends) {
+        memset(out + pixels, 0, floats_after(e, channel, pixels) * sizeof *out);
+    }
+}
+
+static bool vector_fits(const mts_reference_call *call, uint32_t base, uint32_t rows)
+{
+    return base == MTS_REC_NONE || mts_reference_in_pool(call, base, rows);
+}
+
+static const char *check_epilogue(const mts_reference_call *call, const mts_rec_epilogue *e, uint32_t rows,
+                                  uint32_t pixels)
+{
+    const uint32_t *index = mts_reference_table(call, e->index, rows);
+    if (!index) {
+        return "an epilogue's channels lie outside the table";
+    }
+    if (!vector_fits(call, e->scale, rows) || !vector_fits(call, e->bias, rows) ||
+        !vector_fits(call, e->slope, rows) || (e->fn == MTS_FN_PRELU && e->slope == MTS_REC_NONE)) {
+        return "an epilogue's vectors leave the pool";
+    }
+    for (uint32_t r = 0; r < rows; r++) {
+        const uint64_t plane = e->out + (uint64_t)index[r] * e->out_pitch;
+        const uint64_t residual = e->res + (uint64_t)index[r] * e->res_pitch;
+        if (plane < e->gap ||
+            !mts_reference_in_act(call, plane, pixels + floats_after(e, index[r], pixels))) {
+            return "an output leaves the arena";
+        }
+        if (e->res != MTS_REC_NONE && !mts_reference_in_act(call, residual, pixels)) {
+            return "a residual leaves the arena";
+        }
+    }
+    return NULL;
+}
+
+/* Whether pixels 0 .. pixels - 1 at every tap of `channels` input channels lie in the arena. */
+static bool input_fits(const mts_reference_call *call, int64_t in, uint64_t pitch, uint64_t channels,
+                       uint32_t pixels, const int32_t *tap, uint32_t taps)
+{
+    const int64_t reach = channels ? (int64_t)((channels - 1) * pitch) : 0;
+    for (uint32_t k = 0; k < taps && channels && pixels; k++) {
+        if (in + tap[k] < 0 || in + reach + tap[k] + pixels > (int64_t)call->act_size) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* sums[p] += weight * x[p] */
+static void add_scaled(float *restrict sums, const float *restrict x, float weight, uint32_t count)
+{
+    for (uint32_t p = 0; p < count; p++) {
+        sums[p] += weight * x[p];
+    }
+}
+
+/* ---- conv_tile ---- */
+
+static void conv_sums(const mts_reference_call *call, const mts_rec_conv *job, uint32_t row, uint32_t first,
+                      uint32_t count, float *sums)
+{
+    const int32_t *tap = (const int32_t *)(const void *)(call->tab + job->tap);
+    const mts_rec_segment *segment = (const mts_rec_segment *)(const void *)(call->tab + job->segment);
+    const uint32_t rows = row < job->rows_a ? job->rows_a : job->rows_b;
+    memset(sums, 0, count * sizeof *sums);
+    for (uint32_t s = 0; s < job->segments; s++, segment++) {
+        const float *weight = call->pool + (row < job->rows_a ? segment->weight_a : segment->weight_b);
+        weight += row < job->rows_a ? row : row - job->rows_a;
+        for (uint32_t c = 0; c < segment->count; c++) {
+            const float *x = call->act + job->in + (uint64_t)(segment->channel + c) * job->in_pitch + first;
+            for (uint32_t k = 0; k < job->taps; k++, weight += rows) {
+                add_scaled(sums, x + tap[k], *weight, count);
+            }
+        }
+    }
+}
+
+static const char *check_segments(const mts_reference_call *call, const mts_rec_conv *job)
+{
+    const int32_t *tap = mts_reference_table(call, job->tap, job->taps);
+    const mts_rec_segment *segment =
+        mts_reference_table(call, job->segment, (uint64_t)job->segments * MTS_REC_WORDS(mts_rec_segment));
+    if (!tap || !segment) {
+        return "taps or segments lie outside the table";
+    }
+    for (uint32_t s = 0; s < job->segments; s++, segment++) {
+        const uint64_t weights = (uint64_t)segment->count * job->taps;
+        const int64_t in = (int64_t)job->in + (int64_t)((uint64_t)segment->channel * job->in_pitch);
+        if (weights > UINT32_MAX ||
+            (job->rows_a && !mts_reference_in_pool(call, segment->weight_a, weights * job->rows_a)) ||
+            (job->rows_b && !mts_reference_in_pool(call, segment->weight_b, weights * job->rows_b))) {
+            return "a segment's weights leave the pool";
+        }
+        if (!input_fits(call, in, job->in_pitch, segment->count, job->pixels, tap, job->taps)) {
+            return "a segment's input leaves the arena";
+        }
+    }
+    return NULL;
+}
+
+static const char *check_conv(const mts_reference_call *call, const mts_rec_conv *job)
+{
+    const char *reason = check_segments(call, job);
+    const mts_rec_epilogue *e =
+        mts_reference_table(call, job->epilogue, (uint64_t)job->epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    if (reason) {
+        return reason;
+    }
+    if (!e) {
+        return "epilogues lie outside the table";
+    }
+    if (job->mask != MTS_REC_NONE && !mts_reference_in_pool(call, job->mask, job->pixels)) {
+        return "the mask leaves the pool";
+    }
+    for (uint32_t i = 0; i < job->epilogues && !reason; i++) {
+        reason = check_epilogue(call, &e[i], job->rows_a + job->rows_b, job->pixels);
+    }
+    return reason;
+}
+
+static void conv_run(const mts_reference_call *call, const mts_rec_conv *job, uint32_t first, uint32_t end)
+{
+    const mts_rec_epilogue *e = (const mts_rec_epilogue *)(const void *)(call->tab + job->epilogue);
+    float sums[CHUNK];
+    for (uint32_t row = 0; row < job->rows_a + job->rows_b; row++) {
+        for (uint32_t p = first; p < end; p += CHUNK) {
+            const uint32_t count = end - p < CHUNK ? end - p : CHUNK;
+            conv_sums(call, job, row, p, count, sums);
+            for (uint32_t i = 0; i < job->epilogues; i++) {
+                store_row(call, &e[i], row, p, count, job->mask, sums);
+            }
+        }
+        for (uint32_t i = 0; i < job->epilogues; i++) {
+            store_border(call, &e[i], row, job->pixels, first == 0, end == job->pixels);
+        }
+    }
+}
+
+const char *mts_reference_conv_tile(const mts_reference_call *call)
+{
+    for (uint32_t g = 0; g < call->groups; g++) {
+        const uint32_t words = MTS_REC_WORDS(mts_rec_tile);
+        const mts_rec_tile *tile = mts_reference_table(call, call->first + (uint64_t)g * words, words);
+        const mts_rec_conv *job =
+            tile ? mts_reference_table(call, tile->job, MTS_REC_WORDS(mts_rec_conv)) : NULL;
+        if (!job || tile->pixel >= job->pixels) {
+            return "a tile or its job lies outside the table";
+        }
+        const char *reason = check_conv(call, job);
+        if (reason) {
+            return reason;
+        }
+        const uint32_t left = job->pixels - tile->pixel;
+        conv_run(call, job, tile->pixel, tile->pixel + (left < job->tile ? left : job->tile));
+    }
+    return NULL;
+}
+
+/* ---- depthwise_tile ---- */
+
+static const char *check_depthwise(const mts_reference_call *call, const mts_rec_depthwise *r)
+{
+    const int32_t *tap = mts_reference_table(call, r->tap, r->taps);
+    if (!tap || r->multiplier == 0) {
+        return "the taps lie outside the table";
+    }
+    const uint64_t inputs = ((uint64_t)r->channels + r->multiplier - 1) / r->multiplier;
+    if (!input_fits(call, r->in, r->in_pitch, inputs, r->pixels, tap, r->taps)) {
+        return "the input leaves the arena";
+    }
+    if (!mts_reference_in_pool(call, r->weight, (uint64_t)r->channels * r->taps) ||
+        (r->mask != MTS_REC_NONE && !mts_reference_in_pool(call, r->mask, r->pixels))) {
+        return "the weights or the mask leave the pool";
+    }
+    return check_epilogue(call, &r->epilogue, r->channels, r->pixels);
+}
+
+static const char *depthwise_member(const mts_reference_call *call, const void *record)
+{
+    const mts_rec_depthwise *r = record;
+    const char *reason = check_depthwise(call, r);
+    float sums[CHUNK];
+    if (reason) {
+        return reason;
+    }
+    const int32_t *tap = (const int32_t *)(const void *)(call->tab + r->tap);
+    for (uint32_t c = 0; c < r->channels; c++) {
+        for (uint32_t p = 0; p < r->pixels; p += CHUNK) {
+            const uint32_t count = r->pixels - p < CHUNK ? r->pixels - p : CHUNK;
+            const float *x = call->act + r->in + (uint64_t)(c / r->multiplier) * r->in_pitch + p;
+            memset(sums, 0, sizeof sums);
+            for (uint32_t k = 0; k < r->taps; k++) {
+                add_scaled(sums, x + tap[k], call->pool[r->weight + (uint64_t)c * r->taps + k], count);
+            }
+            store_row(call, &r->epilogue, c, p, count, r->mask, sums);
+        }
+        store_border(call, &r->epilogue, c, r->pixels, true, true);
+    }
+    return NULL;
+}
+
+const char *mts_reference_depthwise_tile(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_depthwise), depthwise_member);
+}
+
+/* ---- fc_lanes ---- */
+
+static const char *check_fc(const mts_reference_call *call, const mts_rec_fc *r)
+{
+    const int32_t here = 0;
+    const mts_rec_segment *segment =
+        mts_reference_table(call, r->segment, (uint64_t)r->segments * MTS_REC_WORDS(mts_rec_segment));
+    const mts_rec_epilogue *e =
+        mts_reference_table(call, r->epilogue, (uint64_t)r->epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    if (!segment || !e || r->lanes == 0) {
+        return "segments or epilogues lie outside the table";
+    }
+    const uint64_t padded = ((uint64_t)r->rows + r->lanes - 1) / r->lanes * r->lanes;
+    for (uint32_t s = 0; s < r->segments; s++) {
+        const int64_t in = (int64_t)r->in + (int64_t)((uint64_t)segment[s].channel * r->in_pitch);
+        if (!mts_reference_in_pool(call, segment[s].weight_a, padded * segment[s].count)) {
+            return "a segment's weights leave the pool";
+        }
+        if (!input_fits(call, in, r->in_pitch, segment[s].count, 1, &here, 1)) {
+            return "a segment's input leaves the arena";
+        }
+    }
+    const char *reason = NULL;
+    for (uint32_t i = 0; i < r->epilogues && !reason; i++) {
+        reason = check_epilogue(call, &e[i], r->rows, 1);
+    }
+    return reason;
+}
+
+static float fc_sum(const mts_reference_call *call, const mts_rec_fc *r, uint32_t row)
+{
+    const mts_rec_segment *segment = (const mts_rec_segment *)(const void *)(call->tab + r->segment);
+    float sum = 0.0f;
+    for (uint32_t s = 0; s < r->segments; s++, segment++) {
+        const uint64_t block = (uint64_t)(row / r->lanes) * segment->count * r->lanes;
+        const float *weight = call->pool + segment->weight_a + block + row % r->lanes;
+        const float *x = call->act + r->in + (uint64_t)segment->channel * r->in_pitch;
+        for (uint32_t k = 0; k < segment->count; k++) {
+            sum += weight[(uint64_t)k * r->lanes] * x[(uint64_t)k * r->in_pitch];
+        }
+    }
+    return sum;
+}
+
+static const char *fc_member(const mts_reference_call *call, const void *record)
+{
+    const mts_rec_fc *r = record;
+    const char *reason = check_fc(call, r);
+    if (reason) {
+        return reason;
+    }
+    const mts_rec_epilogue *e = (const mts_rec_epilogue *)(const void *)(call->tab + r->epilogue);
+    for (uint32_t row = 0; row < r->rows; row++) {
+        const float sum = fc_sum(call, r, row);
+        for (uint32_t i = 0; i < r->epilogues; i++) {
+            store_row(call, &e[i], row, 0, 1, MTS_REC_NONE, &sum);
+            if (e[i].gap) { /* outputs without a gap need not be planes: nothing lies between them */
+                store_border(call, &e[i], row, 1, true, true);
+            }
+        }
+    }
+    return NULL;
+}
+
+const char *mts_reference_fc_lanes(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_fc), fc_member);
+}

@@ -1,0 +1,283 @@
+/*
+ * device.c: the "reference" backend: one device that is the calling thread.
+ *
+ * Buffers are host memory, a kernel is a C function found by name, and submitting a list runs it. Options of
+ * a kernel's build are ignored: the functions take everything from the records. Not responsible for the
+ * functions (the other files here) nor for checking a caller's arguments (device.c of sdk/device).
+ *
+ * Thread-safety: a device and its objects belong to one thread at a time.
+ */
+#include <string.h>
+
+#include "device/device.h"
+#include "platform/os/os.h"
+#include "platform/reference/reference.h"
+
+#define SUFFIX "__f32_planar"
+#define REACH ((uint64_t)UINT32_MAX * sizeof(float)) /* what a record's offsets can address */
+
+extern const mts_backend mts_backend_reference;
+
+typedef struct reference_buffer {
+    mts_buffer base;
+    unsigned char *bytes;
+} reference_buffer;
+
+typedef struct reference_kernel {
+    mts_kernel base;
+    const char *name;
+    mts_reference_fn run;
+} reference_kernel;
+
+typedef struct reference_list {
+    mts_list base;
+    mts_launch *launches;
+} reference_list;
+
+static const struct {
+    const char *name;
+    mts_reference_fn run;
+} kernels[] = {
+#define ENTRY(name) {#name SUFFIX, mts_reference_##name},
+    MTS_REFERENCE_KERNELS(ENTRY)
+#undef ENTRY
+};
+
+static mts_code no_memory(size_t size, mts_error *error)
+{
+    return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no host memory for %zu bytes", size);
+}
+
+static void destroy(mts_device *device)
+{
+    mts_alloc_free(device->allocator, device);
+}
+
+static mts_code buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error)
+{
+    reference_buffer *buffer = mts_alloc_zero(device->allocator, 1, sizeof *buffer);
+    if (!buffer) {
+        return no_memory(sizeof *buffer, error);
+    }
+    buffer->bytes = mts_alloc_zero(device->allocator, size, 1);
+    if (!buffer->bytes) {
+        mts_alloc_free(device->allocator, buffer);
+        return no_memory(size, error);
+    }
+    *out = &buffer->base;
+    return MTS_CODE_OK;
+}
+
+static void buffer_destroy(mts_device *device, mts_buffer *buffer)
+{
+    mts_alloc_free(device->allocator, ((reference_buffer *)buffer)->bytes);
+    mts_alloc_free(device->allocator, buffer);
+}
+
+static mts_code buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                             size_t size, mts_error *error)
+{
+    (void)device;
+    (void)error;
+    memcpy(((reference_buffer *)buffer)->bytes + offset, data, size);
+    return MTS_CODE_OK;
+}
+
+static mts_code buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                            mts_error *error)
+{
+    (void)device;
+    (void)error;
+    memcpy(data, ((reference_buffer *)buffer)->bytes + offset, size);
+    return MTS_CODE_OK;
+}
+
+static mts_code buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
+                            mts_error *error)
+{
+    (void)device;
+    (void)error;
+    for (size_t i = 0; i < size; i += sizeof word) {
+        memcpy(((reference_buffer *)buffer)->bytes + offset + i, &word, sizeof word);
+    }
+    return MTS_CODE_OK;
+}
+
+static mts_code kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                              mts_error *error)
+{
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        if (strcmp(kernels[i].name, desc->name) == 0) {
+            reference_kernel *kernel = mts_alloc_zero(device->allocator, 1, sizeof *kernel);
+            if (!kernel) {
+                return no_memory(sizeof *kernel, error);
+            }
+            kernel->base.work_group_size = device->info.work_group_size;
+            kernel->name = kernels[i].name;
+            kernel->run = kernels[i].run;
+            *out = &kernel->base;
+            return MTS_CODE_OK;
+        }
+    }
+    return mts_fail(error, MTS_CODE_UNSUPPORTED, "the reference backend has no kernel '%s'", desc->name);
+}
+
+static void kernel_destroy(mts_device *device, mts_kernel *kernel)
+{
+    mts_alloc_free(device->allocator, kernel);
+}
+
+static mts_code list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
+                            mts_error *error)
+{
+    reference_list *list = mts_alloc_zero(device->allocator, 1, sizeof *list);
+    if (!list) {
+        return no_memory(sizeof *list, error);
+    }
+    list->launches = mts_alloc_zero(device->allocator, count, sizeof *launches);
+    if (!list->launches) {
+        mts_alloc_free(device->allocator, list);
+        return no_memory(count * sizeof *launches, error);
+    }
+    if (count) {
+        memcpy(list->launches, launches, count * sizeof *launches);
+    }
+    *out = &list->base;
+    return MTS_CODE_OK;
+}
+
+static void list_destroy(mts_device *device, mts_list *list)
+{
+    mts_alloc_free(device->allocator, ((reference_list *)list)->launches);
+    mts_alloc_free(device->allocator, list);
+}
+
+static mts_code run_launch(const mts_launch *launch, mts_error *error)
+{
+    const reference_buffer *act = (const reference_buffer *)launch->act;
+    const reference_buffer *pool = (const reference_buffer *)launch->pool;
+    const reference_buffer *table = (const reference_buffer *)launch->table;
+    const reference_kernel *kernel = (const reference_kernel *)launch->kernel;
+    const mts_reference_call call = {
+        .act = (float *)(void *)act->bytes,
+        .pool = (const float *)(const void *)pool->bytes,
+        .tab = (const uint32_t *)(const void *)table->bytes,
+        .act_size = act->base.size / sizeof(float),
+        .pool_size = pool->base.size / sizeof(float),
+        .tab_size = table->base.size / sizeof(uint32_t),
+        .pool_bytes = pool->base.size,
+        .first = launch->first,
+        .groups = launch->global[0] / launch->local[0],
+        .members = launch->global[2],
+    };
+    const char *reason = kernel->run(&call);
+    if (reason) {
+        return mts_fail(error, MTS_CODE_DEVICE, "launch '%s' of %s: %s",
+                        launch->label ? launch->label : "unnamed", kernel->name, reason);
+    }
+    return MTS_CODE_OK;
+}
+
+static mts_code list_submit(mts_device *device, mts_list *list, mts_error *error)
+{
+    const mts_launch *launches = ((reference_list *)list)->launches;
+    mts_code code = MTS_CODE_OK;
+    (void)device;
+    for (size_t i = 0; i < list->count && code == MTS_CODE_OK; i++) {
+        code = run_launch(&launches[i], error);
+    }
+    return code;
+}
+
+static mts_code wait(mts_device *device, mts_error *error)
+{
+    (void)device;
+    (void)error;
+    return MTS_CODE_OK; /* a command has finished when it returns */
+}
+
+static mts_code list_profile(mts_device *device, mts_list *list, uint64_t *times, size_t count,
+                             mts_error *error)
+{
+    const mts_launch *launches = ((reference_list *)list)->launches;
+    mts_code code = MTS_CODE_OK;
+    (void)device;
+    for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+        const uint64_t start = mts_os_clock_ns();
+        code = run_launch(&launches[i], error);
+        times[i] = mts_os_clock_ns() - start;
+    }
+    return code;
+}
+
+static const mts_device_ops ops = {
+    .abi = MTS_DEVICE_ABI,
+    .destroy = destroy,
+    .buffer_create = buffer_create,
+    .buffer_destroy = buffer_destroy,
+    .buffer_write = buffer_write,
+    .buffer_read = buffer_read,
+    .buffer_fill = buffer_fill,
+    .kernel_create = kernel_create,
+    .kernel_destroy = kernel_destroy,
+    .list_create = list_create,
+    .list_destroy = list_destroy,
+    .list_submit = list_submit,
+    .wait = wait,
+    .list_profile = list_profile,
+};
+
+/* ---- the backend ---- */
+
+static uint32_t backend_count(void)
+{
+    return 1;
+}
+
+static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
+{
+    if (index != 0) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND, "the reference backend has one device, not %u",
+                        (unsigned)index + 1);
+    }
+    *info = (mts_device_info){
+        .backend = "reference",
+        .name = "plain C",
+        .driver = "1",
+        .unified_memory = true,
+        .compute_units = 1,
+        .vector_floats = 16,
+        .work_group_size = 4096,
+        .memory_bytes = REACH < SIZE_MAX ? REACH : SIZE_MAX,
+        .buffer_bytes = REACH < SIZE_MAX ? REACH : SIZE_MAX,
+    };
+    return MTS_CODE_OK;
+}
+
+static mts_code backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
+                             mts_error *error)
+{
+    mts_device_info info;
+    *out = NULL;
+    const mts_code code = backend_describe(index, &info, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    mts_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
+    if (!device) {
+        return no_memory(sizeof *device, error);
+    }
+    device->ops = &ops;
+    device->allocator = options->allocator;
+    device->log = options->log;
+    device->info = info;
+    *out = device;
+    return MTS_CODE_OK;
+}
+
+const mts_backend mts_backend_reference = {
+    .name = "reference",
+    .count = backend_count,
+    .describe = backend_describe,
+    .open = backend_open,
+};

@@ -1,0 +1,116 @@
+/*
+ * elementwise.c: reference kernels whose outputs each depend on one element of every operand.
+ */
+#include <math.h>
+
+#include "platform/reference/reference.h"
+
+static float read_view(const mts_reference_call *call, const mts_rec_view *view, const uint32_t *at,
+                       uint32_t pool)
+{
+    return (pool ? call->pool : call->act)[mts_reference_view_at(view, at)];
+}
+
+static float unary_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+{
+    const mts_rec_unary *r = record;
+    return mts_reference_apply(r->fn, read_view(call, &r->src, at, 0), r->a, r->b, 1.0f);
+}
+
+static const char *unary_member(const mts_reference_call *call, const void *record)
+{
+    const mts_rec_unary *r = record;
+    if (!mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
+        return "the operand leaves the arena";
+    }
+    return mts_reference_write(call, &r->dest, r, unary_value);
+}
+
+const char *mts_reference_unary_any(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_unary), unary_member);
+}
+
+static float combine(uint32_t kind, float x, float y)
+{
+    switch (kind) {
+    case MTS_BIN_ADD:
+        return x + y;
+    case MTS_BIN_SUB:
+        return x - y;
+    case MTS_BIN_MUL:
+        return x * y;
+    case MTS_BIN_DIV:
+        return x / y;
+    case MTS_BIN_PRELU:
+        return x > 0.0f ? x : x * y;
+    case MTS_BIN_MAX:
+        return x > y ? x : y;
+    case MTS_BIN_MIN:
+        return x < y ? x : y;
+    default:
+        return powf(x, y);
+    }
+}
+
+static float binary_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+{
+    const mts_rec_binary *r = record;
+    const float x = read_view(call, &r->lhs, at, r->lhs_pool);
+    const float y = read_view(call, &r->rhs, at, r->rhs_pool);
+    return mts_reference_apply(r->fn, combine(r->kind, x, y), r->a, r->b, 1.0f);
+}
+
+static const char *binary_member(const mts_reference_call *call, const void *record)
+{
+    const mts_rec_binary *r = record;
+    if (!mts_reference_view_fits(call, &r->lhs, r->dest.dims, r->lhs_pool) ||
+        !mts_reference_view_fits(call, &r->rhs, r->dest.dims, r->rhs_pool)) {
+        return "an operand leaves its buffer";
+    }
+    return mts_reference_write(call, &r->dest, r, binary_value);
+}
+
+const char *mts_reference_binary_any(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_binary), binary_member);
+}
+
+static float read_vector(const mts_reference_call *call, uint32_t base, uint32_t i, float absent)
+{
+    return base == MTS_REC_NONE ? absent : call->pool[(uint64_t)base + i];
+}
+
+static float scale_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+{
+    const mts_rec_scale *r = record;
+    const float scale = read_vector(call, r->scale, at[3], 1.0f);
+    const float bias = read_vector(call, r->bias, at[3], 0.0f);
+    const float slope = read_vector(call, r->slope, at[3], 1.0f);
+    const float x = read_view(call, &r->src, at, 0);
+    return mts_reference_apply(r->fn, x * scale + bias, r->a, r->b, slope);
+}
+
+static bool vector_fits(const mts_reference_call *call, uint32_t base, uint32_t count)
+{
+    return base == MTS_REC_NONE || mts_reference_in_pool(call, base, count);
+}
+
+static const char *scale_member(const mts_reference_call *call, const void *record)
+{
+    const mts_rec_scale *r = record;
+    const uint32_t channels = r->dest.dims[3];
+    if (!mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
+        return "the operand leaves the arena";
+    }
+    if (!vector_fits(call, r->scale, channels) || !vector_fits(call, r->bias, channels) ||
+        !vector_fits(call, r->slope, channels)) {
+        return "a vector of the channels leaves the pool";
+    }
+    return mts_reference_write(call, &r->dest, r, scale_value);
+}
+
+const char *mts_reference_scale_any(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_scale), scale_member);
+}

@@ -1,0 +1,86 @@
+/*
+ * reference.h: what the files of the plain C backend share.
+ *
+ * Every kernel is one C function that follows the definition of its record in device/record.h and nothing
+ * else: the functions are the oracle that other backends are compared with, and the last fallback where no
+ * driver works. They share no code with kernels/. Unlike those they check every range they are about to
+ * touch, so that a wrong record is an error text and not a crash.
+ */
+#ifndef MTS_PLATFORM_REFERENCE_REFERENCE_H
+#define MTS_PLATFORM_REFERENCE_REFERENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/kernel.h"
+
+/* One launch. Sizes are in floats and words. */
+typedef struct mts_reference_call {
+    float *act;
+    const float *pool;
+    const uint32_t *tab;
+    uint64_t act_size, pool_size, tab_size;
+    uint64_t pool_bytes; /* a picture in the pool's place need not end on a float */
+    uint32_t first;
+    uint32_t groups;  /* along the first dimension */
+    uint32_t members; /* along the last one */
+} mts_reference_call;
+
+/* Runs a launch. NULL: done; else the reason why the record is wrong. */
+typedef const char *(*mts_reference_fn)(const mts_reference_call *call);
+
+#define MTS_REFERENCE_KERNELS(X)                                                                             \
+    X(conv_tile)                                                                                             \
+    X(depthwise_tile)                                                                                        \
+    X(fc_lanes)                                                                                              \
+    X(unary_any)                                                                                             \
+    X(binary_any)                                                                                            \
+    X(scale_any)                                                                                             \
+    X(copy_any)                                                                                              \
+    X(concat_any)                                                                                            \
+    X(pad_any)                                                                                               \
+    X(gather_any)                                                                                            \
+    X(pool_any)                                                                                              \
+    X(reduce_any)                                                                                            \
+    X(softmax_any)                                                                                           \
+    X(lrn_any)                                                                                               \
+    X(resize_any)                                                                                            \
+    X(matmul_any)                                                                                            \
+    X(deconv_any)                                                                                            \
+    X(phase_any)                                                                                             \
+    X(frame_any)
+
+#define MTS_REFERENCE_DECLARE(name) const char *mts_reference_##name(const mts_reference_call *call);
+MTS_REFERENCE_KERNELS(MTS_REFERENCE_DECLARE)
+
+/* ---- records ---- */
+
+/* Words [index, index + count) of the table, or NULL. */
+const void *mts_reference_table(const mts_reference_call *call, uint64_t index, uint64_t count);
+
+typedef const char *(*mts_reference_member)(const mts_reference_call *call, const void *record);
+/* Calls `run` for each member's record of `words` words. */
+const char *mts_reference_members(const mts_reference_call *call, uint32_t words, mts_reference_member run);
+
+/* ---- tensors ---- */
+
+/* Whether [first, first + count) lies in the arena (in the pool). */
+bool mts_reference_in_act(const mts_reference_call *call, uint64_t first, uint64_t count);
+bool mts_reference_in_pool(const mts_reference_call *call, uint64_t first, uint64_t count);
+/* Whether every element of a view of these dimensions lies in its buffer. */
+bool mts_reference_view_fits(const mts_reference_call *call, const mts_rec_view *view, const uint32_t *dims,
+                             bool pool);
+/* Offset of an element. */
+uint64_t mts_reference_view_at(const mts_rec_view *view, const uint32_t *at);
+uint64_t mts_reference_dest_at(const mts_rec_dest *dest, const uint32_t *at);
+
+/* Value of the output element at coordinates at[6]. */
+typedef float (*mts_reference_value)(const mts_reference_call *call, const void *record, const uint32_t *at);
+/* Writes a tensor: values of the image, and the zeros around it. */
+const char *mts_reference_write(const mts_reference_call *call, const mts_rec_dest *dest, const void *record,
+                                mts_reference_value value);
+
+/* An element function; slope is for MTS_FN_PRELU. */
+float mts_reference_apply(uint32_t fn, float x, float a, float b, float slope);
+
+#endif

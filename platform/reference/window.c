@@ -1,0 +1,153 @@
+/*
+ * window.c: reference kernels that look at a neighbourhood of the image: pool, lrn, deconv.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "platform/reference/reference.h"
+
+/* ---- pool ---- */
+
+static float pool_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+{
+    const mts_rec_pool *r = record;
+    const int64_t high = r->in_h;
+    const int64_t wide = r->in_w;
+    double sum = 0.0;
+    float most = -FLT_MAX;
+    uint32_t inside = 0;
+    uint32_t padded = 0;
+    for (uint32_t ky = 0; ky < r->window[0]; ky++) {
+        for (uint32_t kx = 0; kx < r->window[1]; kx++) {
+            const int64_t y = (int64_t)at[4] * r->stride[0] + (int64_t)ky * r->dilation[0] - r->pad[0];
+            const int64_t x = (int64_t)at[5] * r->stride[1] + (int64_t)kx * r->dilation[1] - r->pad[1];
+            if (y >= -r->pad[0] && y < high + r->pad[2] && x >= -r->pad[1] && x < wide + r->pad[3]) {
+                padded++;
+            }
+            if (y >= 0 && y < high && x >= 0 && x < wide) {
+                const uint32_t from[MTS_REC_RANK] = {at[0], at[1], at[2], at[3], (uint32_t)y, (uint32_t)x};
+                const float v = call->act[mts_reference_view_at(&r->src, from)];
+                inside++;
+                sum += v;
+                most = v > most ? v : most;
+            }
+        }
+    }
+    if (r->kind == MTS_POOL_MAX) {
+        return most;
+    }
+    const uint32_t count = r->include_pad ? padded : inside;
+    return count ? (float)(sum / count) : 0.0f;
+}
+
+static const char *pool_member(const mts_reference_call *call, const void *record)
+{
+    const mts_rec_pool *r = record;
+    const uint32_t dims[MTS_REC_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
+                                         r->dest.dims[3], r->in_h,         r->in_w};
+    if (!mts_reference_view_fits(call, &r->src, dims, false)) {
+        return "the operand leaves the arena";
+    }
+    return mts_reference_write(call, &r->dest, r, pool_value);
+}
+
+const char *mts_reference_pool_any(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_pool), pool_member);
+}
+
+/* ---- lrn ---- */
+
+static float lrn_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+{
+    const mts_rec_lrn *r = record;
+    const int64_t first = (int64_t)at[3] - (r->size - 1) / 2;
+    double sum = 0.0;
+    for (int64_t c = first; c < first + r->size; c++) {
+        if (c >= 0 && c < r->channels) {
+            const uint32_t from[MTS_REC_RANK] = {at[0], at[1], at[2], (uint32_t)c, at[4], at[5]};
+            const double v = call->act[mts_reference_view_at(&r->src, from)];
+            sum += v * v;
+        }
+    }
+    const double x = call->act[mts_reference_view_at(&r->src, at)];
+    return (float)(x / pow((double)r->bias + (double)r->alpha / r->size * sum, (double)r->beta));
+}
+
+static const char *lrn_member(const mts_reference_call *call, const void *record)
+{
+    const mts_rec_lrn *r = record;
+    if (r->size == 0 || r->channels != r->dest.dims[3] ||
+        !mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
+        return "the operand leaves the arena";
+    }
+    return mts_reference_write(call, &r->dest, r, lrn_value);
+}
+
+const char *mts_reference_lrn_any(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_lrn), lrn_member);
+}
+
+/* ---- deconv ---- */
+
+/* Input coordinate i with i * stride + k * dilation - pad = out, or -1. */
+static int64_t deconv_source(uint32_t out, uint32_t k, uint32_t dilation, uint32_t stride, int32_t pad,
+                             uint32_t size)
+{
+    const int64_t place = (int64_t)out + pad - (int64_t)k * dilation;
+    return place >= 0 && place % stride == 0 && place / stride < size ? place / stride : -1;
+}
+
+static float deconv_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+{
+    const mts_rec_deconv *r = record;
+    const uint32_t outs = r->dest.dims[3] / r->group;
+    const uint32_t ins = r->in_channels / r->group;
+    const uint32_t group = at[3] / outs;
+    float sum = 0.0f;
+    for (uint32_t c = group * ins; c < (group + 1) * ins; c++) {
+        for (uint32_t ky = 0; ky < r->window[0]; ky++) {
+            for (uint32_t kx = 0; kx < r->window[1]; kx++) {
+                const int64_t y = deconv_source(at[4], ky, r->dilation[0], r->stride[0], r->pad[0], r->in_h);
+                const int64_t x = deconv_source(at[5], kx, r->dilation[1], r->stride[1], r->pad[1], r->in_w);
+                if (y >= 0 && x >= 0) {
+                    const uint32_t from[MTS_REC_RANK] = {at[0], at[1], at[2], c, (uint32_t)y, (uint32_t)x};
+                    const uint64_t filter = (uint64_t)c * outs + at[3] % outs;
+                    const uint64_t tap = (filter * r->window[0] + ky) * r->window[1] + kx;
+                    sum += call->pool[r->weight + tap] * call->act[mts_reference_view_at(&r->src, from)];
+                }
+            }
+        }
+    }
+    const float bias = r->bias == MTS_REC_NONE ? 0.0f : call->pool[r->bias + at[3]];
+    return mts_reference_apply(r->fn, sum + bias, r->a, r->b, 1.0f);
+}
+
+static const char *deconv_member(const mts_reference_call *call, const void *record)
+{
+    const mts_rec_deconv *r = record;
+    const uint32_t outs = r->dest.dims[3];
+    const uint32_t dims[MTS_REC_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
+                                         r->in_channels,  r->in_h,         r->in_w};
+    if (r->group == 0 || outs % r->group != 0 || r->in_channels % r->group != 0 || r->stride[0] == 0 ||
+        r->stride[1] == 0) {
+        return "the groups or strides are wrong";
+    }
+    if (!mts_reference_view_fits(call, &r->src, dims, false)) {
+        return "the operand leaves the arena";
+    }
+    const uint64_t filters = (uint64_t)r->in_channels * (outs / r->group);
+    const uint64_t taps = (uint64_t)r->window[0] * r->window[1];
+    if (filters > call->pool_size || taps > call->pool_size ||
+        !mts_reference_in_pool(call, r->weight, filters * taps) ||
+        (r->bias != MTS_REC_NONE && !mts_reference_in_pool(call, r->bias, outs))) {
+        return "the weights leave the pool";
+    }
+    return mts_reference_write(call, &r->dest, r, deconv_value);
+}
+
+const char *mts_reference_deconv_any(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_deconv), deconv_member);
+}

@@ -1,3 +1,46 @@
-# Installed: the public headers, libmts, libmtsc, the mts program, a CMake package and a pkg-config file.
+# Installed: the public headers, libmts, libmtsc, the mts program, a CMake package (find_package(mts CONFIG), targets
+# mts::mts and mts::mtsc) and pkg-config files.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+
+set(MTS_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/mts)
+set(MTS_INSTALLED mts mts_static)
+install(FILES sdk/include/mts/mts.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mts)
+if(MTS_COMPILER)
+  list(APPEND MTS_INSTALLED mtsc mtsc_static)
+  install(FILES sdk/include/mts/mtsc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mts)
+endif()
+# mts_options only carries compile flags of this build; the export needs the name, not the flags.
+install(TARGETS ${MTS_INSTALLED} mts_options EXPORT mts-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET mts_program)
+  install(TARGETS mts_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(EXPORT mts-targets NAMESPACE mts:: DESTINATION ${MTS_CMAKE_DIR})
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/mts-config.cmake CONTENT
+"include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+include(\${CMAKE_CURRENT_LIST_DIR}/mts-targets.cmake)
+" @ONLY)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/mts-config-version.cmake
+  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/generated/mts-config.cmake
+  ${CMAKE_BINARY_DIR}/generated/mts-config-version.cmake DESTINATION ${MTS_CMAKE_DIR})
+
+foreach(lib mts mtsc)
+  if(lib STREQUAL "mtsc" AND NOT MTS_COMPILER)
+    continue()
+  endif()
+  if(lib STREQUAL "mts")
+    set(PC_DESCRIPTION "Multi-task stitching: many networks on one camera frame, run as one graph")
+    set(PC_PRIVATE "-lm -ldl -pthread")
+  else()
+    set(PC_DESCRIPTION "Compiler of the MTS SDK: ONNX models in, one bundle out")
+    set(PC_PRIVATE "-lprotobuf-c -lm")
+  endif()
+  set(PC_NAME ${lib})
+  configure_file(cmake/package.pc.in ${CMAKE_BINARY_DIR}/generated/${lib}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/generated/${lib}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,0 +1,18 @@
+# Public headers compile alone; shared libraries export what they declare.
+set(header_folder ${CMAKE_CURRENT_LIST_DIR})
+set(include_folder ${CMAKE_SOURCE_DIR}/sdk/include)
+find_program(MTS_CXX NAMES c++ g++ clang++)
+set(cxx "")
+if(MTS_CXX)
+  set(cxx ${MTS_CXX})
+endif()
+add_test(NAME header/compiles_alone
+  COMMAND ${header_folder}/compiles_alone.sh ${include_folder} ${CMAKE_C_COMPILER} ${cxx})
+add_test(NAME header/exports_of_libmts
+  COMMAND ${header_folder}/exports.sh ${include_folder}/mts/mts.h $<TARGET_FILE:mts> ${CMAKE_C_COMPILER}
+          ${include_folder})
+if(MTS_COMPILER)
+  add_test(NAME header/exports_of_libmtsc
+    COMMAND ${header_folder}/exports.sh ${include_folder}/mts/mtsc.h $<TARGET_FILE:mtsc> ${CMAKE_C_COMPILER}
+            ${include_folder})
+endif()

@@ -78,8 +78,10 @@ static mts_code device_open(mts_runtime *runtime, const mts_runtime_options *opt
         mts_api_device_open(options->device, &device_options, &runtime->device, &runtime->desc, error);
     if (code == MTS_CODE_OK && options->check) {
         mts_device *inner = runtime->device;
-        runtime->device = NULL;
-        code = mts_check_wrap(inner, &runtime->device, error);
+        code = mts_wrap_check(&inner, &runtime->device, error);
+        if (code != MTS_CODE_OK) {
+            runtime->device = inner; /* still ours to destroy */
+        }
     }
     return code;
 }

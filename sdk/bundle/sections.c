@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/size.h"
+#include "base/utf8.h"
 
 typedef struct section_row {
     const char *name;
@@ -88,26 +89,6 @@ static mts_code open_section(const unsigned char *bytes, size_t size, size_t ind
     return MTS_CODE_OK;
 }
 
-/* Length of the UTF-8 sequence at `at`, 0 if there is none. */
-static size_t utf8_length(const unsigned char *at, size_t left)
-{
-    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char lead = at[0];
-    const size_t length = lead < 0x80 ? 1 : lead >= 0xf0 && lead < 0xf8 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead >= 0xf8 || (lead >= 0x80 && lead < 0xc0) || length > left) {
-        return 0;
-    }
-    uint32_t point = length == 1 ? lead : lead & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xc0u) != 0x80u) {
-            return 0;
-        }
-        point = point << 6 | (at[i] & 0x3fu);
-    }
-    const bool valid = point >= least[length] && point <= 0x10ffff && !(point >= 0xd800 && point <= 0xdfff);
-    return valid ? length : 0;
-}
-
 /* Text for people goes to terminals and JSON, so control bytes are refused besides broken UTF-8. */
 static mts_code check_strings(const mts_section *strings, mts_error *error)
 {
@@ -115,8 +96,9 @@ static mts_code check_strings(const mts_section *strings, mts_error *error)
         return mts_fail(error, MTS_CODE_MALFORMED, "the strings are not terminated");
     }
     for (size_t i = 0; i < strings->count;) {
-        const size_t length = utf8_length(strings->data + i, strings->count - i);
-        if (length == 0 || (strings->data[i] < 0x20 && strings->data[i] != 0) || strings->data[i] == 0x7f) {
+        const bool end = strings->data[i] == 0;
+        const size_t length = end ? 1 : mts_utf8_text(strings->data + i, strings->count - i);
+        if (length == 0) {
             return mts_fail(error, MTS_CODE_MALFORMED, "byte %zu of the strings is not text", i);
         }
         i += length;

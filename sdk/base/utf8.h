@@ -1,0 +1,36 @@
+/*
+ * utf8.h: which bytes are text that may be shown to people.
+ */
+#ifndef MTS_BASE_UTF8_H
+#define MTS_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the UTF-8 character at `at` (1 to 4), 0 if there is none or it is a control character. left > 0.
+ */
+static inline size_t mts_utf8_text(const unsigned char *at, size_t left)
+{
+    static const uint32_t least[5] = {0, 0x20, 0x80, 0x800, 0x10000};
+    const unsigned char lead = at[0];
+    if (lead >= 0xf8 || (lead >= 0x80 && lead < 0xc0)) {
+        return 0;
+    }
+    const size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    if (length > left) {
+        return 0;
+    }
+    uint32_t point = length == 1 ? lead : lead & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0u) != 0x80u) {
+            return 0;
+        }
+        point = point << 6 | (at[i] & 0x3fu);
+    }
+    if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff) || point == 0x7f) {
+        return 0;
+    }
+    return length;
+}
+
+#endif

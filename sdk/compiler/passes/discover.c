@@ -1,0 +1,136 @@
+/*
+ * discover.c: the order of the steps, see discover.h; and the interning of blocks, which is what shares them.
+ */
+#include "compiler/passes/discover.h"
+
+#include <string.h>
+
+#include "compiler/passes/near.h"
+#include "compiler/passes/pool.h"
+#include "graph/align.h"
+
+typedef struct work {
+    mts_archive *archive;
+    const mts_allocator *allocator;
+    const mts_discover_options *options;
+    mts_discover_report *report;
+    mts_graph **graphs;  /* of all tasks */
+    mts_graph **members; /* of the family in hand */
+    uint32_t *family;    /* [task] */
+    mts_error *error;
+} work;
+
+static mts_code no_memory(const work *w)
+{
+    return mts_fail(w->error, MTS_CODE_OUT_OF_MEMORY, "out of memory while looking for shared weights");
+}
+
+static mts_code discover_members(work *w, uint32_t count)
+{
+    mts_arena arena;
+    mts_arena_init(&arena, w->allocator);
+    mts_alignment rows = {0};
+    mts_code code = mts_graph_align((const mts_graph *const *)w->members, count, &arena, &rows, w->error);
+    if (code == MTS_CODE_OK && w->options->tolerance > 0) {
+        code = mts_merge_near(w->members, &rows, w->options->tolerance, &w->report->deviation, w->error);
+    }
+    mts_arena_release(&arena);
+    return code;
+}
+
+static mts_code discover_families(work *w)
+{
+    const uint32_t count = w->archive->task_count;
+    mts_code code = mts_graph_families((const mts_graph *const *)w->graphs, count, w->allocator, w->family,
+                                       &w->report->families, w->error);
+    for (uint32_t f = 0; f < w->report->families && code == MTS_CODE_OK; f++) {
+        uint32_t members = 0;
+        for (uint32_t t = 0; t < count; t++) {
+            if (w->family[t] == f) {
+                w->members[members++] = w->graphs[t];
+            }
+        }
+        code = members > 1 ? discover_members(w, members) : MTS_CODE_OK;
+    }
+    return code;
+}
+
+/* Bytes of a block that a reference stands for. */
+static size_t ref_bytes(const mts_value *value, const mts_block_ref *ref)
+{
+    uint32_t rows = 0, columns = 0, inner = 0;
+    mts_value_matrix(value, &rows, &columns, &inner);
+    return (size_t)ref->out_count * ref->in_count * inner * mts_dtype_size(value->dtype);
+}
+
+static bool assign_value(work *w, mts_pool *pool, mts_value *value)
+{
+    for (uint32_t b = 0; b < value->block_count; b++) {
+        mts_block_ref *ref = &value->blocks[b];
+        const size_t size = ref_bytes(value, ref);
+        if (!mts_pool_add(pool, ref->data, size, value->dtype, &ref->block)) {
+            return false;
+        }
+        ref->data = pool->blocks[ref->block].data;
+        w->report->bytes_unshared += size;
+    }
+    return true;
+}
+
+static bool assign_blocks(work *w, mts_pool *pool)
+{
+    for (uint32_t t = 0; t < w->archive->task_count; t++) {
+        mts_graph *graph = w->graphs[t];
+        for (uint32_t v = 0; v < graph->value_count; v++) {
+            if (!assign_value(w, pool, &graph->values[v])) {
+                return false;
+            }
+        }
+    }
+    mts_archive *archive = w->archive;
+    archive->blocks = mts_arena_zero(&archive->arena, pool->count, sizeof(*archive->blocks));
+    if (!archive->blocks) {
+        return false;
+    }
+    for (size_t i = 0; i < pool->count; i++) {
+        archive->blocks[i] = pool->blocks[i];
+        w->report->bytes += pool->blocks[i].size;
+    }
+    archive->block_count = (uint32_t)pool->count;
+    return true;
+}
+
+static mts_code run(work *w)
+{
+    for (uint32_t t = 0; t < w->archive->task_count; t++) {
+        w->graphs[t] = w->archive->tasks[t].graph;
+    }
+    mts_code code = discover_families(w);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    mts_pool pool;
+    mts_pool_init(&pool, w->allocator);
+    const bool done = assign_blocks(w, &pool);
+    mts_pool_release(&pool);
+    return done ? MTS_CODE_OK : no_memory(w);
+}
+
+mts_code mts_discover(mts_archive *archive, const mts_discover_options *options, mts_discover_report *report,
+                      mts_error *error)
+{
+    const mts_allocator *allocator = archive->arena.allocator;
+    const uint32_t count = archive->task_count;
+    memset(report, 0, sizeof(*report));
+    work w = {
+        .archive = archive, .allocator = allocator, .options = options, .report = report, .error = error};
+    w.graphs = mts_alloc_zero(allocator, count, sizeof(mts_graph *));
+    w.members = mts_alloc_zero(allocator, count, sizeof(mts_graph *));
+    w.family = mts_alloc_zero(allocator, count, sizeof(*w.family));
+    const bool ready = w.graphs && w.members && w.family;
+    const mts_code code = ready ? run(&w) : no_memory(&w);
+    mts_alloc_free(allocator, w.graphs);
+    mts_alloc_free(allocator, w.members);
+    mts_alloc_free(allocator, w.family);
+    return code;
+}

@@ -82,29 +82,30 @@ INLINE void conv_accumulate(GLOBAL const float *act, GLOBAL const float *pool, G
 }
 
 /* clang-format off */
+#define CONV_MASK(mask, j) if (j < nv) inside[j] = mts_vec_load(mask + j * step);
+#define CONV_ALL(unused, j) if (j < nv) inside[j] = mts_vec_splat(1.0f);
 #define CONV_SCALE(r, j) if (j < nv) v[j] = mts_vec_fma(acc[r][j], scale, bias);
-#define CONV_RES(r, j) if (j < nv) v[j] = mts_vec_add(v[j], mts_vec_load(res + j * step));
-#define CONV_FN(r, j) if (j < nv) v[j] = mts_vec_min(high, mts_vec_max(low, mts_vec_slope(v[j], negative)));
-#define CONV_MASK(r, j) if (j < nv) v[j] = mts_vec_keep(mts_vec_load(mask + j * step), v[j]);
-#define CONV_STORE(r, j) if (j < nv) mts_vec_store(out + j * step, v[j]);
+#define CONV_RES(res, j) if (j < nv) v[j] = mts_vec_add(v[j], mts_vec_load(res + j * step));
+#define CONV_LOW(r, j) if (j < nv) v[j] = mts_vec_max(low, v[j]);
+#define CONV_BEND(negative, j) if (j < nv) v[j] = mts_vec_min(high, mts_vec_slope(v[j], negative));
+#define CONV_STORE(out, j) if (j < nv) mts_vec_store(out + j * step, mts_vec_keep(inside[j], v[j]));
 #define CONV_STORE_ROW(r)                                                                                    \
     if (r < rows) {                                                                                          \
         const mts_vec scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : pool[e->scale + r]);           \
         const mts_vec bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : pool[e->bias + r]);              \
-        const mts_vec negative = mts_vec_splat(e->slope == MTS_REC_NONE ? slope : pool[e->slope + r]);       \
         GLOBAL float *out = act + e->out + index[r] * e->out_pitch + pixel;                                  \
         mts_vec v[CONV_NV_MOST];                                                                             \
         EACH_VECTOR(CONV_SCALE, r)                                                                           \
         if (e->res != MTS_REC_NONE) {                                                                        \
             GLOBAL const float *res = act + e->res + index[r] * e->res_pitch + pixel;                        \
-            EACH_VECTOR(CONV_RES, r)                                                                         \
+            EACH_VECTOR(CONV_RES, res)                                                                       \
         }                                                                                                    \
-        EACH_VECTOR(CONV_FN, r)                                                                              \
-        if (job->mask != MTS_REC_NONE) {                                                                     \
-            GLOBAL const float *mask = pool + job->mask + pixel;                                             \
-            EACH_VECTOR(CONV_MASK, r)                                                                        \
+        EACH_VECTOR(CONV_LOW, r)                                                                             \
+        if (e->fn > MTS_FN_RELU) {                                                                           \
+            const mts_vec negative = mts_vec_splat(e->slope == MTS_REC_NONE ? slope : pool[e->slope + r]);   \
+            EACH_VECTOR(CONV_BEND, negative)                                                                 \
         }                                                                                                    \
-        EACH_VECTOR(CONV_STORE, r)                                                                           \
+        EACH_VECTOR(CONV_STORE, out)                                                                         \
     }
 /* clang-format on */
 
@@ -115,6 +116,13 @@ INLINE void conv_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const
     GLOBAL const mts_u32 *index = tab + e->index;
     const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     const float slope = mts_fn_slope(e->fn, e->a);
+    mts_vec inside[CONV_NV_MOST];
+    if (job->mask != MTS_REC_NONE) {
+        GLOBAL const float *mask = pool + job->mask + pixel;
+        EACH_VECTOR(CONV_MASK, mask)
+    } else {
+        EACH_VECTOR(CONV_ALL, 0)
+    }
     EACH_ROW(CONV_STORE_ROW)
 }
 

@@ -1,0 +1,285 @@
+/*
+ * lower_tile.c: dense and grouped convolutions -> jobs, segments, epilogues and a sorted tile list, one launch.
+ *
+ * Jobs that have equal inputs and equal weights (tasks that share channels of a layer on one common input) become one
+ * job with several epilogues: the product is computed once (DESIGN.md §3).
+ */
+#include "exec/lower_conv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stitch/tiles.h"
+
+enum { ROWS_MOST = 8, CASES_MOST = ROWS_MOST * (ROWS_MOST + 1) };
+
+/* A job before it is written: the record, its epilogues as a list. */
+typedef struct job {
+    mts_rec_conv record;
+    uint64_t work; /* multiply-adds of a pixel */
+    uint32_t order; /* weight rows: jobs of one weight block stand together */
+    uint32_t first_epilogue, last_epilogue;
+    const mts_rec_segment *segments;
+} job;
+
+typedef struct chained_epilogue {
+    mts_rec_epilogue record;
+    uint32_t next;
+} chained_epilogue;
+
+typedef struct tiler {
+    mts_lowering *lowering;
+    mts_arena scratch;
+    job *jobs;
+    size_t job_count, job_capacity;
+    chained_epilogue *epilogues;
+    size_t epilogue_count, epilogue_capacity;
+    bool cases[ROWS_MOST + 1][ROWS_MOST + 1];
+    uint32_t members;
+    mts_code code;
+} tiler;
+
+static mts_code tiler_memory(tiler *t)
+{
+    t->code = mts_lower_memory(t->lowering);
+    return t->code;
+}
+
+static bool same_job(const job *a, const job *b)
+{
+    return a->record.in == b->record.in && a->record.segments == b->record.segments &&
+           a->record.rows_a == b->record.rows_a && a->record.rows_b == b->record.rows_b &&
+           a->record.in_pitch == b->record.in_pitch && a->record.pixels == b->record.pixels &&
+           a->record.mask == b->record.mask &&
+           memcmp(a->segments, b->segments, a->record.segments * sizeof *a->segments) == 0;
+}
+
+static void add_epilogue(tiler *t, job *to, const mts_rec_epilogue *record)
+{
+    if (!mts_alloc_grow(t->scratch.allocator, (void **)&t->epilogues, &t->epilogue_capacity, t->epilogue_count + 1,
+                        sizeof *t->epilogues)) {
+        tiler_memory(t);
+        return;
+    }
+    const uint32_t index = (uint32_t)t->epilogue_count++;
+    t->epilogues[index] = (chained_epilogue){.record = *record, .next = MTS_NONE};
+    if (to->record.epilogues++ == 0) {
+        to->first_epilogue = index;
+    } else {
+        t->epilogues[to->last_epilogue].next = index;
+    }
+    to->last_epilogue = index;
+}
+
+/* Adds a job, or only its epilogue if an equal job exists. `layer_first`: first job of the stitched layer. */
+static void add_job(tiler *t, const job *fresh, const mts_rec_epilogue *epilogue)
+{
+    for (size_t i = 0; t->lowering->stitched->shared && i < t->job_count; i++) {
+        if (same_job(&t->jobs[i], fresh)) {
+            add_epilogue(t, &t->jobs[i], epilogue);
+            return;
+        }
+    }
+    if (!mts_alloc_grow(t->scratch.allocator, (void **)&t->jobs, &t->job_capacity, t->job_count + 1,
+                        sizeof *t->jobs)) {
+        tiler_memory(t);
+        return;
+    }
+    job *added = &t->jobs[t->job_count++];
+    *added = *fresh;
+    add_epilogue(t, added, epilogue);
+}
+
+/* Packs a row block's weights and writes its K segments. */
+static const mts_rec_segment *pack_segments(tiler *t, const mts_conv_site *site, const mts_value *weight,
+                                            const mts_row_blocks *rows, const mts_row_block *block)
+{
+    mts_pool *pool = &t->lowering->pool;
+    const uint32_t owner = mts_lower_owner(t->lowering, site->member);
+    mts_rec_segment *segments = mts_arena_zero(&t->scratch, block->segments, sizeof *segments);
+    for (uint32_t s = 0; segments != NULL && s < block->segments; s++) {
+        const mts_tile_segment *from = &rows->segments[block->segment + s];
+        const uint32_t skip_a = (from->channel - weight->blocks[from->ref_a].in_first) * site->taps;
+        segments[s] = (mts_rec_segment){.channel = from->channel, .count = from->count, .weight_b = MTS_REC_NONE};
+        segments[s].weight_a = mts_pool_rows(pool, weight, from->ref_a, block->row_a, block->rows_a, owner) +
+                               skip_a * block->rows_a;
+        if (block->rows_b > 0) {
+            const uint32_t skip_b = (from->channel - weight->blocks[from->ref_b].in_first) * site->taps;
+            segments[s].weight_b = mts_pool_rows(pool, weight, from->ref_b, block->row_b, block->rows_b, owner) +
+                                   skip_b * block->rows_b;
+        }
+    }
+    if (segments == NULL) {
+        tiler_memory(t);
+    }
+    return segments;
+}
+
+static void add_row_block(tiler *t, mts_conv_site *site, const mts_value *weight, const mts_row_blocks *rows,
+                          const mts_row_block *block, uint32_t group)
+{
+    const uint32_t depth = site->in_channels / site->conv->group;
+    job fresh = {.order = block->row_a};
+    fresh.segments = pack_segments(t, site, weight, rows, block);
+    if (fresh.segments == NULL) {
+        return;
+    }
+    fresh.record = (mts_rec_conv){.rows_a = block->rows_a,
+                                  .rows_b = block->rows_b,
+                                  .in_pitch = site->in_pitch,
+                                  .pixels = site->pixels,
+                                  .taps = site->taps,
+                                  .tap = site->tap,
+                                  .segments = block->segments,
+                                  .mask = site->mask};
+    fresh.work = (uint64_t)(block->rows_a + block->rows_b) * depth * site->taps;
+    t->cases[block->rows_a][block->rows_b] = true;
+    for (uint32_t image = 0; image < site->images && t->code == MTS_CODE_OK; image++) {
+        fresh.record.in = site->in + (image * site->in_channels + group * depth) * site->in_pitch;
+        const mts_rec_epilogue epilogue = mts_conv_epilogue(t->lowering, site, image, block->row_a);
+        const size_t before = t->job_count;
+        add_job(t, &fresh, &epilogue);
+        if (t->job_count > before) {
+            t->lowering->mul_adds += fresh.work * site->out->dims[4] * site->out->dims[5];
+        }
+    }
+}
+
+static void add_member(tiler *t, uint32_t index)
+{
+    mts_conv_site site;
+    mts_conv_site_init(&site, t->lowering, index);
+    const mts_value *weight = mts_member_operand(t->lowering->stitched, site.member, 1);
+    const uint32_t groups = site.conv->group;
+    const uint32_t rows_per_group = site.channels / groups;
+    t->members++;
+    for (uint32_t g = 0; g < groups && t->code == MTS_CODE_OK; g++) {
+        mts_row_blocks rows;
+        t->code = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, ROWS_MOST, true, &t->scratch, &rows,
+                                t->lowering->error);
+        for (uint32_t b = 0; t->code == MTS_CODE_OK && b < rows.count; b++) {
+            add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
+        }
+    }
+}
+
+/* Larger first; equal work by weight rows, so that neighbours in the list use the same weights. */
+static int compare_jobs(const void *left, const void *right)
+{
+    const job *a = left;
+    const job *b = right;
+    const uint64_t x = a->work * a->record.tile;
+    const uint64_t y = b->work * b->record.tile;
+    if (x != y) {
+        return x < y ? 1 : -1;
+    }
+    if (a->order != b->order) {
+        return a->order < b->order ? -1 : 1;
+    }
+    return a->record.in < b->record.in ? -1 : a->record.in > b->record.in;
+}
+
+/*
+ * Pixels of a tile. A CPU's work-item walks its tile alone: long enough to hide what a work-group costs, short enough
+ * to share the layer out evenly. A GPU's group of `local` work-items takes a few vectors each.
+ */
+static void choose_tiles(tiler *t, uint32_t local)
+{
+    const bool gpu = t->lowering->device->is_gpu;
+    for (size_t i = 0; i < t->job_count; i++) {
+        mts_rec_conv *r = &t->jobs[i].record;
+        const uint32_t most = gpu ? local * 4 : 512;
+        const uint32_t parts = (r->pixels + most - 1) / most;
+        const uint32_t even = (r->pixels + parts - 1) / parts;
+        r->tile = (even + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
+    }
+}
+
+static void write_jobs(tiler *t, size_t *tiles)
+{
+    mts_table *table = &t->lowering->table;
+    for (size_t i = 0; i < t->job_count; i++) {
+        job *j = &t->jobs[i];
+        j->record.segment = mts_table_add(table, j->segments, j->record.segments * MTS_REC_WORDS(mts_rec_segment));
+        j->record.epilogue = (uint32_t)table->count;
+        for (uint32_t e = j->first_epilogue; e != MTS_NONE; e = t->epilogues[e].next) {
+            mts_table_add(table, &t->epilogues[e].record, MTS_REC_WORDS(mts_rec_epilogue));
+        }
+        j->order = mts_table_add(table, &j->record, MTS_REC_WORDS(mts_rec_conv)); /* from here on: its index */
+        *tiles += (j->record.pixels + j->record.tile - 1) / j->record.tile;
+    }
+}
+
+static uint32_t write_tiles(tiler *t)
+{
+    const uint32_t first = (uint32_t)t->lowering->table.count;
+    for (size_t i = 0; i < t->job_count; i++) {
+        const job *j = &t->jobs[i];
+        for (uint32_t p = 0; p < j->record.pixels; p += j->record.tile) {
+            const mts_rec_tile tile = {.job = j->order, .pixel = p};
+            mts_table_add(&t->lowering->table, &tile, MTS_REC_WORDS(mts_rec_tile));
+        }
+    }
+    return first;
+}
+
+/* "-DVEC=16 -DCASES=CASE(8,0)CASE(5,1)": the row cases that occur. */
+static const char *case_defines(tiler *t)
+{
+    mts_text text;
+    mts_text_init(&text, t->scratch.allocator);
+    mts_text_add(&text, "%s -DCASES=", mts_lower_defines(t->lowering));
+    for (int a = ROWS_MOST; a > 0; a--) {
+        for (int b = ROWS_MOST - a; b >= 0; b--) {
+            if (t->cases[a][b]) {
+                mts_text_add(&text, "CASE(%d,%d)", a, b);
+            }
+        }
+    }
+    const char *defines = text.failed ? NULL : mts_arena_string(t->lowering->arena, mts_text_get(&text));
+    mts_text_release(&text);
+    return defines;
+}
+
+static mts_code finish(tiler *t, const mts_layer *layer)
+{
+    mts_lowering *l = t->lowering;
+    const uint32_t local = l->device->is_gpu ? (l->device->work_group_size < 64 ? l->device->work_group_size : 64) : 1;
+    choose_tiles(t, local);
+    qsort(t->jobs, t->job_count, sizeof *t->jobs, compare_jobs);
+    size_t tiles = 0;
+    write_jobs(t, &tiles);
+    const mts_attrs_conv *conv = &mts_member_node(l->stitched, &l->stitched->members[layer->first])->attrs.conv;
+    char what[64];
+    snprintf(what, sizeof what, "conv %ux%u", conv->kernel[0], conv->kernel[1]);
+    mts_lowered_launch launch = {.kernel = "conv_tile__f32_planar", .members = t->members};
+    launch.first = write_tiles(t);
+    launch.defines = case_defines(t);
+    launch.label = mts_lower_label(l, layer, what);
+    if (launch.defines == NULL || tiles * local > UINT32_MAX) {
+        return mts_lower_memory(l);
+    }
+    launch.global[0] = (uint32_t)tiles * local;
+    launch.local[0] = local;
+    launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 1;
+    return mts_lower_launch(l, &launch);
+}
+
+mts_code mts_lower_tile(mts_lowering *lowering, const mts_layer *layer)
+{
+    tiler t = {.lowering = lowering};
+    mts_arena_init(&t.scratch, lowering->arena->allocator);
+    for (uint32_t m = layer->first; t.code == MTS_CODE_OK && m < layer->first + layer->count; m++) {
+        if (lowering->plan->members[m].variant == MTS_VARIANT_TILE) {
+            add_member(&t, m);
+        }
+    }
+    if (t.code == MTS_CODE_OK) {
+        t.code = finish(&t, layer);
+    }
+    mts_alloc_free(t.scratch.allocator, t.jobs);
+    mts_alloc_free(t.scratch.allocator, t.epilogues);
+    mts_arena_release(&t.scratch);
+    return t.code;
+}

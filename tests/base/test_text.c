@@ -1,0 +1,151 @@
+/*
+ * The string builder, error texts and log lines.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "platform/wrap/fault.h"
+
+static void text_grows_to_any_length(void **state)
+{
+    (void)state;
+    mts_text text;
+    mts_text_init(&text, mts_allocator_default());
+    assert_string_equal(mts_text_get(&text), "");
+    mts_text_add(&text, "%s", "");
+    for (int i = 0; i < 5000; i++) {
+        mts_text_add(&text, "%d,", i % 10);
+    }
+    assert_false(text.failed);
+    assert_true(text.length == 10000);
+    assert_true(strlen(mts_text_get(&text)) == 10000);
+    assert_memory_equal(mts_text_get(&text) + 9996, "8,9,", 5);
+    mts_text_release(&text);
+    assert_string_equal(mts_text_get(&text), "");
+}
+
+static void json_literals_escape_what_json_forbids(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"", "\"\""},
+        {"plain", "\"plain\""},
+        {"a\"b\\c", "\"a\\\"b\\\\c\""},
+        {"\b\f\n\r\t", "\"\\b\\f\\n\\r\\t\""},
+        {"\x01\x1f", "\"\\u0001\\u001f\""},
+        {"gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x98\x80", "\"gr\xc3\xbcn \xe2\x82\xac \xf0\x9f\x98\x80\""},
+        {"\xff", "\"\\u00ff\""},
+        {"\xc3", "\"\\u00c3\""},                                  /* cut sequence */
+        {"\xc0\xaf", "\"\\u00c0\\u00af\""},                       /* overlong */
+        {"\xed\xa0\x80", "\"\\u00ed\\u00a0\\u0080\""},            /* surrogate */
+        {"\xf4\x90\x80\x80", "\"\\u00f4\\u0090\\u0080\\u0080\""}, /* above the last code point */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        mts_text text;
+        mts_text_init(&text, mts_allocator_default());
+        mts_text_add_json(&text, cases[i].in);
+        assert_string_equal(mts_text_get(&text), cases[i].out);
+        mts_text_release(&text);
+    }
+}
+
+static void lack_of_memory_is_remembered_and_appending_goes_on_harmlessly(void **state)
+{
+    (void)state;
+    mts_fault_allocator fault;
+    mts_fault_allocator_init(&fault, mts_allocator_default(), 2);
+    mts_text text;
+    mts_text_init(&text, &fault.base);
+    mts_text_add(&text, "kept");
+    mts_text_add(&text, "%200s", "lost");
+    assert_true(text.failed);
+    mts_text_add(&text, "ignored");
+    mts_text_add_json(&text, "ignored");
+    assert_string_equal(mts_text_get(&text), "kept");
+    mts_text_release(&text);
+    assert_int_equal(fault.alive, 0);
+}
+
+static void an_error_text_is_cut_to_fit_but_not_within_a_character(void **state)
+{
+    (void)state;
+    mts_error error;
+    char long_text[2 * MTS_ERROR_TEXT];
+    for (size_t lead = 0; lead < 3; lead++) {
+        memset(long_text, 'x', lead);
+        for (size_t i = lead; i + 2 < sizeof long_text; i += 2) {
+            memcpy(long_text + i, "\xc3\xbc", 3);
+        }
+        assert_int_equal(mts_fail(&error, MTS_CODE_IO, "%s", long_text), MTS_CODE_IO);
+        const size_t length = strlen(error.text);
+        assert_in_range(length, MTS_ERROR_TEXT - 3, MTS_ERROR_TEXT - 1);
+        assert_int_equal((unsigned char)error.text[length - 1], 0xbc);
+    }
+    assert_int_equal(mts_fail(NULL, MTS_CODE_LIMIT, "nobody listens"), MTS_CODE_LIMIT);
+}
+
+static void a_prefix_goes_before_the_text_and_keeps_the_code(void **state)
+{
+    (void)state;
+    mts_error error;
+    (void)mts_fail(&error, MTS_CODE_MALFORMED, "node %d is bad", 3);
+    assert_int_equal(mts_fail_prefix(&error, MTS_CODE_IO, "file '%s'", "a.onnx"), MTS_CODE_MALFORMED);
+    assert_string_equal(error.text, "file 'a.onnx': node 3 is bad");
+    assert_int_equal(mts_fail_prefix(NULL, MTS_CODE_IO, "x"), MTS_CODE_IO);
+    (void)mts_fail(&error, MTS_CODE_IO, "again: %s", error.text); /* the old text as an argument */
+    assert_string_equal(error.text, "again: file 'a.onnx': node 3 is bad");
+}
+
+static void every_code_has_a_name_of_its_own(void **state)
+{
+    (void)state;
+    for (int a = 0; a <= MTS_CODE_INTERNAL; a++) {
+        assert_string_not_equal(mts_code_name((mts_code)a), "unknown");
+        for (int b = 0; b < a; b++) {
+            assert_string_not_equal(mts_code_name((mts_code)a), mts_code_name((mts_code)b));
+        }
+    }
+    assert_string_equal(mts_code_name((mts_code)(MTS_CODE_INTERNAL + 1)), "unknown");
+    assert_string_equal(mts_code_name((mts_code)-1), "unknown");
+}
+
+static void keep_line(void *context, mts_log_level level, const char *text)
+{
+    assert_int_equal(level, MTS_LOG_LEVEL_INFO);
+    (void)strncpy(context, text, 31);
+}
+
+static void a_log_line_reaches_the_callback_and_no_callback_is_fine(void **state)
+{
+    (void)state;
+    char line[32] = "";
+    const mts_log log = {line, keep_line};
+    const mts_log silent = {NULL, NULL};
+    mts_log_write(&log, MTS_LOG_LEVEL_INFO, "%s %d", "layer", 7);
+    assert_string_equal(line, "layer 7");
+    mts_log_write(&silent, MTS_LOG_LEVEL_INFO, "nobody");
+    mts_log_write(NULL, MTS_LOG_LEVEL_INFO, "nobody");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_grows_to_any_length),
+        cmocka_unit_test(json_literals_escape_what_json_forbids),
+        cmocka_unit_test(lack_of_memory_is_remembered_and_appending_goes_on_harmlessly),
+        cmocka_unit_test(an_error_text_is_cut_to_fit_but_not_within_a_character),
+        cmocka_unit_test(a_prefix_goes_before_the_text_and_keeps_the_code),
+        cmocka_unit_test(every_code_has_a_name_of_its_own),
+        cmocka_unit_test(a_log_line_reaches_the_callback_and_no_callback_is_fine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

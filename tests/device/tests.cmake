@@ -1,0 +1,6 @@
+# Drivers leak small objects of their own; with the address sanitizer the tests run with these suppressions.
+if(MTS_SANITIZE MATCHES "address")
+  get_property(all_tests DIRECTORY PROPERTY TESTS)
+  set_property(TEST ${all_tests} APPEND PROPERTY ENVIRONMENT
+    "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0")
+endif()

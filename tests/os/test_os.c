@@ -1,0 +1,242 @@
+/*
+ * The operating system room: files, maps, directories, libraries, the clock.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <dirent.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "platform/os/os.h"
+#include "platform/wrap/fault.h"
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "/tmp/mts-os-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[96];
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static size_t count_files(void)
+{
+    size_t count = 0;
+    DIR *directory = opendir(folder);
+    assert_non_null(directory);
+    while (readdir(directory)) {
+        count++;
+    }
+    (void)closedir(directory);
+    return count - 2; /* . and .. */
+}
+
+static void a_written_file_reads_and_maps_as_it_was(void **state)
+{
+    (void)state;
+    const char *path = in_folder("a");
+    unsigned char data[10000];
+    void *read = NULL;
+    size_t size = 0;
+    mts_os_map map;
+    for (size_t i = 0; i < sizeof data; i++) {
+        data[i] = (unsigned char)(i * 7);
+    }
+    assert_int_equal(mts_os_file_write(path, data, sizeof data, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_read(mts_allocator_default(), path, sizeof data, &read, &size, NULL),
+                     MTS_CODE_OK);
+    assert_true(size == sizeof data);
+    assert_memory_equal(read, data, sizeof data);
+    assert_int_equal(((char *)read)[size], 0);
+    mts_alloc_free(mts_allocator_default(), read);
+    assert_int_equal(mts_os_map_file(path, &map, NULL), MTS_CODE_OK);
+    assert_true(map.size == sizeof data);
+    assert_memory_equal(map.data, data, sizeof data);
+    mts_os_unmap(&map);
+    assert_null(map.data);
+    mts_os_unmap(&map);
+    mts_os_unmap(NULL);
+}
+
+static void a_range_of_a_descriptor_maps_at_any_offset(void **state)
+{
+    (void)state;
+    unsigned char data[9000];
+    mts_os_map map;
+    for (size_t i = 0; i < sizeof data; i++) {
+        data[i] = (unsigned char)(i * 13 >> 3);
+    }
+    assert_int_equal(mts_os_file_write(in_folder("range"), data, sizeof data, NULL), MTS_CODE_OK);
+    const int descriptor = open(in_folder("range"), O_RDONLY);
+    assert_true(descriptor >= 0);
+    assert_int_equal(mts_os_map_descriptor(descriptor, 4099, 1000, &map, NULL), MTS_CODE_OK);
+    assert_true(map.size == 1000);
+    assert_memory_equal(map.data, data + 4099, 1000);
+    mts_os_unmap(&map);
+    assert_int_equal(mts_os_map_descriptor(descriptor, 8000, 0, &map, NULL), MTS_CODE_OK);
+    assert_true(map.size == 1000);
+    mts_os_unmap(&map);
+    assert_int_equal(mts_os_map_descriptor(descriptor, 8000, 1001, &map, NULL), MTS_CODE_IO);
+    assert_int_equal(mts_os_map_descriptor(descriptor, UINT64_MAX, 2, &map, NULL), MTS_CODE_IO);
+    assert_int_equal(mts_os_map_descriptor(descriptor, 2, UINT64_MAX, &map, NULL), MTS_CODE_IO);
+    assert_null(map.data);
+    (void)close(descriptor);
+}
+
+static void an_empty_file_maps_to_no_bytes(void **state)
+{
+    (void)state;
+    mts_os_map map;
+    assert_int_equal(mts_os_file_write(in_folder("empty"), "", 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_map_file(in_folder("empty"), &map, NULL), MTS_CODE_OK);
+    assert_non_null(map.data);
+    assert_true(map.size == 0);
+    mts_os_unmap(&map);
+}
+
+static void what_is_missing_or_no_file_is_told_apart(void **state)
+{
+    (void)state;
+    mts_error error;
+    mts_os_map map;
+    void *data = NULL;
+    size_t size = 0;
+    assert_int_equal(mts_os_map_file(in_folder("none"), &map, &error), MTS_CODE_NOT_FOUND);
+    assert_non_null(strstr(error.text, "none"));
+    assert_int_equal(mts_os_map_file(folder, &map, &error), MTS_CODE_IO);
+    assert_int_equal(mts_os_map_file("/dev/zero", &map, &error), MTS_CODE_IO);
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    assert_int_equal(mts_os_map_file(in_folder("pipe"), &map, &error), MTS_CODE_IO); /* and does not hang */
+    const mts_allocator *allocator = mts_allocator_default();
+    assert_int_equal(mts_os_file_read(allocator, in_folder("pipe"), 10, &data, &size, &error), MTS_CODE_IO);
+    assert_int_equal(mts_os_file_read(allocator, in_folder("none"), 10, &data, &size, &error),
+                     MTS_CODE_NOT_FOUND);
+    assert_int_equal(mts_os_file_write(in_folder("eleven"), "hello world", 11, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_read(allocator, in_folder("eleven"), 10, &data, &size, &error),
+                     MTS_CODE_LIMIT);
+    mts_fault_allocator fault;
+    mts_fault_allocator_init(&fault, allocator, 1);
+    assert_int_equal(mts_os_file_read(&fault.base, in_folder("eleven"), 11, &data, &size, &error),
+                     MTS_CODE_OUT_OF_MEMORY);
+    assert_null(data);
+}
+
+static void replacing_a_file_leaves_no_temporary_one(void **state)
+{
+    (void)state;
+    mts_os_map map;
+    const size_t before = count_files();
+    assert_int_equal(mts_os_file_write(in_folder("twice"), "first", 5, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_map_file(in_folder("twice"), &map, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_write(in_folder("twice"), "second", 6, NULL), MTS_CODE_OK);
+    assert_memory_equal(map.data, "first", 5); /* who has the old file keeps it */
+    mts_os_unmap(&map);
+    assert_true(count_files() == before + 1);
+}
+
+static void a_write_that_fails_leaves_the_old_file_and_no_temporary_one(void **state)
+{
+    (void)state;
+    mts_error error;
+    assert_int_equal(mts_os_directory_make(in_folder("wall/inside"), NULL), MTS_CODE_OK);
+    const size_t before = count_files();
+    assert_int_equal(mts_os_file_write(in_folder("wall"), "x", 1, &error), MTS_CODE_IO); /* a directory */
+    assert_true(count_files() == before);
+    assert_int_equal(mts_os_file_write(in_folder("nowhere/file"), "x", 1, &error), MTS_CODE_NOT_FOUND);
+    char path[5000];
+    memset(path, 'p', sizeof path);
+    path[sizeof path - 1] = 0;
+    assert_int_equal(mts_os_file_write(path, "x", 1, &error), MTS_CODE_IO);
+}
+
+static void directories_are_made_with_their_parents(void **state)
+{
+    (void)state;
+    mts_error error;
+    assert_int_equal(mts_os_directory_make(in_folder("x/y/z/"), &error), MTS_CODE_OK);
+    assert_int_equal(mts_os_directory_make(in_folder("x/y/z"), &error), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_write(in_folder("x/y/z/file"), "x", 1, &error), MTS_CODE_OK);
+    assert_int_equal(mts_os_directory_make(in_folder("x/y/z/file/more"), &error), MTS_CODE_IO);
+    assert_int_equal(mts_os_directory_make("", &error), MTS_CODE_IO);
+}
+
+static void a_library_gives_its_symbols_and_a_missing_one_its_reason(void **state)
+{
+    (void)state;
+    char reason[128] = "";
+    assert_null(mts_os_library_open("libmts-no-such-library.so", reason, sizeof reason));
+    assert_non_null(strstr(reason, "libmts-no-such-library"));
+    assert_null(mts_os_library_open("libmts-no-such-library.so", NULL, 0));
+    mts_os_library *library = mts_os_library_open("libm.so.6", NULL, 0);
+    if (!library) {
+        skip(); /* another C library */
+    }
+    assert_non_null(mts_os_library_symbol(library, "cosf"));
+    assert_null(mts_os_library_symbol(library, "mts_no_such_symbol"));
+    mts_os_library_close(library);
+    mts_os_library_close(NULL);
+}
+
+static void the_clock_goes_forward(void **state)
+{
+    (void)state;
+    const uint64_t start = mts_os_clock_ns();
+    const struct timespec pause = {0, 2000000};
+    (void)nanosleep(&pause, NULL);
+    const uint64_t elapsed = mts_os_clock_ns() - start;
+    assert_true(elapsed >= 2000000 && elapsed < 10000000000u);
+}
+
+static void a_pipe_is_no_terminal(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_false(mts_os_is_terminal(ends[1]));
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    assert_false(mts_os_is_terminal(-1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_written_file_reads_and_maps_as_it_was),
+        cmocka_unit_test(a_range_of_a_descriptor_maps_at_any_offset),
+        cmocka_unit_test(an_empty_file_maps_to_no_bytes),
+        cmocka_unit_test(what_is_missing_or_no_file_is_told_apart),
+        cmocka_unit_test(replacing_a_file_leaves_no_temporary_one),
+        cmocka_unit_test(a_write_that_fails_leaves_the_old_file_and_no_temporary_one),
+        cmocka_unit_test(directories_are_made_with_their_parents),
+        cmocka_unit_test(a_library_gives_its_symbols_and_a_missing_one_its_reason),
+        cmocka_unit_test(the_clock_goes_forward),
+        cmocka_unit_test(a_pipe_is_no_terminal),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

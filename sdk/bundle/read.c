@@ -166,7 +166,7 @@ mts_code mts_archive_read(const void *bytes, size_t size, const char *name, cons
 {
     const mts_archive_limits defaults = mts_archive_limits_default();
     *out = NULL;
-    if (!bytes || (uintptr_t)bytes % MTS_FORMAT_ALIGN != 0) {
+    if (size > 0 && (!bytes || (uintptr_t)bytes % MTS_FORMAT_ALIGN != 0)) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%s: the bytes are not 64-byte aligned", name);
     }
     mts_reader reader = {.limits = limits ? limits : &defaults, .error = error};

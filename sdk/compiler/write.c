@@ -1,0 +1,119 @@
+/*
+ * write.c: mtsc_compiler_write: copies of all tasks, discovery, bytes, and the file.
+ */
+#include "compiler/compiler.h"
+#include "compiler/emit/bundle.h"
+#include "compiler/passes/clone.h"
+#include "compiler/passes/discover.h"
+#include "platform/os/os.h"
+
+/* The tasks with graphs of their own, so that a compiler can be written more than once. */
+static mts_code make_archive(const mtsc_compiler *compiler, mts_archive **out, mts_error *error)
+{
+    mts_archive *archive = mts_archive_create(compiler->allocator);
+    *out = archive;
+    if (archive) {
+        archive->tasks = mts_arena_zero(&archive->arena, compiler->count, sizeof(*archive->tasks));
+    }
+    if (!archive || !archive->tasks) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
+    }
+    for (size_t i = 0; i < compiler->count; i++) {
+        mts_task *task = &archive->tasks[i];
+        *task = compiler->tasks[i].task;
+        task->graph = mts_graph_clone(task->graph, &archive->arena);
+        if (!task->graph) {
+            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
+        }
+        archive->task_count++;
+    }
+    return MTS_CODE_OK;
+}
+
+/* Reads the bytes as a run-time will, so that no bundle is written that cannot be opened. */
+static mts_code check_bytes(const mtsc_compiler *compiler, const mts_bundle_bytes *bytes, const char *path,
+                            mts_error *error)
+{
+    mts_archive *archive = NULL;
+    mts_code code =
+        mts_archive_read(bytes->data, bytes->size, path, NULL, compiler->allocator, &archive, error);
+    mts_archive_destroy(&archive);
+    if (code == MTS_CODE_MALFORMED) {
+        code = mts_fail_prefix(error, MTS_CODE_INTERNAL, "the compiler made a bundle that cannot be read");
+    }
+    return code;
+}
+
+static void summarize(const mts_archive *archive, const mts_discover_report *report, mtsc_summary *summary)
+{
+    summary->tasks = archive->task_count;
+    summary->families = report->families;
+    summary->blocks = archive->block_count;
+    summary->nodes = 0;
+    for (uint32_t t = 0; t < archive->task_count; t++) {
+        summary->nodes += archive->tasks[t].graph->node_count;
+    }
+    summary->weights_bytes = report->bytes;
+    summary->weights_bytes_unshared = report->bytes_unshared;
+    summary->deviation = report->deviation;
+}
+
+static mts_code write_archive(const mtsc_compiler *compiler, mts_archive *archive, const char *path,
+                              mts_discover_report *report, mts_error *error)
+{
+    const mts_discover_options options = {.tolerance = compiler->options.tolerance};
+    mts_bundle_bytes bytes = {.allocator = compiler->allocator};
+    mts_code code = mts_discover(archive, &options, report, error);
+    if (code == MTS_CODE_OK) {
+        code = mts_compiler_progress(&compiler->options, 0.6f, "writing the bundle", error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_bundle_encode(archive, compiler->allocator, &bytes, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = check_bytes(compiler, &bytes, path, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_os_file_write(path, bytes.data, bytes.size, error);
+    }
+    mts_bundle_bytes_release(&bytes);
+    return code;
+}
+
+static mts_code write_bundle(const mtsc_compiler *compiler, const char *path, mtsc_summary *summary,
+                             mts_error *error)
+{
+    if (!path || !*path || (summary && summary->size != sizeof(*summary))) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no path, or a summary whose size is not set");
+    }
+    if (compiler->count == 0) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "there is no task to write");
+    }
+    mts_archive *archive = NULL;
+    mts_discover_report report = {0};
+    mts_code code = mts_compiler_progress(&compiler->options, 0.0f, "looking for shared weights", error);
+    if (code == MTS_CODE_OK) {
+        code = make_archive(compiler, &archive, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = write_archive(compiler, archive, path, &report, error);
+    }
+    if (code == MTS_CODE_OK && summary) {
+        summarize(archive, &report, summary);
+    }
+    mts_archive_destroy(&archive);
+    return code;
+}
+
+mts_status mtsc_compiler_write(mtsc_compiler *compiler, const char *path, mtsc_summary *summary)
+{
+    mts_error error = {0};
+    if (!compiler) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const mts_code code = write_bundle(compiler, path, summary, &error);
+    if (code == MTS_CODE_OK) {
+        (void)mts_compiler_progress(&compiler->options, 1.0f, "done", NULL);
+    }
+    return mts_compiler_report(&compiler->options, code, &error);
+}

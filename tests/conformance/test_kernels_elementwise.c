@@ -1,0 +1,106 @@
+/*
+ * test_kernels_elementwise.c: unary, binary and scale agree with the reference.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/kernel_pair.h"
+
+#define CASES 24
+#define MEMBERS 3
+
+static void unary_agrees_for_every_function_and_layout(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES * 2; n++) {
+        mts_rec_unary records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (int m = 0; m < MEMBERS; m++) {
+            uint32_t dims[MTS_REC_RANK];
+            kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
+            records[m].src = kernel_pair_operand(pair, dims, m == 1, NULL);
+            records[m].dest = kernel_pair_output(pair, dims);
+            records[m].fn = (n + (uint32_t)m * 7) % MTS_FN_COUNT;
+            if (records[m].fn == MTS_FN_PRELU) {
+                records[m].fn = MTS_FN_NONE; /* it needs a slope vector, which unary has not */
+            }
+            records[m].a = kernel_pair_float(pair, -1.0f, 0.5f);
+            records[m].b = kernel_pair_float(pair, 0.5f, 1.0f);
+        }
+        kernel_pair_run_dest(pair, "unary_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+static void unary_may_work_in_place(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 4; n++) {
+        uint32_t dims[MTS_REC_RANK];
+        mts_rec_unary record = {.fn = MTS_FN_NEG};
+        kernel_pair_start(pair, n + 77);
+        kernel_pair_dims(pair, dims, 2, 50);
+        record.dest = kernel_pair_output(pair, dims);
+        record.src = kernel_pair_view(&record.dest);
+        kernel_pair_run_dest(pair, "unary_any__f32_planar", &record, 1, sizeof record);
+    }
+}
+
+static void binary_agrees_for_every_kind_broadcast_and_constant(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_rec_binary records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (int m = 0; m < MEMBERS; m++) {
+            mts_rec_binary *r = &records[m];
+            uint32_t dims[MTS_REC_RANK];
+            kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
+            r->lhs = kernel_pair_operand(pair, dims, m == 1, &r->lhs_pool);
+            r->rhs = kernel_pair_operand(pair, dims, m > 0, &r->rhs_pool);
+            r->dest = kernel_pair_output(pair, dims);
+            r->kind = (n + (uint32_t)m) % MTS_BIN_COUNT;
+            r->fn = n % 3 == 0 ? MTS_FN_NONE : n % 3 == 1 ? MTS_FN_RELU : MTS_FN_SIGMOID;
+        }
+        kernel_pair_run_dest(pair, "binary_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+static void scale_agrees_with_and_without_its_vectors(void **state)
+{
+    static const uint32_t functions[] = {MTS_FN_NONE, MTS_FN_PRELU, MTS_FN_LEAKY, MTS_FN_TANH, MTS_FN_CLIP};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_rec_scale records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            mts_rec_scale *r = &records[m];
+            uint32_t dims[MTS_REC_RANK];
+            kernel_pair_dims(pair, dims, 2, 40);
+            dims[3] = kernel_pair_pick(pair, 1, 9);
+            r->src = kernel_pair_operand(pair, dims, false, NULL);
+            r->dest = kernel_pair_output(pair, dims);
+            r->fn = functions[(n + m) % 5];
+            r->scale = kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, dims[3]) : MTS_REC_NONE;
+            r->bias = kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, dims[3]) : MTS_REC_NONE;
+            r->slope = r->fn == MTS_FN_PRELU ? kernel_pair_pool(pair, dims[3]) : MTS_REC_NONE;
+            r->a = -0.5f;
+            r->b = 0.75f;
+        }
+        kernel_pair_run_dest(pair, "scale_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unary_agrees_for_every_function_and_layout),
+        cmocka_unit_test(unary_may_work_in_place),
+        cmocka_unit_test(binary_agrees_for_every_kind_broadcast_and_constant),
+        cmocka_unit_test(scale_agrees_with_and_without_its_vectors),
+    };
+    return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
+}

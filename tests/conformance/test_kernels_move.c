@@ -1,0 +1,215 @@
+/*
+ * test_kernels_move.c: copy, concat, pad, gather and phase agree with the reference.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/kernel_pair.h"
+
+#define CASES 16
+#define MEMBERS 3
+
+/* A transposed, partly reversed view of a tensor. */
+static void copy_record(kernel_pair *pair, mts_rec_copy *r)
+{
+    uint32_t dims[MTS_REC_RANK];
+    uint32_t own[MTS_REC_RANK];
+    uint32_t order[MTS_REC_RANK] = {0, 1, 2, 3, 4, 5};
+    kernel_pair_dims(pair, dims, 1, 20);
+    for (uint32_t i = 0; i < MTS_REC_RANK; i++) {
+        const uint32_t k = kernel_pair_pick(pair, 0, 2) ? i : kernel_pair_pick(pair, i, 5);
+        const uint32_t swap = order[i];
+        order[i] = order[k];
+        order[k] = swap;
+    }
+    for (int i = 0; i < MTS_REC_RANK; i++) {
+        own[order[i]] = dims[i];
+    }
+    const mts_rec_view view = kernel_pair_operand(pair, own, false, &r->src_pool);
+    r->src.base = view.base;
+    for (int i = 0; i < MTS_REC_RANK; i++) {
+        r->step[i] = (int32_t)view.stride[order[i]];
+        if (kernel_pair_pick(pair, 0, 3) == 0) {
+            r->src.base += (dims[i] - 1) * (uint32_t)r->step[i];
+            r->step[i] = -r->step[i];
+        } else if (kernel_pair_pick(pair, 0, 3) == 0 && dims[i] > 2) {
+            r->step[i] *= 2;
+            dims[i] = (dims[i] + 1) / 2;
+        }
+    }
+    r->dest = kernel_pair_output(pair, dims);
+}
+
+static void copy_follows_signed_and_transposed_steps(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_rec_copy records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (int m = 0; m < MEMBERS; m++) {
+            copy_record(pair, &records[m]);
+        }
+        kernel_pair_run_dest(pair, "copy_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+static void concat_record(kernel_pair *pair, mts_rec_concat *r, uint32_t axis)
+{
+    mts_rec_part parts[5] = {0};
+    uint32_t dims[MTS_REC_RANK];
+    kernel_pair_dims(pair, dims, 2, 24);
+    r->axis = axis;
+    r->parts = kernel_pair_pick(pair, 1, 5);
+    dims[axis] = 0;
+    for (uint32_t i = 0; i < r->parts; i++) {
+        uint32_t own[MTS_REC_RANK];
+        memcpy(own, dims, sizeof own);
+        own[axis] = kernel_pair_pick(pair, 1, 9);
+        parts[i].start = dims[axis];
+        parts[i].view = kernel_pair_operand(pair, own, false, &parts[i].pool);
+        dims[axis] += own[axis];
+    }
+    r->part = kernel_pair_words(pair, parts, r->parts * MTS_REC_WORDS(mts_rec_part));
+    r->dest = kernel_pair_output(pair, dims);
+}
+
+static void concat_agrees_along_every_axis(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 2 * MTS_REC_RANK; n++) {
+        mts_rec_concat records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            concat_record(pair, &records[m], (n + m) % MTS_REC_RANK);
+        }
+        kernel_pair_run_dest(pair, "concat_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+static void pad_record(kernel_pair *pair, mts_rec_pad *r, uint32_t mode)
+{
+    uint32_t dims[MTS_REC_RANK];
+    kernel_pair_dims(pair, r->src_dims, 2, 20);
+    r->src = kernel_pair_operand(pair, r->src_dims, false, NULL);
+    r->mode = mode;
+    r->value = kernel_pair_float(pair, -9.0f, 9.0f);
+    for (int i = 0; i < MTS_REC_RANK; i++) {
+        const int32_t size = (int32_t)r->src_dims[i];
+        r->before[i] = i < 2 ? 0 : (int32_t)kernel_pair_pick(pair, 0, 6) - 2;
+        if (mode == MTS_PAD_REFLECT && r->before[i] > size - 1) {
+            r->before[i] = size - 1;
+        }
+        const int32_t after =
+            i < 2 ? 0 : (int32_t)kernel_pair_pick(pair, 0, (uint32_t)(size < 5 ? size : 5)) - 1;
+        const int32_t whole = size + r->before[i] + after;
+        dims[i] = whole > 0 ? (uint32_t)whole : 1;
+    }
+    r->dest = kernel_pair_output(pair, dims);
+}
+
+static void pad_agrees_in_every_mode_and_when_it_crops(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_rec_pad records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            pad_record(pair, &records[m], (n + m) % 3);
+        }
+        kernel_pair_run_dest(pair, "pad_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+static void gather_record(kernel_pair *pair, mts_rec_gather *r, uint32_t axis)
+{
+    uint32_t dims[MTS_REC_RANK];
+    uint32_t index[64];
+    kernel_pair_dims(pair, dims, 2, 20);
+    const uint32_t size = dims[axis];
+    r->axis = axis;
+    r->src = kernel_pair_operand(pair, dims, false, NULL);
+    dims[axis] = kernel_pair_pick(pair, 1, 30);
+    for (uint32_t i = 0; i < dims[axis]; i++) {
+        index[i] = kernel_pair_pick(pair, 0, size - 1);
+    }
+    r->index = kernel_pair_words(pair, index, dims[axis]);
+    r->dest = kernel_pair_output(pair, dims);
+}
+
+static void gather_agrees_along_every_axis(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < MTS_REC_RANK; n++) {
+        mts_rec_gather records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            gather_record(pair, &records[m], (n + m) % MTS_REC_RANK);
+        }
+        kernel_pair_run_dest(pair, "gather_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+static void phase_record(kernel_pair *pair, mts_rec_phase *r)
+{
+    const uint32_t dims[MTS_REC_RANK] = {
+        1, 1, 1, kernel_pair_pick(pair, 1, 4), kernel_pair_pick(pair, 1, 40), kernel_pair_pick(pair, 1, 70)};
+    const mts_rec_dest source = kernel_pair_place(pair, dims);
+    r->src = source.base;
+    r->src_pitch = source.pitch;
+    r->src_row = source.row;
+    r->in_h = dims[4];
+    r->in_w = dims[5];
+    r->channels = dims[3];
+    r->sy = kernel_pair_pick(pair, 1, 3);
+    r->sx = kernel_pair_pick(pair, 1, 3);
+    r->top = (int32_t)kernel_pair_pick(pair, 0, 4) - 1;
+    r->left = (int32_t)kernel_pair_pick(pair, 0, 4) - 1;
+    r->rows = (r->in_h + 4) / r->sy + 1;
+    r->row = (r->in_w + 4) / r->sx + kernel_pair_pick(pair, 1, 3);
+    r->pitch = r->rows * r->row + kernel_pair_pick(pair, 0, 20);
+    const uint32_t planes = r->channels * r->sy * r->sx;
+    r->out = kernel_pair_act(pair, planes * r->pitch);
+    kernel_pair_may_write(pair, r->out, planes * r->pitch);
+}
+
+static void phase_splits_images_of_any_stride_and_border(void **state)
+{
+    static const struct {
+        const char *defines;
+        uint32_t run, local;
+    } builds[] = {{"-DVEC=1 -DRUN=1", 1, 16}, {"-DVEC=16 -DRUN=96", 96, 1}, {"-DVEC=4 -DRUN=7", 7, 4}};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_rec_phase records[MEMBERS] = {0};
+        uint32_t pitch = 0;
+        kernel_pair_start(pair, n + 1);
+        for (int m = 0; m < MEMBERS; m++) {
+            phase_record(pair, &records[m]);
+            pitch = records[m].pitch > pitch ? records[m].pitch : pitch;
+        }
+        const uint32_t first = kernel_pair_words(pair, records, MEMBERS * MTS_REC_WORDS(mts_rec_phase));
+        for (int i = 0; i < 3; i++) {
+            const uint32_t local[3] = {builds[i].local, 1, 1};
+            const uint32_t items = (pitch + builds[i].run - 1) / builds[i].run;
+            const uint32_t grid[3] = {(items + local[0] - 1) / local[0] * local[0], 4 * 9, MEMBERS};
+            kernel_pair_run(pair, "phase_any__f32_planar", builds[i].defines, first, grid, local);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copy_follows_signed_and_transposed_steps),
+        cmocka_unit_test(concat_agrees_along_every_axis),
+        cmocka_unit_test(pad_agrees_in_every_mode_and_when_it_crops),
+        cmocka_unit_test(gather_agrees_along_every_axis),
+        cmocka_unit_test(phase_splits_images_of_any_stride_and_border),
+    };
+    return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
+}

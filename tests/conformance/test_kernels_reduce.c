@@ -1,0 +1,146 @@
+/*
+ * test_kernels_reduce.c: reduce, softmax and matmul agree with the reference.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/kernel_pair.h"
+
+#define CASES 24
+#define MEMBERS 3
+
+/* Reduces a random set of dimensions, all of the plane in every third case. */
+static void reduce_record(kernel_pair *pair, mts_rec_reduce *r, uint32_t n)
+{
+    uint32_t dims[MTS_REC_RANK];
+    kernel_pair_dims(pair, dims, 2, 40);
+    const mts_rec_view view = kernel_pair_operand(pair, dims, false, NULL);
+    r->kind = n % 4;
+    r->src = view;
+    for (int i = 0; i < MTS_REC_RANK; i++) {
+        const bool reduced = n % 3 == 0 ? i > 3 : kernel_pair_pick(pair, 0, 1) == 1;
+        r->extent[i] = reduced ? dims[i] : 1;
+        r->step[i] = reduced ? view.stride[i] : 0;
+        r->src.stride[i] = reduced ? 0 : view.stride[i];
+        dims[i] = reduced ? 1 : dims[i];
+    }
+    r->dest = kernel_pair_output(pair, dims);
+}
+
+static void reduce_agrees_for_every_kind_and_set_of_dimensions(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 2 * CASES; n++) {
+        mts_rec_reduce records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 1e-4f; /* float sums of some thousand values that cancel */
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            reduce_record(pair, &records[m], n + m);
+        }
+        kernel_pair_run_dest(pair, "reduce_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+static void softmax_agrees_along_every_axis(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_rec_softmax records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            mts_rec_softmax *r = &records[m];
+            uint32_t dims[MTS_REC_RANK];
+            kernel_pair_dims(pair, dims, 0, 20);
+            r->axis = (n + m) % MTS_REC_RANK;
+            dims[r->axis] = kernel_pair_pick(pair, 1, r->axis < 3 ? 3 : 30);
+            r->src = kernel_pair_operand(pair, dims, false, NULL);
+            r->dest = kernel_pair_output(pair, dims);
+            r->length = dims[r->axis];
+            r->log = n % 2;
+        }
+        kernel_pair_run_dest(pair, "softmax_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+/* Large values must not overflow: exp(x - max) and not exp(x). */
+static void softmax_is_finite_for_large_values(void **state)
+{
+    kernel_pair *pair = *state;
+    const uint32_t dims[MTS_REC_RANK] = {1, 1, 1, 1, 3, 37};
+    mts_rec_softmax record = {.axis = 5, .length = 37};
+    kernel_pair_start(pair, 5);
+    record.src = kernel_pair_operand(pair, dims, false, NULL);
+    record.dest = kernel_pair_output(pair, dims);
+    for (uint32_t y = 0; y < 3; y++) {
+        for (uint32_t x = 0; x < 37; x++) {
+            pair->act[record.src.base + y * record.src.stride[4] + x] = 200.0f * (float)x - 3000.0f;
+        }
+    }
+    kernel_pair_run_dest(pair, "softmax_any__f32_planar", &record, 1, sizeof record);
+}
+
+/* An operand of matmul stored transposed: `dims` are those it is used with. */
+static mts_rec_view transposed(kernel_pair *pair, const uint32_t *dims, uint32_t *in_pool)
+{
+    uint32_t own[MTS_REC_RANK];
+    memcpy(own, dims, sizeof own);
+    own[4] = dims[5];
+    own[5] = dims[4];
+    mts_rec_view view = kernel_pair_operand(pair, own, false, in_pool);
+    const uint32_t swap = view.stride[4];
+    view.stride[4] = view.stride[5];
+    view.stride[5] = swap;
+    return view;
+}
+
+static mts_rec_view matrix(kernel_pair *pair, const uint32_t *dims, uint32_t *in_pool)
+{
+    return kernel_pair_pick(pair, 0, 1) ? transposed(pair, dims, in_pool)
+                                        : kernel_pair_operand(pair, dims, false, in_pool);
+}
+
+static void matmul_record(kernel_pair *pair, mts_rec_matmul *r)
+{
+    uint32_t dims[MTS_REC_RANK];
+    kernel_pair_dims(pair, dims, 2, 30);
+    dims[5] = kernel_pair_pick(pair, 1, 150);
+    r->depth = kernel_pair_pick(pair, 1, 60);
+    const uint32_t left[MTS_REC_RANK] = {dims[0], dims[1], dims[2], dims[3], dims[4], r->depth};
+    const uint32_t right[MTS_REC_RANK] = {dims[0], dims[1], dims[2], dims[3], r->depth, dims[5]};
+    r->lhs = matrix(pair, left, &r->lhs_pool);
+    r->rhs = matrix(pair, right, &r->rhs_pool);
+    r->add = kernel_pair_operand(pair, dims, true, &r->add_pool);
+    r->alpha = kernel_pair_float(pair, -1.0f, 1.0f);
+    r->beta = kernel_pair_pick(pair, 0, 1) ? 0.0f : kernel_pair_float(pair, -1.0f, 1.0f);
+    r->dest = kernel_pair_output(pair, dims);
+}
+
+static void matmul_agrees_for_transposed_broadcast_and_constant_operands(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_rec_matmul records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 3e-5f; /* sums of sixty products in two orders */
+        for (int m = 0; m < MEMBERS; m++) {
+            matmul_record(pair, &records[m]);
+        }
+        kernel_pair_run_dest(pair, "matmul_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reduce_agrees_for_every_kind_and_set_of_dimensions),
+        cmocka_unit_test(softmax_agrees_along_every_axis),
+        cmocka_unit_test(softmax_is_finite_for_large_values),
+        cmocka_unit_test(matmul_agrees_for_transposed_broadcast_and_constant_operands),
+    };
+    return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
+}

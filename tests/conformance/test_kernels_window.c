@@ -1,0 +1,141 @@
+/*
+ * test_kernels_window.c: pool, lrn and deconv agree with the reference.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/kernel_pair.h"
+
+#define CASES 24
+#define MEMBERS 3
+
+/* An image of random size and its dims [1, 1, N, C, H, W]. */
+static void image_dims(kernel_pair *pair, uint32_t *dims, uint32_t most)
+{
+    dims[0] = dims[1] = 1;
+    dims[2] = kernel_pair_pick(pair, 1, 2);
+    dims[3] = kernel_pair_pick(pair, 1, 5);
+    dims[4] = kernel_pair_pick(pair, 1, most);
+    dims[5] = kernel_pair_pick(pair, 1, most);
+}
+
+/* Output size of a window, in ceil mode where `ceil` is 1; at least one. */
+static uint32_t pool_size(const mts_rec_pool *r, int axis, uint32_t in, uint32_t ceil)
+{
+    const int32_t reach = (int32_t)((r->window[axis] - 1) * r->dilation[axis] + 1);
+    const int32_t stride = (int32_t)r->stride[axis];
+    const int32_t room = (int32_t)in + r->pad[axis] + r->pad[axis + 2] - reach + (ceil ? stride - 1 : 0);
+    return room < 0 ? 1 : (uint32_t)(room / stride) + 1;
+}
+
+static void pool_record(kernel_pair *pair, mts_rec_pool *r, uint32_t n)
+{
+    uint32_t dims[MTS_REC_RANK];
+    image_dims(pair, dims, 45);
+    r->src = kernel_pair_operand(pair, dims, false, NULL);
+    r->in_h = dims[4];
+    r->in_w = dims[5];
+    r->kind = n % 2;
+    r->include_pad = kernel_pair_pick(pair, 0, 1);
+    for (int i = 0; i < 2; i++) {
+        r->window[i] = kernel_pair_pick(pair, 1, 4);
+        r->stride[i] = kernel_pair_pick(pair, 1, 3);
+        r->dilation[i] = kernel_pair_pick(pair, 0, 3) ? 1 : 2;
+        r->pad[i] = (int32_t)kernel_pair_pick(pair, 0, r->window[i] - 1);
+        r->pad[i + 2] = (int32_t)kernel_pair_pick(pair, 0, r->window[i] - 1);
+    }
+    const uint32_t ceil = kernel_pair_pick(pair, 0, 1);
+    dims[4] = pool_size(r, 0, r->in_h, ceil);
+    dims[5] = pool_size(r, 1, r->in_w, ceil);
+    r->dest = kernel_pair_output(pair, dims);
+}
+
+static void pool_agrees_with_padding_dilation_and_ceil_windows(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 2 * CASES; n++) {
+        mts_rec_pool records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            pool_record(pair, &records[m], n + m);
+        }
+        kernel_pair_run_dest(pair, "pool_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+static void lrn_agrees_for_odd_and_even_windows(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES / 2; n++) {
+        mts_rec_lrn records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (int m = 0; m < MEMBERS; m++) {
+            mts_rec_lrn *r = &records[m];
+            uint32_t dims[MTS_REC_RANK];
+            image_dims(pair, dims, 24);
+            r->src = kernel_pair_operand(pair, dims, false, NULL);
+            r->dest = kernel_pair_output(pair, dims);
+            r->channels = dims[3];
+            r->size = kernel_pair_pick(pair, 1, 6);
+            r->alpha = kernel_pair_float(pair, 1e-4f, 0.5f);
+            r->beta = kernel_pair_float(pair, 0.5f, 1.0f);
+            r->bias = kernel_pair_float(pair, 1.0f, 2.0f);
+        }
+        kernel_pair_run_dest(pair, "lrn_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+static void deconv_record(kernel_pair *pair, mts_rec_deconv *r)
+{
+    uint32_t dims[MTS_REC_RANK];
+    image_dims(pair, dims, 16);
+    r->group = kernel_pair_pick(pair, 1, 2);
+    dims[3] = r->group * kernel_pair_pick(pair, 1, 4);
+    r->in_channels = dims[3];
+    r->in_h = dims[4];
+    r->in_w = dims[5];
+    r->src = kernel_pair_operand(pair, dims, false, NULL);
+    const uint32_t outs = kernel_pair_pick(pair, 1, 3);
+    for (int i = 0; i < 2; i++) {
+        r->window[i] = kernel_pair_pick(pair, 1, 4);
+        r->stride[i] = kernel_pair_pick(pair, 1, 3);
+        r->dilation[i] = kernel_pair_pick(pair, 0, 3) ? 1 : 2;
+        const uint32_t reach = (r->window[i] - 1) * r->dilation[i];
+        r->pad[i] = (int32_t)kernel_pair_pick(pair, 0, reach);
+        const uint32_t whole = (dims[4 + i] - 1) * r->stride[i] + reach + 1 + kernel_pair_pick(pair, 0, 2);
+        dims[4 + i] = whole > (uint32_t)r->pad[i] ? whole - (uint32_t)r->pad[i] : 1;
+    }
+    dims[3] = outs * r->group;
+    r->weight = kernel_pair_pool(pair, r->in_channels * outs * r->window[0] * r->window[1]);
+    r->bias = kernel_pair_pick(pair, 0, 1) ? kernel_pair_pool(pair, dims[3]) : MTS_REC_NONE;
+    r->fn = kernel_pair_pick(pair, 0, 1) ? MTS_FN_RELU : MTS_FN_NONE;
+    r->dest = kernel_pair_output(pair, dims);
+}
+
+static void deconv_agrees_with_groups_strides_and_dilation(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_rec_deconv records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 3e-5f; /* sums of a hundred products in two orders */
+        for (int m = 0; m < MEMBERS; m++) {
+            deconv_record(pair, &records[m]);
+        }
+        kernel_pair_run_dest(pair, "deconv_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pool_agrees_with_padding_dilation_and_ceil_windows),
+        cmocka_unit_test(lrn_agrees_for_odd_and_even_windows),
+        cmocka_unit_test(deconv_agrees_with_groups_strides_and_dilation),
+    };
+    return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
+}

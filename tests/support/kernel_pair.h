@@ -1,0 +1,73 @@
+/*
+ * kernel_pair.h: one launch on two devices, the reference and another, and the comparison of all that it
+ * wrote.
+ *
+ * Responsible for random tensors in an arena, a launch table, running them and finding what differs. Not
+ * responsible for what a record means. Everything fails the running cmocka test; without a second device a
+ * test is skipped.
+ */
+#ifndef MTS_TESTS_SUPPORT_KERNEL_PAIR_H
+#define MTS_TESTS_SUPPORT_KERNEL_PAIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/device.h"
+#include "device/kernel.h"
+
+#define KERNEL_PAIR_ACT 600000
+#define KERNEL_PAIR_POOL 400000
+#define KERNEL_PAIR_TABLE 20000
+#define KERNEL_PAIR_REGIONS 4096
+
+/* Floats that the launch may write. */
+typedef struct kernel_region {
+    uint32_t first, count;
+} kernel_region;
+
+typedef struct kernel_pair {
+    mts_device *devices[2]; /* the reference, the other one */
+    uint32_t state;         /* of the random numbers */
+    float *act, *pool;
+    uint32_t *table;
+    uint32_t act_used, pool_used, table_used;
+    kernel_region regions[KERNEL_PAIR_REGIONS];
+    uint32_t region_count;
+    float tolerance; /* of |reference - other| / max(1, |reference|) */
+} kernel_pair;
+
+/* cmocka group fixtures: *state is a kernel_pair. */
+int kernel_pair_setup(void **state);
+int kernel_pair_teardown(void **state);
+/* Skips the test if there is no second device; else starts a case: random buffers, nothing placed. */
+void kernel_pair_start(kernel_pair *pair, uint32_t seed);
+
+/* Uniform in [low, high]. */
+uint32_t kernel_pair_pick(kernel_pair *pair, uint32_t low, uint32_t high);
+float kernel_pair_float(kernel_pair *pair, float low, float high);
+
+/* Random dims: the first `outer` of six are 1, the others up to `most`. */
+void kernel_pair_dims(kernel_pair *pair, uint32_t *dims, int outer, uint32_t most);
+/* Places a tensor in the arena, dense or with a border. */
+mts_rec_dest kernel_pair_place(kernel_pair *pair, const uint32_t *dims);
+/* The same, and the launch may write it. */
+mts_rec_dest kernel_pair_output(kernel_pair *pair, const uint32_t *dims);
+/* The view of a placed tensor. */
+mts_rec_view kernel_pair_view(const mts_rec_dest *tensor);
+/* A tensor that broadcasts to `dims` (some of its own are 1), in the arena or dense in the pool. */
+mts_rec_view kernel_pair_operand(kernel_pair *pair, const uint32_t *dims, bool broadcast, uint32_t *in_pool);
+/* Offsets of free floats of the arena, the pool, and free words of the table. */
+uint32_t kernel_pair_act(kernel_pair *pair, uint32_t count);
+uint32_t kernel_pair_pool(kernel_pair *pair, uint32_t count);
+uint32_t kernel_pair_words(kernel_pair *pair, const void *words, uint32_t count);
+void kernel_pair_may_write(kernel_pair *pair, uint32_t first, uint32_t count);
+
+/* Runs on both devices and compares all floats of the arena. grid[0] counts floats where run is not 0. */
+void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines, uint32_t first,
+                     const uint32_t *grid, const uint32_t *local);
+
+/* `members` records of `size` bytes, each beginning with a mts_rec_dest, in three builds of the kernel. */
+void kernel_pair_run_dest(kernel_pair *pair, const char *kernel, const void *records, uint32_t members,
+                          size_t size);
+
+#endif

@@ -122,7 +122,7 @@ const char *mts_lower_label(mts_lowering *lowering, const mts_layer *layer, cons
     const mts_node *node = mts_member_node(lowering->stitched, &lowering->stitched->members[layer->first]);
     char text[256];
     snprintf(text, sizeof text, "%s x%u %s", what, layer->count, node->name != NULL ? node->name : "");
-    const char *label = mts_arena_string(lowering->arena, text);
+    const char *label = mts_arena_string(lowering->strings, text);
     return label != NULL ? label : "";
 }
 

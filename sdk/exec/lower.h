@@ -17,6 +17,7 @@ typedef struct mts_lowered_launch {
     const char *kernel, *defines; /* name in the manifest, build options */
     uint32_t first;               /* table index */
     uint32_t global[3], local[3];
+    bool by_group; /* global[0] counts work-groups times local[0]: both shrink together */
     const char *label;
     uint32_t members, tasks; /* computations, and the tasks they serve */
 } mts_lowered_launch;
@@ -25,7 +26,8 @@ typedef struct mts_lowering {
     const mts_plan *plan;
     const mts_stitched *stitched;
     const mts_device_info *device;
-    mts_arena *arena; /* strings and scratch */
+    mts_arena *arena;   /* scratch, may be released after the upload */
+    mts_arena *strings; /* labels and build options: live as long as the launches */
     mts_table table;
     mts_pool pool;
     mts_lowered_launch *launches;

@@ -237,7 +237,7 @@ static const char *case_defines(tiler *t)
             }
         }
     }
-    const char *defines = text.failed ? NULL : mts_arena_string(t->lowering->arena, mts_text_get(&text));
+    const char *defines = text.failed ? NULL : mts_arena_string(t->lowering->strings, mts_text_get(&text));
     mts_text_release(&text);
     return defines;
 }
@@ -253,7 +253,7 @@ static mts_code finish(tiler *t, const mts_layer *layer)
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, &l->stitched->members[layer->first])->attrs.conv;
     char what[64];
     snprintf(what, sizeof what, "conv %ux%u", conv->kernel[0], conv->kernel[1]);
-    mts_lowered_launch launch = {.kernel = "conv_tile__f32_planar", .members = t->members};
+    mts_lowered_launch launch = {.kernel = "conv_tile__f32_planar", .by_group = true, .members = t->members};
     launch.first = write_tiles(t);
     launch.defines = case_defines(t);
     launch.label = mts_lower_label(l, layer, what);

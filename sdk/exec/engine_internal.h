@@ -1,0 +1,80 @@
+/*
+ * engine_internal.h: the engine's own structures, shared by engine.c (making), run.c (running), picture.c (frames)
+ * and explain.c (reports).
+ */
+#ifndef MTS_EXEC_ENGINE_INTERNAL_H
+#define MTS_EXEC_ENGINE_INTERNAL_H
+
+#include "exec/engine.h"
+#include "exec/lower.h"
+
+/* A graph input or output at the border. */
+typedef struct engine_port {
+    uint64_t offset;      /* floats from the arena's start; unused for a constant output */
+    size_t count;         /* elements */
+    mts_dtype dtype;      /* of the caller's data */
+    uint32_t slot;        /* inputs: index of the slot */
+    const void *constant; /* outputs: float32 data that never changes, or NULL */
+    void *host;           /* outputs: converted data of the caller's dtype, or NULL: float32 is read in place */
+} engine_port;
+
+typedef struct engine_task {
+    uint32_t task; /* index in the archive */
+    uint32_t group;
+    uint32_t input_count, output_count;
+    engine_port *inputs, *outputs;
+} engine_task;
+
+/* Distinct input data; several tasks may read it. */
+typedef struct engine_slot {
+    uint64_t offset;
+    size_t count;
+    mts_rec_dest dest;
+    const mts_preprocess *preprocess; /* NULL: takes no pictures */
+} engine_slot;
+
+typedef struct engine_kernel {
+    const char *name, *defines;
+    mts_kernel *kernel;
+} engine_kernel;
+
+struct mts_engine {
+    mts_device *device;
+    const mts_archive *archive;
+    const mts_allocator *allocator;
+    mts_engine_options options; /* tasks is not kept */
+    mts_arena arena;            /* ports, labels, names */
+
+    engine_task *tasks;
+    engine_slot *slots;
+    uint32_t task_count, slot_count, group_count;
+
+    mts_buffer *act, *pool, *table;
+    engine_kernel *kernels;
+    uint32_t kernel_count;
+    mts_lowered_launch *launches;
+    uint32_t launch_count;
+    mts_list *list;
+    mts_engine_stats stats;
+
+    float *staging; /* one input converted to float32, then all outputs */
+    size_t staging_floats;
+    uint64_t output_offset;
+    size_t output_floats;
+    float *input_mirror; /* for outputs that are inputs passed through; NULL if there are none */
+    size_t input_floats;
+    bool running, finished;
+
+    /* pictures (picture.c) */
+    mts_kernel *picture_kernel;
+    mts_buffer *picture, *picture_table;
+    mts_list **picture_lists; /* one per slot, then one for all */
+    mts_rec_frame *picture_records;
+    uint32_t *picture_slots; /* slots that take pictures */
+    uint32_t picture_count;
+};
+
+engine_task *mts_engine_find(const mts_engine *engine, uint32_t task);
+void mts_engine_pictures_release(mts_engine *engine);
+
+#endif

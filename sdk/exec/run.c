@@ -1,0 +1,196 @@
+/*
+ * run.c: one run of an engine: inputs in, submit, wait, outputs out. Nothing is allocated here.
+ */
+#include <string.h>
+
+#include "base/half.h"
+#include "exec/engine_internal.h"
+
+static void to_floats(mts_dtype dtype, const void *from, float *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        switch (dtype) {
+        case MTS_DTYPE_F16:
+            to[i] = mts_half_to_float(((const uint16_t *)from)[i]);
+            break;
+        case MTS_DTYPE_F64:
+            to[i] = (float)((const double *)from)[i];
+            break;
+        case MTS_DTYPE_I32:
+            to[i] = (float)((const int32_t *)from)[i];
+            break;
+        case MTS_DTYPE_I64:
+            to[i] = (float)((const int64_t *)from)[i];
+            break;
+        case MTS_DTYPE_U8:
+            to[i] = (float)((const uint8_t *)from)[i];
+            break;
+        case MTS_DTYPE_BOOL:
+            to[i] = ((const uint8_t *)from)[i] != 0 ? 1.0f : 0.0f;
+            break;
+        default:
+            to[i] = ((const float *)from)[i];
+            break;
+        }
+    }
+}
+
+/* Out-of-range values of integer types become the nearest end, NaN becomes 0. */
+static double clamp(float value, double low, double high)
+{
+    const double x = (double)value;
+    return x > low ? (x < high ? x : high) : (x <= low ? low : 0.0);
+}
+
+static void from_floats(mts_dtype dtype, const float *from, void *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        switch (dtype) {
+        case MTS_DTYPE_F16:
+            ((uint16_t *)to)[i] = mts_half_from_float(from[i]);
+            break;
+        case MTS_DTYPE_F64:
+            ((double *)to)[i] = (double)from[i];
+            break;
+        case MTS_DTYPE_I32:
+            ((int32_t *)to)[i] = (int32_t)clamp(from[i], -2147483648.0, 2147483647.0);
+            break;
+        case MTS_DTYPE_I64:
+            ((int64_t *)to)[i] = (int64_t)clamp(from[i], -9.2e18, 9.2e18);
+            break;
+        case MTS_DTYPE_U8:
+            ((uint8_t *)to)[i] = (uint8_t)clamp(from[i], 0.0, 255.0);
+            break;
+        case MTS_DTYPE_BOOL:
+            ((uint8_t *)to)[i] = from[i] < 0.0f || from[i] > 0.0f ? 1 : 0;
+            break;
+        default:
+            ((float *)to)[i] = from[i];
+            break;
+        }
+    }
+}
+
+mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data, size_t size,
+                              mts_error *error)
+{
+    const engine_task *t = mts_engine_find(engine, task);
+    if (t == NULL || input >= t->input_count) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND, "the session has no input %u of task %u", input, task);
+    }
+    const engine_port *port = &t->inputs[input];
+    if (size != port->count * mts_dtype_size(port->dtype)) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "input %u of task %s takes %zu bytes, not %zu", input,
+                        engine->archive->tasks[task].name, port->count * mts_dtype_size(port->dtype), size);
+    }
+    if (engine->running) {
+        return mts_fail(error, MTS_CODE_BUSY, "a run is under way: wait for it before setting inputs");
+    }
+    const void *floats = data;
+    if (port->dtype != MTS_DTYPE_F32) {
+        to_floats(port->dtype, data, engine->staging, port->count);
+        engine->finished = false; /* the staging memory held the outputs */
+        floats = engine->staging;
+    }
+    return mts_buffer_write(engine->act, (size_t)port->offset * sizeof(float), floats, port->count * sizeof(float),
+                            error);
+}
+
+mts_code mts_engine_submit(mts_engine *engine, mts_error *error)
+{
+    if (engine->running) {
+        return mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for");
+    }
+    if (engine->list != NULL) {
+        const mts_code code = mts_list_submit(engine->list, error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+    }
+    engine->running = true;
+    engine->finished = false;
+    return MTS_CODE_OK;
+}
+
+/* Float32 data of an output after the fetch. */
+static const float *output_floats(const mts_engine *engine, const engine_port *port)
+{
+    if (port->constant != NULL) {
+        return port->constant;
+    }
+    if (port->offset < engine->output_offset) {
+        return engine->input_mirror + port->offset;
+    }
+    return engine->staging + (port->offset - engine->output_offset);
+}
+
+static void convert_outputs(mts_engine *engine)
+{
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        for (uint32_t o = 0; o < engine->tasks[t].output_count; o++) {
+            const engine_port *port = &engine->tasks[t].outputs[o];
+            if (port->host != NULL) {
+                from_floats(port->dtype, output_floats(engine, port), port->host, port->count);
+            }
+        }
+    }
+}
+
+mts_code mts_engine_wait(mts_engine *engine, mts_error *error)
+{
+    if (!engine->running) {
+        return MTS_CODE_OK;
+    }
+    engine->running = false;
+    mts_code code = mts_device_wait(engine->device, error);
+    if (code == MTS_CODE_OK && engine->output_floats > 0) {
+        code = mts_buffer_read(engine->act, (size_t)engine->output_offset * sizeof(float), engine->staging,
+                               engine->output_floats * sizeof(float), error);
+    }
+    if (code == MTS_CODE_OK && engine->input_floats > 0) {
+        code = mts_buffer_read(engine->act, 0, engine->input_mirror, engine->input_floats * sizeof(float), error);
+    }
+    if (code == MTS_CODE_OK) {
+        convert_outputs(engine);
+        engine->finished = true;
+    }
+    return code;
+}
+
+mts_code mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t output, const void **data,
+                           size_t *size, mts_error *error)
+{
+    const engine_task *t = mts_engine_find(engine, task);
+    if (t == NULL || output >= t->output_count) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND, "the session has no output %u of task %u", output, task);
+    }
+    if (!engine->finished) {
+        return mts_fail(error, MTS_CODE_BUSY, "no finished run: submit and wait first");
+    }
+    const engine_port *port = &t->outputs[output];
+    *data = port->host != NULL ? port->host : output_floats(engine, port);
+    *size = port->count * mts_dtype_size(port->dtype);
+    return MTS_CODE_OK;
+}
+
+mts_code mts_engine_profile(mts_engine *engine, uint64_t *times, uint32_t count, mts_error *error)
+{
+    if (engine->running) {
+        return mts_fail(error, MTS_CODE_BUSY, "a run is under way");
+    }
+    if (engine->list == NULL) {
+        return MTS_CODE_OK;
+    }
+    engine->finished = false;
+    return mts_list_profile(engine->list, times, count, error);
+}
+
+void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats)
+{
+    *stats = engine->stats;
+}
+
+const char *mts_engine_label(const mts_engine *engine, uint32_t index)
+{
+    return index < engine->launch_count ? engine->launches[index].label : "";
+}

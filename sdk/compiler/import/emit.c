@@ -1,0 +1,212 @@
+/*
+ * emit.c: run-time nodes and their operands. A node of constants is computed at once instead.
+ */
+#include "compiler/import/lower.h"
+
+#include <string.h>
+
+typedef enum operand { OPERAND_F32, OPERAND_WEIGHT, OPERAND_INDEX } operand;
+
+static operand operand_of(mts_op op, uint32_t index)
+{
+    if ((op == MTS_OP_CONV || op == MTS_OP_DECONV) && index == 1) {
+        return OPERAND_WEIGHT;
+    }
+    return op == MTS_OP_GATHER && index == 1 ? OPERAND_INDEX : OPERAND_F32;
+}
+
+/* Data of a constant as the graph keeps it. */
+static const void *lasting_data(mts_import *import, const mts_import_value *value, mts_dtype dtype)
+{
+    if (value->lasting && value->dtype == dtype) {
+        return value->data;
+    }
+    size_t bytes = 0, count = mts_shape_count(&value->shape);
+    size_t used = import->arena->used + import->scratch.used;
+    if (!mts_shape_bytes(&value->shape, dtype, &bytes) || used > import->options->bytes_most ||
+        bytes > import->options->bytes_most - used) {
+        mts_import_fail(import, MTS_CODE_LIMIT, "the model needs more than %zu bytes",
+                        import->options->bytes_most);
+        return NULL;
+    }
+    void *data = mts_arena_zero(import->arena, bytes, 1);
+    if (!data) {
+        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a constant of %zu bytes", bytes);
+        return NULL;
+    }
+    if (value->dtype == dtype) {
+        memcpy(data, value->data, bytes);
+        return data;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (dtype == MTS_DTYPE_I32) {
+            mts_host_store_int(dtype, data, i, mts_host_load_int(value->dtype, value->data, i));
+        } else {
+            mts_host_store(dtype, data, i, mts_host_load(value->dtype, value->data, i));
+        }
+    }
+    return data;
+}
+
+static uint32_t add_const(mts_import *import, const mts_import_value *value, mts_dtype dtype)
+{
+    const void *data = lasting_data(import, value, dtype);
+    if (!data) {
+        return MTS_NONE;
+    }
+    uint32_t id = mts_graph_add_const(import->graph, NULL, dtype, &value->shape, data);
+    if (id == MTS_NONE) {
+        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a constant");
+    }
+    return id;
+}
+
+static uint32_t id_of(mts_import *import, mts_import_value *value, operand wanted)
+{
+    if (!mts_import_is_const(value)) {
+        return value->id;
+    }
+    mts_dtype dtype = wanted == OPERAND_INDEX                                     ? MTS_DTYPE_I32
+                      : wanted == OPERAND_WEIGHT && value->dtype == MTS_DTYPE_F16 ? MTS_DTYPE_F16
+                                                                                  : MTS_DTYPE_F32;
+    uint32_t *id = dtype == MTS_DTYPE_F32 ? &value->id : &value->raw_id;
+    if (*id == MTS_NONE) {
+        *id = add_const(import, value, dtype);
+    }
+    return *id;
+}
+
+static mts_import_value *wrap(mts_import *import, uint32_t id, mts_dtype dtype)
+{
+    mts_import_value *value =
+        mts_import_constant(import, dtype, &import->graph->values[id].shape, NULL, false);
+    if (value) {
+        value->id = id;
+    }
+    return value;
+}
+
+/* What the importer computes itself: anything of constants alone that the evaluator knows. */
+static mts_import_value *evaluate(mts_import *import, mts_op op, const mts_attrs *attrs,
+                                  mts_import_value *const *inputs, uint32_t count)
+{
+    const mts_shape *few[16];
+    const mts_shape **shapes = few;
+    if (count > 16) {
+        shapes = mts_arena_zero(&import->scratch, count, sizeof(*shapes));
+    }
+    if (!shapes) {
+        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        shapes[i] = &inputs[i]->shape;
+    }
+    mts_shape shape;
+    mts_code code = mts_node_infer(op, attrs, shapes, count, &shape, import->error);
+    if (code != MTS_CODE_OK) {
+        import->code = code;
+        return NULL;
+    }
+    return mts_host_eval(import, op, attrs, inputs, count, &shape);
+}
+
+static bool all_const(mts_import_value *const *inputs, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!inputs[i] || !mts_import_is_const(inputs[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+mts_import_value *mts_import_emit(mts_import *import, mts_op op, const mts_attrs *attrs,
+                                  mts_import_value *const *inputs, uint32_t count)
+{
+    if (!mts_import_ok(import) || !inputs[0]) {
+        return NULL;
+    }
+    if (mts_host_can_eval(op) && all_const(inputs, count)) {
+        return evaluate(import, op, attrs, inputs, count);
+    }
+    uint32_t few[16];
+    uint32_t *ids = few;
+    if (count > 16) {
+        ids = mts_arena_zero(&import->scratch, count, sizeof(*ids));
+    }
+    if (!ids) {
+        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        ids[i] = inputs[i] ? id_of(import, inputs[i], operand_of(op, i)) : MTS_NONE;
+    }
+    uint32_t id = MTS_NONE;
+    if (!mts_import_ok(import)) {
+        return NULL;
+    }
+    mts_code code =
+        mts_graph_add_node(import->graph, op, import->node->name, ids, count, attrs, &id, import->error);
+    if (code != MTS_CODE_OK) {
+        import->code = code;
+        return NULL;
+    }
+    return wrap(import, id, inputs[0]->dtype);
+}
+
+mts_import_value *mts_import_emit_reshape(mts_import *import, mts_import_value *x, const mts_shape *shape)
+{
+    if (!x || !mts_import_ok(import) || mts_shape_equal(&x->shape, shape)) {
+        return x;
+    }
+    if (mts_import_is_const(x) && mts_shape_count(&x->shape) == mts_shape_count(shape)) {
+        return mts_import_constant(import, x->dtype, shape, x->data, x->lasting);
+    }
+    mts_attrs attrs = {.reshape = {.shape = *shape}};
+    return mts_import_emit(import, MTS_OP_RESHAPE, &attrs, &x, 1);
+}
+
+mts_import_value *mts_import_emit_transpose(mts_import *import, mts_import_value *x, const uint32_t *perm)
+{
+    if (!x || !mts_import_ok(import)) {
+        return NULL;
+    }
+    mts_attrs attrs = {0};
+    memcpy(attrs.transpose.perm, perm, x->shape.rank * sizeof(*perm));
+    return mts_import_emit(import, MTS_OP_TRANSPOSE, &attrs, &x, 1);
+}
+
+mts_import_value *mts_import_emit_binary(mts_import *import, uint32_t kind, mts_import_value *a,
+                                         mts_import_value *b)
+{
+    if (!a || !b) {
+        return NULL;
+    }
+    mts_attrs attrs = {.binary = {.kind = kind}};
+    /* division of integers drops the remainder */
+    if (kind == MTS_BIN_DIV && mts_dtype_is_int(a->dtype)) {
+        attrs.binary.act.fn = MTS_FN_TRUNC;
+    }
+    mts_import_value *both[2] = {a, b};
+    return mts_import_emit(import, MTS_OP_BINARY, &attrs, both, 2);
+}
+
+mts_import_value *mts_import_emit_unary(mts_import *import, uint32_t fn, float a, float b,
+                                        mts_import_value *x)
+{
+    mts_attrs attrs = {.unary = {.act = {.fn = fn, .a = a, .b = b}}};
+    return mts_import_emit(import, MTS_OP_UNARY, &attrs, &x, 1);
+}
+
+mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_dtype dtype)
+{
+    if (!x || !mts_import_ok(import)) {
+        return NULL;
+    }
+    mts_import_value *value = mts_import_constant(import, dtype, &x->shape, x->data, x->lasting);
+    if (value) {
+        value->id = x->id;
+    }
+    return value;
+}

@@ -1,0 +1,358 @@
+/*
+ * host.c: computes run-time operators on constants, for shape arithmetic and constant subgraphs.
+ *
+ * Integers are computed as 64-bit integers, everything else in double and rounded to the element type, which
+ * for one addition, multiplication, division or root gives the float32 result exactly. Operators that only
+ * move elements work on bytes of any type. Shapes and attributes have passed mts_node_infer.
+ */
+#include "compiler/import/lower.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct stride_walk {
+    mts_shape shape;              /* of the output */
+    int64_t stride[MTS_RANK_MAX]; /* of the input, in elements, per output dimension */
+    int64_t base;                 /* of the input */
+    int64_t at[MTS_RANK_MAX];     /* position in the output */
+} stride_walk;
+
+/* Input element of the current output position; then moves on in row-major order. */
+static size_t step(stride_walk *walk)
+{
+    int64_t from = walk->base;
+    for (uint32_t i = 0; i < walk->shape.rank; i++) {
+        from += walk->at[i] * walk->stride[i];
+    }
+    for (uint32_t i = walk->shape.rank; i-- > 0;) {
+        if (++walk->at[i] < walk->shape.dims[i]) {
+            break;
+        }
+        walk->at[i] = 0;
+    }
+    return (size_t)from;
+}
+
+static void strides_of(const mts_shape *shape, int64_t *strides)
+{
+    int64_t stride = 1;
+    for (uint32_t i = shape->rank; i-- > 0;) {
+        strides[i] = stride;
+        stride *= shape->dims[i];
+    }
+}
+
+/* Walk over `out` that reads `in` broadcast to it. */
+static stride_walk broadcast_walk(const mts_shape *in, const mts_shape *out)
+{
+    stride_walk walk = {.shape = *out};
+    int64_t strides[MTS_RANK_MAX];
+    strides_of(in, strides);
+    uint32_t skip = out->rank - in->rank;
+    for (uint32_t i = 0; i < in->rank; i++) {
+        walk.stride[i + skip] = in->dims[i] == 1 ? 0 : strides[i];
+    }
+    return walk;
+}
+
+static void copy_walk(stride_walk *walk, size_t size, const void *in, void *out)
+{
+    size_t count = mts_shape_count(&walk->shape);
+    for (size_t i = 0; i < count; i++) {
+        memcpy((char *)out + i * size, (const char *)in + step(walk) * size, size);
+    }
+}
+
+static void eval_slice(const mts_attrs *attrs, const mts_import_value *x, const mts_shape *shape, void *out)
+{
+    stride_walk walk = {.shape = *shape};
+    int64_t strides[MTS_RANK_MAX];
+    strides_of(&x->shape, strides);
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        walk.base += attrs->slice.start[i] * strides[i];
+        walk.stride[i] = attrs->slice.step[i] * strides[i];
+    }
+    copy_walk(&walk, mts_dtype_size(x->dtype), x->data, out);
+}
+
+static void eval_transpose(const mts_attrs *attrs, const mts_import_value *x, const mts_shape *shape,
+                           void *out)
+{
+    stride_walk walk = {.shape = *shape};
+    int64_t strides[MTS_RANK_MAX];
+    strides_of(&x->shape, strides);
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        walk.stride[i] = strides[attrs->transpose.perm[i]];
+    }
+    copy_walk(&walk, mts_dtype_size(x->dtype), x->data, out);
+}
+
+static void eval_concat(const mts_attrs *attrs, mts_import_value *const *inputs, uint32_t count,
+                        const mts_shape *shape, void *out)
+{
+    size_t size = mts_dtype_size(inputs[0]->dtype), outer = 1, inner = size, offset = 0;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        if (i < attrs->concat.axis) {
+            outer *= (size_t)shape->dims[i];
+        } else if (i > attrs->concat.axis) {
+            inner *= (size_t)shape->dims[i];
+        }
+    }
+    size_t row = inner * (size_t)shape->dims[attrs->concat.axis];
+    for (uint32_t i = 0; i < count; i++) {
+        size_t part = inner * (size_t)inputs[i]->shape.dims[attrs->concat.axis];
+        for (size_t j = 0; j < outer; j++) {
+            memcpy((char *)out + j * row + offset, (const char *)inputs[i]->data + j * part, part);
+        }
+        offset += part;
+    }
+}
+
+static bool eval_gather(const mts_attrs *attrs, const mts_import_value *x, const mts_import_value *index,
+                        void *out)
+{
+    size_t size = mts_dtype_size(x->dtype), outer = 1, inner = size;
+    size_t dim = (size_t)x->shape.dims[attrs->gather.axis], count = mts_shape_count(&index->shape);
+    for (uint32_t i = 0; i < x->shape.rank; i++) {
+        if (i < attrs->gather.axis) {
+            outer *= (size_t)x->shape.dims[i];
+        } else if (i > attrs->gather.axis) {
+            inner *= (size_t)x->shape.dims[i];
+        }
+    }
+    for (size_t j = 0; j < outer; j++) {
+        for (size_t i = 0; i < count; i++) {
+            int64_t at = mts_host_load_int(index->dtype, index->data, i);
+            if (at < 0 || at >= (int64_t)dim) {
+                return false;
+            }
+            memcpy((char *)out + (j * count + i) * inner,
+                   (const char *)x->data + (j * dim + (size_t)at) * inner, inner);
+        }
+    }
+    return true;
+}
+
+static double apply(const mts_act *act, double x)
+{
+    switch (act->fn) {
+    case MTS_FN_RELU:
+        return x > 0 ? x : 0;
+    case MTS_FN_LEAKY:
+        return x > 0 ? x : (double)act->a * x;
+    case MTS_FN_CLIP:
+        return fmin(fmax(x, (double)act->a), (double)act->b);
+    case MTS_FN_SIGMOID:
+        return 1 / (1 + exp(-x));
+    case MTS_FN_HARD_SIGMOID:
+        return fmin(fmax((double)act->a * x + (double)act->b, 0), 1);
+    case MTS_FN_HARD_SWISH:
+        return x * fmin(fmax(x / 6 + 0.5, 0), 1);
+    case MTS_FN_TANH:
+        return tanh(x);
+    case MTS_FN_EXP:
+        return exp(x);
+    case MTS_FN_SQRT:
+        return sqrt(x);
+    case MTS_FN_SILU:
+        return x / (1 + exp(-x));
+    case MTS_FN_TRUNC:
+        return trunc(x);
+    case MTS_FN_ABS:
+        return fabs(x);
+    case MTS_FN_NEG:
+        return -x;
+    case MTS_FN_FLOOR:
+        return floor(x);
+    case MTS_FN_CEIL:
+        return ceil(x);
+    case MTS_FN_LOG:
+        return log(x);
+    case MTS_FN_RECIPROCAL:
+        return 1 / x;
+    case MTS_FN_NOT_ZERO:
+        return x != 0;
+    default:
+        return x;
+    }
+}
+
+static double combine(uint32_t kind, double a, double b)
+{
+    switch (kind) {
+    case MTS_BIN_ADD:
+        return a + b;
+    case MTS_BIN_SUB:
+        return a - b;
+    case MTS_BIN_MUL:
+        return a * b;
+    case MTS_BIN_DIV:
+        return a / b;
+    case MTS_BIN_PRELU:
+        return a > 0 ? a : a * b;
+    case MTS_BIN_MAX:
+        return a > b ? a : b;
+    case MTS_BIN_MIN:
+        return a < b ? a : b;
+    default:
+        return pow(a, b);
+    }
+}
+
+/* Wraps around as the run-times of ONNX do; division by 0 gives 0. */
+static int64_t combine_int(uint32_t kind, int64_t a, int64_t b)
+{
+    switch (kind) {
+    case MTS_BIN_ADD:
+        return (int64_t)((uint64_t)a + (uint64_t)b);
+    case MTS_BIN_SUB:
+        return (int64_t)((uint64_t)a - (uint64_t)b);
+    case MTS_BIN_MUL:
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    case MTS_BIN_DIV:
+        if (b == 0) {
+            return 0;
+        }
+        return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+    case MTS_BIN_MAX:
+        return a > b ? a : b;
+    case MTS_BIN_MIN:
+        return a < b ? a : b;
+    default: {
+        double power = pow((double)a, (double)b);
+        return power > -9e18 && power < 9e18 ? (int64_t)power : 0;
+    }
+    }
+}
+
+static void eval_binary(const mts_attrs *attrs, mts_import_value *const *inputs, const mts_shape *shape,
+                        void *out)
+{
+    const mts_import_value *a = inputs[0], *b = inputs[1];
+    stride_walk from_a = broadcast_walk(&a->shape, shape), from_b = broadcast_walk(&b->shape, shape);
+    size_t count = mts_shape_count(shape);
+    bool integers =
+        mts_dtype_is_int(a->dtype) && mts_dtype_is_int(b->dtype) && attrs->binary.kind != MTS_BIN_PRELU;
+    for (size_t i = 0; i < count; i++) {
+        size_t at_a = step(&from_a), at_b = step(&from_b);
+        if (integers) {
+            mts_host_store_int(a->dtype, out, i,
+                               combine_int(attrs->binary.kind, mts_host_load_int(a->dtype, a->data, at_a),
+                                           mts_host_load_int(b->dtype, b->data, at_b)));
+        } else {
+            double y = combine(attrs->binary.kind, mts_host_load(a->dtype, a->data, at_a),
+                               mts_host_load(b->dtype, b->data, at_b));
+            mts_host_store(a->dtype, out, i, apply(&attrs->binary.act, y));
+        }
+    }
+}
+
+static void eval_unary(const mts_attrs *attrs, const mts_import_value *x, void *out)
+{
+    size_t count = mts_shape_count(&x->shape);
+    for (size_t i = 0; i < count; i++) {
+        mts_host_store(x->dtype, out, i, apply(&attrs->unary.act, mts_host_load(x->dtype, x->data, i)));
+    }
+}
+
+/* Output index of an input position: the strides of reduced dimensions are 0. */
+static void eval_reduce(const mts_attrs *attrs, const mts_import_value *x, double *sums, void *out,
+                        size_t outputs)
+{
+    mts_shape kept = x->shape;
+    int64_t strides[MTS_RANK_MAX];
+    double count = (double)mts_shape_count(&x->shape) / (double)outputs;
+    stride_walk to = {.shape = x->shape};
+    for (uint32_t i = 0; i < kept.rank; i++) {
+        kept.dims[i] = attrs->reduce.axes >> i & 1u ? 1 : kept.dims[i];
+    }
+    strides_of(&kept, strides);
+    for (uint32_t i = 0; i < kept.rank; i++) {
+        to.stride[i] = attrs->reduce.axes >> i & 1u ? 0 : strides[i];
+    }
+    uint32_t kind = attrs->reduce.kind;
+    double start = kind == MTS_REDUCE_MAX ? -INFINITY : kind == MTS_REDUCE_MIN ? INFINITY : 0;
+    for (size_t i = 0; i < outputs; i++) {
+        sums[i] = start;
+    }
+    for (size_t i = 0; i < mts_shape_count(&x->shape); i++) {
+        double number = mts_host_load(x->dtype, x->data, i), *sum = &sums[step(&to)];
+        uint32_t how = kind == MTS_REDUCE_MAX   ? MTS_BIN_MAX
+                       : kind == MTS_REDUCE_MIN ? MTS_BIN_MIN
+                                                : MTS_BIN_ADD;
+        *sum = combine(how, number, *sum);
+    }
+    for (size_t i = 0; i < outputs; i++) {
+        mts_host_store(x->dtype, out, i, kind == MTS_REDUCE_MEAN ? sums[i] / count : sums[i]);
+    }
+}
+
+bool mts_host_can_eval(mts_op op)
+{
+    return op == MTS_OP_SLICE || op == MTS_OP_TRANSPOSE || op == MTS_OP_RESHAPE || op == MTS_OP_EXPAND ||
+           op == MTS_OP_CONCAT || op == MTS_OP_GATHER || op == MTS_OP_UNARY || op == MTS_OP_BINARY ||
+           op == MTS_OP_REDUCE;
+}
+
+static bool run(mts_import *import, mts_op op, const mts_attrs *attrs, mts_import_value *const *inputs,
+                uint32_t count, const mts_shape *shape, void *out)
+{
+    const mts_import_value *x = inputs[0];
+    stride_walk walk;
+    switch (op) {
+    case MTS_OP_SLICE:
+        eval_slice(attrs, x, shape, out);
+        return true;
+    case MTS_OP_TRANSPOSE:
+        eval_transpose(attrs, x, shape, out);
+        return true;
+    case MTS_OP_RESHAPE:
+        memcpy(out, x->data, mts_shape_count(shape) * mts_dtype_size(x->dtype));
+        return true;
+    case MTS_OP_EXPAND:
+        walk = broadcast_walk(&x->shape, shape);
+        copy_walk(&walk, mts_dtype_size(x->dtype), x->data, out);
+        return true;
+    case MTS_OP_CONCAT:
+        eval_concat(attrs, inputs, count, shape, out);
+        return true;
+    case MTS_OP_GATHER:
+        return eval_gather(attrs, x, inputs[1], out);
+    case MTS_OP_BINARY:
+        eval_binary(attrs, inputs, shape, out);
+        return true;
+    case MTS_OP_UNARY:
+        eval_unary(attrs, x, out);
+        return true;
+    default: {
+        bool lasting = false;
+        double *sums = mts_import_alloc(import, MTS_DTYPE_F64, shape, &lasting);
+        if (sums) {
+            eval_reduce(attrs, x, sums, out, mts_shape_count(shape));
+        }
+        return sums != NULL;
+    }
+    }
+}
+
+mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *attrs,
+                                mts_import_value *const *inputs, uint32_t count, const mts_shape *shape)
+{
+    mts_dtype dtype = inputs[0]->dtype;
+    for (uint32_t i = 1; i < count && op == MTS_OP_CONCAT; i++) {
+        if (inputs[i]->dtype != dtype) {
+            mts_import_fail(import, MTS_CODE_MALFORMED, "inputs have different element types");
+            return NULL;
+        }
+    }
+    bool lasting = false;
+    void *out = mts_import_alloc(import, dtype, shape, &lasting);
+    if (!out) {
+        return NULL;
+    }
+    if (!run(import, op, attrs, inputs, count, shape, out)) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "an index is out of range");
+        return NULL;
+    }
+    return mts_import_constant(import, dtype, shape, out, lasting);
+}

@@ -1,0 +1,558 @@
+/*
+ * import.c: the pass over an ONNX model: names, inputs, nodes in order, outputs.
+ *
+ * What each operator means is in the lower_*.c files; how constants are computed in host.c.
+ */
+#include "compiler/import/lower.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "platform/os/os.h"
+
+#define OPSET_LEAST 7
+#define OPSET_MOST 17
+
+mts_import_options mts_import_options_default(void)
+{
+    return (mts_import_options){
+        .file_most = (size_t)2 << 30, .bytes_most = (size_t)4 << 30, .nodes_most = 100000};
+}
+
+/* ---- names ---- */
+
+static bool is_initialiser(mts_import *import, const char *name)
+{
+    const mts_import_name *entry = mts_import_find(import, name);
+    return entry && entry->tensor;
+}
+
+static void name_initialisers(mts_import *import)
+{
+    for (size_t i = 0; i < import->proto->n_initializer && mts_import_ok(import); i++) {
+        const Onnx__TensorProto *tensor = import->proto->initializer[i];
+        mts_import_name *entry = mts_import_intern(import, tensor->name ? tensor->name : "");
+        if (entry && entry->tensor) {
+            mts_import_fail(import, MTS_CODE_MALFORMED, "two initialisers are named '%s'", entry->name);
+        } else if (entry) {
+            entry->tensor = tensor;
+        }
+    }
+    if (import->proto->n_sparse_initializer) {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "sparse initialisers are not supported");
+    }
+}
+
+static void name_inputs(mts_import *import)
+{
+    for (size_t i = 0; i < import->proto->n_input && mts_import_ok(import); i++) {
+        const char *name = import->proto->input[i]->name;
+        if (!name || !*name) {
+            mts_import_fail(import, MTS_CODE_MALFORMED, "input %zu has no name", i);
+            return;
+        }
+        mts_import_name *entry = mts_import_intern(import, name);
+        if (entry && entry->input) {
+            mts_import_fail(import, MTS_CODE_MALFORMED, "two inputs are named '%s'", name);
+        } else if (entry) {
+            entry->input = true;
+        }
+    }
+}
+
+static void name_outputs_of(mts_import *import, uint32_t index)
+{
+    const Onnx__NodeProto *node = import->proto->node[index];
+    for (size_t i = 0; i < node->n_output && mts_import_ok(import); i++) {
+        const char *name = node->output[i];
+        if (!*name) {
+            continue;
+        }
+        const mts_import_name *found = mts_import_find(import, name);
+        mts_import_name *entry = found ? NULL : mts_import_intern(import, name);
+        if (found) {
+            mts_import_fail(import, MTS_CODE_MALFORMED, "'%s' is defined more than once", name);
+        } else if (entry) {
+            entry->producer = index;
+        }
+    }
+}
+
+/* ---- which nodes the outputs need: nodes are sorted, so one sweep from the end is enough ---- */
+
+static void need(mts_import *import, const char *name)
+{
+    mts_import_name *entry = mts_import_find(import, name);
+    if (entry) {
+        entry->needed = true;
+    }
+}
+
+static bool *needed_nodes(mts_import *import)
+{
+    const Onnx__GraphProto *graph = import->proto;
+    bool *needed = mts_arena_zero(&import->scratch, graph->n_node, sizeof(*needed));
+    if (!needed) {
+        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for nodes");
+        return NULL;
+    }
+    for (size_t i = 0; i < graph->n_output; i++) {
+        need(import, graph->output[i]->name ? graph->output[i]->name : "");
+    }
+    for (size_t i = graph->n_node; i-- > 0;) {
+        const Onnx__NodeProto *node = graph->node[i];
+        for (size_t j = 0; j < node->n_output && !needed[i]; j++) {
+            const mts_import_name *entry = mts_import_find(import, node->output[j]);
+            needed[i] = entry && entry->needed;
+        }
+        for (size_t j = 0; j < node->n_input && needed[i]; j++) {
+            need(import, node->input[j]);
+        }
+    }
+    return needed;
+}
+
+/* ---- inputs ---- */
+
+static const mts_host_tensor *find_binding(const mts_import *import, const char *name)
+{
+    for (size_t i = 0; i < import->options->binding_count; i++) {
+        if (strcmp(import->options->bindings[i].name, name) == 0) {
+            return &import->options->bindings[i];
+        }
+    }
+    return NULL;
+}
+
+static const mts_import_shape *find_shape(const mts_import *import, const char *name, bool only)
+{
+    for (size_t i = 0; i < import->options->shape_count; i++) {
+        const char *wanted = import->options->shapes[i].input;
+        if (wanted ? strcmp(wanted, name) == 0 : only) {
+            return &import->options->shapes[i];
+        }
+    }
+    return NULL;
+}
+
+/* Declared dimensions, -1 where open; false if the model does not even state the rank. */
+static bool declared_shape(mts_import *import, const Onnx__TypeProto__Tensor *type, const char *name,
+                           mts_shape *shape)
+{
+    *shape = (mts_shape){0};
+    if (!type->shape) {
+        return false;
+    }
+    if (type->shape->n_dim > MTS_RANK_MAX) {
+        mts_import_fail(import, MTS_CODE_LIMIT, "input '%s': rank %zu is above %d", name, type->shape->n_dim,
+                        MTS_RANK_MAX);
+        return false;
+    }
+    shape->rank = (uint32_t)type->shape->n_dim;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        const Onnx__TensorShapeProto__Dimension *dim = type->shape->dim[i];
+        bool known =
+            dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && dim->dim_value > 0;
+        shape->dims[i] = known ? dim->dim_value : -1;
+    }
+    return true;
+}
+
+static void apply_given(mts_import *import, const char *name, bool declared, const mts_shape *given,
+                        mts_shape *shape)
+{
+    if (declared && given->rank != shape->rank) {
+        mts_import_fail(import, MTS_CODE_INVALID_ARGUMENT,
+                        "input '%s' has rank %u, a shape of rank %u was given", name, shape->rank,
+                        given->rank);
+        return;
+    }
+    for (uint32_t i = 0; declared && i < shape->rank; i++) {
+        if (shape->dims[i] != -1 && shape->dims[i] != given->dims[i]) {
+            mts_import_fail(import, MTS_CODE_INVALID_ARGUMENT,
+                            "input '%s': dimension %u is %lld in the model, %lld was given", name, i,
+                            (long long)shape->dims[i], (long long)given->dims[i]);
+            return;
+        }
+    }
+    *shape = *given;
+}
+
+/* An open first dimension of several is a batch and becomes 1. */
+static void close_shape(mts_import *import, const char *name, bool declared, mts_shape *shape)
+{
+    if (!declared) {
+        mts_import_fail(import, MTS_CODE_INVALID_ARGUMENT, "input '%s' has no shape in the model: give one",
+                        name);
+        return;
+    }
+    if (shape->rank > 1 && shape->dims[0] == -1) {
+        shape->dims[0] = 1;
+    }
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] == -1) {
+            mts_import_fail(import, MTS_CODE_INVALID_ARGUMENT,
+                            "input '%s': dimension %u is open in the model: give the input's shape", name, i);
+            return;
+        }
+    }
+}
+
+static mts_import_value *bind(mts_import *import, const mts_host_tensor *tensor)
+{
+    bool lasting = false;
+    size_t bytes = 0;
+    void *data = mts_import_alloc(import, tensor->dtype, &tensor->shape, &lasting);
+    if (!data || !mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes)) {
+        return NULL;
+    }
+    if (bytes) {
+        memcpy(data, tensor->data, bytes);
+    }
+    return mts_import_constant(import, tensor->dtype, &tensor->shape, data, lasting);
+}
+
+static mts_import_value *add_input(mts_import *import, const Onnx__ValueInfoProto *info, bool only)
+{
+    const char *name = info->name;
+    if (!info->type || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
+        !info->type->tensor_type) {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "input '%s' is no tensor", name);
+        return NULL;
+    }
+    mts_dtype dtype;
+    if (!mts_proto_dtype(info->type->tensor_type->elem_type, &dtype)) {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "input '%s' has type %s", name,
+                        mts_proto_dtype_name(info->type->tensor_type->elem_type));
+        return NULL;
+    }
+    mts_shape shape;
+    bool declared = declared_shape(import, info->type->tensor_type, name, &shape);
+    const mts_import_shape *given = find_shape(import, name, only);
+    if (given) {
+        apply_given(import, name, declared, &given->shape, &shape);
+    } else {
+        close_shape(import, name, declared, &shape);
+    }
+    mts_host_tensor probe = {.shape = shape}; /* limits of a value, before the graph takes it */
+    const mts_shape *const shapes[1] = {&probe.shape};
+    mts_attrs attrs = {0};
+    if (!mts_import_ok(import)) {
+        return NULL;
+    }
+    mts_code code = mts_node_infer(MTS_OP_UNARY, &attrs, shapes, 1, &shape, import->error);
+    if (code != MTS_CODE_OK) {
+        import->code = mts_fail_prefix(import->error, code, "input '%s'", name);
+        return NULL;
+    }
+    mts_import_value *value = mts_import_constant(import, dtype, &shape, NULL, false);
+    if (value) {
+        value->id = mts_graph_add_input(import->graph, name, dtype, &shape);
+        if (value->id == MTS_NONE) {
+            mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for input '%s'", name);
+        }
+    }
+    return value;
+}
+
+static void define_inputs(mts_import *import)
+{
+    const Onnx__GraphProto *graph = import->proto;
+    size_t real = 0;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        real += !is_initialiser(import, graph->input[i]->name);
+    }
+    for (size_t i = 0; i < graph->n_input && mts_import_ok(import); i++) {
+        const char *name = graph->input[i]->name;
+        mts_import_name *entry = mts_import_find(import, name);
+        const mts_host_tensor *binding = find_binding(import, name);
+        if (!entry || (entry->tensor && !binding)) {
+            continue;
+        }
+        entry->value = binding ? bind(import, binding) : add_input(import, graph->input[i], real == 1);
+    }
+    for (size_t i = 0; i < import->options->shape_count && mts_import_ok(import); i++) {
+        const char *name = import->options->shapes[i].input;
+        const mts_import_name *entry = name ? mts_import_find(import, name) : NULL;
+        bool known = name ? entry && entry->value && entry->value->id != MTS_NONE : real == 1;
+        if (!known) {
+            mts_import_fail(import, MTS_CODE_INVALID_ARGUMENT, "there is no input '%s' to give a shape to",
+                            name ? name : "(the only one)");
+        }
+    }
+}
+
+/* ---- nodes ---- */
+
+static void read_inputs(mts_import *import, const mts_lower_row *row)
+{
+    const Onnx__NodeProto *node = import->node;
+    if (node->n_input < row->required || node->n_input > row->most) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "%zu inputs, wanted %u to %u", node->n_input,
+                        row->required, row->most);
+        return;
+    }
+    import->input_count = (uint32_t)node->n_input;
+    import->output_count = (uint32_t)node->n_output;
+    import->inputs = mts_arena_zero(&import->scratch, node->n_input, sizeof(*import->inputs));
+    if (!import->inputs) {
+        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
+        return;
+    }
+    for (uint32_t i = 0; i < import->input_count && mts_import_ok(import); i++) {
+        if (node->input[i][0] == '\0') {
+            bool may = i >= row->required && row->most != 0xffffu;
+            if (!may) {
+                mts_import_fail(import, MTS_CODE_MALFORMED, "input %u is missing", i);
+            }
+            continue;
+        }
+        import->inputs[i] = mts_import_lookup(import, node->input[i]);
+    }
+}
+
+static void lower_node(mts_import *import)
+{
+    const Onnx__NodeProto *node = import->node;
+    bool known = false;
+    bool standard = !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
+    const mts_lower_row *row = standard ? mts_lower_find(node->op_type, import->opset, &known) : NULL;
+    if (import->opset < OPSET_LEAST || import->opset > OPSET_MOST) {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "opset %lld is not supported (%d to %d are)",
+                        (long long)import->opset, OPSET_LEAST, OPSET_MOST);
+        return;
+    }
+    if (!row) {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "the operator is not supported%s%s%s",
+                        known ? " in this opset" : "", standard ? "" : ": it is of domain ",
+                        standard ? "" : node->domain);
+        return;
+    }
+    read_inputs(import, row);
+    if (mts_import_ok(import)) {
+        row->lower(import);
+    }
+}
+
+static void lower_nodes(mts_import *import, const bool *needed)
+{
+    for (size_t i = 0; i < import->proto->n_node && mts_import_ok(import); i++) {
+        if (!needed[i]) {
+            continue;
+        }
+        import->node = import->proto->node[i];
+        lower_node(import);
+        if (!mts_import_ok(import)) {
+            const char *name = import->node->name && *import->node->name ? import->node->name
+                               : import->node->n_output                  ? import->node->output[0]
+                                                                         : "";
+            import->code = mts_fail_prefix(import->error, import->code, "node '%s' (%s, opset %lld)", name,
+                                           import->node->op_type, (long long)import->opset);
+        }
+    }
+    import->node = NULL;
+}
+
+/* ---- outputs ---- */
+
+static void define_output(mts_import *import, const Onnx__ValueInfoProto *info)
+{
+    static const Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
+    const char *name = info->name ? info->name : "";
+    import->node = &none;
+    mts_import_value *value = mts_import_lookup(import, name);
+    if (!value) {
+        return;
+    }
+    if (mts_import_is_const(value)) {
+        /* a constant output has a graph value of its own: a reshape to the same shape would be dropped */
+        value = mts_import_retype(import, value, value->dtype);
+        uint32_t id = MTS_NONE;
+        const float *data = value ? mts_import_read_f32(import, value, name) : NULL;
+        size_t bytes = 0;
+        void *copy = data && mts_shape_bytes(&value->shape, MTS_DTYPE_F32, &bytes)
+                         ? mts_arena_zero(import->arena, bytes, 1)
+                         : NULL;
+        if (copy) {
+            memcpy(copy, data, bytes);
+            id = mts_graph_add_const(import->graph, name, MTS_DTYPE_F32, &value->shape, copy);
+        }
+        if (id == MTS_NONE) {
+            mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for output '%s'", name);
+            return;
+        }
+        value->id = id;
+    }
+    mts_code code =
+        mts_graph_add_output(import->graph, name, value->id, value->dtype, &value->shape, import->error);
+    if (code != MTS_CODE_OK) {
+        import->code = code;
+    }
+}
+
+static void define_outputs(mts_import *import)
+{
+    if (import->proto->n_output == 0) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "the model has no output");
+    }
+    for (size_t i = 0; i < import->proto->n_output && mts_import_ok(import); i++) {
+        define_output(import, import->proto->output[i]);
+    }
+    import->node = NULL;
+}
+
+/* ---- models ---- */
+
+/* Strings that protobuf-c leaves NULL when absent, and that everything below relies on. */
+static void check_proto(mts_import *import)
+{
+    const Onnx__GraphProto *graph = import->proto;
+    if (graph->n_node > import->options->nodes_most) {
+        mts_import_fail(import, MTS_CODE_LIMIT, "%zu nodes, the limit is %u", graph->n_node,
+                        import->options->nodes_most);
+        return;
+    }
+    for (size_t i = 0; i < graph->n_node; i++) {
+        if (!graph->node[i]->op_type) {
+            mts_import_fail(import, MTS_CODE_MALFORMED, "node %zu has no operator", i);
+            return;
+        }
+    }
+}
+
+static int64_t opset_of(const Onnx__ModelProto *model)
+{
+    int64_t opset = 1;
+    for (size_t i = 0; i < model->n_opset_import; i++) {
+        const Onnx__OperatorSetIdProto *set = model->opset_import[i];
+        if (!set->domain || !*set->domain || strcmp(set->domain, "ai.onnx") == 0) {
+            opset = set->version;
+        }
+    }
+    return opset;
+}
+
+static void run_import(mts_import *import)
+{
+    check_proto(import);
+    name_initialisers(import);
+    name_inputs(import);
+    for (size_t i = 0; i < import->proto->n_node && mts_import_ok(import); i++) {
+        name_outputs_of(import, (uint32_t)i);
+    }
+    bool *needed = mts_import_ok(import) ? needed_nodes(import) : NULL;
+    if (!needed) {
+        return;
+    }
+    define_inputs(import);
+    lower_nodes(import, needed);
+    if (mts_import_ok(import)) {
+        define_outputs(import);
+    }
+    if (mts_import_ok(import)) {
+        import->code = mts_graph_verify(import->graph, import->error);
+    }
+}
+
+static mts_code import_model(const Onnx__ModelProto *model, const char *name,
+                             const mts_import_options *options, mts_arena *arena, mts_graph **graph,
+                             mts_error *error)
+{
+    mts_import import = {.options = options,
+                         .arena = arena,
+                         .proto = model->graph,
+                         .file = name,
+                         .opset = opset_of(model),
+                         .code = MTS_CODE_OK,
+                         .error = error};
+    if (!model->graph) {
+        return mts_fail(error, MTS_CODE_MALFORMED, "there is no graph in the model");
+    }
+    mts_arena_init(&import.scratch, arena->allocator);
+    import.graph = mts_graph_create(arena, model->graph->name);
+    if (import.graph) {
+        run_import(&import);
+    } else {
+        mts_import_fail(&import, MTS_CODE_OUT_OF_MEMORY, "no memory for a graph");
+    }
+    mts_arena_release(&import.scratch);
+    if (import.code == MTS_CODE_OK) {
+        *graph = import.graph;
+    }
+    return import.code;
+}
+
+mts_code mts_import_memory(const void *data, size_t size, const char *name, const mts_import_options *options,
+                           mts_arena *arena, mts_graph **graph, mts_error *error)
+{
+    const mts_import_options plain = mts_import_options_default();
+    mts_error local; /* messages are completed here even if the caller wants none */
+    mts_error *out = error ? error : &local;
+    mts_proto_memory memory;
+    options = options ? options : &plain;
+    *graph = NULL;
+    mts_proto_memory_init(&memory, arena->allocator, options->bytes_most);
+    ProtobufCMessage *message = mts_proto_unpack(&onnx__model_proto__descriptor, data, size, &memory, out);
+    mts_code code = message
+                        ? import_model((const Onnx__ModelProto *)message, name, options, arena, graph, out)
+                        : out->code;
+    mts_proto_free(message, &memory);
+    return code == MTS_CODE_OK ? code : mts_fail_prefix(out, code, "%s", name);
+}
+
+mts_code mts_import_file(const char *path, const mts_import_options *options, mts_arena *arena,
+                         mts_graph **graph, mts_error *error)
+{
+    const mts_import_options plain = mts_import_options_default();
+    mts_os_map map = {0};
+    options = options ? options : &plain;
+    *graph = NULL;
+    mts_code code = mts_os_map_file(path, &map, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (map.size > options->file_most) {
+        code = mts_fail(error, MTS_CODE_LIMIT, "%s: %zu bytes, the limit is %zu", path, map.size,
+                        options->file_most);
+    } else {
+        code = mts_import_memory(map.data, map.size, path, options, arena, graph, error);
+    }
+    mts_os_unmap(&map);
+    return code;
+}
+
+mts_code mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_host_tensor *tensor,
+                           mts_error *error)
+{
+    mts_proto_memory memory;
+    mts_error local;
+    mts_error *out = error ? error : &local;
+    bool borrowed = false;
+    *tensor = (mts_host_tensor){0};
+    mts_proto_memory_init(&memory, arena->allocator, SIZE_MAX);
+    ProtobufCMessage *message = mts_proto_unpack(&onnx__tensor_proto__descriptor, data, size, &memory, out);
+    if (!message) {
+        return out->code;
+    }
+    mts_code code = mts_proto_tensor((const Onnx__TensorProto *)message, arena, tensor, &borrowed, out);
+    size_t bytes = 0;
+    if (code == MTS_CODE_OK) {
+        (void)mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes);
+        void *copy = mts_arena_zero(arena, bytes, 1);
+        const char *name = mts_arena_string(arena, tensor->name);
+        if (copy && name) {
+            if (bytes) {
+                memcpy(copy, tensor->data, bytes);
+            }
+            tensor->data = copy;
+            tensor->name = name;
+        } else {
+            code = mts_fail(out, MTS_CODE_OUT_OF_MEMORY, "no memory for a tensor");
+        }
+    }
+    mts_proto_free(message, &memory);
+    if (code != MTS_CODE_OK) {
+        *tensor = (mts_host_tensor){0};
+    }
+    return code;
+}

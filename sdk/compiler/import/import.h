@@ -1,0 +1,58 @@
+/*
+ * import.h: an ONNX model becomes a graph of the run-time's operators.
+ *
+ * Opset 7 to 17. Shapes are static: unknown input dimensions are given by the caller. Everything that depends
+ * on constants only is computed here. What is not supported is refused with file, node, operator and opset,
+ * and then no graph comes back. Not responsible for optimising the graph (sdk/compiler/passes).
+ *
+ * Thread-safety: the functions keep no state; arenas belong to their caller.
+ */
+#ifndef MTS_COMPILER_IMPORT_IMPORT_H
+#define MTS_COMPILER_IMPORT_IMPORT_H
+
+#include <stdint.h>
+
+#include "graph/graph.h"
+
+/* A dense tensor on the host, row-major. */
+typedef struct mts_host_tensor {
+    const char *name;
+    mts_dtype dtype;
+    mts_shape shape;
+    const void *data;
+} mts_host_tensor;
+
+typedef struct mts_import_shape {
+    const char *input; /* NULL: the model's only input */
+    mts_shape shape;
+} mts_import_shape;
+
+typedef struct mts_import_options {
+    const mts_import_shape *shapes; /* of inputs whose dimensions the model leaves open */
+    size_t shape_count;
+    const mts_host_tensor *bindings; /* inputs (by name) that become constants; data is copied */
+    size_t binding_count;
+    size_t file_most;    /* bytes of a file */
+    size_t bytes_most;   /* bytes of memory for the graph and its constants */
+    uint32_t nodes_most; /* ONNX nodes */
+} mts_import_options;
+
+/* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, 100000 nodes. */
+mts_import_options mts_import_options_default(void);
+
+/*
+ * Imports a model. `options` may be NULL. The graph and its constants live in `arena`, which the caller
+ * releases, also after a failure (*graph is then NULL). Errors: NOT_FOUND, IO, MALFORMED, UNSUPPORTED, LIMIT,
+ * OUT_OF_MEMORY, INVALID_ARGUMENT (shapes or bindings that the model does not have or that contradict it);
+ * the text starts with the file's name.
+ */
+mts_code mts_import_file(const char *path, const mts_import_options *options, mts_arena *arena,
+                         mts_graph **graph, mts_error *error);
+/* The same from memory; `name` stands for the file in messages. */
+mts_code mts_import_memory(const void *data, size_t size, const char *name, const mts_import_options *options,
+                           mts_arena *arena, mts_graph **graph, mts_error *error);
+/* Reads a serialised TensorProto (the .pb files of ONNX test cases); data and name live in the arena. */
+mts_code mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_host_tensor *tensor,
+                           mts_error *error);
+
+#endif

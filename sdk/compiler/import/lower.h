@@ -1,0 +1,151 @@
+/*
+ * lower.h: internals of the importer: values, the node at hand, and what the functions of each ONNX operator
+ * use.
+ *
+ * The import is one pass over the ONNX nodes. A function of the operator table reads inputs and attributes,
+ * emits run-time nodes and binds the outputs. Emitting a node whose operands are all constants computes it at
+ * once, so the functions do not distinguish shape arithmetic from run-time work. The first failure sticks:
+ * later calls do nothing and return NULL or zeros, so that a function checks only where it would dereference
+ * a result.
+ */
+#ifndef MTS_COMPILER_IMPORT_LOWER_H
+#define MTS_COMPILER_IMPORT_LOWER_H
+
+#include "compiler/import/import.h"
+#include "compiler/import/proto.h"
+
+typedef struct mts_import_value {
+    mts_dtype dtype;  /* by ONNX; run-time values are float32 whatever it says */
+    mts_shape shape;  /* a constant may have dimensions of 0 */
+    const void *data; /* of a constant, else NULL */
+    bool lasting;     /* data lies in the graph's arena */
+    uint32_t id;      /* in the graph; MTS_NONE while a constant is not there */
+    uint32_t raw_id;  /* the same as float16 weight or int32 index */
+} mts_import_value;
+
+typedef struct mts_import_name {
+    const char *name;
+    uint32_t producer; /* node, or MTS_NONE */
+    bool needed, input;
+    mts_import_value *value;         /* NULL while not defined */
+    const Onnx__TensorProto *tensor; /* of an initialiser not yet read */
+    const char *refused;             /* why the value does not exist, or NULL */
+} mts_import_name;
+
+typedef struct mts_import {
+    const mts_import_options *options;
+    mts_arena *arena;  /* of the graph */
+    mts_arena scratch; /* of the import */
+    mts_graph *graph;
+    const Onnx__GraphProto *proto;
+    const char *file;
+    int64_t opset;
+    mts_import_name *names; /* open addressing */
+    size_t name_slots, name_count;
+    mts_code code;
+    mts_error *error;
+    /* the node at hand */
+    const Onnx__NodeProto *node;
+    mts_import_value **inputs; /* NULL where absent */
+    uint32_t input_count, output_count;
+} mts_import;
+
+/* ---- failure ---- */
+void mts_import_fail(mts_import *import, mts_code code, const char *format, ...) MTS_PRINTF(3, 4);
+bool mts_import_ok(const mts_import *import);
+
+/* ---- the node at hand ---- */
+/* NULL if absent. */
+mts_import_value *mts_import_in(const mts_import *import, uint32_t index);
+/* Binds an output, if the model names it. */
+void mts_import_out(mts_import *import, uint32_t index, mts_import_value *value);
+/* Makes reading an output fail with `why`. */
+void mts_import_out_refuse(mts_import *import, uint32_t index, const char *why);
+bool mts_import_out_wanted(const mts_import *import, uint32_t index);
+
+/* ---- attributes; a present attribute of another type is an error ---- */
+bool mts_attr_has(const mts_import *import, const char *name);
+int64_t mts_attr_int(mts_import *import, const char *name, int64_t fallback);
+float mts_attr_float(mts_import *import, const char *name, float fallback);
+/* Terminated copy; `fallback` if absent. */
+const char *mts_attr_string(mts_import *import, const char *name, const char *fallback);
+/* Values into out[most]; the count, 0 if absent; more than `most` is an error. */
+uint32_t mts_attr_ints(mts_import *import, const char *name, int64_t *out, uint32_t most);
+uint32_t mts_attr_floats(mts_import *import, const char *name, float *out, uint32_t most);
+const Onnx__TensorProto *mts_attr_tensor(mts_import *import, const char *name);
+/* Attribute `axis` (or the given number) as 0..rank-1, or 0..rank if `end` may be named. */
+uint32_t mts_import_axis(mts_import *import, int64_t axis, uint32_t rank);
+
+/* ---- constants ---- */
+bool mts_import_is_const(const mts_import_value *value);
+/* Zeroed memory for a constant; large ones lie in the graph's arena (*lasting). NULL after a failure. */
+void *mts_import_alloc(mts_import *import, mts_dtype dtype, const mts_shape *shape, bool *lasting);
+mts_import_value *mts_import_constant(mts_import *import, mts_dtype dtype, const mts_shape *shape,
+                                      const void *data, bool lasting);
+/* Constants from numbers. */
+mts_import_value *mts_import_scalar(mts_import *import, mts_dtype dtype, double number);
+mts_import_value *mts_import_vector(mts_import *import, const float *numbers, uint32_t count);
+mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorProto *proto);
+/* Numbers of a constant; fail if it is none (`what` names it) or longer than `most`. The count is returned.
+ */
+uint32_t mts_import_ints(mts_import *import, const mts_import_value *value, const char *what, int64_t *out,
+                         uint32_t most);
+uint32_t mts_import_floats(mts_import *import, const mts_import_value *value, const char *what, float *out,
+                           uint32_t most);
+/* A constant as float32 array on the scratch arena. NULL after a failure. */
+const float *mts_import_read_f32(mts_import *import, const mts_import_value *value, const char *what);
+/* Elements as numbers. */
+double mts_host_load(mts_dtype dtype, const void *data, size_t index);
+int64_t mts_host_load_int(mts_dtype dtype, const void *data, size_t index);
+void mts_host_store(mts_dtype dtype, void *data, size_t index, double number);
+void mts_host_store_int(mts_dtype dtype, void *data, size_t index, int64_t number);
+bool mts_dtype_is_int(mts_dtype dtype); /* integers and bool */
+
+/* ---- emitting ---- */
+/* One run-time node, or its result if all operands are constant. The result has the dtype of the first input.
+ */
+mts_import_value *mts_import_emit(mts_import *import, mts_op op, const mts_attrs *attrs,
+                                  mts_import_value *const *inputs, uint32_t count);
+mts_import_value *mts_import_emit_reshape(mts_import *import, mts_import_value *x, const mts_shape *shape);
+mts_import_value *mts_import_emit_transpose(mts_import *import, mts_import_value *x, const uint32_t *perm);
+mts_import_value *mts_import_emit_binary(mts_import *import, uint32_t kind, mts_import_value *a,
+                                         mts_import_value *b);
+mts_import_value *mts_import_emit_unary(mts_import *import, uint32_t fn, float a, float b,
+                                        mts_import_value *x);
+/* The same value under another element type. */
+mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_dtype dtype);
+/* Computes an operator on constants (fold.c of this folder); false if it is not one of those. */
+bool mts_host_can_eval(mts_op op);
+mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *attrs,
+                                mts_import_value *const *inputs, uint32_t count, const mts_shape *shape);
+
+/* ---- names (names.c) ---- */
+mts_import_name *mts_import_find(mts_import *import, const char *name);
+mts_import_name *mts_import_intern(mts_import *import, const char *name);
+/* The defined value of a name; NULL with a failure. */
+mts_import_value *mts_import_lookup(mts_import *import, const char *name);
+
+/* ---- operator table (table.c) ---- */
+typedef struct mts_lower_row {
+    const char *op;
+    int since, until;        /* opsets */
+    uint32_t required, most; /* inputs */
+    void (*lower)(mts_import *import);
+} mts_lower_row;
+/* Row of an operator in this opset, or NULL; *known tells whether another opset has one. */
+const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known);
+
+#define MTS_LOWER_FUNCTIONS(X)                                                                               \
+    X(conv)                                                                                                  \
+    X(conv_transpose)                                                                                        \
+    X(max_pool) X(average_pool) X(global_pool) X(batch_norm) X(lrn) X(unary) X(clip_attrs) X(clip) X(prelu)  \
+        X(hard_swish) X(softmax) X(softmax_legacy) X(binary) X(pow) X(nary) X(dropout) X(identity) X(cast)   \
+            X(reshape) X(flatten) X(squeeze) X(unsqueeze) X(transpose) X(expand) X(shape) X(size) X(tile)    \
+                X(depth_to_space) X(space_to_depth) X(constant) X(constant_of_shape) X(range) X(where)       \
+                    X(compare) X(not ) X(slice) X(split) X(concat) X(gather) X(pad) X(resize) X(resize_10)   \
+                        X(upsample_7) X(matmul) X(gemm) X(reduce)
+#define MTS_LOWER_DECLARE(name) void mts_lower_##name(mts_import *import);
+MTS_LOWER_FUNCTIONS(MTS_LOWER_DECLARE)
+#undef MTS_LOWER_DECLARE
+
+#endif

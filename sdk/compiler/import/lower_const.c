@@ -1,0 +1,189 @@
+/*
+ * lower_const.c: operators that exist only while the model is compiled: constants, ranges, comparisons,
+ * choices.
+ */
+#include "compiler/import/lower.h"
+
+#include <math.h>
+#include <string.h>
+
+static mts_import_value *from_numbers(mts_import *import, mts_dtype dtype, const double *floats,
+                                      const int64_t *ints, uint32_t count, bool scalar)
+{
+    mts_shape shape = {.rank = scalar ? 0 : 1, .dims = {count}};
+    bool lasting = false;
+    void *data = mts_import_alloc(import, dtype, &shape, &lasting);
+    for (uint32_t i = 0; data && i < count; i++) {
+        if (floats) {
+            mts_host_store(dtype, data, i, floats[i]);
+        } else {
+            mts_host_store_int(dtype, data, i, ints[i]);
+        }
+    }
+    return data ? mts_import_constant(import, dtype, &shape, data, lasting) : NULL;
+}
+
+void mts_lower_constant(mts_import *import)
+{
+    mts_import_value *value = NULL;
+    const Onnx__TensorProto *tensor = mts_attr_tensor(import, "value");
+    float floats[64];
+    double wide[64];
+    int64_t ints[64];
+    if (tensor) {
+        value = mts_import_from_proto(import, tensor);
+    } else if (mts_attr_has(import, "value_float")) {
+        wide[0] = (double)mts_attr_float(import, "value_float", 0.0f);
+        value = from_numbers(import, MTS_DTYPE_F32, wide, NULL, 1, true);
+    } else if (mts_attr_has(import, "value_int")) {
+        ints[0] = mts_attr_int(import, "value_int", 0);
+        value = from_numbers(import, MTS_DTYPE_I64, NULL, ints, 1, true);
+    } else if (mts_attr_has(import, "value_floats")) {
+        uint32_t count = mts_attr_floats(import, "value_floats", floats, 64);
+        for (uint32_t i = 0; i < count; i++) {
+            wide[i] = (double)floats[i];
+        }
+        value = from_numbers(import, MTS_DTYPE_F32, wide, NULL, count, false);
+    } else if (mts_attr_has(import, "value_ints")) {
+        uint32_t count = mts_attr_ints(import, "value_ints", ints, 64);
+        value = from_numbers(import, MTS_DTYPE_I64, NULL, ints, count, false);
+    } else {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "a constant of this kind is not supported");
+    }
+    mts_import_out(import, 0, value);
+}
+
+void mts_lower_constant_of_shape(mts_import *import)
+{
+    int64_t dims[MTS_RANK_MAX];
+    uint32_t rank = mts_import_ints(import, mts_import_in(import, 0), "the shape", dims, MTS_RANK_MAX);
+    const Onnx__TensorProto *proto = mts_attr_tensor(import, "value");
+    mts_import_value *one =
+        proto ? mts_import_from_proto(import, proto) : mts_import_scalar(import, MTS_DTYPE_F32, 0.0);
+    mts_shape shape = mts_shape_make(rank, dims);
+    if (!one || mts_shape_count(&one->shape) != 1 || !mts_shape_valid(&shape)) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "the shape or the value is out of range");
+        return;
+    }
+    bool lasting = false;
+    char *data = mts_import_alloc(import, one->dtype, &shape, &lasting);
+    size_t size = mts_dtype_size(one->dtype), count = mts_shape_count(&shape);
+    for (size_t i = 0; data && i < count; i++) {
+        memcpy(data + i * size, one->data, size);
+    }
+    mts_import_out(import, 0, data ? mts_import_constant(import, one->dtype, &shape, data, lasting) : NULL);
+}
+
+static bool read_scalar(mts_import *import, uint32_t index, double *number)
+{
+    const mts_import_value *value = mts_import_in(import, index);
+    if (!mts_import_is_const(value) || mts_shape_count(&value->shape) != 1) {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "input %u must be one number known when compiling",
+                        index);
+        return false;
+    }
+    *number = mts_host_load(value->dtype, value->data, 0);
+    return true;
+}
+
+void mts_lower_range(mts_import *import)
+{
+    double start = 0, limit = 0, delta = 0;
+    if (!read_scalar(import, 0, &start) || !read_scalar(import, 1, &limit) ||
+        !read_scalar(import, 2, &delta)) {
+        return;
+    }
+    double count = ceil((limit - start) / delta);
+    if (!(delta != 0) || !(count < 2147483648.0)) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "the range has no end");
+        return;
+    }
+    mts_dtype dtype = mts_import_in(import, 0)->dtype;
+    mts_shape shape = {.rank = 1, .dims = {count > 0 ? (int64_t)count : 0}};
+    bool lasting = false;
+    void *data = mts_import_alloc(import, dtype, &shape, &lasting);
+    for (int64_t i = 0; data && i < shape.dims[0]; i++) {
+        mts_host_store(dtype, data, (size_t)i, start + (double)i * delta);
+    }
+    mts_import_out(import, 0, data ? mts_import_constant(import, dtype, &shape, data, lasting) : NULL);
+}
+
+/* A constant repeated to a shape, so that element i of all operands belongs together. */
+static const mts_import_value *spread(mts_import *import, mts_import_value *value, const mts_shape *shape)
+{
+    if (!mts_import_is_const(value)) {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "only operands known when compiling are supported");
+        return NULL;
+    }
+    if (mts_shape_equal(&value->shape, shape)) {
+        return value;
+    }
+    mts_attrs attrs = {.reshape = {.shape = *shape}};
+    return mts_import_emit(import, MTS_OP_EXPAND, &attrs, &value, 1);
+}
+
+void mts_lower_where(mts_import *import)
+{
+    mts_import_value *condition = mts_import_in(import, 0), *x = mts_import_in(import, 1),
+                     *y = mts_import_in(import, 2);
+    mts_shape shape;
+    if (x->dtype != y->dtype || !mts_shape_broadcast(&x->shape, &y->shape, &shape) ||
+        !mts_shape_broadcast(&condition->shape, &shape, &shape)) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "types or shapes of the operands do not fit");
+        return;
+    }
+    const mts_import_value *c = spread(import, condition, &shape), *a = spread(import, x, &shape),
+                           *b = spread(import, y, &shape);
+    bool lasting = false;
+    char *data = mts_import_alloc(import, x->dtype, &shape, &lasting);
+    size_t size = mts_dtype_size(x->dtype), count = mts_shape_count(&shape);
+    for (size_t i = 0; data && c && a && b && i < count; i++) {
+        const char *from = mts_host_load_int(c->dtype, c->data, i) != 0 ? a->data : b->data;
+        memcpy(data + i * size, from + i * size, size);
+    }
+    mts_import_out(import, 0, data ? mts_import_constant(import, x->dtype, &shape, data, lasting) : NULL);
+}
+
+static bool holds(const char *op, double a, double b)
+{
+    bool less = a<b, more = a> b, equal = a == b;
+    return strcmp(op, "Equal") == 0            ? equal
+           : strcmp(op, "Greater") == 0        ? more
+           : strcmp(op, "GreaterOrEqual") == 0 ? more || equal
+           : strcmp(op, "Less") == 0           ? less
+           : strcmp(op, "LessOrEqual") == 0    ? less || equal
+           : strcmp(op, "And") == 0            ? a != 0 && b != 0
+                                               : a != 0 || b != 0;
+}
+
+void mts_lower_compare(mts_import *import)
+{
+    mts_import_value *x = mts_import_in(import, 0), *y = mts_import_in(import, 1);
+    mts_shape shape;
+    if (!mts_shape_broadcast(&x->shape, &y->shape, &shape)) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "shapes of the operands do not fit");
+        return;
+    }
+    const mts_import_value *a = spread(import, x, &shape), *b = spread(import, y, &shape);
+    bool lasting = false;
+    unsigned char *data = mts_import_alloc(import, MTS_DTYPE_BOOL, &shape, &lasting);
+    size_t count = mts_shape_count(&shape);
+    for (size_t i = 0; data && a && b && i < count; i++) {
+        data[i] = holds(import->node->op_type, mts_host_load(a->dtype, a->data, i),
+                        mts_host_load(b->dtype, b->data, i));
+    }
+    mts_import_out(import, 0,
+                   data ? mts_import_constant(import, MTS_DTYPE_BOOL, &shape, data, lasting) : NULL);
+}
+
+void mts_lower_not(mts_import *import)
+{
+    const mts_import_value *x = spread(import, mts_import_in(import, 0), &mts_import_in(import, 0)->shape);
+    bool lasting = false;
+    unsigned char *data = x ? mts_import_alloc(import, MTS_DTYPE_BOOL, &x->shape, &lasting) : NULL;
+    for (size_t i = 0; data && i < mts_shape_count(&x->shape); i++) {
+        data[i] = mts_host_load_int(x->dtype, x->data, i) == 0;
+    }
+    mts_import_out(import, 0,
+                   data ? mts_import_constant(import, MTS_DTYPE_BOOL, &x->shape, data, lasting) : NULL);
+}

@@ -1,0 +1,215 @@
+/*
+ * lower_matmul.c: MatMul, Gemm and the reductions.
+ *
+ * A product with a constant matrix is a fully connected layer: a convolution over [N,K,1,1]. Its weight keeps
+ * the model's bits; factors go into the convolution's scale.
+ */
+#include "compiler/import/lower.h"
+
+#include <string.h>
+
+static mts_import_value *transposed(mts_import *import, mts_import_value *x)
+{
+    uint32_t perm[MTS_RANK_MAX] = {0, 1, 2, 3, 4, 5};
+    if (!x || x->shape.rank < 2) {
+        return x;
+    }
+    perm[x->shape.rank - 2] = x->shape.rank - 1;
+    perm[x->shape.rank - 1] = x->shape.rank - 2;
+    return mts_import_emit_transpose(import, x, perm);
+}
+
+static mts_import_value *filled(mts_import *import, int64_t count, float number)
+{
+    mts_shape shape = {.rank = 1, .dims = {count}};
+    bool lasting = false;
+    float *data = mts_import_alloc(import, MTS_DTYPE_F32, &shape, &lasting);
+    for (int64_t i = 0; data && i < count; i++) {
+        data[i] = number;
+    }
+    return data ? mts_import_constant(import, MTS_DTYPE_F32, &shape, data, lasting) : NULL;
+}
+
+/* x [N,K] times weight [O,K] transposed, times scale, plus bias [O] (may be NULL) -> [N,O]. */
+static mts_import_value *emit_connected(mts_import *import, mts_import_value *x, mts_import_value *weight,
+                                        float scale, mts_import_value *bias)
+{
+    if (!x || !weight) {
+        return NULL;
+    }
+    int64_t rows = x->shape.dims[0], inner = x->shape.dims[1], columns = weight->shape.dims[0];
+    mts_shape in = {.rank = 4, .dims = {rows, inner, 1, 1}},
+              cells = {.rank = 4, .dims = {columns, inner, 1, 1}};
+    mts_shape out = {.rank = 2, .dims = {rows, columns}};
+    mts_attrs attrs = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    mts_import_value *inputs[4] = {mts_import_emit_reshape(import, x, &in),
+                                   mts_import_emit_reshape(import, weight, &cells),
+                                   scale != 1.0f ? filled(import, columns, scale) : NULL, bias};
+    uint32_t count = bias ? 4 : inputs[2] ? 3 : 2;
+    return mts_import_emit_reshape(import, mts_import_emit(import, MTS_OP_CONV, &attrs, inputs, count), &out);
+}
+
+static mts_import_value *emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b)
+{
+    if (!a || !b) {
+        return NULL;
+    }
+    bool connected = mts_import_is_const(b) && !mts_import_is_const(a) && a->shape.rank == 2 &&
+                     b->shape.rank == 2 && a->shape.dims[1] == b->shape.dims[0];
+    if (connected) {
+        return emit_connected(import, a, transposed(import, b), 1.0f, NULL);
+    }
+    mts_attrs attrs = {.matmul = {.alpha = 1.0f, .beta = 0.0f}};
+    mts_import_value *both[2] = {a, b};
+    return mts_import_emit(import, MTS_OP_MATMUL, &attrs, both, 2);
+}
+
+/* A vector on the left is a row, on the right a column; the dimension goes again afterwards. */
+void mts_lower_matmul(mts_import *import)
+{
+    mts_import_value *a = mts_import_in(import, 0), *b = mts_import_in(import, 1);
+    bool row = a->shape.rank == 1, column = b->shape.rank == 1;
+    if (a->shape.rank == 0 || b->shape.rank == 0) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "an operand is a scalar");
+        return;
+    }
+    mts_shape a_shape = {.rank = 2, .dims = {1, a->shape.dims[0]}};
+    mts_shape b_shape = {.rank = 2, .dims = {b->shape.dims[0], 1}};
+    a = row ? mts_import_emit_reshape(import, a, &a_shape) : a;
+    b = column ? mts_import_emit_reshape(import, b, &b_shape) : b;
+    mts_import_value *y = emit_matmul(import, a, b);
+    if (!y) {
+        return;
+    }
+    mts_shape shape = {.rank = y->shape.rank - 2};
+    memcpy(shape.dims, y->shape.dims, sizeof(shape.dims));
+    if (!row) {
+        shape.dims[shape.rank++] = y->shape.dims[y->shape.rank - 2];
+    }
+    if (!column) {
+        shape.dims[shape.rank++] = y->shape.dims[y->shape.rank - 1];
+    }
+    mts_import_out(import, 0, mts_import_emit_reshape(import, y, &shape));
+}
+
+/* beta * C as a vector over the columns, if that is its shape; NULL if it is not. */
+static mts_import_value *bias_vector(mts_import *import, const mts_import_value *c, float beta,
+                                     int64_t columns)
+{
+    size_t count = mts_shape_count(&c->shape);
+    bool last = c->shape.rank == 0 || c->shape.dims[c->shape.rank - 1] == (int64_t)count;
+    if (!mts_import_is_const(c) || c->shape.rank > 2 || !last || (count != 1 && count != (size_t)columns)) {
+        return NULL;
+    }
+    const float *from = mts_import_read_f32(import, c, "C");
+    mts_shape shape = {.rank = 1, .dims = {columns}};
+    bool lasting = false;
+    float *data = mts_import_alloc(import, MTS_DTYPE_F32, &shape, &lasting);
+    for (int64_t i = 0; from && data && i < columns; i++) {
+        data[i] = beta * from[count == 1 ? 0 : i];
+    }
+    return data ? mts_import_constant(import, MTS_DTYPE_F32, &shape, data, lasting) : NULL;
+}
+
+static mts_import_value *scaled(mts_import *import, mts_import_value *x, float factor)
+{
+    return factor == 1.0f ? x
+                          : mts_import_emit_binary(import, MTS_BIN_MUL, x,
+                                                   mts_import_scalar(import, MTS_DTYPE_F32, (double)factor));
+}
+
+static bool gemm_shapes(mts_import *import, const mts_import_value *a, const mts_import_value *b)
+{
+    if (!a || !b || a->shape.rank != 2 || b->shape.rank != 2 || a->shape.dims[1] != b->shape.dims[0]) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "the shapes of A and B do not fit");
+    }
+    return mts_import_ok(import);
+}
+
+void mts_lower_gemm(mts_import *import)
+{
+    mts_import_value *a = mts_import_in(import, 0), *b = mts_import_in(import, 1),
+                     *c = mts_import_in(import, 2);
+    float alpha = mts_attr_float(import, "alpha", 1.0f), beta = mts_attr_float(import, "beta", 1.0f);
+    bool trans_b = mts_attr_int(import, "transB", 0) != 0;
+    if (mts_attr_int(import, "transA", 0) != 0) {
+        a = transposed(import, a);
+    }
+    c = beta == 0.0f ? NULL : c;
+    if (mts_import_is_const(b) && a && !mts_import_is_const(a)) {
+        mts_import_value *rows = trans_b ? b : transposed(import, b); /* [O,K] */
+        mts_import_value view = rows ? *rows : (mts_import_value){0};
+        if (rows) {
+            view.shape.dims[0] = rows->shape.dims[1];
+            view.shape.dims[1] = rows->shape.dims[0];
+        }
+        if (!gemm_shapes(import, a, &view)) {
+            return;
+        }
+        mts_import_value *bias = c ? bias_vector(import, c, beta, rows->shape.dims[0]) : NULL;
+        mts_import_value *y = emit_connected(import, a, rows, alpha, bias);
+        y = c && !bias && y ? mts_import_emit_binary(import, MTS_BIN_ADD, y, scaled(import, c, beta)) : y;
+        mts_import_out(import, 0, y);
+        return;
+    }
+    b = trans_b ? transposed(import, b) : b;
+    if (!gemm_shapes(import, a, b)) {
+        return;
+    }
+    mts_attrs attrs = {.matmul = {.alpha = alpha, .beta = c ? beta : 0.0f}};
+    mts_import_value *inputs[3] = {a, b, c};
+    mts_import_out(import, 0, mts_import_emit(import, MTS_OP_MATMUL, &attrs, inputs, c ? 3 : 2));
+}
+
+/* Product over all elements, for shape arithmetic only. */
+static void reduce_product(mts_import *import, uint32_t axes, bool keep)
+{
+    const mts_import_value *x = mts_import_in(import, 0);
+    if (!mts_import_is_const(x) || axes + 1u != 1u << x->shape.rank) {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED,
+                        "only the product of a constant's elements is supported");
+        return;
+    }
+    double product = 1.0;
+    for (size_t i = 0; i < mts_shape_count(&x->shape); i++) {
+        product *= mts_host_load(x->dtype, x->data, i);
+    }
+    mts_shape shape = {.rank = keep ? x->shape.rank : 0, .dims = {1, 1, 1, 1, 1, 1}};
+    mts_import_out(import, 0,
+                   mts_import_emit_reshape(import, mts_import_scalar(import, x->dtype, product), &shape));
+}
+
+void mts_lower_reduce(mts_import *import)
+{
+    static const struct {
+        const char *op;
+        uint32_t kind;
+    } kinds[] = {{"ReduceMean", MTS_REDUCE_MEAN},
+                 {"ReduceSum", MTS_REDUCE_SUM},
+                 {"ReduceMax", MTS_REDUCE_MAX},
+                 {"ReduceMin", MTS_REDUCE_MIN}};
+    mts_import_value *x = mts_import_in(import, 0), *list = mts_import_in(import, 1);
+    int64_t numbers[MTS_RANK_MAX];
+    bool as_input = import->opset >= 13 && strcmp(import->node->op_type, "ReduceSum") == 0;
+    uint32_t count = as_input ? mts_import_ints(import, list, "the axes", numbers, MTS_RANK_MAX)
+                              : mts_attr_ints(import, "axes", numbers, MTS_RANK_MAX);
+    mts_attrs attrs = {.reduce = {.keep = mts_attr_int(import, "keepdims", 1) != 0}};
+    for (uint32_t i = 0; i < count; i++) {
+        attrs.reduce.axes |= 1u << mts_import_axis(import, numbers[i], x->shape.rank);
+    }
+    if (count == 0) {
+        attrs.reduce.axes =
+            mts_attr_int(import, "noop_with_empty_axes", 0) != 0 ? 0 : (1u << x->shape.rank) - 1u;
+    }
+    if (strcmp(import->node->op_type, "ReduceProd") == 0) {
+        reduce_product(import, attrs.reduce.axes, attrs.reduce.keep != 0);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(import->node->op_type, kinds[i].op) == 0) {
+            attrs.reduce.kind = kinds[i].kind;
+        }
+    }
+    mts_import_out(import, 0,
+                   attrs.reduce.axes == 0 ? x : mts_import_emit(import, MTS_OP_REDUCE, &attrs, &x, 1));
+}

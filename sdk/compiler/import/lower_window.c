@@ -1,0 +1,322 @@
+/*
+ * lower_window.c: Conv, ConvTranspose and the pools, one- and two-dimensional.
+ *
+ * One spatial dimension is lowered as two with a height of 1; three are refused.
+ */
+#include "compiler/import/lower.h"
+
+#include <string.h>
+
+/* Attributes of a sliding window, always two-dimensional. */
+typedef struct window_attrs {
+    uint32_t spatial; /* 1 or 2 */
+    int64_t kernel[2], stride[2], dilation[2], pad[4];
+    mts_shape in; /* input with two spatial dimensions */
+} window_attrs;
+
+static void read_pair(mts_import *import, const char *name, uint32_t spatial, int64_t *out)
+{
+    int64_t numbers[2];
+    uint32_t count = mts_attr_ints(import, name, numbers, 2);
+    if (count == 0) {
+        return;
+    }
+    if (count != spatial) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "attribute '%s' has %u numbers for %u dimensions", name,
+                        count, spatial);
+        return;
+    }
+    out[1] = numbers[count - 1];
+    out[0] = count == 2 ? numbers[0] : out[0];
+}
+
+static void read_pads(mts_import *import, window_attrs *window)
+{
+    int64_t numbers[4];
+    uint32_t count = mts_attr_ints(import, "pads", numbers, 4);
+    if (count == 0) {
+        return;
+    }
+    if (count != window->spatial * 2) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "attribute 'pads' has %u numbers for %u dimensions",
+                        count, window->spatial);
+        return;
+    }
+    if (count == 2) {
+        window->pad[1] = numbers[0];
+        window->pad[3] = numbers[1];
+        return;
+    }
+    memcpy(window->pad, numbers, sizeof(numbers));
+}
+
+static bool in_range(mts_import *import, const window_attrs *window)
+{
+    for (int i = 0; i < 2; i++) {
+        const int64_t sizes[3] = {window->kernel[i], window->stride[i], window->dilation[i]};
+        for (int j = 0; j < 3; j++) {
+            if (sizes[j] < 1 || sizes[j] > 65536) {
+                mts_import_fail(import, MTS_CODE_MALFORMED, "kernel, stride or dilation %lld is out of range",
+                                (long long)sizes[j]);
+            }
+        }
+        if (window->pad[i] < 0 || window->pad[i + 2] < 0 || window->pad[i] > 65536 ||
+            window->pad[i + 2] > 65536) {
+            mts_import_fail(import, MTS_CODE_MALFORMED, "padding %lld, %lld is out of range",
+                            (long long)window->pad[i], (long long)window->pad[i + 2]);
+        }
+    }
+    return mts_import_ok(import);
+}
+
+/* SAME: output = ceil(input / stride); the odd element goes to the end (UPPER) or the beginning (LOWER). */
+static void auto_pad(mts_import *import, window_attrs *window, const char *mode)
+{
+    bool lower = strcmp(mode, "SAME_LOWER") == 0;
+    memset(window->pad, 0, sizeof(window->pad));
+    if (strcmp(mode, "VALID") == 0) {
+        return;
+    }
+    if (!lower && strcmp(mode, "SAME_UPPER") != 0) {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "auto_pad '%s' is not supported", mode);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        int64_t in = window->in.dims[i + 2], stride = window->stride[i];
+        int64_t extent = (window->kernel[i] - 1) * window->dilation[i] + 1;
+        int64_t total = ((in + stride - 1) / stride - 1) * stride + extent - in;
+        total = total > 0 ? total : 0;
+        window->pad[i] = lower ? total - total / 2 : total / 2;
+        window->pad[i + 2] = total - window->pad[i];
+    }
+}
+
+/* The input as [N,C,H,W] and everything but the kernel's size. */
+static mts_import_value *begin_window(mts_import *import, window_attrs *window)
+{
+    mts_import_value *x = mts_import_in(import, 0);
+    uint32_t rank = x->shape.rank;
+    if (rank != 3 && rank != 4) {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED,
+                        "an input of rank %u is not supported (one or two spatial dimensions are)", rank);
+        return NULL;
+    }
+    *window = (window_attrs){.spatial = rank - 2, .stride = {1, 1}, .dilation = {1, 1}, .kernel = {1, 1}};
+    window->in = x->shape;
+    if (rank == 3) {
+        window->in =
+            (mts_shape){.rank = 4, .dims = {x->shape.dims[0], x->shape.dims[1], 1, x->shape.dims[2]}};
+    }
+    read_pair(import, "strides", window->spatial, window->stride);
+    read_pair(import, "dilations", window->spatial, window->dilation);
+    read_pads(import, window);
+    return mts_import_emit_reshape(import, x, &window->in);
+}
+
+static void end_padding(mts_import *import, window_attrs *window)
+{
+    const char *mode = mts_attr_string(import, "auto_pad", "NOTSET");
+    if (in_range(import, window) && strcmp(mode, "NOTSET") != 0 && *mode) {
+        auto_pad(import, window, mode);
+    }
+    (void)in_range(import, window);
+}
+
+static mts_import_value *end_window(mts_import *import, const window_attrs *window, mts_import_value *y)
+{
+    if (!y || window->spatial == 2) {
+        return y;
+    }
+    mts_shape flat = {.rank = 3, .dims = {y->shape.dims[0], y->shape.dims[1], y->shape.dims[3]}};
+    return mts_import_emit_reshape(import, y, &flat);
+}
+
+static mts_attrs_conv conv_attrs(const window_attrs *window, int64_t group)
+{
+    mts_attrs_conv conv = {.group = (uint32_t)group};
+    for (int i = 0; i < 2; i++) {
+        conv.kernel[i] = (uint32_t)window->kernel[i];
+        conv.stride[i] = (uint32_t)window->stride[i];
+        conv.dilation[i] = (uint32_t)window->dilation[i];
+        conv.pad[i] = (int32_t)window->pad[i];
+        conv.pad[i + 2] = (int32_t)window->pad[i + 2];
+    }
+    return conv;
+}
+
+/* The weight as [.,.,kh,kw]; its sizes are the kernel's, which an attribute may repeat. */
+static mts_import_value *begin_weight(mts_import *import, window_attrs *window)
+{
+    mts_import_value *weight = mts_import_in(import, 1);
+    if (!mts_import_ok(import)) {
+        return NULL;
+    }
+    if (!mts_import_is_const(weight)) {
+        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "the weight must be a constant");
+        return NULL;
+    }
+    if (weight->shape.rank != window->spatial + 2) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "the weight has rank %u for an input of rank %u",
+                        weight->shape.rank, window->spatial + 2);
+        return NULL;
+    }
+    mts_shape shape = weight->shape;
+    if (window->spatial == 1) {
+        shape = (mts_shape){.rank = 4, .dims = {shape.dims[0], shape.dims[1], 1, shape.dims[2]}};
+    }
+    window->kernel[0] = shape.dims[2];
+    window->kernel[1] = shape.dims[3];
+    int64_t stated[2] = {shape.dims[2], shape.dims[3]};
+    read_pair(import, "kernel_shape", window->spatial, stated);
+    if (stated[0] != shape.dims[2] || stated[1] != shape.dims[3]) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "kernel_shape differs from the weight's shape");
+        return NULL;
+    }
+    return mts_import_emit_reshape(import, weight, &shape);
+}
+
+static int64_t read_group(mts_import *import)
+{
+    int64_t group = mts_attr_int(import, "group", 1);
+    if (group < 1 || group > INT32_MAX) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "group is %lld", (long long)group);
+        return 1;
+    }
+    return group;
+}
+
+/* A bias that is no constant, added after the convolution. */
+static mts_import_value *add_bias(mts_import *import, mts_import_value *y, mts_import_value *bias)
+{
+    if (!y || !bias || mts_import_is_const(bias)) {
+        return y;
+    }
+    mts_shape shape = {.rank = 4, .dims = {1, y->shape.dims[1], 1, 1}};
+    return mts_import_emit_binary(import, MTS_BIN_ADD, y, mts_import_emit_reshape(import, bias, &shape));
+}
+
+void mts_lower_conv(mts_import *import)
+{
+    window_attrs window = {0};
+    mts_import_value *x = begin_window(import, &window);
+    mts_import_value *weight = begin_weight(import, &window);
+    mts_import_value *bias = mts_import_in(import, 2);
+    int64_t group = read_group(import);
+    end_padding(import, &window);
+    if (!mts_import_ok(import)) {
+        return;
+    }
+    mts_attrs attrs = {.conv = conv_attrs(&window, group)};
+    mts_import_value *inputs[4] = {x, weight, NULL, bias && mts_import_is_const(bias) ? bias : NULL};
+    mts_import_value *y = mts_import_emit(import, MTS_OP_CONV, &attrs, inputs, inputs[3] ? 4 : 2);
+    mts_import_out(import, 0, end_window(import, &window, add_bias(import, y, bias)));
+}
+
+/* Pads of ConvTranspose from output_shape or auto_pad, as ONNX defines them. */
+static void deconv_pads(mts_import *import, window_attrs *window, const int64_t *output_pad)
+{
+    const char *mode = mts_attr_string(import, "auto_pad", "NOTSET");
+    int64_t output[2] = {1, 1};
+    bool given = mts_attr_has(import, "output_shape");
+    bool same = strcmp(mode, "SAME_UPPER") == 0 || strcmp(mode, "SAME_LOWER") == 0;
+    read_pair(import, "output_shape", window->spatial, output);
+    if (!in_range(import, window) || (!given && !same)) {
+        if (strcmp(mode, "VALID") == 0) {
+            memset(window->pad, 0, sizeof(window->pad));
+        }
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        int64_t wanted = given ? output[i] : window->in.dims[i + 2] * window->stride[i];
+        int64_t total = window->stride[i] * (window->in.dims[i + 2] - 1) + output_pad[i] +
+                        (window->kernel[i] - 1) * window->dilation[i] + 1 - wanted;
+        if (total < 0 || wanted < 1) {
+            mts_import_fail(import, MTS_CODE_UNSUPPORTED,
+                            "output_shape is larger than the operator's output");
+            return;
+        }
+        /* ONNX puts the odd element at the end for SAME_UPPER, else at the beginning */
+        window->pad[i] = strcmp(mode, "SAME_UPPER") == 0 ? total / 2 : total - total / 2;
+        window->pad[i + 2] = total - window->pad[i];
+    }
+}
+
+void mts_lower_conv_transpose(mts_import *import)
+{
+    window_attrs window = {0};
+    int64_t output_pad[2] = {0, 0};
+    mts_import_value *x = begin_window(import, &window);
+    mts_import_value *weight = begin_weight(import, &window);
+    mts_import_value *bias = mts_import_in(import, 2);
+    int64_t group = read_group(import);
+    read_pair(import, "output_padding", window.spatial, output_pad);
+    if (!mts_import_ok(import)) {
+        return;
+    }
+    if (output_pad[0] < 0 || output_pad[1] < 0 || output_pad[0] > 65536 || output_pad[1] > 65536) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "output_padding is out of range");
+        return;
+    }
+    deconv_pads(import, &window, output_pad);
+    if (!in_range(import, &window)) {
+        return;
+    }
+    mts_attrs attrs = {.conv = conv_attrs(&window, group)};
+    attrs.conv.output_pad[0] = (uint32_t)output_pad[0];
+    attrs.conv.output_pad[1] = (uint32_t)output_pad[1];
+    mts_import_value *inputs[3] = {x, weight, bias && mts_import_is_const(bias) ? bias : NULL};
+    mts_import_value *y = mts_import_emit(import, MTS_OP_DECONV, &attrs, inputs, inputs[2] ? 3 : 2);
+    mts_import_out(import, 0, end_window(import, &window, add_bias(import, y, bias)));
+}
+
+static void lower_pool(mts_import *import, uint32_t kind)
+{
+    window_attrs window = {0};
+    mts_import_value *x = begin_window(import, &window);
+    if (!mts_import_ok(import)) {
+        return;
+    }
+    if (!mts_attr_has(import, "kernel_shape")) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "attribute 'kernel_shape' is missing");
+    }
+    read_pair(import, "kernel_shape", window.spatial, window.kernel);
+    end_padding(import, &window);
+    int64_t ceil = mts_attr_int(import, "ceil_mode", 0),
+            include = mts_attr_int(import, "count_include_pad", 0);
+    if (!mts_import_ok(import)) {
+        return;
+    }
+    mts_attrs_conv same = conv_attrs(&window, 1);
+    mts_attrs attrs = {.pool = {.kind = kind, .ceil = ceil != 0, .include_pad = include != 0}};
+    memcpy(attrs.pool.kernel, same.kernel, sizeof(same.kernel));
+    memcpy(attrs.pool.stride, same.stride, sizeof(same.stride));
+    memcpy(attrs.pool.dilation, same.dilation, sizeof(same.dilation));
+    memcpy(attrs.pool.pad, same.pad, sizeof(same.pad));
+    mts_import_value *y = mts_import_emit(import, MTS_OP_POOL, &attrs, &x, 1);
+    mts_import_out(import, 0, end_window(import, &window, y));
+}
+
+void mts_lower_max_pool(mts_import *import)
+{
+    lower_pool(import, MTS_POOL_MAX);
+    mts_import_out_refuse(import, 1, "the indices of MaxPool are not supported");
+}
+
+void mts_lower_average_pool(mts_import *import)
+{
+    lower_pool(import, MTS_POOL_AVG);
+}
+
+void mts_lower_global_pool(mts_import *import)
+{
+    mts_import_value *x = mts_import_in(import, 0);
+    bool average = strcmp(import->node->op_type, "GlobalAveragePool") == 0;
+    if (x->shape.rank < 3) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "an input of rank %u has nothing to pool", x->shape.rank);
+        return;
+    }
+    mts_attrs attrs = {.reduce = {.kind = average ? MTS_REDUCE_MEAN : MTS_REDUCE_MAX,
+                                  .axes = (1u << x->shape.rank) - 4u,
+                                  .keep = 1}};
+    mts_import_out(import, 0, mts_import_emit(import, MTS_OP_REDUCE, &attrs, &x, 1));
+}

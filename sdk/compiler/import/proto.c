@@ -1,0 +1,285 @@
+/*
+ * proto.c: bounded unpacking of protobuf messages and conversion of TensorProto.
+ */
+#include "compiler/import/proto.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/size.h"
+
+#define NESTING_MAX 24u /* messages inside messages; a model without subgraphs needs 8 */
+
+typedef struct cursor {
+    const uint8_t *at, *end;
+} cursor;
+
+static bool read_varint(cursor *in, uint64_t *out)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64 && in->at < in->end; shift += 7) {
+        uint8_t byte = *in->at++;
+        value |= (uint64_t)(byte & 0x7fu) << shift;
+        if (!(byte & 0x80u)) {
+            *out = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool skip(cursor *in, uint64_t count)
+{
+    if (count > (uint64_t)(in->end - in->at)) {
+        return false;
+    }
+    in->at += count;
+    return true;
+}
+
+/* Walks a message as its descriptor says; false if it is cut off, damaged or nested too deep. */
+static bool scan(const ProtobufCMessageDescriptor *type, cursor in, unsigned depth)
+{
+    while (in.at < in.end) {
+        uint64_t tag = 0, length = 0;
+        if (!read_varint(&in, &tag) || tag >> 3 == 0 || tag >> 3 > INT_MAX) {
+            return false;
+        }
+        switch (tag & 7u) {
+        case 0:
+            if (!read_varint(&in, &length)) {
+                return false;
+            }
+            break;
+        case 1:
+        case 5:
+            if (!skip(&in, (tag & 7u) == 1 ? 8 : 4)) {
+                return false;
+            }
+            break;
+        case 2: {
+            if (!read_varint(&in, &length) || length > (uint64_t)(in.end - in.at)) {
+                return false;
+            }
+            const ProtobufCFieldDescriptor *field =
+                protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
+            cursor inner = {in.at, in.at + length};
+            if (field && field->type == PROTOBUF_C_TYPE_MESSAGE &&
+                (depth == NESTING_MAX || !scan(field->descriptor, inner, depth + 1))) {
+                return false;
+            }
+            in.at += length;
+            break;
+        }
+        default:
+            return false;
+        }
+    }
+    return true;
+}
+
+static void *counted_alloc(void *context, size_t size)
+{
+    mts_proto_memory *memory = context;
+    if (size > memory->most - memory->used) {
+        return NULL;
+    }
+    void *block = memory->allocator->alloc(memory->allocator->context, size ? size : 1);
+    if (block) {
+        memory->used += size; /* never given back: the limit is on all that one model asks for */
+    }
+    return block;
+}
+
+static void counted_free(void *context, void *block)
+{
+    mts_proto_memory *memory = context;
+    memory->allocator->free(memory->allocator->context, block);
+}
+
+void mts_proto_memory_init(mts_proto_memory *memory, const mts_allocator *allocator, size_t most)
+{
+    *memory = (mts_proto_memory){.allocator = allocator, .most = most};
+    memory->functions =
+        (ProtobufCAllocator){.alloc = counted_alloc, .free = counted_free, .allocator_data = memory};
+}
+
+ProtobufCMessage *mts_proto_unpack(const ProtobufCMessageDescriptor *type, const void *data, size_t size,
+                                   mts_proto_memory *memory, mts_error *error)
+{
+    if (size == 0 || !scan(type, (cursor){data, (const uint8_t *)data + size}, 0)) {
+        (void)mts_fail(error, MTS_CODE_MALFORMED, "no ONNX message, or it is cut off or damaged");
+        return NULL;
+    }
+    ProtobufCMessage *message = protobuf_c_message_unpack(type, &memory->functions, size, data);
+    if (!message) {
+        bool full = memory->used > memory->most / 2;
+        (void)mts_fail(error, full ? MTS_CODE_LIMIT : MTS_CODE_MALFORMED,
+                       full ? "the ONNX message needs too much memory" : "the ONNX message is damaged");
+    }
+    return message;
+}
+
+void mts_proto_free(ProtobufCMessage *message, mts_proto_memory *memory)
+{
+    if (message) {
+        protobuf_c_message_free_unpacked(message, &memory->functions);
+    }
+}
+
+bool mts_proto_dtype(int32_t onnx, mts_dtype *dtype)
+{
+    switch (onnx) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+        *dtype = MTS_DTYPE_F32;
+        return true;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
+        *dtype = MTS_DTYPE_F16;
+        return true;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+        *dtype = MTS_DTYPE_F64;
+        return true;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
+        *dtype = MTS_DTYPE_I32;
+        return true;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
+        *dtype = MTS_DTYPE_I64;
+        return true;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
+        *dtype = MTS_DTYPE_U8;
+        return true;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL:
+        *dtype = MTS_DTYPE_BOOL;
+        return true;
+    default:
+        return false;
+    }
+}
+
+const char *mts_proto_dtype_name(int32_t onnx)
+{
+    static const char *const names[] = {"undefined", "float32", "uint8",   "int8",    "uint16",  "int16",
+                                        "int32",     "int64",   "string",  "bool",    "float16", "float64",
+                                        "uint32",    "uint64",  "complex", "complex", "bfloat16"};
+    return onnx >= 0 && (size_t)onnx < sizeof(names) / sizeof(names[0]) ? names[onnx] : "unknown";
+}
+
+static mts_code read_shape(const Onnx__TensorProto *proto, mts_shape *shape, mts_error *error)
+{
+    if (proto->n_dims > MTS_RANK_MAX) {
+        return mts_fail(error, MTS_CODE_LIMIT, "rank %zu is above %d", proto->n_dims, MTS_RANK_MAX);
+    }
+    for (size_t i = 0; i < proto->n_dims; i++) {
+        if (proto->dims[i] < 0 || proto->dims[i] >= (int64_t)1 << 31) {
+            return mts_fail(error, MTS_CODE_MALFORMED, "dimension %zu is %lld", i, (long long)proto->dims[i]);
+        }
+    }
+    *shape = mts_shape_make((uint32_t)proto->n_dims, proto->dims);
+    if (!mts_shape_valid(shape) || mts_shape_count(shape) >= (size_t)1 << 31) {
+        return mts_fail(error, MTS_CODE_LIMIT, "a tensor has 2^31 elements or more");
+    }
+    return MTS_CODE_OK;
+}
+
+/* Typed fields that hold the element type as it is; NULL if the type has no such field. */
+static const void *typed_field(const Onnx__TensorProto *proto, mts_dtype dtype, size_t *count)
+{
+    switch (dtype) {
+    case MTS_DTYPE_F32:
+        *count = proto->n_float_data;
+        return proto->float_data;
+    case MTS_DTYPE_F64:
+        *count = proto->n_double_data;
+        return proto->double_data;
+    case MTS_DTYPE_I32:
+        *count = proto->n_int32_data;
+        return proto->int32_data;
+    case MTS_DTYPE_I64:
+        *count = proto->n_int64_data;
+        return proto->int64_data;
+    default:
+        *count = 0;
+        return NULL;
+    }
+}
+
+/* float16, uint8 and bool lie one per int32. */
+static void narrow(const int32_t *in, size_t count, mts_dtype dtype, void *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (dtype == MTS_DTYPE_F16) {
+            ((uint16_t *)out)[i] = (uint16_t)in[i];
+        } else if (dtype == MTS_DTYPE_BOOL) {
+            ((uint8_t *)out)[i] = in[i] != 0;
+        } else {
+            ((uint8_t *)out)[i] = (uint8_t)in[i];
+        }
+    }
+}
+
+static mts_code count_mismatch(size_t found, size_t wanted, const char *what, mts_error *error)
+{
+    return mts_fail(error, MTS_CODE_MALFORMED, "its shape needs %zu %s, it has %zu", wanted, what, found);
+}
+
+static mts_code read_data(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
+                          bool *borrowed, mts_error *error)
+{
+    size_t count = mts_shape_count(&tensor->shape), found = 0, bytes = 0;
+    if (!mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes)) {
+        return mts_fail(error, MTS_CODE_LIMIT, "the tensor is too large");
+    }
+    if (proto->has_raw_data) {
+        tensor->data = proto->raw_data.data;
+        *borrowed = true;
+        if (proto->raw_data.len != bytes) {
+            return count_mismatch(proto->raw_data.len, bytes, "bytes", error);
+        }
+    } else {
+        tensor->data = typed_field(proto, tensor->dtype, &found);
+        *borrowed = tensor->data != NULL;
+        bool wide = mts_dtype_size(tensor->dtype) <= 2; /* one element per int32 */
+        found = wide ? proto->n_int32_data : found;
+        if (found != count) {
+            return count_mismatch(found, count, "elements", error);
+        }
+        if (wide && count) {
+            void *data = mts_arena_zero(arena, bytes, 1);
+            if (!data) {
+                return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a tensor");
+            }
+            narrow(proto->int32_data, count, tensor->dtype, data);
+            tensor->data = data;
+        }
+    }
+    if (!tensor->data) {
+        *borrowed = false;
+        tensor->data = mts_arena_zero(arena, 1, 1); /* no elements */
+    }
+    return tensor->data ? MTS_CODE_OK : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a tensor");
+}
+
+mts_code mts_proto_tensor(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
+                          bool *borrowed, mts_error *error)
+{
+    *tensor = (mts_host_tensor){.name = proto->name ? proto->name : ""};
+    *borrowed = false;
+    if (proto->n_external_data ||
+        (proto->has_data_location && proto->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT)) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED,
+                        "tensor '%s' lies in another file (external data); save the model as one file",
+                        tensor->name);
+    }
+    if (proto->segment) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED, "tensor '%s' is stored in segments", tensor->name);
+    }
+    if (!mts_proto_dtype(proto->data_type, &tensor->dtype)) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED, "tensor '%s' has type %s", tensor->name,
+                        mts_proto_dtype_name(proto->data_type));
+    }
+    mts_code code = read_shape(proto, &tensor->shape, error);
+    if (code == MTS_CODE_OK) {
+        code = read_data(proto, arena, tensor, borrowed, error);
+    }
+    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "tensor '%s'", tensor->name);
+}

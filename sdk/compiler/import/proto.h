@@ -1,0 +1,36 @@
+/*
+ * proto.h: protobuf messages from untrusted bytes, and tensors out of them.
+ *
+ * The library that unpacks messages recurses and allocates as the bytes say, so nesting is checked before and
+ * memory is counted while it runs.
+ */
+#ifndef MTS_COMPILER_IMPORT_PROTO_H
+#define MTS_COMPILER_IMPORT_PROTO_H
+
+#include "compiler/import/import.h"
+#include "onnx/onnx.pb-c.h"
+
+/* Memory of unpacked messages, on an allocator and up to a limit. */
+typedef struct mts_proto_memory {
+    const mts_allocator *allocator;
+    size_t used, most;
+    ProtobufCAllocator functions;
+} mts_proto_memory;
+
+void mts_proto_memory_init(mts_proto_memory *memory, const mts_allocator *allocator, size_t most);
+/* Unpacked messages; NULL with an error. Free with mts_proto_free. */
+ProtobufCMessage *mts_proto_unpack(const ProtobufCMessageDescriptor *type, const void *data, size_t size,
+                                   mts_proto_memory *memory, mts_error *error);
+void mts_proto_free(ProtobufCMessage *message, mts_proto_memory *memory);
+
+/* Element type of ONNX's number; false if this library has none such. */
+bool mts_proto_dtype(int32_t onnx, mts_dtype *dtype);
+const char *mts_proto_dtype_name(int32_t onnx);
+/*
+ * The tensor of a message. Data is borrowed from the message where it lies there as needed (*borrowed), else
+ * it is on the arena. Errors: MALFORMED, UNSUPPORTED (types, external data), LIMIT, OUT_OF_MEMORY.
+ */
+mts_code mts_proto_tensor(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
+                          bool *borrowed, mts_error *error);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * table.c: which ONNX operators are imported, in which opsets, with how many inputs, by which function.
+ */
+#include "compiler/import/lower.h"
+
+#include <string.h>
+
+#define LAST 17 /* newest opset of the table */
+#define ANY 0xffffu
+
+static const mts_lower_row rows[] = {
+    /* operator, opsets, required and most inputs, function */
+    {"Conv", 1, LAST, 2, 3, mts_lower_conv},
+    {"ConvTranspose", 1, LAST, 2, 3, mts_lower_conv_transpose},
+    {"MaxPool", 1, LAST, 1, 1, mts_lower_max_pool},
+    {"AveragePool", 1, LAST, 1, 1, mts_lower_average_pool},
+    {"GlobalAveragePool", 1, LAST, 1, 1, mts_lower_global_pool},
+    {"GlobalMaxPool", 1, LAST, 1, 1, mts_lower_global_pool},
+    {"BatchNormalization", 7, LAST, 5, 5, mts_lower_batch_norm},
+    {"LRN", 1, LAST, 1, 1, mts_lower_lrn},
+    {"Relu", 6, LAST, 1, 1, mts_lower_unary},
+    {"LeakyRelu", 6, LAST, 1, 1, mts_lower_unary},
+    {"Sigmoid", 6, LAST, 1, 1, mts_lower_unary},
+    {"HardSigmoid", 6, LAST, 1, 1, mts_lower_unary},
+    {"Tanh", 6, LAST, 1, 1, mts_lower_unary},
+    {"Exp", 6, LAST, 1, 1, mts_lower_unary},
+    {"Sqrt", 6, LAST, 1, 1, mts_lower_unary},
+    {"Abs", 6, LAST, 1, 1, mts_lower_unary},
+    {"Neg", 6, LAST, 1, 1, mts_lower_unary},
+    {"Floor", 6, LAST, 1, 1, mts_lower_unary},
+    {"Ceil", 6, LAST, 1, 1, mts_lower_unary},
+    {"Log", 6, LAST, 1, 1, mts_lower_unary},
+    {"Reciprocal", 6, LAST, 1, 1, mts_lower_unary},
+    {"Clip", 6, 10, 1, 1, mts_lower_clip_attrs},
+    {"Clip", 11, LAST, 1, 3, mts_lower_clip},
+    {"PRelu", 7, LAST, 2, 2, mts_lower_prelu},
+    {"HardSwish", 14, LAST, 1, 1, mts_lower_hard_swish},
+    {"Softmax", 1, 12, 1, 1, mts_lower_softmax_legacy},
+    {"Softmax", 13, LAST, 1, 1, mts_lower_softmax},
+    {"LogSoftmax", 1, 12, 1, 1, mts_lower_softmax_legacy},
+    {"LogSoftmax", 13, LAST, 1, 1, mts_lower_softmax},
+    {"Add", 7, LAST, 2, 2, mts_lower_binary},
+    {"Sub", 7, LAST, 2, 2, mts_lower_binary},
+    {"Mul", 7, LAST, 2, 2, mts_lower_binary},
+    {"Div", 7, LAST, 2, 2, mts_lower_binary},
+    {"Pow", 7, LAST, 2, 2, mts_lower_pow},
+    {"Sum", 6, LAST, 1, ANY, mts_lower_nary},
+    {"Mean", 6, LAST, 1, ANY, mts_lower_nary},
+    {"Max", 6, LAST, 1, ANY, mts_lower_nary},
+    {"Min", 6, LAST, 1, ANY, mts_lower_nary},
+    {"Dropout", 7, LAST, 1, 3, mts_lower_dropout},
+    {"Identity", 1, LAST, 1, 1, mts_lower_identity},
+    {"Cast", 6, LAST, 1, 1, mts_lower_cast},
+    {"Reshape", 5, LAST, 2, 2, mts_lower_reshape},
+    {"Flatten", 1, LAST, 1, 1, mts_lower_flatten},
+    {"Squeeze", 1, LAST, 1, 2, mts_lower_squeeze},
+    {"Unsqueeze", 1, LAST, 1, 2, mts_lower_unsqueeze},
+    {"Transpose", 1, LAST, 1, 1, mts_lower_transpose},
+    {"Expand", 8, LAST, 2, 2, mts_lower_expand},
+    {"Shape", 1, LAST, 1, 1, mts_lower_shape},
+    {"Size", 1, LAST, 1, 1, mts_lower_size},
+    {"Tile", 6, LAST, 2, 2, mts_lower_tile},
+    {"DepthToSpace", 1, LAST, 1, 1, mts_lower_depth_to_space},
+    {"SpaceToDepth", 1, LAST, 1, 1, mts_lower_space_to_depth},
+    {"Constant", 1, LAST, 0, 0, mts_lower_constant},
+    {"ConstantOfShape", 9, LAST, 1, 1, mts_lower_constant_of_shape},
+    {"Range", 11, LAST, 3, 3, mts_lower_range},
+    {"Where", 9, LAST, 3, 3, mts_lower_where},
+    {"Equal", 7, LAST, 2, 2, mts_lower_compare},
+    {"Greater", 7, LAST, 2, 2, mts_lower_compare},
+    {"GreaterOrEqual", 12, LAST, 2, 2, mts_lower_compare},
+    {"Less", 7, LAST, 2, 2, mts_lower_compare},
+    {"LessOrEqual", 12, LAST, 2, 2, mts_lower_compare},
+    {"And", 7, LAST, 2, 2, mts_lower_compare},
+    {"Or", 7, LAST, 2, 2, mts_lower_compare},
+    {"Not", 1, LAST, 1, 1, mts_lower_not},
+    {"Slice", 1, LAST, 1, 5, mts_lower_slice},
+    {"Split", 2, LAST, 1, 2, mts_lower_split},
+    {"Concat", 4, LAST, 1, ANY, mts_lower_concat},
+    {"Gather", 1, LAST, 2, 2, mts_lower_gather},
+    {"Pad", 2, LAST, 1, 3, mts_lower_pad},
+    {"Resize", 10, 10, 2, 2, mts_lower_resize_10},
+    {"Resize", 11, LAST, 1, 4, mts_lower_resize},
+    {"Upsample", 7, 8, 1, 1, mts_lower_upsample_7},
+    {"Upsample", 9, 9, 2, 2, mts_lower_resize_10},
+    {"MatMul", 1, LAST, 2, 2, mts_lower_matmul},
+    {"Gemm", 7, LAST, 2, 3, mts_lower_gemm},
+    {"ReduceMean", 1, LAST, 1, 1, mts_lower_reduce},
+    {"ReduceSum", 1, 12, 1, 1, mts_lower_reduce},
+    {"ReduceSum", 13, LAST, 1, 2, mts_lower_reduce},
+    {"ReduceMax", 1, LAST, 1, 1, mts_lower_reduce},
+    {"ReduceMin", 1, LAST, 1, 1, mts_lower_reduce},
+    {"ReduceProd", 1, LAST, 1, 1, mts_lower_reduce},
+};
+
+const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known)
+{
+    *known = false;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strcmp(rows[i].op, op) != 0) {
+            continue;
+        }
+        *known = true;
+        if (opset >= rows[i].since && opset <= rows[i].until) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}

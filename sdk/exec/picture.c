@@ -125,6 +125,12 @@ static mts_code grow(mts_engine *engine, size_t bytes, mts_error *error)
     if (code == MTS_CODE_OK) {
         code = make_list(engine, 0, engine->picture_count, &engine->picture_lists[engine->picture_count], error);
     }
+    if (code != MTS_CODE_OK) { /* the next picture tries again from the start */
+        release_lists(engine);
+        engine->stats.workspace_bytes -= bytes;
+        engine->stats.peak_bytes -= bytes;
+        mts_buffer_destroy(&engine->picture);
+    }
     return code;
 }
 

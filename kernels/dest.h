@@ -5,25 +5,22 @@
  * the tensor, the zeros around the image, and loading and storing stretches of a row as vectors. The program text of a
  * kernel has this file after the records. Not responsible for any operator.
  *
- * A work-item owns RUN consecutive floats of one plane (and writes the zeros among them); it meets them as stretches, each
+ * A work-item owns `run` consecutive floats of one plane (and writes the zeros among them); it meets them as stretches, each
  * a piece of one image row, and computes a stretch in vectors of VEC floats, the last one partly filled:
  *
  *     plane q    | 0 0 .. 0 | v v v v v v 0 0 | v v v v v v 0 0 | 0 |
  *     positions  |<- gap -->|<---- row ------>|                     e = 0 .. pitch - 1
- *     work-item        |<------------- RUN ----------->|
+ *     work-item        |<------------- run ----------->|
  *     stretches             |<----------->|    |<---->|
  *
- * Grid: (ceil(pitch / RUN), planes + 1, members), any dimension but the last may be larger. RUN = 1 (the default, for a
- * GPU, with VEC = 1) is the grid that record.h states; a CPU wants VEC = 16 and RUN of some hundred.
+ * Grid: (n, planes + 1, members). run = ceil(pitch / n), rounded up to whole vectors, so any n gives the same result, and
+ * the first two dimensions may be larger than needed. A GPU wants VEC = 1 and n = pitch, so that neighbours touch
+ * neighbours; a CPU wants VEC = 16 and runs of some hundred floats.
  *
  * The result may lie over an operand only if both have the same layout and the operator is unary, binary or scale.
  */
 #ifndef MTS_KERNELS_DEST_H
 #define MTS_KERNELS_DEST_H
-
-#ifndef RUN
-#define RUN 1 /* e.g. 1, 64, 256, 1024 */
-#endif
 
 #define MTS_ARGS                                                                                             \
     GLOBAL float *RESTRICT act, GLOBAL const float *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first
@@ -46,23 +43,29 @@ INLINE void mts_zero(GLOBAL float *p, mts_u32 n) {
     for (mts_u32 i = 0; i < n; i++) p[i] = 0.0f;
 }
 
-INLINE void mts_span_tail(GLOBAL float *act, GLOBAL const mts_rec_dest *d, mts_u32 plane) {
-    const mts_u32 step = (d->pitch + RUN - 1) / RUN * RUN;
-    mts_u32 i = mts_global_id(0) * RUN;
-    if (i >= step) return;
-    for (; i < d->tail; i += step) mts_zero(act + plane + i, mts_least(d->tail - i, RUN));
+/* Floats of a plane that each work-item owns. */
+INLINE mts_u32 mts_run(mts_u32 pitch) {
+    const mts_u32 n = mts_global_size(0);
+    return n < pitch ? ((pitch + n - 1) / n + VEC - 1) / VEC * VEC : VEC;
+}
+
+/* The zeros after the last plane. */
+INLINE void mts_span_tail(GLOBAL float *act, GLOBAL const mts_rec_dest *d, mts_u32 plane, mts_u32 run) {
+    for (mts_u32 i = mts_global_id(0) * run; i < d->tail; i += mts_global_size(0) * run)
+        mts_zero(act + plane + i, mts_least(d->tail - i, run));
 }
 
 INLINE mts_span mts_span_open(GLOBAL float *act, GLOBAL const mts_rec_dest *d) {
     const mts_u32 q = mts_global_id(1), planes = d->dims[0] * d->dims[1] * d->dims[2] * d->dims[3];
+    const mts_u32 run = mts_run(d->pitch);
     mts_span s;
-    s.at = mts_global_id(0) * RUN;
-    s.end = q < planes ? mts_least(s.at + RUN, d->pitch) : 0;
+    s.at = mts_global_id(0) * run;
+    s.end = q < planes ? mts_least(s.at + run, d->pitch) : 0;
     s.plane = d->base - d->gap + q * d->pitch;
     s.c[0] = s.c[1] = s.c[2] = 0;
     s.c[3] = q;
     s.y = s.x = s.n = s.to = s.row = s.column = 0;
-    if (q == planes) mts_span_tail(act, d, s.plane);
+    if (q == planes) mts_span_tail(act, d, s.plane, run);
     if (planes != d->dims[3]) {
         mts_u32 rest = q / d->dims[3];
         s.c[3] = q - rest * d->dims[3];

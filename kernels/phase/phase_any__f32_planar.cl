@@ -1,6 +1,7 @@
 /*
  * phase_any: splits an image into the sy * sx phases of a strided convolution, so that each tap of it is a constant pixel
- * offset. See mts_rec_phase; unlike the other kernels it has no mts_rec_dest: a work-item owns RUN floats of one phase.
+ * offset. See mts_rec_phase; unlike the other kernels it has no mts_rec_dest: a work-item owns a run of
+ * floats of one phase.
  */
 INLINE void phase_row(GLOBAL float *act, GLOBAL const mts_rec_phase *r, mts_u32 src, mts_u32 to, mts_i32 y, mts_i32 x,
                       mts_u32 n) {
@@ -23,9 +24,10 @@ KERNEL void phase_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_phase *r = MTS_MEMBER(mts_rec_phase);
     const mts_u32 plane = mts_global_id(1), phases = r->sy * r->sx;
     const mts_u32 channel = plane / phases, phase = plane - channel * phases;
-    const mts_u32 end = mts_least(mts_global_id(0) * RUN + RUN, r->pitch), to = r->out + plane * r->pitch;
+    const mts_u32 run = mts_run(r->pitch), to = r->out + plane * r->pitch;
+    const mts_u32 end = mts_least(mts_global_id(0) * run + run, r->pitch);
     const mts_i32 py = (mts_i32)(phase / r->sx), px = (mts_i32)(phase % r->sx);
-    mts_u32 at = mts_global_id(0) * RUN;
+    mts_u32 at = mts_global_id(0) * run;
     if (channel >= r->channels) return;
     while (at < end) {
         const mts_u32 y = at / r->row, x = at - y * r->row;

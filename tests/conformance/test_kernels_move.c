@@ -182,7 +182,7 @@ static void phase_splits_images_of_any_stride_and_border(void **state)
     static const struct {
         const char *defines;
         uint32_t run, local;
-    } builds[] = {{"-DVEC=1 -DRUN=1", 1, 16}, {"-DVEC=16 -DRUN=96", 96, 1}, {"-DVEC=4 -DRUN=7", 7, 4}};
+    } builds[] = {{"-DVEC=1", 1, 16}, {"-DVEC=16", 96, 1}, {"-DVEC=4", 7, 4}, {"-DVEC=8", 1, 64}};
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
         mts_rec_phase records[MEMBERS] = {0};
@@ -193,7 +193,7 @@ static void phase_splits_images_of_any_stride_and_border(void **state)
             pitch = records[m].pitch > pitch ? records[m].pitch : pitch;
         }
         const uint32_t first = kernel_pair_words(pair, records, MEMBERS * MTS_REC_WORDS(mts_rec_phase));
-        for (int i = 0; i < 3; i++) {
+        for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
             const uint32_t local[3] = {builds[i].local, 1, 1};
             const uint32_t items = (pitch + builds[i].run - 1) / builds[i].run;
             const uint32_t grid[3] = {(items + local[0] - 1) / local[0] * local[0], 4 * 9, MEMBERS};

@@ -306,7 +306,7 @@ void kernel_pair_run_dest(kernel_pair *pair, const char *kernel, const void *rec
     static const struct {
         const char *defines;
         uint32_t run, local;
-    } builds[] = {{"-DVEC=1 -DRUN=1", 1, 16}, {"-DVEC=16 -DRUN=96", 96, 1}, {"-DVEC=4 -DRUN=7", 7, 4}};
+    } builds[] = {{"-DVEC=1", 1, 16}, {"-DVEC=16", 96, 1}, {"-DVEC=4", 7, 4}, {"-DVEC=8", 1, 64}};
     const uint32_t words = (uint32_t)(size / sizeof(uint32_t));
     const uint32_t first = kernel_pair_words(pair, records, members * words);
     uint32_t pitch = 0;

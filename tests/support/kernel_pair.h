@@ -62,11 +62,11 @@ uint32_t kernel_pair_pool(kernel_pair *pair, uint32_t count);
 uint32_t kernel_pair_words(kernel_pair *pair, const void *words, uint32_t count);
 void kernel_pair_may_write(kernel_pair *pair, uint32_t first, uint32_t count);
 
-/* Runs on both devices and compares all floats of the arena. grid[0] counts floats where run is not 0. */
+/* Runs on both devices and compares all floats of the arena. */
 void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines, uint32_t first,
                      const uint32_t *grid, const uint32_t *local);
 
-/* `members` records of `size` bytes, each beginning with a mts_rec_dest, in three builds of the kernel. */
+/* `members` records of `size` bytes, each beginning with a mts_rec_dest, in several builds and grids. */
 void kernel_pair_run_dest(kernel_pair *pair, const char *kernel, const void *records, uint32_t members,
                           size_t size);
 

@@ -1,5 +1,5 @@
 /*
- * engine.c: making and destroying an engine: stitch, plan, lower, build kernels, upload, record the list.
+ * engine.c: making and destroying an engine: stitch, plan, encode, build kernels, upload, record the list.
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@ typedef struct maker {
     uint32_t **slot_of;
     mts_stitched *stitched;
     mts_plan *plan;
-    mts_lowering lowering;
+    mts_encoding encoding;
     mts_error *error;
 } maker;
 
@@ -179,28 +179,28 @@ static mts_code stitch_and_plan(maker *m)
     return code;
 }
 
-static mts_code lower(maker *m)
+static mts_code encode(maker *m)
 {
-    m->lowering = (mts_lowering){.plan = m->plan,
+    m->encoding = (mts_encoding){.plan = m->plan,
                                  .stitched = m->stitched,
                                  .device = &m->engine->device->info,
                                  .arena = &m->scratch,
                                  .strings = &m->engine->arena,
                                  .error = m->error};
-    mts_table_init(&m->lowering.table, m->engine->allocator);
-    mts_pool_init(&m->lowering.pool, m->engine->allocator);
-    mts_code code = mts_lower_plan(&m->lowering);
+    mts_table_init(&m->encoding.table, m->engine->allocator);
+    mts_weights_init(&m->encoding.pool, m->engine->allocator);
+    mts_code code = mts_encode_plan(&m->encoding);
     if (code != MTS_CODE_OK) {
         return code;
     }
     mts_engine *e = m->engine;
-    e->launch_count = (uint32_t)m->lowering.launch_count;
+    e->launch_count = (uint32_t)m->encoding.launch_count;
     e->launches = mts_arena_zero(&e->arena, e->launch_count, sizeof *e->launches);
     if (e->launches == NULL) {
         return short_of_memory(m);
     }
     if (e->launch_count > 0) {
-        memcpy(e->launches, m->lowering.launches, e->launch_count * sizeof *e->launches);
+        memcpy(e->launches, m->encoding.launches, e->launch_count * sizeof *e->launches);
     }
     return MTS_CODE_OK;
 }
@@ -227,26 +227,26 @@ static mts_code upload_all(maker *m)
 {
     mts_engine *e = m->engine;
     const size_t act = (size_t)m->plan->arena_floats * sizeof(float);
-    const size_t pool = m->lowering.pool.count * sizeof(float);
-    const size_t table = m->lowering.table.count * sizeof(uint32_t);
+    const size_t pool = m->encoding.pool.count * sizeof(float);
+    const size_t table = m->encoding.table.count * sizeof(uint32_t);
     mts_code code = upload(m, NULL, act, "activations", &e->act);
     if (code == MTS_CODE_OK) {
-        code = upload(m, m->lowering.pool.floats, pool, "weights", &e->pool);
+        code = upload(m, m->encoding.pool.floats, pool, "weights", &e->pool);
     }
     if (code == MTS_CODE_OK) {
-        code = upload(m, m->lowering.table.words, table, "launch tables", &e->table);
+        code = upload(m, m->encoding.table.words, table, "launch tables", &e->table);
     }
     e->stats = (mts_engine_stats){.weight_bytes = pool,
                                   .activation_bytes = act,
                                   .workspace_bytes = table,
                                   .peak_bytes = (uint64_t)act + pool + table,
-                                  .mul_adds = m->lowering.mul_adds,
+                                  .mul_adds = m->encoding.mul_adds,
                                   .launches = e->launch_count,
                                   .groups = e->group_count};
     return code;
 }
 
-static mts_code find_kernel(maker *m, const mts_lowered_launch *launch, mts_kernel **out)
+static mts_code find_kernel(maker *m, const mts_encoded_launch *launch, mts_kernel **out)
 {
     mts_engine *e = m->engine;
     for (uint32_t i = 0; i < e->kernel_count; i++) {
@@ -286,7 +286,7 @@ static mts_code record(maker *m)
         return short_of_memory(m);
     }
     for (uint32_t i = 0; i < e->launch_count; i++) {
-        const mts_lowered_launch *from = &e->launches[i];
+        const mts_encoded_launch *from = &e->launches[i];
         mts_launch *to = &launches[i];
         *to = (mts_launch){
             .act = e->act, .pool = e->pool, .table = e->table, .first = from->first, .label = from->label};
@@ -328,7 +328,7 @@ static mts_code make_inputs(maker *m, uint32_t index)
             (engine_port){.offset = storage->offset, .count = count, .dtype = graph->inputs[i].dtype, .slot = slot};
         e->slots[slot] = (engine_slot){.offset = storage->offset,
                                        .count = count,
-                                       .dest = mts_lower_dest(&m->lowering, m->plan->value_storage[value]),
+                                       .dest = mts_encode_dest(&m->encoding, m->plan->value_storage[value]),
                                        .preprocess = takes_pictures(p, graph, i) ? p : NULL};
         e->staging_floats = count > e->staging_floats ? count : e->staging_floats;
     }
@@ -412,7 +412,7 @@ static mts_code make(maker *m, const mts_engine_options *options)
     code = code != MTS_CODE_OK ? code : assign_slots(m);
     code = code != MTS_CODE_OK ? code : stitch_and_plan(m);
     code = code != MTS_CODE_OK ? code : report(m, 0.05f, "packing weights");
-    code = code != MTS_CODE_OK ? code : lower(m);
+    code = code != MTS_CODE_OK ? code : encode(m);
     code = code != MTS_CODE_OK ? code : upload_all(m);
     code = code != MTS_CODE_OK ? code : record(m);
     code = code != MTS_CODE_OK ? code : make_ports(m);
@@ -438,8 +438,8 @@ mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const
     maker m = {.engine = engine, .error = error};
     mts_arena_init(&m.scratch, allocator);
     const mts_code code = make(&m, options);
-    if (m.lowering.arena != NULL) {
-        mts_lowering_release(&m.lowering);
+    if (m.encoding.arena != NULL) {
+        mts_encoding_release(&m.encoding);
     }
     mts_arena_release(&m.scratch);
     if (code != MTS_CODE_OK) {

@@ -6,7 +6,7 @@
 #define MTS_EXEC_ENGINE_INTERNAL_H
 
 #include "exec/engine.h"
-#include "exec/lower.h"
+#include "exec/encode.h"
 
 /* A graph input or output at the border. */
 typedef struct engine_port {
@@ -52,7 +52,7 @@ struct mts_engine {
     mts_buffer *act, *pool, *table;
     engine_kernel *kernels;
     uint32_t kernel_count;
-    mts_lowered_launch *launches;
+    mts_encoded_launch *launches;
     uint32_t launch_count;
     mts_list *list;
     mts_engine_stats stats;

@@ -43,7 +43,7 @@ static void explain_json(const mts_engine *engine, mts_text *text)
                  (unsigned long long)s->workspace_bytes, (unsigned long long)s->peak_bytes,
                  (unsigned long long)s->mul_adds, s->kernels);
     for (uint32_t i = 0; i < engine->launch_count; i++) {
-        const mts_lowered_launch *l = &engine->launches[i];
+        const mts_encoded_launch *l = &engine->launches[i];
         mts_text_add(text, "%s{\"label\": ", i == 0 ? "" : ", ");
         mts_text_add_json(text, l->label);
         mts_text_add(text, ", \"kernel\": ");
@@ -69,7 +69,7 @@ static void explain_text(const mts_engine *engine, mts_text *text)
     mts_text_add(text, "%llu multiply-adds in %u launches of %u kernels\n", (unsigned long long)s->mul_adds,
                  s->launches, s->kernels);
     for (uint32_t i = 0; i < engine->launch_count; i++) {
-        const mts_lowered_launch *l = &engine->launches[i];
+        const mts_encoded_launch *l = &engine->launches[i];
         mts_text_add(text, "%4u  %-48s %3u computation(s) for %3u task(s)\n", i, l->label, l->members, l->tasks);
     }
 }

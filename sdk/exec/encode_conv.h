@@ -1,10 +1,10 @@
 /*
- * lower_conv.h: what the convolution launches share. Internal to sdk/exec.
+ * encode_conv.h: what the convolution launches share. Internal to sdk/exec.
  */
-#ifndef MTS_EXEC_LOWER_CONV_H
-#define MTS_EXEC_LOWER_CONV_H
+#ifndef MTS_EXEC_ENCODE_CONV_H
+#define MTS_EXEC_ENCODE_CONV_H
 
-#include "exec/lower.h"
+#include "exec/encode.h"
 
 /* A convolution member with its operands resolved to offsets. */
 typedef struct mts_conv_site {
@@ -20,10 +20,10 @@ typedef struct mts_conv_site {
     bool index_made;
 } mts_conv_site;
 
-void mts_conv_site_init(mts_conv_site *site, mts_lowering *lowering, uint32_t member);
+void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t member);
 /* Table index of the output channels of rows row, row + 1, .. */
-uint32_t mts_conv_index(mts_lowering *lowering, mts_conv_site *site, uint32_t row);
+uint32_t mts_conv_index(mts_encoding *encoding, mts_conv_site *site, uint32_t row);
 /* The epilogue of rows from `row` on of one image. */
-mts_rec_epilogue mts_conv_epilogue(mts_lowering *lowering, mts_conv_site *site, uint32_t image, uint32_t row);
+mts_rec_epilogue mts_conv_epilogue(mts_encoding *encoding, mts_conv_site *site, uint32_t image, uint32_t row);
 
 #endif

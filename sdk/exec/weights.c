@@ -1,7 +1,7 @@
 /*
- * pool.c: packing weight blocks into the layouts the kernels read (record.h) and finding them again.
+ * weights.c: packing weight blocks into the layouts the kernels read (record.h) and finding them again.
  */
-#include "exec/pool.h"
+#include "exec/weights.h"
 
 #include <string.h>
 
@@ -20,25 +20,25 @@ typedef struct pool_key {
     uint32_t kind, owner, row, rows, lanes, by_address;
 } pool_key;
 
-struct mts_pool_entry {
+struct mts_weights_entry {
     pool_key key;
     uint32_t offset;
 };
 
-void mts_pool_init(mts_pool *pool, const mts_allocator *allocator)
+void mts_weights_init(mts_weights *pool, const mts_allocator *allocator)
 {
-    *pool = (mts_pool){.allocator = allocator};
+    *pool = (mts_weights){.allocator = allocator};
 }
 
-void mts_pool_release(mts_pool *pool)
+void mts_weights_release(mts_weights *pool)
 {
     mts_alloc_free(pool->allocator, pool->floats);
     mts_alloc_free(pool->allocator, pool->entries);
     mts_alloc_free(pool->allocator, pool->slots);
-    *pool = (mts_pool){.allocator = pool->allocator};
+    *pool = (mts_weights){.allocator = pool->allocator};
 }
 
-static size_t slot_of(const mts_pool *pool, const pool_key *key)
+static size_t slot_of(const mts_weights *pool, const pool_key *key)
 {
     size_t slot = (size_t)mts_hash(key, sizeof *key, 0) & (pool->slot_count - 1);
     while (pool->slots[slot] != 0 &&
@@ -48,7 +48,7 @@ static size_t slot_of(const mts_pool *pool, const pool_key *key)
     return slot;
 }
 
-static bool grow_slots(mts_pool *pool)
+static bool grow_slots(mts_weights *pool)
 {
     const size_t count = pool->slot_count == 0 ? 256 : pool->slot_count * 2;
     uint32_t *slots = mts_alloc_zero(pool->allocator, count, sizeof *slots);
@@ -65,7 +65,7 @@ static bool grow_slots(mts_pool *pool)
 }
 
 /* The float space of a new entry, or NULL: then *offset is that of an equal older entry, or memory is short. */
-static float *claim(mts_pool *pool, const pool_key *key, size_t floats, uint32_t *offset)
+static float *claim(mts_weights *pool, const pool_key *key, size_t floats, uint32_t *offset)
 {
     *offset = 0;
     if (pool->failed) {
@@ -89,7 +89,7 @@ static float *claim(mts_pool *pool, const pool_key *key, size_t floats, uint32_t
         return NULL;
     }
     *offset = (uint32_t)pool->count;
-    pool->entries[pool->entry_count] = (mts_pool_entry){.key = *key, .offset = *offset};
+    pool->entries[pool->entry_count] = (mts_weights_entry){.key = *key, .offset = *offset};
     pool->slots[slot] = (uint32_t)++pool->entry_count;
     float *space = pool->floats + pool->count;
     memset(space, 0, (end - pool->count) * sizeof *space);
@@ -119,7 +119,7 @@ static float element(const mts_value *value, const void *data, size_t index)
     }
 }
 
-uint32_t mts_pool_rows(mts_pool *pool, const mts_value *weight, uint32_t ref_index, uint32_t row, uint32_t rows,
+uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t ref_index, uint32_t row, uint32_t rows,
                        uint32_t owner)
 {
     const mts_block_ref *ref = &weight->blocks[ref_index];
@@ -145,7 +145,7 @@ uint32_t mts_pool_rows(mts_pool *pool, const mts_value *weight, uint32_t ref_ind
     return offset;
 }
 
-uint32_t mts_pool_lanes(mts_pool *pool, const mts_value *weight, uint32_t ref_index, uint32_t row, uint32_t rows,
+uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref_index, uint32_t row, uint32_t rows,
                         uint32_t lanes, uint32_t owner)
 {
     const mts_block_ref *ref = &weight->blocks[ref_index];
@@ -170,7 +170,7 @@ uint32_t mts_pool_lanes(mts_pool *pool, const mts_value *weight, uint32_t ref_in
     return offset;
 }
 
-uint32_t mts_pool_dense(mts_pool *pool, const mts_value *value, uint32_t owner)
+uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t owner)
 {
     pool_key key;
     memset(&key, 0, sizeof key);
@@ -191,11 +191,11 @@ uint32_t mts_pool_dense(mts_pool *pool, const mts_value *value, uint32_t owner)
     return offset;
 }
 
-uint32_t mts_pool_ordered(mts_pool *pool, const mts_value *value, const uint32_t *order, uint32_t count,
+uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
                           uint32_t owner)
 {
     if (order == NULL) {
-        return mts_pool_dense(pool, value, owner);
+        return mts_weights_dense(pool, value, owner);
     }
     pool_key key;
     memset(&key, 0, sizeof key);
@@ -211,7 +211,7 @@ uint32_t mts_pool_ordered(mts_pool *pool, const mts_value *value, const uint32_t
     return offset;
 }
 
-uint32_t mts_pool_mask(mts_pool *pool, uint32_t rows, uint32_t row, uint32_t columns, uint32_t pixels)
+uint32_t mts_weights_mask(mts_weights *pool, uint32_t rows, uint32_t row, uint32_t columns, uint32_t pixels)
 {
     pool_key key;
     memset(&key, 0, sizeof key);

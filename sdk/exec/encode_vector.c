@@ -1,17 +1,17 @@
 /*
- * lower_vector.c: depthwise convolutions and fully connected layers, one launch each.
+ * encode_vector.c: depthwise convolutions and fully connected layers, one launch each.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/lower_conv.h"
+#include "exec/encode_conv.h"
 #include "stitch/tiles.h"
 
 enum { DEPTHWISE_PIXELS = 4096 }; /* of a plane that a CPU's work-item does alone */
 
 /* Records of one launch while they are collected. */
 typedef struct collector {
-    mts_lowering *lowering;
+    mts_encoding *encoding;
     void *records;
     size_t count, capacity, size;
     uint32_t most_x, most_y; /* extent of the grid */
@@ -20,8 +20,8 @@ typedef struct collector {
 
 static mts_code collect(collector *c, const void *record)
 {
-    if (!mts_alloc_grow(c->lowering->arena->allocator, &c->records, &c->capacity, c->count + 1, c->size)) {
-        return mts_lower_memory(c->lowering);
+    if (!mts_alloc_grow(c->encoding->arena->allocator, &c->records, &c->capacity, c->count + 1, c->size)) {
+        return mts_encode_memory(c->encoding);
     }
     memcpy((char *)c->records + c->count++ * c->size, record, c->size);
     return MTS_CODE_OK;
@@ -35,8 +35,8 @@ static uint32_t larger(uint32_t a, uint32_t b)
 /* Writes the records and one launch over (most_x rounded up to local, most_y, records). */
 static mts_code launch(collector *c, const char *kernel, uint32_t local, const char *label)
 {
-    mts_lowering *l = c->lowering;
-    mts_lowered_launch launch = {.kernel = kernel, .defines = mts_lower_defines(l), .label = label};
+    mts_encoding *l = c->encoding;
+    mts_encoded_launch launch = {.kernel = kernel, .defines = mts_encode_defines(l), .label = label};
     launch.members = c->members;
     launch.first = mts_table_add(&l->table, c->records, c->count * c->size / sizeof(mts_u32));
     launch.global[0] = (c->most_x + local - 1) / local * local;
@@ -44,12 +44,12 @@ static mts_code launch(collector *c, const char *kernel, uint32_t local, const c
     launch.global[2] = (uint32_t)c->count;
     launch.local[0] = local;
     launch.local[1] = launch.local[2] = 1;
-    return mts_lower_launch(l, &launch);
+    return mts_encode_launch(l, &launch);
 }
 
 static mts_code add_depthwise(collector *c, uint32_t member)
 {
-    mts_lowering *l = c->lowering;
+    mts_encoding *l = c->encoding;
     mts_conv_site site;
     mts_conv_site_init(&site, l, member);
     const mts_value *weight = mts_member_operand(l->stitched, site.member, 1);
@@ -60,7 +60,7 @@ static mts_code add_depthwise(collector *c, uint32_t member)
                                 .taps = site.taps,
                                 .tap = site.tap,
                                 .mask = site.mask};
-    record.weight = mts_pool_dense(&l->pool, weight, mts_lower_owner(l, site.member));
+    record.weight = mts_weights_dense(&l->pool, weight, mts_encode_owner(l, site.member));
     const uint32_t per_item = l->device->is_gpu ? 4 : DEPTHWISE_PIXELS;
     c->most_x = larger(c->most_x, (site.pixels + per_item - 1) / per_item);
     c->most_y = larger(c->most_y, site.channels);
@@ -75,41 +75,41 @@ static mts_code add_depthwise(collector *c, uint32_t member)
     return code;
 }
 
-mts_code mts_lower_depthwise(mts_lowering *lowering, const mts_layer *layer)
+mts_code mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer)
 {
-    collector c = {.lowering = lowering, .size = sizeof(mts_rec_depthwise)};
+    collector c = {.encoding = encoding, .size = sizeof(mts_rec_depthwise)};
     mts_code code = MTS_CODE_OK;
     for (uint32_t m = layer->first; code == MTS_CODE_OK && m < layer->first + layer->count; m++) {
-        if (lowering->plan->members[m].variant == MTS_VARIANT_DEPTHWISE) {
+        if (encoding->plan->members[m].variant == MTS_VARIANT_DEPTHWISE) {
             code = add_depthwise(&c, m);
         }
     }
-    const uint32_t local = lowering->device->is_gpu ? 32 : 1;
+    const uint32_t local = encoding->device->is_gpu ? 32 : 1;
     if (code == MTS_CODE_OK) {
-        code = launch(&c, "depthwise_tile__f32_planar", local, mts_lower_label(lowering, layer, "depthwise"));
+        code = launch(&c, "depthwise_tile__f32_planar", local, mts_encode_label(encoding, layer, "depthwise"));
     }
-    mts_alloc_free(lowering->arena->allocator, c.records);
+    mts_alloc_free(encoding->arena->allocator, c.records);
     return code;
 }
 
-static uint32_t lane_count(const mts_lowering *lowering)
+static uint32_t lane_count(const mts_encoding *encoding)
 {
-    /* equals VEC of mts_lower_defines: the kernel reads one vector of weights per input */
-    if (lowering->device->is_gpu) {
+    /* equals VEC of mts_encode_defines: the kernel reads one vector of weights per input */
+    if (encoding->device->is_gpu) {
         return 1;
     }
-    return lowering->device->vector_floats >= 16 ? 16 : lowering->device->vector_floats >= 8 ? 8 : 4;
+    return encoding->device->vector_floats >= 16 ? 16 : encoding->device->vector_floats >= 8 ? 8 : 4;
 }
 
-static uint32_t write_segments(mts_lowering *l, const mts_conv_site *site, const mts_value *weight,
+static uint32_t write_segments(mts_encoding *l, const mts_conv_site *site, const mts_value *weight,
                                const mts_row_blocks *rows, const mts_row_block *block, uint32_t lanes)
 {
-    const uint32_t owner = mts_lower_owner(l, site->member);
+    const uint32_t owner = mts_encode_owner(l, site->member);
     uint32_t first = (uint32_t)l->table.count;
     for (uint32_t s = 0; s < block->segments; s++) {
         const mts_tile_segment *from = &rows->segments[block->segment + s];
         const mts_rec_segment segment = {
-            .weight_a = mts_pool_lanes(&l->pool, weight, from->ref_a, block->row_a, block->rows_a, lanes, owner),
+            .weight_a = mts_weights_lanes(&l->pool, weight, from->ref_a, block->row_a, block->rows_a, lanes, owner),
             .weight_b = MTS_REC_NONE,
             .channel = from->channel,
             .count = from->count};
@@ -121,7 +121,7 @@ static uint32_t write_segments(mts_lowering *l, const mts_conv_site *site, const
 
 static mts_code add_rows(collector *c, mts_conv_site *site, const mts_row_blocks *rows, const mts_row_block *block)
 {
-    mts_lowering *l = c->lowering;
+    mts_encoding *l = c->encoding;
     const mts_value *weight = mts_member_operand(l->stitched, site->member, 1);
     const uint32_t lanes = lane_count(l);
     mts_rec_fc record = {.rows = block->rows_a,
@@ -144,7 +144,7 @@ static mts_code add_rows(collector *c, mts_conv_site *site, const mts_row_blocks
 
 static mts_code add_fc(collector *c, uint32_t member, mts_arena *scratch)
 {
-    mts_lowering *l = c->lowering;
+    mts_encoding *l = c->encoding;
     mts_conv_site site;
     mts_conv_site_init(&site, l, member);
     mts_row_blocks rows;
@@ -158,22 +158,22 @@ static mts_code add_fc(collector *c, uint32_t member, mts_arena *scratch)
     return code;
 }
 
-mts_code mts_lower_fc(mts_lowering *lowering, const mts_layer *layer)
+mts_code mts_encode_fc(mts_encoding *encoding, const mts_layer *layer)
 {
-    collector c = {.lowering = lowering, .size = sizeof(mts_rec_fc)};
+    collector c = {.encoding = encoding, .size = sizeof(mts_rec_fc)};
     mts_arena scratch;
-    mts_arena_init(&scratch, lowering->arena->allocator);
+    mts_arena_init(&scratch, encoding->arena->allocator);
     mts_code code = MTS_CODE_OK;
     for (uint32_t m = layer->first; code == MTS_CODE_OK && m < layer->first + layer->count; m++) {
-        if (lowering->plan->members[m].variant == MTS_VARIANT_FC) {
+        if (encoding->plan->members[m].variant == MTS_VARIANT_FC) {
             code = add_fc(&c, m, &scratch);
         }
     }
-    const uint32_t local = lowering->device->is_gpu ? 32 : 1;
+    const uint32_t local = encoding->device->is_gpu ? 32 : 1;
     if (code == MTS_CODE_OK) {
-        code = launch(&c, "fc_lanes__f32_planar", local, mts_lower_label(lowering, layer, "fc"));
+        code = launch(&c, "fc_lanes__f32_planar", local, mts_encode_label(encoding, layer, "fc"));
     }
-    mts_alloc_free(lowering->arena->allocator, c.records);
+    mts_alloc_free(encoding->arena->allocator, c.records);
     mts_arena_release(&scratch);
     return code;
 }

@@ -1,10 +1,10 @@
 /*
- * lower_tile.c: dense and grouped convolutions -> jobs, segments, epilogues and a sorted tile list, one launch.
+ * encode_tile.c: dense and grouped convolutions -> jobs, segments, epilogues and a sorted tile list, one launch.
  *
  * Jobs that have equal inputs and equal weights (tasks that share channels of a layer on one common input) become one
  * job with several epilogues: the product is computed once (DESIGN.md §3).
  */
-#include "exec/lower_conv.h"
+#include "exec/encode_conv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ typedef struct chained_epilogue {
 } chained_epilogue;
 
 typedef struct tiler {
-    mts_lowering *lowering;
+    mts_encoding *encoding;
     mts_arena scratch;
     job *jobs;
     size_t job_count, job_capacity;
@@ -42,7 +42,7 @@ typedef struct tiler {
 
 static mts_code tiler_memory(tiler *t)
 {
-    t->code = mts_lower_memory(t->lowering);
+    t->code = mts_encode_memory(t->encoding);
     return t->code;
 }
 
@@ -75,7 +75,7 @@ static void add_epilogue(tiler *t, job *to, const mts_rec_epilogue *record)
 /* Adds a job, or only its epilogue if an equal job exists. `layer_first`: first job of the stitched layer. */
 static void add_job(tiler *t, const job *fresh, const mts_rec_epilogue *epilogue)
 {
-    for (size_t i = 0; t->lowering->stitched->shared && i < t->job_count; i++) {
+    for (size_t i = 0; t->encoding->stitched->shared && i < t->job_count; i++) {
         if (same_job(&t->jobs[i], fresh)) {
             add_epilogue(t, &t->jobs[i], epilogue);
             return;
@@ -95,18 +95,18 @@ static void add_job(tiler *t, const job *fresh, const mts_rec_epilogue *epilogue
 static const mts_rec_segment *pack_segments(tiler *t, const mts_conv_site *site, const mts_value *weight,
                                             const mts_row_blocks *rows, const mts_row_block *block)
 {
-    mts_pool *pool = &t->lowering->pool;
-    const uint32_t owner = mts_lower_owner(t->lowering, site->member);
+    mts_weights *pool = &t->encoding->pool;
+    const uint32_t owner = mts_encode_owner(t->encoding, site->member);
     mts_rec_segment *segments = mts_arena_zero(&t->scratch, block->segments, sizeof *segments);
     for (uint32_t s = 0; segments != NULL && s < block->segments; s++) {
         const mts_tile_segment *from = &rows->segments[block->segment + s];
         const uint32_t skip_a = (from->channel - weight->blocks[from->ref_a].in_first) * site->taps;
         segments[s] = (mts_rec_segment){.channel = from->channel, .count = from->count, .weight_b = MTS_REC_NONE};
-        segments[s].weight_a = mts_pool_rows(pool, weight, from->ref_a, block->row_a, block->rows_a, owner) +
+        segments[s].weight_a = mts_weights_rows(pool, weight, from->ref_a, block->row_a, block->rows_a, owner) +
                                skip_a * block->rows_a;
         if (block->rows_b > 0) {
             const uint32_t skip_b = (from->channel - weight->blocks[from->ref_b].in_first) * site->taps;
-            segments[s].weight_b = mts_pool_rows(pool, weight, from->ref_b, block->row_b, block->rows_b, owner) +
+            segments[s].weight_b = mts_weights_rows(pool, weight, from->ref_b, block->row_b, block->rows_b, owner) +
                                    skip_b * block->rows_b;
         }
     }
@@ -137,11 +137,11 @@ static void add_row_block(tiler *t, mts_conv_site *site, const mts_value *weight
     t->cases[block->rows_a][block->rows_b] = true;
     for (uint32_t image = 0; image < site->images && t->code == MTS_CODE_OK; image++) {
         fresh.record.in = site->in + (image * site->in_channels + group * depth) * site->in_pitch;
-        const mts_rec_epilogue epilogue = mts_conv_epilogue(t->lowering, site, image, block->row_a);
+        const mts_rec_epilogue epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
         const size_t before = t->job_count;
         add_job(t, &fresh, &epilogue);
         if (t->job_count > before) {
-            t->lowering->mul_adds += fresh.work * site->out->dims[4] * site->out->dims[5];
+            t->encoding->mul_adds += fresh.work * site->out->dims[4] * site->out->dims[5];
         }
     }
 }
@@ -149,15 +149,15 @@ static void add_row_block(tiler *t, mts_conv_site *site, const mts_value *weight
 static void add_member(tiler *t, uint32_t index)
 {
     mts_conv_site site;
-    mts_conv_site_init(&site, t->lowering, index);
-    const mts_value *weight = mts_member_operand(t->lowering->stitched, site.member, 1);
+    mts_conv_site_init(&site, t->encoding, index);
+    const mts_value *weight = mts_member_operand(t->encoding->stitched, site.member, 1);
     const uint32_t groups = site.conv->group;
     const uint32_t rows_per_group = site.channels / groups;
     t->members++;
     for (uint32_t g = 0; g < groups && t->code == MTS_CODE_OK; g++) {
         mts_row_blocks rows;
         t->code = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, ROWS_MOST, true, &t->scratch, &rows,
-                                t->lowering->error);
+                                t->encoding->error);
         for (uint32_t b = 0; t->code == MTS_CODE_OK && b < rows.count; b++) {
             add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
         }
@@ -186,7 +186,7 @@ static int compare_jobs(const void *left, const void *right)
  */
 static void choose_tiles(tiler *t, uint32_t local)
 {
-    const bool gpu = t->lowering->device->is_gpu;
+    const bool gpu = t->encoding->device->is_gpu;
     for (size_t i = 0; i < t->job_count; i++) {
         mts_rec_conv *r = &t->jobs[i].record;
         const uint32_t most = gpu ? local * 4 : 512;
@@ -198,7 +198,7 @@ static void choose_tiles(tiler *t, uint32_t local)
 
 static void write_jobs(tiler *t, size_t *tiles)
 {
-    mts_table *table = &t->lowering->table;
+    mts_table *table = &t->encoding->table;
     for (size_t i = 0; i < t->job_count; i++) {
         job *j = &t->jobs[i];
         j->record.segment = mts_table_add(table, j->segments, j->record.segments * MTS_REC_WORDS(mts_rec_segment));
@@ -213,12 +213,12 @@ static void write_jobs(tiler *t, size_t *tiles)
 
 static uint32_t write_tiles(tiler *t)
 {
-    const uint32_t first = (uint32_t)t->lowering->table.count;
+    const uint32_t first = (uint32_t)t->encoding->table.count;
     for (size_t i = 0; i < t->job_count; i++) {
         const job *j = &t->jobs[i];
         for (uint32_t p = 0; p < j->record.pixels; p += j->record.tile) {
             const mts_rec_tile tile = {.job = j->order, .pixel = p};
-            mts_table_add(&t->lowering->table, &tile, MTS_REC_WORDS(mts_rec_tile));
+            mts_table_add(&t->encoding->table, &tile, MTS_REC_WORDS(mts_rec_tile));
         }
     }
     return first;
@@ -229,7 +229,7 @@ static const char *case_defines(tiler *t)
 {
     mts_text text;
     mts_text_init(&text, t->scratch.allocator);
-    mts_text_add(&text, "%s -DCASES=", mts_lower_defines(t->lowering));
+    mts_text_add(&text, "%s -DCASES=", mts_encode_defines(t->encoding));
     for (int a = ROWS_MOST; a > 0; a--) {
         for (int b = ROWS_MOST - a; b >= 0; b--) {
             if (t->cases[a][b]) {
@@ -237,14 +237,14 @@ static const char *case_defines(tiler *t)
             }
         }
     }
-    const char *defines = text.failed ? NULL : mts_arena_string(t->lowering->strings, mts_text_get(&text));
+    const char *defines = text.failed ? NULL : mts_arena_string(t->encoding->strings, mts_text_get(&text));
     mts_text_release(&text);
     return defines;
 }
 
 static mts_code finish(tiler *t, const mts_layer *layer)
 {
-    mts_lowering *l = t->lowering;
+    mts_encoding *l = t->encoding;
     const uint32_t local = l->device->is_gpu ? (l->device->work_group_size < 64 ? l->device->work_group_size : 64) : 1;
     choose_tiles(t, local);
     qsort(t->jobs, t->job_count, sizeof *t->jobs, compare_jobs);
@@ -253,25 +253,25 @@ static mts_code finish(tiler *t, const mts_layer *layer)
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, &l->stitched->members[layer->first])->attrs.conv;
     char what[64];
     snprintf(what, sizeof what, "conv %ux%u", conv->kernel[0], conv->kernel[1]);
-    mts_lowered_launch launch = {.kernel = "conv_tile__f32_planar", .by_group = true, .members = t->members};
+    mts_encoded_launch launch = {.kernel = "conv_tile__f32_planar", .by_group = true, .members = t->members};
     launch.first = write_tiles(t);
     launch.defines = case_defines(t);
-    launch.label = mts_lower_label(l, layer, what);
+    launch.label = mts_encode_label(l, layer, what);
     if (launch.defines == NULL || tiles * local > UINT32_MAX) {
-        return mts_lower_memory(l);
+        return mts_encode_memory(l);
     }
     launch.global[0] = (uint32_t)tiles * local;
     launch.local[0] = local;
     launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 1;
-    return mts_lower_launch(l, &launch);
+    return mts_encode_launch(l, &launch);
 }
 
-mts_code mts_lower_tile(mts_lowering *lowering, const mts_layer *layer)
+mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer)
 {
-    tiler t = {.lowering = lowering};
-    mts_arena_init(&t.scratch, lowering->arena->allocator);
+    tiler t = {.encoding = encoding};
+    mts_arena_init(&t.scratch, encoding->arena->allocator);
     for (uint32_t m = layer->first; t.code == MTS_CODE_OK && m < layer->first + layer->count; m++) {
-        if (lowering->plan->members[m].variant == MTS_VARIANT_TILE) {
+        if (encoding->plan->members[m].variant == MTS_VARIANT_TILE) {
             add_member(&t, m);
         }
     }

@@ -1,30 +1,30 @@
 /*
- * lower_conv.c: a layer of convolutions -> the variants its members need, and what tile, depthwise and fully connected
+ * encode_conv.c: a layer of convolutions -> the variants its members need, and what tile, depthwise and fully connected
  * launches share: epilogues, taps, masks, operands.
  */
-#include "exec/lower_conv.h"
+#include "exec/encode_conv.h"
 
-static bool has_variant(const mts_lowering *lowering, const mts_layer *layer, mts_variant variant)
+static bool has_variant(const mts_encoding *encoding, const mts_layer *layer, mts_variant variant)
 {
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        if (lowering->plan->members[m].variant == variant) {
+        if (encoding->plan->members[m].variant == variant) {
             return true;
         }
     }
     return false;
 }
 
-mts_code mts_lower_conv(mts_lowering *lowering, const mts_layer *layer)
+mts_code mts_encode_conv(mts_encoding *encoding, const mts_layer *layer)
 {
     mts_code code = MTS_CODE_OK;
-    if (has_variant(lowering, layer, MTS_VARIANT_TILE)) {
-        code = mts_lower_tile(lowering, layer);
+    if (has_variant(encoding, layer, MTS_VARIANT_TILE)) {
+        code = mts_encode_tile(encoding, layer);
     }
-    if (code == MTS_CODE_OK && has_variant(lowering, layer, MTS_VARIANT_DEPTHWISE)) {
-        code = mts_lower_depthwise(lowering, layer);
+    if (code == MTS_CODE_OK && has_variant(encoding, layer, MTS_VARIANT_DEPTHWISE)) {
+        code = mts_encode_depthwise(encoding, layer);
     }
-    if (code == MTS_CODE_OK && has_variant(lowering, layer, MTS_VARIANT_FC)) {
-        code = mts_lower_fc(lowering, layer);
+    if (code == MTS_CODE_OK && has_variant(encoding, layer, MTS_VARIANT_FC)) {
+        code = mts_encode_fc(encoding, layer);
     }
     return code;
 }
@@ -40,10 +40,10 @@ static uint64_t image_offset(const mts_plan *plan, uint32_t value, uint32_t conv
     return plan->storages[c->storage].offset;
 }
 
-static uint32_t add_taps(mts_lowering *lowering, const mts_conv_site *site, const mts_conversion *phase)
+static uint32_t add_taps(mts_encoding *encoding, const mts_conv_site *site, const mts_conversion *phase)
 {
     const mts_attrs_conv *conv = site->conv;
-    const uint32_t first = (uint32_t)lowering->table.count;
+    const uint32_t first = (uint32_t)encoding->table.count;
     for (uint32_t ky = 0; ky < conv->kernel[0]; ky++) {
         for (uint32_t kx = 0; kx < conv->kernel[1]; kx++) {
             int64_t y = (int64_t)ky * conv->dilation[0] - conv->pad[0];
@@ -57,22 +57,22 @@ static uint32_t add_taps(mts_lowering *lowering, const mts_conv_site *site, cons
                 x /= phase->stride[1];
             }
             const mts_i32 tap = (mts_i32)(plane + y * site->row + x);
-            mts_table_add(&lowering->table, &tap, 1);
+            mts_table_add(&encoding->table, &tap, 1);
         }
     }
     return first;
 }
 
-static void find_residual(mts_conv_site *site, const mts_lowering *lowering, const mts_member_plan *how)
+static void find_residual(mts_conv_site *site, const mts_encoding *encoding, const mts_member_plan *how)
 {
-    const mts_plan *plan = lowering->plan;
+    const mts_plan *plan = encoding->plan;
     site->residual = MTS_REC_NONE;
     const uint32_t value = site->member->input_count > 4 ? site->member->inputs[4] : MTS_NONE;
     if (value == MTS_NONE) {
         return;
     }
     if (how->residual_conversion == MTS_NONE) {
-        const mts_rec_view view = mts_lower_view(lowering, value);
+        const mts_rec_view view = mts_encode_view(encoding, value);
         site->residual = view.base;
         site->residual_pitch = view.stride[3];
         return;
@@ -83,10 +83,10 @@ static void find_residual(mts_conv_site *site, const mts_lowering *lowering, con
     site->residual_pitch = storage->pitch;
 }
 
-void mts_conv_site_init(mts_conv_site *site, mts_lowering *lowering, uint32_t member)
+void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t member)
 {
-    const mts_plan *plan = lowering->plan;
-    const mts_member *m = &lowering->stitched->members[member];
+    const mts_plan *plan = encoding->plan;
+    const mts_member *m = &encoding->stitched->members[member];
     const mts_member_plan *how = &plan->members[member];
     const mts_conversion *phase =
         how->input_conversion != MTS_NONE ? &plan->conversions[how->input_conversion] : NULL;
@@ -94,51 +94,51 @@ void mts_conv_site_init(mts_conv_site *site, mts_lowering *lowering, uint32_t me
     const mts_storage *out = &plan->storages[plan->value_storage[m->output]];
     const uint32_t phases = phase != NULL ? phase->stride[0] * phase->stride[1] : 1;
     *site = (mts_conv_site){.member = m, .out = out, .row = out->row};
-    site->conv = &mts_member_node(lowering->stitched, m)->attrs.conv;
-    site->scatter = mts_member_node(lowering->stitched, m)->scatter;
+    site->conv = &mts_member_node(encoding->stitched, m)->attrs.conv;
+    site->scatter = mts_member_node(encoding->stitched, m)->scatter;
     site->in = (uint32_t)image_offset(plan, m->inputs[0], how->input_conversion);
     site->plane_pitch = in->pitch;
     site->in_pitch = in->pitch * phases;
-    site->in_channels = (uint32_t)lowering->stitched->values[m->inputs[0]].shape.dims[1];
+    site->in_channels = (uint32_t)encoding->stitched->values[m->inputs[0]].shape.dims[1];
     site->images = out->dims[2];
     site->channels = out->dims[3];
     const uint64_t body = (uint64_t)out->dims[4] * out->row;
     site->pixels = (uint32_t)((body + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN);
     site->taps = site->conv->kernel[0] * site->conv->kernel[1];
     if (how->variant != MTS_VARIANT_FC) {
-        site->tap = add_taps(lowering, site, phase);
+        site->tap = add_taps(encoding, site, phase);
     }
     /* without a border nobody reads what lies between the rows or behind them */
     const bool bare = out->row == out->dims[5] && (out->gap == 0 || site->pixels == body);
     site->mask = bare ? MTS_REC_NONE
-                      : mts_pool_mask(&lowering->pool, out->dims[4], out->row, out->dims[5], site->pixels);
+                      : mts_weights_mask(&encoding->pool, out->dims[4], out->row, out->dims[5], site->pixels);
     if (how->variant == MTS_VARIANT_FC) { /* the input may be a reshaped alias: a view knows its strides */
-        const mts_rec_view view = mts_lower_view(lowering, m->inputs[0]);
+        const mts_rec_view view = mts_encode_view(encoding, m->inputs[0]);
         site->in = view.base;
         site->in_pitch = view.stride[3];
     }
-    find_residual(site, lowering, how);
+    find_residual(site, encoding, how);
 }
 
-static uint32_t row_vector(mts_lowering *lowering, const mts_conv_site *site, uint32_t input, uint32_t row)
+static uint32_t row_vector(mts_encoding *encoding, const mts_conv_site *site, uint32_t input, uint32_t row)
 {
-    const uint32_t vector = mts_lower_vector(lowering, site->member, input, site->scatter, site->channels);
+    const uint32_t vector = mts_encode_vector(encoding, site->member, input, site->scatter, site->channels);
     return vector == MTS_REC_NONE ? MTS_REC_NONE : vector + row;
 }
 
-uint32_t mts_conv_index(mts_lowering *lowering, mts_conv_site *site, uint32_t row)
+uint32_t mts_conv_index(mts_encoding *encoding, mts_conv_site *site, uint32_t row)
 {
     if (site->scatter == NULL) {
-        return mts_table_identity(&lowering->table, site->channels) + row;
+        return mts_table_identity(&encoding->table, site->channels) + row;
     }
     if (!site->index_made) {
-        site->index = mts_table_add(&lowering->table, site->scatter, site->channels);
+        site->index = mts_table_add(&encoding->table, site->scatter, site->channels);
         site->index_made = true;
     }
     return site->index + row;
 }
 
-mts_rec_epilogue mts_conv_epilogue(mts_lowering *lowering, mts_conv_site *site, uint32_t image, uint32_t row)
+mts_rec_epilogue mts_conv_epilogue(mts_encoding *encoding, mts_conv_site *site, uint32_t image, uint32_t row)
 {
     const mts_storage *out = site->out;
     const bool last_image = image + 1 == site->images;
@@ -152,10 +152,10 @@ mts_rec_epilogue mts_conv_epilogue(mts_lowering *lowering, mts_conv_site *site, 
                           .fn = site->conv->act.fn,
                           .a = site->conv->act.a,
                           .b = site->conv->act.b};
-    e.index = mts_conv_index(lowering, site, row);
-    e.scale = row_vector(lowering, site, 2, row);
-    e.bias = row_vector(lowering, site, 3, row);
-    e.slope = row_vector(lowering, site, 5, row);
+    e.index = mts_conv_index(encoding, site, row);
+    e.scale = row_vector(encoding, site, 2, row);
+    e.bias = row_vector(encoding, site, 3, row);
+    e.slope = row_vector(encoding, site, 5, row);
     if (site->residual != MTS_REC_NONE) {
         e.res = site->residual + planes * site->residual_pitch;
         e.res_pitch = site->residual_pitch;

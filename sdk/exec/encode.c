@@ -1,0 +1,212 @@
+/*
+ * encode.c: the walk over a plan's steps and what the operator families share.
+ */
+#include "exec/encode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef mts_code (*encode_fn)(mts_encoding *, const mts_layer *);
+
+static const encode_fn encode_table[MTS_OP_COUNT] = {
+    [MTS_OP_CONV] = mts_encode_conv,       [MTS_OP_DECONV] = mts_encode_deconv,
+    [MTS_OP_MATMUL] = mts_encode_matmul,   [MTS_OP_SCALE] = mts_encode_scale,
+    [MTS_OP_UNARY] = mts_encode_unary,     [MTS_OP_BINARY] = mts_encode_binary,
+    [MTS_OP_POOL] = mts_encode_pool,       [MTS_OP_REDUCE] = mts_encode_reduce,
+    [MTS_OP_SOFTMAX] = mts_encode_softmax, [MTS_OP_LRN] = mts_encode_lrn,
+    [MTS_OP_CONCAT] = mts_encode_concat,   [MTS_OP_SLICE] = mts_encode_slice,
+    [MTS_OP_PAD] = mts_encode_pad,         [MTS_OP_GATHER] = mts_encode_gather,
+    [MTS_OP_TRANSPOSE] = mts_encode_transpose, [MTS_OP_EXPAND] = mts_encode_expand,
+    [MTS_OP_RESIZE] = mts_encode_resize, /* RESHAPE is an alias and has no step */
+};
+
+mts_code mts_encode_memory(mts_encoding *encoding)
+{
+    return mts_fail(encoding->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to prepare the launches");
+}
+
+uint32_t mts_encode_owner(const mts_encoding *encoding, const mts_member *member)
+{
+    return encoding->stitched->shared ? MTS_NONE : member->graph;
+}
+
+mts_rec_dest mts_encode_dest(const mts_encoding *encoding, uint32_t storage)
+{
+    const mts_storage *s = &encoding->plan->storages[storage];
+    mts_rec_dest dest = {.base = (mts_u32)(s->offset + s->gap),
+                         .row = s->row,
+                         .pitch = s->pitch,
+                         .gap = s->gap,
+                         .tail = s->tail};
+    memcpy(dest.dims, s->dims, sizeof dest.dims);
+    return dest;
+}
+
+mts_rec_dest mts_encode_dest_as(const mts_encoding *encoding, uint32_t storage, const uint32_t dims[MTS_REC_RANK])
+{
+    mts_rec_dest dest = mts_encode_dest(encoding, storage);
+    if (memcmp(dest.dims, dims, sizeof dest.dims) != 0) { /* then it is dense: layout.c, changes_rank */
+        memcpy(dest.dims, dims, sizeof dest.dims);
+        dest.row = dims[5];
+        dest.pitch = dims[4] * dims[5];
+    }
+    return dest;
+}
+
+void mts_encode_strides(const uint32_t dims[MTS_REC_RANK], uint32_t stride[MTS_REC_RANK])
+{
+    stride[MTS_REC_RANK - 1] = 1;
+    for (int i = MTS_REC_RANK - 2; i >= 0; i--) {
+        stride[i] = stride[i + 1] * dims[i + 1];
+    }
+}
+
+mts_rec_view mts_encode_view(const mts_encoding *encoding, uint32_t value)
+{
+    const mts_storage *s = &encoding->plan->storages[encoding->plan->value_storage[value]];
+    mts_rec_view view = {.base = (mts_u32)(s->offset + s->gap)};
+    uint32_t dims[MTS_REC_RANK];
+    mts_shape_pad(&encoding->stitched->values[value].shape, dims);
+    mts_encode_strides(dims, view.stride);
+    if (memcmp(dims, s->dims, sizeof dims) == 0) { /* else a reshaped alias of a dense tensor */
+        view.stride[4] = s->row;
+        view.stride[3] = s->pitch;
+        for (int i = 2; i >= 0; i--) {
+            view.stride[i] = view.stride[i + 1] * dims[i + 1];
+        }
+    }
+    return view;
+}
+
+mts_rec_view mts_encode_operand(mts_encoding *encoding, const mts_member *member, uint32_t input,
+                               const uint32_t dims[MTS_REC_RANK], uint32_t *pool)
+{
+    const mts_value *value = mts_member_operand(encoding->stitched, member, input);
+    uint32_t own[MTS_REC_RANK];
+    mts_shape_pad(&value->shape, own);
+    mts_rec_view view;
+    *pool = member->inputs[input] == MTS_NONE ? 1 : 0;
+    if (*pool != 0) {
+        mts_encode_strides(own, view.stride);
+        view.base = mts_weights_dense(&encoding->pool, value, mts_encode_owner(encoding, member));
+    } else {
+        view = mts_encode_view(encoding, member->inputs[input]);
+    }
+    for (int i = 0; i < MTS_REC_RANK; i++) {
+        view.stride[i] = own[i] == 1 && dims[i] != 1 ? 0 : view.stride[i];
+    }
+    return view;
+}
+
+uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uint32_t input, const uint32_t *order,
+                          uint32_t count)
+{
+    const mts_value *value = mts_member_operand(encoding->stitched, member, input);
+    if (value == NULL) {
+        return MTS_REC_NONE;
+    }
+    return mts_weights_ordered(&encoding->pool, value, order, count, mts_encode_owner(encoding, member));
+}
+
+const char *mts_encode_defines(const mts_encoding *encoding)
+{
+    /* a GPU's work-items read neighbouring floats and coalesce at any tap; a CPU's work-item reads a register */
+    if (encoding->device->is_gpu) {
+        return "-DVEC=1";
+    }
+    return encoding->device->vector_floats >= 16 ? "-DVEC=16" : encoding->device->vector_floats >= 8 ? "-DVEC=8" : "-DVEC=4";
+}
+
+const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, const char *what)
+{
+    const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);
+    char text[256];
+    snprintf(text, sizeof text, "%s x%u %s", what, layer->count, node->name != NULL ? node->name : "");
+    const char *label = mts_arena_string(encoding->strings, text);
+    return label != NULL ? label : "";
+}
+
+mts_code mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *launch)
+{
+    if (encoding->table.failed || encoding->pool.failed ||
+        !mts_alloc_grow(encoding->arena->allocator, (void **)&encoding->launches, &encoding->launch_capacity,
+                        encoding->launch_count + 1, sizeof *encoding->launches)) {
+        return mts_encode_memory(encoding);
+    }
+    encoding->launches[encoding->launch_count++] = *launch;
+    return MTS_CODE_OK;
+}
+
+static uint32_t group_size(const mts_encoding *encoding, uint32_t work)
+{
+    uint32_t size = encoding->device->work_group_size < 64 ? encoding->device->work_group_size : 64;
+    while (size > 1 && size / 2 >= work) {
+        size /= 2;
+    }
+    return size > 0 ? size : 1;
+}
+
+mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *records,
+                         uint32_t words, uint32_t count)
+{
+    uint32_t pitch = 0;
+    uint32_t planes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const mts_rec_dest *dest = (const void *)((const char *)records + (size_t)i * words * sizeof(mts_u32));
+        const uint32_t own = dest->dims[0] * dest->dims[1] * dest->dims[2] * dest->dims[3];
+        pitch = dest->pitch > pitch ? dest->pitch : pitch;
+        planes = own > planes ? own : planes;
+    }
+    mts_encoded_launch launch = {.kernel = kernel, .defines = mts_encode_defines(encoding), .label = label, .members = count};
+    launch.first = mts_table_add(&encoding->table, records, (size_t)words * count);
+    launch.local[0] = group_size(encoding, pitch);
+    launch.local[1] = launch.local[2] = 1;
+    launch.global[0] = (pitch + launch.local[0] - 1) / launch.local[0] * launch.local[0];
+    launch.global[1] = planes + 1;
+    launch.global[2] = count;
+    return mts_encode_launch(encoding, &launch);
+}
+
+static uint32_t count_tasks(const mts_encoding *encoding, const mts_layer *layer)
+{
+    uint32_t tasks = 0;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        tasks += encoding->stitched->members[m].tasks;
+    }
+    return tasks;
+}
+
+mts_code mts_encode_plan(mts_encoding *encoding)
+{
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < encoding->plan->step_count; i++) {
+        const mts_step *step = &encoding->plan->steps[i];
+        const size_t first = encoding->launch_count;
+        uint32_t tasks = step->count;
+        if (step->kind == MTS_STEP_PHASE) {
+            code = mts_encode_phases(encoding, step);
+        } else if (step->kind == MTS_STEP_DENSE) {
+            code = mts_encode_copies(encoding, step);
+        } else {
+            const mts_layer *layer = &encoding->stitched->layers[step->first];
+            tasks = count_tasks(encoding, layer);
+            code = encode_table[layer->op](encoding, layer);
+        }
+        for (size_t l = first; l < encoding->launch_count; l++) {
+            encoding->launches[l].tasks = tasks;
+        }
+    }
+    if (code == MTS_CODE_OK && (encoding->table.failed || encoding->pool.failed)) {
+        code = mts_encode_memory(encoding);
+    }
+    return code;
+}
+
+void mts_encoding_release(mts_encoding *encoding)
+{
+    mts_table_release(&encoding->table);
+    mts_weights_release(&encoding->pool);
+    mts_alloc_free(encoding->arena->allocator, encoding->launches);
+    encoding->launches = NULL;
+    encoding->launch_count = encoding->launch_capacity = 0;
+}

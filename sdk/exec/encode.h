@@ -1,0 +1,93 @@
+/*
+ * encode.h: steps of a plan -> launches, records and pool content. Internal to sdk/exec.
+ *
+ * One encode_<family>.c per kernel family fills the records of device/record.h; encode.c holds what they share and the
+ * table from operators to functions. No device calls: engine.c builds kernels and uploads.
+ */
+#ifndef MTS_EXEC_ENCODE_H
+#define MTS_EXEC_ENCODE_H
+
+#include "device/device.h"
+#include "device/kernel.h"
+#include "exec/weights.h"
+#include "exec/table.h"
+#include "plan/plan.h"
+
+typedef struct mts_encoded_launch {
+    const char *kernel, *defines; /* name in the manifest, build options */
+    uint32_t first;               /* table index */
+    uint32_t global[3], local[3];
+    bool by_group; /* global[0] counts work-groups times local[0]: both shrink together */
+    const char *label;
+    uint32_t members, tasks; /* computations, and the tasks they serve */
+} mts_encoded_launch;
+
+typedef struct mts_encoding {
+    const mts_plan *plan;
+    const mts_stitched *stitched;
+    const mts_device_info *device;
+    mts_arena *arena;   /* scratch, may be released after the upload */
+    mts_arena *strings; /* labels and build options: live as long as the launches */
+    mts_table table;
+    mts_weights pool;
+    mts_encoded_launch *launches;
+    size_t launch_count, launch_capacity;
+    uint64_t mul_adds;
+    mts_error *error;
+} mts_encoding;
+
+/* Encodes every step. On failure release with mts_encoding_release all the same. */
+mts_code mts_encode_plan(mts_encoding *encoding);
+void mts_encoding_release(mts_encoding *encoding);
+
+/* ---- shared by the encode_*.c files ---- */
+mts_code mts_encode_memory(mts_encoding *encoding); /* OUT_OF_MEMORY with its text */
+/* Pool owner of a member's constants: MTS_NONE when sharing. */
+uint32_t mts_encode_owner(const mts_encoding *encoding, const mts_member *member);
+mts_rec_dest mts_encode_dest(const mts_encoding *encoding, uint32_t storage);
+/* A dense storage written as other dimensions with the same elements. */
+mts_rec_dest mts_encode_dest_as(const mts_encoding *encoding, uint32_t storage, const uint32_t dims[MTS_REC_RANK]);
+/* A value where it lies. */
+mts_rec_view mts_encode_view(const mts_encoding *encoding, uint32_t value);
+/* Row-major strides of dims. */
+void mts_encode_strides(const uint32_t dims[MTS_REC_RANK], uint32_t stride[MTS_REC_RANK]);
+/* Operand i of a member, broadcast to dims; *pool says whether it is a constant in the pool. */
+mts_rec_view mts_encode_operand(mts_encoding *encoding, const mts_member *member, uint32_t input,
+                               const uint32_t dims[MTS_REC_RANK], uint32_t *pool);
+/* Offset of an optional vector operand in the pool, or MTS_REC_NONE. */
+uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uint32_t input, const uint32_t *order,
+                          uint32_t count);
+/* Appends a launch; kernel and defines are copied by reference. */
+mts_code mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *launch);
+/* Launch over `count` records of `words` words that each begin with a mts_rec_dest. */
+mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *records,
+                         uint32_t words, uint32_t count);
+/* "-DVEC=.." of the device. */
+const char *mts_encode_defines(const mts_encoding *encoding);
+/* "conv 3x3 x32 layer1.0.conv1" */
+const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, const char *what);
+
+mts_code mts_encode_conv(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_fc(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_unary(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_binary(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_scale(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_pool(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_resize(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_lrn(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_deconv(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_reduce(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_softmax(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_matmul(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_concat(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_slice(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_pad(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_gather(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_transpose(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_expand(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_phases(mts_encoding *encoding, const mts_step *step);
+mts_code mts_encode_copies(mts_encoding *encoding, const mts_step *step);
+
+#endif

@@ -1,0 +1,248 @@
+/*
+ * encode_move.c: operators that only move values, and the conversions between layouts.
+ */
+#include <string.h>
+
+#include "exec/encode.h"
+
+static mts_code launch_copies(mts_encoding *encoding, const mts_rec_copy *records, uint32_t count, const char *label)
+{
+    return records == NULL ? mts_encode_memory(encoding)
+                           : mts_encode_dests(encoding, "copy_any__f32_planar", label, records,
+                                             MTS_REC_WORDS(mts_rec_copy), count);
+}
+
+/* A copy of an operand; `step` is filled with its strides, for the caller to change. */
+static mts_rec_copy copy_of(mts_encoding *encoding, const mts_member *member, const mts_rec_dest *dest)
+{
+    mts_rec_copy record = {.dest = *dest};
+    uint32_t own[MTS_REC_RANK];
+    mts_shape_pad(&mts_member_operand(encoding->stitched, member, 0)->shape, own);
+    record.src = mts_encode_operand(encoding, member, 0, own, &record.src_pool);
+    for (int i = 0; i < MTS_REC_RANK; i++) {
+        record.step[i] = (mts_i32)record.src.stride[i];
+    }
+    return record;
+}
+
+static mts_rec_dest member_dest(const mts_encoding *encoding, const mts_member *member)
+{
+    return mts_encode_dest(encoding, encoding->plan->value_storage[member->output]);
+}
+
+mts_code mts_encode_slice(mts_encoding *encoding, const mts_layer *layer)
+{
+    mts_rec_copy *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
+    for (uint32_t i = 0; records != NULL && i < layer->count; i++) {
+        const mts_member *member = &encoding->stitched->members[layer->first + i];
+        const mts_attrs_slice *slice = &mts_member_node(encoding->stitched, member)->attrs.slice;
+        const uint32_t rank = encoding->stitched->values[member->output].shape.rank;
+        const mts_rec_dest dest = member_dest(encoding, member);
+        mts_rec_copy *r = &records[i];
+        *r = copy_of(encoding, member, &dest);
+        for (uint32_t d = 0; d < rank; d++) {
+            const uint32_t axis = MTS_REC_RANK - rank + d;
+            r->src.base += (mts_u32)slice->start[d] * r->src.stride[axis];
+            r->step[axis] *= (mts_i32)slice->step[d];
+        }
+    }
+    return launch_copies(encoding, records, layer->count, mts_encode_label(encoding, layer, "slice"));
+}
+
+mts_code mts_encode_transpose(mts_encoding *encoding, const mts_layer *layer)
+{
+    mts_rec_copy *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
+    for (uint32_t i = 0; records != NULL && i < layer->count; i++) {
+        const mts_member *member = &encoding->stitched->members[layer->first + i];
+        const mts_attrs_transpose *transpose = &mts_member_node(encoding->stitched, member)->attrs.transpose;
+        const uint32_t rank = encoding->stitched->values[member->output].shape.rank;
+        const uint32_t skip = MTS_REC_RANK - rank;
+        const mts_rec_dest dest = member_dest(encoding, member);
+        records[i] = copy_of(encoding, member, &dest);
+        for (uint32_t d = 0; d < rank; d++) {
+            records[i].step[skip + d] = (mts_i32)records[i].src.stride[skip + transpose->perm[d]];
+        }
+    }
+    return launch_copies(encoding, records, layer->count, mts_encode_label(encoding, layer, "transpose"));
+}
+
+mts_code mts_encode_expand(mts_encoding *encoding, const mts_layer *layer)
+{
+    mts_rec_copy *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
+    for (uint32_t i = 0; records != NULL && i < layer->count; i++) {
+        const mts_member *member = &encoding->stitched->members[layer->first + i];
+        mts_rec_copy *r = &records[i];
+        r->dest = member_dest(encoding, member);
+        r->src = mts_encode_operand(encoding, member, 0, r->dest.dims, &r->src_pool);
+        for (int d = 0; d < MTS_REC_RANK; d++) {
+            r->step[d] = (mts_i32)r->src.stride[d];
+        }
+    }
+    return launch_copies(encoding, records, layer->count, mts_encode_label(encoding, layer, "expand"));
+}
+
+/* Writes the parts of one concatenation; returns the table index of the first. */
+static uint32_t add_parts(mts_encoding *encoding, const mts_member *member, uint32_t axis)
+{
+    uint32_t start = 0;
+    const uint32_t first = (uint32_t)encoding->table.count;
+    mts_rec_part *parts = mts_arena_zero(encoding->arena, member->input_count, sizeof *parts);
+    for (uint32_t i = 0; parts != NULL && i < member->input_count; i++) {
+        uint32_t own[MTS_REC_RANK];
+        mts_shape_pad(&mts_member_operand(encoding->stitched, member, i)->shape, own);
+        parts[i].start = start;
+        parts[i].view = mts_encode_operand(encoding, member, i, own, &parts[i].pool);
+        start += own[axis];
+    }
+    if (parts == NULL) {
+        encoding->table.failed = true;
+        return first;
+    }
+    return mts_table_add(&encoding->table, parts, MTS_REC_WORDS(mts_rec_part) * member->input_count);
+}
+
+mts_code mts_encode_concat(mts_encoding *encoding, const mts_layer *layer)
+{
+    mts_rec_concat *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
+    for (uint32_t i = 0; records != NULL && i < layer->count; i++) {
+        const mts_member *member = &encoding->stitched->members[layer->first + i];
+        const uint32_t rank = encoding->stitched->values[member->output].shape.rank;
+        mts_rec_concat *r = &records[i];
+        r->dest = member_dest(encoding, member);
+        r->axis = MTS_REC_RANK - rank + mts_member_node(encoding->stitched, member)->attrs.concat.axis;
+        r->parts = member->input_count;
+        r->part = add_parts(encoding, member, r->axis);
+    }
+    return records == NULL ? mts_encode_memory(encoding)
+                           : mts_encode_dests(encoding, "concat_any__f32_planar",
+                                             mts_encode_label(encoding, layer, "concat"), records,
+                                             MTS_REC_WORDS(mts_rec_concat), layer->count);
+}
+
+mts_code mts_encode_pad(mts_encoding *encoding, const mts_layer *layer)
+{
+    mts_rec_pad *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
+    for (uint32_t i = 0; records != NULL && i < layer->count; i++) {
+        const mts_member *member = &encoding->stitched->members[layer->first + i];
+        const mts_attrs_pad *pad = &mts_member_node(encoding->stitched, member)->attrs.pad;
+        const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
+        mts_rec_pad *r = &records[i];
+        r->dest = member_dest(encoding, member);
+        r->src = mts_encode_view(encoding, member->inputs[0]);
+        mts_shape_pad(in, r->src_dims);
+        for (uint32_t d = 0; d < in->rank; d++) {
+            r->before[MTS_REC_RANK - in->rank + d] = (mts_i32)pad->before[d];
+        }
+        r->mode = pad->mode;
+        r->value = pad->value;
+    }
+    return records == NULL
+               ? mts_encode_memory(encoding)
+               : mts_encode_dests(encoding, "pad_any__f32_planar", mts_encode_label(encoding, layer, "pad"), records,
+                                 MTS_REC_WORDS(mts_rec_pad), layer->count);
+}
+
+/* Both sides are dense (mts_plan_reads_dense, changes_rank): [outer, axis, inner] -> [outer, indices, inner]. */
+static mts_rec_gather gather_of(mts_encoding *encoding, const mts_member *member)
+{
+    const uint32_t axis = mts_member_node(encoding->stitched, member)->attrs.gather.axis;
+    const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
+    const mts_value *index = mts_member_operand(encoding->stitched, member, 1);
+    const mts_plan *plan = encoding->plan;
+    uint32_t from[MTS_REC_RANK] = {1, 1, 1, 1, (uint32_t)in->dims[axis], 1};
+    for (uint32_t d = 0; d < in->rank; d++) {
+        if (d != axis) {
+            from[d < axis ? 3 : 5] *= (uint32_t)in->dims[d];
+        }
+    }
+    uint32_t to[MTS_REC_RANK];
+    memcpy(to, from, sizeof to);
+    to[4] = (uint32_t)mts_shape_count(&index->shape);
+    mts_rec_gather record = {.axis = 4};
+    record.dest = mts_encode_dest_as(encoding, plan->value_storage[member->output], to);
+    record.dest.row = to[5];
+    record.dest.pitch = to[4] * to[5];
+    const uint32_t copy = mts_plan_dense_copy(plan, member->inputs[0]);
+    const uint32_t storage =
+        copy != MTS_NONE ? plan->conversions[copy].storage : plan->value_storage[member->inputs[0]];
+    record.src.base = (mts_u32)plan->storages[storage].offset;
+    mts_encode_strides(from, record.src.stride);
+    record.index = mts_table_add(&encoding->table, index->blocks[0].data, to[4]);
+    return record;
+}
+
+mts_code mts_encode_gather(mts_encoding *encoding, const mts_layer *layer)
+{
+    mts_rec_gather *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
+    for (uint32_t i = 0; records != NULL && i < layer->count; i++) {
+        records[i] = gather_of(encoding, &encoding->stitched->members[layer->first + i]);
+    }
+    return records == NULL ? mts_encode_memory(encoding)
+                           : mts_encode_dests(encoding, "gather_any__f32_planar",
+                                             mts_encode_label(encoding, layer, "gather"), records,
+                                             MTS_REC_WORDS(mts_rec_gather), layer->count);
+}
+
+mts_code mts_encode_copies(mts_encoding *encoding, const mts_step *step)
+{
+    const mts_plan *plan = encoding->plan;
+    mts_rec_copy *records = mts_arena_zero(encoding->arena, step->count, sizeof *records);
+    for (uint32_t i = 0; records != NULL && i < step->count; i++) {
+        const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
+        records[i].dest = mts_encode_dest(encoding, c->storage);
+        records[i].src = mts_encode_view(encoding, c->value);
+        for (int d = 0; d < MTS_REC_RANK; d++) {
+            records[i].step[d] = (mts_i32)records[i].src.stride[d];
+        }
+    }
+    return launch_copies(encoding, records, step->count, "copy to dense");
+}
+
+static mts_rec_phase phase_of(const mts_encoding *encoding, const mts_conversion *c)
+{
+    const mts_storage *out = &encoding->plan->storages[c->storage];
+    const mts_shape *shape = &encoding->stitched->values[c->value].shape;
+    const mts_rec_view view = mts_encode_view(encoding, c->value);
+    return (mts_rec_phase){.out = (mts_u32)out->offset,
+                           .pitch = out->pitch,
+                           .rows = c->rows,
+                           .row = out->row,
+                           .channels = (mts_u32)(shape->dims[0] * shape->dims[1]),
+                           .sy = c->stride[0],
+                           .sx = c->stride[1],
+                           .top = (mts_i32)c->top,
+                           .left = (mts_i32)c->left,
+                           .src = view.base,
+                           .src_pitch = view.stride[3],
+                           .src_row = view.stride[4],
+                           .in_h = (mts_u32)shape->dims[2],
+                           .in_w = (mts_u32)shape->dims[3]};
+}
+
+mts_code mts_encode_phases(mts_encoding *encoding, const mts_step *step)
+{
+    const mts_plan *plan = encoding->plan;
+    uint32_t pitch = 1;
+    uint32_t planes = 1;
+    mts_rec_phase *records = mts_arena_zero(encoding->arena, step->count, sizeof *records);
+    if (records == NULL) {
+        return mts_encode_memory(encoding);
+    }
+    for (uint32_t i = 0; i < step->count; i++) {
+        records[i] = phase_of(encoding, &plan->conversions[plan->order[step->first + i]]);
+        const uint32_t own = records[i].channels * records[i].sy * records[i].sx;
+        pitch = records[i].pitch > pitch ? records[i].pitch : pitch;
+        planes = own > planes ? own : planes;
+    }
+    mts_encoded_launch launch = {.kernel = "phase_any__f32_planar",
+                                 .defines = mts_encode_defines(encoding),
+                                 .label = "phase split",
+                                 .members = step->count};
+    launch.first = mts_table_add(&encoding->table, records, MTS_REC_WORDS(mts_rec_phase) * step->count);
+    launch.local[0] = encoding->device->work_group_size < 16 ? 1 : 16; /* planes are multiples of 16 floats */
+    launch.local[1] = launch.local[2] = 1;
+    launch.global[0] = pitch;
+    launch.global[1] = planes;
+    launch.global[2] = step->count;
+    return mts_encode_launch(encoding, &launch);
+}

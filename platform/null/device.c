@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/kernel.h"
-
 typedef struct null_device {
     mts_device base;
     uint64_t launch_ns;
@@ -90,9 +88,6 @@ static mts_code null_buffer_fill(mts_device *device, mts_buffer *buffer, size_t 
 static mts_code null_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
                                    mts_error *error)
 {
-    if (!mts_kernel_find(desc->name)) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "there is no kernel '%s'", desc->name);
-    }
     mts_kernel *kernel = mts_alloc_zero(device->allocator, 1, sizeof *kernel);
     if (!kernel) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for kernel '%s'", desc->name);

@@ -227,11 +227,7 @@ mts_code mts_cl_kernel_create_from(mts_device *base, const mts_kernel_source *so
 mts_code mts_cl_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
                               mts_error *error)
 {
-    const mts_kernel_source *source = mts_kernel_find(desc->name);
-    if (!source) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "there is no kernel '%s'", desc->name);
-    }
-    return mts_cl_kernel_create_from(base, source, desc->defines, out, error);
+    return mts_cl_kernel_create_from(base, mts_kernel_find(desc->name), desc->defines, out, error);
 }
 
 void mts_cl_kernel_destroy(mts_device *base, mts_kernel *kernel)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "device/kernel.h"
 
 static mts_code check_device(const mts_device *device, mts_error *error)
 {
@@ -211,6 +212,9 @@ mts_code mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_
     }
     if (!desc || !desc->name || !desc->name[0]) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the kernel has no name");
+    }
+    if (!mts_kernel_find(desc->name)) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND, "there is no kernel '%s'", desc->name);
     }
     const mts_kernel_desc whole = {desc->name, desc->defines ? desc->defines : ""};
     mts_kernel *kernel = NULL;

@@ -1,0 +1,277 @@
+/*
+ * args.c: the table-driven reader of a subcommand's arguments, its help, and the shape of error messages.
+ */
+#include "args.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "mts/mts.h"
+
+#define HELP_COLUMN 28
+
+static void say(const char *name, const char *format, va_list arguments)
+{
+    (void)fflush(stdout);
+    (void)fprintf(stderr, name ? "mts %s: " : "mts: ", name);
+    (void)vfprintf(stderr, format, arguments);
+    (void)fputc('\n', stderr);
+}
+
+int cli_usage_error(const char *name, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(name, format, arguments);
+    va_end(arguments);
+    (void)fprintf(stderr, "See 'mts %s%s--help'.\n", name ? name : "", name ? " " : "");
+    return CLI_EXIT_USAGE;
+}
+
+int cli_failure(const char *name, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(name, format, arguments);
+    va_end(arguments);
+    return CLI_EXIT_FAILURE;
+}
+
+static void help_line(const cli_option *option)
+{
+    char left[64];
+    const bool valued = option->kind != CLI_KIND_FLAG;
+    int length = 0;
+    if (option->letter) {
+        length = snprintf(left, sizeof left, "-%c, --%s%s%s", option->letter, option->name, valued ? " " : "",
+                          valued ? option->value : "");
+    } else {
+        length = snprintf(left, sizeof left, "--%s%s%s", option->name, valued ? " " : "",
+                          valued ? option->value : "");
+    }
+    if (length < HELP_COLUMN - 1) {
+        printf("  %-*s%s\n", HELP_COLUMN, left, option->help);
+    } else {
+        printf("  %s\n  %-*s%s\n", left, HELP_COLUMN, "", option->help);
+    }
+}
+
+static void help(const cli_usage *usage)
+{
+    printf("usage: mts %s%s%s [options]\n\n%s\n\noptions:\n", usage->name, usage->positionals[0] ? " " : "",
+           usage->positionals, usage->summary);
+    for (size_t i = 0; i < usage->option_count; i++) {
+        help_line(&usage->options[i]);
+    }
+    printf("  %-*s%s\n", HELP_COLUMN, "--json", "print one JSON object instead of text");
+    printf("  %-*s%s\n", HELP_COLUMN, "--help", "print this and stop");
+    printf("  %-*s%s\n", HELP_COLUMN, "--version", "print the version and stop");
+    if (usage->details) {
+        printf("\n%s\n", usage->details);
+    }
+}
+
+bool cli_list_add(cli_list *list, const char *item)
+{
+    const char **grown = realloc(list->items, (list->count + 1) * sizeof *grown);
+    if (!grown) {
+        return false;
+    }
+    list->items = grown;
+    list->items[list->count++] = item;
+    return true;
+}
+
+void cli_list_release(cli_list *list)
+{
+    free(list->items);
+    *list = (cli_list){0};
+}
+
+bool cli_list_split(char *copy, char separator, cli_list *out)
+{
+    char *from = copy;
+    for (;;) {
+        char *end = strchr(from, separator);
+        if (end) {
+            *end = '\0';
+        }
+        if (*from == '\0' || !cli_list_add(out, from)) {
+            return false;
+        }
+        if (!end) {
+            return true;
+        }
+        from = end + 1;
+    }
+}
+
+const char *cli_split_pair(const char *text, char *key, size_t key_size)
+{
+    const char *equals = strchr(text, '=');
+    const size_t length = equals ? (size_t)(equals - text) : 0;
+    if (length == 0 || length >= key_size || equals[1] == '\0') {
+        return NULL;
+    }
+    memcpy(key, text, length);
+    key[length] = '\0';
+    return equals + 1;
+}
+
+/* A whole finite decimal number; false if the text is anything else. */
+static bool number_read(const char *text, char **end, double *out)
+{
+    if (*text == '\0' || strchr(" \t\n\v\f\r", *text)) {
+        return false;
+    }
+    errno = 0;
+    *out = strtod(text, end);
+    return *end != text && errno == 0 && isfinite(*out);
+}
+
+size_t cli_numbers(const char *text, char separator, double *numbers, size_t most)
+{
+    size_t count = 0;
+    for (;;) {
+        char *end = NULL;
+        if (count == most || !number_read(text, &end, &numbers[count])) {
+            return 0;
+        }
+        count++;
+        if (*end == '\0') {
+            return count;
+        }
+        if (*end != separator) {
+            return 0;
+        }
+        text = end + 1;
+    }
+}
+
+/* Stores a value; returns what is wrong with it, or NULL. */
+static const char *value_store(const cli_option *option, const char *value, bool seen)
+{
+    double number = 0;
+    char *end = NULL;
+    switch (option->kind) {
+    case CLI_KIND_FLAG:
+        *(bool *)option->target = true;
+        return NULL;
+    case CLI_KIND_TEXT:
+        if (seen) {
+            return "is given twice";
+        }
+        if (*value == '\0') {
+            return "has an empty value";
+        }
+        *(const char **)option->target = value;
+        return NULL;
+    case CLI_KIND_LIST:
+        return cli_list_add(option->target, value) ? NULL : "found no memory";
+    case CLI_KIND_COUNT:
+    case CLI_KIND_NUMBER:
+        break;
+    }
+    if (seen) {
+        return "is given twice";
+    }
+    if (!number_read(value, &end, &number) || *end != '\0') {
+        return "takes a number";
+    }
+    if (number < option->least || number > option->most) {
+        return "is out of range";
+    }
+    if (option->kind == CLI_KIND_NUMBER) {
+        *(double *)option->target = number;
+        return NULL;
+    }
+    if (number != floor(number)) {
+        return "takes a whole number";
+    }
+    *(uint32_t *)option->target = (uint32_t)number;
+    return NULL;
+}
+
+static const cli_option *option_find(const cli_usage *usage, const char *name, size_t length, bool letter)
+{
+    for (size_t i = 0; i < usage->option_count; i++) {
+        const cli_option *option = &usage->options[i];
+        if (letter ? (length == 1 && option->letter == name[0])
+                   : (strlen(option->name) == length && strncmp(option->name, name, length) == 0)) {
+            return option;
+        }
+    }
+    return NULL;
+}
+
+/* Takes one option and its value from argv at *at. Returns -1 to go on. */
+static int option_take(const cli_usage *usage, int argc, char **argv, int *at, uint64_t *seen)
+{
+    const char *text = argv[*at];
+    const bool letter = text[1] != '-';
+    const char *name = text + (letter ? 1 : 2);
+    const char *equals = letter ? NULL : strchr(name, '=');
+    const size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const cli_option *option = option_find(usage, name, length, letter);
+    if (!option) {
+        return cli_usage_error(usage->name, "unknown option '%s'", text);
+    }
+    const char *value = equals ? equals + 1 : "";
+    if (option->kind == CLI_KIND_FLAG && equals) {
+        return cli_usage_error(usage->name, "option --%s takes no value", option->name);
+    }
+    if (option->kind != CLI_KIND_FLAG && !equals) {
+        if (*at + 1 >= argc) {
+            return cli_usage_error(usage->name, "option --%s needs a value: %s", option->name, option->value);
+        }
+        value = argv[++*at];
+    }
+    const size_t index = (size_t)(option - usage->options);
+    const char *defect = value_store(option, value, (*seen >> index) & 1u);
+    *seen |= (uint64_t)1 << index;
+    if (defect && (option->kind == CLI_KIND_COUNT || option->kind == CLI_KIND_NUMBER)) {
+        return cli_usage_error(usage->name, "option --%s %s (%g to %g), not '%s'", option->name, defect,
+                               option->least, option->most, value);
+    }
+    return defect ? cli_usage_error(usage->name, "option --%s %s", option->name, defect) : -1;
+}
+
+int cli_parse(const cli_usage *usage, int argc, char **argv, cli_common *common)
+{
+    uint32_t positionals = 0;
+    uint64_t seen = 0;
+    bool options = true;
+    for (int i = 1; i < argc; i++) {
+        if (options && strcmp(argv[i], "--help") == 0) {
+            help(usage);
+            return CLI_EXIT_OK;
+        }
+        if (options && strcmp(argv[i], "--version") == 0) {
+            printf("mts %s\n", mts_version());
+            return CLI_EXIT_OK;
+        }
+        if (options && strcmp(argv[i], "--json") == 0) {
+            common->json = true;
+        } else if (options && strcmp(argv[i], "--") == 0) {
+            options = false;
+        } else if (options && argv[i][0] == '-' && argv[i][1] != '\0') {
+            const int status = option_take(usage, argc, argv, &i, &seen);
+            if (status >= 0) {
+                return status;
+            }
+        } else if (positionals >= usage->positional_count) {
+            return cli_usage_error(usage->name, "unexpected argument '%s'", argv[i]);
+        } else {
+            common->positionals[positionals++] = argv[i];
+        }
+    }
+    if (positionals < usage->positional_count) {
+        return cli_usage_error(usage->name, "missing argument: %s", usage->positionals);
+    }
+    return -1;
+}

@@ -1,0 +1,73 @@
+/*
+ * args.h: the command line of a subcommand, read by a table. Strict: what is unknown, missing or no number is
+ * a usage error.
+ */
+#ifndef MTS_APPS_ARGS_H
+#define MTS_APPS_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum cli_kind {
+    CLI_KIND_FLAG,   /* target: bool */
+    CLI_KIND_TEXT,   /* target: const char *; given at most once */
+    CLI_KIND_LIST,   /* target: cli_list; may be given many times */
+    CLI_KIND_COUNT,  /* target: uint32_t, least..most */
+    CLI_KIND_NUMBER, /* target: double, least..most */
+} cli_kind;
+
+/* Texts that the arguments hold; items on the heap, texts are argv's. */
+typedef struct cli_list {
+    const char **items;
+    size_t count;
+} cli_list;
+
+typedef struct cli_option {
+    const char *name; /* without the dashes */
+    char letter;      /* short form or 0 */
+    cli_kind kind;
+    void *target;
+    const char *value; /* what stands for the value in the help, e.g. "FILE" */
+    const char *help;
+    double least, most;
+} cli_option;
+
+typedef struct cli_usage {
+    const char *name;        /* of the subcommand */
+    const char *positionals; /* for the help: "BUNDLE" or "" */
+    const char *summary;
+    const char *details; /* closing paragraph of the help, or NULL */
+    uint32_t positional_count;
+    const cli_option *options;
+    size_t option_count;
+} cli_usage;
+
+typedef struct cli_common {
+    bool json;
+    const char *positionals[2];
+} cli_common;
+
+/*
+ * Reads argv into the options' targets. Returns -1 to go on, else the exit status: --help and --version print
+ * and return success, a mistake prints what is wrong and how to get help.
+ */
+int cli_parse(const cli_usage *usage, int argc, char **argv, cli_common *common);
+/* Prints "mts NAME: sentence" and the way to the help to standard error; returns the exit status of a usage
+ * error. */
+int cli_usage_error(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints "mts NAME: sentence"; returns the exit status of a failure. */
+int cli_failure(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends to a list; false if memory is short. */
+bool cli_list_add(cli_list *list, const char *item);
+void cli_list_release(cli_list *list);
+/* Splits "a,b,c" into a list that points into `copy`, a writable copy of the text. False: an empty part or no
+ * memory. */
+bool cli_list_split(char *copy, char separator, cli_list *out);
+/* "KEY=VALUE": copies the key into `key` and returns the value; NULL if there is no '=', or a part is empty
+ * or long. */
+const char *cli_split_pair(const char *text, char *key, size_t key_size);
+/* "1x3x224x224" or "1,2.5,3": up to `most` numbers; returns how many, 0 if the text is none. */
+size_t cli_numbers(const char *text, char separator, double *numbers, size_t most);
+
+#endif

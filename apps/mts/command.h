@@ -1,0 +1,17 @@
+/*
+ * command.h: the subcommands of the mts program, one file each (command_<name>.c), and its exit statuses.
+ */
+#ifndef MTS_APPS_COMMAND_H
+#define MTS_APPS_COMMAND_H
+
+enum { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2 };
+
+/* argv[0] is the subcommand's name. Returns an exit status. */
+int cli_command_devices(int argc, char **argv);
+int cli_command_compile(int argc, char **argv);
+int cli_command_inspect(int argc, char **argv);
+int cli_command_run(int argc, char **argv);
+int cli_command_eval(int argc, char **argv);
+int cli_command_export(int argc, char **argv);
+
+#endif

@@ -1,0 +1,385 @@
+/*
+ * command_run.c: mts run: a picture or raw tensors in, every task's answers out, with times if asked for.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "command.h"
+#include "run.h"
+
+#define COMPARE_RUNS 50u
+
+typedef struct arguments {
+    cli_open_options open;
+    const char *image, *fit, *crop, *annotate, *save;
+    cli_list raw;
+    uint32_t top, repeat;
+    bool compare, explain;
+} arguments;
+
+static bool crop_parse(const char *text, uint32_t crop[4])
+{
+    double numbers[4];
+    if (cli_numbers(text, ',', numbers, 4) != 4) {
+        return false;
+    }
+    for (size_t i = 0; i < 4; i++) {
+        if (numbers[i] < (i < 2 ? 0 : 1) || numbers[i] > 16384 || numbers[i] != floor(numbers[i])) {
+            return false;
+        }
+        crop[i] = (uint32_t)numbers[i];
+    }
+    return true;
+}
+
+static int arguments_check(const arguments *args, mts_strategy *strategy, uint32_t crop[4])
+{
+    if (!cli_strategy_find(args->open.strategy, strategy)) {
+        return cli_usage_error("run", "no strategy '%s'; there are sequential and compact",
+                               args->open.strategy);
+    }
+    if (args->compare && args->open.strategy) {
+        return cli_usage_error("run", "--compare runs both strategies: leave --strategy out");
+    }
+    if (!args->image && args->raw.count == 0) {
+        return cli_usage_error("run", "give a picture, --image FILE, or inputs, --raw TASK:INPUT=FILE.npy");
+    }
+    if (!args->image && (args->annotate || args->fit || args->crop)) {
+        return cli_usage_error("run", "--annotate, --fit and --crop need --image");
+    }
+    if (args->fit && strcmp(args->fit, "stretch") != 0 && strcmp(args->fit, "crop") != 0) {
+        return cli_usage_error("run", "--fit is stretch or crop, not '%s'", args->fit);
+    }
+    if (args->crop && (args->fit || !crop_parse(args->crop, crop))) {
+        return cli_usage_error("run", args->fit ? "give --fit or --crop, not both"
+                                                : "--crop takes X,Y,WIDTH,HEIGHT in pixels");
+    }
+    if (args->explain && args->open.json) {
+        return cli_usage_error("run", "--explain is text: leave --json out");
+    }
+    return -1;
+}
+
+/* The part of the picture that the networks see. */
+static int crop_find(const arguments *args, cli_result *result)
+{
+    const cli_image *image = &result->image;
+    uint32_t *crop = result->crop;
+    if (args->crop) {
+        if (crop[0] + crop[2] > image->width || crop[1] + crop[3] > image->height) {
+            return cli_failure("run", "--crop %s is not inside '%s', which has %ux%u pixels", args->crop,
+                               args->image, image->width, image->height);
+        }
+        return -1;
+    }
+    crop[2] = image->width;
+    crop[3] = image->height;
+    if (args->fit && strcmp(args->fit, "crop") == 0) {
+        const uint32_t side = image->width < image->height ? image->width : image->height;
+        crop[0] = (image->width - side) / 2;
+        crop[1] = (image->height - side) / 2;
+        crop[2] = side;
+        crop[3] = side;
+    }
+    return -1;
+}
+
+static mts_frame frame_of(const cli_result *result)
+{
+    const mts_frame frame = {
+        .size = sizeof frame,
+        .data = result->image.pixels,
+        .width = result->image.width,
+        .height = result->image.height,
+        .format = MTS_PIXEL_FORMAT_RGB,
+        .crop_x = result->crop[0],
+        .crop_y = result->crop[1],
+        .crop_width = result->crop[2],
+        .crop_height = result->crop[3],
+    };
+    return frame;
+}
+
+/* Index of a task's input by name or number; UINT32_MAX if there is none. */
+static uint32_t input_find(const cli_open *app, const char *task, const char *input)
+{
+    mts_port_desc port;
+    for (uint32_t i = 0; mts_bundle_input(app->bundle, task, i, &port) == MTS_STATUS_OK; i++) {
+        char number[16];
+        (void)snprintf(number, sizeof number, "%u", i);
+        if (!input || strcmp(port.name, input) == 0 || strcmp(number, input) == 0) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+static int raw_set(cli_open *app, const char *text)
+{
+    char key[256];
+    mts_tensor tensor;
+    const char *path = cli_split_pair(text, key, sizeof key);
+    if (!path) {
+        return cli_usage_error("run", "--raw takes TASK=FILE.npy or TASK:INPUT=FILE.npy, not '%s'", text);
+    }
+    char *colon = strchr(key, ':');
+    if (colon) {
+        *colon = '\0';
+    }
+    const uint32_t index = input_find(app, key, colon ? colon + 1 : NULL);
+    if (index == UINT32_MAX) {
+        return cli_failure("run", "--raw %s: the bundle has no such task or input", text);
+    }
+    if (!cli_npy_read(path, &tensor, app->error)) {
+        return cli_failure("run", "%s", app->error);
+    }
+    const mts_status status = mts_session_input(app->session, key, index, &tensor);
+    free(tensor.data);
+    return status == MTS_STATUS_OK ? -1 : cli_failure("run", "--raw %s: %s", text, app->error);
+}
+
+/* Every input must come from somewhere: zeros would look like answers. */
+static int inputs_check(const cli_open *app, const arguments *args)
+{
+    for (uint32_t i = 0; i < cli_task_count(app); i++) {
+        const mts_task_desc task = cli_task(app, i);
+        const size_t length = strlen(task.name);
+        bool given = task.takes_frames && args->image;
+        for (size_t r = 0; r < args->raw.count && !given; r++) {
+            const char *raw = args->raw.items[r];
+            given = strncmp(raw, task.name, length) == 0 && (raw[length] == '=' || raw[length] == ':');
+        }
+        if (!given && task.input_count > 0) {
+            return cli_failure(
+                "run", "task '%s' %s: give --raw %s=FILE.npy, or choose other tasks with --tasks", task.name,
+                args->image ? "takes no picture (it was compiled without a color)" : "has no input given",
+                task.name);
+        }
+    }
+    return -1;
+}
+
+/* All outputs one after another; NULL if memory is short. */
+static double *outputs_copy(cli_open *app, size_t *count)
+{
+    double *values = NULL;
+    *count = 0;
+    for (uint32_t i = 0; i < cli_task_count(app); i++) {
+        const mts_task_desc task = cli_task(app, i);
+        for (uint32_t o = 0; o < task.output_count; o++) {
+            mts_tensor output;
+            if (mts_session_output(app->session, task.name, o, &output) != MTS_STATUS_OK) {
+                free(values);
+                return NULL;
+            }
+            const size_t added = cli_value_count(&output);
+            double *grown = realloc(values, (*count + added + 1) * sizeof *values);
+            if (!grown) {
+                free(values);
+                return NULL;
+            }
+            values = grown;
+            for (size_t v = 0; v < added; v++) {
+                values[(*count)++] = cli_value(&output, v);
+            }
+        }
+    }
+    return values;
+}
+
+static double largest_difference(const double *a, const double *b, size_t count)
+{
+    double largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double scale = fabs(b[i]) > 1.0 ? fabs(b[i]) : 1.0;
+        const double difference = fabs(a[i] - b[i]) / scale;
+        largest = difference > largest || isnan(difference) ? difference : largest;
+    }
+    return largest;
+}
+
+/* Makes a session with the strategy, runs it once, measures it if asked to. */
+static int strategy_run(cli_open *app, const arguments *args, cli_result *result, cli_run *run,
+                        uint32_t repeat)
+{
+    mts_ticket ticket = 0;
+    mts_frame frame = {0};
+    if (result->image.pixels) {
+        frame = frame_of(result);
+    }
+    int status = cli_open_session(app, "run", &args->open, run->strategy);
+    for (size_t i = 0; i < args->raw.count && status < 0; i++) {
+        status = raw_set(app, args->raw.items[i]);
+    }
+    if (status >= 0) {
+        return status;
+    }
+    if (mts_session_submit(app->session, frame.data ? &frame : NULL, &ticket) != MTS_STATUS_OK ||
+        mts_session_wait(app->session, ticket, MTS_TIMEOUT_INFINITE) != MTS_STATUS_OK) {
+        return cli_failure("run", "%s", app->error);
+    }
+    if (repeat > 0) {
+        run->measured = true;
+        if (cli_measure(app->session, frame.data ? &frame : NULL, repeat, &run->latency) != MTS_STATUS_OK) {
+            return cli_failure("run", "%s", app->error);
+        }
+    }
+    run->stats.size = sizeof run->stats;
+    return mts_session_stats_get(app->session, &run->stats) == MTS_STATUS_OK
+               ? -1
+               : cli_failure("run", "%s", app->error);
+}
+
+static int strategies_run(cli_open *app, const arguments *args, mts_strategy strategy, cli_result *result)
+{
+    double *before = NULL;
+    size_t before_count = 0;
+    int status = -1;
+    result->run_count = args->compare ? 2 : 1;
+    result->runs[0].strategy = args->compare ? MTS_STRATEGY_SEQUENTIAL : strategy;
+    result->runs[1].strategy = MTS_STRATEGY_COMPACT;
+    result->difference = -1.0;
+    const uint32_t repeat = args->repeat ? args->repeat : args->compare ? COMPARE_RUNS : 0;
+    for (uint32_t r = 0; r < result->run_count && status < 0; r++) {
+        status = strategy_run(app, args, result, &result->runs[r], repeat);
+        if (status >= 0 || !args->compare) {
+            break;
+        }
+        size_t count = 0;
+        double *values = outputs_copy(app, &count);
+        if (!values) {
+            status = cli_failure("run", "no memory to compare the outputs");
+        } else if (before && count == before_count) {
+            result->difference = largest_difference(before, values, count);
+        }
+        free(before);
+        before = values;
+        before_count = count;
+    }
+    free(before);
+    return status;
+}
+
+static int explain(cli_open *app)
+{
+    size_t needed = 0;
+    (void)mts_session_explain(app->session, MTS_REPORT_TEXT, NULL, 0, &needed);
+    char *text = malloc(needed + 1);
+    if (!text) {
+        return cli_failure("run", "no memory");
+    }
+    const mts_status status = mts_session_explain(app->session, MTS_REPORT_TEXT, text, needed + 1, NULL);
+    if (status == MTS_STATUS_OK) {
+        printf("\n%s", text);
+    }
+    free(text);
+    return status == MTS_STATUS_OK ? CLI_EXIT_OK : cli_failure("run", "%s", app->error);
+}
+
+/* DIR/<task>.<output>.npy for every output. */
+static int outputs_save(cli_open *app, const char *folder)
+{
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        return cli_failure("run", "cannot make the directory '%s': %s", folder, strerror(errno));
+    }
+    for (uint32_t i = 0; i < cli_task_count(app); i++) {
+        const mts_task_desc task = cli_task(app, i);
+        for (uint32_t o = 0; o < task.output_count; o++) {
+            char path[PATH_MAX];
+            mts_tensor output;
+            if (snprintf(path, sizeof path, "%s/%s.%u.npy", folder, task.name, o) >= (int)sizeof path) {
+                return cli_failure("run", "--save %s: the name is too long", folder);
+            }
+            if (mts_session_output(app->session, task.name, o, &output) != MTS_STATUS_OK ||
+                !cli_npy_write(path, &output, app->error)) {
+                return cli_failure("run", "%s", app->error);
+            }
+        }
+    }
+    return -1;
+}
+
+static int run(cli_open *app, const arguments *args, mts_strategy strategy, const char *bundle,
+               cli_result *result)
+{
+    int status = cli_open_bundle(app, "run", &args->open, bundle);
+    status = status < 0 ? inputs_check(app, args) : status;
+    if (status >= 0) {
+        return status;
+    }
+    result->bundle = bundle;
+    result->image_path = args->image;
+    result->top = args->top;
+    if (args->image) {
+        if (!cli_image_read(args->image, &result->image, app->error)) {
+            return cli_failure("run", "%s", app->error);
+        }
+        status = crop_find(args, result);
+    }
+    (void)mts_runtime_device(app->runtime, &result->device);
+    status = status < 0 ? strategies_run(app, args, strategy, result) : status;
+    status = status < 0 && args->save ? outputs_save(app, args->save) : status;
+    if (status >= 0) {
+        return status;
+    }
+    const uint32_t width =
+        result->image.width; /* drawing may enlarge the picture; the report is about the file */
+    const uint32_t height = result->image.height;
+    if (args->annotate) {
+        status = cli_run_annotate(app, result, args->annotate);
+        result->image.width = width;
+        result->image.height = height;
+    }
+    if (status >= 0) {
+        return status;
+    }
+    status = args->open.json ? cli_run_print_json(app, result) : cli_run_print_text(app, result);
+    return status == CLI_EXIT_OK && args->explain ? explain(app) : status;
+}
+
+int cli_command_run(int argc, char **argv)
+{
+    arguments args = {.top = 3};
+    const cli_option options[] = {
+        {"image", 'i', CLI_KIND_TEXT, &args.image, "FILE", "the picture: PNG, JPEG, BMP, TGA or PNM", 0, 0},
+        {"fit", 0, CLI_KIND_TEXT, &args.fit, "HOW", "stretch the picture (default) or crop its middle square",
+         0, 0},
+        {"crop", 0, CLI_KIND_TEXT, &args.crop, "X,Y,W,H", "use this part of the picture", 0, 0},
+        {"raw", 0, CLI_KIND_LIST, &args.raw, "TASK[:INPUT]=FILE.npy",
+         "an input that is no picture; may be repeated", 0, 0},
+        {"top", 0, CLI_KIND_COUNT, &args.top, "N", "labels shown per task (default 3)", 1, CLI_TOP_MOST},
+        {"annotate", 0, CLI_KIND_TEXT, &args.annotate, "FILE.png", "draw the answers onto the picture", 0, 0},
+        {"save", 0, CLI_KIND_TEXT, &args.save, "DIR", "write every output as DIR/TASK.N.npy", 0, 0},
+        {"repeat", 0, CLI_KIND_COUNT, &args.repeat, "N", "measure the latency over N runs, after 10 warm-ups",
+         1, 1e6},
+        {"compare", 0, CLI_KIND_FLAG, &args.compare, "",
+         "run sequential beside compact: latency, memory, outputs", 0, 0},
+        {"explain", 0, CLI_KIND_FLAG, &args.explain, "", "print how the session runs", 0, 0},
+        CLI_OPEN_OPTIONS(args.open),
+    };
+    const cli_usage usage = {
+        .name = "run",
+        .positionals = "BUNDLE",
+        .summary = "Runs a bundle's tasks on one picture and prints each task's answers.",
+        .positional_count = 1,
+        .options = options,
+        .option_count = sizeof options / sizeof options[0],
+    };
+    cli_common common = {0};
+    cli_open app = {0};
+    cli_result result = {0};
+    mts_strategy strategy = MTS_STRATEGY_COMPACT;
+    int status = cli_parse(&usage, argc, argv, &common);
+    args.open.json = common.json;
+    status = status < 0 ? arguments_check(&args, &strategy, result.crop) : status;
+    status = status < 0 ? run(&app, &args, strategy, common.positionals[0], &result) : status;
+    cli_close(&app);
+    cli_image_release(&result.image);
+    cli_list_release(&args.raw);
+    return status;
+}

@@ -1,0 +1,22 @@
+/*
+ * image.h: pictures of files, as RGB in memory. Formats: PNG, JPEG, BMP, TGA, PNM.
+ */
+#ifndef MTS_APPS_IMAGE_H
+#define MTS_APPS_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "files.h"
+
+typedef struct cli_image {
+    unsigned char *pixels; /* RGB, dense; on the heap */
+    uint32_t width, height;
+} cli_image;
+
+/* Checks the size before it decodes anything: sides up to 16384, 64 million pixels. */
+bool cli_image_read(const char *path, cli_image *image, char *error);
+bool cli_image_write_png(const char *path, const cli_image *image, char *error);
+void cli_image_release(cli_image *image);
+
+#endif

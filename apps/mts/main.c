@@ -1,0 +1,65 @@
+/*
+ * main.c: the mts program: finds the subcommand and makes sure that what it printed has arrived.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "command.h"
+#include "mts/mts.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    {"devices", cli_command_devices, "list the devices that can be opened"},
+    {"compile", cli_command_compile, "compile ONNX models into one bundle"},
+    {"inspect", cli_command_inspect, "print what a bundle holds and shares"},
+    {"run", cli_command_run, "run a bundle's tasks on a picture"},
+    {"eval", cli_command_eval, "measure each task's accuracy against labels"},
+    {"export", cli_command_export, "write a task of a bundle as an ONNX model"},
+};
+
+static void help(FILE *out)
+{
+    (void)fprintf(out, "usage: mts COMMAND [options]\n\n"
+                       "Runs many networks on one picture, stitched into one graph.\n\ncommands:\n");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        (void)fprintf(out, "  %-10s%s\n", commands[i].name, commands[i].summary);
+    }
+    (void)fprintf(out,
+                  "\n'mts COMMAND --help' explains a command. Exit status: 0 success, 1 failure, 2 usage.\n");
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        help(stderr);
+        return CLI_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        help(stdout);
+        return CLI_EXIT_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("mts %s\n", mts_version());
+        return CLI_EXIT_OK;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    }
+    return cli_usage_error(NULL, "unknown command '%s'", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    int status = dispatch(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        (void)fprintf(stderr, "mts: cannot write to standard output\n");
+        status = status == CLI_EXIT_OK ? CLI_EXIT_FAILURE : status;
+    }
+    return status;
+}

@@ -1,0 +1,159 @@
+/*
+ * open.c: from options to a runtime, a bundle and a session.
+ */
+#include "open.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "command.h"
+
+/* Directory for kernel binaries, made if need be; false: do without. */
+static bool cache_folder(char *path, size_t size)
+{
+    const char *given = getenv("MTS_CACHE_DIR");
+    const char *base = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    int length = -1;
+    if (given && *given) {
+        length = snprintf(path, size, "%s", given);
+    } else if (base && *base == '/') {
+        length = snprintf(path, size, "%s/mts", base);
+    } else if (home && *home == '/') {
+        length = snprintf(path, size, "%s/.cache/mts", home);
+    }
+    if (length <= 0 || (size_t)length >= size) {
+        return false;
+    }
+    for (char *at = path + 1; *at; at++) {
+        if (*at == '/') {
+            *at = '\0';
+            const bool made = mkdir(path, 0777) == 0 || errno == EEXIST;
+            *at = '/';
+            if (!made) {
+                return false;
+            }
+        }
+    }
+    return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+static void log_print(void *context, mts_log_severity severity, const char *text)
+{
+    (void)context;
+    if (severity == MTS_LOG_WARNING || strncmp(text, "check: ", 7) == 0) {
+        (void)fprintf(stderr, "mts: %s\n", text); /* errors come back as a status, and are printed there */
+    }
+}
+
+static int tasks_split(cli_open *app, const char *name, const char *tasks)
+{
+    const size_t size = strlen(tasks) + 1;
+    app->task_names = malloc(size);
+    if (!app->task_names) {
+        return cli_failure(name, "no memory");
+    }
+    memcpy(app->task_names, tasks, size);
+    if (!cli_list_split(app->task_names, ',', &app->tasks)) {
+        return cli_usage_error(name, "option --tasks takes names separated by commas, not '%s'", tasks);
+    }
+    return -1;
+}
+
+bool cli_strategy_find(const char *name, mts_strategy *out)
+{
+    if (!name || strcmp(name, "compact") == 0) {
+        *out = MTS_STRATEGY_COMPACT;
+        return true;
+    }
+    *out = MTS_STRATEGY_SEQUENTIAL;
+    return strcmp(name, "sequential") == 0;
+}
+
+int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *options, const char *path)
+{
+    char cache[PATH_MAX];
+    mts_runtime_options runtime;
+    mts_runtime_options_default(&runtime);
+    if (options->tasks) {
+        const int status = tasks_split(app, name, options->tasks);
+        if (status >= 0) {
+            return status;
+        }
+    }
+    runtime.device = options->device;
+    runtime.cache_dir = !options->no_cache && cache_folder(cache, sizeof cache) ? cache : NULL;
+    runtime.check = options->check ? 1 : 0;
+    runtime.error_text = app->error;
+    runtime.error_size = sizeof app->error;
+    runtime.log = log_print;
+    mts_status status = mts_runtime_create(&runtime, &app->runtime);
+    if (status != MTS_STATUS_OK) {
+        return cli_failure(name, "%s%s", app->error,
+                           status == MTS_STATUS_NOT_FOUND ? " ('mts devices' lists what can be opened)" : "");
+    }
+    status = mts_bundle_open(app->runtime, path, &app->bundle);
+    if (status != MTS_STATUS_OK) {
+        return cli_failure(name, "%s", app->error);
+    }
+    for (size_t i = 0; i < app->tasks.count; i++) {
+        mts_port_desc port;
+        if (mts_bundle_output(app->bundle, app->tasks.items[i], 0, &port) == MTS_STATUS_NOT_FOUND) {
+            return cli_failure(name, "%s: no task '%s' ('mts inspect %s' lists them)", path,
+                               app->tasks.items[i], path);
+        }
+    }
+    return -1;
+}
+
+int cli_open_session(cli_open *app, const char *name, const cli_open_options *options, mts_strategy strategy)
+{
+    cli_progress progress;
+    mts_session_options session;
+    mts_session_options_default(&session);
+    mts_session_destroy(&app->session);
+    session.strategy = strategy;
+    session.tasks = app->tasks.items;
+    session.task_count = (uint32_t)app->tasks.count;
+    session.context = &progress;
+    session.progress = cli_progress_step;
+    cli_progress_begin(&progress, options->json);
+    const mts_status status = mts_session_create(app->runtime, app->bundle, &session, &app->session);
+    cli_progress_end(&progress);
+    return status == MTS_STATUS_OK ? -1 : cli_failure(name, "%s", app->error);
+}
+
+void cli_close(cli_open *app)
+{
+    mts_session_destroy(&app->session);
+    mts_bundle_destroy(&app->bundle);
+    mts_runtime_destroy(&app->runtime);
+    cli_list_release(&app->tasks);
+    free(app->task_names);
+    app->task_names = NULL;
+}
+
+uint32_t cli_task_count(const cli_open *app)
+{
+    return app->tasks.count ? (uint32_t)app->tasks.count : mts_bundle_task_count(app->bundle);
+}
+
+mts_task_desc cli_task(const cli_open *app, uint32_t index)
+{
+    mts_task_desc task = {0};
+    if (app->tasks.count == 0) {
+        (void)mts_bundle_task(app->bundle, index, &task);
+        return task;
+    }
+    for (uint32_t i = 0; i < mts_bundle_task_count(app->bundle); i++) {
+        (void)mts_bundle_task(app->bundle, i, &task);
+        if (strcmp(task.name, app->tasks.items[index]) == 0) {
+            break;
+        }
+    }
+    return task;
+}

@@ -1,0 +1,54 @@
+/*
+ * open.h: a device and a bundle ready for a subcommand, with one place for the sentence of a failure.
+ */
+#ifndef MTS_APPS_OPEN_H
+#define MTS_APPS_OPEN_H
+
+#include "args.h"
+#include "files.h"
+#include "mts/mts.h"
+#include "progress.h"
+
+typedef struct cli_open {
+    mts_runtime *runtime;
+    mts_bundle *bundle;
+    mts_session *session;
+    char *task_names; /* the copy that `tasks` points into */
+    cli_list tasks;   /* named with --tasks; empty: all */
+    char error[CLI_ERROR];
+} cli_open;
+
+typedef struct cli_open_options {
+    const char *device;   /* NULL: auto */
+    const char *tasks;    /* "a,b" or NULL */
+    const char *strategy; /* NULL: compact */
+    bool check, no_cache, json;
+} cli_open_options;
+
+/* Rows of an option table for what cli_open_options holds. */
+#define CLI_OPEN_OPTIONS(o)                                                                                  \
+    {"tasks", 0, CLI_KIND_TEXT, &(o).tasks, "A,B", "only these tasks (default: all)", 0, 0},                 \
+        {"device", 0, CLI_KIND_TEXT, &(o).device, "ID", "device, see 'mts devices' (default: auto)", 0, 0},  \
+        {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "sequential or compact (default)", 0, 0},         \
+        {"check", 0, CLI_KIND_FLAG, &(o).check, "", "watch the use of the device (slow)", 0, 0},             \
+    {                                                                                                        \
+        "no-cache", 0, CLI_KIND_FLAG, &(o).no_cache, "", "build kernels anew, keep none on disk", 0, 0       \
+    }
+
+/* False if `name` is no strategy. */
+bool cli_strategy_find(const char *name, mts_strategy *out);
+
+/*
+ * All return -1 to go on, else the exit status, with the message printed. `name` is the subcommand's. What is
+ * open is closed by cli_close in any case.
+ */
+int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *options, const char *path);
+/* Makes app->session (a previous one is destroyed). */
+int cli_open_session(cli_open *app, const char *name, const cli_open_options *options, mts_strategy strategy);
+void cli_close(cli_open *app);
+
+/* Number of tasks that the session runs and the index-th of them in the bundle. */
+uint32_t cli_task_count(const cli_open *app);
+mts_task_desc cli_task(const cli_open *app, uint32_t index);
+
+#endif

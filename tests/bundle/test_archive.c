@@ -1,0 +1,277 @@
+/*
+ * Bundles hold what was put into them, in one way only.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "bundle/attrs.h"
+#include "compiler/emit/bundle.h"
+#include "compiler/passes/discover.h"
+#include "support/fault_allocator.h"
+#include "support/sample_archive.h"
+
+static mts_archive *sample_discovered(void)
+{
+    mts_archive *archive = mts_sample_archive(mts_allocator_default());
+    assert_non_null(archive);
+    mts_discover_options options = {0};
+    mts_discover_report report;
+    mts_error error = {0};
+    assert_int_equal(mts_discover(archive, &options, &report, &error), MTS_CODE_OK);
+    assert_true(report.bytes > 0 && report.bytes < report.bytes_unshared);
+    return archive;
+}
+
+static void encode(const mts_archive *archive, mts_bundle_bytes *bytes)
+{
+    mts_error error = {0};
+    assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), bytes, &error), MTS_CODE_OK);
+}
+
+static mts_archive *read_back(const mts_bundle_bytes *bytes)
+{
+    mts_archive *archive = NULL;
+    mts_error error = {0};
+    const mts_code code =
+        mts_archive_read(bytes->data, bytes->size, "sample", NULL, mts_allocator_default(), &archive, &error);
+    assert_string_equal(error.text, "");
+    assert_int_equal(code, MTS_CODE_OK);
+    return archive;
+}
+
+static void a_bundle_read_back_holds_the_same_tasks(void **state)
+{
+    (void)state;
+    mts_archive *before = sample_discovered();
+    mts_bundle_bytes bytes;
+    encode(before, &bytes);
+    mts_archive *after = read_back(&bytes);
+    assert_int_equal(after->task_count, 3);
+    assert_int_equal(after->block_count, before->block_count);
+    assert_int_equal(mts_archive_find(after, "mask-2.0_x"), 2);
+    assert_int_equal(mts_archive_find(after, "nobody"), MTS_NONE);
+    for (uint32_t t = 0; t < 3; t++) {
+        const mts_task *a = &before->tasks[t], *b = &after->tasks[t];
+        mts_text x, y;
+        mts_text_init(&x, mts_allocator_default());
+        mts_text_init(&y, mts_allocator_default());
+        mts_graph_print(a->graph, &x);
+        mts_graph_print(b->graph, &y);
+        assert_string_equal(mts_text_get(&x), mts_text_get(&y));
+        mts_text_release(&x);
+        mts_text_release(&y);
+        assert_string_equal(a->name, b->name);
+        assert_memory_equal(&a->preprocess, &b->preprocess, sizeof(a->preprocess));
+        assert_int_equal(a->label_count, b->label_count);
+        for (uint32_t i = 0; i < a->label_count; i++) {
+            assert_string_equal(a->labels[i], b->labels[i]);
+        }
+        assert_int_equal(a->class_count, b->class_count);
+        assert_memory_equal(a->class_map ? a->class_map : b->class_map, b->class_map, 4 * a->class_count);
+        assert_memory_equal(a->graph->nodes[1].scatter, b->graph->nodes[1].scatter, 16);
+    }
+    mts_archive_destroy(&before);
+    mts_archive_destroy(&after);
+    mts_bundle_bytes_release(&bytes);
+}
+
+static void writing_what_was_read_gives_the_same_bytes(void **state)
+{
+    (void)state;
+    mts_archive *before = sample_discovered();
+    mts_bundle_bytes first, second;
+    encode(before, &first);
+    mts_archive *after = read_back(&first);
+    encode(after, &second);
+    assert_int_equal(first.size, second.size);
+    assert_memory_equal(first.data, second.data, first.size);
+    mts_archive *again = read_back(&second);
+    assert_true(again->hash == after->hash && again->hash != 0);
+    mts_archive_destroy(&before);
+    mts_archive_destroy(&after);
+    mts_archive_destroy(&again);
+    mts_bundle_bytes_release(&first);
+    mts_bundle_bytes_release(&second);
+}
+
+static void equal_tasks_refer_to_the_same_blocks_and_blocks_are_aligned(void **state)
+{
+    (void)state;
+    mts_archive *before = sample_discovered();
+    mts_bundle_bytes bytes;
+    encode(before, &bytes);
+    mts_archive *after = read_back(&bytes);
+    const mts_graph *a = after->tasks[0].graph, *b = after->tasks[2].graph;
+    for (uint32_t v = 0; v < a->value_count; v++) {
+        for (uint32_t i = 0; i < a->values[v].block_count; i++) {
+            assert_int_equal(a->values[v].blocks[i].block, b->values[v].blocks[i].block);
+        }
+    }
+    for (uint32_t i = 0; i < after->block_count; i++) {
+        assert_int_equal((uintptr_t)after->blocks[i].data % 64, 0);
+        assert_true((const unsigned char *)after->blocks[i].data >= bytes.data);
+        assert_true((const unsigned char *)after->blocks[i].data + after->blocks[i].size <=
+                    bytes.data + bytes.size);
+    }
+    mts_archive_destroy(&before);
+    mts_archive_destroy(&after);
+    mts_bundle_bytes_release(&bytes);
+}
+
+static void attributes_of_every_operator_survive_their_words(void **state)
+{
+    (void)state;
+    for (uint32_t op = 0; op < MTS_OP_COUNT; op++) {
+        const uint32_t count = mts_attrs_words((mts_op)op);
+        uint32_t words[MTS_ATTRS_WORDS_MAX], again[MTS_ATTRS_WORDS_MAX];
+        assert_in_range(count, 1, MTS_ATTRS_WORDS_MAX);
+        for (uint32_t i = 0; i < count; i++) {
+            words[i] = i * 0x01010101u + op;
+        }
+        mts_attrs attrs;
+        mts_attrs_decode((mts_op)op, words, &attrs);
+        mts_attrs_encode((mts_op)op, &attrs, again);
+        assert_memory_equal(words, again, count * sizeof(*words));
+    }
+    assert_int_equal(mts_attrs_words(MTS_OP_COUNT), UINT32_MAX);
+}
+
+/* Every field of the attributes has its word: attributes of random bytes come back where they are stored. */
+static void attribute_words_cover_whole_structures(void **state)
+{
+    (void)state;
+    assert_int_equal(mts_attrs_words(MTS_OP_CONV) * 4, sizeof(mts_attrs_conv));
+    assert_int_equal(mts_attrs_words(MTS_OP_MATMUL) * 4, sizeof(mts_attrs_matmul));
+    assert_int_equal(mts_attrs_words(MTS_OP_SCALE) * 4, sizeof(mts_attrs_unary));
+    assert_int_equal(mts_attrs_words(MTS_OP_BINARY) * 4, sizeof(mts_attrs_binary));
+    assert_int_equal(mts_attrs_words(MTS_OP_POOL) * 4, sizeof(mts_attrs_pool));
+    assert_int_equal(mts_attrs_words(MTS_OP_REDUCE) * 4, sizeof(mts_attrs_reduce));
+    assert_int_equal(mts_attrs_words(MTS_OP_SOFTMAX) * 4, sizeof(mts_attrs_softmax));
+    assert_int_equal(mts_attrs_words(MTS_OP_LRN) * 4, sizeof(mts_attrs_lrn));
+    assert_int_equal(mts_attrs_words(MTS_OP_CONCAT) * 4, sizeof(mts_attrs_concat));
+    assert_int_equal(mts_attrs_words(MTS_OP_SLICE) * 4, sizeof(mts_attrs_slice));
+    assert_int_equal(mts_attrs_words(MTS_OP_PAD) * 4, sizeof(mts_attrs_pad));
+    assert_int_equal(mts_attrs_words(MTS_OP_GATHER) * 4, sizeof(mts_attrs_gather));
+    assert_int_equal(mts_attrs_words(MTS_OP_TRANSPOSE) * 4, sizeof(mts_attrs_transpose));
+    assert_int_equal(mts_attrs_words(MTS_OP_RESIZE) * 4, sizeof(mts_attrs_resize));
+    assert_int_equal(mts_attrs_words(MTS_OP_RESHAPE), 1 + 2 * MTS_RANK_MAX);
+}
+
+static void limits_are_refused_with_the_numbers(void **state)
+{
+    (void)state;
+    mts_archive *before = sample_discovered(), *after = NULL;
+    mts_bundle_bytes bytes;
+    mts_error error = {0};
+    encode(before, &bytes);
+    mts_archive_limits cases[5];
+    for (int i = 0; i < 5; i++) {
+        cases[i] = mts_archive_limits_default();
+    }
+    cases[0].file_bytes = bytes.size - 1;
+    cases[1].tasks = 2;
+    cases[2].nodes_per_task = before->tasks[0].graph->node_count - 1;
+    cases[3].values_per_task = before->tasks[0].graph->value_count - 1;
+    cases[4].blocks = before->block_count - 1;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(mts_archive_read(bytes.data, bytes.size, "sample", &cases[i],
+                                          mts_allocator_default(), &after, &error),
+                         MTS_CODE_LIMIT);
+        assert_null(after);
+        assert_non_null(strstr(error.text, "sample: "));
+    }
+    mts_archive_destroy(&before);
+    mts_bundle_bytes_release(&bytes);
+}
+
+static void a_newer_version_is_unsupported_not_malformed(void **state)
+{
+    (void)state;
+    mts_archive *before = sample_discovered(), *after = NULL;
+    mts_bundle_bytes bytes;
+    mts_error error = {0};
+    encode(before, &bytes);
+    bytes.data[8]++;
+    assert_int_equal(
+        mts_archive_read(bytes.data, bytes.size, "sample", NULL, mts_allocator_default(), &after, &error),
+        MTS_CODE_UNSUPPORTED);
+    assert_null(after);
+    assert_int_equal(mts_archive_read(bytes.data + 1, bytes.size - 1, "sample", NULL, mts_allocator_default(),
+                                      &after, &error),
+                     MTS_CODE_INVALID_ARGUMENT);
+    mts_archive_destroy(&before);
+    mts_bundle_bytes_release(&bytes);
+}
+
+static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
+{
+    (void)state;
+    mts_archive *made = sample_discovered();
+    mts_bundle_bytes bytes;
+    encode(made, &bytes);
+    mts_archive_destroy(&made);
+    for (size_t fail_at = 1;; fail_at++) {
+        mts_fault_allocator fault;
+        mts_archive *archive = NULL;
+        mts_error error = {0};
+        mts_fault_allocator_init(&fault, fail_at);
+        const mts_code code =
+            mts_archive_read(bytes.data, bytes.size, "sample", NULL, &fault.allocator, &archive, &error);
+        mts_archive_destroy(&archive);
+        assert_int_equal(fault.alive, 0);
+        if (fault.calls < fail_at) {
+            assert_int_equal(code, MTS_CODE_OK);
+            break;
+        }
+        assert_int_equal(code, MTS_CODE_OUT_OF_MEMORY);
+    }
+    mts_bundle_bytes_release(&bytes);
+}
+
+static void discovering_and_writing_survive_every_failing_allocation(void **state)
+{
+    (void)state;
+    for (size_t fail_at = 1;; fail_at++) {
+        mts_fault_allocator fault;
+        mts_bundle_bytes bytes = {0};
+        mts_discover_options options = {.tolerance = 0.01f};
+        mts_discover_report report;
+        mts_fault_allocator_init(&fault, fail_at);
+        bytes.allocator = &fault.allocator;
+        mts_archive *archive = mts_sample_archive(&fault.allocator);
+        mts_code code = archive ? mts_discover(archive, &options, &report, NULL) : MTS_CODE_OUT_OF_MEMORY;
+        if (code == MTS_CODE_OK) {
+            code = mts_bundle_encode(archive, &fault.allocator, &bytes, NULL);
+        }
+        mts_bundle_bytes_release(&bytes);
+        mts_archive_destroy(&archive);
+        assert_int_equal(fault.alive, 0);
+        if (fault.calls < fail_at) {
+            assert_int_equal(code, MTS_CODE_OK);
+            break;
+        }
+        assert_int_equal(code, MTS_CODE_OUT_OF_MEMORY);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bundle_read_back_holds_the_same_tasks),
+        cmocka_unit_test(writing_what_was_read_gives_the_same_bytes),
+        cmocka_unit_test(equal_tasks_refer_to_the_same_blocks_and_blocks_are_aligned),
+        cmocka_unit_test(attributes_of_every_operator_survive_their_words),
+        cmocka_unit_test(attribute_words_cover_whole_structures),
+        cmocka_unit_test(limits_are_refused_with_the_numbers),
+        cmocka_unit_test(a_newer_version_is_unsupported_not_malformed),
+        cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
+        cmocka_unit_test(discovering_and_writing_survive_every_failing_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -104,31 +104,41 @@ static bool system_allowed(const char *from, const char *header)
     return true;
 }
 
+/* A path that does not fit is a failure of the test, not a shorter path. */
+static void path_make(char *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(out, PATH_MOST, format, arguments);
+    va_end(arguments);
+    assert_in_range(length, 0, PATH_MOST - 1);
+}
+
 static bool exists(const char *path)
 {
     char full[PATH_MOST];
     struct stat info;
-    (void)snprintf(full, sizeof full, "%s/%s", MTS_SOURCE_DIR, path);
+    path_make(full, "%s/%s", MTS_SOURCE_DIR, path);
     return stat(full, &info) == 0 && S_ISREG(info.st_mode);
 }
 
 /* Path in the tree of what a file's #include "name" means; "generated/..." if the build makes it; false if
  * nothing. */
-static bool resolve(const char *from, const char *name, char *out, size_t size)
+static bool resolve(const char *from, const char *name, char *out)
 {
     static const char *const roots[] = {"", "sdk/", "sdk/include/", "tests/"};
     const char *slash = strrchr(from, '/');
-    (void)snprintf(out, size, "%.*s/%s", slash ? (int)(slash - from) : 1, slash ? from : ".", name);
+    path_make(out, "%.*s/%s", slash ? (int)(slash - from) : 1, slash ? from : ".", name);
     if (exists(out)) {
         return true;
     }
     for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-        (void)snprintf(out, size, "%s%s", roots[i], name);
+        path_make(out, "%s%s", roots[i], name);
         if (exists(out)) {
             return true;
         }
     }
-    (void)snprintf(out, size, "generated/%s", name);
+    path_make(out, "generated/%s", name);
     return strstr(name, ".pb-c.h") != NULL;
 }
 
@@ -143,7 +153,7 @@ static void line_check(const char *path, uint32_t number, const char *line, tall
     char close = 0;
     if (sscanf(line, " # include \"%1000[^\"]%c", name, &close) == 2 && close == '"') {
         count->edges++;
-        if (strstr(name, "..") || !resolve(path, name, target, sizeof target)) {
+        if (strstr(name, "..") || !resolve(path, name, target)) {
             print_error("%s:%u: #include \"%s\" is no file of the tree, or has '..'\n", path, number, name);
             count->bad++;
         } else if (!edge_allowed(path, target)) {
@@ -164,7 +174,7 @@ static void file_check(const char *path, tally *count)
     char full[PATH_MOST];
     char line[4096];
     uint32_t number = 0;
-    (void)snprintf(full, sizeof full, "%s/%s", MTS_SOURCE_DIR, path);
+    path_make(full, "%s/%s", MTS_SOURCE_DIR, path);
     FILE *file = fopen(full, "r");
     assert_non_null(file);
     while (fgets(line, sizeof line, file)) {
@@ -193,7 +203,7 @@ static bool is_source(const char *name)
 static void folder_check(const char *path, tally *count)
 {
     char full[PATH_MOST];
-    (void)snprintf(full, sizeof full, "%s/%s", MTS_SOURCE_DIR, path);
+    path_make(full, "%s/%s", MTS_SOURCE_DIR, path);
     DIR *folder = opendir(full);
     if (!folder) {
         return;
@@ -201,10 +211,12 @@ static void folder_check(const char *path, tally *count)
     for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
         char inner[PATH_MOST];
         struct stat info;
-        if (entry->d_name[0] == '.' ||
-            snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name) >= (int)sizeof inner ||
-            snprintf(full, sizeof full, "%s/%s", MTS_SOURCE_DIR, inner) >= (int)sizeof full ||
-            stat(full, &info) != 0) {
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        path_make(inner, "%s/%s", path, entry->d_name);
+        path_make(full, "%s/%s", MTS_SOURCE_DIR, inner);
+        if (stat(full, &info) != 0) {
             continue;
         }
         if (S_ISDIR(info.st_mode)) {

@@ -1,0 +1,272 @@
+/*
+ * test_kernels_conv.c: the kernels with weights (stitched convolution, depthwise, fully connected) agree with
+ * the reference.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/kernel_pair.h"
+
+#define VECTOR 16 /* floats to which outputs are aligned and pixels rounded: the widest vector */
+#define TAPS_MOST 25
+#define ROWS_MOST 40
+#define EPILOGUES_MOST 3
+#define MEMBERS 3
+
+/* The shape that all tensors of one job share. */
+typedef struct image {
+    uint32_t h, w, row, gap, tail, pixels, pitch;
+    uint32_t kernel, pad;
+} image;
+
+static uint32_t align(uint32_t count)
+{
+    return (count + VECTOR - 1) / VECTOR * VECTOR;
+}
+
+static image random_image(kernel_pair *pair)
+{
+    image i = {.h = kernel_pair_pick(pair, 1, 24), .w = kernel_pair_pick(pair, 1, 24)};
+    i.kernel = 1 + 2 * kernel_pair_pick(pair, 0, 2);
+    i.pad = i.kernel / 2;
+    i.row = i.w + i.pad + kernel_pair_pick(pair, 0, 2);
+    i.gap = align(i.pad * (i.row + 1));
+    i.pixels = align(i.h * i.row);
+    i.pitch = i.gap + i.pixels + VECTOR * kernel_pair_pick(pair, 0, 1);
+    i.tail = i.gap + VECTOR;
+    return i;
+}
+
+/* Offset of pixel 0 of channel 0 of a tensor with room for a border on both sides. */
+static uint32_t place(kernel_pair *pair, const image *i, uint32_t channels)
+{
+    const uint32_t count = channels * i->pitch + i->tail;
+    return align(kernel_pair_act(pair, count + VECTOR) + i->gap);
+}
+
+static uint32_t taps(kernel_pair *pair, const image *i)
+{
+    int32_t tap[TAPS_MOST];
+    for (uint32_t k = 0; k < i->kernel * i->kernel; k++) {
+        const int32_t y = (int32_t)(k / i->kernel) - (int32_t)i->pad;
+        const int32_t x = (int32_t)(k % i->kernel) - (int32_t)i->pad;
+        tap[k] = y * (int32_t)i->row + x;
+    }
+    return kernel_pair_words(pair, tap, i->kernel * i->kernel);
+}
+
+static uint32_t mask(kernel_pair *pair, const image *i)
+{
+    if (kernel_pair_pick(pair, 0, 3) == 0) {
+        return MTS_REC_NONE;
+    }
+    const uint32_t first = kernel_pair_pool(pair, i->pixels);
+    for (uint32_t p = 0; p < i->pixels; p++) {
+        pair->pool[first + p] = p / i->row < i->h && p % i->row < i->w ? 1.0f : 0.0f;
+    }
+    return first;
+}
+
+static uint32_t random_vector(kernel_pair *pair, uint32_t rows)
+{
+    return kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, rows) : MTS_REC_NONE;
+}
+
+/* An epilogue that stores `rows` rows in a random order of channels into a tensor of its own. */
+static mts_rec_epilogue epilogue(kernel_pair *pair, const image *i, uint32_t rows)
+{
+    static const uint32_t functions[] = {MTS_FN_NONE,       MTS_FN_RELU, MTS_FN_LEAKY, MTS_FN_CLIP,
+                                         MTS_FN_HARD_SWISH, MTS_FN_SILU, MTS_FN_PRELU};
+    uint32_t index[ROWS_MOST];
+    mts_rec_epilogue e = {.out_pitch = i->pitch, .gap = i->gap, .tail = i->tail, .last = rows - 1};
+    for (uint32_t r = 0; r < rows; r++) {
+        const uint32_t k = kernel_pair_pick(pair, 0, r);
+        index[r] = index[k];
+        index[k] = r;
+    }
+    e.index = kernel_pair_words(pair, index, rows);
+    e.scale = random_vector(pair, rows);
+    e.bias = random_vector(pair, rows);
+    e.fn = functions[kernel_pair_pick(pair, 0, 6)];
+    e.slope = e.fn == MTS_FN_PRELU ? kernel_pair_pool(pair, rows) : MTS_REC_NONE;
+    e.a = -0.25f;
+    e.b = 1.5f;
+    e.res = kernel_pair_pick(pair, 0, 2) ? MTS_REC_NONE : place(pair, i, rows);
+    e.res_pitch = i->pitch;
+    e.out = place(pair, i, rows);
+    kernel_pair_may_write(pair, e.out - i->gap, rows * i->pitch + i->tail);
+    return e;
+}
+
+static uint32_t segments(kernel_pair *pair, mts_rec_conv *job, uint32_t channels)
+{
+    mts_rec_segment list[3];
+    uint32_t channel = 0;
+    job->segments = kernel_pair_pick(pair, 1, channels < 3 ? channels : 3);
+    for (uint32_t s = 0; s < job->segments; s++) {
+        list[s].channel = channel;
+        list[s].count = s + 1 < job->segments ? 1 : channels - channel;
+        list[s].weight_a = kernel_pair_pool(pair, list[s].count * job->taps * job->rows_a);
+        list[s].weight_b =
+            job->rows_b ? kernel_pair_pool(pair, list[s].count * job->taps * job->rows_b) : MTS_REC_NONE;
+        channel += list[s].count;
+    }
+    return kernel_pair_words(pair, list, job->segments * MTS_REC_WORDS(mts_rec_segment));
+}
+
+#define CASES " -DCASES=CASE(8,0)CASE(5,1)CASE(3,0)CASE(1,2)"
+static const uint32_t cases[4][2] = {{8, 0}, {5, 1}, {3, 0}, {1, 2}};
+
+static mts_rec_conv conv_job(kernel_pair *pair)
+{
+    const image i = random_image(pair);
+    const uint32_t channels = kernel_pair_pick(pair, 1, 7);
+    const uint32_t pick = kernel_pair_pick(pair, 0, 3);
+    mts_rec_epilogue list[EPILOGUES_MOST];
+    mts_rec_conv job = {
+        .rows_a = cases[pick][0], .rows_b = cases[pick][1], .pixels = i.pixels, .in_pitch = i.pitch};
+    job.taps = i.kernel * i.kernel;
+    job.tap = taps(pair, &i);
+    job.in = place(pair, &i, channels);
+    job.tile = VECTOR * kernel_pair_pick(pair, 1, 30);
+    job.mask = mask(pair, &i);
+    job.segment = segments(pair, &job, channels);
+    job.epilogues = kernel_pair_pick(pair, 1, EPILOGUES_MOST);
+    for (uint32_t k = 0; k < job.epilogues; k++) {
+        list[k] = epilogue(pair, &i, job.rows_a + job.rows_b);
+    }
+    job.epilogue = kernel_pair_words(pair, list, job.epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    return job;
+}
+
+static void conv_agrees_for_segments_blocks_epilogues_and_tiles(void **state)
+{
+    static const struct {
+        const char *defines;
+        uint32_t local;
+    } builds[] = {{"-DVEC=16" CASES, 1}, {"-DVEC=4" CASES, 2}, {"-DVEC=1" CASES, 16}};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 16; n++) {
+        mts_rec_tile tiles[256];
+        uint32_t count = 0;
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 1e-4f; /* sums of up to 175 products, times a scale */
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            const mts_rec_conv job = conv_job(pair);
+            const uint32_t at = kernel_pair_words(pair, &job, MTS_REC_WORDS(mts_rec_conv));
+            for (uint32_t p = 0; p < job.pixels; p += job.tile) {
+                tiles[count++] = (mts_rec_tile){at, p};
+            }
+        }
+        const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_REC_WORDS(mts_rec_tile));
+        for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+            const uint32_t local[3] = {builds[i].local, 1, 1};
+            const uint32_t grid[3] = {count * local[0], 1, 1};
+            kernel_pair_run(pair, "conv_tile__f32_planar", builds[i].defines, first, grid, local);
+        }
+    }
+}
+
+static mts_rec_depthwise depthwise_record(kernel_pair *pair)
+{
+    const image i = random_image(pair);
+    const uint32_t inputs = kernel_pair_pick(pair, 1, 5);
+    mts_rec_depthwise r = {
+        .multiplier = kernel_pair_pick(pair, 1, 2), .in_pitch = i.pitch, .pixels = i.pixels};
+    r.channels = inputs * r.multiplier;
+    r.taps = i.kernel * i.kernel;
+    r.tap = taps(pair, &i);
+    r.in = place(pair, &i, inputs);
+    r.mask = mask(pair, &i);
+    r.weight = kernel_pair_pool(pair, r.channels * r.taps);
+    r.epilogue = epilogue(pair, &i, r.channels);
+    return r;
+}
+
+static void depthwise_agrees_for_multipliers_and_grids(void **state)
+{
+    static const struct {
+        const char *defines;
+        uint32_t items;
+    } builds[] = {{"-DVEC=16", 1}, {"-DVEC=4", 3}, {"-DVEC=1", 32}};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 16; n++) {
+        mts_rec_depthwise records[MEMBERS];
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 3e-5f;
+        for (int m = 0; m < MEMBERS; m++) {
+            records[m] = depthwise_record(pair);
+        }
+        const uint32_t first = kernel_pair_words(pair, records, MEMBERS * MTS_REC_WORDS(mts_rec_depthwise));
+        for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+            const uint32_t local[3] = {1, 1, 1};
+            const uint32_t grid[3] = {builds[i].items, 10, MEMBERS};
+            kernel_pair_run(pair, "depthwise_tile__f32_planar", builds[i].defines, first, grid, local);
+        }
+    }
+}
+
+static mts_rec_fc fc_record(kernel_pair *pair, uint32_t lanes)
+{
+    const image pixel = {
+        .h = 1, .w = 1, .row = 1, .pixels = 1, .pitch = kernel_pair_pick(pair, 1, 3), .kernel = 1};
+    mts_rec_segment list[2];
+    mts_rec_epilogue e[2];
+    mts_rec_fc r = {
+        .rows = kernel_pair_pick(pair, 1, ROWS_MOST), .lanes = lanes, .segments = 2, .epilogues = 2};
+    const uint32_t padded = (r.rows + lanes - 1) / lanes * lanes;
+    uint32_t channel = 0;
+    r.in_pitch = kernel_pair_pick(pair, 1, 4);
+    for (int s = 0; s < 2; s++) {
+        list[s] = (mts_rec_segment){
+            .weight_b = MTS_REC_NONE, .channel = channel, .count = kernel_pair_pick(pair, 1, 90)};
+        list[s].weight_a = align(kernel_pair_pool(pair, padded * list[s].count + VECTOR));
+        channel += list[s].count;
+    }
+    r.in = kernel_pair_act(pair, channel * r.in_pitch);
+    r.segment = kernel_pair_words(pair, list, 2 * MTS_REC_WORDS(mts_rec_segment));
+    for (int k = 0; k < 2; k++) {
+        e[k] = epilogue(pair, &pixel, r.rows);
+        e[k].tail = 0;
+        e[k].last = MTS_REC_NONE;
+    }
+    r.epilogue = kernel_pair_words(pair, e, 2 * MTS_REC_WORDS(mts_rec_epilogue));
+    return r;
+}
+
+static void fc_agrees_for_segments_and_row_blocks(void **state)
+{
+    static const struct {
+        const char *defines;
+        uint32_t lanes;
+    } builds[] = {{"-DVEC=16", 16}, {"-DVEC=4", 4}, {"-DVEC=1", 1}};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 24; n++) {
+        const uint32_t lanes = builds[n % 3].lanes;
+        const uint32_t local[3] = {1, 1, 1};
+        const uint32_t grid[3] = {(ROWS_MOST + lanes - 1) / lanes, 1, MEMBERS};
+        mts_rec_fc records[MEMBERS];
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 1e-4f; /* sums of up to 180 products, times a scale */
+        for (int m = 0; m < MEMBERS; m++) {
+            records[m] = fc_record(pair, lanes);
+        }
+        const uint32_t first = kernel_pair_words(pair, records, MEMBERS * MTS_REC_WORDS(mts_rec_fc));
+        kernel_pair_run(pair, "fc_lanes__f32_planar", builds[n % 3].defines, first, grid, local);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(conv_agrees_for_segments_blocks_epilogues_and_tiles),
+        cmocka_unit_test(depthwise_agrees_for_multipliers_and_grids),
+        cmocka_unit_test(fc_agrees_for_segments_and_row_blocks),
+    };
+    return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
+}

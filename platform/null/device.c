@@ -2,7 +2,7 @@
  * device.c: a device whose buffers are host memory and whose kernels do nothing.
  *
  * Transfers and fills are real, so that what is read back is defined: a launch leaves the activations as they
- * are. Kernel names are checked against the manifest, because a misspelt name is a mistake on every device.
+ * are.
  */
 #include "platform/null/null.h"
 

@@ -193,7 +193,9 @@ static const mts_wrap_hooks hooks = {check_before, check_after};
 
 mts_code mts_wrap_check(mts_device **inner, mts_device **out, mts_error *error)
 {
-    *out = NULL;
+    if (out != inner) {
+        *out = NULL;
+    }
     if (!inner || !*inner) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "device is NULL");
     }

@@ -41,7 +41,7 @@ static const mts_wrap_hooks hooks = {fault_before, NULL};
 
 static void *fault_alloc(void *context, size_t size)
 {
-    mts_fault_allocator *self = context;
+    mts_wrap_allocator *self = context;
     self->calls++;
     if (is_due(self->calls, self->nth, self->onwards)) {
         self->failed++;
@@ -54,14 +54,16 @@ static void *fault_alloc(void *context, size_t size)
 
 static void fault_free(void *context, void *memory)
 {
-    mts_fault_allocator *self = context;
+    mts_wrap_allocator *self = context;
     self->alive -= memory != NULL;
     self->inner->free(self->inner->context, memory);
 }
 
 mts_code mts_wrap_fault(mts_device **inner, mts_fault_plan *plan, mts_device **out, mts_error *error)
 {
-    *out = NULL;
+    if (out != inner) {
+        *out = NULL;
+    }
     if (!inner || !*inner || !plan) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "faults need a device and a plan");
     }
@@ -78,7 +80,7 @@ mts_code mts_wrap_fault(mts_device **inner, mts_fault_plan *plan, mts_device **o
     return code;
 }
 
-void mts_fault_allocator_init(mts_fault_allocator *fault, const mts_allocator *inner, uint32_t nth)
+void mts_wrap_allocator_init(mts_wrap_allocator *fault, const mts_allocator *inner, uint32_t nth)
 {
     memset(fault, 0, sizeof *fault);
     fault->base.context = fault;

@@ -19,11 +19,11 @@ typedef struct mts_fault_plan {
     uint32_t failed;    /* out: calls that failed */
 } mts_fault_plan;
 
-/* Takes *inner (NULL afterwards) if it succeeds. */
+/* Takes *inner (NULL afterwards) if it succeeds; out may be inner, which then gets the outer device. */
 mts_code mts_wrap_fault(mts_device **inner, mts_fault_plan *plan, mts_device **out, mts_error *error);
 
 /* Fails the nth allocation, and every later one if `onwards`. Zero it, set inner and nth, use &fault.base. */
-typedef struct mts_fault_allocator {
+typedef struct mts_wrap_allocator {
     mts_allocator base;
     const mts_allocator *inner;
     uint32_t nth; /* from 1; 0: none */
@@ -31,8 +31,8 @@ typedef struct mts_fault_allocator {
     uint32_t calls;  /* out: allocations asked for */
     uint32_t failed; /* out */
     uint32_t alive;  /* out: allocations not freed */
-} mts_fault_allocator;
+} mts_wrap_allocator;
 
-void mts_fault_allocator_init(mts_fault_allocator *fault, const mts_allocator *inner, uint32_t nth);
+void mts_wrap_allocator_init(mts_wrap_allocator *fault, const mts_allocator *inner, uint32_t nth);
 
 #endif

@@ -46,7 +46,9 @@ static const mts_wrap_hooks hooks = {trace_before, trace_after};
 
 mts_code mts_wrap_trace(mts_device **inner, const mts_trace_sink *sink, mts_device **out, mts_error *error)
 {
-    *out = NULL;
+    if (out != inner) {
+        *out = NULL;
+    }
     if (!inner || !*inner || !sink || !sink->event) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "a trace needs a device and a callback");
     }

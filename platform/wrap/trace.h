@@ -22,7 +22,8 @@ typedef struct mts_trace_sink {
     void (*event)(void *context, const mts_trace_event *event);
 } mts_trace_sink;
 
-/* Takes *inner (NULL afterwards) if it succeeds. The sink is copied; its context outlives the device. */
+/* Takes *inner (NULL afterwards) if it succeeds; out may be inner. The sink is copied; its context outlives
+ * the device. */
 mts_code mts_wrap_trace(mts_device **inner, const mts_trace_sink *sink, mts_device **out, mts_error *error);
 /* "buffer_write #3 16 bytes at 0: ok, 12 us" into text, always terminated; returns text. */
 const char *mts_trace_text(const mts_trace_event *event, char *text, size_t size);

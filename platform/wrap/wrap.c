@@ -331,7 +331,9 @@ static const mts_device_ops ops = {
 mts_code mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
                        mts_device **out, mts_error *error)
 {
-    *out = NULL;
+    if (out != inner) {
+        *out = NULL;
+    }
     mts_wrap *wrap = mts_alloc_zero((*inner)->allocator, 1, sizeof *wrap);
     if (!wrap) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a device around '%s'",

@@ -87,7 +87,8 @@ struct mts_wrap {
 
 /*
  * Takes *inner (NULL afterwards) and `context` (from the inner device's allocator). On failure both stay the
- * caller's. Objects that are alive when the device is destroyed are destroyed with it.
+ * caller's. out may be inner, which then gets the outer device. Objects that are alive when the device is
+ * destroyed are destroyed with it.
  */
 mts_code mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
                        mts_device **out, mts_error *error);

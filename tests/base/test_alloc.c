@@ -32,8 +32,8 @@ static void arrays_are_zero_and_their_size_is_checked(void **state)
 static void growing_keeps_the_elements_and_zeroes_the_new_ones(void **state)
 {
     (void)state;
-    mts_fault_allocator fault;
-    mts_fault_allocator_init(&fault, mts_allocator_default(), 0);
+    mts_wrap_allocator fault;
+    mts_wrap_allocator_init(&fault, mts_allocator_default(), 0);
     void *array = NULL;
     size_t capacity = 0;
     for (size_t i = 0; i < 1000; i++) {
@@ -53,8 +53,8 @@ static void growing_keeps_the_elements_and_zeroes_the_new_ones(void **state)
 static void growing_that_fails_leaves_the_array_valid(void **state)
 {
     (void)state;
-    mts_fault_allocator fault;
-    mts_fault_allocator_init(&fault, mts_allocator_default(), 2);
+    mts_wrap_allocator fault;
+    mts_wrap_allocator_init(&fault, mts_allocator_default(), 2);
     void *array = NULL;
     size_t capacity = 0;
     assert_true(mts_alloc_grow(&fault.base, &array, &capacity, 4, 4));
@@ -71,8 +71,8 @@ static void growing_that_fails_leaves_the_array_valid(void **state)
 static void an_arena_hands_out_aligned_zeroed_disjoint_memory(void **state)
 {
     (void)state;
-    mts_fault_allocator fault;
-    mts_fault_allocator_init(&fault, mts_allocator_default(), 0);
+    mts_wrap_allocator fault;
+    mts_wrap_allocator_init(&fault, mts_allocator_default(), 0);
     mts_arena arena;
     mts_arena_init(&arena, &fault.base);
     for (size_t i = 0; i < 2000; i++) {
@@ -100,8 +100,8 @@ static void an_arena_hands_out_aligned_zeroed_disjoint_memory(void **state)
 static void an_arena_copies_strings_and_reports_lack_of_memory(void **state)
 {
     (void)state;
-    mts_fault_allocator fault;
-    mts_fault_allocator_init(&fault, mts_allocator_default(), 2);
+    mts_wrap_allocator fault;
+    mts_wrap_allocator_init(&fault, mts_allocator_default(), 2);
     mts_arena arena;
     mts_arena_init(&arena, &fault.base);
     assert_string_equal(mts_arena_string(&arena, "face"), "face");

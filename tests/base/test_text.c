@@ -61,8 +61,8 @@ static void json_literals_escape_what_json_forbids(void **state)
 static void lack_of_memory_is_remembered_and_appending_goes_on_harmlessly(void **state)
 {
     (void)state;
-    mts_fault_allocator fault;
-    mts_fault_allocator_init(&fault, mts_allocator_default(), 2);
+    mts_wrap_allocator fault;
+    mts_wrap_allocator_init(&fault, mts_allocator_default(), 2);
     mts_text text;
     mts_text_init(&text, &fault.base);
     mts_text_add(&text, "kept");

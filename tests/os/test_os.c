@@ -140,8 +140,8 @@ static void what_is_missing_or_no_file_is_told_apart(void **state)
     assert_int_equal(mts_os_file_write(in_folder("eleven"), "hello world", 11, NULL), MTS_CODE_OK);
     assert_int_equal(mts_os_file_read(allocator, in_folder("eleven"), 10, &data, &size, &error),
                      MTS_CODE_LIMIT);
-    mts_fault_allocator fault;
-    mts_fault_allocator_init(&fault, allocator, 1);
+    mts_wrap_allocator fault;
+    mts_wrap_allocator_init(&fault, allocator, 1);
     assert_int_equal(mts_os_file_read(&fault.base, in_folder("eleven"), 11, &data, &size, &error),
                      MTS_CODE_OUT_OF_MEMORY);
     assert_null(data);

@@ -27,7 +27,7 @@ static void keep_line(void *context, mts_log_level level, const char *text)
 void device_fixture_init(device_fixture *fixture, const char *cache_dir)
 {
     memset(fixture, 0, sizeof *fixture);
-    mts_fault_allocator_init(&fixture->allocator, mts_allocator_default(), 0);
+    mts_wrap_allocator_init(&fixture->allocator, mts_allocator_default(), 0);
     fixture->log.context = fixture;
     fixture->log.write = keep_line;
     fixture->options.allocator = &fixture->allocator.base;

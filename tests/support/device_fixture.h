@@ -12,7 +12,7 @@
 #define DEVICE_LOG_MOST 65536
 
 typedef struct device_fixture {
-    mts_fault_allocator allocator;
+    mts_wrap_allocator allocator;
     mts_log log;
     char text[DEVICE_LOG_MOST]; /* all lines so far */
     size_t length;

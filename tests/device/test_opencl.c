@@ -1,0 +1,335 @@
+/*
+ * The OpenCL backend by itself: what it makes of missing libraries, failing drivers and kernels that do not
+ * build.
+ *
+ * A device keeps the driver's functions in a table, so a test replaces one by a function that fails. Tests
+ * that need a device are skipped where there is none.
+ */
+#include <stdio.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "platform/opencl/opencl.h"
+#include "support/device_fixture.h"
+
+static device_fixture world;
+static mts_cl_device *opencl;
+
+static const mts_kernel_source increment = {"increment",
+                                            "kernel void increment(global float *act, global const float "
+                                            "*pool, global const uint *table, uint first)\n"
+                                            "{ act[get_global_id(0)] += pool[0] * table[first]; }\n"};
+
+static int open_device(void **state)
+{
+    (void)state;
+    opencl = NULL;
+    device_fixture_init(&world, NULL);
+    if (mts_backend_opencl.count() != 0) {
+        device_fixture_open(&world, &mts_backend_opencl, 0);
+        opencl = (mts_cl_device *)world.device;
+    }
+    return 0;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    device_fixture_close(&world);
+    return 0;
+}
+
+static void need_device(void)
+{
+    if (!opencl) {
+        (void)printf("skipped: there is no OpenCL device\n");
+        skip();
+    }
+}
+
+static mts_kernel *make_kernel(const char *defines)
+{
+    mts_kernel *kernel = NULL;
+    mts_error error = {MTS_CODE_OK, ""};
+    if (mts_cl_kernel_create_from(world.device, &increment, defines, &kernel, &error) != MTS_CODE_OK) {
+        fail_msg("%s", error.text);
+    }
+    return kernel;
+}
+
+static mts_buffer *make_buffer(void)
+{
+    mts_buffer *buffer = NULL;
+    assert_int_equal(mts_buffer_create(world.device, 256, &buffer, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_fill(buffer, 0, 256, 0, NULL), MTS_CODE_OK);
+    return buffer;
+}
+
+static void a_missing_library_is_not_found_and_leaves_the_table_empty(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"libmts-no-such-driver.so", "/nowhere/libOpenCL.so", NULL};
+    static const char *const wrong[] = {"libm.so.6", NULL};
+    mts_cl_library library;
+    mts_error error;
+    memset(&library, 0xff, sizeof library);
+    assert_int_equal(mts_cl_library_open_any(&library, none, &error), MTS_CODE_NOT_FOUND);
+    assert_null(library.handle);
+    assert_null(library.clGetPlatformIDs);
+    assert_int_equal(mts_cl_library_open_any(&library, wrong, &error), MTS_CODE_NOT_FOUND);
+    assert_null(library.clFinish);
+    mts_cl_library_close(&library);
+}
+
+static void results_have_their_names(void **state)
+{
+    (void)state;
+    assert_string_equal(mts_cl_error_name(CL_OUT_OF_RESOURCES), "CL_OUT_OF_RESOURCES");
+    assert_string_equal(mts_cl_error_name(-11), "CL_BUILD_PROGRAM_FAILURE");
+    assert_string_equal(mts_cl_error_name(-30), "CL_INVALID_VALUE");
+    assert_string_equal(mts_cl_error_name(CL_INVALID_COMMAND_QUEUE), "CL_INVALID_COMMAND_QUEUE");
+    assert_string_equal(mts_cl_error_name(-54), "CL_INVALID_WORK_GROUP_SIZE");
+    assert_string_equal(mts_cl_error_name(-64), "CL_INVALID_PROPERTY");
+    assert_string_equal(mts_cl_error_name(-65), "an unknown code");
+    assert_string_equal(mts_cl_error_name(INT32_MIN), "an unknown code");
+    assert_string_equal(mts_cl_error_name(7), "an unknown code");
+}
+
+static void the_same_result_means_different_things_at_different_stages(void **state)
+{
+    (void)state;
+    static const struct {
+        cl_int result;
+        mts_cl_stage stage;
+        mts_code code;
+    } cases[] = {
+        {CL_OUT_OF_RESOURCES, MTS_CL_STAGE_CREATE, MTS_CODE_OUT_OF_MEMORY},
+        {CL_OUT_OF_RESOURCES, MTS_CL_STAGE_ENQUEUE, MTS_CODE_DEVICE},
+        {CL_OUT_OF_RESOURCES, MTS_CL_STAGE_WAIT, MTS_CODE_DEVICE_LOST},
+        {CL_MEM_OBJECT_ALLOCATION_FAILURE, MTS_CL_STAGE_ENQUEUE, MTS_CODE_OUT_OF_MEMORY},
+        {CL_INVALID_COMMAND_QUEUE, MTS_CL_STAGE_CREATE, MTS_CODE_DEVICE_LOST},
+        {CL_INVALID_CONTEXT, MTS_CL_STAGE_ENQUEUE, MTS_CODE_DEVICE_LOST},
+        {-9999, MTS_CL_STAGE_ENQUEUE, MTS_CODE_DEVICE_LOST},
+        {-54, MTS_CL_STAGE_ENQUEUE, MTS_CODE_DEVICE},
+        {CL_SUCCESS, MTS_CL_STAGE_WAIT, MTS_CODE_OK},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        mts_cl_device device;
+        mts_error error = {MTS_CODE_OK, ""};
+        memset(&device, 0, sizeof device);
+        assert_int_equal(mts_cl_check(&device, cases[i].result, cases[i].stage, "clCall", &error),
+                         cases[i].code);
+        assert_int_equal(device.base.lost, cases[i].code == MTS_CODE_DEVICE_LOST);
+        assert_true(cases[i].code == MTS_CODE_OK || strstr(error.text, "clCall"));
+    }
+}
+
+static void quirks_are_chosen_by_the_drivers_names(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        mts_cl_quirks_find("QUALCOMM Snapdragon(TM)|QUALCOMM|QUALCOMM Adreno(TM)|x")->flush_every, 4);
+    assert_int_equal(mts_cl_quirks_find("ARM Platform|ARM|Mali-G78|3.0")->work_group_most, 128);
+    assert_int_equal(mts_cl_quirks_find("")->work_group_most, 0);
+    assert_int_equal(mts_cl_quirks_find("Somebody|Else|1|2")->flush_every, 0);
+}
+
+static void a_kernel_that_does_not_build_is_told_with_its_name_and_the_drivers_log(void **state)
+{
+    (void)state;
+    need_device();
+    static const mts_kernel_source broken = {
+        "broken", "kernel void broken(global float *act) { act[0] = undeclared_thing; }"};
+    mts_kernel *kernel = NULL;
+    mts_error error = {MTS_CODE_OK, ""};
+    assert_int_equal(mts_cl_kernel_create_from(world.device, &broken, "", &kernel, &error), MTS_CODE_DEVICE);
+    assert_null(kernel);
+    assert_non_null(strstr(error.text, "kernel 'broken'"));
+    assert_non_null(strstr(error.text, "CL_BUILD_PROGRAM_FAILURE"));
+    assert_non_null(strstr(error.text, "undeclared_thing"));
+    assert_true(device_fixture_logged(&world, "undeclared_thing"));
+    assert_false(world.device->lost);
+}
+
+static void a_program_without_its_kernel_is_an_error(void **state)
+{
+    (void)state;
+    need_device();
+    static const mts_kernel_source misnamed = {"misnamed",
+                                               "kernel void other(global float *act) { act[0] = 1.0f; }"};
+    mts_kernel *kernel = NULL;
+    mts_error error = {MTS_CODE_OK, ""};
+    assert_int_equal(mts_cl_kernel_create_from(world.device, &misnamed, "", &kernel, &error),
+                     MTS_CODE_DEVICE);
+    assert_null(kernel);
+    assert_non_null(strstr(error.text, "misnamed"));
+}
+
+static void kernels_of_equal_name_and_options_share_a_program(void **state)
+{
+    (void)state;
+    need_device();
+    mts_kernel *a = make_kernel("-DX=1");
+    mts_kernel *b = make_kernel("-DX=1");
+    mts_kernel *c = make_kernel("-DX=2");
+    assert_ptr_equal(((mts_cl_kernel *)a)->program, ((mts_cl_kernel *)b)->program);
+    assert_ptr_not_equal(((mts_cl_kernel *)a)->program, ((mts_cl_kernel *)c)->program);
+    mts_cl_kernel_destroy(world.device, a);
+    mts_cl_kernel_destroy(world.device, b);
+    mts_cl_kernel_destroy(world.device, c);
+    mts_kernel *again = make_kernel("-DX=1"); /* a destroyed kernel's program is kept */
+    assert_null(opencl->programs->next->next);
+    mts_cl_kernel_destroy(world.device, again);
+}
+
+static cl_int fail_resources(cl_command_queue queue)
+{
+    (void)queue;
+    return CL_OUT_OF_RESOURCES;
+}
+
+static void a_crashed_command_loses_the_device_for_good(void **state)
+{
+    (void)state;
+    need_device();
+    mts_error error = {MTS_CODE_OK, ""};
+    mts_buffer *buffer = NULL;
+    cl_int (*const finish)(cl_command_queue) = opencl->cl.clFinish;
+    opencl->cl.clFinish = fail_resources;
+    assert_int_equal(mts_device_wait(world.device, &error), MTS_CODE_DEVICE_LOST);
+    assert_non_null(strstr(error.text, "CL_OUT_OF_RESOURCES"));
+    opencl->cl.clFinish = finish;
+    assert_int_equal(mts_device_wait(world.device, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_buffer_create(world.device, 4, &buffer, &error), MTS_CODE_DEVICE_LOST);
+}
+
+static cl_mem refuse_buffer(cl_context context, cl_bitfield flags, size_t size, void *host, cl_int *result)
+{
+    (void)context;
+    (void)flags;
+    (void)size;
+    (void)host;
+    *result = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    return NULL;
+}
+
+static void a_full_device_is_out_of_memory_and_not_lost(void **state)
+{
+    (void)state;
+    need_device();
+    mts_buffer *buffer = NULL;
+    opencl->cl.clCreateBuffer = refuse_buffer;
+    assert_int_equal(mts_buffer_create(world.device, 4, &buffer, NULL), MTS_CODE_OUT_OF_MEMORY);
+    assert_null(buffer);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+}
+
+static uint32_t flushes;
+static cl_int (*true_flush)(cl_command_queue);
+static cl_int count_flush(cl_command_queue queue)
+{
+    flushes++;
+    return true_flush(queue);
+}
+
+static void a_driver_with_that_quirk_is_flushed_every_few_launches(void **state)
+{
+    (void)state;
+    need_device();
+    static const mts_cl_quirks quirk = {"", 4, 0, false};
+    mts_kernel *kernel = make_kernel("");
+    mts_buffer *buffer = make_buffer();
+    mts_launch launches[10];
+    mts_list *list = NULL;
+    memset(launches, 0, sizeof launches);
+    for (int i = 0; i < 10; i++) {
+        launches[i].kernel = kernel;
+        launches[i].act = launches[i].pool = launches[i].table = buffer;
+        for (int k = 0; k < 3; k++) {
+            launches[i].global[k] = launches[i].local[k] = 1;
+        }
+    }
+    assert_int_equal(mts_list_create(world.device, launches, 10, &list, NULL), MTS_CODE_OK);
+    true_flush = opencl->cl.clFlush;
+    opencl->cl.clFlush = count_flush;
+    flushes = 0;
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(flushes, 1);
+    opencl->quirks = &quirk;
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(flushes, 1 + 3);
+    mts_list_destroy(&list);
+    mts_buffer_destroy(&buffer);
+    mts_cl_kernel_destroy(world.device, kernel);
+}
+
+static uint32_t kernels_left; /* clCreateKernel succeeds that many times */
+static cl_kernel (*true_create)(cl_program, const char *, cl_int *);
+static cl_kernel create_some(cl_program program, const char *name, cl_int *result)
+{
+    if (kernels_left == 0) {
+        *result = CL_OUT_OF_HOST_MEMORY;
+        return NULL;
+    }
+    kernels_left--;
+    return true_create(program, name, result);
+}
+
+static void a_list_that_fails_half_way_is_taken_back(void **state)
+{
+    (void)state;
+    need_device();
+    mts_error error;
+    mts_kernel *kernel = make_kernel("");
+    mts_buffer *buffer = make_buffer();
+    mts_launch launches[3];
+    mts_list *list = NULL;
+    memset(launches, 0, sizeof launches);
+    for (int i = 0; i < 3; i++) {
+        launches[i].kernel = kernel;
+        launches[i].act = launches[i].pool = launches[i].table = buffer;
+        for (int k = 0; k < 3; k++) {
+            launches[i].global[k] = launches[i].local[k] = 1;
+        }
+    }
+    true_create = opencl->cl.clCreateKernel;
+    opencl->cl.clCreateKernel = create_some;
+    const uint32_t alive = world.allocator.alive;
+    for (kernels_left = 0; kernels_left < 3;) {
+        const uint32_t next = kernels_left + 1;
+        assert_int_equal(mts_list_create(world.device, launches, 3, &list, &error), MTS_CODE_OUT_OF_MEMORY);
+        assert_null(list);
+        assert_int_equal(world.allocator.alive, alive);
+        kernels_left = next;
+    }
+    assert_int_equal(mts_list_create(world.device, launches, 3, &list, &error), MTS_CODE_OK);
+    mts_list_destroy(&list);
+    mts_buffer_destroy(&buffer);
+    mts_cl_kernel_destroy(world.device, kernel);
+}
+
+#define DEVICE_TEST(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_missing_library_is_not_found_and_leaves_the_table_empty),
+        cmocka_unit_test(results_have_their_names),
+        cmocka_unit_test(the_same_result_means_different_things_at_different_stages),
+        cmocka_unit_test(quirks_are_chosen_by_the_drivers_names),
+        DEVICE_TEST(a_kernel_that_does_not_build_is_told_with_its_name_and_the_drivers_log),
+        DEVICE_TEST(a_program_without_its_kernel_is_an_error),
+        DEVICE_TEST(kernels_of_equal_name_and_options_share_a_program),
+        DEVICE_TEST(a_crashed_command_loses_the_device_for_good),
+        DEVICE_TEST(a_full_device_is_out_of_memory_and_not_lost),
+        DEVICE_TEST(a_driver_with_that_quirk_is_flushed_every_few_launches),
+        DEVICE_TEST(a_list_that_fails_half_way_is_taken_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

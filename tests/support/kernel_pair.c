@@ -78,12 +78,8 @@ float kernel_pair_float(kernel_pair *pair, float low, float high)
     return low + (high - low) * (float)(next(pair) >> 8) / 16777216.0f;
 }
 
-void kernel_pair_start(kernel_pair *pair, uint32_t seed)
+void kernel_pair_clear(kernel_pair *pair, uint32_t seed)
 {
-    if (!pair->devices[1]) {
-        print_message("no OpenCL device: nothing to compare with the reference\n");
-        skip();
-    }
     pair->state = seed * 2654435761u + 1u;
     for (uint32_t i = 0; i < KERNEL_PAIR_ACT; i++) {
         pair->act[i] = kernel_pair_float(pair, -SPREAD, SPREAD);
@@ -95,6 +91,15 @@ void kernel_pair_start(kernel_pair *pair, uint32_t seed)
     pair->act_used = pair->pool_used = pair->table_used = 64;
     pair->region_count = 0;
     pair->tolerance = 1e-5f;
+}
+
+void kernel_pair_start(kernel_pair *pair, uint32_t seed)
+{
+    if (!pair->devices[1]) {
+        print_message("no OpenCL device: nothing to compare with the reference\n");
+        skip();
+    }
+    kernel_pair_clear(pair, seed);
 }
 
 /* ---- placing ---- */
@@ -215,8 +220,8 @@ static void check(mts_code code, const mts_error *error, const char *kernel)
     }
 }
 
-static float *run_on(const kernel_pair *pair, mts_device *device, const char *name, const char *defines,
-                     uint32_t first, const uint32_t *grid, const uint32_t *local)
+float *kernel_pair_result(const kernel_pair *pair, mts_device *device, const char *name, const char *defines,
+                          uint32_t first, const uint32_t *grid, const uint32_t *local)
 {
     const void *const data[3] = {pair->act, pair->pool, pair->table};
     const size_t sizes[3] = {KERNEL_PAIR_ACT * sizeof(float), KERNEL_PAIR_POOL * sizeof(float),
@@ -293,8 +298,8 @@ static void compare(const kernel_pair *pair, const char *kernel, const char *def
 void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines, uint32_t first,
                      const uint32_t *grid, const uint32_t *local)
 {
-    float *expected = run_on(pair, pair->devices[0], kernel, defines, first, grid, local);
-    float *found = run_on(pair, pair->devices[1], kernel, defines, first, grid, local);
+    float *expected = kernel_pair_result(pair, pair->devices[0], kernel, defines, first, grid, local);
+    float *found = kernel_pair_result(pair, pair->devices[1], kernel, defines, first, grid, local);
     compare(pair, kernel, defines, expected, found);
     free(expected);
     free(found);

@@ -39,7 +39,9 @@ typedef struct kernel_pair {
 /* cmocka group fixtures: *state is a kernel_pair. */
 int kernel_pair_setup(void **state);
 int kernel_pair_teardown(void **state);
-/* Skips the test if there is no second device; else starts a case: random buffers, nothing placed. */
+/* Starts a case: random buffers, nothing placed. */
+void kernel_pair_clear(kernel_pair *pair, uint32_t seed);
+/* The same, but skips the test if there is no second device. */
 void kernel_pair_start(kernel_pair *pair, uint32_t seed);
 
 /* Uniform in [low, high]. */
@@ -62,6 +64,9 @@ uint32_t kernel_pair_pool(kernel_pair *pair, uint32_t count);
 uint32_t kernel_pair_words(kernel_pair *pair, const void *words, uint32_t count);
 void kernel_pair_may_write(kernel_pair *pair, uint32_t first, uint32_t count);
 
+/* The arena after a launch on one device; the caller frees it. */
+float *kernel_pair_result(const kernel_pair *pair, mts_device *device, const char *kernel,
+                          const char *defines, uint32_t first, const uint32_t *grid, const uint32_t *local);
 /* Runs on both devices and compares all floats of the arena. */
 void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines, uint32_t first,
                      const uint32_t *grid, const uint32_t *local);

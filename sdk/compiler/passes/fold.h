@@ -1,0 +1,20 @@
+/*
+ * fold.h: fuses and drops operators of an imported graph.
+ *
+ * A convolution takes up the scales, biases, activation and residual addition that follow it; padding goes
+ * into the window that follows; reshapes and transposes that change nothing go. Weights keep their bits:
+ * batch normalisation becomes a scale and a bias beside them, so that tasks may share weights that differ in
+ * their statistics.
+ */
+#ifndef MTS_COMPILER_PASSES_FOLD_H
+#define MTS_COMPILER_PASSES_FOLD_H
+
+#include "graph/graph.h"
+
+/*
+ * A graph in `arena` that computes the same outputs as `graph` (up to the rounding of merged factors);
+ * constants' data stays borrowed. *out is NULL on failure. Errors: OUT_OF_MEMORY, MALFORMED.
+ */
+mts_code mts_fold(const mts_graph *graph, mts_arena *arena, mts_graph **out, mts_error *error);
+
+#endif

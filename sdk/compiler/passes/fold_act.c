@@ -1,0 +1,105 @@
+/*
+ * fold_act.c: rules for element functions and residual additions: they become part of the node before them.
+ */
+#include "compiler/passes/fold_work.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool near(float a, float b)
+{
+    return fabsf(a - b) < 1e-6f;
+}
+
+/* x * sigmoid(x) and x * hard_sigmoid(x) are functions of x alone. */
+static bool product_to_unary(mts_fold_work *work, mts_node *node)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        mts_node *gate = mts_fold_producer(work, node, i);
+        uint32_t x = mts_fold_input(work, node, 1 - i);
+        if (!gate || gate->op != MTS_OP_UNARY || !mts_fold_single_use(work, gate) ||
+            mts_fold_input(work, gate, 0) != x) {
+            continue;
+        }
+        const mts_act *act = &gate->attrs.unary.act;
+        uint32_t fn = act->fn == MTS_FN_SIGMOID ? MTS_FN_SILU
+                      : act->fn == MTS_FN_HARD_SIGMOID && near(act->a, 1.0f / 6.0f) && near(act->b, 0.5f)
+                          ? MTS_FN_HARD_SWISH
+                          : MTS_FN_NONE;
+        if (fn == MTS_FN_NONE) {
+            continue;
+        }
+        mts_node merged = *gate;
+        merged.name = node->name;
+        merged.attrs = (mts_attrs){.unary = {.act = {.fn = fn}}};
+        mts_fold_merge(work, node, &merged, gate);
+        return true;
+    }
+    return false;
+}
+
+/* The node whose result an element function may join: the producer, also through reshapes, which it commutes
+ * with. */
+static mts_node *owner_of(mts_fold_work *work, const mts_node *node)
+{
+    mts_node *producer = mts_fold_producer(work, node, 0);
+    while (producer && producer->op == MTS_OP_RESHAPE && mts_fold_single_use(work, producer)) {
+        producer = mts_fold_producer(work, producer, 0);
+    }
+    return producer && mts_fold_single_use(work, producer) && mts_fold_free_act(producer) ? producer : NULL;
+}
+
+static bool join_function(mts_fold_work *work, mts_node *node)
+{
+    mts_node *owner = owner_of(work, node);
+    if (!owner) {
+        return false;
+    }
+    *mts_fold_free_act(owner) = node->attrs.unary.act;
+    mts_fold_replace(work, node, mts_fold_input(work, node, 0));
+    return true;
+}
+
+/* conv + other of the same shape: the sum moves into the convolution, which then stands where the sum stood.
+ */
+static bool take_residual(mts_fold_work *work, mts_node *node)
+{
+    const mts_shape *shape = &mts_fold_value(work, node->output)->shape;
+    for (uint32_t i = 0; i < 2; i++) {
+        mts_node *conv = mts_fold_producer(work, node, i);
+        uint32_t other = mts_fold_input(work, node, 1 - i);
+        bool fits = conv && conv->op == MTS_OP_CONV && mts_fold_single_use(work, conv) &&
+                    mts_fold_free_act(conv) && mts_fold_input(work, conv, 4) == MTS_NONE && !conv->scatter &&
+                    mts_fold_value(work, other)->kind != MTS_VALUE_CONST &&
+                    mts_shape_equal(&mts_fold_value(work, other)->shape, shape) &&
+                    mts_shape_equal(&mts_fold_value(work, conv->output)->shape, shape);
+        if (!fits || !mts_fold_widen(work, conv, 5)) {
+            continue;
+        }
+        mts_node merged = *conv;
+        uint32_t *inputs = mts_arena_zero(work->graph->arena, merged.input_count, sizeof(*inputs));
+        if (!inputs) {
+            work->failed = true;
+            return false;
+        }
+        memcpy(inputs, merged.inputs, merged.input_count * sizeof(*inputs));
+        inputs[4] = other;
+        merged.inputs = inputs;
+        merged.attrs.conv.act = node->attrs.binary.act;
+        mts_fold_merge(work, node, &merged, conv);
+        return true;
+    }
+    return false;
+}
+
+bool mts_fold_activation(mts_fold_work *work, mts_node *node)
+{
+    if (node->op == MTS_OP_BINARY && node->attrs.binary.act.fn == MTS_FN_NONE &&
+        node->attrs.binary.kind == MTS_BIN_MUL) {
+        return product_to_unary(work, node);
+    }
+    if (node->op == MTS_OP_BINARY && node->attrs.binary.kind == MTS_BIN_ADD) {
+        return take_residual(work, node);
+    }
+    return node->op == MTS_OP_UNARY && join_function(work, node);
+}

@@ -1,0 +1,215 @@
+/*
+ * fold_move.c: rules for operators that move elements: what moves nothing goes, chains become one, padding
+ * goes into the window that reads it.
+ */
+#include "compiler/passes/fold_work.h"
+
+#include <string.h>
+
+static bool slice_is_whole(const mts_node *node, const mts_shape *in)
+{
+    for (uint32_t i = 0; i < in->rank; i++) {
+        if (node->attrs.slice.size[i] != in->dims[i] || node->attrs.slice.step[i] < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool perm_is_identity(const mts_node *node, uint32_t rank)
+{
+    for (uint32_t i = 0; i < rank; i++) {
+        if (node->attrs.transpose.perm[i] != i) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool pad_is_none(const mts_node *node, uint32_t rank)
+{
+    for (uint32_t i = 0; i < rank; i++) {
+        if (node->attrs.pad.before[i] != 0 || node->attrs.pad.after[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool mts_fold_drop(mts_fold_work *work, mts_node *node)
+{
+    uint32_t input = mts_fold_input(work, node, 0);
+    const mts_shape *in = &mts_fold_value(work, input)->shape,
+                    *out = &mts_fold_value(work, node->output)->shape;
+    bool nothing = false;
+    switch (node->op) {
+    case MTS_OP_UNARY:
+        nothing = node->attrs.unary.act.fn == MTS_FN_NONE;
+        break;
+    case MTS_OP_RESHAPE:
+    case MTS_OP_EXPAND:
+        nothing = mts_shape_equal(in, out);
+        break;
+    case MTS_OP_TRANSPOSE:
+        nothing = perm_is_identity(node, in->rank);
+        break;
+    case MTS_OP_SLICE:
+        nothing = slice_is_whole(node, in);
+        break;
+    case MTS_OP_PAD:
+        nothing = pad_is_none(node, in->rank);
+        break;
+    case MTS_OP_CONCAT:
+        nothing = node->input_count == 1;
+        break;
+    default:
+        break;
+    }
+    /* a constant may only stand for a value where constants may stand at all: at few operands */
+    if (!nothing || mts_fold_value(work, input)->kind == MTS_VALUE_CONST) {
+        return false;
+    }
+    mts_fold_replace(work, node, input);
+    return true;
+}
+
+/* `node` reads past its first operand's producer. */
+static void read_past(mts_fold_work *work, mts_node *node, mts_node *producer)
+{
+    uint32_t from = mts_fold_input(work, producer, 0);
+    work->uses[from]++;
+    node->inputs[0] = from;
+    mts_fold_release(work, producer);
+}
+
+static bool merge_reshapes(mts_fold_work *work, mts_node *node)
+{
+    mts_node *producer = mts_fold_producer(work, node, 0);
+    if (!producer || producer->op != MTS_OP_RESHAPE) {
+        return false;
+    }
+    read_past(work, node, producer);
+    return true;
+}
+
+static bool merge_transposes(mts_fold_work *work, mts_node *node)
+{
+    mts_node *producer = mts_fold_producer(work, node, 0);
+    if (!producer || producer->op != MTS_OP_TRANSPOSE) {
+        return false;
+    }
+    uint32_t rank = mts_fold_value(work, node->output)->shape.rank, perm[MTS_RANK_MAX];
+    for (uint32_t i = 0; i < rank; i++) {
+        perm[i] = producer->attrs.transpose.perm[node->attrs.transpose.perm[i]];
+    }
+    memcpy(node->attrs.transpose.perm, perm, rank * sizeof(*perm));
+    read_past(work, node, producer);
+    return true;
+}
+
+/* A transpose that only moves dimensions of 1 is a reshape. */
+static bool transpose_is_reshape(mts_fold_work *work, mts_node *node)
+{
+    const mts_shape *in = &mts_fold_value(work, mts_fold_input(work, node, 0))->shape;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < in->rank; i++) {
+        uint32_t from = node->attrs.transpose.perm[i];
+        if (in->dims[from] == 1) {
+            continue;
+        }
+        if (from < last) {
+            return false;
+        }
+        last = from;
+    }
+    mts_attrs attrs = {.reshape = {.shape = mts_fold_value(work, node->output)->shape}};
+    node->op = MTS_OP_RESHAPE;
+    node->attrs = attrs;
+    return true;
+}
+
+/* Zeros around the image only, that grow it. */
+static bool pads_image(const mts_node *pad, const mts_shape *in)
+{
+    const mts_attrs_pad *attrs = &pad->attrs.pad;
+    if (attrs->mode != MTS_PAD_CONSTANT || attrs->value < 0.0f || attrs->value > 0.0f || in->rank != 4) {
+        return false;
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        int64_t most = i < 2 ? 0 : 32768;
+        if (attrs->before[i] < 0 || attrs->after[i] < 0 || attrs->before[i] > most ||
+            attrs->after[i] > most) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* No element of the value is negative, so a zero never wins over one in a maximum. */
+static bool never_negative(const mts_fold_work *work, const mts_node *pad)
+{
+    mts_node *producer = mts_fold_producer(work, pad, 0);
+    if (!producer) {
+        return false;
+    }
+    mts_act act = producer->op == MTS_OP_CONV || producer->op == MTS_OP_DECONV   ? producer->attrs.conv.act
+                  : producer->op == MTS_OP_SCALE || producer->op == MTS_OP_UNARY ? producer->attrs.unary.act
+                  : producer->op == MTS_OP_BINARY                                ? producer->attrs.binary.act
+                                                                                 : (mts_act){0};
+    return act.fn == MTS_FN_RELU || act.fn == MTS_FN_SIGMOID || (act.fn == MTS_FN_CLIP && act.a >= 0.0f);
+}
+
+static bool pool_may_pad(const mts_fold_work *work, const mts_node *node, const mts_node *pad)
+{
+    const mts_attrs_pool *pool = &node->attrs.pool;
+    bool own = pool->pad[0] || pool->pad[1] || pool->pad[2] || pool->pad[3];
+    for (int i = 0; i < 2; i++) {
+        int64_t extent = (int64_t)(pool->kernel[i] - 1) * pool->dilation[i] + 1;
+        if (pool->pad[i] + pad->attrs.pad.before[i + 2] >= extent ||
+            pool->pad[i + 2] + pad->attrs.pad.after[i + 2] >= extent) {
+            return false;
+        }
+    }
+    return !pool->ceil && (pool->kind == MTS_POOL_AVG ? !own : never_negative(work, pad));
+}
+
+static bool take_padding(mts_fold_work *work, mts_node *node)
+{
+    mts_node *pad = mts_fold_producer(work, node, 0);
+    bool conv = node->op == MTS_OP_CONV;
+    if (!pad || pad->op != MTS_OP_PAD || !mts_fold_single_use(work, pad) ||
+        !pads_image(pad, &mts_fold_value(work, mts_fold_input(work, pad, 0))->shape) ||
+        (!conv && !pool_may_pad(work, node, pad))) {
+        return false;
+    }
+    int32_t *own = conv ? node->attrs.conv.pad : node->attrs.pool.pad;
+    for (int i = 0; i < 2; i++) {
+        if (own[i] > 32768 || own[i + 2] > 32768) {
+            return false;
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        own[i] += (int32_t)pad->attrs.pad.before[i + 2];
+        own[i + 2] += (int32_t)pad->attrs.pad.after[i + 2];
+    }
+    if (!conv && node->attrs.pool.kind == MTS_POOL_AVG) {
+        node->attrs.pool.include_pad = 1;
+    }
+    read_past(work, node, pad);
+    return true;
+}
+
+bool mts_fold_move(mts_fold_work *work, mts_node *node)
+{
+    switch (node->op) {
+    case MTS_OP_RESHAPE:
+        return merge_reshapes(work, node);
+    case MTS_OP_TRANSPOSE:
+        return merge_transposes(work, node) || transpose_is_reshape(work, node);
+    case MTS_OP_CONV:
+    case MTS_OP_POOL:
+        return take_padding(work, node);
+    default:
+        return false;
+    }
+}

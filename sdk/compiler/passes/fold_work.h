@@ -1,0 +1,53 @@
+/*
+ * fold_work.h: internals of the fold pass: a graph being rewritten.
+ *
+ * Rules never reorder nodes: what a node takes up was computed before it, and a merged node stands where the
+ * later one stood or, when only constants join, where the earlier one stood. Removed values are aliases of
+ * others.
+ */
+#ifndef MTS_COMPILER_PASSES_FOLD_WORK_H
+#define MTS_COMPILER_PASSES_FOLD_WORK_H
+
+#include "graph/graph.h"
+
+typedef struct mts_fold_work {
+    mts_graph *graph;  /* a copy; nodes and values are rewritten in place */
+    mts_arena *arena;  /* of the result: new constants live there */
+    uint32_t *alias;   /* value -> what stands for it (itself if nothing else) */
+    uint32_t *uses;    /* readers of each value */
+    uint32_t *home;    /* value -> the node that computes it now, or MTS_NONE */
+    bool *dead;        /* nodes */
+    size_t value_room; /* of alias, uses and home */
+    bool failed;       /* memory is short */
+} mts_fold_work;
+
+/* ---- reading ---- */
+uint32_t mts_fold_resolve(const mts_fold_work *work, uint32_t value);
+/* Value id of an operand; MTS_NONE if absent. */
+uint32_t mts_fold_input(const mts_fold_work *work, const mts_node *node, uint32_t index);
+const mts_value *mts_fold_value(const mts_fold_work *work, uint32_t value);
+/* Node that computes an operand, or NULL. */
+mts_node *mts_fold_producer(const mts_fold_work *work, const mts_node *node, uint32_t index);
+bool mts_fold_single_use(const mts_fold_work *work, const mts_node *producer);
+/* Activation of a node that has one and can still take one, or NULL. */
+mts_act *mts_fold_free_act(mts_node *node);
+
+/* ---- rewriting ---- */
+/* `node` goes; its readers read `value` instead. The value takes over the node's name. */
+void mts_fold_replace(mts_fold_work *work, mts_node *node, uint32_t value);
+/* `node` becomes `merged` and keeps its output; `other` goes. */
+void mts_fold_merge(mts_fold_work *work, mts_node *node, const mts_node *merged, mts_node *other);
+/* One reader of the node's output is gone; without readers the node goes. */
+void mts_fold_release(mts_fold_work *work, mts_node *node);
+/* A constant vector; data is copied. MTS_NONE after a failure. */
+uint32_t mts_fold_vector(mts_fold_work *work, const float *data, uint32_t count);
+/* The node's operand list made `count` long, new ones absent. False after a failure. */
+bool mts_fold_widen(mts_fold_work *work, mts_node *node, uint32_t count);
+
+/* ---- rules: true if they changed something ---- */
+bool mts_fold_drop(mts_fold_work *work, mts_node *node);       /* nodes without effect */
+bool mts_fold_move(mts_fold_work *work, mts_node *node);       /* reshapes, transposes, pads */
+bool mts_fold_channels(mts_fold_work *work, mts_node *node);   /* arithmetic with one number a channel */
+bool mts_fold_activation(mts_fold_work *work, mts_node *node); /* element functions, residuals */
+
+#endif

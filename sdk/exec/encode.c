@@ -9,14 +9,22 @@
 typedef mts_code (*encode_fn)(mts_encoding *, const mts_layer *);
 
 static const encode_fn encode_table[MTS_OP_COUNT] = {
-    [MTS_OP_CONV] = mts_encode_conv,       [MTS_OP_DECONV] = mts_encode_deconv,
-    [MTS_OP_MATMUL] = mts_encode_matmul,   [MTS_OP_SCALE] = mts_encode_scale,
-    [MTS_OP_UNARY] = mts_encode_unary,     [MTS_OP_BINARY] = mts_encode_binary,
-    [MTS_OP_POOL] = mts_encode_pool,       [MTS_OP_REDUCE] = mts_encode_reduce,
-    [MTS_OP_SOFTMAX] = mts_encode_softmax, [MTS_OP_LRN] = mts_encode_lrn,
-    [MTS_OP_CONCAT] = mts_encode_concat,   [MTS_OP_SLICE] = mts_encode_slice,
-    [MTS_OP_PAD] = mts_encode_pad,         [MTS_OP_GATHER] = mts_encode_gather,
-    [MTS_OP_TRANSPOSE] = mts_encode_transpose, [MTS_OP_EXPAND] = mts_encode_expand,
+    [MTS_OP_CONV] = mts_encode_conv,
+    [MTS_OP_DECONV] = mts_encode_deconv,
+    [MTS_OP_MATMUL] = mts_encode_matmul,
+    [MTS_OP_SCALE] = mts_encode_scale,
+    [MTS_OP_UNARY] = mts_encode_unary,
+    [MTS_OP_BINARY] = mts_encode_binary,
+    [MTS_OP_POOL] = mts_encode_pool,
+    [MTS_OP_REDUCE] = mts_encode_reduce,
+    [MTS_OP_SOFTMAX] = mts_encode_softmax,
+    [MTS_OP_LRN] = mts_encode_lrn,
+    [MTS_OP_CONCAT] = mts_encode_concat,
+    [MTS_OP_SLICE] = mts_encode_slice,
+    [MTS_OP_PAD] = mts_encode_pad,
+    [MTS_OP_GATHER] = mts_encode_gather,
+    [MTS_OP_TRANSPOSE] = mts_encode_transpose,
+    [MTS_OP_EXPAND] = mts_encode_expand,
     [MTS_OP_RESIZE] = mts_encode_resize, /* RESHAPE is an alias and has no step */
 };
 
@@ -42,7 +50,8 @@ mts_rec_dest mts_encode_dest(const mts_encoding *encoding, uint32_t storage)
     return dest;
 }
 
-mts_rec_dest mts_encode_dest_as(const mts_encoding *encoding, uint32_t storage, const uint32_t dims[MTS_REC_RANK])
+mts_rec_dest mts_encode_dest_as(const mts_encoding *encoding, uint32_t storage,
+                                const uint32_t dims[MTS_REC_RANK])
 {
     mts_rec_dest dest = mts_encode_dest(encoding, storage);
     if (memcmp(dest.dims, dims, sizeof dest.dims) != 0) { /* then it is dense: layout.c, changes_rank */
@@ -79,7 +88,7 @@ mts_rec_view mts_encode_view(const mts_encoding *encoding, uint32_t value)
 }
 
 mts_rec_view mts_encode_operand(mts_encoding *encoding, const mts_member *member, uint32_t input,
-                               const uint32_t dims[MTS_REC_RANK], uint32_t *pool)
+                                const uint32_t dims[MTS_REC_RANK], uint32_t *pool)
 {
     const mts_value *value = mts_member_operand(encoding->stitched, member, input);
     uint32_t own[MTS_REC_RANK];
@@ -98,8 +107,8 @@ mts_rec_view mts_encode_operand(mts_encoding *encoding, const mts_member *member
     return view;
 }
 
-uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uint32_t input, const uint32_t *order,
-                          uint32_t count)
+uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uint32_t input,
+                           const uint32_t *order, uint32_t count)
 {
     const mts_value *value = mts_member_operand(encoding->stitched, member, input);
     if (value == NULL) {
@@ -108,13 +117,14 @@ uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uin
     return mts_weights_ordered(&encoding->pool, value, order, count, mts_encode_owner(encoding, member));
 }
 
-const char *mts_encode_defines(const mts_encoding *encoding)
+const char *mts_encode_defines(const mts_device_info *device)
 {
-    /* a GPU's work-items read neighbouring floats and coalesce at any tap; a CPU's work-item reads a register */
-    if (encoding->device->is_gpu) {
+    /* a GPU's work-items read neighbouring floats and coalesce at any tap; a CPU's work-item reads a register
+     */
+    if (device->is_gpu) {
         return "-DVEC=1";
     }
-    return encoding->device->vector_floats >= 16 ? "-DVEC=16" : encoding->device->vector_floats >= 8 ? "-DVEC=8" : "-DVEC=4";
+    return device->vector_floats >= 16 ? "-DVEC=16" : device->vector_floats >= 8 ? "-DVEC=8" : "-DVEC=4";
 }
 
 const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, const char *what)
@@ -137,31 +147,37 @@ mts_code mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *lau
     return MTS_CODE_OK;
 }
 
-static uint32_t group_size(const mts_encoding *encoding, uint32_t work)
+/*
+ * The x extent of a launch over planes of `pitch` floats: a work-item owns a run of them (kernels/dest.h). A
+ * CPU's takes long runs in vectors; a GPU's one float, so that neighbours touch neighbours.
+ */
+void mts_encode_runs(const mts_device_info *device, uint32_t pitch, uint32_t global[3], uint32_t local[3])
 {
-    uint32_t size = encoding->device->work_group_size < 64 ? encoding->device->work_group_size : 64;
-    while (size > 1 && size / 2 >= work) {
-        size /= 2;
+    enum { CPU_RUN = 512, GPU_GROUP = 64 };
+    local[0] = local[1] = local[2] = 1;
+    global[0] = (pitch + CPU_RUN - 1) / CPU_RUN;
+    if (device->is_gpu) {
+        local[0] = device->work_group_size < GPU_GROUP ? 1 : GPU_GROUP;
+        global[0] = (pitch + local[0] - 1) / local[0] * local[0];
     }
-    return size > 0 ? size : 1;
 }
 
 mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *records,
-                         uint32_t words, uint32_t count)
+                          uint32_t words, uint32_t count)
 {
     uint32_t pitch = 0;
     uint32_t planes = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const mts_rec_dest *dest = (const void *)((const char *)records + (size_t)i * words * sizeof(mts_u32));
+        const mts_rec_dest *dest =
+            (const void *)((const char *)records + (size_t)i * words * sizeof(mts_u32));
         const uint32_t own = dest->dims[0] * dest->dims[1] * dest->dims[2] * dest->dims[3];
         pitch = dest->pitch > pitch ? dest->pitch : pitch;
         planes = own > planes ? own : planes;
     }
-    mts_encoded_launch launch = {.kernel = kernel, .defines = mts_encode_defines(encoding), .label = label, .members = count};
+    mts_encoded_launch launch = {
+        .kernel = kernel, .defines = mts_encode_defines(encoding->device), .label = label, .members = count};
     launch.first = mts_table_add(&encoding->table, records, (size_t)words * count);
-    launch.local[0] = group_size(encoding, pitch);
-    launch.local[1] = launch.local[2] = 1;
-    launch.global[0] = (pitch + launch.local[0] - 1) / launch.local[0] * launch.local[0];
+    mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes + 1;
     launch.global[2] = count;
     return mts_encode_launch(encoding, &launch);

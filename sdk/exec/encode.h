@@ -1,8 +1,8 @@
 /*
  * encode.h: steps of a plan -> launches, records and pool content. Internal to sdk/exec.
  *
- * One encode_<family>.c per kernel family fills the records of device/record.h; encode.c holds what they share and the
- * table from operators to functions. No device calls: engine.c builds kernels and uploads.
+ * One encode_<family>.c per kernel family fills the records of device/record.h; encode.c holds what they
+ * share and the table from operators to functions. No device calls: engine.c builds kernels and uploads.
  */
 #ifndef MTS_EXEC_ENCODE_H
 #define MTS_EXEC_ENCODE_H
@@ -46,24 +46,27 @@ mts_code mts_encode_memory(mts_encoding *encoding); /* OUT_OF_MEMORY with its te
 uint32_t mts_encode_owner(const mts_encoding *encoding, const mts_member *member);
 mts_rec_dest mts_encode_dest(const mts_encoding *encoding, uint32_t storage);
 /* A dense storage written as other dimensions with the same elements. */
-mts_rec_dest mts_encode_dest_as(const mts_encoding *encoding, uint32_t storage, const uint32_t dims[MTS_REC_RANK]);
+mts_rec_dest mts_encode_dest_as(const mts_encoding *encoding, uint32_t storage,
+                                const uint32_t dims[MTS_REC_RANK]);
 /* A value where it lies. */
 mts_rec_view mts_encode_view(const mts_encoding *encoding, uint32_t value);
 /* Row-major strides of dims. */
 void mts_encode_strides(const uint32_t dims[MTS_REC_RANK], uint32_t stride[MTS_REC_RANK]);
 /* Operand i of a member, broadcast to dims; *pool says whether it is a constant in the pool. */
 mts_rec_view mts_encode_operand(mts_encoding *encoding, const mts_member *member, uint32_t input,
-                               const uint32_t dims[MTS_REC_RANK], uint32_t *pool);
+                                const uint32_t dims[MTS_REC_RANK], uint32_t *pool);
 /* Offset of an optional vector operand in the pool, or MTS_REC_NONE. */
-uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uint32_t input, const uint32_t *order,
-                          uint32_t count);
+uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uint32_t input,
+                           const uint32_t *order, uint32_t count);
 /* Appends a launch; kernel and defines are copied by reference. */
 mts_code mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *launch);
 /* Launch over `count` records of `words` words that each begin with a mts_rec_dest. */
 mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *records,
-                         uint32_t words, uint32_t count);
+                          uint32_t words, uint32_t count);
+/* Fills local and global[0] of a launch over planes of `pitch` floats. */
+void mts_encode_runs(const mts_device_info *device, uint32_t pitch, uint32_t global[3], uint32_t local[3]);
 /* "-DVEC=.." of the device. */
-const char *mts_encode_defines(const mts_encoding *encoding);
+const char *mts_encode_defines(const mts_device_info *device);
 /* "conv 3x3 x32 layer1.0.conv1" */
 const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, const char *what);
 

@@ -1,6 +1,6 @@
 /*
- * encode_conv.c: a layer of convolutions -> the variants its members need, and what tile, depthwise and fully connected
- * launches share: epilogues, taps, masks, operands.
+ * encode_conv.c: a layer of convolutions -> the variants its members need, and what tile, depthwise and fully
+ * connected launches share: epilogues, taps, masks, operands.
  */
 #include "exec/encode_conv.h"
 
@@ -90,7 +90,8 @@ void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t me
     const mts_member_plan *how = &plan->members[member];
     const mts_conversion *phase =
         how->input_conversion != MTS_NONE ? &plan->conversions[how->input_conversion] : NULL;
-    const mts_storage *in = &plan->storages[phase != NULL ? phase->storage : plan->value_storage[m->inputs[0]]];
+    const mts_storage *in =
+        &plan->storages[phase != NULL ? phase->storage : plan->value_storage[m->inputs[0]]];
     const mts_storage *out = &plan->storages[plan->value_storage[m->output]];
     const uint32_t phases = phase != NULL ? phase->stride[0] * phase->stride[1] : 1;
     *site = (mts_conv_site){.member = m, .out = out, .row = out->row};

@@ -13,7 +13,8 @@ typedef struct mts_conv_site {
     const mts_storage *out;
     const uint32_t *scatter;
     uint32_t images, channels, in_channels;
-    uint32_t in, in_pitch, plane_pitch; /* act offset of pixel 0 of channel 0; floats between channels, planes */
+    uint32_t in, in_pitch,
+        plane_pitch; /* act offset of pixel 0 of channel 0; floats between channels, planes */
     uint32_t row, pixels, taps, tap, mask;
     uint32_t residual, residual_pitch; /* act offset, or MTS_REC_NONE */
     uint32_t index;                    /* table index of the scatter list */

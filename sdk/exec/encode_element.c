@@ -25,8 +25,8 @@ mts_code mts_encode_unary(mts_encoding *encoding, const mts_layer *layer)
     }
     return records == NULL ? mts_encode_memory(encoding)
                            : mts_encode_dests(encoding, "unary_any__f32_planar",
-                                             mts_encode_label(encoding, layer, "unary"), records,
-                                             MTS_REC_WORDS(mts_rec_unary), layer->count);
+                                              mts_encode_label(encoding, layer, "unary"), records,
+                                              MTS_REC_WORDS(mts_rec_unary), layer->count);
 }
 
 mts_code mts_encode_binary(mts_encoding *encoding, const mts_layer *layer)
@@ -46,11 +46,12 @@ mts_code mts_encode_binary(mts_encoding *encoding, const mts_layer *layer)
     }
     return records == NULL ? mts_encode_memory(encoding)
                            : mts_encode_dests(encoding, "binary_any__f32_planar",
-                                             mts_encode_label(encoding, layer, "binary"), records,
-                                             MTS_REC_WORDS(mts_rec_binary), layer->count);
+                                              mts_encode_label(encoding, layer, "binary"), records,
+                                              MTS_REC_WORDS(mts_rec_binary), layer->count);
 }
 
-/* Channels of a value of any rank stand at coordinate 3: [1, 1, N, C, H, W], all but rank 4 as [1, 1, N, C, 1, rest]. */
+/* Channels of a value of any rank stand at coordinate 3: [1, 1, N, C, H, W], all but rank 4 as [1, 1, N, C,
+ * 1, rest]. */
 static void channel_dims(const mts_shape *shape, uint32_t dims[MTS_REC_RANK])
 {
     mts_shape_pad(shape, dims);
@@ -91,6 +92,6 @@ mts_code mts_encode_scale(mts_encoding *encoding, const mts_layer *layer)
     }
     return records == NULL ? mts_encode_memory(encoding)
                            : mts_encode_dests(encoding, "scale_any__f32_planar",
-                                             mts_encode_label(encoding, layer, "scale"), records,
-                                             MTS_REC_WORDS(mts_rec_scale), layer->count);
+                                              mts_encode_label(encoding, layer, "scale"), records,
+                                              MTS_REC_WORDS(mts_rec_scale), layer->count);
 }

@@ -5,11 +5,12 @@
 
 #include "exec/encode.h"
 
-static mts_code launch_copies(mts_encoding *encoding, const mts_rec_copy *records, uint32_t count, const char *label)
+static mts_code launch_copies(mts_encoding *encoding, const mts_rec_copy *records, uint32_t count,
+                              const char *label)
 {
     return records == NULL ? mts_encode_memory(encoding)
                            : mts_encode_dests(encoding, "copy_any__f32_planar", label, records,
-                                             MTS_REC_WORDS(mts_rec_copy), count);
+                                              MTS_REC_WORDS(mts_rec_copy), count);
 }
 
 /* A copy of an operand; `step` is filled with its strides, for the caller to change. */
@@ -115,8 +116,8 @@ mts_code mts_encode_concat(mts_encoding *encoding, const mts_layer *layer)
     }
     return records == NULL ? mts_encode_memory(encoding)
                            : mts_encode_dests(encoding, "concat_any__f32_planar",
-                                             mts_encode_label(encoding, layer, "concat"), records,
-                                             MTS_REC_WORDS(mts_rec_concat), layer->count);
+                                              mts_encode_label(encoding, layer, "concat"), records,
+                                              MTS_REC_WORDS(mts_rec_concat), layer->count);
 }
 
 mts_code mts_encode_pad(mts_encoding *encoding, const mts_layer *layer)
@@ -138,11 +139,12 @@ mts_code mts_encode_pad(mts_encoding *encoding, const mts_layer *layer)
     }
     return records == NULL
                ? mts_encode_memory(encoding)
-               : mts_encode_dests(encoding, "pad_any__f32_planar", mts_encode_label(encoding, layer, "pad"), records,
-                                 MTS_REC_WORDS(mts_rec_pad), layer->count);
+               : mts_encode_dests(encoding, "pad_any__f32_planar", mts_encode_label(encoding, layer, "pad"),
+                                  records, MTS_REC_WORDS(mts_rec_pad), layer->count);
 }
 
-/* Both sides are dense (mts_plan_reads_dense, changes_rank): [outer, axis, inner] -> [outer, indices, inner]. */
+/* Both sides are dense (mts_plan_reads_dense, changes_rank): [outer, axis, inner] -> [outer, indices, inner].
+ */
 static mts_rec_gather gather_of(mts_encoding *encoding, const mts_member *member)
 {
     const uint32_t axis = mts_member_node(encoding->stitched, member)->attrs.gather.axis;
@@ -179,8 +181,8 @@ mts_code mts_encode_gather(mts_encoding *encoding, const mts_layer *layer)
     }
     return records == NULL ? mts_encode_memory(encoding)
                            : mts_encode_dests(encoding, "gather_any__f32_planar",
-                                             mts_encode_label(encoding, layer, "gather"), records,
-                                             MTS_REC_WORDS(mts_rec_gather), layer->count);
+                                              mts_encode_label(encoding, layer, "gather"), records,
+                                              MTS_REC_WORDS(mts_rec_gather), layer->count);
 }
 
 mts_code mts_encode_copies(mts_encoding *encoding, const mts_step *step)
@@ -235,13 +237,11 @@ mts_code mts_encode_phases(mts_encoding *encoding, const mts_step *step)
         planes = own > planes ? own : planes;
     }
     mts_encoded_launch launch = {.kernel = "phase_any__f32_planar",
-                                 .defines = mts_encode_defines(encoding),
+                                 .defines = mts_encode_defines(encoding->device),
                                  .label = "phase split",
                                  .members = step->count};
     launch.first = mts_table_add(&encoding->table, records, MTS_REC_WORDS(mts_rec_phase) * step->count);
-    launch.local[0] = encoding->device->work_group_size < 16 ? 1 : 16; /* planes are multiples of 16 floats */
-    launch.local[1] = launch.local[2] = 1;
-    launch.global[0] = pitch;
+    mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes;
     launch.global[2] = step->count;
     return mts_encode_launch(encoding, &launch);

@@ -26,8 +26,8 @@ mts_code mts_encode_reduce(mts_encoding *encoding, const mts_layer *layer)
     }
     return records == NULL ? mts_encode_memory(encoding)
                            : mts_encode_dests(encoding, "reduce_any__f32_planar",
-                                             mts_encode_label(encoding, layer, "reduce"), records,
-                                             MTS_REC_WORDS(mts_rec_reduce), layer->count);
+                                              mts_encode_label(encoding, layer, "reduce"), records,
+                                              MTS_REC_WORDS(mts_rec_reduce), layer->count);
 }
 
 mts_code mts_encode_softmax(mts_encoding *encoding, const mts_layer *layer)
@@ -37,17 +37,17 @@ mts_code mts_encode_softmax(mts_encoding *encoding, const mts_layer *layer)
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const mts_attrs_softmax *softmax = &mts_member_node(encoding->stitched, member)->attrs.softmax;
         const mts_shape *shape = &encoding->stitched->values[member->output].shape;
-        records[i] =
-            (mts_rec_softmax){.dest = mts_encode_dest(encoding, encoding->plan->value_storage[member->output]),
-                              .src = mts_encode_view(encoding, member->inputs[0]),
-                              .axis = MTS_REC_RANK - shape->rank + softmax->axis,
-                              .length = (mts_u32)shape->dims[softmax->axis],
-                              .log = softmax->log};
+        records[i] = (mts_rec_softmax){
+            .dest = mts_encode_dest(encoding, encoding->plan->value_storage[member->output]),
+            .src = mts_encode_view(encoding, member->inputs[0]),
+            .axis = MTS_REC_RANK - shape->rank + softmax->axis,
+            .length = (mts_u32)shape->dims[softmax->axis],
+            .log = softmax->log};
     }
     return records == NULL ? mts_encode_memory(encoding)
                            : mts_encode_dests(encoding, "softmax_any__f32_planar",
-                                             mts_encode_label(encoding, layer, "softmax"), records,
-                                             MTS_REC_WORDS(mts_rec_softmax), layer->count);
+                                              mts_encode_label(encoding, layer, "softmax"), records,
+                                              MTS_REC_WORDS(mts_rec_softmax), layer->count);
 }
 
 /* A factor's view: batch dimensions broadcast to the output's, the matrix dimensions its own. */
@@ -84,6 +84,6 @@ mts_code mts_encode_matmul(mts_encoding *encoding, const mts_layer *layer)
     }
     return records == NULL ? mts_encode_memory(encoding)
                            : mts_encode_dests(encoding, "matmul_any__f32_planar",
-                                             mts_encode_label(encoding, layer, "matmul"), records,
-                                             MTS_REC_WORDS(mts_rec_matmul), layer->count);
+                                              mts_encode_label(encoding, layer, "matmul"), records,
+                                              MTS_REC_WORDS(mts_rec_matmul), layer->count);
 }

@@ -1,8 +1,9 @@
 /*
- * encode_tile.c: dense and grouped convolutions -> jobs, segments, epilogues and a sorted tile list, one launch.
+ * encode_tile.c: dense and grouped convolutions -> jobs, segments, epilogues and a sorted tile list, one
+ * launch.
  *
- * Jobs that have equal inputs and equal weights (tasks that share channels of a layer on one common input) become one
- * job with several epilogues: the product is computed once (DESIGN.md §3).
+ * Jobs that have equal inputs and equal weights (tasks that share channels of a layer on one common input)
+ * become one job with several epilogues: the product is computed once (DESIGN.md §3).
  */
 #include "exec/encode_conv.h"
 
@@ -17,7 +18,7 @@ enum { ROWS_MOST = 8, CASES_MOST = ROWS_MOST * (ROWS_MOST + 1) };
 /* A job before it is written: the record, its epilogues as a list. */
 typedef struct job {
     mts_rec_conv record;
-    uint64_t work; /* multiply-adds of a pixel */
+    uint64_t work;  /* multiply-adds of a pixel */
     uint32_t order; /* weight rows: jobs of one weight block stand together */
     uint32_t first_epilogue, last_epilogue;
     const mts_rec_segment *segments;
@@ -57,8 +58,8 @@ static bool same_job(const job *a, const job *b)
 
 static void add_epilogue(tiler *t, job *to, const mts_rec_epilogue *record)
 {
-    if (!mts_alloc_grow(t->scratch.allocator, (void **)&t->epilogues, &t->epilogue_capacity, t->epilogue_count + 1,
-                        sizeof *t->epilogues)) {
+    if (!mts_alloc_grow(t->scratch.allocator, (void **)&t->epilogues, &t->epilogue_capacity,
+                        t->epilogue_count + 1, sizeof *t->epilogues)) {
         tiler_memory(t);
         return;
     }
@@ -101,13 +102,16 @@ static const mts_rec_segment *pack_segments(tiler *t, const mts_conv_site *site,
     for (uint32_t s = 0; segments != NULL && s < block->segments; s++) {
         const mts_tile_segment *from = &rows->segments[block->segment + s];
         const uint32_t skip_a = (from->channel - weight->blocks[from->ref_a].in_first) * site->taps;
-        segments[s] = (mts_rec_segment){.channel = from->channel, .count = from->count, .weight_b = MTS_REC_NONE};
-        segments[s].weight_a = mts_weights_rows(pool, weight, from->ref_a, block->row_a, block->rows_a, owner) +
-                               skip_a * block->rows_a;
+        segments[s] =
+            (mts_rec_segment){.channel = from->channel, .count = from->count, .weight_b = MTS_REC_NONE};
+        segments[s].weight_a =
+            mts_weights_rows(pool, weight, from->ref_a, block->row_a, block->rows_a, owner) +
+            skip_a * block->rows_a;
         if (block->rows_b > 0) {
             const uint32_t skip_b = (from->channel - weight->blocks[from->ref_b].in_first) * site->taps;
-            segments[s].weight_b = mts_weights_rows(pool, weight, from->ref_b, block->row_b, block->rows_b, owner) +
-                                   skip_b * block->rows_b;
+            segments[s].weight_b =
+                mts_weights_rows(pool, weight, from->ref_b, block->row_b, block->rows_b, owner) +
+                skip_b * block->rows_b;
         }
     }
     if (segments == NULL) {
@@ -156,8 +160,8 @@ static void add_member(tiler *t, uint32_t index)
     t->members++;
     for (uint32_t g = 0; g < groups && t->code == MTS_CODE_OK; g++) {
         mts_row_blocks rows;
-        t->code = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, ROWS_MOST, true, &t->scratch, &rows,
-                                t->encoding->error);
+        t->code = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, ROWS_MOST, true, &t->scratch,
+                                &rows, t->encoding->error);
         for (uint32_t b = 0; t->code == MTS_CODE_OK && b < rows.count; b++) {
             add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
         }
@@ -181,8 +185,8 @@ static int compare_jobs(const void *left, const void *right)
 }
 
 /*
- * Pixels of a tile. A CPU's work-item walks its tile alone: long enough to hide what a work-group costs, short enough
- * to share the layer out evenly. A GPU's group of `local` work-items takes a few vectors each.
+ * Pixels of a tile. A CPU's work-item walks its tile alone: long enough to hide what a work-group costs,
+ * short enough to share the layer out evenly. A GPU's group of `local` work-items takes a few vectors each.
  */
 static void choose_tiles(tiler *t, uint32_t local)
 {
@@ -201,12 +205,14 @@ static void write_jobs(tiler *t, size_t *tiles)
     mts_table *table = &t->encoding->table;
     for (size_t i = 0; i < t->job_count; i++) {
         job *j = &t->jobs[i];
-        j->record.segment = mts_table_add(table, j->segments, j->record.segments * MTS_REC_WORDS(mts_rec_segment));
+        j->record.segment =
+            mts_table_add(table, j->segments, j->record.segments * MTS_REC_WORDS(mts_rec_segment));
         j->record.epilogue = (uint32_t)table->count;
         for (uint32_t e = j->first_epilogue; e != MTS_NONE; e = t->epilogues[e].next) {
             mts_table_add(table, &t->epilogues[e].record, MTS_REC_WORDS(mts_rec_epilogue));
         }
-        j->order = mts_table_add(table, &j->record, MTS_REC_WORDS(mts_rec_conv)); /* from here on: its index */
+        j->order =
+            mts_table_add(table, &j->record, MTS_REC_WORDS(mts_rec_conv)); /* from here on: its index */
         *tiles += (j->record.pixels + j->record.tile - 1) / j->record.tile;
     }
 }
@@ -229,7 +235,7 @@ static const char *case_defines(tiler *t)
 {
     mts_text text;
     mts_text_init(&text, t->scratch.allocator);
-    mts_text_add(&text, "%s -DCASES=", mts_encode_defines(t->encoding));
+    mts_text_add(&text, "%s -DCASES=", mts_encode_defines(t->encoding->device));
     for (int a = ROWS_MOST; a > 0; a--) {
         for (int b = ROWS_MOST - a; b >= 0; b--) {
             if (t->cases[a][b]) {
@@ -245,12 +251,14 @@ static const char *case_defines(tiler *t)
 static mts_code finish(tiler *t, const mts_layer *layer)
 {
     mts_encoding *l = t->encoding;
-    const uint32_t local = l->device->is_gpu ? (l->device->work_group_size < 64 ? l->device->work_group_size : 64) : 1;
+    const uint32_t local =
+        l->device->is_gpu ? (l->device->work_group_size < 64 ? l->device->work_group_size : 64) : 1;
     choose_tiles(t, local);
     qsort(t->jobs, t->job_count, sizeof *t->jobs, compare_jobs);
     size_t tiles = 0;
     write_jobs(t, &tiles);
-    const mts_attrs_conv *conv = &mts_member_node(l->stitched, &l->stitched->members[layer->first])->attrs.conv;
+    const mts_attrs_conv *conv =
+        &mts_member_node(l->stitched, &l->stitched->members[layer->first])->attrs.conv;
     char what[64];
     snprintf(what, sizeof what, "conv %ux%u", conv->kernel[0], conv->kernel[1]);
     mts_encoded_launch launch = {.kernel = "conv_tile__f32_planar", .by_group = true, .members = t->members};

@@ -36,7 +36,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
 static mts_code launch(collector *c, const char *kernel, uint32_t local, const char *label)
 {
     mts_encoding *l = c->encoding;
-    mts_encoded_launch launch = {.kernel = kernel, .defines = mts_encode_defines(l), .label = label};
+    mts_encoded_launch launch = {.kernel = kernel, .defines = mts_encode_defines(l->device), .label = label};
     launch.members = c->members;
     launch.first = mts_table_add(&l->table, c->records, c->count * c->size / sizeof(mts_u32));
     launch.global[0] = (c->most_x + local - 1) / local * local;
@@ -86,7 +86,8 @@ mts_code mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer)
     }
     const uint32_t local = encoding->device->is_gpu ? 32 : 1;
     if (code == MTS_CODE_OK) {
-        code = launch(&c, "depthwise_tile__f32_planar", local, mts_encode_label(encoding, layer, "depthwise"));
+        code =
+            launch(&c, "depthwise_tile__f32_planar", local, mts_encode_label(encoding, layer, "depthwise"));
     }
     mts_alloc_free(encoding->arena->allocator, c.records);
     return code;
@@ -109,7 +110,8 @@ static uint32_t write_segments(mts_encoding *l, const mts_conv_site *site, const
     for (uint32_t s = 0; s < block->segments; s++) {
         const mts_tile_segment *from = &rows->segments[block->segment + s];
         const mts_rec_segment segment = {
-            .weight_a = mts_weights_lanes(&l->pool, weight, from->ref_a, block->row_a, block->rows_a, lanes, owner),
+            .weight_a =
+                mts_weights_lanes(&l->pool, weight, from->ref_a, block->row_a, block->rows_a, lanes, owner),
             .weight_b = MTS_REC_NONE,
             .channel = from->channel,
             .count = from->count};
@@ -119,7 +121,8 @@ static uint32_t write_segments(mts_encoding *l, const mts_conv_site *site, const
     return first;
 }
 
-static mts_code add_rows(collector *c, mts_conv_site *site, const mts_row_blocks *rows, const mts_row_block *block)
+static mts_code add_rows(collector *c, mts_conv_site *site, const mts_row_blocks *rows,
+                         const mts_row_block *block)
 {
     mts_encoding *l = c->encoding;
     const mts_value *weight = mts_member_operand(l->stitched, site->member, 1);
@@ -148,8 +151,8 @@ static mts_code add_fc(collector *c, uint32_t member, mts_arena *scratch)
     mts_conv_site site;
     mts_conv_site_init(&site, l, member);
     mts_row_blocks rows;
-    mts_code code = mts_tiles_cut(mts_member_operand(l->stitched, site.member, 1), 0, site.channels, UINT32_MAX,
-                                  false, scratch, &rows, l->error);
+    mts_code code = mts_tiles_cut(mts_member_operand(l->stitched, site.member, 1), 0, site.channels,
+                                  UINT32_MAX, false, scratch, &rows, l->error);
     for (uint32_t b = 0; code == MTS_CODE_OK && b < rows.count; b++) {
         code = add_rows(c, &site, &rows, &rows.blocks[b]);
     }

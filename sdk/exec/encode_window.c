@@ -31,10 +31,10 @@ mts_code mts_encode_pool(mts_encoding *encoding, const mts_layer *layer)
         r->kind = pool->kind;
         r->include_pad = pool->include_pad;
     }
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "pool_any__f32_planar",
-                                             mts_encode_label(encoding, layer, "pool"), records,
-                                             MTS_REC_WORDS(mts_rec_pool), layer->count);
+    return records == NULL
+               ? mts_encode_memory(encoding)
+               : mts_encode_dests(encoding, "pool_any__f32_planar", mts_encode_label(encoding, layer, "pool"),
+                                  records, MTS_REC_WORDS(mts_rec_pool), layer->count);
 }
 
 mts_code mts_encode_resize(mts_encoding *encoding, const mts_layer *layer)
@@ -62,8 +62,8 @@ mts_code mts_encode_resize(mts_encoding *encoding, const mts_layer *layer)
     }
     return records == NULL ? mts_encode_memory(encoding)
                            : mts_encode_dests(encoding, "resize_any__f32_planar",
-                                             mts_encode_label(encoding, layer, "resize"), records,
-                                             MTS_REC_WORDS(mts_rec_resize), layer->count);
+                                              mts_encode_label(encoding, layer, "resize"), records,
+                                              MTS_REC_WORDS(mts_rec_resize), layer->count);
 }
 
 mts_code mts_encode_lrn(mts_encoding *encoding, const mts_layer *layer)
@@ -72,18 +72,19 @@ mts_code mts_encode_lrn(mts_encoding *encoding, const mts_layer *layer)
     for (uint32_t i = 0; records != NULL && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const mts_attrs_lrn *lrn = &mts_member_node(encoding->stitched, member)->attrs.lrn;
-        records[i] = (mts_rec_lrn){.dest = member_dest(encoding, member),
-                                   .src = mts_encode_view(encoding, member->inputs[0]),
-                                   .channels = (mts_u32)encoding->stitched->values[member->output].shape.dims[1],
-                                   .size = lrn->size,
-                                   .alpha = lrn->alpha,
-                                   .beta = lrn->beta,
-                                   .bias = lrn->bias};
+        records[i] =
+            (mts_rec_lrn){.dest = member_dest(encoding, member),
+                          .src = mts_encode_view(encoding, member->inputs[0]),
+                          .channels = (mts_u32)encoding->stitched->values[member->output].shape.dims[1],
+                          .size = lrn->size,
+                          .alpha = lrn->alpha,
+                          .beta = lrn->beta,
+                          .bias = lrn->bias};
     }
     return records == NULL
                ? mts_encode_memory(encoding)
-               : mts_encode_dests(encoding, "lrn_any__f32_planar", mts_encode_label(encoding, layer, "lrn"), records,
-                                 MTS_REC_WORDS(mts_rec_lrn), layer->count);
+               : mts_encode_dests(encoding, "lrn_any__f32_planar", mts_encode_label(encoding, layer, "lrn"),
+                                  records, MTS_REC_WORDS(mts_rec_lrn), layer->count);
 }
 
 static mts_rec_deconv deconv_of(mts_encoding *encoding, const mts_member *member)
@@ -109,8 +110,8 @@ static mts_rec_deconv deconv_of(mts_encoding *encoding, const mts_member *member
     }
     r.weight = mts_weights_dense(&encoding->pool, weight, mts_encode_owner(encoding, member));
     r.bias = mts_encode_vector(encoding, member, 2, NULL, (uint32_t)out[1]);
-    encoding->mul_adds +=
-        mts_node_mul_adds(encoding->stitched->graphs[member->graph], mts_member_node(encoding->stitched, member));
+    encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph],
+                                            mts_member_node(encoding->stitched, member));
     return r;
 }
 
@@ -122,6 +123,6 @@ mts_code mts_encode_deconv(mts_encoding *encoding, const mts_layer *layer)
     }
     return records == NULL ? mts_encode_memory(encoding)
                            : mts_encode_dests(encoding, "deconv_any__f32_planar",
-                                             mts_encode_label(encoding, layer, "deconv"), records,
-                                             MTS_REC_WORDS(mts_rec_deconv), layer->count);
+                                              mts_encode_label(encoding, layer, "deconv"), records,
+                                              MTS_REC_WORDS(mts_rec_deconv), layer->count);
 }

@@ -111,7 +111,8 @@ static bool same_preprocess(const mts_preprocess *a, const mts_preprocess *b)
         return false;
     }
     for (int c = 0; c < 4; c++) {
-        if (a->mean[c] < b->mean[c] || a->mean[c] > b->mean[c] || a->std[c] < b->std[c] || a->std[c] > b->std[c]) {
+        if (a->mean[c] < b->mean[c] || a->mean[c] > b->mean[c] || a->std[c] < b->std[c] ||
+            a->std[c] > b->std[c]) {
             return false;
         }
     }
@@ -210,8 +211,8 @@ static mts_code upload(maker *m, const void *data, size_t bytes, const char *wha
     mts_device *device = m->engine->device;
     const size_t size = bytes > 0 ? bytes : sizeof(float);
     if (device->info.buffer_bytes != 0 && size > device->info.buffer_bytes) {
-        return mts_fail(m->error, MTS_CODE_LIMIT, "the %s need %zu bytes in one buffer; %s allows %llu", what, size,
-                        device->info.name, (unsigned long long)device->info.buffer_bytes);
+        return mts_fail(m->error, MTS_CODE_LIMIT, "the %s need %zu bytes in one buffer; %s allows %llu", what,
+                        size, device->info.name, (unsigned long long)device->info.buffer_bytes);
     }
     mts_code code = mts_buffer_create(device, size, out, m->error);
     if (code != MTS_CODE_OK) {
@@ -250,7 +251,8 @@ static mts_code find_kernel(maker *m, const mts_encoded_launch *launch, mts_kern
 {
     mts_engine *e = m->engine;
     for (uint32_t i = 0; i < e->kernel_count; i++) {
-        if (strcmp(e->kernels[i].name, launch->kernel) == 0 && strcmp(e->kernels[i].defines, launch->defines) == 0) {
+        if (strcmp(e->kernels[i].name, launch->kernel) == 0 &&
+            strcmp(e->kernels[i].defines, launch->defines) == 0) {
             *out = e->kernels[i].kernel;
             return MTS_CODE_OK;
         }
@@ -269,7 +271,7 @@ static mts_code find_kernel(maker *m, const mts_encoded_launch *launch, mts_kern
 }
 
 /* Some devices build a kernel for fewer work-items than they advertise. */
-static void fit_group(mts_launch *launch, bool by_group)
+void mts_engine_fit_group(mts_launch *launch, bool by_group)
 {
     while (launch->local[0] > 1 && launch->local[0] > launch->kernel->work_group_size) {
         launch->local[0] /= 2;
@@ -299,7 +301,7 @@ static mts_code record(maker *m)
         if (code != MTS_CODE_OK) {
             return code;
         }
-        fit_group(to, from->by_group);
+        mts_engine_fit_group(to, from->by_group);
     }
     e->stats.kernels = e->kernel_count;
     if (e->launch_count == 0) {
@@ -324,8 +326,8 @@ static mts_code make_inputs(maker *m, uint32_t index)
         const size_t count = mts_shape_count(&graph->inputs[i].shape);
         const mts_preprocess *p = &e->archive->tasks[task->task].preprocess;
         const uint32_t slot = m->slot_of[index][i];
-        task->inputs[i] =
-            (engine_port){.offset = storage->offset, .count = count, .dtype = graph->inputs[i].dtype, .slot = slot};
+        task->inputs[i] = (engine_port){
+            .offset = storage->offset, .count = count, .dtype = graph->inputs[i].dtype, .slot = slot};
         e->slots[slot] = (engine_slot){.offset = storage->offset,
                                        .count = count,
                                        .dest = mts_encode_dest(&m->encoding, m->plan->value_storage[value]),

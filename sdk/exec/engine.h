@@ -1,9 +1,10 @@
 /*
  * engine.h: a plan turned into buffers, kernels and one command list; and running it.
  *
- * mts_engine_create does all the work (stitch, plan, build kernels, pack and upload weights, record the list); a run
- * uploads inputs, submits the list and copies outputs: nothing is allocated or built (one exception: the picture buffer
- * grows when a larger frame comes). Tasks are named by their index in the archive. Thread-safety: one thread at a time.
+ * mts_engine_create does all the work (stitch, plan, build kernels, pack and upload weights, record the
+ * list); a run uploads inputs, submits the list and copies outputs: nothing is allocated or built (one
+ * exception: the picture buffer grows when a larger frame comes). Tasks are named by their index in the
+ * archive. Thread-safety: one thread at a time.
  */
 #ifndef MTS_EXEC_ENGINE_H
 #define MTS_EXEC_ENGINE_H
@@ -42,11 +43,14 @@ mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const
                            mts_engine **out, mts_error *error);
 void mts_engine_destroy(mts_engine **engine);
 
-/* Enqueues an input's upload: row-major, of the port's dtype, `size` bytes exactly (else INVALID_ARGUMENT). */
-mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data, size_t size,
-                              mts_error *error);
-/* Enqueues the preprocessing of a picture into input 0 of a task, or of every task that takes frames (MTS_NONE). */
-mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_picture *picture, mts_error *error);
+/* Enqueues an input's upload: row-major, of the port's dtype, `size` bytes exactly (else INVALID_ARGUMENT).
+ */
+mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data,
+                              size_t size, mts_error *error);
+/* Enqueues the preprocessing of a picture into input 0 of a task, or of every task that takes frames
+ * (MTS_NONE). */
+mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_picture *picture,
+                                mts_error *error);
 mts_code mts_engine_submit(mts_engine *engine, mts_error *error);
 /* Waits for the run and fetches all outputs. */
 mts_code mts_engine_wait(mts_engine *engine, mts_error *error);
@@ -56,7 +60,8 @@ mts_code mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t out
 void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats);
 /* Groups, launches with their members, memory; for people, or as a JSON object. */
 void mts_engine_explain(const mts_engine *engine, bool json, mts_text *text);
-/* Device time of each launch of one run, nanoseconds; count = stats.launches. UNSUPPORTED if the device cannot. */
+/* Device time of each launch of one run, nanoseconds; count = stats.launches. UNSUPPORTED if the device
+ * cannot. */
 mts_code mts_engine_profile(mts_engine *engine, uint64_t *times, uint32_t count, mts_error *error);
 /* Label of launch `index`, e.g. "conv 3x3 x8 layer1.0.conv1". */
 const char *mts_engine_label(const mts_engine *engine, uint32_t index);

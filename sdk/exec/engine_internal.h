@@ -1,6 +1,6 @@
 /*
- * engine_internal.h: the engine's own structures, shared by engine.c (making), run.c (running), picture.c (frames)
- * and explain.c (reports).
+ * engine_internal.h: the engine's own structures, shared by engine.c (making), run.c (running), picture.c
+ * (frames) and explain.c (reports).
  */
 #ifndef MTS_EXEC_ENGINE_INTERNAL_H
 #define MTS_EXEC_ENGINE_INTERNAL_H
@@ -15,7 +15,7 @@ typedef struct engine_port {
     mts_dtype dtype;      /* of the caller's data */
     uint32_t slot;        /* inputs: index of the slot */
     const void *constant; /* outputs: float32 data that never changes, or NULL */
-    void *host;           /* outputs: converted data of the caller's dtype, or NULL: float32 is read in place */
+    void *host; /* outputs: converted data of the caller's dtype, or NULL: float32 is read in place */
 } engine_port;
 
 typedef struct engine_task {
@@ -75,6 +75,8 @@ struct mts_engine {
 };
 
 engine_task *mts_engine_find(const mts_engine *engine, uint32_t task);
+/* Shrinks a launch's groups to what its kernel was built for. */
+void mts_engine_fit_group(mts_launch *launch, bool by_group);
 void mts_engine_pictures_release(mts_engine *engine);
 
 #endif

@@ -36,12 +36,13 @@ static void explain_json(const mts_engine *engine, mts_text *text)
         add_group_names(engine, g, true, text);
         mts_text_add(text, "]");
     }
-    mts_text_add(text,
-                 "], \"bytes\": {\"weights\": %llu, \"activations\": %llu, \"workspace\": %llu, \"peak\": %llu}, "
-                 "\"mul_adds\": %llu, \"kernels\": %u, \"launches\": [",
-                 (unsigned long long)s->weight_bytes, (unsigned long long)s->activation_bytes,
-                 (unsigned long long)s->workspace_bytes, (unsigned long long)s->peak_bytes,
-                 (unsigned long long)s->mul_adds, s->kernels);
+    mts_text_add(
+        text,
+        "], \"bytes\": {\"weights\": %llu, \"activations\": %llu, \"workspace\": %llu, \"peak\": %llu}, "
+        "\"mul_adds\": %llu, \"kernels\": %u, \"launches\": [",
+        (unsigned long long)s->weight_bytes, (unsigned long long)s->activation_bytes,
+        (unsigned long long)s->workspace_bytes, (unsigned long long)s->peak_bytes,
+        (unsigned long long)s->mul_adds, s->kernels);
     for (uint32_t i = 0; i < engine->launch_count; i++) {
         const mts_encoded_launch *l = &engine->launches[i];
         mts_text_add(text, "%s{\"label\": ", i == 0 ? "" : ", ");
@@ -70,7 +71,8 @@ static void explain_text(const mts_engine *engine, mts_text *text)
                  s->launches, s->kernels);
     for (uint32_t i = 0; i < engine->launch_count; i++) {
         const mts_encoded_launch *l = &engine->launches[i];
-        mts_text_add(text, "%4u  %-48s %3u computation(s) for %3u task(s)\n", i, l->label, l->members, l->tasks);
+        mts_text_add(text, "%4u  %-48s %3u computation(s) for %3u task(s)\n", i, l->label, l->members,
+                     l->tasks);
     }
 }
 

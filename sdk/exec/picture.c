@@ -1,12 +1,10 @@
 /*
- * picture.c: camera pictures into inputs, on the device. The picture buffer, its launch table and lists are made when the
- * first picture comes and again when a larger one does; otherwise nothing is allocated.
+ * picture.c: camera pictures into inputs, on the device. The picture buffer, its launch table and lists are
+ * made when the first picture comes and again when a larger one does; otherwise nothing is allocated.
  */
 #include <string.h>
 
 #include "exec/engine_internal.h"
-
-enum { PICTURE_GROUP = 64 };
 
 static void release_lists(mts_engine *engine)
 {
@@ -61,7 +59,8 @@ static mts_code prepare(mts_engine *engine, mts_error *error)
 
 static mts_code make_kernel(mts_engine *engine, mts_error *error)
 {
-    const mts_kernel_desc desc = {.name = "frame_any__f32_planar", .defines = "-DVEC=4"};
+    const mts_kernel_desc desc = {.name = "frame_any__f32_planar",
+                                  .defines = mts_encode_defines(&engine->device->info)};
     mts_code code = mts_kernel_create(engine->device, &desc, &engine->picture_kernel, error);
     if (code == MTS_CODE_OK) {
         code = mts_buffer_create(engine->device, sizeof(mts_rec_frame) * engine->picture_count,
@@ -71,7 +70,8 @@ static mts_code make_kernel(mts_engine *engine, mts_error *error)
 }
 
 /* One launch over records [first, first + count). */
-static mts_code make_list(mts_engine *engine, uint32_t first, uint32_t count, mts_list **out, mts_error *error)
+static mts_code make_list(mts_engine *engine, uint32_t first, uint32_t count, mts_list **out,
+                          mts_error *error)
 {
     uint32_t pitch = 1;
     uint32_t planes = 1;
@@ -86,12 +86,9 @@ static mts_code make_list(mts_engine *engine, uint32_t first, uint32_t count, mt
                          .pool = engine->picture,
                          .table = engine->picture_table,
                          .first = first * MTS_REC_WORDS(mts_rec_frame),
-                         .local = {PICTURE_GROUP, 1, 1},
                          .label = "picture"};
-    while (launch.local[0] > 1 && launch.local[0] > engine->picture_kernel->work_group_size) {
-        launch.local[0] /= 2;
-    }
-    launch.global[0] = (pitch + launch.local[0] - 1) / launch.local[0] * launch.local[0];
+    mts_encode_runs(&engine->device->info, pitch, launch.global, launch.local);
+    mts_engine_fit_group(&launch, false);
     launch.global[1] = planes + 1;
     launch.global[2] = count;
     return mts_list_create(engine->device, &launch, 1, out, error);
@@ -123,7 +120,8 @@ static mts_code grow(mts_engine *engine, size_t bytes, mts_error *error)
         code = make_list(engine, i, 1, &engine->picture_lists[i], error);
     }
     if (code == MTS_CODE_OK) {
-        code = make_list(engine, 0, engine->picture_count, &engine->picture_lists[engine->picture_count], error);
+        code =
+            make_list(engine, 0, engine->picture_count, &engine->picture_lists[engine->picture_count], error);
     }
     if (code != MTS_CODE_OK) { /* the next picture tries again from the start */
         release_lists(engine);
@@ -159,13 +157,14 @@ static void describe(mts_rec_frame *record, const mts_picture *picture)
 /* The last row ends with its last pixel, not with its stride. */
 static size_t picture_bytes(const mts_picture *picture)
 {
-    const uint32_t pixel = picture->format == MTS_PIXEL_GREY                                             ? 1
+    const uint32_t pixel = picture->format == MTS_PIXEL_GREY                                        ? 1
                            : picture->format == MTS_PIXEL_RGBA || picture->format == MTS_PIXEL_BGRA ? 4
                                                                                                     : 3;
     return (size_t)picture->stride * (picture->height - 1) + (size_t)picture->width * pixel;
 }
 
-mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_picture *picture, mts_error *error)
+mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_picture *picture,
+                                mts_error *error)
 {
     if (engine->running) {
         return mts_fail(error, MTS_CODE_BUSY, "a run is under way: wait for it before the next picture");
@@ -182,8 +181,9 @@ mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_pic
         count = first < count ? 1 : 0;
     }
     if (count == 0) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
-                        "no task here takes pictures: give its colour, mean and std to the compiler, or set tensors");
+        return mts_fail(
+            error, MTS_CODE_INVALID_ARGUMENT,
+            "no task here takes pictures: give its colour, mean and std to the compiler, or set tensors");
     }
     const size_t bytes = picture_bytes(picture);
     code = grow(engine, (bytes + 3) / 4 * 4, error);
@@ -198,7 +198,8 @@ mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_pic
         code = mts_buffer_write(engine->picture, 0, picture->data, bytes, error);
     }
     if (code == MTS_CODE_OK) {
-        code = mts_list_submit(engine->picture_lists[task == MTS_NONE ? engine->picture_count : first], error);
+        code =
+            mts_list_submit(engine->picture_lists[task == MTS_NONE ? engine->picture_count : first], error);
     }
     return code;
 }

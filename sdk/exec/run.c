@@ -71,8 +71,8 @@ static void from_floats(mts_dtype dtype, const float *from, void *to, size_t cou
     }
 }
 
-mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data, size_t size,
-                              mts_error *error)
+mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data,
+                              size_t size, mts_error *error)
 {
     const engine_task *t = mts_engine_find(engine, task);
     if (t == NULL || input >= t->input_count) {
@@ -80,8 +80,9 @@ mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input,
     }
     const engine_port *port = &t->inputs[input];
     if (size != port->count * mts_dtype_size(port->dtype)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "input %u of task %s takes %zu bytes, not %zu", input,
-                        engine->archive->tasks[task].name, port->count * mts_dtype_size(port->dtype), size);
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "input %u of task %s takes %zu bytes, not %zu",
+                        input, engine->archive->tasks[task].name, port->count * mts_dtype_size(port->dtype),
+                        size);
     }
     if (engine->running) {
         return mts_fail(error, MTS_CODE_BUSY, "a run is under way: wait for it before setting inputs");
@@ -92,8 +93,8 @@ mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input,
         engine->finished = false; /* the staging memory held the outputs */
         floats = engine->staging;
     }
-    return mts_buffer_write(engine->act, (size_t)port->offset * sizeof(float), floats, port->count * sizeof(float),
-                            error);
+    return mts_buffer_write(engine->act, (size_t)port->offset * sizeof(float), floats,
+                            port->count * sizeof(float), error);
 }
 
 mts_code mts_engine_submit(mts_engine *engine, mts_error *error)
@@ -148,7 +149,8 @@ mts_code mts_engine_wait(mts_engine *engine, mts_error *error)
                                engine->output_floats * sizeof(float), error);
     }
     if (code == MTS_CODE_OK && engine->input_floats > 0) {
-        code = mts_buffer_read(engine->act, 0, engine->input_mirror, engine->input_floats * sizeof(float), error);
+        code = mts_buffer_read(engine->act, 0, engine->input_mirror, engine->input_floats * sizeof(float),
+                               error);
     }
     if (code == MTS_CODE_OK) {
         convert_outputs(engine);

@@ -64,7 +64,8 @@ static bool grow_slots(mts_weights *pool)
     return true;
 }
 
-/* The float space of a new entry, or NULL: then *offset is that of an equal older entry, or memory is short. */
+/* The float space of a new entry, or NULL: then *offset is that of an equal older entry, or memory is short.
+ */
 static float *claim(mts_weights *pool, const pool_key *key, size_t floats, uint32_t *offset)
 {
     *offset = 0;
@@ -82,9 +83,10 @@ static float *claim(mts_weights *pool, const pool_key *key, size_t floats, uint3
     }
     const size_t end = pool->count + (floats + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
     if (end >= INT32_MAX ||
-        !mts_alloc_grow(pool->allocator, (void **)&pool->entries, &pool->entry_capacity, pool->entry_count + 1,
-                        sizeof *pool->entries) ||
-        !mts_alloc_grow(pool->allocator, (void **)&pool->floats, &pool->capacity, end, sizeof *pool->floats)) {
+        !mts_alloc_grow(pool->allocator, (void **)&pool->entries, &pool->entry_capacity,
+                        pool->entry_count + 1, sizeof *pool->entries) ||
+        !mts_alloc_grow(pool->allocator, (void **)&pool->floats, &pool->capacity, end,
+                        sizeof *pool->floats)) {
         pool->failed = true;
         return NULL;
     }
@@ -119,8 +121,8 @@ static float element(const mts_value *value, const void *data, size_t index)
     }
 }
 
-uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t ref_index, uint32_t row, uint32_t rows,
-                       uint32_t owner)
+uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t ref_index, uint32_t row,
+                          uint32_t rows, uint32_t owner)
 {
     const mts_block_ref *ref = &weight->blocks[ref_index];
     uint32_t out = 0;
@@ -145,8 +147,8 @@ uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t r
     return offset;
 }
 
-uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref_index, uint32_t row, uint32_t rows,
-                        uint32_t lanes, uint32_t owner)
+uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref_index, uint32_t row,
+                           uint32_t rows, uint32_t lanes, uint32_t owner)
 {
     const mts_block_ref *ref = &weight->blocks[ref_index];
     pool_key key;
@@ -177,7 +179,8 @@ uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t o
     identify(&key, &value->blocks[0]);
     key.kind = KEY_DENSE;
     key.owner = owner;
-    key.other = value->block_count == 1 ? 0 : (uint64_t)(uintptr_t)value; /* several blocks: not shared as a whole */
+    key.other =
+        value->block_count == 1 ? 0 : (uint64_t)(uintptr_t)value; /* several blocks: not shared as a whole */
     const size_t count = mts_shape_count(&value->shape);
     uint32_t offset = 0;
     float *space = claim(pool, &key, count, &offset);
@@ -192,7 +195,7 @@ uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t o
 }
 
 uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
-                          uint32_t owner)
+                             uint32_t owner)
 {
     if (order == NULL) {
         return mts_weights_dense(pool, value, owner);

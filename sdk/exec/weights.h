@@ -1,9 +1,10 @@
 /*
  * weights.h: the weight pool while it is built: packed weights, vectors, masks; each distinct thing once.
  *
- * What is stored is found again by a key made of the block's identity and the way it is packed, so that a block which
- * several tasks refer to lies in the pool once. Owner MTS_NONE shares across tasks; a task's number keeps it private
- * (strategy sequential). After a failed allocation every call returns 0; mts_weights.failed tells at the end.
+ * What is stored is found again by a key made of the block's identity and the way it is packed, so that a
+ * block which several tasks refer to lies in the pool once. Owner MTS_NONE shares across tasks; a task's
+ * number keeps it private (strategy sequential). After a failed allocation every call returns 0;
+ * mts_weights.failed tells at the end.
  */
 #ifndef MTS_EXEC_WEIGHTS_H
 #define MTS_EXEC_WEIGHTS_H
@@ -27,16 +28,16 @@ void mts_weights_init(mts_weights *pool, const mts_allocator *allocator);
 void mts_weights_release(mts_weights *pool);
 
 /* Rows [row, row + rows) of a weight block packed [channels][inner][rows]; returns its pool offset. */
-uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row, uint32_t rows,
-                       uint32_t owner);
+uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
+                          uint32_t rows, uint32_t owner);
 /* The same rows packed [ceil(rows / lanes)][channels][lanes], rows beyond the last are zero. inner = 1. */
-uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row, uint32_t rows,
-                        uint32_t lanes, uint32_t owner);
+uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
+                           uint32_t rows, uint32_t lanes, uint32_t owner);
 /* A whole constant, row-major. */
 uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t owner);
 /* A vector with its elements in the order of order[0..count-1]; order is part of the identity by address. */
 uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
-                          uint32_t owner);
+                             uint32_t owner);
 /* rows x row floats, rounded up to `pixels`: 1 where the column is < columns, else 0. */
 uint32_t mts_weights_mask(mts_weights *pool, uint32_t rows, uint32_t row, uint32_t columns, uint32_t pixels);
 

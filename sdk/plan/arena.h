@@ -1,8 +1,9 @@
 /*
- * arena.h: offsets for tensors whose lifetimes are known, so that tensors that never live together share memory.
+ * arena.h: offsets for tensors whose lifetimes are known, so that tensors that never live together share
+ * memory.
  *
- * Greedy by size (largest first, lowest offset that is free during the lifetime), the best of the simple heuristics in
- * Pisarchyk and Lee, "Efficient memory management for deep neural net inference" (2020).
+ * Greedy by size (largest first, lowest offset that is free during the lifetime), the best of the simple
+ * heuristics in Pisarchyk and Lee, "Efficient memory management for deep neural net inference" (2020).
  */
 #ifndef MTS_PLAN_ARENA_H
 #define MTS_PLAN_ARENA_H

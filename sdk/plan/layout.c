@@ -5,9 +5,9 @@
 
 /* A value's own storage, or a conversion (index value_count + conversion), while classes are formed. */
 typedef struct cell {
-    uint32_t parent; /* union-find */
-    uint32_t row;    /* of a root: row length of the class */
-    bool tied;       /* is an operand of a convolution by tiles */
+    uint32_t parent;                                   /* union-find */
+    uint32_t row;                                      /* of a root: row length of the class */
+    bool tied;                                         /* is an operand of a convolution by tiles */
     uint32_t pad_top, pad_bottom, pad_left, pad_right; /* border that its convolutions reach into */
 } cell;
 
@@ -93,7 +93,8 @@ static mts_variant choose_variant(const mts_stitched *stitched, const mts_member
     return conv->group > 1 && conv->group == (uint64_t)in[1] ? MTS_VARIANT_DEPTHWISE : MTS_VARIANT_TILE;
 }
 
-/* Last input coordinate that output coordinate out - 1 reaches, counted from the image's start; may be < 0. */
+/* Last input coordinate that output coordinate out - 1 reaches, counted from the image's start; may be < 0.
+ */
 static int64_t reach(const mts_attrs_conv *conv, int axis, int64_t out)
 {
     return (out - 1) * conv->stride[axis] + (int64_t)(conv->kernel[axis] - 1) * conv->dilation[axis] -
@@ -116,7 +117,8 @@ static uint32_t phase_of(layouter *l, uint32_t value, const uint32_t stride[2])
         }
     }
     mts_conversion *c = &plan->conversions[plan->conversion_count];
-    *c = (mts_conversion){.value = value, .storage = MTS_NONE, .phase = true, .stride = {stride[0], stride[1]}};
+    *c = (mts_conversion){
+        .value = value, .storage = MTS_NONE, .phase = true, .stride = {stride[0], stride[1]}};
     return plan->conversion_count++;
 }
 
@@ -190,7 +192,8 @@ static bool reads_native(const layouter *l, const mts_member *member)
     return conv->stride[0] == 1 && conv->stride[1] == 1 && !l->forced[member->inputs[0]];
 }
 
-/* Operators whose launch states the output in other dimensions than the value has, so that it must be dense. */
+/* Operators whose launch states the output in other dimensions than the value has, so that it must be dense.
+ */
 static bool changes_rank(const mts_node *node)
 {
     return node->op == MTS_OP_RESHAPE || node->op == MTS_OP_GATHER ||
@@ -205,14 +208,16 @@ static void classify_members(layouter *l)
     }
     for (uint32_t m = 0; m < s->member_count; m++) {
         mts_member_plan *how = &l->plan->members[m];
-        *how = (mts_member_plan){
-            .variant = choose_variant(s, &s->members[m]), .input_conversion = MTS_NONE, .residual_conversion = MTS_NONE};
+        *how = (mts_member_plan){.variant = choose_variant(s, &s->members[m]),
+                                 .input_conversion = MTS_NONE,
+                                 .residual_conversion = MTS_NONE};
         const mts_node *node = mts_member_node(s, &s->members[m]);
         l->forced[s->members[m].output] = how->variant == MTS_VARIANT_FC || changes_rank(node);
     }
 }
 
-/* Two passes: all borders, then all sizes and ties, because a border moves every reader's phase coordinates. */
+/* Two passes: all borders, then all sizes and ties, because a border moves every reader's phase coordinates.
+ */
 static void form_classes(layouter *l)
 {
     const mts_stitched *s = l->stitched;
@@ -245,14 +250,16 @@ static void form_classes(layouter *l)
     }
 }
 
-static mts_code add_storage(layouter *l, const mts_storage *storage, uint64_t plane, uint64_t slack, uint32_t *index)
+static mts_code add_storage(layouter *l, const mts_storage *storage, uint64_t plane, uint64_t slack,
+                            uint32_t *index)
 {
     mts_plan *plan = l->plan;
     mts_storage *s = &plan->storages[plan->storage_count];
     *s = *storage;
     s->floats = (uint64_t)mts_storage_planes(s) * plane + s->gap + s->tail + slack;
     if (plane > INT32_MAX || s->floats > INT32_MAX) {
-        return mts_fail(l->error, MTS_CODE_LIMIT, "a tensor of %llu floats is too large for the 32-bit offsets of a launch",
+        return mts_fail(l->error, MTS_CODE_LIMIT,
+                        "a tensor of %llu floats is too large for the 32-bit offsets of a launch",
                         (unsigned long long)s->floats);
     }
     s->pitch = (uint32_t)plane;

@@ -1,13 +1,13 @@
 /*
  * plan.h: where every tensor of a stitched program lies, and the steps that run it.
  *
- * Decides the storage of each value (record.h, "Storage of a tensor"), the conversions between layouts, the order of
- * steps and the arena offsets. Pure: no device calls; sdk/exec turns steps into launches.
+ * Decides the storage of each value (record.h, "Storage of a tensor"), the conversions between layouts, the
+ * order of steps and the arena offsets. Pure: no device calls; sdk/exec turns steps into launches.
  *
- * Layout rules. A stitched convolution walks flattened pixels, so its input, output and residual share one row length;
- * values tied so form a class, whose row is the largest that a member needs (width + padding). A strided convolution, or
- * one whose input has to be dense, reads a phase conversion instead (mts_rec_phase). Inputs, outputs, and both sides of
- * a RESHAPE are dense; a RESHAPE is an alias and costs nothing.
+ * Layout rules. A stitched convolution walks flattened pixels, so its input, output and residual share one
+ * row length; values tied so form a class, whose row is the largest that a member needs (width + padding). A
+ * strided convolution, or one whose input has to be dense, reads a phase conversion instead (mts_rec_phase).
+ * Inputs, outputs, and both sides of a RESHAPE are dense; a RESHAPE is an alias and costs nothing.
  */
 #ifndef MTS_PLAN_PLAN_H
 #define MTS_PLAN_PLAN_H
@@ -16,8 +16,9 @@
 #include "plan/strategy.h"
 #include "stitch/stitch.h"
 
-#define MTS_PLAN_ALIGN 16u /* floats: planes of convolutions begin on a vector of the widest device */
-#define MTS_PLAN_SLACK 192u /* floats behind a convolution's tensors: the last vectors read past the image */
+#define MTS_PLAN_ALIGN 16u  /* floats: planes of convolutions begin on a vector of the widest device */
+#define MTS_PLAN_SLACK 192u /* floats behind a convolution's tensors: the last vectors read past the image   \
+                             */
 
 typedef enum mts_region { MTS_REGION_INPUT = 0, MTS_REGION_OUTPUT = 1, MTS_REGION_TRANSIENT = 2 } mts_region;
 
@@ -70,10 +71,10 @@ typedef struct mts_plan {
     mts_storage *storages;
     mts_conversion *conversions;
     mts_step *steps;
-    uint32_t *order;          /* conversions in step order */
-    uint32_t *value_storage;  /* per svalue */
-    mts_member_plan *members; /* per member */
-    uint32_t **output_storage; /* [graph][output], MTS_NONE for constants */
+    uint32_t *order;                                    /* conversions in step order */
+    uint32_t *value_storage;                            /* per svalue */
+    mts_member_plan *members;                           /* per member */
+    uint32_t **output_storage;                          /* [graph][output], MTS_NONE for constants */
     uint64_t input_floats, output_floats, arena_floats; /* inputs first, then outputs, then transients */
 } mts_plan;
 

@@ -1,12 +1,14 @@
 /*
- * strategy.h: how tasks are executed together (DESIGN.md §5). The values are those of the public mts_strategy.
+ * strategy.h: how tasks are executed together (DESIGN.md §5). The values are those of the public
+ * mts_strategy.
  */
 #ifndef MTS_PLAN_STRATEGY_H
 #define MTS_PLAN_STRATEGY_H
 
 typedef enum mts_strategy_kind {
-    MTS_STRATEGY_KIND_SEQUENTIAL = 0, /* one task after another, a private copy of every weight: the baseline */
-    MTS_STRATEGY_KIND_COMPACT = 1     /* stitched */
+    MTS_STRATEGY_KIND_SEQUENTIAL =
+        0,                        /* one task after another, a private copy of every weight: the baseline */
+    MTS_STRATEGY_KIND_COMPACT = 1 /* stitched */
 } mts_strategy_kind;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * stitch.c: aligned rows -> layers of members, equal work merged. Not responsible for how a convolution's weight
- * blocks become tiles (tiles.c).
+ * stitch.c: aligned rows -> layers of members, equal work merged. Not responsible for how a convolution's
+ * weight blocks become tiles (tiles.c).
  */
 #include "stitch/stitch.h"
 
@@ -115,7 +115,8 @@ static mts_code add_node(stitcher *s, mts_layer *layer, uint32_t g, uint32_t ind
         }
     }
     mts_member *member = &out->members[out->member_count];
-    *member = (mts_member){.graph = g, .node = index, .tasks = 1, .input_count = node->input_count, .inputs = inputs};
+    *member = (mts_member){
+        .graph = g, .node = index, .tasks = 1, .input_count = node->input_count, .inputs = inputs};
     member->output = add_value(s, &graph->values[node->output].shape, out->member_count, MTS_NONE);
     out->value_of[g][node->output] = member->output;
     out->member_count++;

@@ -1,9 +1,10 @@
 /*
  * stitch.h: several tasks' graphs as one list of layers.
  *
- * The tasks of a group are aligned node by node; the nodes of a row become one layer with one member per distinct
- * computation. Work on equal operands is done once: tasks whose node has the same inputs and the same weight blocks
- * share a member. Groups follow one another. Pure: no device, no offsets, no layouts (sdk/plan).
+ * The tasks of a group are aligned node by node; the nodes of a row become one layer with one member per
+ * distinct computation. Work on equal operands is done once: tasks whose node has the same inputs and the
+ * same weight blocks share a member. Groups follow one another. Pure: no device, no offsets, no layouts
+ * (sdk/plan).
  *
  * Sources: MTS (SECON 2022) for stitching, HiveMind (2018) for merging equal work, DESIGN.md §3, §4.
  */
@@ -48,14 +49,15 @@ typedef struct mts_stitched {
 typedef struct mts_stitch_request {
     const mts_graph *const *graphs; /* one per task; they outlive the result */
     uint32_t graph_count;
-    const uint32_t *group_of;       /* per graph, 0 .. group_count - 1 */
+    const uint32_t *group_of; /* per graph, 0 .. group_count - 1 */
     uint32_t group_count;
     const uint32_t *const *slot_of; /* [graph][input]: equal slots hold equal data */
     bool share;                     /* false: nothing is merged, weights stay private */
 } mts_stitch_request;
 
 /* The result and all it points to live in `arena`. Errors: OUT_OF_MEMORY, LIMIT. */
-mts_code mts_stitch(const mts_stitch_request *request, mts_arena *arena, mts_stitched **out, mts_error *error);
+mts_code mts_stitch(const mts_stitch_request *request, mts_arena *arena, mts_stitched **out,
+                    mts_error *error);
 
 /* The node and graph value behind a member's input i; NULL where absent. */
 const mts_node *mts_member_node(const mts_stitched *stitched, const mts_member *member);

@@ -1,9 +1,10 @@
 /*
  * tiles.h: the rows of a convolution's weight matrix cut into row blocks with K segments (DESIGN.md §4).
  *
- * A row block is at most `most` output rows that run through the same input channels: rows_a rows of one run of weight
- * blocks and, next to them, rows_b of the following run, so that shared and exclusive outputs of a task fit one tile and
- * each input vector is loaded once. A segment names the weight blocks of a range of input channels. Pure.
+ * A row block is at most `most` output rows that run through the same input channels: rows_a rows of one run
+ * of weight blocks and, next to them, rows_b of the following run, so that shared and exclusive outputs of a
+ * task fit one tile and each input vector is loaded once. A segment names the weight blocks of a range of
+ * input channels. Pure.
  */
 #ifndef MTS_STITCH_TILES_H
 #define MTS_STITCH_TILES_H
@@ -16,8 +17,8 @@ typedef struct mts_tile_segment {
 } mts_tile_segment;
 
 typedef struct mts_row_block {
-    uint32_t row_a, rows_a; /* weight rows [row_a, row_a + rows_a) */
-    uint32_t row_b, rows_b; /* row_b = row_a + rows_a */
+    uint32_t row_a, rows_a;     /* weight rows [row_a, row_a + rows_a) */
+    uint32_t row_b, rows_b;     /* row_b = row_a + rows_a */
     uint32_t segment, segments; /* in mts_row_blocks.segments */
 } mts_row_block;
 
@@ -28,8 +29,8 @@ typedef struct mts_row_blocks {
 } mts_row_blocks;
 
 /*
- * Cuts rows [first, first + rows) of a verified weight. most: rows of a block, at least 1 (UINT32_MAX: one block per
- * run); mix: whether a block may join two runs. The result lives in `arena`. OUT_OF_MEMORY only.
+ * Cuts rows [first, first + rows) of a verified weight. most: rows of a block, at least 1 (UINT32_MAX: one
+ * block per run); mix: whether a block may join two runs. The result lives in `arena`. OUT_OF_MEMORY only.
  */
 mts_code mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, uint32_t most, bool mix,
                        mts_arena *arena, mts_row_blocks *out, mts_error *error);

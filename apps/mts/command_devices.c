@@ -16,9 +16,9 @@ static void print_text(void)
         mts_device_desc device;
         char memory[32];
         if (mts_device_describe(i, &device) == MTS_STATUS_OK) {
-            printf("%-12s %-5s %5u %6u %10s  %s (%s)\n", device.id, device.is_gpu ? "gpu" : "cpu",
+            printf("%-12s %-5s %5u %6u %10s  %s\n", device.id, device.is_gpu ? "gpu" : "cpu",
                    device.compute_units, device.vector_floats,
-                   cli_bytes_text(device.memory_bytes, memory, sizeof memory), device.name, device.driver);
+                   cli_bytes_text(device.memory_bytes, memory, sizeof memory), device.name);
         }
     }
 }

@@ -12,6 +12,8 @@
 #define LINE_HEIGHT 13 /* of the font, in its own pixels */
 #define MARGIN 6
 #define BAR_WIDTH 48
+#define PERCENT_WIDTH 34 /* of "100 %" */
+#define BACKGROUND 0x18
 #define GAP 8
 #define TEXT_MOST 96
 #define READABLE 640u /* the shorter side is enlarged to about this */
@@ -84,17 +86,21 @@ static void text_draw(cli_image *image, int64_t x, int64_t y, int64_t scale, con
     }
 }
 
-static bool enlarge(cli_image *image, uint32_t factor)
+/* The picture enlarged by a factor, on a dark canvas that may be wider and higher. */
+static bool recanvas(cli_image *image, uint32_t factor, int64_t more_width, int64_t least_height)
 {
-    const size_t width = (size_t)image->width * factor;
-    const size_t height = (size_t)image->height * factor;
+    const size_t shown = (size_t)image->width * factor;
+    const size_t rows = (size_t)image->height * factor;
+    const size_t width = shown + (size_t)more_width;
+    const size_t height = rows < (size_t)least_height ? (size_t)least_height : rows;
     unsigned char *pixels = malloc(width * height * 3);
     if (!pixels) {
         return false;
     }
-    for (size_t y = 0; y < height; y++) {
+    memset(pixels, BACKGROUND, width * height * 3);
+    for (size_t y = 0; y < rows; y++) {
         const unsigned char *row = image->pixels + (y / factor) * image->width * 3;
-        for (size_t x = 0; x < width; x++) {
+        for (size_t x = 0; x < shown; x++) {
             memcpy(pixels + (y * width + x) * 3, row + (x / factor) * 3, 3);
         }
     }
@@ -108,49 +114,49 @@ typedef struct panel {
     int64_t name_width, text_width;
 } panel;
 
-/* The largest text that leaves at least half of the picture's width alone. */
-static panel panel_fit(const cli_image *image, const cli_line *lines, size_t count)
+/* The largest text whose panel takes at most half of the picture's width and its height. */
+static panel panel_fit(uint32_t width, uint32_t height, const cli_line *lines, size_t count)
 {
-    panel fit = {0};
+    panel fit = {.scale = 1};
     for (size_t i = 0; i < count; i++) {
         const int64_t name = text_width(lines[i].name);
         const int64_t text = text_width(lines[i].text);
         fit.name_width = name > fit.name_width ? name : fit.name_width;
         fit.text_width = text > fit.text_width ? text : fit.text_width;
     }
-    const int64_t width = fit.name_width + fit.text_width + BAR_WIDTH + 2 * GAP + 2 * MARGIN;
-    const int64_t height = (int64_t)count * LINE_HEIGHT + 2 * MARGIN;
-    fit.scale = 1;
-    while (fit.scale < 8 && width * (fit.scale + 1) <= image->width * 11 / 20 &&
-           height * (fit.scale + 1) <= image->height) {
+    fit.width = fit.name_width + fit.text_width + BAR_WIDTH + PERCENT_WIDTH + 3 * GAP + 2 * MARGIN;
+    fit.height = (int64_t)count * LINE_HEIGHT + 2 * MARGIN;
+    while (fit.scale < 8 && fit.width * (fit.scale + 1) <= width / 2 &&
+           fit.height * (fit.scale + 1) <= height) {
         fit.scale++;
     }
-    fit.width = width * fit.scale;
-    fit.height = height * fit.scale;
+    fit.width *= fit.scale;
+    fit.height *= fit.scale;
     return fit;
 }
 
-static void panel_draw(cli_image *image, const panel *fit, const cli_line *lines, size_t count)
+static void panel_draw(cli_image *image, int64_t left, const panel *fit, const cli_line *lines, size_t count)
 {
-    static const color dark = {16, 18, 24, 190};
     static const color name = {170, 190, 215, 255};
     static const color answer = {255, 255, 255, 255};
     static const color trough = {255, 255, 255, 45};
     static const color bar = {96, 200, 120, 255};
     const int64_t scale = fit->scale;
-    rectangle(image, 0, 0, fit->width, fit->height, dark);
     for (size_t i = 0; i < count; i++) {
         const int64_t y = (MARGIN + (int64_t)i * LINE_HEIGHT) * scale;
-        int64_t x = MARGIN * scale;
+        int64_t x = left + MARGIN * scale;
         text_draw(image, x, y + 2 * scale, scale, lines[i].name, name);
         x += (fit->name_width + GAP) * scale;
         text_draw(image, x, y + 2 * scale, scale, lines[i].text, answer);
         x += (fit->text_width + GAP) * scale;
         if (lines[i].score >= 0.0) {
+            char percent[16];
             const double score = lines[i].score > 1.0 ? 1.0 : lines[i].score;
+            (void)snprintf(percent, sizeof percent, "%.0f %%", 100.0 * score);
             rectangle(image, x, y + 3 * scale, BAR_WIDTH * scale, 6 * scale, trough);
             rectangle(image, x, y + 3 * scale, (int64_t)(score * (double)(BAR_WIDTH * scale)), 6 * scale,
                       bar);
+            text_draw(image, x + (BAR_WIDTH + GAP) * scale, y + 2 * scale, scale, percent, name);
         }
     }
 }
@@ -161,14 +167,15 @@ bool cli_draw_answers(cli_image *image, const uint32_t crop[4], const cli_line *
     static const color frame = {96, 200, 120, 255};
     const uint32_t shorter = image->width < image->height ? image->width : image->height;
     const uint32_t factor = shorter * 2 <= READABLE ? READABLE / shorter : 1;
-    if (factor > 1 && !enlarge(image, factor)) {
-        (void)snprintf(error, CLI_ERROR, "no memory to draw on the picture");
+    const int64_t left = (int64_t)image->width * factor;
+    const panel fit = panel_fit(image->width * factor, image->height * factor, lines, count);
+    if (!recanvas(image, factor, fit.width, fit.height)) {
+        (void)snprintf(error, CLI_ERROR, "no memory to draw beside the picture");
         return false;
     }
-    const panel fit = panel_fit(image, lines, count);
     const int64_t thick = shorter * factor / 240 + 1;
     outline(image, (int64_t)crop[0] * factor, (int64_t)crop[1] * factor, (int64_t)crop[2] * factor,
             (int64_t)crop[3] * factor, thick, frame);
-    panel_draw(image, &fit, lines, count);
+    panel_draw(image, left, &fit, lines, count);
     return true;
 }

@@ -1,5 +1,6 @@
 /*
- * draw.h: answers drawn onto a picture: a dark panel with one line per task and a bar for its score.
+ * draw.h: answers drawn onto a picture: a dark panel beside it, with one line per task and a bar for its
+ * score.
  */
 #ifndef MTS_APPS_DRAW_H
 #define MTS_APPS_DRAW_H

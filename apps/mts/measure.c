@@ -86,8 +86,10 @@ const char *cli_bytes_text(uint64_t bytes, char *text, size_t size)
         (void)snprintf(text, size, "%llu B", (unsigned long long)bytes);
     } else if (bytes < 10000000) {
         (void)snprintf(text, size, "%.1f kB", (double)bytes / 1e3);
-    } else {
+    } else if (bytes < 10000000000) {
         (void)snprintf(text, size, "%.1f MB", (double)bytes / 1e6);
+    } else {
+        (void)snprintf(text, size, "%.1f GB", (double)bytes / 1e9);
     }
     return text;
 }

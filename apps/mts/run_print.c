@@ -78,10 +78,12 @@ static int task_print(cli_open *app, const mts_task_desc *task, uint32_t top)
             printf("%-20s %s\n", name, values_text(&output, text, sizeof text));
             continue;
         }
+        printf("%-20s", name);
         for (size_t i = 0; i < answer.top_count; i++) {
-            printf("%-20s %-28s %5.1f %%\n", i == 0 ? name : "", task->labels[answer.top[i].index],
+            printf("%s %s %.1f %%", i ? "," : "", task->labels[answer.top[i].index],
                    100.0 * answer.top[i].score);
         }
+        printf("\n");
     }
     return -1;
 }

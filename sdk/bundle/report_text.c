@@ -3,10 +3,12 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bundle/report_kinds.h"
 
 #define CELL 48
+#define NAME_MOST 40u
 
 const char *mts_report_color(uint32_t color)
 {
@@ -29,6 +31,17 @@ static const char *bytes_text(uint64_t bytes, char *cell)
 static double percent(uint64_t part, uint64_t whole)
 {
     return whole ? 100.0 * (double)part / (double)whole : 0.0;
+}
+
+/* The tail of a long name: models differ in their names' ends. */
+static const char *name_text(const char *name, char *cell)
+{
+    const size_t length = strlen(name);
+    if (length <= NAME_MOST) {
+        return name;
+    }
+    (void)snprintf(cell, CELL, "..%s", name + (length - (NAME_MOST - 2)));
+    return cell;
 }
 
 /* "64" where all tasks agree, "51..64" where they do not. */
@@ -87,11 +100,12 @@ static void family_add(const mts_sharing *sharing, uint32_t number, mts_text *te
             continue; /* no weights, nothing to share */
         }
         const mts_node *node = &sharing->archive->tasks[row->parts[0].task].graph->nodes[row->parts[0].node];
+        char name[CELL];
         char shared[CELL];
         char exclusive[CELL];
         char stored[CELL];
         char unshared[CELL];
-        mts_text_add(text, "%-40.60s %-9s %5" PRIu32 " %11s %11s %11s %11s\n", node->name,
+        mts_text_add(text, "%-40s %-9s %5" PRIu32 " %11s %11s %11s %11s\n", name_text(node->name, name),
                      mts_op_name(node->op), row->part_count, range_text(row, true, shared),
                      range_text(row, false, exclusive), bytes_text(row->bytes_stored, stored),
                      bytes_text(row->bytes_unshared, unshared));

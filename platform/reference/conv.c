@@ -1,9 +1,9 @@
 /*
  * conv.c: the reference kernels with weights: stitched convolution, depthwise convolution, fully connected.
  *
- * Sums run in the order that device/record.h states (segments, channels, taps), in float. Pixels are the
- * innermost loop, so that a compiler makes vectors of it: this is also the last fallback. Not responsible for
- * packing weights.
+ * Sums run in the order that device/record.h states (segments, channels, taps), in double: an oracle must be
+ * more exact than what is compared with it. Pixels are the innermost loop, so that a compiler makes vectors
+ * of it: this is also the last fallback. Not responsible for packing weights.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static float vector_at(const mts_reference_call *call, uint32_t base, uint32_t r
 /* Stores `count` sums of a row from pixel `first` on. mask: pool offset of the first pixel's mask, or NONE.
  */
 static void store_row(const mts_reference_call *call, const mts_rec_epilogue *e, uint32_t row, uint32_t first,
-                      uint32_t count, uint32_t mask, const float *sums)
+                      uint32_t count, uint32_t mask, const double *sums)
 {
     const uint32_t channel = call->tab[e->index + row];
     const float scale = vector_at(call, e->scale, row, 1.0f);
@@ -32,7 +32,7 @@ static void store_row(const mts_reference_call *call, const mts_rec_epilogue *e,
         e->res == MTS_REC_NONE ? NULL : call->act + e->res + (uint64_t)channel * e->res_pitch + first;
     const float *keep = mask == MTS_REC_NONE ? NULL : call->pool + mask + first;
     for (uint32_t p = 0; p < count; p++) {
-        const float v = scale * sums[p] + bias + (res ? res[p] : 0.0f);
+        const float v = (float)((double)scale * sums[p] + (double)bias + (res ? (double)res[p] : 0.0));
         out[p] = keep && keep[p] == 0.0f ? 0.0f : mts_reference_apply(e->fn, v, e->a, e->b, slope);
     }
 }
@@ -102,17 +102,17 @@ static bool input_fits(const mts_reference_call *call, int64_t in, uint64_t pitc
 }
 
 /* sums[p] += weight * x[p] */
-static void add_scaled(float *restrict sums, const float *restrict x, float weight, uint32_t count)
+static void add_scaled(double *restrict sums, const float *restrict x, float weight, uint32_t count)
 {
     for (uint32_t p = 0; p < count; p++) {
-        sums[p] += weight * x[p];
+        sums[p] += (double)weight * (double)x[p];
     }
 }
 
 /* ---- conv_tile ---- */
 
 static void conv_sums(const mts_reference_call *call, const mts_rec_conv *job, uint32_t row, uint32_t first,
-                      uint32_t count, float *sums)
+                      uint32_t count, double *sums)
 {
     const int32_t *tap = (const int32_t *)(const void *)(call->tab + job->tap);
     const mts_rec_segment *segment = (const mts_rec_segment *)(const void *)(call->tab + job->segment);
@@ -176,7 +176,7 @@ static const char *check_conv(const mts_reference_call *call, const mts_rec_conv
 static void conv_run(const mts_reference_call *call, const mts_rec_conv *job, uint32_t first, uint32_t end)
 {
     const mts_rec_epilogue *e = (const mts_rec_epilogue *)(const void *)(call->tab + job->epilogue);
-    float sums[CHUNK];
+    double sums[CHUNK];
     for (uint32_t row = 0; row < job->rows_a + job->rows_b; row++) {
         for (uint32_t p = first; p < end; p += CHUNK) {
             const uint32_t count = end - p < CHUNK ? end - p : CHUNK;
@@ -234,7 +234,7 @@ static const char *depthwise_member(const mts_reference_call *call, const void *
 {
     const mts_rec_depthwise *r = record;
     const char *reason = check_depthwise(call, r);
-    float sums[CHUNK];
+    double sums[CHUNK];
     if (reason) {
         return reason;
     }
@@ -288,16 +288,16 @@ static const char *check_fc(const mts_reference_call *call, const mts_rec_fc *r)
     return reason;
 }
 
-static float fc_sum(const mts_reference_call *call, const mts_rec_fc *r, uint32_t row)
+static double fc_sum(const mts_reference_call *call, const mts_rec_fc *r, uint32_t row)
 {
     const mts_rec_segment *segment = (const mts_rec_segment *)(const void *)(call->tab + r->segment);
-    float sum = 0.0f;
+    double sum = 0.0;
     for (uint32_t s = 0; s < r->segments; s++, segment++) {
         const uint64_t block = (uint64_t)(row / r->lanes) * segment->count * r->lanes;
         const float *weight = call->pool + segment->weight_a + block + row % r->lanes;
         const float *x = call->act + r->in + (uint64_t)segment->channel * r->in_pitch;
         for (uint32_t k = 0; k < segment->count; k++) {
-            sum += weight[(uint64_t)k * r->lanes] * x[(uint64_t)k * r->in_pitch];
+            sum += (double)weight[(uint64_t)k * r->lanes] * (double)x[(uint64_t)k * r->in_pitch];
         }
     }
     return sum;
@@ -312,7 +312,7 @@ static const char *fc_member(const mts_reference_call *call, const void *record)
     }
     const mts_rec_epilogue *e = (const mts_rec_epilogue *)(const void *)(call->tab + r->epilogue);
     for (uint32_t row = 0; row < r->rows; row++) {
-        const float sum = fc_sum(call, r, row);
+        const double sum = fc_sum(call, r, row);
         for (uint32_t i = 0; i < r->epilogues; i++) {
             store_row(call, &e[i], row, 0, 1, MTS_REC_NONE, &sum);
             if (e[i].gap) { /* outputs without a gap need not be planes: nothing lies between them */

@@ -1,7 +1,8 @@
 /*
  * bench_conv.h: records, data and a plain C check of a convolution layer of many tasks.
  *
- * Responsible for the policy the benchmark measures (row blocks, tile size, row length). Not responsible for timing.
+ * Responsible for the policy the benchmark measures (row blocks, tile size, row length). Not responsible for
+ * timing.
  */
 #ifndef MTS_BENCH_CONV_H
 #define MTS_BENCH_CONV_H
@@ -13,12 +14,12 @@ typedef struct bench_conv {
     const char *name;
     int tasks, in, out, h, w; /* channels; size of the output */
     int kernel, stride;
-    int shared; /* percent of channels shared in UXYZ form; 0: private weights */
+    int shared;          /* percent of channels shared in UXYZ form; 0: private weights */
     int most, tile, row; /* policy: most rows of a case, vectors of a tile, row length; 0: the default */
 } bench_conv;
 
 /* Fills the world and the launch; `defines` has 1024 bytes and lives as long as the launch. */
-void bench_conv_make(bench_world *world, const bench_conv *layer, uint32_t vector, uint32_t units, bench_launch *launch,
+void bench_conv_make(bench_world *world, const bench_conv *layer, uint32_t units, bench_launch *launch,
                      char *defines);
 /* Largest error relative to 1 + |expected|; infinite where a border is not 0. */
 double bench_conv_error(const bench_world *world, const bench_conv *layer, const float *result);

@@ -12,7 +12,7 @@ typedef struct bench_depthwise {
     int tasks, channels, h, w, kernel;
 } bench_depthwise;
 
-void bench_depthwise_make(bench_world *world, const bench_depthwise *layer, uint32_t vector, bench_launch *launch);
+void bench_depthwise_make(bench_world *world, const bench_depthwise *layer, bench_launch *launch);
 double bench_depthwise_error(const bench_world *world, const bench_depthwise *layer, const float *result);
 double bench_depthwise_flops(const bench_depthwise *layer);
 

@@ -1,8 +1,9 @@
 /*
- * bench_world.h: the three arrays of a launch (activations, pool, table) under construction, with planar tensors.
+ * bench_world.h: the three arrays of a launch (activations, pool, table) under construction, with planar
+ * tensors.
  *
- * Responsible for growing arrays, reserving tensors with their zeros, and filling them with numbers that are neither
- * zero nor denormal. Not responsible for operators.
+ * Responsible for growing arrays, reserving tensors with their zeros, and filling them with numbers that are
+ * neither zero nor denormal. Not responsible for operators.
  */
 #ifndef MTS_BENCH_WORLD_H
 #define MTS_BENCH_WORLD_H
@@ -36,9 +37,10 @@ mts_u32 bench_world_pool(bench_world *world, size_t count);
 mts_u32 bench_world_table(bench_world *world, size_t count);
 /* Copies a record into the table. */
 mts_u32 bench_world_record(bench_world *world, const void *record, size_t size);
-/* Reserves a tensor, all zeros; bench_tensor_fill gives its values, bench_tensor_poison makes all of it NaN. */
-bench_tensor bench_tensor_make(bench_world *world, mts_u32 channels, mts_u32 h, mts_u32 w, mts_u32 row, mts_u32 gap,
-                               mts_u32 tail);
+/* Reserves a tensor, all zeros; bench_tensor_fill gives its values, bench_tensor_poison makes all of it NaN.
+ */
+bench_tensor bench_tensor_make(bench_world *world, mts_u32 channels, mts_u32 h, mts_u32 w, mts_u32 row,
+                               mts_u32 gap, mts_u32 tail);
 void bench_tensor_fill(bench_world *world, const bench_tensor *tensor);
 void bench_tensor_poison(bench_world *world, const bench_tensor *tensor);
 /* Values that are not 0 outside the image, plus NaNs anywhere: 0 is right. */

@@ -1,0 +1,12 @@
+# bench_kernels: the convolution kernels against plain C and the device's measured peak. As a test it only compares.
+file(GLOB bench_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/perf/bench_*.c)
+add_executable(bench_kernels ${bench_files})
+target_include_directories(bench_kernels PRIVATE ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_CURRENT_SOURCE_DIR}/perf)
+target_link_libraries(bench_kernels PRIVATE mts_options mts_static m)
+foreach(vector 1 4 16)
+  add_test(NAME perf/kernels_match_plain_c_vector_${vector}
+    COMMAND bench_kernels --check --vector ${vector} --local 3)
+  set_tests_properties(perf/kernels_match_plain_c_vector_${vector} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endforeach()
+add_test(NAME perf/kernels_match_plain_c COMMAND bench_kernels --check)
+set_tests_properties(perf/kernels_match_plain_c PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)

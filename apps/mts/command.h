@@ -13,5 +13,6 @@ int cli_command_inspect(int argc, char **argv);
 int cli_command_run(int argc, char **argv);
 int cli_command_eval(int argc, char **argv);
 int cli_command_export(int argc, char **argv);
+int cli_command_synth(int argc, char **argv);
 
 #endif

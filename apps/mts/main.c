@@ -19,6 +19,7 @@ static const struct {
     {"run", cli_command_run, "run a bundle's tasks on a picture"},
     {"eval", cli_command_eval, "measure each task's accuracy against labels"},
     {"export", cli_command_export, "write a task of a bundle as an ONNX model"},
+    {"synth", cli_command_synth, "write a bundle of random networks, for measuring"},
 };
 
 static void help(FILE *out)

@@ -2,10 +2,9 @@
  * write.c: mtsc_compiler_write: copies of all tasks, discovery, bytes, and the file.
  */
 #include "compiler/compiler.h"
-#include "compiler/emit/bundle.h"
+#include "compiler/emit/file.h"
 #include "compiler/passes/clone.h"
 #include "compiler/passes/discover.h"
-#include "platform/os/os.h"
 
 /* The tasks with graphs of their own, so that a compiler can be written more than once. */
 static mts_code make_archive(const mtsc_compiler *compiler, mts_archive **out, mts_error *error)
@@ -30,20 +29,6 @@ static mts_code make_archive(const mtsc_compiler *compiler, mts_archive **out, m
     return MTS_CODE_OK;
 }
 
-/* Reads the bytes as a run-time will, so that no bundle is written that cannot be opened. */
-static mts_code check_bytes(const mtsc_compiler *compiler, const mts_bundle_bytes *bytes, const char *path,
-                            mts_error *error)
-{
-    mts_archive *archive = NULL;
-    mts_code code =
-        mts_archive_read(bytes->data, bytes->size, path, NULL, compiler->allocator, &archive, error);
-    mts_archive_destroy(&archive);
-    if (code == MTS_CODE_MALFORMED) {
-        code = mts_fail_prefix(error, MTS_CODE_INTERNAL, "the compiler made a bundle that cannot be read");
-    }
-    return code;
-}
-
 static void summarize(const mts_archive *archive, const mts_discover_report *report, mtsc_summary *summary)
 {
     summary->tasks = archive->task_count;
@@ -62,21 +47,13 @@ static mts_code write_archive(const mtsc_compiler *compiler, mts_archive *archiv
                               mts_discover_report *report, mts_error *error)
 {
     const mts_discover_options options = {.tolerance = compiler->options.tolerance};
-    mts_bundle_bytes bytes = {.allocator = compiler->allocator};
     mts_code code = mts_discover(archive, &options, report, error);
     if (code == MTS_CODE_OK) {
         code = mts_compiler_progress(&compiler->options, 0.6f, "writing the bundle", error);
     }
     if (code == MTS_CODE_OK) {
-        code = mts_bundle_encode(archive, compiler->allocator, &bytes, error);
+        code = mts_bundle_write(archive, path, compiler->allocator, error);
     }
-    if (code == MTS_CODE_OK) {
-        code = check_bytes(compiler, &bytes, path, error);
-    }
-    if (code == MTS_CODE_OK) {
-        code = mts_os_file_write(path, bytes.data, bytes.size, error);
-    }
-    mts_bundle_bytes_release(&bytes);
     return code;
 }
 

@@ -78,6 +78,33 @@ MTS_API mts_status mtsc_compiler_write(mtsc_compiler *compiler, const char *path
 MTS_API mts_status mtsc_export(const char *bundle_path, const char *task, const char *onnx_path,
                                const mtsc_options *options);
 
+typedef enum mtsc_arch { MTSC_ARCH_RESNET18 = 0, MTSC_ARCH_RESNET50 = 1, MTSC_ARCH_VGG16 = 2 } mtsc_arch;
+
+/* Networks with random weights and given ratios of pruning and sharing, as in the papers' evaluations. */
+typedef struct mtsc_synth_options {
+    size_t size; /* sizeof(mtsc_synth_options) */
+    mtsc_arch arch;        /* default: RESNET18 */
+    uint32_t tasks;        /* 1..1024, named t0, t1, ...; default 8 */
+    const double *prune;   /* ratios 0..0.999 that the tasks take in turn; NULL (default): 0. A width of the architecture
+                              becomes round((1 - prune) width), at least 1 */
+    uint32_t prune_count;
+    double share;          /* shared / all channels of a layer, 0..1; default 0.9; rounded, of the narrowest task */
+    uint32_t input;        /* rows and columns of the picture, 32..4096; default 224 */
+    const uint32_t *batch; /* batches 1..256 that the tasks take in turn; NULL (default): 1 */
+    uint32_t batch_count;
+    uint32_t classes;      /* outputs; default 10 */
+    uint64_t seed;         /* default 1. Equal options give equal bundles */
+} mtsc_synth_options;
+
+MTS_API void mtsc_synth_options_default(mtsc_synth_options *options);
+/*
+ * Writes a bundle of such networks. Sharing has the form U, X, Y, Z; scale and bias vectors and classifiers are the
+ * tasks' own. Tasks of batch 1 take frames. options and summary may be NULL. INVALID_ARGUMENT, LIMIT (more weights than
+ * a bundle holds), OUT_OF_MEMORY, IO, CANCELLED.
+ */
+MTS_API mts_status mtsc_synth(const mtsc_synth_options *synth, const char *path, const mtsc_options *options,
+                              mtsc_summary *summary);
+
 #ifdef __cplusplus
 }
 #endif

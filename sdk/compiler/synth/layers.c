@@ -1,0 +1,112 @@
+/*
+ * layers.c: the few kinds of layers that the architectures consist of, as nodes of the task's graph.
+ */
+#include "compiler/synth/synth.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_SIZE 64
+
+static const mts_synth_tensor nothing = {.value = MTS_NONE};
+
+static mts_synth_tensor add_node(mts_synth *s, mts_op op, const char *name, const uint32_t *inputs,
+                                 uint32_t count, const mts_attrs *attrs, mts_synth_width width)
+{
+    mts_synth_tensor out = {.value = MTS_NONE, .width = width};
+    if (s->code == MTS_CODE_OK) {
+        s->code = mts_graph_add_node(s->graph, op, name, inputs, count, attrs, &out.value, s->error);
+    }
+    if (s->code == MTS_CODE_OK && !mts_graph_name_value(s->graph, out.value, name)) {
+        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for a name");
+    }
+    return out;
+}
+
+static const char *part_name(char *text, const char *layer, const char *part)
+{
+    (void)snprintf(text, NAME_SIZE, "%s.%s", layer, part);
+    return text;
+}
+
+mts_synth_tensor mts_synth_conv(mts_synth *s, mts_synth_tensor x, const mts_synth_layer *layer)
+{
+    char name[NAME_SIZE];
+    mts_attrs attrs;
+    if (s->code != MTS_CODE_OK) {
+        return nothing;
+    }
+    const mts_synth_width width =
+        layer->width > 0 ? mts_synth_channels(s, layer->width) : (mts_synth_width){s->options->classes, 0};
+    memset(&attrs, 0, sizeof attrs);
+    for (int i = 0; i < 2; i++) {
+        attrs.conv.kernel[i] = layer->kernel;
+        attrs.conv.stride[i] = layer->stride;
+        attrs.conv.dilation[i] = 1;
+    }
+    for (int i = 0; i < 4; i++) {
+        attrs.conv.pad[i] = (int32_t)layer->pad;
+    }
+    attrs.conv.group = 1;
+    attrs.conv.act.fn = layer->relu ? MTS_FN_RELU : MTS_FN_NONE;
+    uint32_t inputs[5] = {x.value, MTS_NONE, MTS_NONE, MTS_NONE, layer->residual};
+    inputs[1] = mts_synth_weight(s, part_name(name, layer->name, "weight"), width, x.width, layer->kernel,
+                                 layer->width == 0);
+    if (layer->normalised) {
+        inputs[2] = mts_synth_vector(s, part_name(name, layer->name, "scale"), width.all, layer->gain,
+                                     0.2f * layer->gain);
+    }
+    inputs[3] = mts_synth_vector(s, part_name(name, layer->name, "bias"), width.all, 0.05f, 0.1f);
+    s->layer++;
+    return add_node(s, MTS_OP_CONV, layer->name, inputs, layer->residual == MTS_NONE ? 4 : 5, &attrs, width);
+}
+
+mts_synth_tensor mts_synth_max_pool(mts_synth *s, mts_synth_tensor x, const char *name, uint32_t kernel,
+                                    uint32_t stride, uint32_t pad)
+{
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof attrs);
+    attrs.pool.kind = MTS_POOL_MAX;
+    for (int i = 0; i < 2; i++) {
+        attrs.pool.kernel[i] = kernel;
+        attrs.pool.stride[i] = stride;
+        attrs.pool.dilation[i] = 1;
+    }
+    for (int i = 0; i < 4; i++) {
+        attrs.pool.pad[i] = (int32_t)pad;
+    }
+    return add_node(s, MTS_OP_POOL, name, &x.value, 1, &attrs, x.width);
+}
+
+mts_synth_tensor mts_synth_mean(mts_synth *s, mts_synth_tensor x, const char *name)
+{
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof attrs);
+    attrs.reduce = (mts_attrs_reduce){.kind = MTS_REDUCE_MEAN, .axes = 4u | 8u, .keep = 1};
+    return add_node(s, MTS_OP_REDUCE, name, &x.value, 1, &attrs, x.width);
+}
+
+mts_synth_tensor mts_synth_flatten(mts_synth *s, mts_synth_tensor x, const char *name)
+{
+    mts_attrs attrs;
+    if (s->code != MTS_CODE_OK) {
+        return nothing;
+    }
+    const mts_shape *shape = &s->graph->values[x.value].shape;
+    const uint32_t pixels = (uint32_t)(shape->dims[2] * shape->dims[3]);
+    const mts_synth_width width = {x.width.all * pixels, x.width.shared * pixels};
+    memset(&attrs, 0, sizeof attrs);
+    attrs.reshape.shape = mts_shape_make(4, (int64_t[]){shape->dims[0], width.all, 1, 1});
+    return add_node(s, MTS_OP_RESHAPE, name, &x.value, 1, &attrs, width);
+}
+
+void mts_synth_classify(mts_synth *s, mts_synth_tensor x, const char *name)
+{
+    const mts_synth_layer layer = {.name = name, .kernel = 1, .stride = 1, .residual = MTS_NONE};
+    const mts_synth_tensor y = mts_synth_conv(s, x, &layer);
+    if (s->code == MTS_CODE_OK) {
+        const mts_shape shape =
+            mts_shape_make(2, (int64_t[]){s->graph->values[y.value].shape.dims[0], s->options->classes});
+        s->code = mts_graph_add_output(s->graph, "output", y.value, MTS_DTYPE_F32, &shape, s->error);
+    }
+}

@@ -1,0 +1,229 @@
+/*
+ * synth.c: mtsc_synth: checks the options, builds each task's network, and writes the bundle.
+ */
+#include "compiler/synth/synth.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "compiler/compiler.h"
+#include "compiler/emit/file.h"
+#include "graph/align.h"
+
+#define INPUT_LEAST 32u
+#define INPUT_MOST 4096u
+#define BATCH_MOST 256u
+#define CLASSES_MOST 1000000u
+#define PRUNE_MOST 0.999
+
+mts_code mts_synth_fail(mts_synth *s, mts_code code, const char *what)
+{
+    if (s->code == MTS_CODE_OK) {
+        s->code = mts_fail(s->error, code, "%s", what);
+    }
+    return code;
+}
+
+static const char *ratios_defect(const mtsc_synth_options *o)
+{
+    if (!(o->share >= 0.0 && o->share <= 1.0)) {
+        return "synth: share is not from 0 to 1";
+    }
+    if ((o->prune_count > 0 && !o->prune) || (o->batch_count > 0 && !o->batch)) {
+        return "synth: a list with a count has no elements";
+    }
+    for (uint32_t i = 0; i < o->prune_count; i++) {
+        if (!(o->prune[i] >= 0.0 && o->prune[i] <= PRUNE_MOST)) {
+            return "synth: a pruning ratio is not from 0 to 0.999";
+        }
+    }
+    for (uint32_t i = 0; i < o->batch_count; i++) {
+        if (o->batch[i] < 1 || o->batch[i] > BATCH_MOST) {
+            return "synth: a batch is not from 1 to 256";
+        }
+    }
+    return NULL;
+}
+
+static const char *options_defect(const mtsc_synth_options *o)
+{
+    if ((unsigned)o->arch > MTSC_ARCH_VGG16) {
+        return "synth: no such architecture";
+    }
+    if (o->tasks < 1 || o->tasks > mts_archive_limits_default().tasks) {
+        return "synth: the number of tasks is not from 1 to 1024";
+    }
+    if (o->input < INPUT_LEAST || o->input > INPUT_MOST) {
+        return "synth: the input is not from 32 to 4096 pixels";
+    }
+    if (o->classes < 1 || o->classes > CLASSES_MOST) {
+        return "synth: the number of classes is not from 1 to 1000000";
+    }
+    return ratios_defect(o);
+}
+
+/* Means and deviations of ImageNet's pictures; a batch of several cannot come from one frame. */
+static mts_preprocess preprocess(uint32_t batch)
+{
+    return (mts_preprocess){.color = batch == 1 ? MTS_COLOR_RGB : MTS_COLOR_NONE,
+                            .mean = {123.675f, 116.28f, 103.53f, 0.0f},
+                            .std = {58.395f, 57.12f, 57.375f, 1.0f}};
+}
+
+static void add_task(mts_synth *s)
+{
+    static const char *const names[] = {"resnet18", "resnet50", "vgg16"};
+    const mtsc_synth_options *o = s->options;
+    mts_task *task = &s->archive->tasks[s->task];
+    const uint32_t batch = o->batch_count > 0 ? o->batch[s->task % o->batch_count] : 1;
+    char name[16];
+    (void)snprintf(name, sizeof name, "t%u", s->task);
+    task->name = mts_arena_string(&s->archive->arena, name);
+    task->graph = mts_graph_create(&s->archive->arena, names[o->arch]);
+    if (!task->name || !task->graph) {
+        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for a task");
+        return;
+    }
+    task->preprocess = preprocess(batch);
+    s->graph = task->graph;
+    s->layer = 0;
+    const mts_shape shape = mts_shape_make(4, (int64_t[]){batch, 3, o->input, o->input});
+    const mts_synth_tensor picture = {
+        .value = mts_graph_add_input(task->graph, "input", MTS_DTYPE_F32, &shape), .width = {3, 3}};
+    if (picture.value == MTS_NONE) {
+        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for a task");
+    } else if (o->arch == MTSC_ARCH_VGG16) {
+        mts_synth_vgg16(s, picture);
+    } else {
+        mts_synth_resnet(s, picture, o->arch == MTSC_ARCH_RESNET50);
+    }
+    s->archive->task_count++;
+}
+
+static mts_code count_families(const mts_archive *archive, uint32_t *families, mts_error *error)
+{
+    const mts_allocator *allocator = archive->arena.allocator;
+    const mts_graph **graphs = mts_alloc_zero(allocator, archive->task_count, sizeof *graphs);
+    uint32_t *family = mts_alloc_zero(allocator, archive->task_count, sizeof *family);
+    mts_code code = MTS_CODE_OUT_OF_MEMORY;
+    if (graphs && family) {
+        for (uint32_t t = 0; t < archive->task_count; t++) {
+            graphs[t] = archive->tasks[t].graph;
+        }
+        code = mts_graph_families(graphs, archive->task_count, allocator, family, families, error);
+    } else {
+        (void)mts_fail(error, code, "no memory to compare the tasks");
+    }
+    mts_alloc_free(allocator, graphs);
+    mts_alloc_free(allocator, family);
+    return code;
+}
+
+static mts_code build(mts_synth *s, const mtsc_options *options)
+{
+    mts_archive *archive = s->archive;
+    archive->tasks = mts_arena_zero(&archive->arena, s->options->tasks, sizeof(*archive->tasks));
+    if (!archive->tasks) {
+        return mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for the tasks");
+    }
+    for (s->task = 0; s->task < s->options->tasks && s->code == MTS_CODE_OK; s->task++) {
+        const float fraction = 0.7f * (float)s->task / (float)s->options->tasks;
+        s->code = mts_compiler_progress(options, fraction, "making weights", s->error);
+        if (s->code == MTS_CODE_OK) {
+            add_task(s);
+        }
+    }
+    if (s->code != MTS_CODE_OK) {
+        return s->code;
+    }
+    archive->blocks = mts_arena_zero(&archive->arena, s->block_count, sizeof(*archive->blocks));
+    if (!archive->blocks) {
+        return mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for the blocks");
+    }
+    memcpy(archive->blocks, s->blocks, s->block_count * sizeof(*s->blocks));
+    archive->block_count = (uint32_t)s->block_count;
+    return MTS_CODE_OK;
+}
+
+static mts_code summarize(const mts_synth *s, mtsc_summary *summary)
+{
+    summary->tasks = s->archive->task_count;
+    summary->nodes = 0;
+    for (uint32_t t = 0; t < s->archive->task_count; t++) {
+        summary->nodes += s->archive->tasks[t].graph->node_count;
+    }
+    summary->blocks = s->archive->block_count;
+    summary->weights_bytes = s->bytes;
+    summary->weights_bytes_unshared = s->bytes_unshared;
+    summary->deviation = 0.0;
+    return count_families(s->archive, &summary->families, s->error);
+}
+
+static mts_code synthesize(const mtsc_synth_options *synth, const char *path, const mtsc_options *options,
+                           mtsc_summary *summary, mts_error *error)
+{
+    const mts_allocator *allocator = mts_allocator_default();
+    mts_synth s = {.options = synth, .allocator = allocator, .error = error, .code = MTS_CODE_OK};
+    s.archive = mts_archive_create(allocator);
+    if (!s.archive) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a bundle");
+    }
+    mts_code code = build(&s, options);
+    if (code == MTS_CODE_OK) {
+        code = mts_compiler_progress(options, 0.7f, "writing the bundle", error);
+    }
+    if (code == MTS_CODE_OK && summary) {
+        code = summarize(&s, summary);
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_bundle_write(s.archive, path, allocator, error);
+    }
+    mts_alloc_free(allocator, s.shared);
+    mts_alloc_free(allocator, s.blocks);
+    mts_archive_destroy(&s.archive);
+    return code;
+}
+
+void mtsc_synth_options_default(mtsc_synth_options *options)
+{
+    if (options) {
+        memset(options, 0, sizeof *options);
+        options->size = sizeof *options;
+        options->arch = MTSC_ARCH_RESNET18;
+        options->tasks = 8;
+        options->share = 0.9;
+        options->input = 224;
+        options->classes = 10;
+        options->seed = 1;
+    }
+}
+
+mts_status mtsc_synth(const mtsc_synth_options *synth, const char *path, const mtsc_options *options,
+                      mtsc_summary *summary)
+{
+    mts_error error = {0};
+    mtsc_options defaults;
+    mtsc_options_default(&defaults);
+    options = options ? options : &defaults;
+    if (options->size != sizeof *options) {
+        return MTS_STATUS_INVALID_ARGUMENT; /* where its error text lies is not known either */
+    }
+    const char *defect = mts_compiler_options_defect(options);
+    if (!defect && (!synth || synth->size != sizeof *synth)) {
+        defect = "synth: `size` is not that of this library; use mtsc_synth_options_default";
+    }
+    if (!defect && (!path || !*path || (summary && summary->size != sizeof *summary))) {
+        defect = "synth: no path, or a summary whose size is not set";
+    }
+    defect = defect ? defect : options_defect(synth);
+    mts_code code = MTS_CODE_OK;
+    if (defect) {
+        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "%s", defect);
+    } else {
+        code = synthesize(synth, path, options, summary, &error);
+    }
+    if (code == MTS_CODE_OK) {
+        (void)mts_compiler_progress(options, 1.0f, "done", NULL);
+    }
+    return mts_compiler_report(options, code, &error);
+}

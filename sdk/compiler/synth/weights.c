@@ -1,0 +1,174 @@
+/*
+ * weights.c: random weights in shared and private blocks, see synth.h.
+ *
+ * Convolution weights are uniform with He's variance 2 / fan-in, so that a layer followed by a rectifier
+ * keeps the energy of its input: values neither explode nor fade, at any depth and width. Every block has a
+ * random stream of its own, named by seed, task, layer and part; so a task's weights depend neither on the
+ * order of making nor on tasks that come after it (as long as the shared widths are the same).
+ */
+#include "compiler/synth/synth.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/size.h"
+
+typedef enum part { PART_U, PART_Y, PART_XZ, PART_VECTOR } part;
+
+static uint64_t stream_start(const mts_synth *s, part which, uint32_t task, uint64_t number)
+{
+    const uint64_t key[5] = {s->options->seed, (uint64_t)which, task, s->layer, number};
+    return mts_hash(key, sizeof key, 0);
+}
+
+/* SplitMix64 (Steele, Lea, Flood 2014), as a number in [-1, 1) with 24 bits. */
+static float stream_next(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    return (float)(z >> 40) / 8388608.0f - 1.0f;
+}
+
+/* A new block of `count` values around `middle`; its number, or MTS_NONE. */
+static uint32_t block_make(mts_synth *s, size_t count, uint64_t stream, float middle, float spread)
+{
+    void *blocks = s->blocks;
+    size_t bytes = 0;
+    const mts_archive_limits limits = mts_archive_limits_default();
+    if (s->code != MTS_CODE_OK) {
+        return MTS_NONE;
+    }
+    if (!mts_size_mul(count, sizeof(float), &bytes) || s->bytes + bytes > limits.file_bytes ||
+        s->block_count >= limits.blocks) {
+        s->code = mts_fail(s->error, MTS_CODE_LIMIT, "the weights are more than a bundle can hold");
+        return MTS_NONE;
+    }
+    float *data = mts_arena_zero(&s->archive->arena, count, sizeof(float));
+    if (!data ||
+        !mts_alloc_grow(s->allocator, &blocks, &s->block_capacity, s->block_count + 1, sizeof(*s->blocks))) {
+        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for the weights");
+        return MTS_NONE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        data[i] = middle + spread * stream_next(&stream);
+    }
+    s->blocks = blocks;
+    s->blocks[s->block_count] = (mts_block){
+        .data = data, .size = bytes, .dtype = MTS_DTYPE_F32, .hash = mts_hash(data, bytes, MTS_DTYPE_F32)};
+    s->bytes += bytes;
+    return (uint32_t)s->block_count++;
+}
+
+/* The block U of the layer in hand, made by the first task that comes to it. */
+static uint32_t block_shared(mts_synth *s, size_t count, float spread)
+{
+    void *shared = s->shared;
+    if (s->layer < s->shared_count) {
+        return s->shared[s->layer];
+    }
+    const uint32_t block = block_make(s, count, stream_start(s, PART_U, MTS_NONE, 0), 0.0f, spread);
+    if (block != MTS_NONE && !mts_alloc_grow(s->allocator, &shared, &s->shared_capacity, (size_t)s->layer + 1,
+                                             sizeof(*s->shared))) {
+        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for the weights");
+        return MTS_NONE;
+    }
+    s->shared = shared;
+    while (s->shared_count < s->layer) {
+        s->shared[s->shared_count++] = MTS_NONE; /* layers that share nothing */
+    }
+    if (block != MTS_NONE) {
+        s->shared[s->shared_count++] = block;
+    }
+    return block;
+}
+
+static void add_ref(mts_synth *s, mts_value *value, uint32_t block, mts_block_ref ref)
+{
+    if (block != MTS_NONE) {
+        ref.block = block;
+        ref.data = s->blocks[block].data;
+        value->blocks[value->block_count++] = ref;
+        s->bytes_unshared += s->blocks[block].size;
+    }
+}
+
+static void add_blocks(mts_synth *s, mts_value *value, mts_synth_width out, mts_synth_width in,
+                       uint32_t inner)
+{
+    const float spread = sqrtf(6.0f / ((float)in.all * (float)inner)); /* variance of uniform: spread^2 / 3 */
+    const uint32_t own_in = in.all - in.shared;
+    const uint32_t own_out = out.all - out.shared;
+    if (out.shared > 0 && in.shared > 0) {
+        const uint32_t block = block_shared(s, (size_t)out.shared * in.shared * inner, spread);
+        add_ref(s, value, block, (mts_block_ref){.out_count = out.shared, .in_count = in.shared});
+    }
+    if (out.shared > 0 && own_in > 0) {
+        const uint32_t block = block_make(s, (size_t)out.shared * own_in * inner,
+                                          stream_start(s, PART_Y, s->task, 0), 0.0f, spread);
+        add_ref(s, value, block,
+                (mts_block_ref){.out_count = out.shared, .in_first = in.shared, .in_count = own_in});
+    }
+    if (own_out > 0) {
+        const uint32_t block = block_make(s, (size_t)own_out * in.all * inner,
+                                          stream_start(s, PART_XZ, s->task, 0), 0.0f, spread);
+        add_ref(s, value, block,
+                (mts_block_ref){.out_first = out.shared, .out_count = own_out, .in_count = in.all});
+    }
+}
+
+mts_synth_width mts_synth_channels(const mts_synth *s, uint32_t width)
+{
+    const mtsc_synth_options *o = s->options;
+    uint32_t own = width, least = width;
+    for (uint32_t t = 0; t < o->tasks; t++) {
+        const double prune = o->prune_count > 0 ? o->prune[t % o->prune_count] : 0.0;
+        const double kept = floor((1.0 - prune) * width + 0.5);
+        const uint32_t channels = kept < 1.0 ? 1 : (uint32_t)kept;
+        least = channels < least ? channels : least;
+        own = t == s->task ? channels : own;
+    }
+    return (mts_synth_width){own, (uint32_t)floor(o->share * least + 0.5)};
+}
+
+uint32_t mts_synth_weight(mts_synth *s, const char *name, mts_synth_width out, mts_synth_width in,
+                          uint32_t kernel, bool exclusive)
+{
+    if (s->code != MTS_CODE_OK) {
+        return MTS_NONE;
+    }
+    if (exclusive) {
+        out.shared = 0;
+    }
+    const mts_shape shape = mts_shape_make(4, (int64_t[]){out.all, in.all, kernel, kernel});
+    const uint32_t value = mts_graph_add_const(s->graph, name, MTS_DTYPE_F32, &shape, NULL);
+    mts_block_ref *refs = mts_arena_zero(&s->archive->arena, 3, sizeof(*refs));
+    if (value == MTS_NONE || !refs) {
+        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for a weight");
+        return MTS_NONE;
+    }
+    s->graph->values[value].blocks = refs;
+    s->graph->values[value].block_count = 0;
+    add_blocks(s, &s->graph->values[value], out, in, kernel * kernel);
+    return s->code == MTS_CODE_OK ? value : MTS_NONE;
+}
+
+uint32_t mts_synth_vector(mts_synth *s, const char *name, uint32_t count, float middle, float spread)
+{
+    if (s->code != MTS_CODE_OK) {
+        return MTS_NONE;
+    }
+    const mts_shape shape = mts_shape_make(1, (int64_t[]){count});
+    const uint32_t value = mts_graph_add_const(s->graph, name, MTS_DTYPE_F32, &shape, NULL);
+    if (value == MTS_NONE) {
+        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for a constant");
+        return MTS_NONE;
+    }
+    const uint64_t stream = stream_start(s, PART_VECTOR, s->task, value);
+    const uint32_t block = block_make(s, count, stream, middle, spread);
+    s->graph->values[value].block_count = 0;
+    add_ref(s, &s->graph->values[value], block, (mts_block_ref){.out_count = count, .in_count = 1});
+    return s->code == MTS_CODE_OK ? value : MTS_NONE;
+}

@@ -4,6 +4,7 @@
 #include "bundle/check.h"
 #include "compiler/compiler.h"
 #include "compiler/import/import.h"
+#include "compiler/passes/fold.h"
 
 #include <string.h>
 
@@ -64,7 +65,13 @@ static mts_code import_graph(const mtsc_task *task, mts_arena *arena, mts_graph 
     }
     options.shapes = shapes;
     options.shape_count = task->shape_count;
-    return mts_import_file(task->model, &options, arena, out, error);
+    mts_graph *imported = NULL;
+    code = mts_import_file(task->model, &options, arena, &imported, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    code = mts_fold(imported, arena, out, error);
+    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "%s", task->model);
 }
 
 static bool wants_interleaved(const mts_graph *graph, mts_compiler_layout layout, uint32_t color)

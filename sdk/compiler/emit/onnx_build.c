@@ -1,0 +1,259 @@
+/*
+ * onnx_build.c: nodes, attributes, initialisers and value descriptions of an ONNX message.
+ */
+#include "compiler/emit/onnx_build.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void *mts_onnx_alloc(mts_onnx *onnx, size_t count, size_t size)
+{
+    void *memory = onnx->failed ? NULL : mts_arena_zero(onnx->arena, count, size);
+    onnx->failed = onnx->failed || !memory;
+    return memory;
+}
+
+static char *text_of(mts_onnx *onnx, const char *text)
+{
+    char *copy = onnx->failed || !text ? NULL : mts_arena_string(onnx->arena, text);
+    onnx->failed = onnx->failed || !copy;
+    return copy;
+}
+
+const char *mts_onnx_temporary(mts_onnx *onnx)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "mts.t%u", onnx->temporaries++);
+    return text_of(onnx, text);
+}
+
+/* Appends a pointer to an array of them that grows by doubling; the old array stays in the arena. */
+static bool append(mts_onnx *onnx, void *array, size_t *count, size_t *capacity, void *item)
+{
+    void **items = NULL;
+    memcpy(&items, array, sizeof(items));
+    if (*count == *capacity) {
+        size_t wanted = *capacity ? *capacity * 2 : 64;
+        void **bigger = mts_onnx_alloc(onnx, wanted, sizeof(*bigger));
+        if (!bigger) {
+            return false;
+        }
+        if (*count) {
+            memcpy(bigger, items, *count * sizeof(*items));
+        }
+        items = bigger;
+        *capacity = wanted;
+        memcpy(array, &items, sizeof(items));
+    }
+    items[(*count)++] = item;
+    return true;
+}
+
+Onnx__NodeProto *mts_onnx_node(mts_onnx *onnx, const char *op, const char *const *inputs, uint32_t count,
+                               const char *output)
+{
+    Onnx__NodeProto *node = mts_onnx_alloc(onnx, 1, sizeof(*node));
+    char **names = mts_onnx_alloc(onnx, (size_t)count + 1, sizeof(*names));
+    if (!node || !names) {
+        return NULL;
+    }
+    onnx__node_proto__init(node);
+    for (uint32_t i = 0; i < count; i++) {
+        names[i] = text_of(onnx, inputs[i]);
+    }
+    names[count] = text_of(onnx, output);
+    node->n_input = count;
+    node->input = names;
+    node->n_output = 1;
+    node->output = names + count;
+    node->op_type = text_of(onnx, op);
+    node->name = names[count]; /* unique, which some run-times ask of node names */
+    if (onnx->failed || !append(onnx, &onnx->proto->node, &onnx->proto->n_node, &onnx->node_capacity, node)) {
+        return NULL;
+    }
+    return node;
+}
+
+static Onnx__AttributeProto *attribute(mts_onnx *onnx, Onnx__NodeProto *node, const char *name,
+                                       Onnx__AttributeProto__AttributeType type)
+{
+    Onnx__AttributeProto *made = node ? mts_onnx_alloc(onnx, 1, sizeof(*made)) : NULL;
+    Onnx__AttributeProto **list = made ? mts_onnx_alloc(onnx, node->n_attribute + 1, sizeof(*list)) : NULL;
+    if (!list) {
+        return NULL;
+    }
+    onnx__attribute_proto__init(made);
+    made->name = text_of(onnx, name);
+    made->has_type = 1;
+    made->type = type;
+    if (node->n_attribute) {
+        memcpy(list, node->attribute, node->n_attribute * sizeof(*list));
+    }
+    list[node->n_attribute++] = made;
+    node->attribute = list;
+    return made;
+}
+
+void mts_onnx_int(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, int64_t number)
+{
+    Onnx__AttributeProto *made = attribute(onnx, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    if (made) {
+        made->has_i = 1;
+        made->i = number;
+    }
+}
+
+void mts_onnx_float(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, float number)
+{
+    Onnx__AttributeProto *made = attribute(onnx, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+    if (made) {
+        made->has_f = 1;
+        made->f = number;
+    }
+}
+
+void mts_onnx_text(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, const char *text)
+{
+    Onnx__AttributeProto *made = attribute(onnx, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+    char *copy = text_of(onnx, text);
+    if (made && copy) {
+        made->has_s = 1;
+        made->s = (ProtobufCBinaryData){.len = strlen(copy), .data = (uint8_t *)copy};
+    }
+}
+
+void mts_onnx_ints(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, const int64_t *numbers,
+                   uint32_t count)
+{
+    Onnx__AttributeProto *made = attribute(onnx, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    int64_t *copy = mts_onnx_alloc(onnx, count, sizeof(*copy));
+    if (made && copy) {
+        memcpy(copy, numbers, count * sizeof(*copy));
+        made->n_ints = count;
+        made->ints = copy;
+    }
+}
+
+static const char *add_tensor(mts_onnx *onnx, const char *name, int32_t type, const mts_shape *shape,
+                              const void *data, size_t bytes)
+{
+    Onnx__TensorProto *tensor = mts_onnx_alloc(onnx, 1, sizeof(*tensor));
+    int64_t *dims = mts_onnx_alloc(onnx, shape->rank, sizeof(*dims));
+    if (!tensor || !dims || !data) {
+        return NULL;
+    }
+    onnx__tensor_proto__init(tensor);
+    memcpy(dims, shape->dims, shape->rank * sizeof(*dims));
+    tensor->name = text_of(onnx, name);
+    tensor->n_dims = shape->rank;
+    tensor->dims = dims;
+    tensor->has_data_type = 1;
+    tensor->data_type = type;
+    tensor->has_raw_data = 1;
+    /* packing only reads what the message points to */
+    memcpy(&tensor->raw_data.data, &data, sizeof(data));
+    tensor->raw_data.len = bytes;
+    bool done = !onnx->failed && append(onnx, &onnx->proto->initializer, &onnx->proto->n_initializer,
+                                        &onnx->initializer_capacity, tensor);
+    return done ? tensor->name : NULL;
+}
+
+const char *mts_onnx_floats_const(mts_onnx *onnx, const char *name, const mts_shape *shape, const float *data)
+{
+    return add_tensor(onnx, name ? name : mts_onnx_temporary(onnx), ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+                      shape, data, mts_shape_count(shape) * sizeof(*data));
+}
+
+const char *mts_onnx_ints_const(mts_onnx *onnx, const int64_t *numbers, uint32_t count)
+{
+    mts_shape shape = {.rank = 1, .dims = {count}};
+    int64_t *copy = mts_onnx_alloc(onnx, count, sizeof(*copy));
+    if (!copy) {
+        return NULL;
+    }
+    memcpy(copy, numbers, count * sizeof(*copy));
+    return add_tensor(onnx, mts_onnx_temporary(onnx), ONNX__TENSOR_PROTO__DATA_TYPE__INT64, &shape, copy,
+                      count * sizeof(*copy));
+}
+
+const char *mts_onnx_float_const(mts_onnx *onnx, float number)
+{
+    mts_shape scalar = {0};
+    float *copy = mts_onnx_alloc(onnx, 1, sizeof(*copy));
+    if (!copy) {
+        return NULL;
+    }
+    *copy = number;
+    return mts_onnx_floats_const(onnx, NULL, &scalar, copy);
+}
+
+int32_t mts_onnx_dtype(mts_dtype dtype)
+{
+    static const int32_t types[MTS_DTYPE_COUNT] = {[MTS_DTYPE_F32] = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+                                                   [MTS_DTYPE_F16] = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16,
+                                                   [MTS_DTYPE_I32] = ONNX__TENSOR_PROTO__DATA_TYPE__INT32,
+                                                   [MTS_DTYPE_I64] = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
+                                                   [MTS_DTYPE_U8] = ONNX__TENSOR_PROTO__DATA_TYPE__UINT8,
+                                                   [MTS_DTYPE_BOOL] = ONNX__TENSOR_PROTO__DATA_TYPE__BOOL,
+                                                   [MTS_DTYPE_F64] = ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE};
+    return types[dtype];
+}
+
+Onnx__ValueInfoProto *mts_onnx_value_info(mts_onnx *onnx, const char *name, mts_dtype dtype,
+                                          const mts_shape *shape)
+{
+    Onnx__ValueInfoProto *info = mts_onnx_alloc(onnx, 1, sizeof(*info));
+    Onnx__TypeProto *type = mts_onnx_alloc(onnx, 1, sizeof(*type));
+    Onnx__TypeProto__Tensor *tensor = mts_onnx_alloc(onnx, 1, sizeof(*tensor));
+    Onnx__TensorShapeProto *dims = mts_onnx_alloc(onnx, 1, sizeof(*dims));
+    Onnx__TensorShapeProto__Dimension **list = mts_onnx_alloc(onnx, MTS_RANK_MAX, sizeof(*list));
+    Onnx__TensorShapeProto__Dimension *items = mts_onnx_alloc(onnx, MTS_RANK_MAX, sizeof(*items));
+    if (onnx->failed) {
+        return NULL;
+    }
+    onnx__value_info_proto__init(info);
+    onnx__type_proto__init(type);
+    onnx__type_proto__tensor__init(tensor);
+    onnx__tensor_shape_proto__init(dims);
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        onnx__tensor_shape_proto__dimension__init(&items[i]);
+        items[i].value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        items[i].dim_value = shape->dims[i];
+        list[i] = &items[i];
+    }
+    dims->n_dim = shape->rank;
+    dims->dim = list;
+    tensor->has_elem_type = 1;
+    tensor->elem_type = mts_onnx_dtype(dtype);
+    tensor->shape = dims;
+    type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    type->tensor_type = tensor;
+    info->name = text_of(onnx, name);
+    info->type = type;
+    return info;
+}
+
+float *mts_onnx_dense(mts_onnx *onnx, uint32_t value)
+{
+    const mts_value *constant = &onnx->graph->values[value];
+    float *data = mts_onnx_alloc(onnx, mts_shape_count(&constant->shape), sizeof(*data));
+    if (data) {
+        mts_value_read_f32(constant, data);
+    }
+    return data;
+}
+
+const char *mts_onnx_value(mts_onnx *onnx, uint32_t value)
+{
+    if (value == MTS_NONE) {
+        return "";
+    }
+    const mts_value *constant = &onnx->graph->values[value];
+    if (constant->kind == MTS_VALUE_CONST && !onnx->stored[value]) {
+        onnx->stored[value] = true;
+        bool whole = constant->dtype == MTS_DTYPE_F32 && constant->block_count == 1;
+        (void)mts_onnx_floats_const(onnx, onnx->names[value], &constant->shape,
+                                    whole ? constant->blocks[0].data : mts_onnx_dense(onnx, value));
+    }
+    return onnx->names[value];
+}

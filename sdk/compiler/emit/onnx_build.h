@@ -1,0 +1,56 @@
+/*
+ * onnx_build.h: internals of the export: an ONNX message under construction.
+ *
+ * Everything lies in one arena. Running short of memory sticks in `failed`; functions then return NULL or do
+ * nothing.
+ */
+#ifndef MTS_COMPILER_EMIT_ONNX_BUILD_H
+#define MTS_COMPILER_EMIT_ONNX_BUILD_H
+
+#include "graph/graph.h"
+#include "onnx/onnx.pb-c.h"
+
+typedef struct mts_onnx {
+    const mts_graph *graph;
+    mts_arena *arena;
+    Onnx__GraphProto *proto;
+    size_t node_capacity, initializer_capacity;
+    const char **names; /* of the graph's values */
+    bool *stored;       /* constants that already are initialisers */
+    uint32_t temporaries;
+    bool failed;
+} mts_onnx;
+
+void *mts_onnx_alloc(mts_onnx *onnx, size_t count, size_t size);
+/* A name that no value has. */
+const char *mts_onnx_temporary(mts_onnx *onnx);
+
+/* A node with one output; inputs may be "" (absent). */
+Onnx__NodeProto *mts_onnx_node(mts_onnx *onnx, const char *op, const char *const *inputs, uint32_t count,
+                               const char *output);
+void mts_onnx_int(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, int64_t number);
+void mts_onnx_float(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, float number);
+void mts_onnx_text(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, const char *text);
+void mts_onnx_ints(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, const int64_t *numbers,
+                   uint32_t count);
+
+/* Initialisers; data is borrowed (floats) or copied (ints). The name is returned. */
+const char *mts_onnx_floats_const(mts_onnx *onnx, const char *name, const mts_shape *shape,
+                                  const float *data);
+const char *mts_onnx_ints_const(mts_onnx *onnx, const int64_t *numbers, uint32_t count);
+const char *mts_onnx_float_const(mts_onnx *onnx, float number);
+
+/* ONNX's number of an element type. */
+int32_t mts_onnx_dtype(mts_dtype dtype);
+Onnx__ValueInfoProto *mts_onnx_value_info(mts_onnx *onnx, const char *name, mts_dtype dtype,
+                                          const mts_shape *shape);
+
+/* A value's name; a constant becomes an initialiser when first named. */
+const char *mts_onnx_value(mts_onnx *onnx, uint32_t value);
+/* A constant as dense float32 array on the arena. */
+float *mts_onnx_dense(mts_onnx *onnx, uint32_t value);
+
+/* Adds what computes a node of the graph (onnx_node.c). Errors: UNSUPPORTED. */
+mts_code mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error);
+
+#endif

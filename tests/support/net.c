@@ -1,0 +1,116 @@
+/*
+ * net.c: graphs as a bundle in memory, and one run of it. Not responsible for making graphs or comparing
+ * outputs.
+ */
+#include "support/net.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "compiler/passes/clone.h"
+#include "compiler/passes/discover.h"
+
+mts_code net_device_open(const char *backend, const char *cache, mts_device **out, mts_error *error)
+{
+    size_t count = 0;
+    const mts_backend *const *table = mts_backend_table(&count);
+    const mts_device_options options = {.allocator = mts_allocator_default(), .cache_dir = cache};
+    *out = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(table[i]->name, backend) == 0 && table[i]->count() > 0) {
+            return table[i]->open(0, &options, out, error);
+        }
+    }
+    return mts_fail(error, MTS_CODE_NOT_FOUND, "no device of backend %s", backend);
+}
+
+static mts_code fill_archive(const mts_graph *const *graphs, uint32_t count, mts_archive *archive,
+                             mts_error *error)
+{
+    archive->tasks = mts_arena_zero(&archive->arena, count, sizeof *archive->tasks);
+    for (uint32_t i = 0; archive->tasks && i < count; i++) {
+        mts_task *task = &archive->tasks[i];
+        char name[16];
+        (void)snprintf(name, sizeof name, "t%u", i);
+        task->name = mts_arena_string(&archive->arena, name);
+        task->graph = mts_graph_clone(graphs[i], &archive->arena);
+        for (int c = 0; c < 4; c++) {
+            task->preprocess.std[c] = 1.0f;
+        }
+        if (!task->name || !task->graph) {
+            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for an archive");
+        }
+        archive->task_count++;
+    }
+    return archive->tasks ? MTS_CODE_OK : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for an archive");
+}
+
+mts_code net_make(const mts_graph *const *graphs, uint32_t count, float tolerance, test_net *out,
+                  mts_error *error)
+{
+    const mts_allocator *allocator = mts_allocator_default();
+    const mts_discover_options options = {.tolerance = tolerance};
+    mts_discover_report report = {0};
+    *out = (test_net){.bytes = {.allocator = allocator}};
+    mts_archive *archive = mts_archive_create(allocator);
+    if (!archive) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for an archive");
+    }
+    mts_code code = fill_archive(graphs, count, archive, error);
+    if (code == MTS_CODE_OK) {
+        code = mts_discover(archive, &options, &report, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_bundle_encode(archive, allocator, &out->bytes, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code =
+            mts_archive_read(out->bytes.data, out->bytes.size, "net", NULL, allocator, &out->archive, error);
+    }
+    mts_archive_destroy(&archive);
+    out->weight_bytes = report.bytes;
+    out->weight_bytes_unshared = report.bytes_unshared;
+    if (code != MTS_CODE_OK) {
+        net_release(out);
+    }
+    return code;
+}
+
+void net_release(test_net *net)
+{
+    mts_archive_destroy(&net->archive);
+    mts_bundle_bytes_release(&net->bytes);
+}
+
+mts_code net_engine_run(mts_engine *engine, const test_net *net, bool separate,
+                        const void *const *const *inputs, mts_error *error)
+{
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t t = 0; t < (separate ? net->archive->task_count : 1) && code == MTS_CODE_OK; t++) {
+        const mts_graph *graph = net->archive->tasks[t].graph;
+        for (uint32_t i = 0; i < graph->input_count && code == MTS_CODE_OK; i++) {
+            size_t size = 0;
+            (void)mts_shape_bytes(&graph->inputs[i].shape, graph->inputs[i].dtype, &size);
+            code = mts_engine_set_input(engine, t, i, inputs[t][i], size, error);
+        }
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_engine_submit(engine, error);
+    }
+    return code == MTS_CODE_OK ? mts_engine_wait(engine, error) : code;
+}
+
+const float *net_output(const mts_engine *engine, const test_net *net, uint32_t task, uint32_t output,
+                        size_t *count)
+{
+    const mts_port *port = &net->archive->tasks[task].graph->outputs[output];
+    const void *data = NULL;
+    size_t size = 0;
+    *count = mts_shape_count(&port->shape);
+    if (port->dtype != MTS_DTYPE_F32 ||
+        mts_engine_output(engine, task, output, &data, &size, NULL) != MTS_CODE_OK ||
+        size != *count * sizeof(float)) {
+        return NULL;
+    }
+    return data;
+}

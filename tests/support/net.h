@@ -1,0 +1,37 @@
+/*
+ * net.h: graphs as a bundle in memory, and engines over it: what a test needs to run networks without files.
+ *
+ * A net goes the whole way of a real one: sharing is discovered, the archive is written as bytes and read
+ * back by the verifying reader. Nothing here fails a test by itself; every function returns the code and the
+ * sentence.
+ */
+#ifndef MTS_TESTS_SUPPORT_NET_H
+#define MTS_TESTS_SUPPORT_NET_H
+
+#include "bundle/archive.h"
+#include "compiler/emit/bundle.h"
+#include "exec/engine.h"
+
+typedef struct test_net {
+    mts_bundle_bytes bytes;
+    mts_archive *archive; /* tasks are named t0, t1, ... */
+    uint64_t weight_bytes, weight_bytes_unshared;
+} test_net;
+
+/* Options of a device of tests: default allocator, kernel binaries in `cache` (may be NULL). */
+mts_code net_device_open(const char *backend, const char *cache, mts_device **out, mts_error *error);
+
+/* The graphs are copied, their constants borrowed until the call returns. */
+mts_code net_make(const mts_graph *const *graphs, uint32_t count, float tolerance, test_net *out,
+                  mts_error *error);
+void net_release(test_net *net);
+
+/* inputs[task][port]: dense values of the port's dtype. With common inputs only the first task's are given.
+ */
+mts_code net_engine_run(mts_engine *engine, const test_net *net, bool separate,
+                        const void *const *const *inputs, mts_error *error);
+/* A float32 output of the last run; NULL if it is not float32 or has another size than its port says. */
+const float *net_output(const mts_engine *engine, const test_net *net, uint32_t task, uint32_t output,
+                        size_t *count);
+
+#endif

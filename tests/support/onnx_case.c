@@ -1,0 +1,266 @@
+/*
+ * onnx_case.c: reads a case of ONNX's backend tests from its folder. Not responsible for running it.
+ */
+#include "support/onnx_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "onnx/onnx.pb-c.h"
+#include "platform/os/os.h"
+
+#define FILE_MOST ((size_t)256 << 20)
+
+/*
+ * Operators that the SDK claims, and the positions of their inputs that are weights or parameters of the
+ * work: those are bound as constants. Every other float input stays a run-time input.
+ */
+static const struct claim {
+    const char *op;
+    uint32_t constant; /* bit i: input i */
+} claims[] = {
+    {"Conv", 6},
+    {"ConvTranspose", 6},
+    {"Gemm", 6},
+    {"MatMul", 0},
+    {"BatchNormalization", 30},
+    {"Relu", 0},
+    {"LeakyRelu", 0},
+    {"PRelu", 2},
+    {"Clip", 6},
+    {"Sigmoid", 0},
+    {"HardSigmoid", 0},
+    {"HardSwish", 0},
+    {"Tanh", 0},
+    {"Exp", 0},
+    {"Sqrt", 0},
+    {"Softmax", 0},
+    {"Add", 0},
+    {"Sub", 0},
+    {"Mul", 0},
+    {"Div", 0},
+    {"Sum", 0},
+    {"MaxPool", 0},
+    {"AveragePool", 0},
+    {"GlobalAveragePool", 0},
+    {"ReduceMean", 0},
+    {"LRN", 0},
+    {"Concat", 0},
+    {"Split", 2},
+    {"Slice", 30},
+    {"Pad", 6},
+    {"Gather", 2},
+    {"Transpose", 0},
+    {"Reshape", 2},
+    {"Flatten", 0},
+    {"Squeeze", 2},
+    {"Unsqueeze", 2},
+    {"Resize", 14},
+    {"Upsample", 2},
+    {"Cast", 0},
+    {"Expand", 2},
+    {"Dropout", 6},
+    {"Identity", 0},
+    {"Constant", 0},
+    {"ConstantOfShape", 1},
+    {"Shape", 0},
+};
+
+static const struct claim *claim_of(const char *op)
+{
+    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+        if (strcmp(claims[i].op, op) == 0) {
+            return &claims[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether every reader takes the value at a constant position. */
+static bool is_parameter(const Onnx__GraphProto *graph, const char *name)
+{
+    bool read = false, parameter = true;
+    for (size_t n = 0; n < graph->n_node; n++) {
+        const Onnx__NodeProto *node = graph->node[n];
+        for (size_t i = 0; i < node->n_input; i++) {
+            if (strcmp(node->input[i], name) == 0) {
+                read = true;
+                parameter = parameter && i < 32 && (claim_of(node->op_type)->constant >> i & 1u);
+            }
+        }
+    }
+    return read && parameter;
+}
+
+static bool is_initializer(const Onnx__GraphProto *graph, const char *name)
+{
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        if (strcmp(graph->initializer[i]->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool only_shape(const Onnx__GraphProto *graph)
+{
+    return graph->n_node > 0 && strcmp(graph->node[graph->n_node - 1]->op_type, "Shape") == 0;
+}
+
+static int32_t element_type(const Onnx__ValueInfoProto *port)
+{
+    const Onnx__TypeProto *type = port->type;
+    return type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && type->tensor_type
+               ? type->tensor_type->elem_type
+               : 0;
+}
+
+static bool is_integer(int32_t type)
+{
+    return type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64 || type == ONNX__TENSOR_PROTO__DATA_TYPE__INT32;
+}
+
+/* Float32 everywhere, but for integers (and Dropout's switch) at constant positions and the result of Shape.
+ */
+static bool types_in_scope(const Onnx__GraphProto *graph)
+{
+    for (size_t i = 0; i < graph->n_input; i++) {
+        const int32_t type = element_type(graph->input[i]);
+        const bool parameter = is_parameter(graph, graph->input[i]->name);
+        if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
+            !(parameter && (is_integer(type) || type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL))) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < graph->n_output; i++) {
+        const int32_t type = element_type(graph->output[i]);
+        if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && !(is_integer(type) && only_shape(graph))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_file(const char *folder, const char *file, onnx_case *out, void **data, size_t *size)
+{
+    char path[1200];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, file);
+    void *bytes = NULL;
+    if (mts_os_file_read(mts_allocator_default(), path, FILE_MOST, &bytes, size, NULL) != MTS_CODE_OK) {
+        return false;
+    }
+    *data = mts_arena_zero(&out->arena, *size + 1, 1);
+    if (*data) {
+        memcpy(*data, bytes, *size);
+    }
+    mts_alloc_free(mts_allocator_default(), bytes);
+    return *data != NULL;
+}
+
+static bool read_tensor(const char *folder, const char *kind, uint32_t index, onnx_case *out,
+                        mts_host_tensor *tensor, mts_error *error)
+{
+    char file[64];
+    void *data = NULL;
+    size_t size = 0;
+    (void)snprintf(file, sizeof file, "test_data_set_0/%s_%u.pb", kind, index);
+    (void)mts_fail(error, MTS_CODE_IO, "%s is missing", file);
+    if (!read_file(folder, file, out, &data, &size)) {
+        return false;
+    }
+    out->hash = mts_hash(data, size, out->hash);
+    return mts_import_tensor(data, size, &out->arena, tensor, error) == MTS_CODE_OK;
+}
+
+static bool read_data(const char *folder, const Onnx__GraphProto *graph, onnx_case *out, mts_error *error)
+{
+    for (size_t i = 0; i < graph->n_input; i++) {
+        const char *name = graph->input[i]->name;
+        if (is_initializer(graph, name)) {
+            continue;
+        }
+        mts_host_tensor *tensor = &out->inputs[out->input_count];
+        if (out->input_count == ONNX_CASE_PORTS ||
+            !read_tensor(folder, "input", out->input_count, out, tensor, error)) {
+            return false;
+        }
+        tensor->name = mts_arena_string(&out->arena, name);
+        out->constant[out->input_count++] = is_parameter(graph, name);
+    }
+    for (size_t i = 0; i < graph->n_output; i++) {
+        if (i == ONNX_CASE_PORTS ||
+            !read_tensor(folder, "output", (uint32_t)i, out, &out->outputs[i], error)) {
+            return false;
+        }
+        out->outputs[i].name = mts_arena_string(&out->arena, graph->output[i]->name);
+        out->output_count++;
+    }
+    return true;
+}
+
+static onnx_case_scope read_graph(const char *folder, const Onnx__GraphProto *graph, onnx_case *out,
+                                  char *reason)
+{
+    mts_error error = {0};
+    for (size_t n = 0; n < graph->n_node; n++) {
+        if (!claim_of(graph->node[n]->op_type)) {
+            return ONNX_CASE_OPERATOR;
+        }
+    }
+    if (!types_in_scope(graph)) {
+        return ONNX_CASE_TYPE;
+    }
+    if (!read_data(folder, graph, out, &error)) {
+        (void)snprintf(reason, ONNX_CASE_REASON, "%s", error.text);
+        return ONNX_CASE_BROKEN;
+    }
+    return ONNX_CASE_IN;
+}
+
+onnx_case_scope onnx_case_read(const char *folder, onnx_case *out, char reason[ONNX_CASE_REASON])
+{
+    memset(out, 0, sizeof *out);
+    mts_arena_init(&out->arena, mts_allocator_default());
+    if (!read_file(folder, "model.onnx", out, &out->model, &out->model_size)) {
+        (void)snprintf(reason, ONNX_CASE_REASON, "no model.onnx");
+        return ONNX_CASE_BROKEN;
+    }
+    out->hash = mts_hash(out->model, out->model_size, 0);
+    Onnx__ModelProto *model = onnx__model_proto__unpack(NULL, out->model_size, out->model);
+    if (!model || !model->graph) {
+        (void)snprintf(reason, ONNX_CASE_REASON, "model.onnx is not a model");
+        onnx__model_proto__free_unpacked(model, NULL);
+        return ONNX_CASE_BROKEN;
+    }
+    const onnx_case_scope scope = read_graph(folder, model->graph, out, reason);
+    onnx__model_proto__free_unpacked(model, NULL);
+    return scope;
+}
+
+void onnx_case_release(onnx_case *one)
+{
+    mts_arena_release(&one->arena);
+}
+
+const float *onnx_tensor_floats(const mts_host_tensor *tensor, mts_arena *arena)
+{
+    const size_t count = mts_shape_count(&tensor->shape);
+    float *out = mts_arena_zero(arena, count, sizeof *out);
+    for (size_t i = 0; out && i < count; i++) {
+        switch (tensor->dtype) {
+        case MTS_DTYPE_F32:
+            out[i] = ((const float *)tensor->data)[i];
+            break;
+        case MTS_DTYPE_I64:
+            out[i] = (float)((const int64_t *)tensor->data)[i];
+            break;
+        case MTS_DTYPE_I32:
+            out[i] = (float)((const int32_t *)tensor->data)[i];
+            break;
+        default:
+            return NULL;
+        }
+    }
+    return out;
+}

@@ -176,10 +176,10 @@ INLINE void conv_border(GLOBAL float *act, GLOBAL const mts_u32 *tab, GLOBAL con
             GLOBAL float *plane = act + e->out + channel * e->out_pitch;
             if (first == 0) conv_zero(plane - e->gap, e->gap);
             if (end == job->pixels) {
-                const mts_u32 used = e->gap + job->pixels;
-                mts_u32 after = e->out_pitch > used ? e->out_pitch - used : 0;
-                if (e->last == channel) after += e->tail;
-                conv_zero(plane + job->pixels, after);
+                mts_u32 plane_end = job->pixels;
+                if (e->gap + job->pixels < e->out_pitch) plane_end = e->out_pitch - e->gap;
+                if (e->last == channel) plane_end += e->tail;
+                conv_zero(plane + job->pixels, plane_end - job->pixels);
             }
         }
     }

@@ -80,11 +80,12 @@ INLINE void depthwise_finish(GLOBAL float *out, GLOBAL const float *pool, GLOBAL
 /* The zeros around the plane; every work-item along x writes its share. */
 INLINE void depthwise_border(GLOBAL float *plane, GLOBAL const mts_rec_depthwise *job, mts_u32 channel) {
     GLOBAL const mts_rec_epilogue *e = &job->epilogue;
-    const mts_u32 id = mts_global_id(0), count = mts_global_size(0), used = e->gap + job->pixels;
-    mts_u32 after = e->out_pitch > used ? e->out_pitch - used : 0;
-    if (e->last == channel) after += e->tail;
+    const mts_u32 id = mts_global_id(0), count = mts_global_size(0);
+    mts_u32 plane_end = job->pixels;
+    if (e->gap + job->pixels < e->out_pitch) plane_end = e->out_pitch - e->gap;
+    if (e->last == channel) plane_end += e->tail;
     for (mts_u32 i = id; i < e->gap; i += count) (plane - e->gap)[i] = 0.0f;
-    for (mts_u32 i = id; i < after; i += count) plane[job->pixels + i] = 0.0f;
+    for (mts_u32 i = job->pixels + id; i < plane_end; i += count) plane[i] = 0.0f;
 }
 
 KERNEL void depthwise_tile__f32_planar(GLOBAL float *act, GLOBAL const float *RESTRICT pool,

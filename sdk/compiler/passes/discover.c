@@ -5,9 +5,11 @@
 
 #include <string.h>
 
+#include "compiler/passes/family.h"
 #include "compiler/passes/near.h"
 #include "compiler/passes/pool.h"
-#include "graph/align.h"
+
+#define MOVE_SHARE 50u /* channels are put into another order only if that saves 1 / 50 more */
 
 typedef struct work {
     mts_archive *archive;
@@ -25,6 +27,62 @@ static mts_code no_memory(const work *w)
     return mts_fail(w->error, MTS_CODE_OUT_OF_MEMORY, "out of memory while looking for shared weights");
 }
 
+/* The labels as the walk found them, to go back to. */
+static bool copy_labels(mts_family *family, uint32_t ****values, uint32_t ****rows)
+{
+    *values = mts_arena_zero(family->arena, family->count, sizeof(**values));
+    *rows = mts_arena_zero(family->arena, family->count, sizeof(**rows));
+    for (uint32_t t = 0; *values && *rows && t < family->count; t++) {
+        const mts_graph *graph = family->graphs[t];
+        (*values)[t] = mts_arena_zero(family->arena, graph->value_count, sizeof(uint32_t *));
+        (*rows)[t] = mts_arena_zero(family->arena, graph->node_count, sizeof(uint32_t *));
+        if (!(*values)[t] || !(*rows)[t]) {
+            return false;
+        }
+        memcpy((*values)[t], family->value_labels[t], graph->value_count * sizeof(uint32_t *));
+        memcpy((*rows)[t], family->row_labels[t], graph->node_count * sizeof(uint32_t *));
+    }
+    return *values && *rows;
+}
+
+/* Compares both orders of channels by what they save, takes the better one, and cuts. */
+static bool choose_and_cut(mts_family *family)
+{
+    uint64_t saved = 0, saved_moved = 0;
+    uint32_t ***values = NULL, ***rows = NULL;
+    if (!mts_family_label(family) || !mts_family_estimate(family, false, &saved) ||
+        !copy_labels(family, &values, &rows) || !mts_family_order(family) ||
+        !mts_family_permute_labels(family) || !mts_family_estimate(family, true, &saved_moved)) {
+        return false;
+    }
+    if (saved_moved > saved + saved / MOVE_SHARE) {
+        return mts_family_permute_weights(family) && mts_family_cut(family);
+    }
+    family->value_labels = values;
+    family->row_labels = rows;
+    family->orders = NULL;
+    return mts_family_cut(family);
+}
+
+static mts_code cut_members(work *w, mts_arena *arena, const mts_alignment *rows, uint32_t count)
+{
+    mts_family family = {.graphs = w->members, .count = count, .arena = arena, .rows = *rows};
+    mts_code code = MTS_CODE_OK;
+    mts_classes_init(&family.classes, w->allocator);
+    family.channels = mts_arena_zero(arena, count, sizeof(*family.channels));
+    if (!family.channels) {
+        code = no_memory(w);
+    }
+    for (uint32_t t = 0; t < count && code == MTS_CODE_OK; t++) {
+        code = mts_channels_find(family.graphs[t], arena, &family.channels[t], w->error);
+    }
+    if (code == MTS_CODE_OK && !choose_and_cut(&family)) {
+        code = no_memory(w);
+    }
+    mts_classes_release(&family.classes);
+    return code;
+}
+
 static mts_code discover_members(work *w, uint32_t count)
 {
     mts_arena arena;
@@ -34,7 +92,28 @@ static mts_code discover_members(work *w, uint32_t count)
     if (code == MTS_CODE_OK && w->options->tolerance > 0) {
         code = mts_merge_near(w->members, &rows, w->options->tolerance, &w->report->deviation, w->error);
     }
+    if (code == MTS_CODE_OK) {
+        code = cut_members(w, &arena, &rows, count);
+    }
     mts_arena_release(&arena);
+    return code;
+}
+
+/* Large families are compared in parts; whole blocks that parts have in common are found all the same. */
+static mts_code discover_family(work *w, uint32_t f)
+{
+    mts_code code = MTS_CODE_OK;
+    uint32_t members = 0;
+    for (uint32_t t = 0; t < w->archive->task_count && code == MTS_CODE_OK; t++) {
+        if (w->family[t] == f) {
+            w->members[members++] = w->graphs[t];
+        }
+        const bool last = t + 1 == w->archive->task_count;
+        if (members > 1 && (last || members == MTS_CLASS_TASKS_MAX)) {
+            code = discover_members(w, members);
+            members = 0; /* the next part */
+        }
+    }
     return code;
 }
 
@@ -44,13 +123,7 @@ static mts_code discover_families(work *w)
     mts_code code = mts_graph_families((const mts_graph *const *)w->graphs, count, w->allocator, w->family,
                                        &w->report->families, w->error);
     for (uint32_t f = 0; f < w->report->families && code == MTS_CODE_OK; f++) {
-        uint32_t members = 0;
-        for (uint32_t t = 0; t < count; t++) {
-            if (w->family[t] == f) {
-                w->members[members++] = w->graphs[t];
-            }
-        }
-        code = members > 1 ? discover_members(w, members) : MTS_CODE_OK;
+        code = discover_family(w, f);
     }
     return code;
 }

@@ -1,0 +1,195 @@
+/*
+ * classes.c: see classes.h.
+ */
+#include "compiler/passes/classes.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/size.h"
+
+#define SLOTS_FIRST 64u
+#define SETS_MAX 6u   /* task sets of one round */
+#define SET_SHARE 64u /* a set has at least this part of the largest one */
+
+typedef struct task_set {
+    uint64_t tasks;
+    size_t things;
+} task_set;
+
+static bool grow_slots(mts_class_map *map)
+{
+    if (map->slot_count && map->count * 2 < map->slot_count) {
+        return true;
+    }
+    const size_t count = map->slot_count ? map->slot_count * 2 : SLOTS_FIRST;
+    uint32_t *slots = mts_alloc_zero(map->allocator, count, sizeof(*slots));
+    if (!slots) {
+        return false;
+    }
+    for (size_t i = 0; i < map->count; i++) {
+        size_t at = (size_t)map->entries[i].key & (count - 1);
+        while (slots[at]) {
+            at = (at + 1) & (count - 1);
+        }
+        slots[at] = (uint32_t)(i + 1);
+    }
+    mts_alloc_free(map->allocator, map->slots);
+    map->slots = slots;
+    map->slot_count = count;
+    return true;
+}
+
+static int compare_sets(const void *a, const void *b)
+{
+    const task_set *x = a, *y = b;
+    const uint32_t p = mts_bits_count(x->tasks), q = mts_bits_count(y->tasks);
+    return p != q ? (p < q) - (p > q) : (x->tasks > y->tasks) - (x->tasks < y->tasks);
+}
+
+/* Bytes that a set saves are proportional to this. */
+static size_t set_gain(const task_set *set)
+{
+    return set->things * (mts_bits_count(set->tasks) - 1);
+}
+
+static int compare_gain(const void *a, const void *b)
+{
+    const size_t p = set_gain(a), q = set_gain(b);
+    return p != q ? (p < q) - (p > q) : compare_sets(a, b);
+}
+
+/* The distinct sets of two or more tasks; at most one per entry. */
+static size_t collect_sets(const mts_class_map *map, task_set *sets)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < map->count; i++) {
+        const uint64_t tasks = map->entries[i].tasks;
+        size_t s = 0;
+        if (mts_bits_count(tasks) < 2) {
+            continue;
+        }
+        while (s < count && sets[s].tasks != tasks) {
+            s++;
+        }
+        sets[s].tasks = tasks;
+        sets[s].things++;
+        count += s == count;
+    }
+    return count;
+}
+
+/* Keeps the sets that gain most. */
+static size_t choose_sets(task_set *sets, size_t count)
+{
+    if (count == 0) {
+        return 0;
+    }
+    qsort(sets, count, sizeof(*sets), compare_gain);
+    size_t kept = 1;
+    while (kept < count && kept < SETS_MAX && set_gain(&sets[kept]) * SET_SHARE >= set_gain(&sets[0])) {
+        kept++;
+    }
+    qsort(sets, kept, sizeof(*sets), compare_sets);
+    return kept;
+}
+
+static bool number_set(mts_class_map *map, mts_classes *classes, const task_set *set)
+{
+    void *tasks = classes->tasks;
+    size_t needed = 0;
+    if (!mts_size_add(classes->count, set->things, &needed) || needed >= MTS_CLASS_NONE ||
+        !mts_alloc_grow(classes->allocator, &tasks, &classes->capacity, needed, sizeof(*classes->tasks))) {
+        return false;
+    }
+    classes->tasks = tasks;
+    for (size_t i = 0; i < map->count; i++) {
+        if (map->entries[i].tasks == set->tasks) {
+            map->entries[i].number = (uint32_t)classes->count;
+            classes->tasks[classes->count++] = set->tasks;
+        }
+    }
+    return true;
+}
+
+void mts_classes_init(mts_classes *classes, const mts_allocator *allocator)
+{
+    *classes = (mts_classes){.allocator = allocator};
+}
+
+void mts_classes_release(mts_classes *classes)
+{
+    mts_alloc_free(classes->allocator, classes->tasks);
+    mts_classes_init(classes, classes->allocator);
+}
+
+uint64_t mts_classes_tasks(const mts_classes *classes, uint32_t number)
+{
+    return number < classes->count ? classes->tasks[number] : 0;
+}
+
+void mts_class_map_init(mts_class_map *map, const mts_allocator *allocator)
+{
+    *map = (mts_class_map){.allocator = allocator};
+}
+
+void mts_class_map_release(mts_class_map *map)
+{
+    mts_alloc_free(map->allocator, map->entries);
+    mts_alloc_free(map->allocator, map->slots);
+    mts_class_map_init(map, map->allocator);
+}
+
+bool mts_class_map_add(mts_class_map *map, uint64_t key, uint32_t task, uint32_t *entry)
+{
+    const uint64_t bit = (uint64_t)1 << task;
+    void *entries = map->entries;
+    if (map->count + 1 >= MTS_CLASS_NONE || !grow_slots(map) ||
+        !mts_alloc_grow(map->allocator, &entries, &map->capacity, map->count + 1, sizeof(*map->entries))) {
+        return false;
+    }
+    map->entries = entries;
+    for (size_t at = (size_t)key & (map->slot_count - 1);; at = (at + 1) & (map->slot_count - 1)) {
+        if (map->slots[at] == 0) {
+            map->entries[map->count] = (mts_class_entry){.key = key, .tasks = bit, .number = MTS_CLASS_NONE};
+            *entry = (uint32_t)map->count++;
+            map->slots[at] = *entry + 1;
+            return true;
+        }
+        mts_class_entry *found = &map->entries[map->slots[at] - 1];
+        if (found->key != key) {
+            continue;
+        }
+        if ((found->tasks & bit) == 0) {
+            found->tasks |= bit;
+            *entry = map->slots[at] - 1;
+            return true;
+        }
+        key = mts_hash(&key, sizeof(key), 1); /* the task's next thing of this key */
+        at = ((size_t)key - 1) & (map->slot_count - 1);
+    }
+}
+
+bool mts_class_map_close(mts_class_map *map, mts_classes *classes)
+{
+    task_set *sets = mts_alloc_zero(map->allocator, map->count, sizeof(*sets));
+    if (!sets) {
+        return false;
+    }
+    const size_t count = choose_sets(sets, collect_sets(map, sets));
+    bool done = true;
+    for (size_t s = 0; s < count && done; s++) {
+        done = number_set(map, classes, &sets[s]);
+    }
+    mts_alloc_free(map->allocator, sets);
+    return done;
+}
+
+uint32_t mts_bits_count(uint64_t bits)
+{
+    uint32_t count = 0;
+    for (; bits; bits &= bits - 1) {
+        count++;
+    }
+    return count;
+}

@@ -114,7 +114,7 @@ typedef struct panel {
     int64_t name_width, text_width;
 } panel;
 
-/* The largest text whose panel takes at most half of the picture's width and its height. */
+/* The largest text whose panel takes at most two thirds of the picture's width and its height. */
 static panel panel_fit(uint32_t width, uint32_t height, const cli_line *lines, size_t count)
 {
     panel fit = {.scale = 1};
@@ -126,7 +126,7 @@ static panel panel_fit(uint32_t width, uint32_t height, const cli_line *lines, s
     }
     fit.width = fit.name_width + fit.text_width + BAR_WIDTH + PERCENT_WIDTH + 3 * GAP + 2 * MARGIN;
     fit.height = (int64_t)count * LINE_HEIGHT + 2 * MARGIN;
-    while (fit.scale < 8 && fit.width * (fit.scale + 1) <= width / 2 &&
+    while (fit.scale < 8 && fit.width * (fit.scale + 1) <= width * 2 / 3 &&
            fit.height * (fit.scale + 1) <= height) {
         fit.scale++;
     }

@@ -1,0 +1,541 @@
+/*
+ * End-to-end tests of the mts program: what it prints, its exit status, and that a failure leaves nothing
+ * behind.
+ *
+ * Each test works in a folder of its own, which is removed afterwards.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#ifndef MTS_PROGRAM
+#define MTS_PROGRAM MTS_BINARY_DIR "/bin/mts"
+#endif
+#define DEMO MTS_SOURCE_DIR "/apps/mts/demo"
+#define COMPILE "compile --config " DEMO "/small.json -o small.mtsb"
+#define OUTPUT_MOST ((size_t)4 << 20)
+
+typedef struct result {
+    int status; /* exit status; -1: killed */
+    char *out, *err;
+} result;
+
+static char *slurp(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, OUTPUT_MOST);
+    assert_non_null(file);
+    assert_non_null(text);
+    const size_t size = fread(text, 1, OUTPUT_MOST - 1, file);
+    text[size] = '\0';
+    (void)fclose(file);
+    return text;
+}
+
+static void result_release(result *r)
+{
+    free(r->out);
+    free(r->err);
+    *r = (result){0};
+}
+
+/* Runs "mts <arguments>"; output files lie outside of the test's folder. */
+static result run(const char *format, ...)
+{
+    char arguments[2048];
+    char command[4096];
+    char out[64];
+    char err[64];
+    result r = {0};
+    va_list list;
+    va_start(list, format);
+    (void)vsnprintf(arguments, sizeof arguments, format, list);
+    va_end(list);
+    (void)snprintf(out, sizeof out, "../cli-%ld.out", (long)getpid());
+    (void)snprintf(err, sizeof err, "../cli-%ld.err", (long)getpid());
+    (void)snprintf(command, sizeof command, "'%s' %s >%s 2>%s </dev/null", MTS_PROGRAM, arguments, out, err);
+    const int status = system(command); /* NOLINT: the test's own fixed strings */
+    r.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    r.out = slurp(out);
+    r.err = slurp(err);
+    (void)unlink(out);
+    (void)unlink(err);
+    return r;
+}
+
+/* Runs and expects a status; prints what was said if it is another. */
+static result expect(int status, const char *arguments)
+{
+    result r = run("%s", arguments);
+    if (r.status != status) {
+        fail_msg("mts %s: status %d instead of %d\n%s%s", arguments, r.status, status, r.out, r.err);
+    }
+    return r;
+}
+
+static json_t *expect_json(const char *arguments)
+{
+    json_error_t error;
+    result r = expect(0, arguments);
+    json_t *root = json_loads(r.out, JSON_REJECT_DUPLICATES, &error);
+    if (!root) {
+        fail_msg("mts %s: no JSON: %s at %d", arguments, error.text, error.position);
+    }
+    assert_string_equal(r.err, "");
+    result_release(&r);
+    return root;
+}
+
+static void write_file(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A binary PPM with a gradient. */
+static void write_picture(const char *path, uint32_t width, uint32_t height)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    (void)fprintf(file, "P6\n%u %u\n255\n", width, height);
+    for (uint32_t y = 0; y < height; y++) {
+        for (uint32_t x = 0; x < width; x++) {
+            (void)fputc((int)(255 * x / width), file);
+            (void)fputc((int)(255 * y / height), file);
+            (void)fputc(90, file);
+        }
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+static uint32_t files_in_folder(void)
+{
+    uint32_t count = 0;
+    DIR *folder = opendir(".");
+    assert_non_null(folder);
+    for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 ? 1 : 0;
+    }
+    (void)closedir(folder);
+    return count;
+}
+
+static void empty_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder)) {
+        char inner[512];
+        if (entry->d_name[0] == '.') {
+            continue;
+        }
+        (void)snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
+        if (unlink(inner) != 0) {
+            empty_folder(inner);
+            (void)rmdir(inner);
+        }
+    }
+    if (folder) {
+        (void)closedir(folder);
+    }
+}
+
+static int folder_make(void **state)
+{
+    char path[64];
+    (void)state;
+    (void)snprintf(path, sizeof path, "cli-test-%ld", (long)getpid());
+    return mkdir(path, 0777) == 0 && chdir(path) == 0 ? 0 : -1;
+}
+
+static int folder_remove(void **state)
+{
+    char path[64];
+    (void)state;
+    (void)snprintf(path, sizeof path, "cli-test-%ld", (long)getpid());
+    empty_folder(".");
+    return chdir("..") == 0 && rmdir(path) == 0 ? 0 : -1;
+}
+
+static void compile_demo(void)
+{
+    result r = expect(0, COMPILE);
+    assert_non_null(strstr(r.out, "8 tasks"));
+    result_release(&r);
+}
+
+static void help_and_version_are_printed_for_every_command(void **state)
+{
+    static const char *const commands[] = {"", "devices", "compile", "inspect", "run", "eval", "export"};
+    (void)state;
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        result help = run("%s --help", commands[i]);
+        assert_int_equal(help.status, 0);
+        assert_memory_equal(help.out, "usage: mts ", 11);
+        assert_non_null(strstr(help.out, commands[i]));
+        assert_string_equal(help.err, "");
+        result_release(&help);
+        result version = run("%s --version", commands[i]);
+        assert_int_equal(version.status, 0);
+        assert_string_equal(version.out, "mts 0.1.0\n");
+        result_release(&version);
+    }
+}
+
+static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void **state)
+{
+    static const struct {
+        const char *arguments, *said;
+    } cases[] = {
+        {"", "usage"},
+        {"frobnicate", "frobnicate"},
+        {"devices extra", "extra"},
+        {"devices --nonsense", "--nonsense"},
+        {"compile", "-o"},
+        {"compile -o x.mtsb", "--task"},
+        {"compile -o", "value"},
+        {"compile --task a=b --tolerance banana -o x.mtsb", "banana"},
+        {"compile --task a=b --tolerance 7 -o x.mtsb", "range"},
+        {"compile --task a=b --tolerance nan -o x.mtsb", "nan"},
+        {"compile --task nofile -o x.mtsb", "nofile"},
+        {"compile --task a=b --shape c=1x3x8x8 -o x.mtsb", "c=1x3x8x8"},
+        {"compile --task a=b --shape a=1xx8 -o x.mtsb", "1xx8"},
+        {"compile --task a=b --color a=mauve -o x.mtsb", "mauve"},
+        {"compile --task a=b --std a=0 -o x.mtsb", "greater"},
+        {"inspect", "BUNDLE"},
+        {"inspect x --json --dot", "not both"},
+        {"inspect x --dot=yes", "no value"},
+        {"run x.mtsb", "--image"},
+        {"run x.mtsb --image p.png --strategy fastest", "fastest"},
+        {"run x.mtsb --image p.png --fit squeeze", "squeeze"},
+        {"run x.mtsb --image p.png --crop 1,2,3", "X,Y,WIDTH,HEIGHT"},
+        {"run x.mtsb --image p.png --top 0", "range"},
+        {"run x.mtsb --image p.png --top 1.5", "whole"},
+        {"run x.mtsb --image p.png --image q.png", "twice"},
+        {"run x.mtsb --image p.png --tasks a,,b", "a,,b"},
+        {"run x.mtsb --raw a=b.npy --annotate o.png", "--image"},
+        {"eval x.mtsb", "--data"},
+        {"export x.mtsb --task a", "-o"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        result r = expect(2, cases[i].arguments);
+        assert_string_equal(r.out, "");
+        if (!strstr(r.err, cases[i].said)) {
+            fail_msg("mts %s: '%s' is not in: %s", cases[i].arguments, cases[i].said, r.err);
+        }
+        result_release(&r);
+    }
+    assert_int_equal(files_in_folder(), 0);
+}
+
+static void devices_lists_the_reference_as_text_and_json(void **state)
+{
+    (void)state;
+    result r = expect(0, "devices");
+    assert_non_null(strstr(r.out, "reference"));
+    assert_null(strstr(r.out, "null"));
+    result_release(&r);
+    json_t *root = expect_json("devices --json");
+    const json_t *devices = json_object_get(root, "devices");
+    const size_t count = json_array_size(devices);
+    assert_true(count >= 1);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(devices, count - 1), "id")),
+                        "reference");
+    json_decref(root);
+}
+
+static void compile_inspect_and_run_work_end_to_end(void **state)
+{
+    (void)state;
+    compile_demo();
+    write_picture("p.ppm", 50, 40);
+    json_t *root = expect_json("inspect small.mtsb --json");
+    assert_int_equal(json_array_size(json_object_get(root, "tasks")), 8);
+    json_decref(root);
+    result r = expect(0, "inspect small.mtsb");
+    assert_non_null(strstr(r.out, "habitat"));
+    result_release(&r);
+    r = expect(0, "inspect small.mtsb --dot");
+    assert_memory_equal(r.out, "digraph", 7);
+    result_release(&r);
+    r = expect(0, "run small.mtsb --image p.ppm --device reference --top 1");
+    assert_non_null(strstr(r.out, "wheels"));
+    result_release(&r);
+    root = expect_json("run small.mtsb --image p.ppm --tasks diet,pet --device reference --json --repeat 2");
+    const json_t *tasks = json_object_get(root, "tasks");
+    assert_int_equal(json_array_size(tasks), 2);
+    const json_t *diet = json_array_get(tasks, 0);
+    assert_string_equal(json_string_value(json_object_get(diet, "name")), "diet");
+    assert_int_equal(json_array_size(json_object_get(diet, "top")), 3);
+    double sum = 0;
+    for (size_t i = 0; i < 3; i++) {
+        sum += json_number_value(json_object_get(json_array_get(json_object_get(diet, "top"), i), "score"));
+    }
+    assert_true(sum > 0.5 && sum < 1.0001);
+    const json_t *strategy = json_array_get(json_object_get(root, "strategies"), 0);
+    assert_string_equal(json_string_value(json_object_get(strategy, "strategy")), "compact");
+    const json_t *latency = json_object_get(strategy, "latency_ms");
+    assert_int_equal(json_integer_value(json_object_get(latency, "runs")), 2);
+    assert_true(json_number_value(json_object_get(latency, "median")) > 0.0);
+    assert_true(json_integer_value(json_object_get(json_object_get(strategy, "bytes"), "weights")) > 1400000);
+    json_decref(root);
+}
+
+static void both_strategies_are_compared_and_agree(void **state)
+{
+    (void)state;
+    compile_demo();
+    write_picture("p.ppm", 33, 70);
+    json_t *root = expect_json("run small.mtsb --image p.ppm --tasks legs,size --device reference --compare "
+                               "--repeat 1 --fit crop --json");
+    assert_int_equal(json_array_size(json_object_get(root, "strategies")), 2);
+    assert_true(json_number_value(json_object_get(root, "difference")) <= 1e-4);
+    const json_t *crop = json_object_get(json_object_get(root, "image"), "crop");
+    assert_int_equal(json_integer_value(json_array_get(crop, 1)), 18);
+    assert_int_equal(json_integer_value(json_array_get(crop, 3)), 33);
+    json_decref(root);
+}
+
+static void the_annotated_picture_is_a_png_that_can_be_run_again(void **state)
+{
+    (void)state;
+    compile_demo();
+    write_picture("p.ppm", 20, 30);
+    result r = expect(0, "run small.mtsb --image p.ppm --tasks pet --device reference --annotate a.png");
+    result_release(&r);
+    char *png = slurp("a.png");
+    assert_memory_equal(png, "\x89PNG\r\n\x1a\n", 8);
+    free(png);
+    json_t *root = expect_json("run small.mtsb --image a.png --tasks pet --device reference --json");
+    const json_t *image = json_object_get(root, "image");
+    assert_true(json_integer_value(json_object_get(image, "width")) >
+                640); /* enlarged, and the panel beside it */
+    assert_int_equal(json_integer_value(json_object_get(image, "height")), 960);
+    json_decref(root);
+}
+
+static void saved_outputs_are_arrays_and_can_be_given_back_as_raw_inputs(void **state)
+{
+    float values[3 * 32 * 32];
+    char header[128];
+    (void)state;
+    compile_demo();
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        values[i] = (float)(i % 97) / 50.0f - 1.0f;
+    }
+    (void)memset(header, ' ', sizeof header);
+    memcpy(header,
+           "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 32, 32), }",
+           10 + 66);
+    header[sizeof header - 1] = '\n';
+    FILE *file = fopen("in.npy", "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(header, 1, sizeof header, file), sizeof header);
+    assert_int_equal(fwrite(values, sizeof values[0], 3072, file), 3072);
+    assert_int_equal(fclose(file), 0);
+    result r = expect(0, "run small.mtsb --raw pet:image=in.npy --tasks pet --device reference --save out");
+    result_release(&r);
+    char *saved = slurp("out/pet.0.npy");
+    assert_memory_equal(saved, "\x93NUMPY", 6);
+    assert_non_null(strstr(saved + 10, "(1,3,)"));
+    free(saved);
+    r = expect(1, "run small.mtsb --raw pet=out/pet.0.npy --tasks pet --device reference");
+    assert_non_null(strstr(r.err, "1x3x32x32"));
+    result_release(&r);
+    r = expect(1, "run small.mtsb --raw pet=in.npy --device reference");
+    assert_non_null(strstr(r.err, "object"));
+    result_release(&r);
+}
+
+static void eval_counts_right_answers_of_cifar_records(void **state)
+{
+    uint8_t records[2 * 3073];
+    (void)state;
+    compile_demo();
+    for (size_t i = 0; i < sizeof records; i++) {
+        records[i] = (uint8_t)(i * 7 + i / 100);
+    }
+    /* the same picture under every class: the accuracies of all classes add up to one right answer for
+     * `object` */
+    uint8_t all[10 * 3073];
+    for (size_t c = 0; c < 10; c++) {
+        memcpy(all + c * 3073, records, 3073);
+        all[c * 3073] = (uint8_t)c;
+    }
+    write_file("all.bin", all, sizeof all);
+    json_t *root =
+        expect_json("eval small.mtsb --data all.bin --tasks object,animal --device reference --json");
+    const json_t *tasks = json_object_get(root, "tasks");
+    assert_int_equal(json_array_size(tasks), 2);
+    const json_t *object = json_array_get(tasks, 0);
+    assert_string_equal(json_string_value(json_object_get(object, "name")), "object");
+    assert_true(json_number_value(json_object_get(object, "accuracy")) == 10.0);
+    assert_int_equal(json_integer_value(json_object_get(object, "images")), 10);
+    const double animal = json_number_value(json_object_get(json_array_get(tasks, 1), "accuracy"));
+    assert_true(animal == 40.0 || animal == 60.0); /* 4 or 6 of 10 classes */
+    json_decref(root);
+    write_file("short.bin", all, 3000);
+    result r = expect(1, "eval small.mtsb --data short.bin --device reference");
+    assert_non_null(strstr(r.err, "short.bin"));
+    result_release(&r);
+    all[0] = 10;
+    write_file("bad.bin", all, sizeof all);
+    r = expect(1, "eval small.mtsb --data bad.bin --tasks pet --device reference");
+    assert_non_null(strstr(r.err, "class 10"));
+    result_release(&r);
+}
+
+static void an_exported_task_compiles_again_and_gives_the_same_answers(void **state)
+{
+    (void)state;
+    compile_demo();
+    write_picture("p.ppm", 32, 32);
+    result r = expect(0, "export small.mtsb --task pet -o pet.onnx");
+    result_release(&r);
+    r = expect(
+        0, "compile --task pet=pet.onnx --color pet=rgb --mean pet=125.3,123,113.9 --std pet=63,62.1,66.7 "
+           "-o pet.mtsb");
+    result_release(&r);
+    json_t *before = expect_json("run small.mtsb --tasks pet --image p.ppm --device reference --json");
+    json_t *after = expect_json("run pet.mtsb --image p.ppm --device reference --json");
+    for (size_t i = 0; i < 3; i++) {
+        double value[2];
+        json_t *const roots[2] = {before, after};
+        for (size_t k = 0; k < 2; k++) {
+            const json_t *task = json_array_get(json_object_get(roots[k], "tasks"), 0);
+            const json_t *output = json_array_get(json_object_get(task, "outputs"), 0);
+            value[k] = json_number_value(json_array_get(json_object_get(output, "values"), i));
+        }
+        assert_true(value[0] - value[1] < 1e-3 && value[1] - value[0] < 1e-3);
+    }
+    json_decref(before);
+    json_decref(after);
+    r = expect(1, "export small.mtsb --task weather -o w.onnx");
+    assert_non_null(strstr(r.err, "weather"));
+    result_release(&r);
+    assert_int_not_equal(access("w.onnx", F_OK), 0);
+}
+
+static void labels_and_shapes_come_from_the_command_line(void **state)
+{
+    (void)state;
+    write_file("names.txt", "cat\ndog\r\nneither\n", 17);
+    result r = expect(0, "compile --task pet=" DEMO "/models/small_pet.onnx --shape pet:image=1x3x32x32 "
+                         "--labels pet=names.txt --color pet=bgr --std pet=64 -o pet.mtsb --json");
+    result_release(&r);
+    json_t *root = expect_json("inspect pet.mtsb --json");
+    const json_t *task = json_array_get(json_object_get(root, "tasks"), 0);
+    assert_string_equal(json_string_value(json_object_get(task, "color")), "bgr");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(task, "labels"), 2)), "neither");
+    json_decref(root);
+}
+
+static void a_failure_is_status_1_names_the_file_and_leaves_nothing_behind(void **state)
+{
+    static const struct {
+        const char *arguments, *said;
+    } cases[] = {
+        {"compile --task a=missing.onnx -o x.mtsb", "missing.onnx"},
+        {"compile --task a=text.txt -o x.mtsb", "text.txt"},
+        {"compile --config text.txt -o x.mtsb", "text.txt"},
+        {"compile --config " DEMO "/small.json -o no/such/folder/x.mtsb", "no/such/folder"},
+        {"compile --task a=" DEMO "/models/small_pet.onnx --labels a=none.txt -o x.mtsb", "none.txt"},
+        {"compile --task a=" DEMO "/models/small_pet.onnx --task a=" DEMO "/models/small_pet.onnx -o x.mtsb",
+         "a"},
+        {"inspect missing.mtsb", "missing.mtsb"},
+        {"inspect text.txt", "text.txt"},
+        {"run text.txt --image p.ppm --device reference", "text.txt"},
+        {"run small.mtsb --image missing.png --device reference", "missing.png"},
+        {"run small.mtsb --image text.txt --device reference", "text.txt"},
+        {"run small.mtsb --image . --device reference", "'.'"},
+        {"run small.mtsb --image huge.ppm --device reference", "huge.ppm"},
+        {"run small.mtsb --image empty.ppm --device reference", "empty.ppm"},
+        {"run small.mtsb --image p.ppm --device nonsense", "mts devices"},
+        {"run small.mtsb --image p.ppm --tasks weather --device reference", "weather"},
+        {"run small.mtsb --image p.ppm --crop 0,0,900,2 --device reference", "900"},
+        {"run small.mtsb --raw pet=text.txt --tasks pet --device reference", "text.txt"},
+        {"run small.mtsb --image p.ppm --tasks pet --device reference --annotate no/folder/a.png",
+         "no/folder"},
+        {"eval small.mtsb --data missing.bin --device reference", "missing.bin"},
+        {"export text.txt --task a -o a.onnx", "text.txt"},
+    };
+    (void)state;
+    compile_demo();
+    write_picture("p.ppm", 8, 8);
+    write_file("text.txt", "this is no model\n", 17);
+    write_file("empty.ppm", "", 0);
+    write_file("huge.ppm", "P6\n16384 16384\n255\nabc", 22);
+    const uint32_t files = files_in_folder();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        result r = expect(1, cases[i].arguments);
+        assert_string_equal(r.out, "");
+        assert_memory_equal(r.err, "mts ", 4);
+        if (!strstr(r.err, cases[i].said)) {
+            fail_msg("mts %s: '%s' is not in: %s", cases[i].arguments, cases[i].said, r.err);
+        }
+        result_release(&r);
+        if (files_in_folder() != files) {
+            fail_msg("mts %s left a file behind", cases[i].arguments);
+        }
+    }
+}
+
+static void a_bundle_that_exists_survives_a_failing_compile(void **state)
+{
+    (void)state;
+    compile_demo();
+    char *before = slurp("small.mtsb");
+    result r = expect(1, "compile --task a=missing.onnx -o small.mtsb");
+    result_release(&r);
+    r = expect(0, "inspect small.mtsb");
+    result_release(&r);
+    free(before);
+}
+
+static void output_that_cannot_be_written_is_a_failure(void **state)
+{
+    (void)state;
+    if (access("/dev/full", W_OK) != 0) {
+        skip();
+    }
+    char command[512];
+    (void)snprintf(command, sizeof command, "'%s' devices >/dev/full 2>/dev/null", MTS_PROGRAM);
+    const int status = system(command); /* NOLINT: the test's own fixed strings */
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(help_and_version_are_printed_for_every_command),
+        IN_FOLDER(a_mistake_on_the_command_line_is_status_2_and_names_the_mistake),
+        IN_FOLDER(devices_lists_the_reference_as_text_and_json),
+        IN_FOLDER(compile_inspect_and_run_work_end_to_end),
+        IN_FOLDER(both_strategies_are_compared_and_agree),
+        IN_FOLDER(the_annotated_picture_is_a_png_that_can_be_run_again),
+        IN_FOLDER(saved_outputs_are_arrays_and_can_be_given_back_as_raw_inputs),
+        IN_FOLDER(eval_counts_right_answers_of_cifar_records),
+        IN_FOLDER(an_exported_task_compiles_again_and_gives_the_same_answers),
+        IN_FOLDER(labels_and_shapes_come_from_the_command_line),
+        IN_FOLDER(a_failure_is_status_1_names_the_file_and_leaves_nothing_behind),
+        IN_FOLDER(a_bundle_that_exists_survives_a_failing_compile),
+        IN_FOLDER(output_that_cannot_be_written_is_a_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -144,7 +144,7 @@ static char *make_options(mts_cl_device *device, const char *defines)
 {
     mts_text text;
     mts_text_init(&text, device->base.allocator);
-    mts_text_add(&text, "%s%s%s", OPTIONS_ALWAYS, defines[0] ? " " : "", defines);
+    mts_text_add(&text, "%s %s %s", OPTIONS_ALWAYS, device->quirks->options, defines);
     char *options = text.failed ? NULL : mts_alloc_string(device->base.allocator, mts_text_get(&text));
     mts_text_release(&text);
     return options;
@@ -188,13 +188,13 @@ static mts_code query_group(mts_cl_device *device, mts_cl_kernel *kernel, mts_er
     size_t size = 0;
     cl_int result = CL_SUCCESS;
     cl_kernel handle = device->cl.clCreateKernel(kernel->program->handle, name, &result);
-    if (result == CL_SUCCESS) {
+    mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
+    if (code == MTS_CODE_OK) {
         result = device->cl.clGetKernelWorkGroupInfo(handle, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                                                      sizeof size, &size, NULL);
         (void)device->cl.clReleaseKernel(handle);
+        code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clGetKernelWorkGroupInfo", error);
     }
-    const mts_code code =
-        mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clGetKernelWorkGroupInfo", error);
     if (code != MTS_CODE_OK) {
         return mts_fail_prefix(error, code, "kernel '%s'", name);
     }

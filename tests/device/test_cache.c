@@ -56,6 +56,11 @@ static void open_with(const char *cache_dir)
     }
     device_fixture_open(&world, &mts_backend_opencl, 0);
     opencl = (mts_cl_device *)world.device;
+    if (opencl->quirks->no_binaries) {
+        (void)printf("skipped: this driver's programs are not stored\n");
+        device_fixture_close(&world);
+        skip();
+    }
 }
 
 /* Builds the kernel on a newly opened device; returns what the cache did. */

@@ -193,36 +193,41 @@ void mts_lower_size(mts_import *import)
     out_ints(import, &count, 1, true);
 }
 
-/* [d0, d1] repeated becomes [1, d0, 1, d1] expanded to [r0, d0, r1, d1]; dimensions that stay take no extra
- * rank. */
+/* One dimension at a time: [a, d, b] is seen as [a, 1, d b], expanded to [a, r, d b] and seen as [a, r d, b].
+ */
+static mts_import_value *repeat(mts_import *import, mts_import_value *x, uint32_t axis, int64_t times)
+{
+    if (!x || times == 1) {
+        return x;
+    }
+    mts_shape narrow = {.rank = 3, .dims = {1, 1, 1}}, out = x->shape;
+    for (uint32_t i = 0; i < out.rank; i++) {
+        narrow.dims[i < axis ? 0 : 2] *= out.dims[i];
+    }
+    mts_attrs attrs = {.reshape = {.shape = narrow}};
+    attrs.reshape.shape.dims[1] = times;
+    out.dims[axis] *= times;
+    mts_import_value *y = mts_import_emit_reshape(import, x, &narrow);
+    return mts_import_emit_reshape(import, mts_import_emit(import, MTS_OP_EXPAND, &attrs, &y, 1), &out);
+}
+
 void mts_lower_tile(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
     int64_t repeats[MTS_RANK_MAX];
     uint32_t count = mts_import_ints(import, mts_import_in(import, 1), "the repeats", repeats, MTS_RANK_MAX);
-    mts_shape narrow = {0}, out = x->shape;
-    mts_attrs attrs = {0};
-    if (!mts_import_ok(import) || count != x->shape.rank) {
+    if (count != x->shape.rank) {
         mts_import_fail(import, MTS_CODE_MALFORMED, "%u repeats for rank %u", count, x->shape.rank);
-        return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (repeats[i] < 1 || repeats[i] > INT32_MAX || narrow.rank + 2 > MTS_RANK_MAX + (repeats[i] == 1)) {
-            mts_import_fail(import, MTS_CODE_UNSUPPORTED, "these repeats are not supported");
+        if (repeats[i] < 1 || repeats[i] > INT32_MAX) {
+            mts_import_fail(import, MTS_CODE_UNSUPPORTED, "%lld repeats are not supported",
+                            (long long)repeats[i]);
             return;
         }
-        if (repeats[i] != 1) {
-            attrs.reshape.shape.dims[narrow.rank] = repeats[i];
-            narrow.dims[narrow.rank++] = 1;
-        }
-        attrs.reshape.shape.dims[narrow.rank] = x->shape.dims[i];
-        narrow.dims[narrow.rank++] = x->shape.dims[i];
-        out.dims[i] *= repeats[i];
+        x = repeat(import, x, i, repeats[i]);
     }
-    attrs.reshape.shape.rank = narrow.rank;
-    mts_import_value *y = mts_import_emit_reshape(import, x, &narrow);
-    y = mts_import_emit(import, MTS_OP_EXPAND, &attrs, &y, 1);
-    mts_import_out(import, 0, mts_import_emit_reshape(import, y, &out));
+    mts_import_out(import, 0, x);
 }
 
 static mts_import_value *shuffle(mts_import *import, mts_import_value *x, const int64_t *six,

@@ -213,7 +213,7 @@ void mts_lower_conv(mts_import *import)
 }
 
 /* Pads of ConvTranspose from output_shape or auto_pad, as ONNX defines them. */
-static void deconv_pads(mts_import *import, window_attrs *window, const int64_t *output_pad)
+static void deconv_pads(mts_import *import, window_attrs *window, int64_t *output_pad)
 {
     const char *mode = mts_attr_string(import, "auto_pad", "NOTSET");
     int64_t output[2] = {1, 1};
@@ -230,10 +230,14 @@ static void deconv_pads(mts_import *import, window_attrs *window, const int64_t 
         int64_t wanted = given ? output[i] : window->in.dims[i + 2] * window->stride[i];
         int64_t total = window->stride[i] * (window->in.dims[i + 2] - 1) + output_pad[i] +
                         (window->kernel[i] - 1) * window->dilation[i] + 1 - wanted;
-        if (total < 0 || wanted < 1) {
-            mts_import_fail(import, MTS_CODE_UNSUPPORTED,
-                            "output_shape is larger than the operator's output");
+        if (wanted < 1 || wanted > INT32_MAX || total < -65536 || total > 131072) {
+            mts_import_fail(import, MTS_CODE_MALFORMED, "output_shape %lld is out of range",
+                            (long long)wanted);
             return;
+        }
+        if (total < 0) { /* wanted is larger than what the input reaches: the rest is bias */
+            output_pad[i] -= total;
+            total = 0;
         }
         /* ONNX puts the odd element at the end for SAME_UPPER, else at the beginning */
         window->pad[i] = strcmp(mode, "SAME_UPPER") == 0 ? total / 2 : total - total / 2;
@@ -262,6 +266,10 @@ void mts_lower_conv_transpose(mts_import *import)
         return;
     }
     mts_attrs attrs = {.conv = conv_attrs(&window, group)};
+    if (output_pad[0] > 65536 || output_pad[1] > 65536) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "output_padding is out of range");
+        return;
+    }
     attrs.conv.output_pad[0] = (uint32_t)output_pad[0];
     attrs.conv.output_pad[1] = (uint32_t)output_pad[1];
     mts_import_value *inputs[3] = {x, weight, bias && mts_import_is_const(bias) ? bias : NULL};

@@ -1,0 +1,225 @@
+/*
+ * eval.c: see eval.h.
+ */
+#include "support/eval.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct eval {
+    const mts_graph *graph;
+    mts_arena *arena;
+    float **values;
+} eval;
+
+static const mts_shape *shape_of(const eval *e, uint32_t value)
+{
+    return &e->graph->values[value].shape;
+}
+
+static float activate(const mts_act *act, float x, const float *slope, int64_t channel)
+{
+    switch (act->fn) {
+    case MTS_FN_RELU:
+        return x > 0 ? x : 0;
+    case MTS_FN_LEAKY:
+        return x > 0 ? x : act->a * x;
+    case MTS_FN_CLIP:
+        return fminf(fmaxf(x, act->a), act->b);
+    case MTS_FN_PRELU:
+        return x > 0 ? x : slope[channel] * x;
+    default:
+        return x;
+    }
+}
+
+static const float *input_of(const eval *e, const mts_node *node, uint32_t index)
+{
+    return index < node->input_count && node->inputs[index] != MTS_NONE ? e->values[node->inputs[index]]
+                                                                        : NULL;
+}
+
+static float conv_at(const eval *e, const mts_node *node, int64_t n, int64_t row, int64_t y, int64_t x)
+{
+    const mts_attrs_conv *a = &node->attrs.conv;
+    const mts_shape *in = shape_of(e, node->inputs[0]), *w = shape_of(e, node->inputs[1]);
+    const int64_t per_group = w->dims[0] / (int64_t)a->group, first = row / per_group * w->dims[1];
+    const float *data = e->values[node->inputs[0]], *weight = e->values[node->inputs[1]];
+    double sum = 0;
+    for (int64_t c = 0; c < w->dims[1]; c++) {
+        for (int64_t ky = 0; ky < w->dims[2]; ky++) {
+            for (int64_t kx = 0; kx < w->dims[3]; kx++) {
+                const int64_t iy = y * a->stride[0] + ky * a->dilation[0] - a->pad[0];
+                const int64_t ix = x * a->stride[1] + kx * a->dilation[1] - a->pad[1];
+                if (iy >= 0 && iy < in->dims[2] && ix >= 0 && ix < in->dims[3]) {
+                    sum +=
+                        (double)data[((n * in->dims[1] + first + c) * in->dims[2] + iy) * in->dims[3] + ix] *
+                        (double)weight[((row * w->dims[1] + c) * w->dims[2] + ky) * w->dims[3] + kx];
+                }
+            }
+        }
+    }
+    return (float)sum;
+}
+
+static void eval_conv(const eval *e, const mts_node *node, float *out)
+{
+    const mts_shape *s = shape_of(e, node->output);
+    const float *scale = input_of(e, node, 2), *bias = input_of(e, node, 3);
+    const float *residual = input_of(e, node, 4), *slope = input_of(e, node, 5);
+    for (int64_t n = 0; n < s->dims[0]; n++) {
+        for (int64_t row = 0; row < s->dims[1]; row++) {
+            const int64_t c = node->scatter ? (int64_t)node->scatter[row] : row;
+            for (int64_t i = 0; i < s->dims[2] * s->dims[3]; i++) {
+                const int64_t at = (n * s->dims[1] + c) * s->dims[2] * s->dims[3] + i;
+                float value = conv_at(e, node, n, row, i / s->dims[3], i % s->dims[3]);
+                value = value * (scale ? scale[c] : 1) + (bias ? bias[c] : 0) + (residual ? residual[at] : 0);
+                out[at] = activate(&node->attrs.conv.act, value, slope, c);
+            }
+        }
+    }
+}
+
+static void eval_scale(const eval *e, const mts_node *node, float *out)
+{
+    const mts_shape *s = shape_of(e, node->output);
+    const float *x = input_of(e, node, 0), *scale = input_of(e, node, 1), *bias = input_of(e, node, 2);
+    const int64_t rest = (int64_t)mts_shape_count(s) / (s->dims[0] * s->dims[1]);
+    for (int64_t i = 0; i < (int64_t)mts_shape_count(s); i++) {
+        const int64_t c = i / rest % s->dims[1];
+        out[i] =
+            activate(&node->attrs.unary.act, x[i] * scale[c] + (bias ? bias[c] : 0), input_of(e, node, 3), c);
+    }
+}
+
+static float broadcast(const eval *e, uint32_t value, const mts_shape *out, int64_t index)
+{
+    uint32_t to[MTS_RANK_MAX], from[MTS_RANK_MAX];
+    mts_shape_pad(out, to);
+    mts_shape_pad(shape_of(e, value), from);
+    int64_t at = 0, pitch = 1;
+    for (int i = MTS_RANK_MAX; i-- > 0;) {
+        at += from[i] > 1 ? index % to[i] * pitch : 0;
+        index /= to[i];
+        pitch *= from[i];
+    }
+    return e->values[value][at];
+}
+
+static void eval_binary(const eval *e, const mts_node *node, float *out)
+{
+    const mts_shape *s = shape_of(e, node->output);
+    for (int64_t i = 0; i < (int64_t)mts_shape_count(s); i++) {
+        const float a = broadcast(e, node->inputs[0], s, i), b = broadcast(e, node->inputs[1], s, i);
+        const float value = node->attrs.binary.kind == MTS_BIN_MUL ? a * b : a + b;
+        out[i] = activate(&node->attrs.binary.act, value, NULL, 0);
+    }
+}
+
+static void eval_pool(const eval *e, const mts_node *node, float *out)
+{
+    const mts_attrs_pool *a = &node->attrs.pool;
+    const mts_shape *in = shape_of(e, node->inputs[0]), *s = shape_of(e, node->output);
+    const float *x = input_of(e, node, 0);
+    for (int64_t i = 0; i < (int64_t)mts_shape_count(s); i++) {
+        const int64_t plane = i / (s->dims[2] * s->dims[3]), oy = i / s->dims[3] % s->dims[2],
+                      ox = i % s->dims[3];
+        float most = -INFINITY;
+        for (int64_t k = 0; k < a->kernel[0] * a->kernel[1]; k++) {
+            const int64_t y = oy * a->stride[0] + k / a->kernel[1] - a->pad[0];
+            const int64_t z = ox * a->stride[1] + k % a->kernel[1] - a->pad[1];
+            if (y >= 0 && y < in->dims[2] && z >= 0 && z < in->dims[3]) {
+                most = fmaxf(most, x[(plane * in->dims[2] + y) * in->dims[3] + z]);
+            }
+        }
+        out[i] = most;
+    }
+}
+
+/* Mean over rows and columns. */
+static void eval_reduce(const eval *e, const mts_node *node, float *out)
+{
+    const mts_shape *in = shape_of(e, node->inputs[0]);
+    const float *x = input_of(e, node, 0);
+    const int64_t area = in->dims[2] * in->dims[3];
+    for (int64_t p = 0; p < in->dims[0] * in->dims[1]; p++) {
+        double sum = 0;
+        for (int64_t i = 0; i < area; i++) {
+            sum += (double)x[p * area + i];
+        }
+        out[p] = (float)(sum / (double)area);
+    }
+}
+
+/* Along dimension 1 of batch 1. */
+static void eval_concat(const eval *e, const mts_node *node, float *out)
+{
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const size_t count = mts_shape_count(shape_of(e, node->inputs[i]));
+        memcpy(out, input_of(e, node, i), count * sizeof(*out));
+        out += count;
+    }
+}
+
+static bool eval_node(eval *e, const mts_node *node)
+{
+    const size_t count = mts_shape_count(shape_of(e, node->output));
+    float *out = mts_arena_zero(e->arena, count, sizeof(*out));
+    e->values[node->output] = out;
+    if (!out) {
+        return false;
+    }
+    switch (node->op) {
+    case MTS_OP_CONV:
+        eval_conv(e, node, out);
+        return true;
+    case MTS_OP_SCALE:
+        eval_scale(e, node, out);
+        return true;
+    case MTS_OP_UNARY:
+        for (size_t i = 0; i < count; i++) {
+            out[i] = activate(&node->attrs.unary.act, input_of(e, node, 0)[i], NULL, 0);
+        }
+        return true;
+    case MTS_OP_BINARY:
+        eval_binary(e, node, out);
+        return true;
+    case MTS_OP_POOL:
+        eval_pool(e, node, out);
+        return true;
+    case MTS_OP_REDUCE:
+        eval_reduce(e, node, out);
+        return true;
+    case MTS_OP_CONCAT:
+        eval_concat(e, node, out);
+        return true;
+    case MTS_OP_RESHAPE:
+        memcpy(out, input_of(e, node, 0), count * sizeof(*out));
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool mts_eval(const mts_graph *graph, const float *const *inputs, mts_arena *arena, float **values)
+{
+    eval e = {.graph = graph, .arena = arena, .values = values};
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        if (graph->values[v].kind == MTS_VALUE_CONST) {
+            values[v] = mts_arena_zero(arena, mts_shape_count(&graph->values[v].shape), sizeof(float));
+            if (!values[v]) {
+                return false;
+            }
+            mts_value_read_f32(&graph->values[v], values[v]);
+        }
+    }
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        values[graph->inputs[i].value] = (float *)(uintptr_t)inputs[i];
+    }
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (!eval_node(&e, &graph->nodes[n])) {
+            return false;
+        }
+    }
+    return true;
+}

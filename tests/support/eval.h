@@ -1,0 +1,15 @@
+/*
+ * eval.h: runs a graph in plain C, slowly: an oracle for passes that must not change what a graph computes.
+ */
+#ifndef MTS_TESTS_EVAL_H
+#define MTS_TESTS_EVAL_H
+
+#include "graph/graph.h"
+
+/*
+ * Evaluates a graph whose input i holds inputs[i]. values[v] receives each value, in `arena`. False if memory
+ * is short or an operator is not one of CONV, SCALE, UNARY, BINARY, POOL, REDUCE (mean), CONCAT, RESHAPE.
+ */
+bool mts_eval(const mts_graph *graph, const float *const *inputs, mts_arena *arena, float **values);
+
+#endif

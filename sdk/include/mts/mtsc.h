@@ -100,7 +100,7 @@ MTS_API void mtsc_synth_options_default(mtsc_synth_options *options);
 /*
  * Writes a bundle of such networks. Sharing has the form U, X, Y, Z; scale and bias vectors and classifiers are the
  * tasks' own. Tasks of batch 1 take frames. options and summary may be NULL. INVALID_ARGUMENT, LIMIT (more weights than
- * a bundle holds), OUT_OF_MEMORY, IO, CANCELLED.
+ * a bundle holds), OUT_OF_MEMORY, IO, NOT_FOUND (no such folder), CANCELLED.
  */
 MTS_API mts_status mtsc_synth(const mtsc_synth_options *synth, const char *path, const mtsc_options *options,
                               mtsc_summary *summary);

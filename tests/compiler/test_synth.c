@@ -1,0 +1,421 @@
+/*
+ * Synthetic bundles have the widths, the sharing and the values that their options ask for.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bundle/archive.h"
+#include "mts/mtsc.h"
+#include "platform/os/os.h"
+
+#define LOGITS 10
+
+typedef struct bundle {
+    char path[64];
+    mts_os_map map;
+    mts_archive *archive;
+    mtsc_summary summary;
+} bundle;
+
+static mtsc_synth_options options(mtsc_arch arch, uint32_t tasks, const double *prune, double share)
+{
+    mtsc_synth_options o;
+    mtsc_synth_options_default(&o);
+    o.arch = arch;
+    o.tasks = tasks;
+    o.prune = prune;
+    o.prune_count = prune ? 1 : 0;
+    o.share = share;
+    o.input = 32;
+    return o;
+}
+
+static void open_bundle(bundle *b, const mtsc_synth_options *o)
+{
+    mts_error error = {0};
+    static int number;
+    memset(b, 0, sizeof *b);
+    b->summary.size = sizeof b->summary;
+    (void)snprintf(b->path, sizeof b->path, "synth-test-%d-%d.mtsb", (int)getpid(), number++);
+    assert_int_equal(mtsc_synth(o, b->path, NULL, &b->summary), MTS_STATUS_OK);
+    assert_int_equal(mts_os_map_file(b->path, &b->map, &error), MTS_CODE_OK);
+    const mts_code code = mts_archive_read(b->map.data, b->map.size, b->path, NULL, mts_allocator_default(),
+                                           &b->archive, &error);
+    assert_string_equal(error.text, "");
+    assert_int_equal(code, MTS_CODE_OK);
+}
+
+static void close_bundle(bundle *b)
+{
+    mts_archive_destroy(&b->archive);
+    mts_os_unmap(&b->map);
+    (void)unlink(b->path);
+}
+
+static const mts_value *weight(const bundle *b, uint32_t task, const char *node)
+{
+    const mts_graph *graph = b->archive->tasks[task].graph;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        if (strcmp(graph->nodes[i].name, node) == 0) {
+            return &graph->values[graph->nodes[i].inputs[1]];
+        }
+    }
+    fail_msg("no node '%s'", node);
+    return NULL;
+}
+
+static void check_shape(const mts_value *value, int64_t out, int64_t in, int64_t kernel)
+{
+    assert_int_equal(value->shape.dims[0], out);
+    assert_int_equal(value->shape.dims[1], in);
+    assert_int_equal(value->shape.dims[2], kernel);
+}
+
+static void a_pruned_resnet18_has_the_published_widths_weights_and_operations(void **state)
+{
+    (void)state;
+    const double prune = 0.9;
+    mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 1, &prune, 0.9);
+    o.input = 224;
+    bundle b;
+    open_bundle(&b, &o);
+    check_shape(weight(&b, 0, "conv1"), 6, 3, 7);
+    check_shape(weight(&b, 0, "layer1.1.conv2"), 6, 6, 3);
+    check_shape(weight(&b, 0, "layer2.0.downsample"), 13, 6, 1);
+    check_shape(weight(&b, 0, "layer3.0.conv1"), 26, 13, 3);
+    check_shape(weight(&b, 0, "layer4.1.conv2"), 51, 51, 3);
+    check_shape(weight(&b, 0, "fc"), LOGITS, 51, 1);
+    const mts_graph *graph = b.archive->tasks[0].graph;
+    uint64_t weights = 0;
+    uint64_t mul_adds = 0;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const mts_node *node = &graph->nodes[i];
+        weights += node->op == MTS_OP_CONV ? mts_shape_count(&graph->values[node->inputs[1]].shape) : 0;
+        mul_adds += mts_node_mul_adds(graph, node);
+    }
+    assert_in_range(weights, 110000, 115000);
+    assert_in_range(2 * mul_adds, 54000000, 60000000);
+    close_bundle(&b);
+}
+
+static void resnet50_and_vgg16_have_their_published_weights_when_not_pruned(void **state)
+{
+    (void)state;
+    bundle b;
+    mtsc_synth_options o = options(MTSC_ARCH_RESNET50, 1, NULL, 1.0);
+    o.classes = 1000;
+    open_bundle(&b, &o);
+    /* 25,557,032 with two vectors per normalisation; the classifier has its bias */
+    assert_int_equal(b.summary.weights_bytes, 4u * 25557032u);
+    close_bundle(&b);
+    const double prune = 0.5;
+    o = options(MTSC_ARCH_VGG16, 1, &prune, 1.0);
+    o.input = 224;
+    open_bundle(&b, &o);
+    check_shape(weight(&b, 0, "conv1_1"), 32, 3, 3);
+    check_shape(weight(&b, 0, "conv5_3"), 256, 256, 3);
+    check_shape(weight(&b, 0, "fc6"), 2048, 256 * 49, 1);
+    check_shape(weight(&b, 0, "fc8"), LOGITS, 2048, 1);
+    close_bundle(&b);
+}
+
+static void check_ref(const mts_block_ref *ref, uint32_t out_first, uint32_t out, uint32_t in_first,
+                      uint32_t in)
+{
+    assert_int_equal(ref->out_first, out_first);
+    assert_int_equal(ref->out_count, out);
+    assert_int_equal(ref->in_first, in_first);
+    assert_int_equal(ref->in_count, in);
+}
+
+static void shared_channels_come_first_and_their_weights_are_stored_once(void **state)
+{
+    (void)state;
+    const double prune = 0.9;
+    const mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 3, &prune, 0.9);
+    bundle b;
+    open_bundle(&b, &o);
+    assert_int_equal(b.summary.families, 1);
+    const mts_value *a = weight(&b, 0, "layer3.0.conv1");
+    const mts_value *c = weight(&b, 2, "layer3.0.conv1");
+    assert_int_equal(a->block_count, 3);
+    check_ref(&a->blocks[0], 0, 23, 0, 12);
+    check_ref(&a->blocks[1], 0, 23, 12, 1);
+    check_ref(&a->blocks[2], 23, 3, 0, 13);
+    assert_int_equal(a->blocks[0].block, c->blocks[0].block);
+    assert_int_not_equal(a->blocks[1].block, c->blocks[1].block);
+    assert_int_not_equal(a->blocks[2].block, c->blocks[2].block);
+    /* all channels of the picture are common: no Y */
+    a = weight(&b, 1, "conv1");
+    assert_int_equal(a->block_count, 2);
+    check_ref(&a->blocks[0], 0, 5, 0, 3);
+    check_ref(&a->blocks[1], 5, 1, 0, 3);
+    /* the classifier is private */
+    assert_int_equal(weight(&b, 1, "fc")->block_count, 1);
+    assert_int_not_equal(weight(&b, 1, "fc")->blocks[0].block, weight(&b, 0, "fc")->blocks[0].block);
+    close_bundle(&b);
+}
+
+static void tasks_of_different_widths_share_what_the_narrowest_has(void **state)
+{
+    (void)state;
+    const double prune[] = {0.9, 0.85};
+    mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 4, prune, 0.9);
+    o.prune_count = 2;
+    bundle b;
+    open_bundle(&b, &o);
+    check_shape(weight(&b, 0, "layer4.1.conv1"), 51, 51, 3);
+    check_shape(weight(&b, 3, "layer4.1.conv1"), 77, 77, 3);
+    const mts_value *a = weight(&b, 0, "layer4.1.conv1");
+    const mts_value *c = weight(&b, 3, "layer4.1.conv1");
+    check_ref(&a->blocks[0], 0, 46, 0, 46);
+    check_ref(&c->blocks[0], 0, 46, 0, 46);
+    check_ref(&c->blocks[2], 46, 31, 0, 77);
+    assert_int_equal(a->blocks[0].block, c->blocks[0].block);
+    close_bundle(&b);
+}
+
+static void everything_or_nothing_is_shared_at_the_ends_of_the_ratio(void **state)
+{
+    (void)state;
+    const double prune = 0.9;
+    bundle b;
+    mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 2, &prune, 1.0);
+    open_bundle(&b, &o);
+    assert_int_equal(weight(&b, 0, "layer2.1.conv1")->block_count, 1);
+    assert_int_equal(weight(&b, 0, "layer2.1.conv1")->blocks[0].block,
+                     weight(&b, 1, "layer2.1.conv1")->blocks[0].block);
+    close_bundle(&b);
+    o.share = 0.0;
+    open_bundle(&b, &o);
+    assert_int_equal(weight(&b, 0, "layer2.1.conv1")->block_count, 1);
+    assert_int_equal(b.summary.weights_bytes, b.summary.weights_bytes_unshared);
+    close_bundle(&b);
+}
+
+static void batches_are_taken_in_turn_and_only_single_pictures_take_frames(void **state)
+{
+    (void)state;
+    const uint32_t batch[] = {1, 3};
+    const double prune = 0.95;
+    mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 3, &prune, 0.9);
+    o.batch = batch;
+    o.batch_count = 2;
+    bundle b;
+    open_bundle(&b, &o);
+    for (uint32_t t = 0; t < 3; t++) {
+        const mts_task *task = &b.archive->tasks[t];
+        assert_int_equal(task->graph->inputs[0].shape.dims[0], batch[t % 2]);
+        assert_int_equal(task->graph->outputs[0].shape.dims[0], batch[t % 2]);
+        assert_int_equal(task->preprocess.color != MTS_COLOR_NONE, batch[t % 2] == 1);
+    }
+    close_bundle(&b);
+}
+
+static void equal_options_give_equal_bytes_and_other_seeds_other_weights(void **state)
+{
+    (void)state;
+    const double prune = 0.9;
+    mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 2, &prune, 0.9);
+    bundle a, b, c;
+    open_bundle(&a, &o);
+    open_bundle(&b, &o);
+    o.seed = 2;
+    open_bundle(&c, &o);
+    assert_int_equal(a.map.size, b.map.size);
+    assert_memory_equal(a.map.data, b.map.data, a.map.size);
+    assert_int_equal(a.map.size, c.map.size);
+    assert_memory_not_equal(weight(&a, 0, "conv1")->blocks[0].data, weight(&c, 0, "conv1")->blocks[0].data,
+                            64);
+    close_bundle(&a);
+    close_bundle(&b);
+    close_bundle(&c);
+}
+
+static void a_task_does_not_depend_on_how_many_follow(void **state)
+{
+    (void)state;
+    const double prune = 0.9;
+    bundle few, many;
+    mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 2, &prune, 0.9);
+    open_bundle(&few, &o);
+    o.tasks = 5;
+    open_bundle(&many, &o);
+    const mts_graph *a = few.archive->tasks[1].graph;
+    const mts_graph *b = many.archive->tasks[1].graph;
+    assert_int_equal(a->value_count, b->value_count);
+    for (uint32_t v = 0; v < a->value_count; v++) {
+        for (uint32_t i = 0; i < a->values[v].block_count; i++) {
+            const mts_block *x = &few.archive->blocks[a->values[v].blocks[i].block];
+            assert_memory_equal(x->data, b->values[v].blocks[i].data, x->size);
+        }
+    }
+    close_bundle(&few);
+    close_bundle(&many);
+}
+
+static mts_runtime *open_runtime(const char *device)
+{
+    mts_runtime_options o;
+    mts_runtime *runtime = NULL;
+    mts_runtime_options_default(&o);
+    o.device = device;
+    return mts_runtime_create(&o, &runtime) == MTS_STATUS_OK ? runtime : NULL;
+}
+
+/* Logits of all tasks, each with its own random picture. */
+static void run(mts_runtime *runtime, const char *path, mts_strategy strategy, uint32_t tasks, float *logits)
+{
+    static float pixels[3 * 32 * 32];
+    mts_bundle *opened = NULL;
+    mts_session *session = NULL;
+    mts_session_options o;
+    mts_ticket ticket = 0;
+    uint32_t random = 1;
+    mts_session_options_default(&o);
+    o.strategy = strategy;
+    o.separate_inputs = 1;
+    assert_int_equal(mts_bundle_open(runtime, path, &opened), MTS_STATUS_OK);
+    assert_int_equal(mts_session_create(runtime, opened, &o, &session), MTS_STATUS_OK);
+    for (uint32_t t = 0; t < tasks; t++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "t%u", t);
+        for (size_t i = 0; i < sizeof pixels / sizeof pixels[0]; i++) {
+            random = random * 1664525u + 1013904223u;
+            pixels[i] = (float)(random >> 8) / 8388608.0f - 1.0f;
+        }
+        const mts_tensor input = {pixels, sizeof pixels, MTS_TYPE_FLOAT32, 4, {1, 3, 32, 32}};
+        assert_int_equal(mts_session_input(session, name, 0, &input), MTS_STATUS_OK);
+    }
+    assert_int_equal(mts_session_submit(session, NULL, &ticket), MTS_STATUS_OK);
+    assert_int_equal(mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
+    for (uint32_t t = 0; t < tasks; t++) {
+        char name[16];
+        mts_tensor output;
+        (void)snprintf(name, sizeof name, "t%u", t);
+        assert_int_equal(mts_session_output(session, name, 0, &output), MTS_STATUS_OK);
+        assert_int_equal(output.bytes, LOGITS * sizeof(float));
+        memcpy(logits + (size_t)t * LOGITS, output.data, output.bytes);
+    }
+    mts_session_destroy(&session);
+    mts_bundle_destroy(&opened);
+}
+
+/* Neither exploded nor faded, whatever the depth. */
+static void check_sane(const float *logits, uint32_t tasks)
+{
+    for (uint32_t t = 0; t < tasks; t++) {
+        double energy = 0.0;
+        for (uint32_t i = 0; i < LOGITS; i++) {
+            energy += (double)logits[t * LOGITS + i] * (double)logits[t * LOGITS + i];
+        }
+        const double size = sqrt(energy / LOGITS);
+        assert_true(size > 1e-2 && size < 1e2);
+    }
+}
+
+/* Building kernels takes its time on some devices: the first case is for those. */
+static void strategies_agree(const char *device, size_t most)
+{
+    enum { TASKS = 4 };
+    static const struct {
+        mtsc_arch arch;
+        double prune[2], share;
+    } cases[] = {{MTSC_ARCH_RESNET18, {0.9, 0.85}, 0.7},
+                 {MTSC_ARCH_RESNET18, {0.9, 0.9}, 0.9},
+                 {MTSC_ARCH_RESNET50, {0.9, 0.9}, 1.0},
+                 {MTSC_ARCH_VGG16, {0.9, 0.85}, 0.9},
+                 {MTSC_ARCH_VGG16, {0.95, 0.95}, 0.0}};
+    mts_runtime *runtime = open_runtime(device);
+    if (!runtime) {
+        skip();
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && i < most; i++) {
+        float alone[TASKS * LOGITS], together[TASKS * LOGITS];
+        mtsc_synth_options o = options(cases[i].arch, TASKS, cases[i].prune, cases[i].share);
+        o.prune_count = 2;
+        bundle b;
+        open_bundle(&b, &o);
+        run(runtime, b.path, MTS_STRATEGY_SEQUENTIAL, TASKS, alone);
+        run(runtime, b.path, MTS_STRATEGY_COMPACT, TASKS, together);
+        check_sane(alone, TASKS);
+        for (size_t k = 0; k < TASKS * LOGITS; k++) {
+            assert_true(fabsf(alone[k] - together[k]) <= 1e-4f * fmaxf(1.0f, fabsf(alone[k])));
+        }
+        close_bundle(&b);
+    }
+    mts_runtime_destroy(&runtime);
+}
+
+static void strategies_agree_on_plain_c_and_values_stay_sane(void **state)
+{
+    (void)state;
+    strategies_agree("reference", SIZE_MAX);
+}
+
+static void strategies_agree_on_the_best_device_and_values_stay_sane(void **state)
+{
+    (void)state;
+    strategies_agree(NULL, 1);
+}
+
+static void options_that_make_no_sense_are_refused_and_write_nothing(void **state)
+{
+    (void)state;
+    char text[256];
+    const double bad_prune[] = {0.5, 1.0};
+    const double nan_prune[] = {NAN};
+    const uint32_t bad_batch[] = {0};
+    mtsc_options compiler;
+    mtsc_options_default(&compiler);
+    compiler.error_text = text;
+    compiler.error_size = sizeof text;
+    for (int i = 0; i < 9; i++) {
+        mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 2, NULL, 0.9);
+        o.arch = i == 0 ? (mtsc_arch)7 : o.arch;
+        o.tasks = i == 1 ? 0 : i == 2 ? 1025 : o.tasks;
+        o.share = i == 3 ? 1.5 : o.share;
+        o.input = i == 4 ? 31 : o.input;
+        o.classes = i == 5 ? 0 : o.classes;
+        o.prune = i == 6 ? bad_prune : i == 7 ? nan_prune : NULL;
+        o.prune_count = i == 6 ? 2 : i == 7 ? 1 : 0;
+        o.batch = i == 8 ? bad_batch : NULL;
+        o.batch_count = i == 8 ? 1 : 0;
+        text[0] = '\0';
+        assert_int_equal(mtsc_synth(&o, "synth-test-refused.mtsb", &compiler, NULL),
+                         MTS_STATUS_INVALID_ARGUMENT);
+        assert_true(strlen(text) > 10);
+        assert_int_equal(access("synth-test-refused.mtsb", F_OK), -1);
+    }
+    assert_int_equal(mtsc_synth(NULL, "x", NULL, NULL), MTS_STATUS_INVALID_ARGUMENT);
+    const mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 1, NULL, 0.9);
+    assert_int_equal(mtsc_synth(&o, NULL, NULL, NULL), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mtsc_synth(&o, "/no such folder/x.mtsb", NULL, NULL), MTS_STATUS_NOT_FOUND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pruned_resnet18_has_the_published_widths_weights_and_operations),
+        cmocka_unit_test(resnet50_and_vgg16_have_their_published_weights_when_not_pruned),
+        cmocka_unit_test(shared_channels_come_first_and_their_weights_are_stored_once),
+        cmocka_unit_test(tasks_of_different_widths_share_what_the_narrowest_has),
+        cmocka_unit_test(everything_or_nothing_is_shared_at_the_ends_of_the_ratio),
+        cmocka_unit_test(batches_are_taken_in_turn_and_only_single_pictures_take_frames),
+        cmocka_unit_test(equal_options_give_equal_bytes_and_other_seeds_other_weights),
+        cmocka_unit_test(a_task_does_not_depend_on_how_many_follow),
+        cmocka_unit_test(strategies_agree_on_plain_c_and_values_stay_sane),
+        cmocka_unit_test(strategies_agree_on_the_best_device_and_values_stay_sane),
+        cmocka_unit_test(options_that_make_no_sense_are_refused_and_write_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/*
+ * group.c: the three branches of Algorithm 1 over one kind of partial plan.
+ */
+#include "plan/group.h"
+
+#include <stdlib.h>
+
+/* A plan of a part of the tasks: its last group, and the partial plan before it. */
+typedef struct partial {
+    double latency;
+    uint64_t weights, arena;
+    uint32_t state, index; /* partial plan before the last group: states[state].plans[index] */
+    uint32_t last;         /* last group: its size (uniform) or its set of tasks */
+} partial;
+
+/* Partial plans of one state, none at least as bad as another in everything. */
+typedef struct front {
+    partial *plans;
+    size_t count, capacity;
+} front;
+
+typedef struct grouper {
+    const mts_group_request *request;
+    mts_grouping *out;
+    front *states;
+    uint32_t state_count;
+    bool bounded; /* only latency counts when there is no budget */
+    mts_error *error;
+} grouper;
+
+static bool as_good(const grouper *g, const partial *a, const partial *b)
+{
+    return a->latency <= b->latency && (!g->bounded || (a->weights <= b->weights && a->arena <= b->arena));
+}
+
+static mts_code keep(grouper *g, uint32_t state, const partial *plan)
+{
+    front *f = &g->states[state];
+    size_t kept = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        if (as_good(g, &f->plans[i], plan)) {
+            return MTS_CODE_OK;
+        }
+    }
+    for (size_t i = 0; i < f->count; i++) {
+        if (!as_good(g, plan, &f->plans[i])) {
+            f->plans[kept++] = f->plans[i];
+        }
+    }
+    f->count = kept;
+    if (!mts_alloc_grow(g->request->allocator, (void **)&f->plans, &f->capacity, kept + 1,
+                        sizeof *f->plans)) {
+        return mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks",
+                        g->request->task_count);
+    }
+    f->plans[f->count++] = *plan;
+    return MTS_CODE_OK;
+}
+
+/* Every partial plan of `from`, followed by a group of this cost, is a partial plan of `to`. */
+static mts_code extend(grouper *g, uint32_t from, uint32_t to, uint32_t last, const mts_group_cost *cost)
+{
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < g->states[from].count; i++) {
+        const partial *before = &g->states[from].plans[i];
+        const partial plan = {.latency = before->latency + cost->latency,
+                              .weights = before->weights + cost->weights,
+                              .arena = before->arena > cost->arena ? before->arena : cost->arena,
+                              .state = from,
+                              .index = i,
+                              .last = last};
+        code = keep(g, to, &plan);
+    }
+    return code;
+}
+
+static mts_code open_states(grouper *g, uint32_t count)
+{
+    g->state_count = count;
+    g->states = mts_alloc_zero(g->request->allocator, count, sizeof *g->states);
+    if (g->states == NULL) {
+        return mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks",
+                        g->request->task_count);
+    }
+    const partial nothing = {0};
+    return keep(g, 0, &nothing);
+}
+
+static void close_states(grouper *g)
+{
+    for (uint32_t i = 0; g->states != NULL && i < g->state_count; i++) {
+        mts_alloc_free(g->request->allocator, g->states[i].plans);
+    }
+    mts_alloc_free(g->request->allocator, g->states);
+    g->states = NULL;
+}
+
+static mts_code cost_of_set(const grouper *g, uint32_t set, mts_group_cost *cost)
+{
+    uint32_t tasks[32];
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < 32; t++) {
+        if ((set >> t & 1) != 0) {
+            tasks[count++] = t;
+        }
+    }
+    return g->request->cost(g->request->context, tasks, count, cost, g->error);
+}
+
+/* State n: the first n tasks are grouped. F_n = min over j of F_(n-j) + L_j. */
+static mts_code plan_uniform(grouper *g)
+{
+    const uint32_t count = g->request->task_count;
+    mts_group_cost *costs = mts_alloc_zero(g->request->allocator, (size_t)count + 1, sizeof *costs);
+    uint32_t *tasks = mts_alloc_zero(g->request->allocator, count, sizeof *tasks);
+    mts_code code = open_states(g, count + 1);
+    if (code == MTS_CODE_OK && (costs == NULL || tasks == NULL)) {
+        code = mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks", count);
+    }
+    for (uint32_t n = 1; code == MTS_CODE_OK && n <= count; n++) {
+        tasks[n - 1] = n - 1;
+        code = g->request->cost(g->request->context, tasks, n, &costs[n], g->error);
+        for (uint32_t j = 1; code == MTS_CODE_OK && j <= n; j++) {
+            code = extend(g, n - j, n, j, &costs[j]);
+        }
+    }
+    mts_alloc_free(g->request->allocator, costs);
+    mts_alloc_free(g->request->allocator, tasks);
+    return code;
+}
+
+/* State S: the tasks of S are grouped. The group that holds the lowest task of S is split off. */
+static mts_code plan_subsets(grouper *g)
+{
+    const uint32_t all = (1u << g->request->task_count) - 1;
+    mts_group_cost *costs = mts_alloc_zero(g->request->allocator, (size_t)all + 1, sizeof *costs);
+    mts_code code = open_states(g, all + 1);
+    if (code == MTS_CODE_OK && costs == NULL) {
+        code = mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks",
+                        g->request->task_count);
+    }
+    for (uint32_t set = 1; code == MTS_CODE_OK && set <= all; set++) {
+        const uint32_t lowest = set & (~set + 1);
+        const uint32_t others = set ^ lowest;
+        code = cost_of_set(g, set, &costs[set]);
+        for (uint32_t with = others; code == MTS_CODE_OK; with = (with - 1) & others) {
+            code = extend(g, others ^ with, set, with | lowest, &costs[with | lowest]);
+            if (with == 0) {
+                break;
+            }
+        }
+    }
+    mts_alloc_free(g->request->allocator, costs);
+    return code;
+}
+
+static uint64_t peak_of(const grouper *g, const partial *plan)
+{
+    return g->request->fixed_bytes + plan->weights + plan->arena;
+}
+
+static mts_code too_small(const grouper *g)
+{
+    return mts_fail(g->error, MTS_CODE_LIMIT,
+                    "no plan keeps the memory budget of %llu bytes; the smallest that can be met is %llu",
+                    (unsigned long long)g->request->budget, (unsigned long long)g->out->smallest_peak);
+}
+
+/* The fastest complete plan within the budget; NULL if there is none. */
+static const partial *choose(const grouper *g)
+{
+    const front *complete = &g->states[g->state_count - 1];
+    const partial *best = NULL;
+    for (size_t i = 0; i < complete->count; i++) {
+        const partial *plan = &complete->plans[i];
+        const uint64_t peak = peak_of(g, plan);
+        g->out->smallest_peak = i == 0 || peak < g->out->smallest_peak ? peak : g->out->smallest_peak;
+        if (i == 0 || plan->latency < g->out->unlimited_latency) {
+            g->out->unlimited_latency = plan->latency;
+        }
+        if ((g->request->budget == 0 || peak <= g->request->budget) &&
+            (best == NULL || plan->latency < best->latency)) {
+            best = plan;
+        }
+    }
+    return best;
+}
+
+static void number_groups(const mts_group_request *request, mts_grouping *out, const uint32_t *raw)
+{
+    out->group_count = 0;
+    for (uint32_t t = 0; t < request->task_count; t++) {
+        uint32_t same = 0;
+        while (raw[same] != raw[t]) {
+            same++;
+        }
+        out->group_of[t] = same < t ? out->group_of[same] : out->group_count++;
+    }
+}
+
+static mts_code trace_back(grouper *g, const partial *plan)
+{
+    uint32_t *raw = mts_alloc_zero(g->request->allocator, g->request->task_count, sizeof *raw);
+    if (raw == NULL) {
+        return mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group tasks");
+    }
+    g->out->latency = plan->latency;
+    g->out->peak = peak_of(g, plan);
+    uint32_t group = 0;
+    for (; plan->last != 0; plan = &g->states[plan->state].plans[plan->index], group++) {
+        for (uint32_t t = 0; t < g->request->task_count; t++) {
+            const bool in = g->request->uniform ? t >= plan->state && t < plan->state + plan->last
+                                                : (plan->last >> t & 1) != 0;
+            raw[t] = in ? group : raw[t];
+        }
+    }
+    number_groups(g->request, g->out, raw);
+    mts_alloc_free(g->request->allocator, raw);
+    return MTS_CODE_OK;
+}
+
+static mts_code plan_exact(grouper *g)
+{
+    mts_code code = g->request->uniform ? plan_uniform(g) : plan_subsets(g);
+    if (code == MTS_CODE_OK) {
+        const partial *best = choose(g);
+        code = best != NULL ? trace_back(g, best) : too_small(g);
+    }
+    close_states(g);
+    return code;
+}
+
+typedef struct ranked {
+    double latency;
+    uint32_t task;
+} ranked;
+
+static int compare_ranked(const void *left, const void *right)
+{
+    const ranked *a = left;
+    const ranked *b = right;
+    if (a->latency < b->latency || a->latency > b->latency) {
+        return a->latency < b->latency ? 1 : -1;
+    }
+    return a->task < b->task ? -1 : 1;
+}
+
+typedef struct greedy {
+    grouper *g;
+    ranked *order;
+    uint32_t *raw, *best, *tasks;
+    double best_latency;
+    uint64_t best_peak;
+    bool found;
+} greedy;
+
+/* Cost of the partition in raw[] with `groups` groups. */
+static mts_code price(greedy *s, uint32_t groups, partial *total)
+{
+    const mts_group_request *request = s->g->request;
+    *total = (partial){0};
+    for (uint32_t group = 0; group < groups; group++) {
+        uint32_t count = 0;
+        for (uint32_t t = 0; t < request->task_count; t++) {
+            if (s->raw[t] == group) {
+                s->tasks[count++] = t;
+            }
+        }
+        mts_group_cost cost;
+        const mts_code code = request->cost(request->context, s->tasks, count, &cost, s->g->error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+        total->latency += cost.latency;
+        total->weights += cost.weights;
+        total->arena = cost.arena > total->arena ? cost.arena : total->arena;
+    }
+    return MTS_CODE_OK;
+}
+
+/* Deals the tasks, slowest first, to `groups` groups: 0 .. G-1, G-1 .. 0, ... */
+static mts_code try_groups(greedy *s, uint32_t groups)
+{
+    const mts_group_request *request = s->g->request;
+    for (uint32_t i = 0; i < request->task_count; i++) {
+        const uint32_t at = i % (2 * groups);
+        s->raw[s->order[i].task] = at < groups ? at : 2 * groups - 1 - at;
+    }
+    partial total;
+    const mts_code code = price(s, groups, &total);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    mts_grouping *out = s->g->out;
+    const uint64_t peak = peak_of(s->g, &total);
+    out->smallest_peak = groups == 1 || peak < out->smallest_peak ? peak : out->smallest_peak;
+    if (groups == 1 || total.latency < out->unlimited_latency) {
+        out->unlimited_latency = total.latency;
+    }
+    const bool fits = request->budget == 0 || peak <= request->budget;
+    if (fits && (!s->found || total.latency < s->best_latency)) {
+        s->found = true;
+        s->best_latency = total.latency;
+        s->best_peak = peak;
+        for (uint32_t t = 0; t < request->task_count; t++) {
+            s->best[t] = s->raw[t];
+        }
+    }
+    return MTS_CODE_OK;
+}
+
+static mts_code rank_tasks(greedy *s)
+{
+    const mts_group_request *request = s->g->request;
+    for (uint32_t t = 0; t < request->task_count; t++) {
+        mts_group_cost cost;
+        const mts_code code = request->cost(request->context, &t, 1, &cost, s->g->error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+        s->order[t] = (ranked){.latency = cost.latency, .task = t};
+    }
+    qsort(s->order, request->task_count, sizeof *s->order, compare_ranked);
+    return MTS_CODE_OK;
+}
+
+static mts_code plan_greedy(grouper *g)
+{
+    const mts_group_request *request = g->request;
+    const mts_allocator *allocator = request->allocator;
+    greedy s = {.g = g};
+    s.order = mts_alloc_zero(allocator, request->task_count, sizeof *s.order);
+    s.raw = mts_alloc_zero(allocator, request->task_count, sizeof *s.raw);
+    s.best = mts_alloc_zero(allocator, request->task_count, sizeof *s.best);
+    s.tasks = mts_alloc_zero(allocator, request->task_count, sizeof *s.tasks);
+    mts_code code = MTS_CODE_OK;
+    if (s.order == NULL || s.raw == NULL || s.best == NULL || s.tasks == NULL) {
+        code = mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks",
+                        request->task_count);
+    }
+    if (code == MTS_CODE_OK) {
+        code = rank_tasks(&s);
+    }
+    for (uint32_t groups = 1; code == MTS_CODE_OK && groups <= request->task_count; groups++) {
+        code = try_groups(&s, groups);
+    }
+    if (code == MTS_CODE_OK && !s.found) {
+        code = too_small(g);
+    }
+    if (code == MTS_CODE_OK) {
+        g->out->latency = s.best_latency;
+        g->out->peak = s.best_peak;
+        number_groups(request, g->out, s.best);
+    }
+    mts_alloc_free(allocator, s.order);
+    mts_alloc_free(allocator, s.raw);
+    mts_alloc_free(allocator, s.best);
+    mts_alloc_free(allocator, s.tasks);
+    return code;
+}
+
+mts_code mts_group_plan(const mts_group_request *request, mts_grouping *grouping, mts_error *error)
+{
+    grouper g = {.request = request, .out = grouping, .bounded = request->budget != 0, .error = error};
+    if (request->task_count == 0) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "there are no tasks to group");
+    }
+    if (request->uniform || request->task_count <= MTS_GROUP_EXACT_MOST) {
+        return plan_exact(&g);
+    }
+    return plan_greedy(&g);
+}

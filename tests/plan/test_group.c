@@ -1,0 +1,199 @@
+/*
+ * test_group.c: the grouping planner against brute force over all partitions, with and without a memory
+ * budget.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "plan/group.h"
+
+enum { TASKS_MOST = 8, ROUNDS = 40 };
+
+typedef struct table {
+    mts_group_cost costs[1 << TASKS_MOST];
+    bool by_size;
+    uint32_t calls;
+} table;
+
+static uint32_t set_of(const uint32_t *tasks, uint32_t count)
+{
+    uint32_t set = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        set |= 1u << tasks[i];
+    }
+    return set;
+}
+
+static mts_code look_up(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
+                        mts_error *error)
+{
+    (void)error;
+    table *t = context;
+    t->calls++;
+    *cost = t->costs[t->by_size ? (1u << count) - 1 : set_of(tasks, count)];
+    return MTS_CODE_OK;
+}
+
+static void fill(table *t, bool by_size)
+{
+    *t = (table){.by_size = by_size};
+    for (int i = 1; i < 1 << TASKS_MOST; i++) {
+        t->costs[i] = (mts_group_cost){.latency = 1.0 + rand() % 1000 / 100.0,
+                                       .weights = (uint64_t)(rand() % 50),
+                                       .arena = (uint64_t)(1 + rand() % 100)};
+    }
+}
+
+static const mts_group_cost *cost_at(const table *t, uint32_t set)
+{
+    uint32_t size = 0;
+    for (uint32_t s = set; s != 0; s &= s - 1) {
+        size++;
+    }
+    return &t->costs[t->by_size ? (1u << size) - 1 : set];
+}
+
+typedef struct brute {
+    const table *t;
+    uint32_t tasks;
+    uint64_t budget, smallest;
+    double best, unlimited;
+    uint32_t sets[TASKS_MOST];
+} brute;
+
+static void price(brute *b, uint32_t groups)
+{
+    double latency = 0.0;
+    uint64_t weights = 0;
+    uint64_t arena = 0;
+    for (uint32_t g = 0; g < groups; g++) {
+        const mts_group_cost *c = cost_at(b->t, b->sets[g]);
+        latency += c->latency;
+        weights += c->weights;
+        arena = c->arena > arena ? c->arena : arena;
+    }
+    const uint64_t peak = 10 + weights + arena;
+    b->smallest = peak < b->smallest ? peak : b->smallest;
+    b->unlimited = latency < b->unlimited ? latency : b->unlimited;
+    if ((b->budget == 0 || peak <= b->budget) && latency < b->best) {
+        b->best = latency;
+    }
+}
+
+static void partitions(brute *b, uint32_t task, uint32_t groups)
+{
+    if (task == b->tasks) {
+        price(b, groups);
+        return;
+    }
+    for (uint32_t g = 0; g <= groups; g++) {
+        b->sets[g] |= 1u << task;
+        partitions(b, task + 1, g == groups ? groups + 1 : groups);
+        b->sets[g] &= ~(1u << task);
+    }
+}
+
+static void compare(bool uniform, uint32_t tasks, uint64_t budget)
+{
+    table t;
+    fill(&t, uniform);
+    brute b = {
+        .t = &t, .tasks = tasks, .budget = budget, .smallest = UINT64_MAX, .best = 1e30, .unlimited = 1e30};
+    partitions(&b, 0, 0);
+    uint32_t group_of[TASKS_MOST] = {0};
+    mts_grouping out = {.group_of = group_of};
+    const mts_group_request request = {.task_count = tasks,
+                                       .uniform = uniform,
+                                       .fixed_bytes = 10,
+                                       .budget = budget,
+                                       .cost = look_up,
+                                       .context = &t,
+                                       .allocator = mts_allocator_default()};
+    mts_error error = {0};
+    const mts_code code = mts_group_plan(&request, &out, &error);
+    if (b.best > 1e29) {
+        assert_int_equal(code, MTS_CODE_LIMIT);
+        assert_true(out.smallest_peak == b.smallest);
+        return;
+    }
+    assert_int_equal(code, MTS_CODE_OK);
+    assert_true(out.latency > b.best - 1e-9 && out.latency < b.best + 1e-9);
+    assert_true(out.unlimited_latency > b.unlimited - 1e-9 && out.unlimited_latency < b.unlimited + 1e-9);
+    assert_true(budget == 0 || out.peak <= budget);
+    double sum = 0.0; /* the groups named are those that were priced */
+    for (uint32_t g = 0; g < out.group_count; g++) {
+        uint32_t set = 0;
+        for (uint32_t i = 0; i < tasks; i++) {
+            set |= group_of[i] == g ? 1u << i : 0;
+        }
+        assert_int_not_equal(set, 0);
+        sum += cost_at(&t, set)->latency;
+    }
+    assert_true(sum > b.best - 1e-9 && sum < b.best + 1e-9);
+}
+
+static void the_plan_equals_brute_force_over_all_partitions(void **state)
+{
+    (void)state;
+    srand(1);
+    for (int round = 0; round < ROUNDS; round++) {
+        const uint32_t tasks = (uint32_t)(1 + rand() % TASKS_MOST);
+        compare(false, tasks, 0);
+        compare(true, tasks, 0);
+    }
+}
+
+static void a_budget_is_kept_or_refused_with_the_smallest_that_fits(void **state)
+{
+    (void)state;
+    srand(2);
+    for (int round = 0; round < ROUNDS; round++) {
+        const uint32_t tasks = (uint32_t)(1 + rand() % TASKS_MOST);
+        compare(false, tasks, (uint64_t)(20 + rand() % 200));
+        compare(true, tasks, (uint64_t)(20 + rand() % 200));
+    }
+}
+
+/* A group costs 1 plus its tasks squared: groups of one or two tasks win over one of twenty. */
+static mts_code squares(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
+                        mts_error *error)
+{
+    (void)context;
+    (void)tasks;
+    (void)error;
+    *cost = (mts_group_cost){.latency = 1.0 + (double)count * count, .weights = 1, .arena = count};
+    return MTS_CODE_OK;
+}
+
+static void many_unequal_tasks_are_dealt_to_balanced_groups(void **state)
+{
+    (void)state;
+    uint32_t group_of[20] = {0};
+    mts_grouping out = {.group_of = group_of};
+    mts_group_request request = {.task_count = 20, .cost = squares, .allocator = mts_allocator_default()};
+    mts_error error = {0};
+    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_CODE_OK);
+    assert_int_equal(out.group_count, 20); /* 20 groups of 1: 40; 10 of 2: 50; 1 of 20: 401 */
+    assert_true(out.latency > 39.9 && out.latency < 40.1);
+    request.budget = 10 + 2 + 1; /* 10 groups of 2: weights 10, arena 2 */
+    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_CODE_OK);
+    assert_true(out.peak <= request.budget);
+    assert_true(out.latency > out.unlimited_latency);
+    request.budget = 3;
+    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_CODE_LIMIT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_plan_equals_brute_force_over_all_partitions),
+        cmocka_unit_test(a_budget_is_kept_or_refused_with_the_smallest_that_fits),
+        cmocka_unit_test(many_unequal_tasks_are_dealt_to_balanced_groups),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

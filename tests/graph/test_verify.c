@@ -1,0 +1,306 @@
+/*
+ * Building, reading and verifying graphs: each kind of damage that a file could do is found.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph/graph.h"
+#include "support/fault_allocator.h"
+
+static mts_arena arena;
+static mts_error error;
+static float weights[4 * 3 * 3 * 3], bias[4];
+static int32_t indices[2] = {0, 3};
+
+/* x [1,3,8,8] -> conv (4 filters, bias) -> relu -> gather of two channels -> output "y" */
+static mts_graph *sample(void)
+{
+    const mts_shape x = {4, {1, 3, 8, 8}}, w = {4, {4, 3, 3, 3}}, b = {1, {4}}, i = {1, {2}};
+    mts_attrs attrs = {
+        .conv = {.kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .pad = {1, 1, 1, 1}, .group = 1}};
+    mts_graph *graph = mts_graph_create(&arena, "sample");
+    uint32_t inputs[4] = {mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &x),
+                          mts_graph_add_const(graph, "w", MTS_DTYPE_F32, &w, weights), MTS_NONE,
+                          mts_graph_add_const(graph, "b", MTS_DTYPE_F32, &b, bias)};
+    uint32_t value = MTS_NONE;
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_CONV, "conv", inputs, 4, &attrs, &value, &error),
+                     MTS_CODE_OK);
+    attrs = (mts_attrs){.unary = {.act = {.fn = MTS_FN_RELU}}};
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_UNARY, "relu", &value, 1, &attrs, &value, &error),
+                     MTS_CODE_OK);
+    attrs = (mts_attrs){.gather = {.axis = 1}};
+    uint32_t pair[2] = {value, mts_graph_add_const(graph, "i", MTS_DTYPE_I32, &i, indices)};
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_GATHER, "pick", pair, 2, &attrs, &value, &error),
+                     MTS_CODE_OK);
+    assert_int_equal(
+        mts_graph_add_output(graph, "y", value, MTS_DTYPE_F32, &graph->values[value].shape, &error),
+        MTS_CODE_OK);
+    return graph;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    mts_arena_init(&arena, mts_allocator_default());
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    mts_arena_release(&arena);
+    return 0;
+}
+
+static void a_built_graph_is_valid_and_printed(void **state)
+{
+    (void)state;
+    mts_graph *graph = sample();
+    mts_text text;
+    assert_int_equal(mts_graph_verify(graph, &error), MTS_CODE_OK);
+    mts_text_init(&text, mts_allocator_default());
+    mts_graph_print(graph, &text);
+    assert_non_null(strstr(mts_text_get(&text), "conv      conv(x, w, -, b)"));
+    assert_non_null(strstr(mts_text_get(&text), "output y"));
+    mts_text_release(&text);
+    assert_true(mts_node_mul_adds(graph, &graph->nodes[0]) == 4 * 64 * 27);
+    assert_true(mts_node_mul_adds(graph, &graph->nodes[2]) == 0);
+    uint32_t uses[16];
+    mts_graph_count_uses(graph, uses);
+    assert_int_equal(uses[0], 1);
+    assert_int_equal(uses[graph->outputs[0].value], 1);
+}
+
+static void a_node_that_does_not_fit_leaves_the_graph_as_it_was(void **state)
+{
+    (void)state;
+    mts_graph *graph = sample();
+    uint32_t nodes = graph->node_count, values = graph->value_count, value = 7, bad[2] = {0, 12345};
+    const mts_attrs attrs = {0};
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_BINARY, "bad", bad, 2, &attrs, &value, &error),
+                     MTS_CODE_MALFORMED);
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_BINARY, "bad", bad, 1, &attrs, &value, &error),
+                     MTS_CODE_MALFORMED);
+    assert_int_equal(graph->node_count, nodes);
+    assert_int_equal(graph->value_count, values);
+    assert_int_equal(value, 7);
+}
+
+static void names_of_values_stay_unique(void **state)
+{
+    (void)state;
+    mts_graph *graph = mts_graph_create(&arena, NULL);
+    const mts_shape shape = {1, {4}};
+    uint32_t a = mts_graph_add_const(graph, "a", MTS_DTYPE_F32, &shape, bias);
+    uint32_t b = mts_graph_add_const(graph, "a", MTS_DTYPE_F32, &shape, bias);
+    uint32_t c = mts_graph_add_const(graph, NULL, MTS_DTYPE_F32, &shape, bias);
+    assert_string_not_equal(graph->values[a].name, graph->values[b].name);
+    assert_string_not_equal(graph->values[c].name, graph->values[b].name);
+    assert_true(mts_graph_name_value(graph, c, "a"));
+    assert_string_not_equal(graph->values[c].name, "a");
+    assert_true(mts_graph_name_value(graph, c, "c"));
+    assert_string_equal(graph->values[c].name, "c");
+}
+
+static void operands_that_must_be_constant_are_refused_else(void **state)
+{
+    (void)state;
+    mts_graph *graph = mts_graph_create(&arena, "g");
+    const mts_shape x = {4, {1, 1, 3, 3}}, w = {4, {1, 1, 1, 1}}, half = {1, {4}};
+    const mts_attrs conv = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    uint32_t value, inputs[2] = {mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &x),
+                                 mts_graph_add_input(graph, "w", MTS_DTYPE_F32, &w)};
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_CONV, "c", inputs, 2, &conv, &value, &error),
+                     MTS_CODE_UNSUPPORTED);
+    /* float16 is for weights only */
+    const mts_attrs none = {0};
+    uint32_t sixteen = mts_graph_add_const(graph, "h", MTS_DTYPE_F16, &half, weights);
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_UNARY, "u", &sixteen, 1, &none, &value, &error),
+                     MTS_CODE_MALFORMED);
+}
+
+static void constants_are_gathered_from_their_blocks(void **state)
+{
+    (void)state;
+    const float left[4] = {1, 2, 5, 6}, right[4] = {3, 4, 7, 8}, low[4] = {9, 10, 11, 12};
+    const uint16_t halves[4] = {0x3c00, 0x4000, 0xc000, 0x3800};
+    mts_block_ref blocks[3] = {{0, 0, 2, 0, 2, left}, {1, 0, 2, 2, 2, right}, {2, 2, 1, 0, 4, low}};
+    mts_value value = {
+        .kind = MTS_VALUE_CONST, .shape = {4, {3, 4, 1, 1}}, .block_count = 3, .blocks = blocks};
+    float out[12];
+    mts_value_read_f32(&value, out);
+    for (int i = 0; i < 12; i++) {
+        assert_true(out[i] == (float)(i + 1));
+    }
+    mts_block_ref whole = {0, 0, 4, 0, 1, halves};
+    value = (mts_value){.dtype = MTS_DTYPE_F16, .shape = {1, {4}}, .block_count = 1, .blocks = &whole};
+    mts_value_read_f32(&value, out);
+    assert_true(out[0] == 1.0f && out[1] == 2.0f && out[2] == -2.0f && out[3] == 0.5f);
+}
+
+#define DAMAGE(statement)                                                                                    \
+    do {                                                                                                     \
+        mts_graph *g = sample();                                                                             \
+        statement;                                                                                           \
+        error.text[0] = '\0';                                                                                \
+        assert_int_not_equal(mts_graph_verify(g, &error), MTS_CODE_OK);                                      \
+        assert_true(error.text[0] != '\0');                                                                  \
+    } while (0)
+
+static void damaged_indices_and_orders_are_found(void **state)
+{
+    (void)state;
+    DAMAGE(g->nodes[1].inputs[0] = g->value_count);
+    DAMAGE(g->nodes[1].inputs[0] = g->nodes[1].output); /* reads itself */
+    DAMAGE(g->nodes[0].inputs[0] = g->nodes[1].output); /* reads a later node */
+    DAMAGE(g->nodes[0].output = g->nodes[1].output);
+    DAMAGE(g->nodes[0].output = MTS_NONE);
+    DAMAGE(g->nodes[0].output = 0);
+    DAMAGE(g->values[g->nodes[1].output].producer = 0);
+    DAMAGE(g->values[g->nodes[1].output].producer = 99);
+    DAMAGE(g->values[0].producer = 0);
+    DAMAGE(g->outputs[0].value = g->value_count);
+    DAMAGE(g->inputs[0].value = 1);
+    DAMAGE(g->node_count = 2);
+    DAMAGE(g->output_count = 0);
+    DAMAGE(g->input_count = 0);
+    DAMAGE(g->node_count = UINT32_MAX);
+}
+
+static void damaged_operators_and_attributes_are_found(void **state)
+{
+    (void)state;
+    DAMAGE(g->nodes[0].op = MTS_OP_COUNT);
+    DAMAGE(g->nodes[1].op = MTS_OP_CONV);
+    DAMAGE(g->nodes[0].input_count = 1);
+    DAMAGE(g->nodes[0].inputs[1] = MTS_NONE);
+    DAMAGE(g->nodes[0].attrs.conv.stride[0] = 0);
+    DAMAGE(g->nodes[0].attrs.conv.group = 0);
+    DAMAGE(g->nodes[0].attrs.conv.act.fn = MTS_FN_COUNT);
+    DAMAGE(g->nodes[1].attrs.unary.act.fn = MTS_FN_COUNT);
+    DAMAGE(g->nodes[2].attrs.gather.axis = 9);
+    DAMAGE(g->nodes[0].name = NULL);
+}
+
+static void damaged_shapes_types_and_names_are_found(void **state)
+{
+    (void)state;
+    DAMAGE(g->values[0].shape.dims[2] = 0);
+    DAMAGE(g->values[0].shape.dims[2] = -8);
+    DAMAGE(g->values[0].shape.rank = 7);
+    DAMAGE(g->values[0].shape.dims[2] = (int64_t)1 << 40);
+    DAMAGE(g->values[g->nodes[0].output].shape.dims[1] = 5); /* stored shape is not the inferred one */
+    DAMAGE(g->values[g->nodes[0].output].dtype = MTS_DTYPE_F16);
+    DAMAGE(g->values[0].dtype = MTS_DTYPE_COUNT);
+    DAMAGE(g->values[1].dtype = MTS_DTYPE_I32);
+    DAMAGE(g->values[1].dtype = MTS_DTYPE_U8);
+    DAMAGE(g->values[3].name = g->values[1].name);
+    DAMAGE(g->values[3].name = NULL);
+    DAMAGE(g->values[0].kind = (mts_value_kind)3);
+    DAMAGE(g->outputs[0].dtype = MTS_DTYPE_COUNT);
+    DAMAGE(g->outputs[0].shape.dims[1] = 3);
+    DAMAGE(g->outputs[0].name = NULL);
+    DAMAGE(g->inputs[0].dtype = MTS_DTYPE_U8);
+}
+
+static void gather_indices_outside_the_dimension_are_found(void **state)
+{
+    (void)state;
+    static const int32_t high[2] = {0, 4}, negative[2] = {-1, 0};
+    DAMAGE(g->values[g->nodes[2].inputs[1]].blocks[0].data = high);
+    DAMAGE(g->values[g->nodes[2].inputs[1]].blocks[0].data = negative);
+}
+
+static void blocks_must_cover_the_matrix_exactly_once(void **state)
+{
+    (void)state;
+    DAMAGE(g->values[1].block_count = 0);
+    DAMAGE(g->values[1].blocks[0].data = NULL);
+    DAMAGE(g->values[1].blocks[0].out_count = 3);
+    DAMAGE(g->values[1].blocks[0].out_count = 5);
+    DAMAGE(g->values[1].blocks[0].out_first = 1);
+    DAMAGE(g->values[1].blocks[0].in_first = UINT32_MAX);
+    DAMAGE(g->values[1].blocks[0].in_count = 0);
+    DAMAGE(g->values[1].block_count = UINT32_MAX);
+    mts_block_ref good[2] = {{0, 0, 4, 0, 1, weights}, {1, 0, 4, 1, 2, weights}};
+    mts_block_ref overlap[2] = {{0, 0, 4, 0, 2, weights}, {1, 0, 2, 1, 2, weights}};
+    mts_graph *g = sample();
+    g->values[1].blocks = good;
+    g->values[1].block_count = 2;
+    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_OK);
+    g->values[1].blocks = overlap; /* of the right area */
+    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_MALFORMED);
+    assert_non_null(strstr(error.text, "overlap"));
+    /* only a convolution's weight may consist of several blocks */
+    mts_block_ref halves[2] = {{0, 0, 2, 0, 1, bias}, {1, 2, 2, 0, 1, bias}};
+    g = sample();
+    g->values[2].blocks = halves;
+    g->values[2].block_count = 2;
+    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_MALFORMED);
+}
+
+static void a_scatter_must_be_a_permutation(void **state)
+{
+    (void)state;
+    static const uint32_t good[4] = {2, 0, 3, 1}, twice[4] = {2, 0, 2, 1}, high[4] = {0, 1, 2, 4};
+    mts_graph *g = sample();
+    g->nodes[0].scatter = good;
+    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_OK);
+    g->nodes[0].scatter = twice;
+    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_MALFORMED);
+    g->nodes[0].scatter = high;
+    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_MALFORMED);
+    g->nodes[0].scatter = NULL;
+    g->nodes[1].scatter = good;
+    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_MALFORMED);
+}
+
+static void building_without_memory_fails_cleanly(void **state)
+{
+    (void)state;
+    const mts_shape shape = {1, {4}};
+    for (size_t n = 1; n < 40; n++) {
+        mts_fault_allocator fault;
+        mts_fault_allocator_init(&fault, n);
+        mts_arena small;
+        mts_arena_init(&small, &fault.allocator);
+        mts_graph *graph = mts_graph_create(&small, "g");
+        uint32_t value = graph ? mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &shape) : MTS_NONE;
+        const mts_attrs attrs = {.unary = {.act = {.fn = MTS_FN_RELU}}};
+        for (int i = 0; i < 200 && value != MTS_NONE; i++) {
+            mts_code code = mts_graph_add_node(graph, MTS_OP_UNARY, "u", &value, 1, &attrs, &value, &error);
+            assert_true(code == MTS_CODE_OK || code == MTS_CODE_OUT_OF_MEMORY);
+            if (code != MTS_CODE_OK) {
+                break;
+            }
+        }
+        mts_arena_release(&small);
+        assert_int_equal(fault.alive, 0);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_built_graph_is_valid_and_printed),
+        TEST(a_node_that_does_not_fit_leaves_the_graph_as_it_was),
+        TEST(names_of_values_stay_unique),
+        TEST(operands_that_must_be_constant_are_refused_else),
+        TEST(constants_are_gathered_from_their_blocks),
+        TEST(damaged_indices_and_orders_are_found),
+        TEST(damaged_operators_and_attributes_are_found),
+        TEST(damaged_shapes_types_and_names_are_found),
+        TEST(gather_indices_outside_the_dimension_are_found),
+        TEST(blocks_must_cover_the_matrix_exactly_once),
+        TEST(a_scatter_must_be_a_permutation),
+        TEST(building_without_memory_fails_cleanly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -159,7 +159,9 @@ int cli_command_eval(int argc, char **argv)
         return cli_usage_error("eval", "give the labelled pictures: --data FILE");
     }
     if (!cli_strategy_find(open.strategy, &strategy)) {
-        return cli_usage_error("eval", "no strategy '%s'; there are sequential and compact", open.strategy);
+        char list[128];
+        return cli_usage_error("eval", "no strategy '%s'; there are: %s", open.strategy,
+                               cli_strategy_list(list, sizeof list));
     }
     open.json = common.json;
     status = cli_open_bundle(&app, "eval", &open, common.positionals[0]);

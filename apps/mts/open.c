@@ -64,16 +64,6 @@ static int tasks_split(cli_open *app, const char *name, const char *tasks)
     return -1;
 }
 
-bool cli_strategy_find(const char *name, mts_strategy *out)
-{
-    if (!name || strcmp(name, "compact") == 0) {
-        *out = MTS_STRATEGY_COMPACT;
-        return true;
-    }
-    *out = MTS_STRATEGY_SEQUENTIAL;
-    return strcmp(name, "sequential") == 0;
-}
-
 int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *options, const char *path)
 {
     char cache[PATH_MAX];

@@ -8,6 +8,7 @@
 #include "files.h"
 #include "mts/mts.h"
 #include "progress.h"
+#include "strategy.h"
 
 typedef struct cli_open {
     mts_runtime *runtime;
@@ -34,9 +35,6 @@ typedef struct cli_open_options {
     {                                                                                                        \
         "no-cache", 0, CLI_KIND_FLAG, &(o).no_cache, "", "build kernels anew, keep none on disk", 0, 0       \
     }
-
-/* False if `name` is no strategy. */
-bool cli_strategy_find(const char *name, mts_strategy *out);
 
 /*
  * All return -1 to go on, else the exit status, with the message printed. `name` is the subcommand's. What is

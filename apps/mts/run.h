@@ -31,7 +31,6 @@ typedef struct cli_result {
     double difference; /* largest |a - b| / max(1, |b|) between two runs' outputs; negative: one run */
 } cli_result;
 
-const char *cli_strategy_name(mts_strategy strategy);
 /* "cat 93.1 %" or the first values; `score` receives the probability, or -1. */
 const char *cli_answer_text(const mts_task_desc *task, const mts_tensor *output, char *text, size_t size,
                             double *score);

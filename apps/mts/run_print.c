@@ -13,11 +13,6 @@
 #define VALUES_SHOWN 4u
 #define VALUES_JSON_MOST 4096u
 
-const char *cli_strategy_name(mts_strategy strategy)
-{
-    return strategy == MTS_STRATEGY_SEQUENTIAL ? "sequential" : "compact";
-}
-
 /* "1x1000" */
 static const char *shape_text(const mts_tensor *tensor, char *text, size_t size)
 {

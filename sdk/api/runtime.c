@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "exec/probe.h"
 #include "platform/wrap/check.h"
 
 static void *caller_alloc(void *context, size_t size)
@@ -161,4 +162,25 @@ mts_status mts_runtime_device(const mts_runtime *runtime, mts_device_desc *out)
     }
     *out = runtime->desc;
     return MTS_STATUS_OK;
+}
+
+mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out)
+{
+    mts_error error = {0};
+    mts_probe probe = {0};
+    if (!runtime) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if (!out || out->size != sizeof *out) {
+        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_runtime_measure: %s",
+                       out ? "`size` is not sizeof(mts_ceilings)" : "out is NULL");
+        return mts_api_report(&runtime->sink, error.code, &error);
+    }
+    mts_waiter_settle(&runtime->waiter);
+    const mts_code code = mts_probe_run(runtime->device, &probe, &error);
+    if (code == MTS_CODE_OK) {
+        out->gflops = probe.flops * 1e-9;
+        out->copy_gbps = probe.copy * 1e-9;
+    }
+    return mts_api_report(&runtime->sink, code, &error);
 }

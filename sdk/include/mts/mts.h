@@ -127,6 +127,17 @@ MTS_API void mts_runtime_destroy(mts_runtime **runtime);
 /* The device that was opened. */
 MTS_API mts_status mts_runtime_device(const mts_runtime *runtime, mts_device_desc *out);
 
+/* What the device can do at most, to compare a session with. */
+typedef struct mts_ceilings {
+    size_t size;      /* sizeof(mts_ceilings), set by the caller */
+    double gflops;    /* 1e9 floating-point operations a second; a multiply-add is two */
+    double copy_gbps; /* 1e9 bytes a second that a copy in device memory reads and writes together */
+} mts_ceilings;
+
+/* Measures it: a second or two, and 128 MiB of device memory at most. UNSUPPORTED: not on this device. No session of the
+   runtime may be running (BUSY is not detected: their run would only make the ceilings look lower). */
+MTS_API mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out);
+
 /* ---- tensors and frames ---- */
 
 typedef enum mts_type {

@@ -10,6 +10,7 @@
 #include "bundle/attrs.h"
 
 #define ELEMENTS_MAX ((int64_t)1 << 31)
+#define REFS_MAX 1024u /* of one constant: checking that they do not overlap takes the square of it */
 
 static mts_code read_name(mts_reader *reader, const unsigned char *record, const char **out)
 {
@@ -64,6 +65,9 @@ static mts_code read_refs(mts_reader *reader, uint32_t count, mts_value *value)
     }
     if (value->kind != MTS_VALUE_CONST || !shape_sound(&value->shape)) {
         return mts_fail(reader->error, MTS_CODE_MALFORMED, "its shape is out of range or it is no constant");
+    }
+    if (count > REFS_MAX) {
+        return mts_fail(reader->error, MTS_CODE_LIMIT, "%u blocks, at most %u are possible", count, REFS_MAX);
     }
     value->blocks = mts_arena_zero(&reader->archive->arena, count, sizeof(*value->blocks));
     if (!value->blocks) {

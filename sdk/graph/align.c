@@ -13,6 +13,7 @@
 #include "base/size.h"
 
 #define CELLS_MAX ((size_t)1 << 24) /* of one table; beyond it nodes are matched greedily, in linear time */
+#define MEMBERS_MAX 16u             /* of a row that a node is compared with for its bonus */
 #define WINDOW_MAX 64u              /* rows looked ahead by the greedy matching */
 #define MATCH ((uint64_t)1 << 32)   /* one pair; the bonuses of a whole subsequence stay below it */
 #define BONUS_WEIGHTS 4u
@@ -27,8 +28,9 @@ typedef struct merge {
     uint32_t count;           /* of graphs: length of a row */
     uint32_t graph;           /* that is being merged */
     uint32_t row_count;
-    uint32_t *rows; /* [row][count], on the allocator */
-    uint8_t *steps; /* [row_count + nodes]: path through the table */
+    uint32_t *rows;  /* [row][count], on the allocator */
+    uint32_t *first; /* [row] first graph that has a node in it, on the allocator */
+    uint8_t *steps;  /* [row_count + nodes]: path through the table */
     size_t step_count;
     uint32_t matches;
 } merge;
@@ -63,14 +65,8 @@ static const uint32_t *row_at(const merge *m, size_t row)
 /* A row's nodes are alike, so the first speaks for all. */
 static bool row_alike(const merge *m, size_t row, uint32_t node)
 {
-    const mts_graph *own = m->graphs[m->graph];
-    for (uint32_t g = 0; g < m->graph; g++) {
-        if (row_at(m, row)[g] != MTS_NONE) {
-            const mts_graph *other = m->graphs[g];
-            return mts_node_alike(other, &other->nodes[row_at(m, row)[g]], own, &own->nodes[node]);
-        }
-    }
-    return false;
+    const mts_graph *own = m->graphs[m->graph], *other = m->graphs[m->first[row]];
+    return mts_node_alike(other, &other->nodes[row_at(m, row)[m->first[row]]], own, &own->nodes[node]);
 }
 
 static uint64_t pair_score(const merge *m, size_t row, uint32_t node)
@@ -79,11 +75,13 @@ static uint64_t pair_score(const merge *m, size_t row, uint32_t node)
     const mts_shape *shape = &own->values[own->nodes[node].output].shape;
     const uint64_t weights = m->weights[m->graph][node];
     uint64_t bonus = 0;
-    for (uint32_t g = 0; g < m->graph; g++) {
+    uint32_t members = 0;
+    for (uint32_t g = m->first[row]; g < m->graph && members < MEMBERS_MAX; g++) {
         const uint32_t other = row_at(m, row)[g];
         if (other == MTS_NONE) {
             continue;
         }
+        members++;
         const mts_graph *graph = m->graphs[g];
         const bool same_shape = mts_shape_equal(shape, &graph->values[graph->nodes[other].output].shape);
         const bool same_weights = weights && weights == m->weights[g][other];
@@ -204,7 +202,10 @@ static bool apply_steps(merge *m)
         return false;
     }
     uint32_t *rows = mts_alloc_zero(m->allocator, cells, sizeof(*rows));
-    if (!rows) {
+    uint32_t *first = mts_alloc_zero(m->allocator, m->step_count, sizeof(*first));
+    if (!rows || !first) {
+        mts_alloc_free(m->allocator, rows);
+        mts_alloc_free(m->allocator, first);
         return false;
     }
     size_t row = 0;
@@ -213,15 +214,19 @@ static bool apply_steps(merge *m)
         uint32_t *target = rows + i * m->count;
         if (m->steps[i] == STEP_NODE) {
             memset(target, 0xff, m->count * sizeof(*target));
+            first[i] = m->graph;
         } else {
-            memcpy(target, row_at(m, row++), m->count * sizeof(*target));
+            memcpy(target, row_at(m, row), m->count * sizeof(*target));
+            first[i] = m->first[row++];
         }
         if (m->steps[i] != STEP_ROW) {
             target[m->graph] = node++;
         }
     }
     mts_alloc_free(m->allocator, m->rows);
+    mts_alloc_free(m->allocator, m->first);
     m->rows = rows;
+    m->first = first;
     m->row_count = row_count;
     return true;
 }
@@ -271,13 +276,14 @@ mts_code mts_graph_align(const mts_graph *const *graphs, uint32_t count, mts_are
     }
     uint32_t *nodes = NULL;
     if (done) {
-        const size_t cells = (size_t)m.row_count * count; /* fits: m.rows has as many */
-        nodes = mts_arena_zero(arena, cells, sizeof(*nodes));
-        if (nodes && cells) {
-            memcpy(nodes, m.rows, cells * sizeof(*nodes));
+        const size_t places = (size_t)m.row_count * count; /* fits: m.rows has as many */
+        nodes = mts_arena_zero(arena, places, sizeof(*nodes));
+        if (nodes && places) {
+            memcpy(nodes, m.rows, places * sizeof(*nodes));
         }
     }
     mts_alloc_free(arena->allocator, m.rows);
+    mts_alloc_free(arena->allocator, m.first);
     weights_release(arena->allocator, weights, count);
     if (!nodes) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory while aligning %u graphs", count);

@@ -1,7 +1,12 @@
 /*
  * families.c: which graphs are similar enough to be stitched together.
+ *
+ * Many large graphs that are all different would take long to compare, so the work is bounded: when the
+ * budget is spent, the remaining graphs become families of their own.
  */
 #include "graph/align.h"
+
+#define CELLS_BUDGET ((uint64_t)1 << 30) /* of all tables together */
 
 static bool has_weights(mts_op op)
 {
@@ -19,12 +24,19 @@ static uint32_t weighted_nodes(const mts_graph *graph)
 
 /* Whether at least half of the weighted nodes of both graphs stand in rows of two. */
 static mts_code same_family(const mts_graph *a, const mts_graph *b, const mts_allocator *allocator,
-                            bool *same, mts_error *error)
+                            uint64_t *budget, bool *same, mts_error *error)
 {
     const mts_graph *pair[2] = {a, b};
     mts_arena arena;
     mts_arena_init(&arena, allocator);
     mts_alignment alignment = {0};
+    const uint64_t cells = (uint64_t)a->node_count * b->node_count;
+    *same = false;
+    if (cells > *budget) {
+        *budget = 0;
+        return MTS_CODE_OK;
+    }
+    *budget -= cells;
     const mts_code code = mts_graph_align(pair, 2, &arena, &alignment, error);
     uint32_t aligned = 0;
     for (uint32_t row = 0; row < alignment.row_count; row++) {
@@ -44,12 +56,13 @@ mts_code mts_graph_families(const mts_graph *const *graphs, uint32_t count, cons
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory while comparing %u graphs", count);
     }
     uint32_t found = 0;
+    uint64_t budget = CELLS_BUDGET;
     mts_code code = MTS_CODE_OK;
     for (uint32_t g = 0; g < count && code == MTS_CODE_OK; g++) {
         bool same = false;
         uint32_t f = 0;
         for (; f < found && code == MTS_CODE_OK; f++) {
-            code = same_family(graphs[first[f]], graphs[g], allocator, &same, error);
+            code = same_family(graphs[first[f]], graphs[g], allocator, &budget, &same, error);
             if (same) {
                 break;
             }

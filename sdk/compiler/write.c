@@ -5,6 +5,7 @@
 #include "compiler/emit/file.h"
 #include "compiler/passes/clone.h"
 #include "compiler/passes/discover.h"
+#include "compiler/passes/siblings.h"
 
 /* The tasks with graphs of their own, so that a compiler can be written more than once. */
 static mts_code make_archive(const mtsc_compiler *compiler, mts_archive **out, mts_error *error)
@@ -24,6 +25,7 @@ static mts_code make_archive(const mtsc_compiler *compiler, mts_archive **out, m
         if (!task->graph) {
             return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
         }
+        mts_graph_sort_siblings(task->graph);
         archive->task_count++;
     }
     return MTS_CODE_OK;

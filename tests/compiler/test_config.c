@@ -1,0 +1,302 @@
+/*
+ * The compiler's public interface: tasks, task lists and bundles; what is wrong is said with file, task and
+ * key, and a failed call adds nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bundle/archive.h"
+#include "mts/mtsc.h"
+#include "platform/os/os.h"
+
+#define MODELS MTS_SOURCE_DIR "/apps/mts/demo/models/"
+
+typedef struct fixture {
+    char folder[64], text[512], path[128];
+    mtsc_options options;
+    mtsc_compiler *compiler;
+} fixture;
+
+static int begin(void **state)
+{
+    fixture *f = calloc(1, sizeof(*f));
+    (void)snprintf(f->folder, sizeof(f->folder), "/tmp/mts_config_XXXXXX");
+    if (!mkdtemp(f->folder)) {
+        return -1;
+    }
+    mtsc_options_default(&f->options);
+    f->options.error_text = f->text;
+    f->options.error_size = sizeof(f->text);
+    *state = f;
+    return mtsc_compiler_create(&f->options, &f->compiler) == MTS_STATUS_OK ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    mtsc_compiler_destroy(&f->compiler);
+    (void)snprintf(path, sizeof(path), "%s/tasks.json", f->folder);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof(path), "%s/out.mtsb", f->folder);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof(path), "%s/again.mtsb", f->folder);
+    (void)unlink(path);
+    (void)rmdir(f->folder);
+    free(f);
+    return 0;
+}
+
+static mts_status add_config(fixture *f, const char *json, size_t size)
+{
+    char path[160];
+    mts_error error = {0};
+    (void)snprintf(path, sizeof(path), "%s/tasks.json", f->folder);
+    assert_int_equal(mts_os_file_write(path, json, size, &error), MTS_CODE_OK);
+    f->text[0] = '\0';
+    return mtsc_compiler_add_config(f->compiler, path);
+}
+
+static mts_archive *write_and_read(fixture *f, const char *name, mtsc_summary *summary, mts_os_map *map)
+{
+    char path[160];
+    mts_archive *archive = NULL;
+    mts_error error = {0};
+    (void)snprintf(path, sizeof(path), "%s/%s", f->folder, name);
+    summary->size = sizeof(*summary);
+    assert_int_equal(mtsc_compiler_write(f->compiler, path, summary), MTS_STATUS_OK);
+    assert_int_equal(mts_os_map_file(path, map, &error), MTS_CODE_OK);
+    assert_int_equal(
+        mts_archive_read(map->data, map->size, path, NULL, mts_allocator_default(), &archive, &error),
+        MTS_CODE_OK);
+    return archive;
+}
+
+static void a_task_list_becomes_a_bundle_with_everything_it_says(void **state)
+{
+    fixture *f = *state;
+    const char *json =
+        "{\"tasks\": [{\"name\": \"pet\", \"model\": \"" MODELS "small_pet.onnx\", \"input\": {"
+        "\"color\": \"rgb\", \"mean\": [125.3, 123.0, 113.9], \"std\": 63, \"shape\": [1,3,32,32], "
+        "\"layout\": \"nchw\"}, \"labels\": [\"cat\", \"dog\", \"no pet\"], \"class_map\": [2, 0, 1]},"
+        "{\"name\": \"raw\", \"model\": \"" MODELS "small_pet.onnx\"}]}";
+    assert_int_equal(add_config(f, json, strlen(json)), MTS_STATUS_OK);
+    mtsc_summary summary;
+    mts_os_map map;
+    mts_archive *archive = write_and_read(f, "out.mtsb", &summary, &map);
+    assert_int_equal(archive->task_count, 2);
+    const mts_task *task = &archive->tasks[0];
+    assert_string_equal(task->name, "pet");
+    assert_int_equal(task->preprocess.color, MTS_COLOR_RGB);
+    assert_int_equal(task->preprocess.interleaved, 0);
+    assert_true(task->preprocess.mean[1] == 123.0f && task->preprocess.std[2] == 63.0f);
+    assert_int_equal(task->label_count, 3);
+    assert_string_equal(task->labels[2], "no pet");
+    assert_int_equal(task->class_count, 3);
+    assert_int_equal(task->class_map[0], 2);
+    assert_int_equal(archive->tasks[1].preprocess.color, MTS_COLOR_NONE);
+    assert_true(archive->tasks[1].preprocess.std[0] == 1.0f);
+    assert_int_equal(summary.tasks, 2);
+    assert_int_equal(summary.families, 1);
+    assert_true(summary.weights_bytes * 2 == summary.weights_bytes_unshared);
+    assert_int_equal(summary.blocks, archive->block_count);
+    mts_archive_destroy(&archive);
+    mts_os_unmap(&map);
+}
+
+static void a_compiler_can_be_written_twice_with_equal_bytes(void **state)
+{
+    fixture *f = *state;
+    mtsc_task task;
+    mtsc_task_default(&task);
+    task.name = "one";
+    task.model = MODELS "small_legs.onnx";
+    assert_int_equal(mtsc_compiler_add(f->compiler, &task), MTS_STATUS_OK);
+    task.name = "two";
+    task.model = MODELS "small_size.onnx";
+    assert_int_equal(mtsc_compiler_add(f->compiler, &task), MTS_STATUS_OK);
+    mtsc_summary summary;
+    mts_os_map first, second;
+    mts_archive *a = write_and_read(f, "out.mtsb", &summary, &first);
+    mts_archive *b = write_and_read(f, "again.mtsb", &summary, &second);
+    assert_int_equal(first.size, second.size);
+    assert_memory_equal(first.data, second.data, first.size);
+    mts_archive_destroy(&a);
+    mts_archive_destroy(&b);
+    mts_os_unmap(&first);
+    mts_os_unmap(&second);
+}
+
+static void a_wrong_list_is_refused_with_place_and_reason_and_adds_nothing(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *json, *says;
+    } cases[] = {
+        {"", "line"},
+        {"{", "line 1"},
+        {"[]", "\"tasks\""},
+        {"{\"tasks\": []}", "at least one task"},
+        {"{\"tasks\": {}}", "\"tasks\""},
+        {"{\"tasks\": [1]}", "task 0: must be an object"},
+        {"{\"tasks\": [{}], \"more\": 1}", "one key"},
+        {"{\"tasks\": [{}]}", "\"name\" is missing"},
+        {"{\"tasks\": [{\"name\": \"a\"}]}", "task 0 (\"a\"): \"model\" is missing"},
+        {"{\"tasks\": [{\"name\": \"a\", \"name\": \"b\"}]}", "duplicate"},
+        {"{\"tasks\": [{\"name\": 5}]}", "\"name\": must be a string"},
+        {"{\"tasks\": [{\"name\": \"a\", \"modle\": \"x\"}]}", "\"modle\": this key does not exist"},
+        {"{\"tasks\": [{\"name\": \"a b\", \"model\": \"" MODELS "small_pet.onnx\"}]}", "only 1 to 255"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"no_such.onnx\"}]}", "no_such.onnx"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": []}]}", "\"input\": must be an object"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"color\": \"blue\"}}]}",
+         "\"input\": \"color\": must be"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"mean\": [1,2,3,4,5]}}]}", "1 to 4"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"mean\": [\"1\"]}}]}",
+         "finite numbers"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"mean\": 1e300}}]}",
+         "finite numbers"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"std\": 0}}]}", "above 0"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"shape\": [1,-3]}}]}", "from 1 up"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"shape\": [1,2,3,4,5,6,7]}}]}",
+         "at most 6"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"layout\": \"chwn\"}}]}", "nhwc"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"labels\": [\"x\", 1]}]}", "strings only"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"class_map\": [0.5]}]}", "whole numbers"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"class_map\": [-1]}]}", "whole numbers"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
+         "small_pet.onnx\", \"labels\": [\"x\"], \"class_map\": [0, 1]}]}",
+         "class 1 maps to label 1 of 1"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
+         "small_pet.onnx\", \"input\": {\"color\": \"grey\"}}]}",
+         "1 channels does not fit"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
+         "small_pet.onnx\"}, {\"name\": \"a\", \"model\": \"" MODELS "small_pet.onnx\"}]}",
+         "task 1 (\"a\"): task 'a': the name is taken"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const mts_status status = add_config(f, cases[i].json, strlen(cases[i].json));
+        assert_int_not_equal(status, MTS_STATUS_OK);
+        if (!strstr(f->text, cases[i].says) || !strstr(f->text, "tasks.json")) {
+            fail_msg("case %zu says '%s', wanted '%s'", i, f->text, cases[i].says);
+        }
+    }
+    mtsc_summary summary = {.size = sizeof(summary)};
+    assert_int_equal(mtsc_compiler_write(f->compiler, "/tmp/never.mtsb", &summary),
+                     MTS_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(f->text, "no task"));
+}
+
+static void deeply_nested_and_damaged_lists_fail_cleanly(void **state)
+{
+    fixture *f = *state;
+    const size_t deep = 200000;
+    char *json = malloc(deep);
+    assert_non_null(json);
+    memset(json, '[', deep);
+    assert_int_equal(add_config(f, json, deep), MTS_STATUS_MALFORMED);
+    free(json);
+    const char *good =
+        "{\"tasks\": [{\"name\": \"a\", \"model\": \"none.onnx\", \"input\": {\"mean\": [1, 2]}}]}";
+    char copy[128];
+    for (size_t i = 0; i < strlen(good); i++) {
+        (void)snprintf(copy, sizeof(copy), "%s", good);
+        assert_int_not_equal(add_config(f, copy, i), MTS_STATUS_OK);
+        for (int bit = 0; bit < 8; bit++) {
+            copy[i] = (char)(good[i] ^ (1 << bit));
+            assert_int_not_equal(add_config(f, copy, strlen(good)), MTS_STATUS_OK);
+            assert_true(f->text[0] != '\0');
+        }
+    }
+}
+
+static void paths_are_relative_to_the_list(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(mtsc_compiler_add_config(f->compiler, MTS_SOURCE_DIR "/apps/mts/demo/small.json"),
+                     MTS_STATUS_OK);
+    mtsc_summary summary;
+    mts_os_map map;
+    mts_archive *archive = write_and_read(f, "out.mtsb", &summary, &map);
+    assert_int_equal(archive->task_count, 8);
+    assert_int_equal(summary.families, 1);
+    mts_archive_destroy(&archive);
+    mts_os_unmap(&map);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+    fixture *f = *state;
+    mtsc_task task;
+    mtsc_task_default(&task);
+    assert_int_equal(mtsc_compiler_add(f->compiler, NULL), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mtsc_compiler_add(f->compiler, &task), MTS_STATUS_INVALID_ARGUMENT);
+    task.name = "a";
+    assert_int_equal(mtsc_compiler_add(f->compiler, &task), MTS_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(f->text, "no model"));
+    task.model = "/nowhere/x.onnx";
+    assert_int_equal(mtsc_compiler_add(f->compiler, &task), MTS_STATUS_NOT_FOUND);
+    task.size--;
+    assert_int_equal(mtsc_compiler_add(f->compiler, &task), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mtsc_compiler_add(NULL, &task), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mtsc_compiler_add_config(f->compiler, NULL), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mtsc_compiler_add_config(f->compiler, "/nowhere/x.json"), MTS_STATUS_NOT_FOUND);
+    assert_int_equal(mtsc_compiler_write(f->compiler, NULL, NULL), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mtsc_compiler_write(NULL, "x", NULL), MTS_STATUS_INVALID_ARGUMENT);
+    mtsc_compiler *none = NULL;
+    mtsc_options options;
+    mtsc_options_default(&options);
+    options.tolerance = -1.0f;
+    assert_int_equal(mtsc_compiler_create(&options, &none), MTS_STATUS_INVALID_ARGUMENT);
+    assert_null(none);
+    mtsc_compiler_destroy(&none);
+    mtsc_compiler_destroy(NULL);
+}
+
+static int cancel(void *context, float fraction, const char *what)
+{
+    int *calls = context;
+    assert_true(fraction >= 0.0f && fraction <= 1.0f && what);
+    return ++*calls > 2;
+}
+
+static void a_cancelled_write_leaves_no_file(void **state)
+{
+    fixture *f = *state;
+    int calls = 0;
+    char path[160];
+    mtsc_compiler_destroy(&f->compiler);
+    f->options.context = &calls;
+    f->options.progress = cancel;
+    assert_int_equal(mtsc_compiler_create(&f->options, &f->compiler), MTS_STATUS_OK);
+    mtsc_task task;
+    mtsc_task_default(&task);
+    task.name = "one";
+    task.model = MODELS "small_legs.onnx";
+    assert_int_equal(mtsc_compiler_add(f->compiler, &task), MTS_STATUS_OK);
+    (void)snprintf(path, sizeof(path), "%s/out.mtsb", f->folder);
+    assert_int_equal(mtsc_compiler_write(f->compiler, path, NULL), MTS_STATUS_CANCELLED);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_task_list_becomes_a_bundle_with_everything_it_says, begin, end),
+        cmocka_unit_test_setup_teardown(a_compiler_can_be_written_twice_with_equal_bytes, begin, end),
+        cmocka_unit_test_setup_teardown(a_wrong_list_is_refused_with_place_and_reason_and_adds_nothing, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(deeply_nested_and_damaged_lists_fail_cleanly, begin, end),
+        cmocka_unit_test_setup_teardown(paths_are_relative_to_the_list, begin, end),
+        cmocka_unit_test_setup_teardown(wrong_arguments_are_refused, begin, end),
+        cmocka_unit_test_setup_teardown(a_cancelled_write_leaves_no_file, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

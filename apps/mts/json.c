@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "files.h"
+
 /* Length of the UTF-8 sequence at `text`, 0 if it is none. */
 static uint32_t sequence_length(const unsigned char *text)
 {
@@ -91,6 +93,15 @@ bool cli_json_finish(cli_json *json)
     }
     cli_json_release(json);
     return whole;
+}
+
+bool cli_json_write(cli_json *json, const char *path, char *error)
+{
+    if (fflush(json->out) != 0 || ferror(json->out)) {
+        (void)snprintf(error, CLI_ERROR, "no memory for '%s'", path);
+        return false;
+    }
+    return cli_file_write(path, json->text, json->size, error);
 }
 
 void cli_json_release(cli_json *json)

@@ -23,6 +23,8 @@ typedef struct cli_json {
 bool cli_json_begin(cli_json *json);
 /* Prints the text to standard output; false if memory was short. Frees everything. */
 bool cli_json_finish(cli_json *json);
+/* Writes what is there so far, which is complete by now, to a file; CLI_ERROR bytes of `error`. */
+bool cli_json_write(cli_json *json, const char *path, char *error);
 /* Throws the text away. A zeroed struct is fine. */
 void cli_json_release(cli_json *json);
 

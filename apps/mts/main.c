@@ -20,6 +20,7 @@ static const struct {
     {"eval", cli_command_eval, "measure each task's accuracy against labels"},
     {"export", cli_command_export, "write a task of a bundle as an ONNX model"},
     {"synth", cli_command_synth, "write a bundle of random networks, for measuring"},
+    {"bench", cli_command_bench, "measure strategies against each other"},
 };
 
 static void help(FILE *out)

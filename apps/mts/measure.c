@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static double now_ms(void)
+double cli_now_ms(void)
 {
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -27,6 +27,13 @@ static double percentile(const double *sorted, uint32_t count, double part)
     return sorted[(uint32_t)(rank + 0.5)];
 }
 
+cli_latency cli_latency_of(double *times, uint32_t runs)
+{
+    qsort(times, runs, sizeof *times, compare);
+    return (cli_latency){percentile(times, runs, 0.5), percentile(times, runs, 0.05), percentile(times, runs, 0.95),
+                         runs};
+}
+
 static mts_status run_once(mts_session *session, const mts_frame *frame)
 {
     mts_ticket ticket = 0;
@@ -45,14 +52,12 @@ mts_status cli_measure(mts_session *session, const mts_frame *frame, uint32_t ru
         status = run_once(session, frame);
     }
     for (uint32_t i = 0; i < runs && status == MTS_STATUS_OK; i++) {
-        const double start = now_ms();
+        const double start = cli_now_ms();
         status = run_once(session, frame);
-        times[i] = now_ms() - start;
+        times[i] = cli_now_ms() - start;
     }
     if (status == MTS_STATUS_OK) {
-        qsort(times, runs, sizeof *times, compare);
-        *out = (cli_latency){percentile(times, runs, 0.5), percentile(times, runs, 0.05),
-                             percentile(times, runs, 0.95), runs};
+        *out = cli_latency_of(times, runs);
     }
     free(times);
     return status;

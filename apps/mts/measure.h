@@ -17,6 +17,10 @@ typedef struct cli_latency {
     uint32_t runs;
 } cli_latency;
 
+/* Of a monotonic clock. */
+double cli_now_ms(void);
+/* Sorts the times. */
+cli_latency cli_latency_of(double *times, uint32_t runs);
 /* Warm-ups first, then `runs` measured runs. frame may be NULL. */
 mts_status cli_measure(mts_session *session, const mts_frame *frame, uint32_t runs, cli_latency *out);
 /* Adds "latency_ms", "bytes", "launches", "groups", "kernels", "mul_adds" to an object. latency may be NULL.

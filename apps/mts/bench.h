@@ -1,0 +1,59 @@
+/*
+ * bench.h: what mts bench finds out, between the file that reads the arguments (command_bench.c), the one
+ * that runs (bench_run.c) and those that print (bench_print.c, bench_plot.c).
+ */
+#ifndef MTS_APPS_BENCH_H
+#define MTS_APPS_BENCH_H
+
+#include "measure.h"
+#include "open.h"
+
+#define CLI_BENCH_STRATEGIES 8
+#define CLI_BENCH_STEPS 64
+
+/* One strategy on the first `tasks` tasks of the bundle. */
+typedef struct cli_bench_result {
+    uint32_t tasks;
+    mts_strategy strategy;
+    cli_latency latency;
+    double *samples; /* milliseconds, as they came; on the heap */
+    mts_session_stats stats;
+    char *groups;      /* names of the tasks of each group, as JSON; on the heap */
+    double difference; /* of the outputs from those of the first strategy, relative to an output's largest
+                          value */
+} cli_bench_result;
+
+typedef struct cli_bench {
+    const char *bundle;
+    mts_device_desc device;
+    bool has_ceilings;
+    mts_ceilings ceilings;
+    bool common;  /* all tasks see the same frame */
+    bool upload;  /* inputs are handed over in every run */
+    bool samples; /* print them */
+    uint32_t warm_ups, runs;
+    double load_before, load_after; /* of the machine, negative: unknown */
+    mts_strategy strategies[CLI_BENCH_STRATEGIES];
+    size_t strategy_count;
+    uint32_t steps[CLI_BENCH_STEPS]; /* numbers of tasks */
+    size_t step_count;
+    cli_bench_result results[CLI_BENCH_STRATEGIES * CLI_BENCH_STEPS];
+    size_t result_count;
+} cli_bench;
+
+/*
+ * Runs all strategies on the first `tasks` tasks and appends their results: outputs are compared, then the
+ * strategies take turns run by run. Returns -1 to go on, else the exit status.
+ */
+int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet);
+void cli_bench_release(cli_bench *bench);
+
+void cli_bench_print_text(const cli_bench *bench);
+/* Prints to standard output, writes a file (path may be NULL), or both. Returns an exit status. */
+int cli_bench_print_json(const cli_bench *bench, bool print, const char *path);
+/* Bars of latency and bytes as SVG. Returns an exit status. */
+int cli_bench_plot(const cli_bench *bench, const char *path);
+/* Nothing if it was not measured. */
+double cli_bench_gflops(const cli_bench_result *result);
+
+#endif

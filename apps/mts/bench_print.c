@@ -1,0 +1,144 @@
+/*
+ * bench_print.c: the results of mts bench as a table and as JSON.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench.h"
+#include "command.h"
+
+static const cli_bench_result *first_of(const cli_bench *bench, const cli_bench_result *result)
+{
+    return result - (size_t)(result - bench->results) % bench->strategy_count;
+}
+
+static void row_print(const cli_bench *bench, const cli_bench_result *r)
+{
+    char weights[32], activations[32], peak[32], share[16] = "";
+    const double gflops = cli_bench_gflops(r);
+    if (bench->has_ceilings && bench->ceilings.gflops > 0.0) {
+        (void)snprintf(share, sizeof share, "%.0f %%", 100.0 * gflops / bench->ceilings.gflops);
+    }
+    printf("%5u  %-12s %8.2f ms %8.2f %8.2f %7.2f %11s %12s %11s %8u %8.1f M %7.1f %6s\n", r->tasks,
+           cli_strategy_name(r->strategy), r->latency.median, r->latency.p5, r->latency.p95,
+           r->latency.median > 0.0 ? first_of(bench, r)->latency.median / r->latency.median : 0.0,
+           cli_bytes_text(r->stats.weight_bytes, weights, sizeof weights),
+           cli_bytes_text(r->stats.activation_bytes, activations, sizeof activations),
+           cli_bytes_text(r->stats.peak_bytes, peak, sizeof peak), r->stats.launches,
+           (double)r->stats.mul_adds / 1e6, gflops, share);
+}
+
+void cli_bench_print_text(const cli_bench *bench)
+{
+    printf("%s, %s\n", bench->device.id, bench->device.name);
+    if (bench->has_ceilings) {
+        printf("multiply-add peak %.1f GFLOP/s, copy %.1f GB/s, measured now\n", bench->ceilings.gflops,
+               bench->ceilings.copy_gbps);
+    }
+    if (bench->load_before >= 0.0) {
+        printf("load of the machine: %.2f before, %.2f after\n", bench->load_before, bench->load_after);
+    }
+    printf("%s; %s; median of %u runs after %u, in turns\n\n",
+           bench->common ? "one common frame" : "one frame per task",
+           bench->upload ? "inputs uploaded in every run" : "inputs in device memory", bench->runs,
+           bench->warm_ups);
+    printf("tasks  %-12s %11s %8s %8s %7s %11s %12s %11s %8s %10s %7s %6s\n", "strategy", "median", "p5",
+           "p95", "faster", "weights", "activations", "peak", "launches", "mul-adds", "GFLOP/s", "peak");
+    for (size_t i = 0; i < bench->result_count; i++) {
+        row_print(bench, &bench->results[i]);
+    }
+}
+
+static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_result *r)
+{
+    const double gflops = cli_bench_gflops(r);
+    cli_json_object(json, NULL);
+    cli_json_integer(json, "tasks", r->tasks);
+    cli_json_string(json, "strategy", cli_strategy_name(r->strategy));
+    cli_json_object(json, "latency_ms");
+    cli_json_number(json, "median", r->latency.median);
+    cli_json_number(json, "p5", r->latency.p5);
+    cli_json_number(json, "p95", r->latency.p95);
+    cli_json_end(json, '}');
+    cli_json_object(json, "bytes");
+    cli_json_integer(json, "weights", r->stats.weight_bytes);
+    cli_json_integer(json, "activations", r->stats.activation_bytes);
+    cli_json_integer(json, "workspace", r->stats.workspace_bytes);
+    cli_json_integer(json, "peak", r->stats.peak_bytes);
+    cli_json_end(json, '}');
+    cli_json_integer(json, "launches", r->stats.launches);
+    cli_json_integer(json, "kernels", r->stats.kernels);
+    cli_json_integer(json, "mul_adds", r->stats.mul_adds);
+    cli_json_number(json, "gflops", gflops);
+    if (bench->has_ceilings && bench->ceilings.gflops > 0.0) {
+        cli_json_number(json, "share_of_peak", gflops / bench->ceilings.gflops);
+    } else {
+        cli_json_raw(json, "share_of_peak", "null");
+    }
+    cli_json_number(json, "difference", r->difference);
+    cli_json_raw(json, "groups", r->groups);
+    if (bench->samples) {
+        cli_json_array(json, "samples_ms");
+        for (uint32_t i = 0; i < bench->runs; i++) {
+            cli_json_number(json, NULL, r->samples[i]);
+        }
+        cli_json_end(json, ']');
+    }
+    cli_json_end(json, '}');
+}
+
+static void ceiling_json(cli_json *json, const char *key, bool known, double value)
+{
+    if (known) {
+        cli_json_number(json, key, value);
+    } else {
+        cli_json_raw(json, key, "null");
+    }
+}
+
+static void bench_json(cli_json *json, const cli_bench *bench)
+{
+    cli_json_object(json, NULL);
+    cli_json_string(json, "device", bench->device.name);
+    cli_json_string(json, "device_id", bench->device.id);
+    cli_json_string(json, "driver", bench->device.driver);
+    cli_json_string(json, "version", mts_version());
+    ceiling_json(json, "peak_gflops", bench->has_ceilings, bench->ceilings.gflops);
+    ceiling_json(json, "copy_gbps", bench->has_ceilings, bench->ceilings.copy_gbps);
+    cli_json_string(json, "bundle", bench->bundle);
+    cli_json_string(json, "frames", bench->common ? "common" : "separate");
+    cli_json_string(json, "inputs", bench->upload ? "uploaded" : "resident");
+    cli_json_integer(json, "warmup", bench->warm_ups);
+    cli_json_integer(json, "runs", bench->runs);
+    cli_json_array(json, "load");
+    ceiling_json(json, NULL, bench->load_before >= 0.0, bench->load_before);
+    ceiling_json(json, NULL, bench->load_after >= 0.0, bench->load_after);
+    cli_json_end(json, ']');
+    cli_json_array(json, "results");
+    for (size_t i = 0; i < bench->result_count; i++) {
+        result_json(json, bench, &bench->results[i]);
+    }
+    cli_json_end(json, ']');
+    cli_json_array(json, "peers");
+    cli_json_end(json, ']');
+    cli_json_end(json, '}');
+}
+
+int cli_bench_print_json(const cli_bench *bench, bool print, const char *path)
+{
+    cli_json json;
+    char error[CLI_ERROR] = "";
+    if (!cli_json_begin(&json)) {
+        return cli_failure("bench", "no memory");
+    }
+    bench_json(&json, bench);
+    if (path && !cli_json_write(&json, path, error)) {
+        cli_json_release(&json);
+        return cli_failure("bench", "%s", error);
+    }
+    if (!print) {
+        cli_json_release(&json);
+        return CLI_EXIT_OK;
+    }
+    return cli_json_finish(&json) ? CLI_EXIT_OK : cli_failure("bench", "no memory");
+}

@@ -1,0 +1,303 @@
+/*
+ * bench_run.c: sessions side by side on the same random inputs: compared first, then timed in turns.
+ *
+ * Inputs lie in device memory when the clock starts, unless they are to be uploaded in every run; outputs are
+ * in host memory when it stops.
+ */
+#include "bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+#include "command.h"
+
+#define TOLERANCE 1e-4
+#define REPORT_MOST ((size_t)1 << 24)
+
+/* Everything of one number of tasks. */
+typedef struct step {
+    cli_open *app;
+    cli_bench *bench;
+    uint32_t tasks;
+    const char **names;
+    mts_tensor **inputs; /* [task][input] */
+    mts_session *sessions[CLI_BENCH_STRATEGIES];
+    cli_bench_result *results; /* of the strategies */
+} step;
+
+static uint32_t random_next(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33);
+}
+
+/* Ordinary numbers: neither zero nor denormal values, which processors treat differently. */
+static void element_fill(mts_tensor *tensor, size_t i, uint64_t *state)
+{
+    const uint32_t bits = random_next(state);
+    const double signed_one = ((double)(bits % 65536) + 0.5) / 32768.0 - 1.0;
+    switch (tensor->type) {
+    case MTS_TYPE_FLOAT32:
+        ((float *)tensor->data)[i] = (float)signed_one;
+        break;
+    case MTS_TYPE_FLOAT64:
+        ((double *)tensor->data)[i] = signed_one;
+        break;
+    case MTS_TYPE_FLOAT16: /* 0.5 to 1 with a sign */
+        ((uint16_t *)tensor->data)[i] = (uint16_t)(0x3800u | (bits & 0x83ffu));
+        break;
+    case MTS_TYPE_INT32:
+        ((int32_t *)tensor->data)[i] = (int32_t)(bits % 256);
+        break;
+    case MTS_TYPE_INT64:
+        ((int64_t *)tensor->data)[i] = (int64_t)(bits % 256);
+        break;
+    case MTS_TYPE_UINT8:
+        ((uint8_t *)tensor->data)[i] = (uint8_t)bits;
+        break;
+    case MTS_TYPE_BOOL:
+        ((uint8_t *)tensor->data)[i] = (uint8_t)(bits & 1u);
+        break;
+    }
+}
+
+/* Data for a port; on a common frame all ports of one shape get the same data. */
+static bool input_make(const mts_port_desc *port, uint64_t seed, mts_tensor *out)
+{
+    size_t count = 1;
+    *out = (mts_tensor){.type = port->type, .rank = port->rank};
+    for (uint32_t d = 0; d < port->rank; d++) {
+        out->dims[d] = port->dims[d];
+        count *= (size_t)port->dims[d];
+    }
+    out->bytes = count * cli_type_size(port->type);
+    out->data = malloc(out->bytes + 1);
+    for (size_t i = 0; out->data && i < count; i++) {
+        element_fill(out, i, &seed);
+    }
+    return out->data != NULL;
+}
+
+static int inputs_make(step *s)
+{
+    for (uint32_t t = 0; t < s->tasks; t++) {
+        mts_task_desc task = {0};
+        (void)mts_bundle_task(s->app->bundle, t, &task);
+        s->names[t] = task.name;
+        s->inputs[t] = calloc(task.input_count + 1, sizeof **s->inputs);
+        for (uint32_t i = 0; i < task.input_count; i++) {
+            mts_port_desc port;
+            const uint64_t seed = 1 + i + (s->bench->common ? 0 : (uint64_t)t << 32);
+            (void)mts_bundle_input(s->app->bundle, task.name, i, &port);
+            if (!s->inputs[t] || !input_make(&port, seed, &s->inputs[t][i])) {
+                return cli_failure("bench", "no memory for the inputs");
+            }
+        }
+    }
+    return -1;
+}
+
+static mts_status inputs_set(const step *s, mts_session *session)
+{
+    for (uint32_t t = 0; t < s->tasks; t++) {
+        for (uint32_t i = 0; s->inputs[t][i].data; i++) {
+            const mts_status status = mts_session_input(session, s->names[t], i, &s->inputs[t][i]);
+            if (status != MTS_STATUS_OK) {
+                return status;
+            }
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status run_once(const step *s, mts_session *session)
+{
+    mts_ticket ticket = 0;
+    mts_status status = s->bench->upload ? inputs_set(s, session) : MTS_STATUS_OK;
+    status = status == MTS_STATUS_OK ? mts_session_submit(session, NULL, &ticket) : status;
+    return status == MTS_STATUS_OK ? mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE) : status;
+}
+
+/* The list of groups that the session's explanation has, NULL if memory is short. */
+static char *groups_text(const mts_session *session)
+{
+    size_t needed = 0;
+    (void)mts_session_explain(session, MTS_REPORT_JSON, NULL, 0, &needed);
+    char *text = needed < REPORT_MOST ? malloc(needed + 1) : NULL;
+    if (!text || mts_session_explain(session, MTS_REPORT_JSON, text, needed + 1, NULL) != MTS_STATUS_OK) {
+        free(text);
+        return NULL;
+    }
+    const char *key = strstr(text, "\"groups\": [");
+    const char *start = key ? strchr(key, '[') : NULL;
+    size_t length = 0;
+    int depth = 0; /* a task's name has no bracket */
+    while (start && start[length]) {
+        depth += start[length] == '[' ? 1 : start[length] == ']' ? -1 : 0;
+        length++;
+        if (depth == 0) {
+            break;
+        }
+    }
+    memmove(text, start ? start : "[]", start ? length : 2);
+    text[start ? length : 2] = '\0';
+    return text;
+}
+
+static int session_make(step *s, size_t index, bool quiet)
+{
+    cli_progress progress;
+    mts_session_options options;
+    cli_bench_result *result = &s->results[index];
+    mts_session_options_default(&options);
+    options.strategy = s->bench->strategies[index];
+    options.tasks = s->names;
+    options.task_count = s->tasks;
+    options.separate_inputs = s->bench->common ? 0 : 1;
+    options.context = &progress;
+    options.progress = cli_progress_step;
+    cli_progress_begin(&progress, quiet);
+    mts_status status = mts_session_create(s->app->runtime, s->app->bundle, &options, &s->sessions[index]);
+    cli_progress_end(&progress);
+    status = status == MTS_STATUS_OK ? inputs_set(s, s->sessions[index]) : status;
+    status = status == MTS_STATUS_OK ? run_once(s, s->sessions[index]) : status;
+    *result = (cli_bench_result){.tasks = s->tasks, .strategy = options.strategy};
+    result->stats.size = sizeof result->stats;
+    status = status == MTS_STATUS_OK ? mts_session_stats_get(s->sessions[index], &result->stats) : status;
+    if (status != MTS_STATUS_OK) {
+        return cli_failure("bench", "%u tasks, %s: %s", s->tasks, cli_strategy_name(options.strategy),
+                           s->app->error);
+    }
+    result->samples = calloc(s->bench->runs, sizeof *result->samples);
+    result->groups = groups_text(s->sessions[index]);
+    return result->samples && result->groups ? -1 : cli_failure("bench", "no memory");
+}
+
+/* Largest |a - b| relative to the largest |b|; infinity if there is no number to compare. */
+static double tensor_difference(const mts_tensor *a, const mts_tensor *b)
+{
+    double most = 0.0;
+    double largest = 0.0;
+    if (cli_value_count(a) != cli_value_count(b)) {
+        return INFINITY;
+    }
+    for (size_t i = 0; i < cli_value_count(b); i++) {
+        const double x = cli_value(a, i);
+        const double y = cli_value(b, i);
+        if (!isfinite(x) || !isfinite(y)) {
+            return INFINITY;
+        }
+        most = fmax(most, fabs(x - y));
+        largest = fmax(largest, fabs(y));
+    }
+    return most == 0.0 ? 0.0 : largest > 0.0 ? most / largest : INFINITY;
+}
+
+static int outputs_compare(step *s, size_t index)
+{
+    for (uint32_t t = 0; t < s->tasks; t++) {
+        mts_port_desc port;
+        for (uint32_t o = 0; mts_bundle_output(s->app->bundle, s->names[t], o, &port) == MTS_STATUS_OK; o++) {
+            mts_tensor first;
+            mts_tensor other;
+            if (mts_session_output(s->sessions[0], s->names[t], o, &first) != MTS_STATUS_OK ||
+                mts_session_output(s->sessions[index], s->names[t], o, &other) != MTS_STATUS_OK) {
+                return cli_failure("bench", "%s", s->app->error);
+            }
+            const double difference = tensor_difference(&other, &first);
+            s->results[index].difference = fmax(s->results[index].difference, difference);
+            if (!(difference <= TOLERANCE)) {
+                return cli_failure(
+                    "bench", "%u tasks: output %s of task %s is not the same: %s differs by %.3g from %s",
+                    s->tasks, port.name, s->names[t], cli_strategy_name(s->bench->strategies[index]),
+                    difference, cli_strategy_name(s->bench->strategies[0]));
+            }
+        }
+    }
+    return -1;
+}
+
+/* A/B/A/B: what disturbs the machine disturbs all strategies alike. */
+static int sessions_time(step *s)
+{
+    const cli_bench *bench = s->bench;
+    for (uint32_t r = 0; r < bench->warm_ups + bench->runs; r++) {
+        for (size_t i = 0; i < bench->strategy_count; i++) {
+            const double start = cli_now_ms();
+            if (run_once(s, s->sessions[i]) != MTS_STATUS_OK) {
+                return cli_failure("bench", "%s", s->app->error);
+            }
+            if (r >= bench->warm_ups) {
+                s->results[i].samples[r - bench->warm_ups] = cli_now_ms() - start;
+            }
+        }
+    }
+    return -1;
+}
+
+static int latencies_find(step *s)
+{
+    const uint32_t runs = s->bench->runs;
+    double *sorted = calloc(runs, sizeof *sorted);
+    if (!sorted) {
+        return cli_failure("bench", "no memory");
+    }
+    for (size_t i = 0; i < s->bench->strategy_count; i++) {
+        memcpy(sorted, s->results[i].samples, runs * sizeof *sorted);
+        s->results[i].latency = cli_latency_of(sorted, runs);
+    }
+    free(sorted);
+    return -1;
+}
+
+static void step_release(step *s)
+{
+    for (size_t i = 0; i < CLI_BENCH_STRATEGIES; i++) {
+        mts_session_destroy(&s->sessions[i]);
+    }
+    for (uint32_t t = 0; s->inputs && t < s->tasks; t++) {
+        for (uint32_t i = 0; s->inputs[t] && s->inputs[t][i].data; i++) {
+            free(s->inputs[t][i].data);
+        }
+        free(s->inputs[t]);
+    }
+    free(s->inputs);
+    free(s->names);
+}
+
+int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet)
+{
+    step s = {.app = app, .bench = bench, .tasks = tasks, .results = &bench->results[bench->result_count]};
+    s.names = calloc(tasks, sizeof *s.names);
+    s.inputs = calloc(tasks, sizeof *s.inputs);
+    int status = s.names && s.inputs ? inputs_make(&s) : cli_failure("bench", "no memory");
+    for (size_t i = 0; i < bench->strategy_count && status < 0; i++) {
+        status = session_make(&s, i, quiet);
+        bench->result_count++;
+    }
+    for (size_t i = 0; i < bench->strategy_count && status < 0; i++) {
+        status = outputs_compare(&s, i);
+    }
+    status = status < 0 ? sessions_time(&s) : status;
+    status = status < 0 ? latencies_find(&s) : status;
+    step_release(&s);
+    return status;
+}
+
+void cli_bench_release(cli_bench *bench)
+{
+    for (size_t i = 0; i < bench->result_count; i++) {
+        free(bench->results[i].samples);
+        free(bench->results[i].groups);
+    }
+    bench->result_count = 0;
+}
+
+double cli_bench_gflops(const cli_bench_result *result)
+{
+    return result->latency.median > 0.0 ? 2e-6 * (double)result->stats.mul_adds / result->latency.median
+                                        : 0.0;
+}

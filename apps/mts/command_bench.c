@@ -1,0 +1,195 @@
+/*
+ * command_bench.c: mts bench: latency and memory of strategies on growing numbers of tasks.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "command.h"
+
+typedef struct arguments {
+    cli_open_options open;
+    const char *strategies, *tasks, *frames, *plot, *output;
+    bool upload, samples, no_probe;
+    uint32_t warm_ups, runs;
+} arguments;
+
+static int strategies_take(const arguments *args, cli_bench *bench)
+{
+    const char *text = args->strategies ? args->strategies : "sequential,compact";
+    const size_t size = strlen(text) + 1;
+    char *copy = malloc(size);
+    cli_list names = {0};
+    int status = -1;
+    if (!copy) {
+        return cli_failure("bench", "no memory");
+    }
+    memcpy(copy, text, size);
+    if (!cli_list_split(copy, ',', &names) || names.count > CLI_BENCH_STRATEGIES) {
+        status =
+            cli_usage_error("bench", "--strategies takes names separated by commas, at most %d; not '%s'",
+                            CLI_BENCH_STRATEGIES, text);
+    }
+    for (size_t i = 0; i < names.count && status < 0; i++) {
+        char list[128];
+        if (!cli_strategy_find(names.items[i], &bench->strategies[bench->strategy_count++])) {
+            status = cli_usage_error("bench", "no strategy '%s'; there are: %s", names.items[i],
+                                     cli_strategy_list(list, sizeof list));
+        }
+    }
+    cli_list_release(&names);
+    free(copy);
+    return status;
+}
+
+static int tasks_take(const arguments *args, cli_bench *bench)
+{
+    double numbers[CLI_BENCH_STEPS];
+    if (!args->tasks) {
+        return -1; /* all of the bundle, once that is open */
+    }
+    bench->step_count = cli_numbers(args->tasks, ',', numbers, CLI_BENCH_STEPS);
+    for (size_t i = 0; i < bench->step_count; i++) {
+        if (numbers[i] < 1.0 || numbers[i] > 1e6 || numbers[i] != (double)(uint32_t)numbers[i]) {
+            return cli_usage_error("bench", "--tasks %s: numbers of tasks are whole and from 1", args->tasks);
+        }
+        bench->steps[i] = (uint32_t)numbers[i];
+    }
+    return bench->step_count > 0
+               ? -1
+               : cli_usage_error("bench", "--tasks takes a number, or several: 4,8,16,32; not '%s'",
+                                 args->tasks);
+}
+
+static int arguments_take(const arguments *args, cli_bench *bench)
+{
+    if (args->frames && strcmp(args->frames, "separate") != 0 && strcmp(args->frames, "common") != 0) {
+        return cli_usage_error("bench", "--frames is separate or common, not '%s'", args->frames);
+    }
+    bench->common = args->frames && strcmp(args->frames, "common") == 0;
+    bench->upload = args->upload;
+    bench->samples = args->samples;
+    bench->warm_ups = args->warm_ups;
+    bench->runs = args->runs;
+    const int status = strategies_take(args, bench);
+    return status < 0 ? tasks_take(args, bench) : status;
+}
+
+static int steps_check(const cli_open *app, cli_bench *bench)
+{
+    const uint32_t count = mts_bundle_task_count(app->bundle);
+    if (bench->step_count == 0) {
+        bench->steps[bench->step_count++] = count;
+    }
+    for (size_t i = 0; i < bench->step_count; i++) {
+        if (bench->steps[i] > count) {
+            return cli_failure("bench", "--tasks %u: %s has %u tasks", bench->steps[i], bench->bundle, count);
+        }
+    }
+    return -1;
+}
+
+/* Mean number of running programs during the last minute; negative if the system does not say. */
+static double machine_load(void)
+{
+    double load = -1.0;
+    FILE *file = fopen("/proc/loadavg", "r");
+    if (file) {
+        if (fscanf(file, "%lf", &load) != 1) {
+            load = -1.0;
+        }
+        (void)fclose(file);
+    }
+    return load;
+}
+
+static int ceilings_find(cli_open *app, cli_bench *bench)
+{
+    bench->ceilings.size = sizeof bench->ceilings;
+    const mts_status status = mts_runtime_measure(app->runtime, &bench->ceilings);
+    bench->has_ceilings = status == MTS_STATUS_OK;
+    return status == MTS_STATUS_OK || status == MTS_STATUS_UNSUPPORTED
+               ? -1
+               : cli_failure("bench", "%s", app->error);
+}
+
+static int run(cli_open *app, const arguments *args, const char *path, cli_bench *bench)
+{
+    bench->bundle = path;
+    bench->load_before = machine_load();
+    int status = cli_open_bundle(app, "bench", &args->open, path);
+    status = status < 0 ? steps_check(app, bench) : status;
+    if (status >= 0) {
+        return status;
+    }
+    (void)mts_runtime_device(app->runtime, &bench->device);
+    status = args->no_probe ? -1 : ceilings_find(app, bench);
+    for (size_t i = 0; i < bench->step_count && status < 0; i++) {
+        status = cli_bench_step(app, bench, bench->steps[i], args->open.json);
+    }
+    if (status >= 0) {
+        return status;
+    }
+    bench->load_after = machine_load();
+    if (args->plot) {
+        status = cli_bench_plot(bench, args->plot);
+    }
+    if (status <= CLI_EXIT_OK && (args->open.json || args->output)) {
+        status = cli_bench_print_json(bench, args->open.json, args->output);
+    }
+    if (status <= CLI_EXIT_OK && !args->open.json) {
+        cli_bench_print_text(bench);
+        status = CLI_EXIT_OK;
+    }
+    return status;
+}
+
+int cli_command_bench(int argc, char **argv)
+{
+    arguments args = {.warm_ups = CLI_WARM_UPS, .runs = 50};
+    const cli_option options[] = {
+        {"strategies", 's', CLI_KIND_TEXT, &args.strategies, "S,S",
+         "what to compare; the first one is the baseline (default: sequential,compact)", 0, 0},
+        {"tasks", 't', CLI_KIND_TEXT, &args.tasks, "N,N", "the first N tasks, for each N (default: all)", 0,
+         0},
+        {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",
+         "separate: a frame per task (default); common: one for all", 0, 0},
+        {"upload", 0, CLI_KIND_FLAG, &args.upload, "",
+         "hand the inputs over in every run (default: they lie in device memory)", 0, 0},
+        {"warmup", 0, CLI_KIND_COUNT, &args.warm_ups, "N", "runs that are not counted (default 10)", 0, 1e6},
+        {"runs", 'n', CLI_KIND_COUNT, &args.runs, "N", "runs that are measured (default 50)", 1, 1e6},
+        {"device", 0, CLI_KIND_TEXT, &args.open.device, "ID", "device, see 'mts devices' (default: auto)", 0,
+         0},
+        {"no-cache", 0, CLI_KIND_FLAG, &args.open.no_cache, "", "build kernels anew, keep none on disk", 0,
+         0},
+        {"no-probe", 0, CLI_KIND_FLAG, &args.no_probe, "", "do not measure the device's peak and bandwidth",
+         0, 0},
+        {"samples", 0, CLI_KIND_FLAG, &args.samples, "", "put every single time into the JSON", 0, 0},
+        {"plot", 'p', CLI_KIND_TEXT, &args.plot, "FILE.svg", "draw latency and memory", 0, 0},
+        {"output", 'o', CLI_KIND_TEXT, &args.output, "FILE.json", "write the JSON to a file", 0, 0},
+    };
+    const cli_usage usage = {
+        .name = "bench",
+        .positionals = "BUNDLE",
+        .summary = "Measures strategies against each other on random inputs: latency, memory, share of the "
+                   "device's\n"
+                   "peak. Outputs are compared before anything is timed; the strategies take turns.",
+        .positional_count = 1,
+        .options = options,
+        .option_count = sizeof options / sizeof options[0],
+    };
+    cli_common common = {0};
+    cli_open app = {0};
+    cli_bench *bench = calloc(1, sizeof *bench);
+    int status = bench ? cli_parse(&usage, argc, argv, &common) : cli_failure("bench", "no memory");
+    args.open.json = common.json;
+    status = status < 0 ? arguments_take(&args, bench) : status;
+    status = status < 0 ? run(&app, &args, common.positionals[0], bench) : status;
+    cli_close(&app);
+    if (bench) {
+        cli_bench_release(bench);
+    }
+    free(bench);
+    return status;
+}

@@ -629,6 +629,19 @@ static void initialisers_listed_as_inputs_are_constants(void **state)
     assert_int_equal(graph->values[graph->nodes[0].inputs[1]].kind, MTS_VALUE_CONST);
 }
 
+static void nodes_may_come_in_any_order(void **state)
+{
+    (void)state;
+    onnx_model_begin(&model, 11);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2));
+    onnx_model_node(&model, "Neg", "a", "y");
+    onnx_model_node(&model, "Relu", "x", "a");
+    onnx_model_output(&model, "y");
+    const mts_graph *graph = imported();
+    assert_int_equal(graph->nodes[0].attrs.unary.act.fn, MTS_FN_RELU);
+    assert_int_equal(graph->nodes[1].attrs.unary.act.fn, MTS_FN_NEG);
+}
+
 static void several_outputs_keep_their_names_and_may_be_inputs(void **state)
 {
     (void)state;
@@ -678,6 +691,7 @@ int main(void)
         TEST(open_dimensions_are_given_by_the_caller),
         TEST(an_open_batch_becomes_one),
         TEST(initialisers_listed_as_inputs_are_constants),
+        TEST(nodes_may_come_in_any_order),
         TEST(several_outputs_keep_their_names_and_may_be_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,11 +186,15 @@ static void cycles_and_unknown_names_are_refused(void **state)
     onnx_model_node(&model, "Add", "x,b", "a");
     onnx_model_node(&model, "Add", "x,a", "b");
     onnx_model_output(&model, "b");
-    refused(MTS_CODE_MALFORMED, "node 'Add_a' (Add, opset 11): 'b' is not defined before it is used");
+    refused(MTS_CODE_MALFORMED, "(Add, opset 11): it reads its own result");
     onnx_model_begin(&model, 11);
     onnx_model_node(&model, "Relu", "a", "a");
     onnx_model_output(&model, "a");
-    refused(MTS_CODE_MALFORMED, "not defined");
+    refused(MTS_CODE_MALFORMED, "it reads its own result");
+    onnx_model_begin(&model, 11);
+    onnx_model_node(&model, "Relu", "nothing", "a");
+    onnx_model_output(&model, "a");
+    refused(MTS_CODE_MALFORMED, "node 'Relu_a' (Relu, opset 11): 'nothing' is not defined");
     onnx_model_begin(&model, 11);
     onnx_model_output(&model, "nothing");
     refused(MTS_CODE_MALFORMED, "'nothing' is not defined");

@@ -78,40 +78,6 @@ static void name_outputs_of(mts_import *import, uint32_t index)
     }
 }
 
-/* ---- which nodes the outputs need: nodes are sorted, so one sweep from the end is enough ---- */
-
-static void need(mts_import *import, const char *name)
-{
-    mts_import_name *entry = mts_import_find(import, name);
-    if (entry) {
-        entry->needed = true;
-    }
-}
-
-static bool *needed_nodes(mts_import *import)
-{
-    const Onnx__GraphProto *graph = import->proto;
-    bool *needed = mts_arena_zero(&import->scratch, graph->n_node, sizeof(*needed));
-    if (!needed) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for nodes");
-        return NULL;
-    }
-    for (size_t i = 0; i < graph->n_output; i++) {
-        need(import, graph->output[i]->name ? graph->output[i]->name : "");
-    }
-    for (size_t i = graph->n_node; i-- > 0;) {
-        const Onnx__NodeProto *node = graph->node[i];
-        for (size_t j = 0; j < node->n_output && !needed[i]; j++) {
-            const mts_import_name *entry = mts_import_find(import, node->output[j]);
-            needed[i] = entry && entry->needed;
-        }
-        for (size_t j = 0; j < node->n_input && needed[i]; j++) {
-            need(import, node->input[j]);
-        }
-    }
-    return needed;
-}
-
 /* ---- inputs ---- */
 
 static const mts_host_tensor *find_binding(const mts_import *import, const char *name)
@@ -334,13 +300,10 @@ static void lower_node(mts_import *import)
     }
 }
 
-static void lower_nodes(mts_import *import, const bool *needed)
+static void lower_nodes(mts_import *import, const uint32_t *order, uint32_t count)
 {
-    for (size_t i = 0; i < import->proto->n_node && mts_import_ok(import); i++) {
-        if (!needed[i]) {
-            continue;
-        }
-        import->node = import->proto->node[i];
+    for (uint32_t i = 0; i < count && mts_import_ok(import); i++) {
+        import->node = import->proto->node[order[i]];
         lower_node(import);
         if (!mts_import_ok(import)) {
             const char *name = import->node->name && *import->node->name ? import->node->name
@@ -440,12 +403,13 @@ static void run_import(mts_import *import)
     for (size_t i = 0; i < import->proto->n_node && mts_import_ok(import); i++) {
         name_outputs_of(import, (uint32_t)i);
     }
-    bool *needed = mts_import_ok(import) ? needed_nodes(import) : NULL;
-    if (!needed) {
+    uint32_t count = 0;
+    const uint32_t *order = mts_import_ok(import) ? mts_import_order(import, &count) : NULL;
+    if (!order) {
         return;
     }
     define_inputs(import);
-    lower_nodes(import, needed);
+    lower_nodes(import, order, count);
     if (mts_import_ok(import)) {
         define_outputs(import);
     }

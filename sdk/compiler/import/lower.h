@@ -26,7 +26,7 @@ typedef struct mts_import_value {
 typedef struct mts_import_name {
     const char *name;
     uint32_t producer; /* node, or MTS_NONE */
-    bool needed, input;
+    bool input;
     mts_import_value *value;         /* NULL while not defined */
     const Onnx__TensorProto *tensor; /* of an initialiser not yet read */
     const char *refused;             /* why the value does not exist, or NULL */
@@ -125,6 +125,11 @@ mts_import_name *mts_import_intern(mts_import *import, const char *name);
 /* The defined value of a name; NULL with a failure. */
 mts_import_value *mts_import_lookup(mts_import *import, const char *name);
 
+/* ---- order (order.c) ---- */
+/* Numbers of the nodes that the outputs need, each after those that it reads, else as in the file. NULL:
+ * failed. */
+const uint32_t *mts_import_order(mts_import *import, uint32_t *count);
+
 /* ---- operator table (table.c) ---- */
 typedef struct mts_lower_row {
     const char *op;
@@ -138,7 +143,8 @@ const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known);
 #define MTS_LOWER_FUNCTIONS(X)                                                                               \
     X(conv)                                                                                                  \
     X(conv_transpose)                                                                                        \
-    X(max_pool) X(average_pool) X(global_pool) X(batch_norm) X(lrn) X(unary) X(clip_attrs) X(clip) X(prelu)  \
+    X(max_pool)                                                                                              \
+    X(average_pool) X(global_pool) X(batch_norm) X(lrn) X(unary) X(clip_attrs) X(clip) X(prelu)              \
         X(hard_swish) X(softmax) X(softmax_legacy) X(binary) X(pow) X(nary) X(dropout) X(identity) X(cast)   \
             X(reshape) X(flatten) X(squeeze) X(unsqueeze) X(transpose) X(expand) X(shape) X(size) X(tile)    \
                 X(depth_to_space) X(space_to_depth) X(constant) X(constant_of_shape) X(range) X(where)       \

@@ -1,0 +1,402 @@
+/*
+ * The fold pass on hand-made models: what is fused, what must not be, and that the numbers stay the same.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/import/import.h"
+#include "compiler/passes/fold.h"
+#include "support/eval.h"
+#include "support/fault_allocator.h"
+#include "support/onnx_model.h"
+
+#define DIMS(...)                                                                                            \
+    (const int64_t[])                                                                                        \
+    {                                                                                                        \
+        __VA_ARGS__                                                                                          \
+    }
+#define INTS(...) (int)(sizeof(DIMS(__VA_ARGS__)) / sizeof(int64_t)), DIMS(__VA_ARGS__)
+
+static mts_arena arena;
+static mts_error error;
+static onnx_model model;
+static mts_graph *before, *after;
+static float noise[4096];
+
+static int set_up(void **state)
+{
+    (void)state;
+    uint32_t random = 1;
+    mts_arena_init(&arena, mts_allocator_default());
+    for (size_t i = 0; i < 4096; i++) {
+        random = random * 1664525u + 1013904223u;
+        noise[i] = (float)(random >> 8) / 8388608.0f - 1.0f;
+    }
+    onnx_model_begin(&model, 11);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 4, 6, 6));
+    onnx_model_floats(&model, "w", INTS(4, 4, 3, 3), noise);
+    onnx_model_floats(&model, "one", INTS(4, 4, 1, 1), noise + 200);
+    onnx_model_floats(&model, "b", INTS(4), noise + 300);
+    onnx_model_floats(&model, "s", INTS(4), noise + 310);
+    onnx_model_floats(&model, "m", INTS(4), noise + 320);
+    onnx_model_floats(&model, "v", INTS(4), (const float[]){1, 2, 3, 4});
+    onnx_model_floats(&model, "c", INTS(4, 1, 1), noise + 330);
+    onnx_model_floats(&model, "two", 0, NULL, (const float[]){2});
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    onnx_model_end(&model);
+    mts_arena_release(&arena);
+    return 0;
+}
+
+static void conv(const char *inputs, const char *output)
+{
+    onnx_model_node(&model, "Conv", inputs, output);
+    if (strchr(inputs, 'w')) {
+        onnx_model_attr_ints(&model, "pads", INTS(1, 1, 1, 1));
+    }
+}
+
+static void fold(void)
+{
+    const onnx_bytes *file = onnx_model_file(&model);
+    if (mts_import_memory(file->data, file->size, "m", NULL, &arena, &before, &error) != MTS_CODE_OK ||
+        mts_fold(before, &arena, &after, &error) != MTS_CODE_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(mts_graph_verify(after, &error), MTS_CODE_OK);
+}
+
+/* Both graphs give the same numbers for some input. */
+static void assert_equal_results(void)
+{
+    float **a = mts_arena_zero(&arena, before->value_count, sizeof(*a));
+    float **b = mts_arena_zero(&arena, after->value_count, sizeof(*b));
+    const float *inputs[1] = {noise + 1000};
+    assert_true(mts_eval(before, inputs, &arena, a));
+    assert_true(mts_eval(after, inputs, &arena, b));
+    for (uint32_t o = 0; o < before->output_count; o++) {
+        const float *x = a[before->outputs[o].value], *y = b[after->outputs[o].value];
+        for (size_t i = 0; i < mts_shape_count(&before->outputs[o].shape); i++) {
+            if (!(fabsf(x[i] - y[i]) <= 1e-5f + 1e-5f * fabsf(x[i]))) {
+                fail_msg("output %u, element %zu: %g became %g", o, i, (double)x[i], (double)y[i]);
+            }
+        }
+    }
+}
+
+static void assert_ops(uint32_t count, const mts_op *ops)
+{
+    assert_int_equal(after->node_count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_string_equal(mts_op_name(after->nodes[i].op), mts_op_name(ops[i]));
+    }
+}
+#define OPS(...)                                                                                             \
+    assert_ops((uint32_t)(sizeof((const mts_op[]){__VA_ARGS__}) / sizeof(mts_op)),                           \
+               (const mts_op[]){__VA_ARGS__})
+
+static void a_convolution_takes_up_normalisation_arithmetic_and_activation(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a");
+    onnx_model_node(&model, "BatchNormalization", "a,s,b,m,v", "n");
+    onnx_model_node(&model, "Mul", "n,c", "p");
+    onnx_model_node(&model, "Add", "c,p", "q");
+    onnx_model_node(&model, "LeakyRelu", "q", "y");
+    onnx_model_attr_float(&model, "alpha", 0.25f);
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV);
+    assert_int_equal(after->nodes[0].attrs.conv.act.fn, MTS_FN_LEAKY);
+    assert_string_equal(after->values[after->nodes[0].output].name, "y");
+    assert_ptr_equal(after->values[after->nodes[0].inputs[1]].blocks[0].data,
+                     before->values[before->nodes[0].inputs[1]].blocks[0].data); /* the weight itself */
+    assert_equal_results();
+}
+
+static void a_value_with_two_readers_is_not_fused_away(void **state)
+{
+    (void)state;
+    conv("x,w", "a");
+    onnx_model_node(&model, "Relu", "a", "r");
+    onnx_model_node(&model, "Add", "a,r", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV, MTS_OP_UNARY, MTS_OP_BINARY);
+    assert_equal_results();
+}
+
+static void an_output_is_not_fused_away(void **state)
+{
+    (void)state;
+    conv("x,w", "a");
+    onnx_model_node(&model, "Relu", "a", "y");
+    onnx_model_output(&model, "a");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV, MTS_OP_UNARY);
+    assert_equal_results();
+}
+
+static void a_residual_joins_the_convolution_with_the_function_behind_it(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a");
+    onnx_model_node(&model, "BatchNormalization", "a,s,b,m,v", "n");
+    conv("x,one", "short"); /* computed after the convolution that adds it */
+    onnx_model_node(&model, "Relu", "short", "t");
+    onnx_model_node(&model, "Add", "n,t", "u");
+    onnx_model_node(&model, "Relu", "u", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV, MTS_OP_CONV);
+    assert_int_equal(after->nodes[1].inputs[4], after->nodes[0].output);
+    assert_int_equal(after->nodes[1].attrs.conv.act.fn, MTS_FN_RELU);
+    assert_equal_results();
+}
+
+static void what_follows_a_residual_is_no_longer_its_scale(void **state)
+{
+    (void)state;
+    conv("x,w", "a");
+    onnx_model_node(&model, "Add", "a,x", "u");
+    onnx_model_node(&model, "BatchNormalization", "u,s,b,m,v", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV, MTS_OP_SCALE);
+    assert_equal_results();
+}
+
+static void an_activation_stands_between_a_convolution_and_a_scale(void **state)
+{
+    (void)state;
+    conv("x,w", "a");
+    onnx_model_node(&model, "Relu", "a", "r");
+    onnx_model_node(&model, "BatchNormalization", "r,s,b,m,v", "n");
+    onnx_model_node(&model, "BatchNormalization", "n,b,s,m,v", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV, MTS_OP_SCALE); /* two scales became one */
+    assert_equal_results();
+}
+
+static void subtraction_and_division_become_scales_either_way_round(void **state)
+{
+    (void)state;
+    onnx_model_node(&model, "Sub", "x,c", "a");
+    onnx_model_node(&model, "Div", "a,two", "d");
+    onnx_model_node(&model, "Sub", "c,d", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_SCALE);
+    float *b[64] = {0}, numbers[4];
+    const float *inputs[1] = {noise + 1000};
+    assert_true(mts_eval(after, inputs, &arena, b));
+    memcpy(numbers, noise + 330, sizeof(numbers));
+    for (size_t i = 0; i < 2 * 4 * 36; i++) {
+        float c = numbers[i / 36 % 4], wanted = c - (noise[1000 + i] - c) / 2.0f;
+        assert_true(fabsf(b[after->outputs[0].value][i] - wanted) < 1e-5f);
+    }
+}
+
+static void a_product_with_the_gate_of_itself_is_one_function(void **state)
+{
+    (void)state;
+    conv("x,w", "a");
+    onnx_model_node(&model, "Sigmoid", "a", "g");
+    onnx_model_node(&model, "Mul", "g,a", "r");
+    conv("r,w", "n");
+    onnx_model_node(&model, "HardSigmoid", "n", "h");
+    onnx_model_attr_float(&model, "alpha", 1.0f / 6.0f);
+    onnx_model_node(&model, "Mul", "n,h", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV, MTS_OP_CONV);
+    assert_int_equal(after->nodes[0].attrs.conv.act.fn, MTS_FN_SILU);
+    assert_int_equal(after->nodes[1].attrs.conv.act.fn, MTS_FN_HARD_SWISH);
+}
+
+static void a_product_with_another_gate_stays(void **state)
+{
+    (void)state;
+    conv("x,w", "a");
+    onnx_model_node(&model, "Sigmoid", "x", "g");
+    onnx_model_node(&model, "Mul", "g,a", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV, MTS_OP_UNARY, MTS_OP_BINARY);
+}
+
+static void slopes_of_channels_join_the_convolution(void **state)
+{
+    (void)state;
+    conv("x,w", "a");
+    onnx_model_node(&model, "PRelu", "a,c", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV);
+    assert_int_equal(after->nodes[0].attrs.conv.act.fn, MTS_FN_PRELU);
+    assert_true(after->nodes[0].inputs[5] != MTS_NONE);
+    float **b = mts_arena_zero(&arena, after->value_count, sizeof(*b));
+    float **a = mts_arena_zero(&arena, before->value_count, sizeof(*a));
+    const float *inputs[1] = {noise + 1000};
+    before->output_count = 0; /* the oracle knows no PRELU node: only the convolution before it is wanted */
+    before->node_count = 1;
+    assert_true(mts_eval(before, inputs, &arena, a) && mts_eval(after, inputs, &arena, b));
+    const float *x = a[before->nodes[0].output], *y = b[after->nodes[0].output];
+    for (size_t i = 0; i < 2 * 4 * 36; i++) {
+        float wanted = x[i] > 0 ? x[i] : x[i] * noise[330 + i / 36 % 4];
+        assert_true(fabsf(y[i] - wanted) < 1e-6f);
+    }
+}
+
+static void zero_padding_goes_into_the_convolution(void **state)
+{
+    (void)state;
+    onnx_model_ints(&model, "p", INTS(0, 0, 1, 2, 0, 0, 3, 0));
+    onnx_model_node(&model, "Pad", "x,p", "a");
+    conv("a,w", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV);
+    const int32_t pads[4] = {2, 3, 4, 1};
+    assert_memory_equal(after->nodes[0].attrs.conv.pad, pads, sizeof(pads));
+    assert_true(mts_shape_equal(&before->outputs[0].shape, &after->outputs[0].shape));
+}
+
+static void padding_that_is_not_zero_or_not_of_the_image_stays(void **state)
+{
+    (void)state;
+    onnx_model_ints(&model, "p", INTS(0, 0, 1, 1, 0, 0, 1, 1));
+    onnx_model_ints(&model, "q", INTS(1, 0, 0, 0, 0, 0, 0, 0));
+    onnx_model_node(&model, "Pad", "x,p,two", "a");
+    onnx_model_node(&model, "Pad", "a,q", "e");
+    conv("e,w", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_PAD, MTS_OP_PAD, MTS_OP_CONV);
+}
+
+static void padding_goes_into_a_maximum_only_where_nothing_is_negative(void **state)
+{
+    (void)state;
+    onnx_model_ints(&model, "p", INTS(0, 0, 1, 1, 0, 0, 0, 0));
+    onnx_model_node(&model, "Pad", "x,p", "a");
+    onnx_model_node(&model, "MaxPool", "a", "d");
+    onnx_model_attr_ints(&model, "kernel_shape", INTS(2, 2));
+    onnx_model_node(&model, "Relu", "d", "r");
+    onnx_model_node(&model, "Pad", "r,p", "e");
+    onnx_model_node(&model, "MaxPool", "e", "y");
+    onnx_model_attr_ints(&model, "kernel_shape", INTS(2, 2));
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_PAD, MTS_OP_POOL, MTS_OP_UNARY, MTS_OP_POOL);
+    assert_int_equal(after->nodes[3].attrs.pool.pad[0], 1);
+}
+
+static void an_average_over_padding_counts_it(void **state)
+{
+    (void)state;
+    onnx_model_ints(&model, "p", INTS(0, 0, 1, 1, 0, 0, 1, 1));
+    onnx_model_node(&model, "Pad", "x,p", "a");
+    onnx_model_node(&model, "AveragePool", "a", "y");
+    onnx_model_attr_ints(&model, "kernel_shape", INTS(2, 2));
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_POOL);
+    assert_int_equal(after->nodes[0].attrs.pool.include_pad, 1);
+}
+
+static void layers_of_a_classifier_keep_the_form_of_convolutions(void **state)
+{
+    (void)state;
+    onnx_model_floats(&model, "f", INTS(5, 144), noise);
+    onnx_model_floats(&model, "g", INTS(3, 5), noise + 50);
+    onnx_model_node(&model, "Flatten", "x", "a");
+    onnx_model_node(&model, "Gemm", "a,f", "d");
+    onnx_model_attr_int(&model, "transB", 1);
+    onnx_model_node(&model, "Relu", "d", "r");
+    onnx_model_node(&model, "Gemm", "r,g", "y");
+    onnx_model_attr_int(&model, "transB", 1);
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_RESHAPE, MTS_OP_CONV, MTS_OP_CONV, MTS_OP_RESHAPE);
+    assert_int_equal(after->nodes[1].attrs.conv.act.fn, MTS_FN_RELU);
+    assert_string_equal(after->outputs[0].name, "y");
+    assert_equal_results();
+}
+
+static void transposes_that_cancel_or_move_nothing_go(void **state)
+{
+    (void)state;
+    onnx_model_node(&model, "Transpose", "x", "a");
+    onnx_model_attr_ints(&model, "perm", INTS(0, 2, 3, 1));
+    onnx_model_node(&model, "Transpose", "a", "d");
+    onnx_model_attr_ints(&model, "perm", INTS(0, 3, 1, 2));
+    onnx_model_node(&model, "GlobalAveragePool", "d", "e");
+    onnx_model_node(&model, "Transpose", "e", "y");
+    onnx_model_attr_ints(&model, "perm", INTS(0, 2, 3, 1));
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_REDUCE, MTS_OP_RESHAPE);
+}
+
+static void folding_without_memory_fails_cleanly(void **state)
+{
+    (void)state;
+    conv("x,w,b", "a");
+    onnx_model_node(&model, "BatchNormalization", "a,s,b,m,v", "n");
+    onnx_model_node(&model, "Add", "n,x", "u");
+    onnx_model_node(&model, "Relu", "u", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    mts_code code = MTS_CODE_OUT_OF_MEMORY;
+    for (size_t n = 1; code != MTS_CODE_OK; n++) {
+        mts_fault_allocator fault;
+        mts_arena small;
+        mts_graph *out = NULL;
+        mts_fault_allocator_init(&fault, n);
+        mts_arena_init(&small, &fault.allocator);
+        code = mts_fold(before, &small, &out, &error);
+        assert_true(code == MTS_CODE_OK ? out != NULL : code == MTS_CODE_OUT_OF_MEMORY && out == NULL);
+        mts_arena_release(&small);
+        assert_int_equal(fault.alive, 0);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_convolution_takes_up_normalisation_arithmetic_and_activation),
+        TEST(a_value_with_two_readers_is_not_fused_away),
+        TEST(an_output_is_not_fused_away),
+        TEST(a_residual_joins_the_convolution_with_the_function_behind_it),
+        TEST(what_follows_a_residual_is_no_longer_its_scale),
+        TEST(an_activation_stands_between_a_convolution_and_a_scale),
+        TEST(subtraction_and_division_become_scales_either_way_round),
+        TEST(a_product_with_the_gate_of_itself_is_one_function),
+        TEST(a_product_with_another_gate_stays),
+        TEST(slopes_of_channels_join_the_convolution),
+        TEST(zero_padding_goes_into_the_convolution),
+        TEST(padding_that_is_not_zero_or_not_of_the_image_stays),
+        TEST(padding_goes_into_a_maximum_only_where_nothing_is_negative),
+        TEST(an_average_over_padding_counts_it),
+        TEST(layers_of_a_classifier_keep_the_form_of_convolutions),
+        TEST(transposes_that_cancel_or_move_nothing_go),
+        TEST(folding_without_memory_fails_cleanly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -13,6 +13,9 @@
  *     work-item        |<------------- run ----------->|
  *     stretches             |<----------->|    |<---->|
  *
+ * Where an operand has the layout of the result (mts_span_flat), the whole run is one stretch, borders included, and the
+ * zeros are written over it afterwards.
+ *
  * Grid: (n, planes + 1, members). run = ceil(pitch / n), rounded up to whole vectors, so any n gives the same result, and
  * the first two dimensions may be larger than needed. A GPU wants VEC = 1 and n = pitch, so that neighbours touch
  * neighbours; a CPU wants VEC = 16 and runs of some hundred floats.
@@ -36,7 +39,9 @@ typedef struct mts_span {
     mts_u32 to;      /* act offset of its first float */
     mts_u32 at, end; /* positions of the plane not met yet */
     mts_u32 plane;   /* act offset of position 0 */
+    mts_u32 stop;    /* act offset of position `end` */
     mts_u32 row, column; /* of position `at`, once it is past the gap */
+    int flat;            /* 1: the run is to be met as one stretch; 2: it was */
 } mts_span;
 
 INLINE void mts_zero(GLOBAL float *p, mts_u32 n) {
@@ -62,6 +67,8 @@ INLINE mts_span mts_span_open(GLOBAL float *act, GLOBAL const mts_rec_dest *d) {
     s.at = mts_global_id(0) * run;
     s.end = q < planes ? mts_least(s.at + run, d->pitch) : 0;
     s.plane = d->base - d->gap + q * d->pitch;
+    s.stop = s.plane + s.end;
+    s.flat = 0;
     s.c[0] = s.c[1] = s.c[2] = 0;
     s.c[3] = q;
     s.y = s.x = s.n = s.to = s.row = s.column = 0;
@@ -81,29 +88,52 @@ INLINE mts_span mts_span_open(GLOBAL float *act, GLOBAL const mts_rec_dest *d) {
     return s;
 }
 
+/* Whether a view's plane lies as the result's does: its element is as far from the first one, borders included. */
+INLINE int mts_view_flat(GLOBAL const mts_rec_view *v, GLOBAL const mts_rec_dest *d) {
+    return v->stride[5] == 1 && (v->stride[4] == d->row || d->dims[4] == 1);
+}
+
+/* All of the run's positions between the first and the last value of the plane. */
+INLINE int mts_span_whole(GLOBAL const mts_rec_dest *d, mts_span *s) {
+    const mts_u32 first = mts_most(s->at, d->gap);
+    const mts_u32 last = mts_least(s->end, d->gap + (d->dims[4] - 1) * d->row + d->dims[5]);
+    s->flat = 2;
+    s->y = s->row;
+    s->x = s->column;
+    s->to = s->plane + first;
+    s->n = last - first;
+    return first < last;
+}
+
+INLINE int mts_span_step(GLOBAL const mts_rec_dest *d, mts_span *s) {
+    const mts_u32 left = s->end - s->at;
+    mts_u32 count = left;
+    const int value = s->at >= d->gap && s->row < d->dims[4] && s->column < d->dims[5];
+    if (s->at < d->gap) {
+        count = mts_least(left, d->gap - s->at);
+    } else if (s->row < d->dims[4]) {
+        count = mts_least(left, (value ? d->dims[5] : d->row) - s->column);
+        s->x = s->column;
+        s->y = s->row;
+        s->column += count;
+        if (s->column == d->row) {
+            s->column = 0;
+            s->row++;
+        }
+    }
+    s->to = s->plane + s->at;
+    s->n = count;
+    s->at += count;
+    return value;
+}
+
 /* Steps to the next stretch and writes the zeros before it; 0 when there is none. */
 INLINE int mts_span_next(GLOBAL float *act, GLOBAL const mts_rec_dest *d, mts_span *s) {
+    if (s->flat == 1 && s->at < s->end && mts_span_whole(d, s)) return 1;
     while (s->at < s->end) {
-        const mts_u32 left = s->end - s->at;
-        mts_u32 count = left;
-        const int value = s->at >= d->gap && s->row < d->dims[4] && s->column < d->dims[5];
-        if (s->at < d->gap) {
-            count = mts_least(left, d->gap - s->at);
-        } else if (s->row < d->dims[4]) {
-            count = mts_least(left, (value ? d->dims[5] : d->row) - s->column);
-            s->x = s->column;
-            s->y = s->row;
-            s->column += count;
-            if (s->column == d->row) {
-                s->column = 0;
-                s->row++;
-            }
-        }
-        s->to = s->plane + s->at;
-        s->n = count;
-        s->at += count;
-        if (value) return 1;
-        mts_zero(act + s->to, count);
+        const int value = mts_span_step(d, s);
+        if (!value) mts_zero(act + s->to, s->n);
+        if (value && s->flat == 0) return 1;
     }
     return 0;
 }
@@ -116,12 +146,25 @@ INLINE mts_u32 mts_view_at(GLOBAL const mts_rec_view *v, const mts_span *s) {
     return mts_view_plane(v, s) + s->y * v->stride[4] + s->x * v->stride[5];
 }
 
-/* ---- vectors of a stretch: `left` floats are there, at most VEC are taken ---------------------------- */
+/* Offset after the last element of a view whose planes are those of `d` and have h rows of w columns. */
+INLINE mts_u32 mts_view_end(GLOBAL const mts_rec_view *v, GLOBAL const mts_rec_dest *d, mts_u32 h, mts_u32 w) {
+    mts_u32 last = v->base + (h - 1) * v->stride[4] + (w - 1) * v->stride[5];
+    for (int i = 0; i < 4; i++) last += (d->dims[i] - 1) * v->stride[i];
+    return last + 1;
+}
+
+/*
+ * ---- vectors of a stretch ----
+ *
+ * `left` floats are wanted, at most VEC are taken. `room` says what may be touched beyond them, so that the last vector need
+ * not go float by float: a load may read p[0 .. room - 1] (up to the end of the tensor), a store may write p[0 .. room - 1]
+ * (up to the end of the run, where the work-item writes again later; never where the result may lie over an operand).
+ */
 
 #if VEC == 1
 
-INLINE float mts_row_load(GLOBAL const float *p, mts_i32 step, mts_u32 left) { return *p; }
-INLINE void mts_row_store(GLOBAL float *p, float v, mts_u32 left) { *p = v; }
+INLINE float mts_row_load(GLOBAL const float *p, mts_i32 step, mts_u32 left, mts_u32 room) { return *p; }
+INLINE void mts_row_store(GLOBAL float *p, float v, mts_u32 left, mts_u32 room) { *p = v; }
 #define mts_vec_sum(v) (v)
 #define mts_vec_most(v) (v)
 #define mts_vec_least(v) (v)
@@ -144,26 +187,17 @@ INLINE mts_vec mts_row_lanes(GLOBAL const float *p, mts_i32 step, mts_u32 left) 
 #define mts_vec_two(p) ((mts_vec)(MTS_VLOAD(0, p).even, MTS_VLOAD(0, (p) + VEC - 1).odd))
 #endif
 
-INLINE mts_vec mts_row_load(GLOBAL const float *p, mts_i32 step, mts_u32 left) {
+INLINE mts_vec mts_row_load(GLOBAL const float *p, mts_i32 step, mts_u32 left, mts_u32 room) {
     if (step == 0) return mts_vec_splat(*p);
-    if (left < VEC) return mts_row_lanes(p, step, left);
-    if (step == 1) return mts_vec_load(p);
-    if (step == 2) return mts_vec_two(p);
-    return mts_row_lanes(p, step, VEC);
+    if (step == 1 && (left >= VEC || room >= VEC)) return mts_vec_load(p);
+    if (step == 2 && (left >= VEC || room >= 2 * VEC - 1)) return mts_vec_two(p);
+    return mts_row_lanes(p, step, left);
 }
 
-INLINE void mts_row_store(GLOBAL float *p, mts_vec v, mts_u32 left) {
+INLINE void mts_row_store(GLOBAL float *p, mts_vec v, mts_u32 left, mts_u32 room) {
 #ifndef __CUDACC__
-    if (left >= VEC) {
-#if VEC == 2
-        vstore2(v, 0, p);
-#elif VEC == 4
-        vstore4(v, 0, p);
-#elif VEC == 8
-        vstore8(v, 0, p);
-#else
-        vstore16(v, 0, p);
-#endif
+    if (left >= VEC || room >= VEC) {
+        MTS_VSTORE(v, 0, p);
         return;
     }
 #endif

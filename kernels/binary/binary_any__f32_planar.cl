@@ -23,18 +23,23 @@ INLINE mts_vec binary_kind(mts_u32 kind, mts_vec x, mts_vec y) {
     }
 }
 
+/* One value per plane. */
+INLINE int binary_constant(GLOBAL const mts_rec_view *v) { return v->stride[4] == 0 && v->stride[5] == 0; }
+
 KERNEL void binary_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_binary *r = MTS_MEMBER(mts_rec_binary);
     const mts_i32 left_step = (mts_i32)r->lhs.stride[5], right_step = (mts_i32)r->rhs.stride[5];
     mts_span s = mts_span_open(act, &r->dest);
+    s.flat = (mts_view_flat(&r->lhs, &r->dest) || binary_constant(&r->lhs)) &&
+             (mts_view_flat(&r->rhs, &r->dest) || binary_constant(&r->rhs));
     while (mts_span_next(act, &r->dest, &s)) {
         GLOBAL const float *lhs = (r->lhs_pool ? pool : act) + mts_view_at(&r->lhs, &s);
         GLOBAL const float *rhs = (r->rhs_pool ? pool : act) + mts_view_at(&r->rhs, &s);
         for (mts_u32 i = 0; i < s.n; i += VEC) {
-            const mts_vec x = mts_row_load(lhs + (mts_i32)i * left_step, left_step, s.n - i);
-            const mts_vec y = mts_row_load(rhs + (mts_i32)i * right_step, right_step, s.n - i);
+            const mts_vec x = mts_row_load(lhs + (mts_i32)i * left_step, left_step, s.n - i, 0);
+            const mts_vec y = mts_row_load(rhs + (mts_i32)i * right_step, right_step, s.n - i, 0);
             const mts_vec v = binary_kind(r->kind, x, y);
-            mts_row_store(act + s.to + i, mts_row_fn(r->fn, v, r->a, r->b), s.n - i);
+            mts_row_store(act + s.to + i, mts_row_fn(r->fn, v, r->a, r->b), s.n - i, 0);
         }
     }
 }

@@ -1,32 +1,42 @@
 /*
  * concat_any: part i supplies the coordinates [start_i, start_i+1) along one axis. Parts may be constants of the pool.
  */
-INLINE void concat_row(GLOBAL float *act, GLOBAL const float *src, mts_u32 offset, mts_i32 step, mts_u32 to, mts_u32 n) {
+INLINE void concat_row(GLOBAL float *act, GLOBAL const float *src, mts_i32 step, const mts_span *s, mts_u32 done,
+                       mts_u32 n) {
+    const mts_u32 to = s->to + done, room = done + n == s->n ? s->stop - to : n;
     for (mts_u32 i = 0; i < n; i += VEC)
-        mts_row_store(act + to + i, mts_row_load(src + offset + (mts_i32)i * step, step, n - i), n - i);
+        mts_row_store(act + to + i, mts_row_load(src + (mts_i32)i * step, step, n - i, 0), n - i, room - i);
 }
 
-/* Coordinate `axis` counts from the part's start: c - start, so the offset is that of the span less start strides. */
-INLINE mts_u32 concat_offset(GLOBAL const mts_rec_part *part, const mts_span *s, mts_u32 axis) {
-    return mts_view_at(&part->view, s) - part->start * part->view.stride[axis];
+INLINE mts_u32 concat_coordinate(const mts_span *s, mts_u32 axis) {
+    return axis == 5 ? s->x : axis == 4 ? s->y : s->c[axis & 3];
+}
+
+/* The part that covers a coordinate. */
+INLINE mts_u32 concat_part(GLOBAL const mts_rec_part *parts, mts_u32 count, mts_u32 at) {
+    mts_u32 i = 0;
+    while (i + 1 < count && parts[i + 1].start <= at) i++;
+    return i;
 }
 
 KERNEL void concat_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_concat *r = MTS_MEMBER(mts_rec_concat);
     GLOBAL const mts_rec_part *parts = (GLOBAL const mts_rec_part *)(tab + r->part);
     mts_span s = mts_span_open(act, &r->dest);
+    if (r->axis < 4) {
+        const mts_u32 i = concat_part(parts, r->parts, s.c[r->axis & 3]);
+        s.flat = mts_view_flat(&parts[i].view, &r->dest);
+    }
     while (mts_span_next(act, &r->dest, &s)) {
-        mts_u32 done = 0, i = 0;
-        while (done < s.n) {
-            const mts_u32 at = r->axis == 5 ? s.x : r->axis == 4 ? s.y : s.c[r->axis & 3];
-            while (i + 1 < r->parts && parts[i + 1].start <= at) i++;
-            const mts_u32 left = s.n - done;
-            const mts_u32 room = i + 1 < r->parts && r->axis == 5 ? parts[i + 1].start - at : left;
-            const mts_u32 n = mts_least(left, room);
-            concat_row(act, parts[i].pool ? pool : act, concat_offset(parts + i, &s, r->axis),
-                       (mts_i32)parts[i].view.stride[5], s.to + done, n);
-            s.x += n;
-            done += n;
+        mts_u32 n;
+        for (mts_u32 done = 0; done < s.n; done += n, s.x += n) {
+            const mts_u32 at = concat_coordinate(&s, r->axis), i = concat_part(parts, r->parts, at);
+            GLOBAL const mts_rec_view *view = &parts[i].view;
+            /* coordinate `axis` of the part counts from its start */
+            const mts_u32 offset = mts_view_at(view, &s) - parts[i].start * view->stride[r->axis];
+            n = s.n - done;
+            if (r->axis == 5 && i + 1 < r->parts) n = mts_least(n, parts[i + 1].start - at);
+            concat_row(act, (parts[i].pool ? pool : act) + offset, (mts_i32)view->stride[5], &s, done, n);
         }
     }
 }

@@ -2,68 +2,91 @@
  * deconv_any: transposed convolution, gathered: output (y, x) sums the inputs (iy, ix) and kernel positions (ky, kx) with
  * iy * stride + ky * dilation - top = y, likewise for columns.
  *
- * A vector holds outputs `stride` columns apart: they use the same kernel columns and neighbouring inputs.
+ * A vector holds outputs `stride` columns apart: they use the same kernel columns and neighbouring inputs. The channels
+ * are the innermost loop, so that what depends on the place alone is found once.
  */
 
-/* Input position of output position `at` and kernel position k; -1: none. */
-INLINE mts_i32 deconv_source(mts_i32 at, mts_u32 k, mts_u32 dilation, mts_u32 stride, mts_u32 size) {
-    const mts_i32 place = at - (mts_i32)(k * dilation), step = (mts_i32)stride;
-    const mts_i32 i = place / step;
-    return place >= 0 && i * step == place && i < (mts_i32)size ? i : -1;
-}
+/* Where the vector reads one kernel position of one row. */
+typedef struct deconv_tap {
+    mts_u32 offset; /* act offset of lane 0 in the first channel */
+    mts_i32 first;  /* input column of lane 0 */
+    mts_u32 left;   /* lanes */
+    mts_u32 end;    /* of the operand */
+} deconv_tap;
 
-/* Inputs first, first + 1, ... of a row; those outside it are 0. */
-INLINE mts_vec deconv_load(GLOBAL const float *row, GLOBAL const mts_rec_deconv *r, mts_i32 first, mts_u32 left) {
+/* n / d rounded down. */
+INLINE mts_i32 deconv_floor(mts_i32 n, mts_i32 d) { return n >= 0 ? n / d : -((d - 1 - n) / d); }
+
+INLINE mts_vec deconv_load(GLOBAL const float *act, GLOBAL const mts_rec_deconv *r, deconv_tap t) {
     const mts_i32 step = (mts_i32)r->src.stride[5], width = (mts_i32)r->in_w;
-    if (first >= 0 && first + (mts_i32)mts_least(left, VEC) <= width) return mts_row_load(row + first * step, step, left);
+    if (t.first >= 0 && t.first + (mts_i32)mts_least(t.left, VEC) <= width)
+        return mts_row_load(act + t.offset, step, t.left, t.end - t.offset);
     mts_vec v = mts_vec_splat(0.0f);
-    for (mts_i32 i = 0; i < VEC && i < (mts_i32)left; i++)
-        if (first + i >= 0 && first + i < width) ((float *)&v)[i] = row[(first + i) * step];
+    for (mts_i32 i = 0; i < VEC && i < (mts_i32)t.left; i++)
+        if (t.first + i >= 0 && t.first + i < width) ((float *)&v)[i] = act[t.offset + (mts_u32)(i * step)];
     return v;
 }
 
-/* One channel's share of `left` outputs, from padded column `at` on. */
-INLINE mts_vec deconv_channel(GLOBAL const float *plane, GLOBAL const float *weight, GLOBAL const mts_rec_deconv *r,
-                              mts_i32 y, mts_i32 at, mts_u32 left, mts_vec acc) {
-    const mts_i32 stride = (mts_i32)r->stride[1];
-    for (mts_u32 ky = 0; ky < r->window[0]; ky++) {
-        const mts_i32 iy = deconv_source(y, ky, r->dilation[0], r->stride[0], r->in_h);
-        if (iy < 0) continue;
-        for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
-            const mts_i32 place = at - (mts_i32)(kx * r->dilation[1]);
-            const mts_i32 first = place >= 0 ? place / stride : -((-place + stride - 1) / stride);
-            if (first * stride != place) continue;
-            const mts_vec v = deconv_load(plane + iy * (mts_i32)r->src.stride[4], r, first, left);
-            acc = mts_vec_fma(mts_vec_splat(weight[ky * r->window[1] + kx]), v, acc);
-        }
+/* One kernel position of all channels. */
+INLINE mts_vec deconv_channels(GLOBAL const float *act, GLOBAL const float *weight, GLOBAL const mts_rec_deconv *r,
+                               deconv_tap t, mts_vec acc) {
+    const mts_u32 step = r->dest.dims[3] / r->group * r->window[0] * r->window[1];
+    for (mts_u32 c = r->in_channels / r->group; c; c--) {
+        acc = mts_vec_fma(mts_vec_splat(*weight), deconv_load(act, r, t), acc);
+        t.offset += r->src.stride[3];
+        weight += step;
     }
     return acc;
 }
 
-INLINE mts_vec deconv_outputs(GLOBAL const float *src, GLOBAL const float *pool, GLOBAL const mts_rec_deconv *r,
-                              mts_u32 channel, mts_i32 y, mts_i32 at, mts_u32 left) {
-    const mts_u32 outs = r->dest.dims[3] / r->group, ins = r->in_channels / r->group;
-    const mts_u32 first = channel / outs * ins, taps = r->window[0] * r->window[1];
+/* One row of kernel positions, or nothing where no input row meets it. y and x are places in the padded output. */
+INLINE mts_vec deconv_row(GLOBAL const float *act, GLOBAL const float *weight, GLOBAL const mts_rec_deconv *r, mts_u32 src,
+                          mts_i32 y, mts_i32 x, deconv_tap t, mts_vec acc) {
+    const mts_i32 high = (mts_i32)r->stride[0], wide = (mts_i32)r->stride[1], iy = deconv_floor(y, high);
+    if (iy * high != y || iy < 0 || iy >= (mts_i32)r->in_h) return acc;
+    for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
+        const mts_i32 place = x - (mts_i32)(kx * r->dilation[1]);
+        t.first = deconv_floor(place, wide);
+        if (t.first * wide != place) continue;
+        t.offset = src + (mts_u32)iy * r->src.stride[4] + (mts_u32)t.first * r->src.stride[5];
+        acc = deconv_channels(act, weight + kx, r, t, acc);
+    }
+    return acc;
+}
+
+INLINE mts_vec deconv_outputs(GLOBAL const float *act, GLOBAL const float *pool, GLOBAL const mts_rec_deconv *r,
+                              const mts_span *s, mts_u32 x, deconv_tap t) {
+    const mts_u32 outs = r->dest.dims[3] / r->group, channel = s->c[3];
+    const mts_u32 first = channel / outs * (r->in_channels / r->group), taps = r->window[0] * r->window[1];
+    const mts_u32 src = mts_view_plane(&r->src, s) + (first - channel) * r->src.stride[3];
     GLOBAL const float *weight = pool + r->weight + (first * outs + channel % outs) * taps;
     mts_vec acc = mts_vec_splat(0.0f);
-    for (mts_u32 c = 0; c < ins; c++)
-        acc = deconv_channel(src + (first + c) * r->src.stride[3], weight + c * outs * taps, r, y, at, left, acc);
+    for (mts_u32 ky = 0; ky < r->window[0]; ky++) {
+        const mts_i32 y = (mts_i32)s->y + r->pad[0] - (mts_i32)(ky * r->dilation[0]);
+        acc = deconv_row(act, weight + ky * r->window[1], r, src, y, (mts_i32)x + r->pad[1], t, acc);
+    }
     acc = mts_vec_add(acc, mts_vec_splat(r->bias == MTS_REC_NONE ? 0.0f : pool[r->bias + channel]));
     return mts_row_fn(r->fn, acc, r->a, r->b);
+}
+
+INLINE mts_u32 deconv_end(GLOBAL const mts_rec_deconv *r) {
+    const mts_u32 end = mts_view_end(&r->src, &r->dest, r->in_h, r->in_w);
+    return end + (r->in_channels - r->dest.dims[3]) * r->src.stride[3]; /* its channels are not those of the output */
 }
 
 KERNEL void deconv_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_deconv *r = MTS_MEMBER(mts_rec_deconv);
     const mts_u32 stride = r->stride[1];
+    deconv_tap t;
+    t.end = deconv_end(r);
+    t.offset = 0;
+    t.first = 0;
     mts_span s = mts_span_open(act, &r->dest);
-    while (mts_span_next(act, &r->dest, &s)) {
-        GLOBAL const float *src = act + mts_view_plane(&r->src, &s) - s.c[3] * r->src.stride[3];
-        const mts_i32 y = (mts_i32)s.y + r->pad[0];
+    while (mts_span_next(act, &r->dest, &s))
         for (mts_u32 phase = 0; phase < stride && phase < s.n; phase++)
             for (mts_u32 i = phase; i < s.n; i += VEC * stride) {
-                const mts_u32 left = (s.n - i + stride - 1) / stride;
-                const mts_vec v = deconv_outputs(src, pool, r, s.c[3], y, (mts_i32)(s.x + i) + r->pad[1], left);
-                for (mts_u32 k = 0; k < VEC && k < left; k++) act[s.to + i + k * stride] = ((const float *)&v)[k];
+                t.left = (s.n - i + stride - 1) / stride;
+                const mts_vec v = deconv_outputs(act, pool, r, &s, s.x + i, t);
+                for (mts_u32 k = 0; k < VEC && k < t.left; k++) act[s.to + i + k * stride] = ((const float *)&v)[k];
             }
-    }
 }

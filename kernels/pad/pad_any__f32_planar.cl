@@ -50,7 +50,7 @@ KERNEL void pad_any__f32_planar(MTS_ARGS) {
         pad_ends(act, r, &s, row, s.x, from, outside);
         for (mts_u32 x = from; x < end; x += VEC) {
             GLOBAL const float *p = act + row + ((mts_i32)x - before) * step;
-            mts_row_store(act + s.to - s.x + x, mts_row_load(p, step, end - x), end - x);
+            mts_row_store(act + s.to - s.x + x, mts_row_load(p, step, end - x, 0), end - x, 0);
         }
         pad_ends(act, r, &s, row, end, stop, outside);
     }

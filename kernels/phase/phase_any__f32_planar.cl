@@ -16,7 +16,8 @@ INLINE void phase_row(GLOBAL float *act, GLOBAL const mts_rec_phase *r, mts_u32 
     GLOBAL const float *row = act + src;
     for (mts_i32 i = from; i < end; i += VEC) {
         const mts_i32 offset = y * (mts_i32)r->src_row + x + i * step;
-        mts_row_store(act + to + i, mts_row_load(row + offset, step, (mts_u32)(end - i)), (mts_u32)(end - i));
+        const mts_u32 left = (mts_u32)(end - i);
+        mts_row_store(act + to + i, mts_row_load(row + offset, step, left, (mts_u32)(width - x - i * step)), left, 0);
     }
 }
 

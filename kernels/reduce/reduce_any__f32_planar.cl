@@ -17,7 +17,7 @@ INLINE mts_vec reduce_start(mts_u32 kind) {
 /* The last dimension of `left` neighbouring outputs. */
 INLINE mts_vec reduce_across(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_u32 left) {
     for (mts_u32 j = 0; j < r->extent[5]; j++)
-        v = reduce_take(r->kind, v, mts_row_load(p + j * r->step[5], (mts_i32)r->src.stride[5], left));
+        v = reduce_take(r->kind, v, mts_row_load(p + j * r->step[5], (mts_i32)r->src.stride[5], left, 0));
     return v;
 }
 
@@ -62,7 +62,7 @@ KERNEL void reduce_any__f32_planar(MTS_ARGS) {
             const mts_u32 left = along ? 1 : s.n - i;
             mts_vec v = reduce_all(from + i * r->src.stride[5], r, along, left);
             if (along) v = mts_vec_splat(reduce_lanes(r->kind, v));
-            mts_row_store(act + s.to + i, mts_vec_div(v, mts_vec_splat(divisor)), left);
+            mts_row_store(act + s.to + i, mts_vec_div(v, mts_vec_splat(divisor)), left, s.stop - s.to - i);
         }
     }
 }

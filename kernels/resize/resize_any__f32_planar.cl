@@ -2,111 +2,159 @@
  * resize_any: nearest, linear and cubic interpolation of rows and columns with ONNX's coordinate modes. Linear does not
  * smooth when it shrinks (ONNX's antialias = 0).
  *
- * A row's source rows and weights are found once per stretch, then each column's.
+ * Source positions and weights are found for a vector of output coordinates: for the columns of a vector of outputs, and
+ * (all lanes alike) for the row of a stretch. Values are gathered lane by lane.
  */
 typedef struct resize_taps {
-    mts_i32 at[4];
-    float weight[4];
-    int count; /* 0: outside, take the extrapolation value */
+    mts_vec at[4]; /* positions in the source, whole numbers within it */
+    mts_vec weight[4];
+    mts_vec place; /* the coordinate before it was clamped */
+    int count;
 } resize_taps;
 
+INLINE mts_vec resize_ramp(mts_u32 first) {
+    mts_vec v = mts_vec_splat((float)first);
+    for (int i = 1; i < VEC; i++) ((float *)&v)[i] = (float)(first + i);
+    return v;
+}
+
 /* n / d, rounded correctly where a device's own division is not: a floor follows. */
-INLINE float resize_ratio(float n, float d) {
-    const float q = n / d;
-    return mts_fma(mts_fma(-q, d, n), 1.0f / d, q);
+INLINE mts_vec resize_ratio(mts_vec n, float d) {
+    const mts_vec by = mts_vec_splat(d), q = mts_vec_div(n, by);
+    const mts_vec rest = mts_vec_fma(mts_vec_sub(mts_vec_splat(0.0f), q), by, n);
+    return mts_vec_fma(rest, mts_vec_splat(1.0f / d), q);
 }
 
-INLINE float resize_coordinate(GLOBAL const mts_rec_resize *r, int axis, mts_u32 i, mts_u32 out) {
-    const float x = (float)i, last = (float)r->in[axis] - 1.0f, scale = r->scale[axis];
-    switch (r->coord) {
-    case MTS_COORD_ALIGN_CORNERS: return out > 1 ? resize_ratio(x * last, (float)(out - 1)) : 0.0f;
-    case MTS_COORD_ASYMMETRIC: return resize_ratio(x, scale);
-    case MTS_COORD_TF_HALF_PIXEL: return resize_ratio(x + 0.5f, scale);
-    case MTS_COORD_TF_CROP:
-        if (out == 1) return 0.5f * (r->roi_start[axis] + r->roi_end[axis]) * last;
-        return r->roi_start[axis] * last +
-               resize_ratio(x * (r->roi_end[axis] - r->roi_start[axis]) * last, (float)(out - 1));
-    case MTS_COORD_PYTORCH_HALF_PIXEL:
-        if (out == 1) return 0.0f;
-        break;
-    default: break;
+INLINE mts_vec resize_crop(GLOBAL const mts_rec_resize *r, int axis, mts_vec x, mts_u32 out) {
+    const float last = (float)r->in[axis] - 1.0f, start = r->roi_start[axis], end = r->roi_end[axis];
+    if (out == 1) return mts_vec_splat(0.5f * (start + end) * last);
+    const mts_vec whole = mts_vec_mul(mts_vec_mul(x, mts_vec_splat(end - start)), mts_vec_splat(last));
+    return mts_vec_add(mts_vec_splat(start * last), resize_ratio(whole, (float)(out - 1)));
+}
+
+INLINE mts_vec resize_coordinate(GLOBAL const mts_rec_resize *r, int axis, mts_vec x, mts_u32 out) {
+    const float last = (float)r->in[axis] - 1.0f, scale = r->scale[axis];
+    const mts_vec middle = mts_vec_splat(0.5f);
+    if (r->coord == MTS_COORD_TF_CROP) return resize_crop(r, axis, x, out);
+    if (out == 1 && (r->coord == MTS_COORD_ALIGN_CORNERS || r->coord == MTS_COORD_PYTORCH_HALF_PIXEL))
+        return mts_vec_splat(0.0f);
+    if (r->coord == MTS_COORD_ALIGN_CORNERS)
+        return resize_ratio(mts_vec_mul(x, mts_vec_splat(last)), (float)(out - 1));
+    if (r->coord == MTS_COORD_ASYMMETRIC) return resize_ratio(x, scale);
+    const mts_vec centre = resize_ratio(mts_vec_add(x, middle), scale);
+    return r->coord == MTS_COORD_TF_HALF_PIXEL ? centre : mts_vec_sub(centre, middle);
+}
+
+INLINE mts_vec resize_round(mts_u32 round, mts_vec x) {
+    const mts_vec middle = mts_vec_splat(0.5f);
+    if (round == MTS_ROUND_FLOOR) return mts_vec_floor(x);
+    if (round == MTS_ROUND_CEIL) return mts_vec_ceil(x);
+    if (round == MTS_ROUND_PREFER_CEIL) {
+        const mts_vec up = mts_vec_add(x, middle);
+        return mts_vec_floor(up);
     }
-    return resize_ratio(x + 0.5f, scale) - 0.5f;
+    const mts_vec down = mts_vec_sub(x, middle);
+    return mts_vec_ceil(down);
 }
 
-INLINE float resize_round(mts_u32 round, float x) {
-    switch (round) {
-    case MTS_ROUND_PREFER_CEIL: return mts_floor(x + 0.5f);
-    case MTS_ROUND_FLOOR: return mts_floor(x);
-    case MTS_ROUND_CEIL: return mts_ceil(x);
-    default: return mts_ceil(x - 0.5f);
-    }
+INLINE mts_vec resize_clamp(mts_vec x, float last) {
+    return mts_vec_min(mts_vec_splat(last), mts_vec_max(mts_vec_splat(0.0f), x));
 }
 
-INLINE mts_i32 resize_clamp(mts_i32 i, mts_i32 last) { return i < 0 ? 0 : i > last ? last : i; }
+/* The cubic convolution kernel at a distance below 1 and between 1 and 2. */
+INLINE mts_vec resize_near(float a, mts_vec d) {
+    const mts_vec inner = mts_vec_fma(mts_vec_splat(a + 2.0f), d, mts_vec_splat(-(a + 3.0f)));
+    return mts_vec_fma(mts_vec_mul(inner, d), d, mts_vec_splat(1.0f));
+}
+INLINE mts_vec resize_far(float a, mts_vec d) {
+    const mts_vec first = mts_vec_fma(mts_vec_splat(a), d, mts_vec_splat(-5.0f * a));
+    const mts_vec second = mts_vec_fma(first, d, mts_vec_splat(8.0f * a));
+    return mts_vec_fma(second, d, mts_vec_splat(-4.0f * a));
+}
 
-/* Weights of the positions floor(x) - 1 .. floor(x) + 2 at distance t = x - floor(x). */
-INLINE void resize_cubic(GLOBAL const mts_rec_resize *r, float t, mts_i32 base, mts_i32 last, resize_taps *taps) {
-    const float a = r->cubic_a, u = 1.0f - t;
-    float sum = 0.0f;
+/* 1 where a whole number lies in [0, last], else 0. */
+INLINE mts_vec resize_inside(mts_vec x, float last) {
+    const mts_vec one = mts_vec_splat(1.0f), above = mts_vec_add(x, one);
+    const mts_vec below = mts_vec_sub(mts_vec_splat(last + 1.0f), x);
+    return mts_vec_min(one, mts_vec_max(mts_vec_splat(0.0f), mts_vec_min(above, below)));
+}
+
+INLINE void resize_cubic(GLOBAL const mts_rec_resize *r, float last, resize_taps *taps) {
+    const float a = r->cubic_a;
+    const mts_vec one = mts_vec_splat(1.0f), base = mts_vec_floor(taps->place);
+    const mts_vec t = mts_vec_sub(taps->place, base), u = mts_vec_sub(one, t);
+    mts_vec sum = mts_vec_splat(0.0f);
     taps->count = 4;
-    taps->weight[0] = ((a * (t + 1.0f) - 5.0f * a) * (t + 1.0f) + 8.0f * a) * (t + 1.0f) - 4.0f * a;
-    taps->weight[1] = ((a + 2.0f) * t - (a + 3.0f)) * t * t + 1.0f;
-    taps->weight[2] = ((a + 2.0f) * u - (a + 3.0f)) * u * u + 1.0f;
-    taps->weight[3] = ((a * (u + 1.0f) - 5.0f * a) * (u + 1.0f) + 8.0f * a) * (u + 1.0f) - 4.0f * a;
+    taps->weight[0] = resize_far(a, mts_vec_add(t, one));
+    taps->weight[1] = resize_near(a, t);
+    taps->weight[2] = resize_near(a, u);
+    taps->weight[3] = resize_far(a, mts_vec_add(u, one));
     UNROLL for (int i = 0; i < 4; i++) {
-        const mts_i32 at = base - 1 + i;
-        if (r->exclude_outside && (at < 0 || at > last)) taps->weight[i] = 0.0f;
+        const mts_vec at = mts_vec_add(base, mts_vec_splat((float)(i - 1)));
+        if (r->exclude_outside) taps->weight[i] = mts_vec_mul(taps->weight[i], resize_inside(at, last));
         taps->at[i] = resize_clamp(at, last);
-        sum += taps->weight[i];
+        sum = mts_vec_add(sum, taps->weight[i]);
     }
-    if (r->exclude_outside)
-        UNROLL for (int i = 0; i < 4; i++) taps->weight[i] /= sum;
+    if (!r->exclude_outside) return;
+    UNROLL for (int i = 0; i < 4; i++) taps->weight[i] = mts_vec_div(taps->weight[i], sum);
 }
 
-INLINE resize_taps resize_find(GLOBAL const mts_rec_resize *r, int axis, mts_u32 i, mts_u32 out) {
-    const mts_i32 last = (mts_i32)r->in[axis] - 1;
-    float x = resize_coordinate(r, axis, i, out);
+INLINE resize_taps resize_find(GLOBAL const mts_rec_resize *r, int axis, mts_vec i, mts_u32 out) {
+    const float last = (float)r->in[axis] - 1.0f;
+    const mts_vec one = mts_vec_splat(1.0f);
     resize_taps taps;
+    taps.place = resize_coordinate(r, axis, i, out);
     taps.count = 1;
-    taps.at[0] = taps.at[1] = taps.at[2] = taps.at[3] = 0;
-    taps.weight[0] = 1.0f;
-    taps.weight[1] = taps.weight[2] = taps.weight[3] = 0.0f;
-    if (r->coord == MTS_COORD_TF_CROP && (x < 0.0f || x > (float)last)) {
-        taps.count = 0;
-    } else if (r->mode == MTS_RESIZE_NEAREST) {
-        taps.at[0] = resize_clamp((mts_i32)resize_round(r->round, x), last);
+    taps.at[0] = taps.at[1] = taps.at[2] = taps.at[3] = mts_vec_splat(0.0f);
+    taps.weight[0] = taps.weight[1] = taps.weight[2] = taps.weight[3] = one;
+    if (r->mode == MTS_RESIZE_NEAREST) {
+        taps.at[0] = resize_clamp(resize_round(r->round, taps.place), last);
     } else if (r->mode == MTS_RESIZE_LINEAR) {
-        x = x < 0.0f ? 0.0f : x > (float)last ? (float)last : x;
+        const mts_vec x = resize_clamp(taps.place, last);
         taps.count = 2;
-        taps.at[0] = (mts_i32)x;
-        taps.at[1] = mts_least(taps.at[0] + 1, last);
-        taps.weight[1] = x - (float)taps.at[0];
-        taps.weight[0] = 1.0f - taps.weight[1];
+        taps.at[0] = mts_vec_floor(x);
+        taps.at[1] = mts_vec_min(mts_vec_splat(last), mts_vec_add(taps.at[0], one));
+        taps.weight[1] = mts_vec_sub(x, taps.at[0]);
+        taps.weight[0] = mts_vec_sub(one, taps.weight[1]);
     } else {
-        const float base = mts_floor(x);
-        resize_cubic(r, x - base, (mts_i32)base, last, &taps);
+        resize_cubic(r, last, &taps);
     }
     return taps;
 }
 
-INLINE float resize_value(GLOBAL const float *plane, GLOBAL const mts_rec_resize *r, const resize_taps *rows,
-                          const resize_taps *columns) {
+INLINE mts_vec resize_gather(GLOBAL const float *row, mts_vec at, mts_i32 step, mts_u32 left) {
+    mts_vec v = at;
+    for (mts_u32 i = 0; i < VEC && i < left; i++) ((float *)&v)[i] = row[(mts_i32)((const float *)&at)[i] * step];
+    return v;
+}
+
+/* One source row. */
+INLINE mts_vec resize_line(GLOBAL const float *row, const resize_taps *columns, mts_i32 step, mts_u32 left) {
+    mts_vec v = mts_vec_mul(columns->weight[0], resize_gather(row, columns->at[0], step, left));
+    for (int k = 1; k < columns->count; k++)
+        v = mts_vec_fma(columns->weight[k], resize_gather(row, columns->at[k], step, left), v);
+    return v;
+}
+
+INLINE mts_vec resize_value(GLOBAL const float *plane, GLOBAL const mts_rec_resize *r, const resize_taps *rows,
+                            const resize_taps *columns, mts_u32 left) {
     const mts_i32 high = (mts_i32)r->src.stride[4], wide = (mts_i32)r->src.stride[5];
-    float v = 0.0f;
-    if (rows->count == 0 || columns->count == 0) return r->extrapolation;
-    if (rows->count == 1) return plane[rows->at[0] * high + columns->at[0] * wide];
-    if (rows->count == 2) {
-        GLOBAL const float *top = plane + rows->at[0] * high, *bottom = plane + rows->at[1] * high;
-        const mts_i32 a = columns->at[0] * wide, b = columns->at[1] * wide;
-        return rows->weight[0] * (columns->weight[0] * top[a] + columns->weight[1] * top[b]) +
-               rows->weight[1] * (columns->weight[0] * bottom[a] + columns->weight[1] * bottom[b]);
+    mts_vec v = mts_vec_splat(0.0f);
+    for (int k = 0; k < rows->count; k++) {
+        GLOBAL const float *row = plane + (mts_i32)((const float *)&rows->at[k])[0] * high;
+        if (rows->count == 1) return resize_gather(row, columns->at[0], wide, left);
+        v = mts_vec_fma(rows->weight[k], resize_line(row, columns, wide, left), v);
     }
-    UNROLL for (int i = 0; i < 4; i++) {
-        GLOBAL const float *row = plane + rows->at[i] * high;
-        float line = 0.0f;
-        UNROLL for (int k = 0; k < 4; k++) line += columns->weight[k] * row[columns->at[k] * wide];
-        v += rows->weight[i] * line;
+    return v;
+}
+
+/* TF_CROP: the extrapolation value in the lanes whose place lies outside the source. */
+INLINE mts_vec resize_outside(GLOBAL const mts_rec_resize *r, const resize_taps *rows, const resize_taps *columns, mts_vec v) {
+    const float y = ((const float *)&rows->place)[0];
+    for (int i = 0; i < VEC; i++) {
+        const float x = ((const float *)&columns->place)[i];
+        if (y < 0.0f || y > (float)r->in[0] - 1.0f || x < 0.0f || x > (float)r->in[1] - 1.0f)
+            ((float *)&v)[i] = r->extrapolation;
     }
     return v;
 }
@@ -116,10 +164,12 @@ KERNEL void resize_any__f32_planar(MTS_ARGS) {
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
         GLOBAL const float *plane = act + mts_view_plane(&r->src, &s);
-        const resize_taps rows = resize_find(r, 0, s.y, r->dest.dims[4]);
-        for (mts_u32 i = 0; i < s.n; i++) {
-            const resize_taps columns = resize_find(r, 1, s.x + i, r->dest.dims[5]);
-            act[s.to + i] = resize_value(plane, r, &rows, &columns);
+        const resize_taps rows = resize_find(r, 0, mts_vec_splat((float)s.y), r->dest.dims[4]);
+        for (mts_u32 i = 0; i < s.n; i += VEC) {
+            const resize_taps columns = resize_find(r, 1, resize_ramp(s.x + i), r->dest.dims[5]);
+            mts_vec v = resize_value(plane, r, &rows, &columns, s.n - i);
+            if (r->coord == MTS_COORD_TF_CROP) v = resize_outside(r, &rows, &columns, v);
+            mts_row_store(act + s.to + i, v, s.n - i, s.stop - s.to - i);
         }
     }
 }

@@ -6,9 +6,9 @@
  * at the other coordinates have nothing to do.
  */
 INLINE float softmax_most(GLOBAL const float *p, mts_i32 step, mts_u32 length) {
-    mts_vec most = mts_row_load(p, step, length);
+    mts_vec most = mts_row_load(p, step, length, 0);
     for (mts_u32 i = VEC; i < length; i += VEC)
-        most = mts_vec_max(most, mts_row_load(p + (mts_i32)i * step, step, length - i));
+        most = mts_vec_max(most, mts_row_load(p + (mts_i32)i * step, step, length - i, 0));
     return mts_vec_most(most);
 }
 
@@ -16,7 +16,7 @@ INLINE float softmax_sum(GLOBAL const float *p, mts_i32 step, mts_u32 length, mt
     mts_vec sum = mts_vec_splat(0.0f);
     for (mts_u32 i = 0; i < length; i += VEC) {
         const mts_u32 left = length - i;
-        mts_vec v = mts_row_load(p + (mts_i32)i * step, step, left);
+        mts_vec v = mts_row_load(p + (mts_i32)i * step, step, left, 0);
         v = mts_vec_exp(mts_vec_sub(v, most));
         for (mts_u32 k = left; k < VEC; k++) ((float *)&v)[k] = 0.0f;
         sum = mts_vec_add(sum, v);
@@ -37,8 +37,8 @@ INLINE void softmax_columns(GLOBAL float *act, GLOBAL const mts_rec_softmax *r, 
     const mts_vec total = mts_vec_splat(softmax_sum(row, step, r->length, most));
     const mts_vec sum = r->log ? mts_vec_log(total) : total;
     for (mts_u32 i = 0; i < s->n; i += VEC) {
-        const mts_vec x = mts_row_load(row + (mts_i32)(s->x + i) * step, step, s->n - i);
-        mts_row_store(act + s->to + i, softmax_value(x, most, sum, r->log), s->n - i);
+        const mts_vec x = mts_row_load(row + (mts_i32)(s->x + i) * step, step, s->n - i, 0);
+        mts_row_store(act + s->to + i, softmax_value(x, most, sum, r->log), s->n - i, s->stop - s->to - i);
     }
 }
 
@@ -47,14 +47,14 @@ INLINE void softmax_line(GLOBAL float *act, GLOBAL const mts_rec_softmax *r, mts
     const mts_i32 step = (mts_i32)r->src.stride[5];
     GLOBAL const float *p = act + from;
     const mts_u32 stride = r->src.stride[r->axis];
-    mts_vec most = mts_row_load(p, step, left), total = mts_vec_splat(0.0f);
-    for (mts_u32 k = 1; k < r->length; k++) most = mts_vec_max(most, mts_row_load(p + k * stride, step, left));
+    mts_vec most = mts_row_load(p, step, left, 0), total = mts_vec_splat(0.0f);
+    for (mts_u32 k = 1; k < r->length; k++) most = mts_vec_max(most, mts_row_load(p + k * stride, step, left, 0));
     for (mts_u32 k = 0; k < r->length; k++)
-        total = mts_vec_add(total, mts_vec_exp(mts_vec_sub(mts_row_load(p + k * stride, step, left), most)));
+        total = mts_vec_add(total, mts_vec_exp(mts_vec_sub(mts_row_load(p + k * stride, step, left, 0), most)));
     const mts_vec sum = r->log ? mts_vec_log(total) : total;
     for (mts_u32 k = 0; k < r->length; k++) {
-        const mts_vec x = mts_row_load(p + k * stride, step, left);
-        mts_row_store(act + to + k * along, softmax_value(x, most, sum, r->log), left);
+        const mts_vec x = mts_row_load(p + k * stride, step, left, 0);
+        mts_row_store(act + to + k * along, softmax_value(x, most, sum, r->log), left, 0);
     }
 }
 

@@ -10,6 +10,7 @@ typedef struct maker {
     mts_engine *engine;
     mts_arena scratch;
     const mts_graph **graphs;
+    const uint32_t *given_groups; /* per task, or NULL */
     uint32_t *group_of;
     uint32_t **slot_of;
     mts_stitched *stitched;
@@ -74,25 +75,32 @@ static mts_code select_tasks(maker *m, const uint32_t *tasks, uint32_t count)
     return MTS_CODE_OK;
 }
 
+static void use_groups(maker *m, const uint32_t *groups)
+{
+    m->engine->group_count = 0;
+    for (uint32_t i = 0; i < m->engine->task_count; i++) {
+        m->group_of[i] = groups != NULL ? groups[i] : i;
+        m->engine->group_count =
+            m->group_of[i] >= m->engine->group_count ? m->group_of[i] + 1 : m->engine->group_count;
+    }
+}
+
 static mts_code choose_groups(maker *m)
 {
     mts_engine *e = m->engine;
-    if (e->options.strategy == MTS_STRATEGY_KIND_SEQUENTIAL) {
-        e->group_count = e->task_count;
-        for (uint32_t i = 0; i < e->task_count; i++) {
-            m->group_of[i] = i;
-        }
+    mts_code code = MTS_CODE_OK;
+    if (m->given_groups != NULL || e->options.strategy == MTS_STRATEGY_KIND_SEQUENTIAL) {
+        use_groups(m, m->given_groups);
+    } else if (e->options.grouping == MTS_GROUPING_KIND_MEASURED) {
+        code = mts_engine_group(e, m->graphs, m->group_of, &e->group_count, m->error);
     } else {
-        const mts_code code = mts_graph_families(m->graphs, e->task_count, e->allocator, m->group_of,
-                                                 &e->group_count, m->error);
-        if (code != MTS_CODE_OK) {
-            return code;
-        }
+        code = mts_graph_families(m->graphs, e->task_count, e->allocator, m->group_of, &e->group_count,
+                                  m->error);
     }
-    for (uint32_t i = 0; i < e->task_count; i++) {
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < e->task_count; i++) {
         e->tasks[i].group = m->group_of[i];
     }
-    return MTS_CODE_OK;
+    return code;
 }
 
 static bool takes_pictures(const mts_preprocess *p, const mts_graph *graph, uint32_t input)
@@ -237,7 +245,8 @@ static mts_code upload_all(maker *m)
     if (code == MTS_CODE_OK) {
         code = upload(m, m->encoding.table.words, table, "launch tables", &e->table);
     }
-    e->stats = (mts_engine_stats){.weight_bytes = pool,
+    e->stats = (mts_engine_stats){.predicted_ms = e->stats.predicted_ms,
+                                  .weight_bytes = pool,
                                   .activation_bytes = act,
                                   .workspace_bytes = table,
                                   .peak_bytes = (uint64_t)act + pool + table,
@@ -425,6 +434,13 @@ static mts_code make(maker *m, const mts_engine_options *options)
 mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
                            mts_engine **out, mts_error *error)
 {
+    return mts_engine_create_grouped(device, archive, options, NULL, out, error);
+}
+
+mts_code mts_engine_create_grouped(mts_device *device, const mts_archive *archive,
+                                   const mts_engine_options *options, const uint32_t *group_of,
+                                   mts_engine **out, mts_error *error)
+{
     *out = NULL;
     const mts_allocator *allocator = device->allocator;
     mts_engine *engine = mts_alloc_zero(allocator, 1, sizeof *engine);
@@ -437,7 +453,7 @@ mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const
     engine->options = *options;
     engine->options.tasks = NULL;
     mts_arena_init(&engine->arena, allocator);
-    maker m = {.engine = engine, .error = error};
+    maker m = {.engine = engine, .given_groups = group_of, .error = error};
     mts_arena_init(&m.scratch, allocator);
     const mts_code code = make(&m, options);
     if (m.encoding.arena != NULL) {

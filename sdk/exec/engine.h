@@ -20,6 +20,9 @@ typedef struct mts_engine_options {
     const uint32_t *tasks; /* indices of the archive's tasks, distinct; NULL: all */
     uint32_t task_count;
     bool separate_inputs;
+    mts_grouping_kind grouping;
+    uint64_t
+        memory_budget; /* bytes of weights, activations and tables; 0: no limit. Needs MEASURED grouping */
     void *context;
     int (*progress)(void *context, float fraction, const char *what); /* may be NULL; non-zero cancels */
 } mts_engine_options;
@@ -36,6 +39,7 @@ typedef struct mts_engine_stats {
     uint64_t weight_bytes, activation_bytes, workspace_bytes, peak_bytes;
     uint64_t mul_adds;
     uint32_t launches, groups, kernels;
+    double predicted_ms; /* what the grouping planner expected; 0 if nothing was measured */
 } mts_engine_stats;
 
 /* The device and the archive outlive the engine. */

@@ -33,6 +33,13 @@ typedef struct engine_slot {
     const mts_preprocess *preprocess; /* NULL: takes no pictures */
 } engine_slot;
 
+/* A set of tasks that the grouping planner measured. */
+typedef struct engine_trial {
+    uint32_t tasks;
+    double latency; /* milliseconds */
+    uint64_t arena; /* bytes */
+} engine_trial;
+
 typedef struct engine_kernel {
     const char *name, *defines;
     mts_kernel *kernel;
@@ -65,6 +72,9 @@ struct mts_engine {
     size_t input_floats;
     bool running, finished;
 
+    engine_trial *trials; /* what the grouping planner saw (grouping.c), for explain */
+    uint32_t trial_count;
+
     /* pictures (picture.c) */
     mts_kernel *picture_kernel;
     mts_buffer *picture, *picture_table;
@@ -74,6 +84,17 @@ struct mts_engine {
     uint32_t picture_count;
 };
 
+/*
+ * Groups the engine's tasks by measured latency within the memory budget: fills group_of[task_count] and
+ * *group_count, and the engine's trials. graphs are the tasks' graphs. Errors: LIMIT (no plan keeps the
+ * budget), and those of a session.
+ */
+mts_code mts_engine_group(mts_engine *engine, const mts_graph *const *graphs, uint32_t *group_of,
+                          uint32_t *group_count, mts_error *error);
+/* mts_engine_create with the groups given (NULL: chosen by the options). */
+mts_code mts_engine_create_grouped(mts_device *device, const mts_archive *archive,
+                                   const mts_engine_options *options, const uint32_t *group_of,
+                                   mts_engine **out, mts_error *error);
 engine_task *mts_engine_find(const mts_engine *engine, uint32_t task);
 /* Shrinks a launch's groups to what its kernel was built for. */
 void mts_engine_fit_group(mts_launch *launch, bool by_group);

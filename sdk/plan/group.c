@@ -21,7 +21,7 @@ typedef struct front {
 
 typedef struct grouper {
     const mts_group_request *request;
-    mts_grouping *out;
+    mts_group_result *out;
     front *states;
     uint32_t state_count;
     bool bounded; /* only latency counts when there is no budget */
@@ -186,7 +186,7 @@ static const partial *choose(const grouper *g)
     return best;
 }
 
-static void number_groups(const mts_group_request *request, mts_grouping *out, const uint32_t *raw)
+static void number_groups(const mts_group_request *request, mts_group_result *out, const uint32_t *raw)
 {
     out->group_count = 0;
     for (uint32_t t = 0; t < request->task_count; t++) {
@@ -291,7 +291,7 @@ static mts_code try_groups(greedy *s, uint32_t groups)
     if (code != MTS_CODE_OK) {
         return code;
     }
-    mts_grouping *out = s->g->out;
+    mts_group_result *out = s->g->out;
     const uint64_t peak = peak_of(s->g, &total);
     out->smallest_peak = groups == 1 || peak < out->smallest_peak ? peak : out->smallest_peak;
     if (groups == 1 || total.latency < out->unlimited_latency) {
@@ -359,9 +359,9 @@ static mts_code plan_greedy(grouper *g)
     return code;
 }
 
-mts_code mts_group_plan(const mts_group_request *request, mts_grouping *grouping, mts_error *error)
+mts_code mts_group_plan(const mts_group_request *request, mts_group_result *result, mts_error *error)
 {
-    grouper g = {.request = request, .out = grouping, .bounded = request->budget != 0, .error = error};
+    grouper g = {.request = request, .out = result, .bounded = request->budget != 0, .error = error};
     if (request->task_count == 0) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "there are no tasks to group");
     }

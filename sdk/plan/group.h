@@ -38,7 +38,7 @@ typedef struct mts_group_request {
     const mts_allocator *allocator;
 } mts_group_request;
 
-typedef struct mts_grouping {
+typedef struct mts_group_result {
     uint32_t *group_of; /* caller's array of task_count: group of each task, numbered in order of first
                            appearance */
     uint32_t group_count;
@@ -46,10 +46,10 @@ typedef struct mts_grouping {
     uint64_t peak;            /* bytes, fixed ones included */
     uint64_t smallest_peak;   /* of the plans that were considered */
     double unlimited_latency; /* of the best plan without the budget */
-} mts_grouping;
+} mts_group_result;
 
-/* Fills a grouping. Errors: LIMIT (no plan within the budget; the text and smallest_peak say what would fit),
+/* Fills *result. Errors: LIMIT (no plan within the budget; the text and smallest_peak say what would fit),
    OUT_OF_MEMORY, and what `cost` returns. */
-mts_code mts_group_plan(const mts_group_request *request, mts_grouping *grouping, mts_error *error);
+mts_code mts_group_plan(const mts_group_request *request, mts_group_result *result, mts_error *error);
 
 #endif

@@ -11,4 +11,10 @@ typedef enum mts_strategy_kind {
     MTS_STRATEGY_KIND_COMPACT = 1 /* stitched */
 } mts_strategy_kind;
 
+/* Which tasks of a family are stitched into one group. The values are those of the public mts_grouping. */
+typedef enum mts_grouping_kind {
+    MTS_GROUPING_KIND_FAMILY = 0,  /* a whole family; nothing is measured */
+    MTS_GROUPING_KIND_MEASURED = 1 /* plan/group.h over latencies measured on the device */
+} mts_grouping_kind;
+
 #endif

@@ -106,7 +106,7 @@ static void compare(bool uniform, uint32_t tasks, uint64_t budget)
         .t = &t, .tasks = tasks, .budget = budget, .smallest = UINT64_MAX, .best = 1e30, .unlimited = 1e30};
     partitions(&b, 0, 0);
     uint32_t group_of[TASKS_MOST] = {0};
-    mts_grouping out = {.group_of = group_of};
+    mts_group_result out = {.group_of = group_of};
     const mts_group_request request = {.task_count = tasks,
                                        .uniform = uniform,
                                        .fixed_bytes = 10,
@@ -174,7 +174,7 @@ static void many_unequal_tasks_are_dealt_to_balanced_groups(void **state)
 {
     (void)state;
     uint32_t group_of[20] = {0};
-    mts_grouping out = {.group_of = group_of};
+    mts_group_result out = {.group_of = group_of};
     mts_group_request request = {.task_count = 20, .cost = squares, .allocator = mts_allocator_default()};
     mts_error error = {0};
     assert_int_equal(mts_group_plan(&request, &out, &error), MTS_CODE_OK);

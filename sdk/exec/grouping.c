@@ -1,0 +1,341 @@
+/*
+ * grouping.c: groups by measured latency: makes engines of some sets of tasks, times them, and lets
+ * plan/group.c decide.
+ *
+ * A family whose members have one structure is measured at a few sizes, the others are interpolated.
+ * Otherwise a set's latency is modelled as the sum of its tasks' own latencies times a factor for its size,
+ * both measured. The planned groups, the whole family as one group and each task alone are then measured, and
+ * the fastest within the budget is taken.
+ */
+#include <string.h>
+
+#include "exec/engine_internal.h"
+#include "plan/group.h"
+#include "platform/os/os.h"
+
+enum { WARM_RUNS = 2, TIMED_RUNS = 7, RETRIES = 4 };
+
+typedef struct prober {
+    mts_engine *engine;
+    const mts_graph *const *graphs;
+    mts_engine *previous; /* kept until the next exists, so that the device keeps its programs */
+    mts_arena scratch;
+    mts_error *error;
+} prober;
+
+/* One family while it is planned. Indices are positions in `tasks`, tasks are positions in the engine. */
+typedef struct family {
+    prober *p;
+    uint32_t *tasks;
+    uint32_t count;
+    bool uniform;
+    double *alone;   /* [count] latency of each task by itself, not uniform only */
+    double *latency; /* [count + 1] by size: milliseconds (uniform) or factor on the sum */
+    uint64_t *arena; /* [count + 1] bytes by size */
+} family;
+
+static mts_code short_of_memory(const prober *p)
+{
+    return mts_fail(p->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan groups");
+}
+
+/* Inputs that are neither zero nor denormal: what a layer costs must not depend on them. */
+static mts_code fill_inputs(prober *p, mts_engine *engine)
+{
+    uint32_t seed = 1;
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t s = 0; code == MTS_CODE_OK && s < engine->slot_count; s++) {
+        const engine_slot *slot = &engine->slots[s];
+        for (size_t i = 0; i < slot->count; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            engine->staging[i] = (float)(seed >> 8) / 8388608.0f - 1.0f + 0.0001f;
+        }
+        code = mts_buffer_write(engine->act, (size_t)slot->offset * sizeof(float), engine->staging,
+                                slot->count * sizeof(float), p->error);
+    }
+    return code;
+}
+
+static mts_code time_engine(prober *p, mts_engine *engine, double *latency)
+{
+    mts_code code = fill_inputs(p, engine);
+    *latency = 0.0;
+    for (int run = 0; code == MTS_CODE_OK && run < WARM_RUNS + TIMED_RUNS; run++) {
+        const uint64_t start = mts_os_clock_ns();
+        code = mts_engine_submit(engine, p->error);
+        code = code != MTS_CODE_OK ? code : mts_engine_wait(engine, p->error);
+        const double time = (double)(mts_os_clock_ns() - start) * 1e-6;
+        if (run >= WARM_RUNS && (run == WARM_RUNS || time < *latency)) {
+            *latency = time;
+        }
+    }
+    return code;
+}
+
+/* Latency and arena of some tasks in the given groups (NULL: one group). */
+static mts_code try_tasks(prober *p, const uint32_t *tasks, uint32_t count, const uint32_t *groups,
+                          engine_trial *trial)
+{
+    const mts_engine *engine = p->engine;
+    mts_engine_options options = engine->options;
+    uint32_t *indices = mts_arena_zero(&p->scratch, count, sizeof *indices);
+    uint32_t *one_group = mts_arena_zero(&p->scratch, count, sizeof *one_group);
+    if (indices == NULL || one_group == NULL) {
+        return short_of_memory(p);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        indices[i] = engine->tasks[tasks[i]].task;
+    }
+    options.tasks = indices;
+    options.task_count = count;
+    options.progress = NULL;
+    mts_engine *made = NULL;
+    mts_code code = mts_engine_create_grouped(engine->device, engine->archive, &options,
+                                              groups != NULL ? groups : one_group, &made, p->error);
+    if (code == MTS_CODE_OK) {
+        mts_engine_destroy(&p->previous);
+        p->previous = made;
+        *trial = (engine_trial){.tasks = count, .arena = made->stats.activation_bytes};
+        code = time_engine(p, made, &trial->latency);
+    }
+    if (code == MTS_CODE_OK && engine->options.progress != NULL &&
+        engine->options.progress(engine->options.context, 0.02f, "measuring groups") != 0) {
+        code = mts_fail(p->error, MTS_CODE_CANCELLED, "cancelled while measuring groups");
+    }
+    return code;
+}
+
+static mts_code remember(prober *p, const engine_trial *trial)
+{
+    mts_engine *e = p->engine;
+    engine_trial *more = mts_arena_zero(&e->arena, (size_t)e->trial_count + 1, sizeof *more);
+    if (more == NULL) {
+        return short_of_memory(p);
+    }
+    if (e->trial_count > 0) {
+        memcpy(more, e->trials, e->trial_count * sizeof *more);
+    }
+    more[e->trial_count++] = *trial;
+    e->trials = more;
+    return MTS_CODE_OK;
+}
+
+/* 1, 2, 3, 4, 6, 8, 12, 16, 24, ... and the family's size */
+static uint32_t next_size(uint32_t size, uint32_t count)
+{
+    uint32_t next = size < 4 ? size + 1 : (size & (size - 1)) == 0 ? size / 2 * 3 : size / 3 * 4;
+    return size < count && next > count ? count : next;
+}
+
+static double sum_alone(const family *f, uint32_t size)
+{
+    double sum = 0.0;
+    for (uint32_t i = 0; i < size; i++) {
+        sum += f->alone[i];
+    }
+    return sum;
+}
+
+static void interpolate(family *f, uint32_t from, uint32_t to)
+{
+    for (uint32_t n = from + 1; n < to; n++) {
+        const double at = (double)(n - from) / (double)(to - from);
+        f->latency[n] = f->latency[from] + at * (f->latency[to] - f->latency[from]);
+        f->arena[n] = f->arena[from] + (uint64_t)(at * (double)(f->arena[to] - f->arena[from]));
+    }
+}
+
+/* Measures the first 1, 2, 3, ... tasks together. */
+static mts_code measure_sizes(family *f)
+{
+    mts_code code = MTS_CODE_OK;
+    uint32_t before = 0;
+    for (uint32_t size = 1; code == MTS_CODE_OK && size <= f->count; size = next_size(size, f->count)) {
+        engine_trial trial = {0};
+        code = try_tasks(f->p, f->tasks, size, NULL, &trial);
+        code = code != MTS_CODE_OK ? code : remember(f->p, &trial);
+        if (code == MTS_CODE_OK) {
+            f->latency[size] = f->uniform ? trial.latency : trial.latency / sum_alone(f, size);
+            f->arena[size] = trial.arena;
+            interpolate(f, before, size);
+            before = size;
+        }
+    }
+    return code;
+}
+
+static mts_code measure_alone(family *f)
+{
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < f->count; i++) {
+        engine_trial trial = {0};
+        code = try_tasks(f->p, &f->tasks[i], 1, NULL, &trial);
+        f->alone[i] = trial.latency;
+    }
+    return code;
+}
+
+static mts_code family_cost(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
+                            mts_error *error)
+{
+    (void)error;
+    const family *f = context;
+    double latency = f->latency[count];
+    if (!f->uniform) {
+        double sum = 0.0;
+        for (uint32_t i = 0; i < count; i++) {
+            sum += f->alone[tasks[i]];
+        }
+        latency *= sum;
+    }
+    /* shared blocks lie in one pool for all groups, so a grouping changes the arena only */
+    *cost = (mts_group_cost){.latency = latency, .arena = f->arena[count]};
+    return MTS_CODE_OK;
+}
+
+static bool same_structure(const mts_graph *a, const mts_graph *b)
+{
+    if (a->node_count != b->node_count) {
+        return false;
+    }
+    for (uint32_t i = 0; i < a->node_count; i++) {
+        if (!mts_node_alike(a, &a->nodes[i], b, &b->nodes[i]) ||
+            !mts_shape_equal(&a->values[a->nodes[i].output].shape, &b->values[b->nodes[i].output].shape)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static mts_code open_family(family *f, prober *p, const uint32_t *family_of, uint32_t number)
+{
+    const uint32_t total = p->engine->task_count;
+    *f = (family){.p = p, .uniform = true};
+    f->tasks = mts_arena_zero(&p->scratch, total, sizeof *f->tasks);
+    f->alone = mts_arena_zero(&p->scratch, total, sizeof *f->alone);
+    f->latency = mts_arena_zero(&p->scratch, (size_t)total + 1, sizeof *f->latency);
+    f->arena = mts_arena_zero(&p->scratch, (size_t)total + 1, sizeof *f->arena);
+    if (f->tasks == NULL || f->alone == NULL || f->latency == NULL || f->arena == NULL) {
+        return short_of_memory(p);
+    }
+    for (uint32_t t = 0; t < total; t++) {
+        if (family_of[t] == number) {
+            f->tasks[f->count++] = t;
+            f->uniform = f->uniform && same_structure(p->graphs[f->tasks[0]], p->graphs[t]);
+        }
+    }
+    return MTS_CODE_OK;
+}
+
+/* Bytes that no grouping changes: weights and tables of a session of all tasks. */
+static mts_code fixed_bytes(prober *p, uint64_t *bytes)
+{
+    uint32_t *all = mts_arena_zero(&p->scratch, p->engine->task_count, sizeof *all);
+    if (all == NULL) {
+        return short_of_memory(p);
+    }
+    uint32_t *each = mts_arena_zero(&p->scratch, p->engine->task_count, sizeof *each);
+    if (each == NULL) {
+        return short_of_memory(p);
+    }
+    for (uint32_t t = 0; t < p->engine->task_count; t++) {
+        all[t] = t;
+        each[t] = t;
+    }
+    engine_trial trial = {0};
+    const mts_code code = try_tasks(p, all, p->engine->task_count, each, &trial);
+    if (code == MTS_CODE_OK) {
+        *bytes = p->previous->stats.weight_bytes + p->previous->stats.workspace_bytes;
+    }
+    return code;
+}
+
+static mts_code plan_family(family *f, uint64_t fixed, uint64_t budget, uint32_t *groups,
+                            mts_group_result *result)
+{
+    *result = (mts_group_result){.group_of = groups};
+    const mts_group_request request = {.task_count = f->count,
+                                       .uniform = f->uniform,
+                                       .fixed_bytes = fixed,
+                                       .budget = budget,
+                                       .cost = family_cost,
+                                       .context = f,
+                                       .allocator = f->p->engine->allocator};
+    return mts_group_plan(&request, result, f->p->error);
+}
+
+/*
+ * Plans a family; the model of the arena is an interpolation, so the plan is made and its real peak checked:
+ * what it exceeds the budget by is taken off the budget of the next attempt.
+ */
+static mts_code settle_family(family *f, uint64_t fixed, uint32_t *groups, mts_group_result *result)
+{
+    const uint64_t budget = f->p->engine->options.memory_budget;
+    uint64_t tightened = budget;
+    mts_code code = MTS_CODE_OK;
+    for (int attempt = 0; attempt < RETRIES; attempt++) {
+        engine_trial trial = {0};
+        code = plan_family(f, fixed, tightened, groups, result);
+        code = code != MTS_CODE_OK ? code : try_tasks(f->p, f->tasks, f->count, groups, &trial);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+        const uint64_t peak = f->p->previous->stats.peak_bytes;
+        if (budget == 0 || peak <= budget) {
+            return MTS_CODE_OK;
+        }
+        tightened = tightened > peak - budget ? tightened - (peak - budget) : 1;
+    }
+    return mts_fail(
+        f->p->error, MTS_CODE_LIMIT,
+        "no plan keeps the memory budget of %llu bytes; the smallest that can be met is about %llu",
+        (unsigned long long)budget, (unsigned long long)result->smallest_peak);
+}
+
+static mts_code group_family(prober *p, const uint32_t *family_of, uint32_t number, uint64_t fixed,
+                             uint32_t *group_of, uint32_t *group_count)
+{
+    family f;
+    mts_code code = open_family(&f, p, family_of, number);
+    uint32_t *groups = mts_arena_zero(&p->scratch, p->engine->task_count, sizeof *groups);
+    if (code == MTS_CODE_OK && groups == NULL) {
+        code = short_of_memory(p);
+    }
+    mts_group_result result = {.group_count = 1};
+    if (code == MTS_CODE_OK && (f.count > 1 || p->engine->options.memory_budget != 0)) {
+        code = f.uniform ? MTS_CODE_OK : measure_alone(&f);
+        code = code != MTS_CODE_OK ? code : measure_sizes(&f);
+        code = code != MTS_CODE_OK ? code : settle_family(&f, fixed, groups, &result);
+    }
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    for (uint32_t i = 0; i < f.count; i++) {
+        group_of[f.tasks[i]] = *group_count + groups[i];
+    }
+    *group_count += result.group_count;
+    p->engine->stats.predicted_ms += result.latency;
+    return MTS_CODE_OK;
+}
+
+mts_code mts_engine_group(mts_engine *engine, const mts_graph *const *graphs, uint32_t *group_of,
+                          uint32_t *group_count, mts_error *error)
+{
+    prober p = {.engine = engine, .graphs = graphs, .error = error};
+    mts_arena_init(&p.scratch, engine->allocator);
+    uint32_t families = 0;
+    uint64_t fixed = 0;
+    uint32_t *family_of = mts_arena_zero(&p.scratch, engine->task_count, sizeof *family_of);
+    mts_code code = family_of == NULL ? short_of_memory(&p) : MTS_CODE_OK;
+    if (code == MTS_CODE_OK) {
+        code = mts_graph_families(graphs, engine->task_count, engine->allocator, family_of, &families, error);
+    }
+    code = code != MTS_CODE_OK ? code : fixed_bytes(&p, &fixed);
+    *group_count = 0;
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < families; i++) {
+        code = group_family(&p, family_of, i, fixed, group_of, group_count);
+    }
+    mts_engine_destroy(&p.previous);
+    mts_arena_release(&p.scratch);
+    return code;
+}

@@ -42,6 +42,7 @@ typedef float mts_f32;
 #define RESTRICT __restrict__
 #define INLINE static __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("unroll 1")
 #define BARRIER() __syncthreads()
 
 INLINE mts_u32 mts_global_id(int d) {
@@ -91,9 +92,11 @@ typedef float mts_f32;
 #ifdef __clang__
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("nounroll")
 #else
 #define INLINE static inline
 #define UNROLL
+#define NO_UNROLL
 #endif
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 

@@ -43,9 +43,21 @@ typedef struct conv_place {
     mts_u32 end;   /* of the tile's pixels */
 } conv_place;
 
+/*
+ * Between the segments and in the epilogue a CPU keeps the sums in memory: it walks rows in a loop, so that the
+ * program stays small, and no value but the sums is alive in the loop that counts. A GPU would pay for memory.
+ */
+#ifndef CONV_SUMS_IN_MEMORY
+#define CONV_SUMS_IN_MEMORY (VEC > 1)
+#endif
+
 /* clang-format off */
-#define CONV_CLEAR(r, j) if (r < ra + rb && j < nv) acc[r][j] = mts_vec_splat(0.0f);
+#define CONV_CLEAR(r, j) if (r < ra + rb && j < nv) sum[r][j] = mts_vec_splat(0.0f);
 #define CONV_CLEAR_ROW(r) EACH_VECTOR(CONV_CLEAR, r)
+#define CONV_GET(r, j) if (r < ra + rb && j < nv) acc[r][j] = sum[r][j];
+#define CONV_GET_ROW(r) EACH_VECTOR(CONV_GET, r)
+#define CONV_PUT(r, j) if (r < ra + rb && j < nv) sum[r][j] = acc[r][j];
+#define CONV_PUT_ROW(r) EACH_VECTOR(CONV_PUT, r)
 #define CONV_LOAD(x, j) if (j < nv) in[j] = mts_vec_load(x + j * step);
 #define CONV_FMA(r, j) if (j < nv) acc[r][j] = mts_vec_fma(in[j], w, acc[r][j]);
 #define CONV_FMA_ROW(r)                                                                                      \
@@ -55,36 +67,45 @@ typedef struct conv_place {
     }
 /* clang-format on */
 
+/* sum += one segment. */
+INLINE void conv_segment(GLOBAL const float *x, GLOBAL const float *wa, GLOBAL const float *wb,
+                         GLOBAL const mts_i32 *tap, mts_u32 taps, mts_u32 count, mts_u32 pitch, mts_u32 step,
+                         mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int ra, const int rb, const int nv) {
+    mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST];
+    mts_u32 k = 0;
+    EACH_ROW(CONV_GET_ROW)
+    /* one loop over channels and taps: of a nest, compilers move the sums about between the inner loops */
+    for (mts_u32 n = count * taps; n; n--) {
+        GLOBAL const float *at = x + tap[k];
+        mts_vec in[CONV_NV_MOST];
+        EACH_VECTOR(CONV_LOAD, at)
+        EACH_ROW(CONV_FMA_ROW)
+        wa += ra;
+        wb += rb;
+        k++;
+        x += k == taps ? pitch : 0;
+        k = k == taps ? 0 : k;
+    }
+    EACH_ROW(CONV_PUT_ROW)
+}
+
 INLINE void conv_accumulate(GLOBAL const float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
                             GLOBAL const mts_rec_conv *job, mts_u32 pixel, mts_u32 step,
-                            mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST], const int ra, const int rb, const int nv) {
-    GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(tab + job->tap);
+                            mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int ra, const int rb, const int nv) {
     GLOBAL const mts_rec_segment *segment = (GLOBAL const mts_rec_segment *)(tab + job->segment);
-    const mts_u32 taps = TAPS ? TAPS : job->taps;
-
     EACH_ROW(CONV_CLEAR_ROW)
-    for (mts_u32 s = 0; s < job->segments; s++) {
-        GLOBAL const float *wa = pool + segment[s].weight_a;
-        GLOBAL const float *wb = pool + (rb ? segment[s].weight_b : 0);
-        GLOBAL const float *x = act + job->in + segment[s].channel * job->in_pitch + pixel;
-        for (mts_u32 c = segment[s].count; c; c--) {
-            for (mts_u32 k = 0; k < taps; k++) {
-                GLOBAL const float *at = x + tap[k];
-                mts_vec in[CONV_NV_MOST];
-                EACH_VECTOR(CONV_LOAD, at)
-                EACH_ROW(CONV_FMA_ROW)
-                wa += ra;
-                wb += rb;
-            }
-            x += job->in_pitch;
-        }
+    for (mts_u32 s = 0; s < job->segments; s++, segment++) {
+        GLOBAL const float *x = act + job->in + segment->channel * job->in_pitch + pixel;
+        conv_segment(x, pool + segment->weight_a, pool + (rb ? segment->weight_b : 0),
+                     (GLOBAL const mts_i32 *)(tab + job->tap), TAPS ? TAPS : job->taps, segment->count, job->in_pitch,
+                     step, sum, ra, rb, nv);
     }
 }
 
 /* clang-format off */
 #define CONV_MASK(mask, j) if (j < nv) inside[j] = mts_vec_load(mask + j * step);
 #define CONV_ALL(unused, j) if (j < nv) inside[j] = mts_vec_splat(1.0f);
-#define CONV_SCALE(r, j) if (j < nv) v[j] = mts_vec_fma(acc[r][j], scale, bias);
+#define CONV_SCALE(r, j) if (j < nv) v[j] = mts_vec_fma(sum[r][j], scale, bias);
 #define CONV_RES(res, j) if (j < nv) v[j] = mts_vec_add(v[j], mts_vec_load(res + j * step));
 #define CONV_LOW(r, j) if (j < nv) v[j] = mts_vec_max(low, v[j]);
 #define CONV_BEND(negative, j) if (j < nv) v[j] = mts_vec_min(high, mts_vec_slope(v[j], negative));
@@ -112,7 +133,7 @@ INLINE void conv_accumulate(GLOBAL const float *act, GLOBAL const float *pool, G
 /* One epilogue; functions that are not simple are left to conv_finish. */
 INLINE void conv_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
                        GLOBAL const mts_rec_conv *job, GLOBAL const mts_rec_epilogue *e, mts_u32 pixel, mts_u32 step,
-                       mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST], const int rows, const int nv) {
+                       mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int rows, const int nv) {
     GLOBAL const mts_u32 *index = tab + e->index;
     const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     const float slope = mts_fn_slope(e->fn, e->a);
@@ -123,17 +144,21 @@ INLINE void conv_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const
     } else {
         EACH_VECTOR(CONV_ALL, 0)
     }
+#if CONV_SUMS_IN_MEMORY
+    NO_UNROLL for (int r = 0; r < rows; r++) { CONV_STORE_ROW(r) }
+#else
     EACH_ROW(CONV_STORE_ROW)
+#endif
 }
 
 INLINE void conv_vectors(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
                          GLOBAL const mts_rec_conv *job, mts_u32 pixel, mts_u32 step, const int ra, const int rb,
                          const int nv) {
     GLOBAL const mts_rec_epilogue *epilogue = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
-    mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST];
-    conv_accumulate(act, pool, tab, job, pixel, step, acc, ra, rb, nv);
+    mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST];
+    conv_accumulate(act, pool, tab, job, pixel, step, sum, ra, rb, nv);
     for (mts_u32 e = 0; e < job->epilogues; e++)
-        conv_store(act, pool, tab, job, epilogue + e, pixel, step, acc, ra + rb, nv);
+        conv_store(act, pool, tab, job, epilogue + e, pixel, step, sum, ra + rb, nv);
 }
 
 INLINE void conv_case(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,

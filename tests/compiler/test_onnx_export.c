@@ -333,6 +333,23 @@ static void types_shapes_and_names_of_the_border_stay(void **state)
     assert_int_equal(back->outputs[0].value, back->outputs[1].value);
 }
 
+static void an_input_may_be_an_output_of_its_name_but_no_other_value_may(void **state)
+{
+    (void)state;
+    const mts_shape bytes = SHAPE(1, 4, 6, 6);
+    const mts_attrs relu = {.unary = {.act = {.fn = MTS_FN_RELU}}};
+    uint32_t b = mts_graph_add_input(graph, "bytes", MTS_DTYPE_U8, &bytes);
+    void *data = NULL;
+    size_t size = 0;
+    output("bytes", b, MTS_DTYPE_U8);
+    const mts_graph *back = there_and_back();
+    assert_int_equal(back->values[back->outputs[0].value].kind, MTS_VALUE_INPUT);
+    output("x", NODE(MTS_OP_UNARY, relu, x), MTS_DTYPE_F32);
+    assert_int_equal(mts_onnx_export(graph, mts_allocator_default(), &data, &size, &error),
+                     MTS_CODE_UNSUPPORTED);
+    assert_null(data);
+}
+
 static void exporting_without_memory_fails_cleanly(void **state)
 {
     (void)state;
@@ -370,6 +387,7 @@ int main(void)
         TEST(resizes_return_by_scales_or_by_sizes),
         TEST(products_with_factors_return_the_same_values),
         TEST(types_shapes_and_names_of_the_border_stay),
+        TEST(an_input_may_be_an_output_of_its_name_but_no_other_value_may),
         TEST(exporting_without_memory_fails_cleanly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

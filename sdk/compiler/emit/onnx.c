@@ -93,7 +93,8 @@ static void add_outputs(mts_onnx *onnx)
         onnx->proto->output[onnx->proto->n_output++] =
             mts_onnx_value_info(onnx, port->name, port->dtype, &port->shape);
         const char *from = mts_onnx_value(onnx, port->value);
-        if (strcmp(from, port->name) == 0) {
+        /* the value itself, or an input that is handed on as it came */
+        if (strcmp(from, port->name) == 0 || names_port(graph->inputs, graph->input_count, port->name)) {
             continue;
         }
         bool typed = port->dtype != MTS_DTYPE_F32;
@@ -135,6 +136,24 @@ static mts_code pack(mts_onnx *onnx, const mts_allocator *allocator, void **data
     return MTS_CODE_OK;
 }
 
+/* ONNX has one name space: an output may have an input's name only if it is that input. */
+static mts_code check_ports(const mts_graph *graph, mts_error *error)
+{
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        const mts_port *out = &graph->outputs[i];
+        for (uint32_t j = 0; j < graph->input_count; j++) {
+            const mts_port *in = &graph->inputs[j];
+            bool same = in->value == out->value && in->dtype == out->dtype &&
+                        mts_shape_equal(&in->shape, &out->shape);
+            if (strcmp(in->name, out->name) == 0 && !same) {
+                return mts_fail(error, MTS_CODE_UNSUPPORTED, "an input and an output are both named '%s'",
+                                in->name);
+            }
+        }
+    }
+    return MTS_CODE_OK;
+}
+
 static mts_code build(mts_onnx *onnx, mts_error *error)
 {
     const mts_graph *graph = onnx->graph;
@@ -172,7 +191,10 @@ mts_code mts_onnx_export(const mts_graph *graph, const mts_allocator *allocator,
     *data = NULL;
     *size = 0;
     mts_arena_init(&arena, allocator);
-    mts_code code = build(&onnx, error);
+    mts_code code = check_ports(graph, error);
+    if (code == MTS_CODE_OK) {
+        code = build(&onnx, error);
+    }
     if (code == MTS_CODE_OK) {
         code = pack(&onnx, allocator, data, size, error);
     }

@@ -222,6 +222,78 @@ INLINE float mts_vec_least(mts_vec v) {
 
 #endif
 
+/*
+ * ---- a window over a row ----
+ *
+ * Lane i looks at column first + i * stride of rows that are `width` long; what lies outside counts as `nothing`. Which lanes
+ * those are is found once for many rows. Where memory allows, they are loaded like the others (a border, or the next
+ * row) and replaced.
+ */
+typedef struct mts_reach {
+    mts_vec inside; /* 1 or 0 */
+    float nothing;
+    mts_i32 first, stride, width;
+    mts_i32 column; /* floats from one column to the next */
+    mts_u32 left;   /* lanes that are wanted */
+    mts_u32 low, end; /* act offsets of the operand */
+    int whole;        /* no wanted lane is outside */
+} mts_reach;
+
+/* 0, 1, 2, ... */
+INLINE mts_vec mts_vec_ramp(void) {
+    mts_vec v = mts_vec_splat(0.0f);
+    for (int i = 1; i < VEC; i++) ((float *)&v)[i] = (float)i;
+    return v;
+}
+
+/* 1 in the lanes where low <= first + i * stride < high (whole numbers), else 0. */
+INLINE mts_vec mts_vec_between(float first, float stride, float low, float high) {
+    const mts_vec at = mts_vec_fma(mts_vec_ramp(), mts_vec_splat(stride), mts_vec_splat(first));
+    const mts_vec a = mts_vec_sub(at, mts_vec_splat(low - 1.0f)), b = mts_vec_sub(mts_vec_splat(high), at);
+    const mts_vec one = mts_vec_splat(1.0f), zero = mts_vec_splat(0.0f);
+    return mts_vec_min(one, mts_vec_max(zero, mts_vec_min(a, b)));
+}
+
+INLINE mts_reach mts_reach_open(GLOBAL const mts_rec_view *v, mts_i32 first, mts_u32 stride, mts_u32 width, mts_u32 left,
+                                float nothing) {
+    mts_reach r;
+    const mts_i32 lanes = left < VEC ? (mts_i32)left : VEC;
+    r.nothing = nothing;
+    r.first = first;
+    r.stride = (mts_i32)stride;
+    r.width = (mts_i32)width;
+    r.column = (mts_i32)v->stride[5];
+    r.left = left;
+    r.low = v->base;
+    r.end = 0;
+    r.whole = first >= 0 && first + (lanes - 1) * r.stride < r.width;
+    r.inside = mts_vec_splat(1.0f);
+    if (!r.whole) r.inside = mts_vec_between((float)first, (float)r.stride, 0.0f, (float)r.width);
+    return r;
+}
+
+INLINE mts_vec mts_reach_gather(GLOBAL const float *row, const mts_reach *r) {
+    mts_i32 at = r->first;
+    mts_vec v = mts_vec_splat(r->nothing);
+    for (mts_u32 i = 0; i < VEC && i < r->left; i++, at += r->stride)
+        if (at >= 0 && at < r->width) ((float *)&v)[i] = row[at * r->column];
+    return v;
+}
+
+/* row: act offset of column 0. */
+INLINE mts_vec mts_reach_load(GLOBAL const float *act, const mts_reach *r, mts_u32 row) {
+    const mts_u32 offset = row + (mts_u32)(r->first * r->column);
+    const mts_i32 step = r->stride * r->column;
+    if (r->whole) return mts_row_load(act + offset, step, r->left, r->end - offset);
+#if VEC > 1
+    if ((step == 1 || step == 2) && (mts_i32)(offset - r->low) >= 0 && (mts_i32)(r->end - offset) >= 2 * VEC - 1) {
+        const mts_vec v = mts_vec_keep(r->inside, mts_row_load(act + offset, step, VEC, VEC));
+        return mts_vec_fma(mts_vec_sub(mts_vec_splat(1.0f), r->inside), mts_vec_splat(r->nothing), v);
+    }
+#endif
+    return mts_reach_gather(act + row, r);
+}
+
 /* fn of a vector; PRELU takes its slope in `a`. */
 INLINE mts_vec mts_row_fn(mts_u32 fn, mts_vec v, float a, float b) {
     if (fn == MTS_FN_NONE) return v;

@@ -6,34 +6,16 @@
  * are the innermost loop, so that what depends on the place alone is found once.
  */
 
-/* Where the vector reads one kernel position of one row. */
-typedef struct deconv_tap {
-    mts_u32 offset; /* act offset of lane 0 in the first channel */
-    mts_i32 first;  /* input column of lane 0 */
-    mts_u32 left;   /* lanes */
-    mts_u32 end;    /* of the operand */
-} deconv_tap;
-
 /* n / d rounded down. */
 INLINE mts_i32 deconv_floor(mts_i32 n, mts_i32 d) { return n >= 0 ? n / d : -((d - 1 - n) / d); }
 
-INLINE mts_vec deconv_load(GLOBAL const float *act, GLOBAL const mts_rec_deconv *r, deconv_tap t) {
-    const mts_i32 step = (mts_i32)r->src.stride[5], width = (mts_i32)r->in_w;
-    if (t.first >= 0 && t.first + (mts_i32)mts_least(t.left, VEC) <= width)
-        return mts_row_load(act + t.offset, step, t.left, t.end - t.offset);
-    mts_vec v = mts_vec_splat(0.0f);
-    for (mts_i32 i = 0; i < VEC && i < (mts_i32)t.left; i++)
-        if (t.first + i >= 0 && t.first + i < width) ((float *)&v)[i] = act[t.offset + (mts_u32)(i * step)];
-    return v;
-}
-
-/* One kernel position of all channels. */
+/* One kernel position of all channels; row: act offset of column 0 in the first channel. */
 INLINE mts_vec deconv_channels(GLOBAL const float *act, GLOBAL const float *weight, GLOBAL const mts_rec_deconv *r,
-                               deconv_tap t, mts_vec acc) {
+                               const mts_reach *reach, mts_u32 row, mts_vec acc) {
     const mts_u32 step = r->dest.dims[3] / r->group * r->window[0] * r->window[1];
     for (mts_u32 c = r->in_channels / r->group; c; c--) {
-        acc = mts_vec_fma(mts_vec_splat(*weight), deconv_load(act, r, t), acc);
-        t.offset += r->src.stride[3];
+        acc = mts_vec_fma(mts_vec_splat(*weight), mts_reach_load(act, reach, row), acc);
+        row += r->src.stride[3];
         weight += step;
     }
     return acc;
@@ -41,21 +23,21 @@ INLINE mts_vec deconv_channels(GLOBAL const float *act, GLOBAL const float *weig
 
 /* One row of kernel positions, or nothing where no input row meets it. y and x are places in the padded output. */
 INLINE mts_vec deconv_row(GLOBAL const float *act, GLOBAL const float *weight, GLOBAL const mts_rec_deconv *r, mts_u32 src,
-                          mts_i32 y, mts_i32 x, deconv_tap t, mts_vec acc) {
+                          mts_i32 y, mts_i32 x, mts_u32 left, mts_u32 end, mts_vec acc) {
     const mts_i32 high = (mts_i32)r->stride[0], wide = (mts_i32)r->stride[1], iy = deconv_floor(y, high);
     if (iy * high != y || iy < 0 || iy >= (mts_i32)r->in_h) return acc;
     for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
-        const mts_i32 place = x - (mts_i32)(kx * r->dilation[1]);
-        t.first = deconv_floor(place, wide);
-        if (t.first * wide != place) continue;
-        t.offset = src + (mts_u32)iy * r->src.stride[4] + (mts_u32)t.first * r->src.stride[5];
-        acc = deconv_channels(act, weight + kx, r, t, acc);
+        const mts_i32 place = x - (mts_i32)(kx * r->dilation[1]), first = deconv_floor(place, wide);
+        if (first * wide != place) continue;
+        mts_reach reach = mts_reach_open(&r->src, first, 1, r->in_w, left, 0.0f);
+        reach.end = end;
+        acc = deconv_channels(act, weight + kx, r, &reach, src + (mts_u32)iy * r->src.stride[4], acc);
     }
     return acc;
 }
 
 INLINE mts_vec deconv_outputs(GLOBAL const float *act, GLOBAL const float *pool, GLOBAL const mts_rec_deconv *r,
-                              const mts_span *s, mts_u32 x, deconv_tap t) {
+                              const mts_span *s, mts_u32 x, mts_u32 left, mts_u32 end) {
     const mts_u32 outs = r->dest.dims[3] / r->group, channel = s->c[3];
     const mts_u32 first = channel / outs * (r->in_channels / r->group), taps = r->window[0] * r->window[1];
     const mts_u32 src = mts_view_plane(&r->src, s) + (first - channel) * r->src.stride[3];
@@ -63,7 +45,7 @@ INLINE mts_vec deconv_outputs(GLOBAL const float *act, GLOBAL const float *pool,
     mts_vec acc = mts_vec_splat(0.0f);
     for (mts_u32 ky = 0; ky < r->window[0]; ky++) {
         const mts_i32 y = (mts_i32)s->y + r->pad[0] - (mts_i32)(ky * r->dilation[0]);
-        acc = deconv_row(act, weight + ky * r->window[1], r, src, y, (mts_i32)x + r->pad[1], t, acc);
+        acc = deconv_row(act, weight + ky * r->window[1], r, src, y, (mts_i32)x + r->pad[1], left, end, acc);
     }
     acc = mts_vec_add(acc, mts_vec_splat(r->bias == MTS_REC_NONE ? 0.0f : pool[r->bias + channel]));
     return mts_row_fn(r->fn, acc, r->a, r->b);
@@ -77,16 +59,13 @@ INLINE mts_u32 deconv_end(GLOBAL const mts_rec_deconv *r) {
 KERNEL void deconv_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_deconv *r = MTS_MEMBER(mts_rec_deconv);
     const mts_u32 stride = r->stride[1];
-    deconv_tap t;
-    t.end = deconv_end(r);
-    t.offset = 0;
-    t.first = 0;
+    const mts_u32 end = deconv_end(r);
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s))
         for (mts_u32 phase = 0; phase < stride && phase < s.n; phase++)
             for (mts_u32 i = phase; i < s.n; i += VEC * stride) {
-                t.left = (s.n - i + stride - 1) / stride;
-                const mts_vec v = deconv_outputs(act, pool, r, &s, s.x + i, t);
-                for (mts_u32 k = 0; k < VEC && k < t.left; k++) act[s.to + i + k * stride] = ((const float *)&v)[k];
+                const mts_u32 left = (s.n - i + stride - 1) / stride;
+                const mts_vec v = deconv_outputs(act, pool, r, &s, s.x + i, left, end);
+                for (mts_u32 k = 0; k < VEC && k < left; k++) act[s.to + i + k * stride] = ((const float *)&v)[k];
             }
 }

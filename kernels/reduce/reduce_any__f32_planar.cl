@@ -21,10 +21,14 @@ INLINE mts_vec reduce_across(GLOBAL const float *p, GLOBAL const mts_rec_reduce 
     return v;
 }
 
-/* The last dimension of one output; the rest that fills no vector goes to lane 0. */
-INLINE mts_vec reduce_along(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, mts_vec v) {
+/* The last dimension of one output. The rest that fills no vector is masked, or goes to lane 0 where memory ends. */
+INLINE mts_vec reduce_along(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_vec rest, mts_u32 room) {
     mts_u32 j = 0;
     for (; j + VEC <= r->extent[5]; j += VEC) v = reduce_take(r->kind, v, mts_vec_load(p + j));
+    if (j < r->extent[5] && j + VEC <= room) {
+        const mts_vec nothing = mts_vec_sub(mts_vec_splat(1.0f), rest), x = mts_vec_keep(rest, mts_vec_load(p + j));
+        return reduce_take(r->kind, v, mts_vec_add(x, mts_vec_keep(nothing, reduce_start(r->kind))));
+    }
     for (; j < r->extent[5]; j++) {
         const mts_vec w = reduce_take(r->kind, v, mts_vec_splat(p[j]));
         ((float *)&v)[0] = ((const float *)&w)[0];
@@ -32,16 +36,18 @@ INLINE mts_vec reduce_along(GLOBAL const float *p, GLOBAL const mts_rec_reduce *
     return v;
 }
 
-INLINE mts_vec reduce_all(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, int along, mts_u32 left) {
+INLINE mts_vec reduce_all(GLOBAL const float *act, GLOBAL const mts_rec_reduce *r, mts_u32 from, int along, mts_u32 left,
+                          mts_u32 end) {
+    const mts_vec rest = mts_vec_between(0.0f, 1.0f, 0.0f, (float)(r->extent[5] % VEC));
     mts_vec v = reduce_start(r->kind);
     for (mts_u32 a = 0; a < r->extent[0]; a++)
         for (mts_u32 b = 0; b < r->extent[1]; b++)
             for (mts_u32 c = 0; c < r->extent[2]; c++)
                 for (mts_u32 d = 0; d < r->extent[3]; d++)
                     for (mts_u32 e = 0; e < r->extent[4]; e++) {
-                        GLOBAL const float *line = p + a * r->step[0] + b * r->step[1] + c * r->step[2] +
-                                                   d * r->step[3] + e * r->step[4];
-                        v = along ? reduce_along(line, r, v) : reduce_across(line, r, v, left);
+                        const mts_u32 at = from + a * r->step[0] + b * r->step[1] + c * r->step[2] +
+                                           d * r->step[3] + e * r->step[4];
+                        v = along ? reduce_along(act + at, r, v, rest, end - at) : reduce_across(act + at, r, v, left);
                     }
     return v;
 }
@@ -50,17 +56,25 @@ INLINE float reduce_lanes(mts_u32 kind, mts_vec v) {
     return kind == MTS_REDUCE_MAX ? mts_vec_most(v) : kind == MTS_REDUCE_MIN ? mts_vec_least(v) : mts_vec_sum(v);
 }
 
+/* Offset after the operand's last element. */
+INLINE mts_u32 reduce_end(GLOBAL const mts_rec_reduce *r) {
+    mts_u32 end = mts_view_end(&r->src, &r->dest, r->dest.dims[4], r->dest.dims[5]);
+    for (int i = 0; i < 6; i++) end += (r->extent[i] - 1) * r->step[i];
+    return end;
+}
+
 KERNEL void reduce_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_reduce *r = MTS_MEMBER(mts_rec_reduce);
     const mts_u32 count = r->extent[0] * r->extent[1] * r->extent[2] * r->extent[3] * r->extent[4] * r->extent[5];
     const float divisor = r->kind == MTS_REDUCE_MEAN ? (float)count : 1.0f;
+    const mts_u32 end = reduce_end(r);
     const int along = r->step[5] == 1 && r->extent[5] > 1;
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
-        GLOBAL const float *from = act + mts_view_at(&r->src, &s);
+        const mts_u32 from = mts_view_at(&r->src, &s);
         for (mts_u32 i = 0; i < s.n; i += along ? 1 : VEC) {
             const mts_u32 left = along ? 1 : s.n - i;
-            mts_vec v = reduce_all(from + i * r->src.stride[5], r, along, left);
+            mts_vec v = reduce_all(act, r, from + i * r->src.stride[5], along, left, end);
             if (along) v = mts_vec_splat(reduce_lanes(r->kind, v));
             mts_row_store(act + s.to + i, mts_vec_div(v, mts_vec_splat(divisor)), left, s.stop - s.to - i);
         }

@@ -57,8 +57,9 @@ INLINE mts_vec resize_round(mts_u32 round, mts_vec x) {
     return mts_vec_ceil(down);
 }
 
+/* Not a number becomes 0. */
 INLINE mts_vec resize_clamp(mts_vec x, float last) {
-    return mts_vec_min(mts_vec_splat(last), mts_vec_max(mts_vec_splat(0.0f), x));
+    return mts_vec_min(mts_vec_splat(last), mts_vec_max(x, mts_vec_splat(0.0f)));
 }
 
 /* The cubic convolution kernel at a distance below 1 and between 1 and 2. */
@@ -122,28 +123,29 @@ INLINE resize_taps resize_find(GLOBAL const mts_rec_resize *r, int axis, mts_vec
     return taps;
 }
 
-INLINE mts_vec resize_gather(GLOBAL const float *row, mts_vec at, mts_i32 step, mts_u32 left) {
+/* All lanes: positions lie in the source, wanted or not. */
+INLINE mts_vec resize_gather(GLOBAL const float *row, mts_vec at, mts_i32 step) {
     mts_vec v = at;
-    for (mts_u32 i = 0; i < VEC && i < left; i++) ((float *)&v)[i] = row[(mts_i32)((const float *)&at)[i] * step];
+    UNROLL for (int i = 0; i < VEC; i++) ((float *)&v)[i] = row[(mts_i32)((const float *)&at)[i] * step];
     return v;
 }
 
 /* One source row. */
-INLINE mts_vec resize_line(GLOBAL const float *row, const resize_taps *columns, mts_i32 step, mts_u32 left) {
-    mts_vec v = mts_vec_mul(columns->weight[0], resize_gather(row, columns->at[0], step, left));
+INLINE mts_vec resize_line(GLOBAL const float *row, const resize_taps *columns, mts_i32 step) {
+    mts_vec v = mts_vec_mul(columns->weight[0], resize_gather(row, columns->at[0], step));
     for (int k = 1; k < columns->count; k++)
-        v = mts_vec_fma(columns->weight[k], resize_gather(row, columns->at[k], step, left), v);
+        v = mts_vec_fma(columns->weight[k], resize_gather(row, columns->at[k], step), v);
     return v;
 }
 
 INLINE mts_vec resize_value(GLOBAL const float *plane, GLOBAL const mts_rec_resize *r, const resize_taps *rows,
-                            const resize_taps *columns, mts_u32 left) {
+                            const resize_taps *columns) {
     const mts_i32 high = (mts_i32)r->src.stride[4], wide = (mts_i32)r->src.stride[5];
     mts_vec v = mts_vec_splat(0.0f);
     for (int k = 0; k < rows->count; k++) {
         GLOBAL const float *row = plane + (mts_i32)((const float *)&rows->at[k])[0] * high;
-        if (rows->count == 1) return resize_gather(row, columns->at[0], wide, left);
-        v = mts_vec_fma(rows->weight[k], resize_line(row, columns, wide, left), v);
+        if (rows->count == 1) return resize_gather(row, columns->at[0], wide);
+        v = mts_vec_fma(rows->weight[k], resize_line(row, columns, wide), v);
     }
     return v;
 }
@@ -167,7 +169,7 @@ KERNEL void resize_any__f32_planar(MTS_ARGS) {
         const resize_taps rows = resize_find(r, 0, mts_vec_splat((float)s.y), r->dest.dims[4]);
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const resize_taps columns = resize_find(r, 1, resize_ramp(s.x + i), r->dest.dims[5]);
-            mts_vec v = resize_value(plane, r, &rows, &columns, s.n - i);
+            mts_vec v = resize_value(plane, r, &rows, &columns);
             if (r->coord == MTS_COORD_TF_CROP) v = resize_outside(r, &rows, &columns, v);
             mts_row_store(act + s.to + i, v, s.n - i, s.stop - s.to - i);
         }

@@ -22,83 +22,7 @@
 
 #define TASKS_MOST 8
 
-typedef void (*build)(mts_net *net);
-
-/* 3 convolutions with a pool between, global mean, private classifier. */
-static void build_chain(mts_net *net)
-{
-    mts_net_value x = mts_net_input(net, 3, 8);
-    x = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
-    x = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
-    x = mts_net_pool(net, x);
-    x = mts_net_scale(net, x);
-    x = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
-    mts_net_end(net, mts_net_mean(net, x), 3 + net->task);
-}
-
-/* Two residual blocks; the sum keeps its own channels. */
-static void build_residual(mts_net *net)
-{
-    mts_net_value x = mts_net_input(net, 3, 8);
-    const mts_net_value trunk = mts_net_channels(net, true);
-    x = mts_net_conv(net, x, trunk, 3, 1, NULL);
-    for (int block = 0; block < 2; block++) {
-        const mts_net_value y = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
-        net->layer++;
-        if (block == 0) {
-            x = mts_net_conv(net, y, trunk, 3, 1, &x);
-        } else {
-            x = mts_net_add(net, mts_net_conv(net, y, trunk, 3, 1, NULL), x);
-        }
-    }
-    mts_net_end(net, mts_net_mean(net, x), 4);
-}
-
-/* Two branches joined by channels, as in SqueezeNet. */
-static void build_concat(mts_net *net)
-{
-    mts_net_value x = mts_net_input(net, 3, 8);
-    x = mts_net_conv(net, x, mts_net_channels(net, true), 3, 2, NULL);
-    const mts_net_value squeeze = mts_net_conv(net, x, mts_net_channels(net, true), 1, 1, NULL);
-    const mts_net_value left = mts_net_conv(net, squeeze, mts_net_channels(net, true), 1, 1, NULL);
-    const mts_net_value right = mts_net_conv(net, squeeze, mts_net_channels(net, true), 3, 1, NULL);
-    x = mts_net_pool(net, mts_net_concat(net, left, right));
-    x = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
-    mts_net_end(net, mts_net_mean(net, x), 5);
-}
-
-/* A picture flattened into a shared fully connected layer. */
-static void build_flatten(mts_net *net)
-{
-    mts_net_value x = mts_net_input(net, 1, 6);
-    x = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
-    x = mts_net_pool(net, x);
-    x = mts_net_flatten(net, x);
-    x = mts_net_conv(net, x, mts_net_channels(net, true), 1, 1, NULL);
-    mts_net_end(net, x, 3);
-}
-
-static void build_depthwise(mts_net *net)
-{
-    mts_net_value x = mts_net_input(net, 3, 6);
-    x = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
-    x = mts_net_depthwise(net, x);
-    x = mts_net_conv(net, x, mts_net_channels(net, true), 1, 1, NULL);
-    mts_net_end(net, mts_net_mean(net, x), 3);
-}
-
-/* Shared at first, all private from the third layer on. */
-static void build_prefix(mts_net *net)
-{
-    mts_net_value x = mts_net_input(net, 3, 8);
-    x = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
-    x = mts_net_conv(net, x, mts_net_channels(net, true), 3, 1, NULL);
-    x = mts_net_conv(net, x, mts_net_channels(net, false), 3, 1, NULL);
-    x = mts_net_conv(net, x, mts_net_channels(net, false), 3, 1, NULL);
-    mts_net_end(net, mts_net_mean(net, x), 3);
-}
-
-static mts_archive *make_family(build builder, const mts_net_plan *plan)
+static mts_archive *make_family(mts_net_build builder, const mts_net_plan *plan)
 {
     static const char *const names[TASKS_MOST] = {"a", "b", "c", "d", "e", "f", "g", "h"};
     mts_archive *archive = mts_archive_create(mts_allocator_default());
@@ -145,7 +69,7 @@ static void compare_outputs(const mts_graph *before, const mts_graph *after)
 }
 
 /* Discovers, checks that every output stays and that the result is a valid bundle. */
-static mts_discover_report discover_family(build builder, const mts_net_plan *plan)
+static mts_discover_report discover_family(mts_net_build builder, const mts_net_plan *plan)
 {
     mts_archive *archive = make_family(builder, plan);
     mts_graph *before[TASKS_MOST];
@@ -190,7 +114,7 @@ static void shuffled_common_channels_of_a_chain_become_shared_blocks(void **stat
     for (uint32_t seed = 0; seed < 4; seed++) {
         const mts_net_plan plan = {
             .tasks = 2 + seed * 2, .shared = 12, .exclusive = 1 + seed, .shuffled = true, .seed = seed};
-        const mts_discover_report report = discover_family(build_chain, &plan);
+        const mts_discover_report report = discover_family(mts_net_build_chain, &plan);
         assert_saved(&report, 12 * 3 * 9 + 2 * 12 * 12 * 9, plan.tasks);
     }
 }
@@ -199,7 +123,7 @@ static void channels_in_order_already_need_no_shuffling(void **state)
 {
     (void)state;
     const mts_net_plan plan = {.tasks = 4, .shared = 12, .exclusive = 4};
-    const mts_discover_report report = discover_family(build_chain, &plan);
+    const mts_discover_report report = discover_family(mts_net_build_chain, &plan);
     assert_saved(&report, 12 * 3 * 9 + 2 * 12 * 12 * 9, plan.tasks);
 }
 
@@ -209,7 +133,7 @@ static void residual_networks_in_filters_form_share_whole_filters(void **state)
     for (uint32_t seed = 0; seed < 3; seed++) {
         const mts_net_plan plan = {
             .tasks = 3 + seed, .shared = 10, .exclusive = 2, .shuffled = true, .filters = true, .seed = seed};
-        const mts_discover_report report = discover_family(build_residual, &plan);
+        const mts_discover_report report = discover_family(mts_net_build_residual, &plan);
         assert_saved(&report, 10 * 3 * 9 + 4 * 10 * 12 * 9, plan.tasks);
     }
 }
@@ -218,7 +142,7 @@ static void residual_networks_with_common_channels_share_blocks(void **state)
 {
     (void)state;
     const mts_net_plan plan = {.tasks = 4, .shared = 12, .exclusive = 3, .shuffled = true, .seed = 5};
-    const mts_discover_report report = discover_family(build_residual, &plan);
+    const mts_discover_report report = discover_family(mts_net_build_residual, &plan);
     assert_saved(&report, 12 * 3 * 9 + 4 * 12 * 12 * 9, plan.tasks);
 }
 
@@ -226,7 +150,7 @@ static void common_channels_are_followed_through_concatenation(void **state)
 {
     (void)state;
     const mts_net_plan plan = {.tasks = 3, .shared = 9, .exclusive = 2, .shuffled = true, .seed = 7};
-    const mts_discover_report report = discover_family(build_concat, &plan);
+    const mts_discover_report report = discover_family(mts_net_build_concat, &plan);
     assert_saved(&report, 9 * 3 * 9 + 9 * 9 + 9 * 9 + 9 * 9 * 9 + 9 * 18 * 9, plan.tasks);
 }
 
@@ -234,10 +158,10 @@ static void common_channels_are_followed_through_flattening(void **state)
 {
     (void)state;
     const mts_net_plan plan = {.tasks = 3, .shared = 10, .exclusive = 2, .shuffled = false, .seed = 8};
-    const mts_discover_report report = discover_family(build_flatten, &plan);
+    const mts_discover_report report = discover_family(mts_net_build_flatten, &plan);
     assert_saved(&report, 10 * 9 + 10 * 10 * 9, plan.tasks);
     const mts_net_plan shuffled = {.tasks = 3, .shared = 10, .exclusive = 2, .shuffled = true, .seed = 8};
-    const mts_discover_report other = discover_family(build_flatten, &shuffled);
+    const mts_discover_report other = discover_family(mts_net_build_flatten, &shuffled);
     assert_saved(&other, 10 * 9 + 10 * 10 * 9, plan.tasks);
 }
 
@@ -245,7 +169,7 @@ static void common_channels_are_followed_through_depthwise_layers(void **state)
 {
     (void)state;
     const mts_net_plan plan = {.tasks = 3, .shared = 16, .exclusive = 2, .shuffled = true, .seed = 9};
-    const mts_discover_report report = discover_family(build_depthwise, &plan);
+    const mts_discover_report report = discover_family(mts_net_build_depthwise, &plan);
     assert_saved(&report, 16 * 3 * 9 + 16 * 16, plan.tasks);
 }
 
@@ -253,7 +177,7 @@ static void a_common_prefix_is_stored_once_whole(void **state)
 {
     (void)state;
     const mts_net_plan plan = {.tasks = 5, .shared = 12, .exclusive = 0, .shuffled = false};
-    const mts_discover_report report = discover_family(build_prefix, &plan);
+    const mts_discover_report report = discover_family(mts_net_build_prefix, &plan);
     assert_saved(&report, 12 * 3 * 9 + 12 * 12 * 9, plan.tasks);
 }
 
@@ -262,7 +186,7 @@ static void what_only_some_tasks_share_is_found_too(void **state)
     (void)state;
     const mts_net_plan plan = {
         .tasks = 4, .shared = 8, .subset = 4, .exclusive = 2, .shuffled = true, .seed = 3};
-    const mts_discover_report report = discover_family(build_chain, &plan);
+    const mts_discover_report report = discover_family(mts_net_build_chain, &plan);
     assert_saved(&report, 8 * 3 * 9 + 2 * 8 * 8 * 9, plan.tasks);
     /* the subsets' own filters of the first layer, twice one copy less */
     const uint64_t all = (8 * 3 * 9 + 2 * 8 * 8 * 9) * 4 * 3;
@@ -273,7 +197,7 @@ static void models_that_share_nothing_stay_as_they_are(void **state)
 {
     (void)state;
     const mts_net_plan plan = {.tasks = 3, .shared = 0, .exclusive = 8, .shuffled = true};
-    mts_archive *archive = make_family(build_chain, &plan);
+    mts_archive *archive = make_family(mts_net_build_chain, &plan);
     mts_discover_options options = {0};
     mts_discover_report report;
     assert_int_equal(mts_discover(archive, &options, &report, NULL), MTS_CODE_OK);
@@ -292,7 +216,8 @@ static void the_same_model_twice_is_stored_once_and_not_cut(void **state)
 {
     (void)state;
     const mts_net_plan plan = {.tasks = 1, .shared = 8, .exclusive = 3, .shuffled = true};
-    mts_archive *one = make_family(build_residual, &plan), *two = make_family(build_residual, &plan);
+    mts_archive *one = make_family(mts_net_build_residual, &plan),
+                *two = make_family(mts_net_build_residual, &plan);
     mts_task *tasks = mts_arena_zero(&two->arena, 2, sizeof(*tasks));
     assert_non_null(tasks);
     tasks[0] = tasks[1] = two->tasks[0];
@@ -321,7 +246,7 @@ static void weights_within_the_tolerance_merge_and_the_deviation_is_reported(voi
     (void)state;
     const mts_net_plan plan = {.tasks = 2, .shared = 12, .exclusive = 0};
     for (int with = 0; with < 2; with++) {
-        mts_archive *archive = make_family(build_prefix, &plan);
+        mts_archive *archive = make_family(mts_net_build_prefix, &plan);
         mts_graph *graph = archive->tasks[1].graph;
         const mts_value *weight = &graph->values[graph->nodes[1].inputs[1]];
         float *data = (float *)(uintptr_t)weight->blocks[0].data;
@@ -350,7 +275,7 @@ static void equal_inputs_give_equal_bundles(void **state)
     const mts_net_plan plan = {.tasks = 4, .shared = 8, .subset = 4, .exclusive = 2, .shuffled = true};
     mts_bundle_bytes bytes[2];
     for (int i = 0; i < 2; i++) {
-        mts_archive *archive = make_family(build_chain, &plan);
+        mts_archive *archive = make_family(mts_net_build_chain, &plan);
         mts_discover_options options = {0};
         mts_discover_report report;
         assert_int_equal(mts_discover(archive, &options, &report, NULL), MTS_CODE_OK);

@@ -53,4 +53,19 @@ mts_net_value mts_net_flatten(mts_net *net, mts_net_value x);
 /* Private fully connected layer, the graph's output. */
 void mts_net_end(mts_net *net, mts_net_value x, uint32_t classes);
 
+/* Whole networks (nets_build.c). */
+typedef void (*mts_net_build)(mts_net *net);
+
+/* 3 convolutions with a pool between, global mean, private classifier. */
+void mts_net_build_chain(mts_net *net);
+/* Two residual blocks; the sum keeps its own channels. */
+void mts_net_build_residual(mts_net *net);
+/* Two branches joined by channels, as in SqueezeNet. */
+void mts_net_build_concat(mts_net *net);
+/* A picture flattened into a shared fully connected layer. */
+void mts_net_build_flatten(mts_net *net);
+void mts_net_build_depthwise(mts_net *net);
+/* Shared at first, all private from the third layer on. */
+void mts_net_build_prefix(mts_net *net);
+
 #endif

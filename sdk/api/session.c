@@ -56,6 +56,13 @@ static mts_code options_check(const mts_session_options *options, mts_error *err
     if (options->tasks ? options->task_count == 0 : options->task_count != 0) {
         return mts_fail(error, bad, "session options: tasks and task_count contradict each other");
     }
+    if ((uint32_t)options->grouping > MTS_GROUPING_MEASURED) {
+        return mts_fail(error, bad, "session options: %d is no grouping", (int)options->grouping);
+    }
+    if (options->memory_budget != 0 && options->strategy == MTS_STRATEGY_COMPACT &&
+        options->grouping != MTS_GROUPING_MEASURED) {
+        return mts_fail(error, bad, "session options: memory_budget needs MTS_GROUPING_MEASURED");
+    }
     if (options->separate_inputs > 1) {
         return mts_fail(error, bad, "session options: separate_inputs is 0 or 1");
     }
@@ -73,6 +80,8 @@ static mts_code session_build(mts_session *session, const mts_session_options *o
         .tasks = session->tasks,
         .task_count = session->task_count,
         .separate_inputs = options->separate_inputs != 0,
+        .grouping = (mts_grouping_kind)options->grouping,
+        .memory_budget = options->memory_budget,
         .context = options->context,
         .progress = options->progress,
     };

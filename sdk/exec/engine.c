@@ -256,6 +256,16 @@ static mts_code upload_all(maker *m)
     return code;
 }
 
+static mts_code check_budget(const maker *m)
+{
+    const uint64_t budget = m->engine->options.memory_budget;
+    const uint64_t peak = m->engine->stats.peak_bytes;
+    return budget == 0 || peak <= budget
+               ? MTS_CODE_OK
+               : mts_fail(m->error, MTS_CODE_LIMIT, "the session needs %llu bytes, the memory budget is %llu",
+                          (unsigned long long)peak, (unsigned long long)budget);
+}
+
 static mts_code find_kernel(maker *m, const mts_encoded_launch *launch, mts_kernel **out)
 {
     mts_engine *e = m->engine;
@@ -425,6 +435,7 @@ static mts_code make(maker *m, const mts_engine_options *options)
     code = code != MTS_CODE_OK ? code : report(m, 0.05f, "packing weights");
     code = code != MTS_CODE_OK ? code : encode(m);
     code = code != MTS_CODE_OK ? code : upload_all(m);
+    code = code != MTS_CODE_OK ? code : check_budget(m);
     code = code != MTS_CODE_OK ? code : record(m);
     code = code != MTS_CODE_OK ? code : make_ports(m);
     code = code != MTS_CODE_OK ? code : report(m, 1.0f, "ready");

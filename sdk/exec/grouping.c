@@ -89,6 +89,7 @@ static mts_code try_tasks(prober *p, const uint32_t *tasks, uint32_t count, cons
     options.tasks = indices;
     options.task_count = count;
     options.progress = NULL;
+    options.memory_budget = 0;
     mts_engine *made = NULL;
     mts_code code = mts_engine_create_grouped(engine->device, engine->archive, &options,
                                               groups != NULL ? groups : one_group, &made, p->error);

@@ -1,8 +1,9 @@
 /*
  * mts.h: the run-time API of the MTS SDK: many networks on one camera frame, stitched into one.
  *
- * Five nouns: mts_runtime (a device, its caches, allocator and log), mts_bundle (compiled tasks), mts_session (a bundle
- * on a device with a plan, ready to run), mts_frame (one picture, plain struct), mts_tensor (plain view).
+ * Five nouns: mts_runtime (a device, its caches, allocator and log), mts_bundle (compiled tasks), mts_session
+ * (a bundle on a device with a plan, ready to run), mts_frame (one picture, plain struct), mts_tensor (plain
+ * view).
  *
  *     mts_runtime_options ropts;      mts_runtime_options_default(&ropts);
  *     mts_runtime_create(&ropts, &runtime);
@@ -15,21 +16,21 @@
  *         mts_session_output(session, "age", 0, &tensor);
  *
  * Conventions, for every function here:
- *   - Returns MTS_STATUS_OK or the reason. The sentence that goes with a failure is written into the caller's buffer
- *     mts_runtime_options.error_text and to the log callback.
+ *   - Returns MTS_STATUS_OK or the reason. The sentence that goes with a failure is written into the caller's
+ * buffer mts_runtime_options.error_text and to the log callback.
  *   - A failed create or open leaves *out NULL; any other failed call leaves the object's state unchanged.
- *   - X_destroy(X **) accepts NULL and pointers to NULL, and nulls the caller's pointer. Destroy sessions, then bundles,
- *     then the runtime. Destroying is safe after MTS_STATUS_DEVICE_LOST.
- *   - Every options struct starts with its size; X_options_default fills it. A size the library does not know is
- *     MTS_STATUS_INVALID_ARGUMENT.
+ *   - X_destroy(X **) accepts NULL and pointers to NULL, and nulls the caller's pointer. Destroy sessions,
+ * then bundles, then the runtime. Destroying is safe after MTS_STATUS_DEVICE_LOST.
+ *   - Every options struct starts with its size; X_options_default fills it. A size the library does not know
+ * is MTS_STATUS_INVALID_ARGUMENT.
  *   - Strings are UTF-8. Sizes are in bytes, times in milliseconds.
  *
- * Promises, each tested: no input crashes, hangs or over-allocates; the library never aborts, never prints, keeps no
- * global mutable state; a steady-state run allocates nothing and builds no kernel; same build, device and plan give
- * bit-identical outputs; all strategies agree with the reference within 1e-4 relative.
+ * Promises, each tested: no input crashes, hangs or over-allocates; the library never aborts, never prints,
+ * keeps no global mutable state; a steady-state run allocates nothing and builds no kernel; same build,
+ * device and plan give bit-identical outputs; all strategies agree with the reference within 1e-4 relative.
  *
- * Thread-safety: a runtime and all objects made from it belong to one thread at a time. Different runtimes are
- * independent.
+ * Thread-safety: a runtime and all objects made from it belong to one thread at a time. Different runtimes
+ * are independent.
  */
 #ifndef MTS_MTS_H
 #define MTS_MTS_H
@@ -108,7 +109,8 @@ typedef enum mts_log_severity {
 
 typedef struct mts_runtime_options {
     size_t size;        /* sizeof(mts_runtime_options) */
-    const char *device; /* id of a device; NULL or "auto" (default): a GPU, else another OpenCL device, else plain C */
+    const char *device; /* id of a device; NULL or "auto" (default): a GPU, else another OpenCL device, else
+                           plain C */
     const char *cache_dir; /* existing directory for kernel binaries; NULL (default): no cache. Copied */
     uint32_t threads;      /* of a CPU device that has its own threads; 0 (default): all */
     uint32_t check;        /* 1: put the checking decorator around the device (slower); default 0 */
@@ -116,7 +118,7 @@ typedef struct mts_runtime_options {
     size_t error_size;     /* bytes of error_text */
     void *context;         /* handed to the callbacks */
     void (*log)(void *context, mts_log_severity severity, const char *text); /* NULL (default): silent */
-    void *(*alloc)(void *context, size_t size);   /* both NULL (default): malloc and free */
+    void *(*alloc)(void *context, size_t size); /* both NULL (default): malloc and free */
     void (*free)(void *context, void *memory);
 } mts_runtime_options;
 
@@ -134,8 +136,9 @@ typedef struct mts_ceilings {
     double copy_gbps; /* 1e9 bytes a second that a copy in device memory reads and writes together */
 } mts_ceilings;
 
-/* Measures it: a second or two, and 128 MiB of device memory at most. UNSUPPORTED: not on this device. No session of the
-   runtime may be running (BUSY is not detected: their run would only make the ceilings look lower). */
+/* Measures it: a second or two, and 128 MiB of device memory at most. UNSUPPORTED: not on this device. No
+   session of the runtime may be running (BUSY is not detected: their run would only make the ceilings look
+   lower). */
 MTS_API mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out);
 
 /* ---- tensors and frames ---- */
@@ -168,8 +171,8 @@ typedef enum mts_pixel_format {
 } mts_pixel_format;
 
 typedef struct mts_frame {
-    size_t size;      /* sizeof(mts_frame) */
-    const void *data; /* first pixel of the first row; read during mts_session_submit only */
+    size_t size;            /* sizeof(mts_frame) */
+    const void *data;       /* first pixel of the first row; read during mts_session_submit only */
     uint32_t width, height; /* pixels, 1..16384 */
     uint32_t stride;        /* bytes from row to row, at least width times the bytes of a pixel; 0: dense */
     mts_pixel_format format;
@@ -178,14 +181,15 @@ typedef struct mts_frame {
 
 /* ---- bundles ---- */
 
-/* Opens a bundle, verifying every byte. IO, MALFORMED, UNSUPPORTED, LIMIT. The file may be replaced, not truncated,
-   while the bundle is open. */
+/* Opens a bundle, verifying every byte. IO, MALFORMED, UNSUPPORTED, LIMIT. The file may be replaced, not
+   truncated, while the bundle is open. */
 MTS_API mts_status mts_bundle_open(mts_runtime *runtime, const char *path, mts_bundle **out);
 /* From a file descriptor: `size` bytes at `offset`; the descriptor may be closed afterwards. */
 MTS_API mts_status mts_bundle_open_fd(mts_runtime *runtime, int fd, uint64_t offset, uint64_t size,
                                       mts_bundle **out);
 /* From memory: copied unless it is 64-byte aligned, in which case it must outlive the bundle. */
-MTS_API mts_status mts_bundle_open_memory(mts_runtime *runtime, const void *data, size_t size, mts_bundle **out);
+MTS_API mts_status mts_bundle_open_memory(mts_runtime *runtime, const void *data, size_t size,
+                                          mts_bundle **out);
 MTS_API void mts_bundle_destroy(mts_bundle **bundle);
 
 typedef struct mts_port_desc {
@@ -198,10 +202,10 @@ typedef struct mts_port_desc {
 typedef struct mts_task_desc {
     const char *name; /* strings live as long as the bundle */
     uint32_t input_count, output_count;
-    uint32_t takes_frames;       /* 1: input 0 is a picture with known preprocessing */
-    uint32_t label_count;        /* names of the classes of output 0 */
+    uint32_t takes_frames; /* 1: input 0 is a picture with known preprocessing */
+    uint32_t label_count;  /* names of the classes of output 0 */
     const char *const *labels;
-    uint32_t class_count;        /* this task's label of each class of a data set */
+    uint32_t class_count; /* this task's label of each class of a data set */
     const uint32_t *class_map;
 } mts_task_desc;
 
@@ -215,9 +219,9 @@ MTS_API mts_status mts_bundle_output(const mts_bundle *bundle, const char *task,
 typedef enum mts_report { MTS_REPORT_TEXT = 0, MTS_REPORT_JSON = 1, MTS_REPORT_DOT = 2 } mts_report;
 
 /*
- * What a bundle holds: tasks, families, weight bytes with and without sharing, sharing per layer. Writes at most `size`
- * bytes, terminated; *needed receives the bytes of the whole text with its terminator. LIMIT if it did not fit (text is
- * then cut); buffer may be NULL when size is 0.
+ * What a bundle holds: tasks, families, weight bytes with and without sharing, sharing per layer. Writes at
+ * most `size` bytes, terminated; *needed receives the bytes of the whole text with its terminator. LIMIT if
+ * it did not fit (text is then cut); buffer may be NULL when size is 0.
  */
 MTS_API mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report report, char *buffer, size_t size,
                                       size_t *needed);
@@ -229,46 +233,58 @@ typedef enum mts_strategy {
     MTS_STRATEGY_COMPACT = 1     /* stitched, shared blocks stored once, no redundant product (default) */
 } mts_strategy;
 
+/* Which of the tasks that can be stitched run as one group. */
+typedef enum mts_grouping {
+    MTS_GROUPING_FAMILY = 0,  /* all of them (default); a session is made at once */
+    MTS_GROUPING_MEASURED = 1 /* what is fastest on this device within memory_budget: sets of tasks are run
+                                 and timed while the session is made, which takes seconds */
+} mts_grouping;
+
 typedef struct mts_session_options {
     size_t size; /* sizeof(mts_session_options) */
     mts_strategy strategy;
     const char *const *tasks; /* names of the tasks to run; NULL (default): all */
     uint32_t task_count;
-    uint32_t separate_inputs; /* 0 (default): all tasks see the same frame, equal preprocessing and equal work on it is
-                                 done once. 1: each task has an input of its own */
+    uint32_t separate_inputs; /* 0 (default): all tasks see the same frame, equal preprocessing and equal work
+                                 on it is done once. 1: each task has an input of its own */
+    mts_grouping grouping;    /* of strategy COMPACT */
+    uint64_t memory_budget;   /* bytes of weights, activations and workspace together; 0 (default): no limit.
+                                 Needs   MTS_GROUPING_MEASURED; LIMIT if no grouping keeps it */
     void *context;            /* handed to progress */
-    /* Called while the session is made, fraction 0..1; a non-zero return cancels with MTS_STATUS_CANCELLED. */
+    /* Called while the session is made, fraction 0..1; a non-zero return cancels with MTS_STATUS_CANCELLED.
+     */
     int (*progress)(void *context, float fraction, const char *what);
 } mts_session_options;
 
 MTS_API void mts_session_options_default(mts_session_options *options);
 /*
- * Plans, builds kernels, uploads weights. The bundle outlives the session. NOT_FOUND (a task name), LIMIT (device
- * memory), DEVICE (with the kernel's build log), CANCELLED. options may be NULL.
+ * Plans, builds kernels, uploads weights. The bundle outlives the session. NOT_FOUND (a task name), LIMIT
+ * (device memory), DEVICE (with the kernel's build log), CANCELLED. options may be NULL.
  */
-MTS_API mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mts_session_options *options,
-                                      mts_session **out);
+MTS_API mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle,
+                                      const mts_session_options *options, mts_session **out);
 MTS_API void mts_session_destroy(mts_session **session);
 
 typedef uint64_t mts_ticket;
 
 /*
- * Sets input `index` of a task for the following submissions; the data is copied. Type and shape must equal the port's.
- * When inputs are common, tasks that share an input share this value too.
+ * Sets input `index` of a task for the following submissions; the data is copied. Type and shape must equal
+ * the port's. When inputs are common, tasks that share an input share this value too.
  */
 MTS_API mts_status mts_session_input(mts_session *session, const char *task, uint32_t index,
                                      const mts_tensor *tensor);
 /* Like mts_session_input with a picture, for one task of a session with separate inputs. */
 MTS_API mts_status mts_session_input_frame(mts_session *session, const char *task, const mts_frame *frame);
 /*
- * Starts one run. The frame becomes input 0 of every task that takes frames; NULL: inputs stay as they were set last
- * (zero at first). Does not wait. BUSY if the previous run has not been waited for.
+ * Starts one run. The frame becomes input 0 of every task that takes frames; NULL: inputs stay as they were
+ * set last (zero at first). Does not wait. BUSY if the previous run has not been waited for.
  */
 MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket);
 /* Waits until the run is finished. TIMEOUT if `timeout_ms` passes first (the run goes on). */
 MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms);
 /* View of an output of the last finished run; valid until the next submit or destroy. */
-MTS_API mts_status mts_session_output(mts_session *session, const char *task, uint32_t index, mts_tensor *out);
+MTS_API mts_status mts_session_output(mts_session *session, const char *task, uint32_t index,
+                                      mts_tensor *out);
 
 typedef struct mts_session_stats {
     size_t size;               /* sizeof(mts_session_stats), set by the caller */
@@ -279,13 +295,14 @@ typedef struct mts_session_stats {
     uint64_t mul_adds;         /* of one run */
     uint32_t launches;         /* of one run */
     uint32_t groups;
-    uint32_t kernels;          /* distinct programs */
+    uint32_t kernels; /* distinct programs */
 } mts_session_stats;
 
 MTS_API mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *stats);
-/* How the session runs: groups, launches, members, memory. Buffer rules as mts_bundle_inspect; DOT is UNSUPPORTED. */
-MTS_API mts_status mts_session_explain(const mts_session *session, mts_report report, char *buffer, size_t size,
-                                       size_t *needed);
+/* How the session runs: groups, launches, members, memory. Buffer rules as mts_bundle_inspect; DOT is
+ * UNSUPPORTED. */
+MTS_API mts_status mts_session_explain(const mts_session *session, mts_report report, char *buffer,
+                                       size_t size, size_t *needed);
 
 #ifdef __cplusplus
 }

@@ -178,7 +178,8 @@ static void compile_demo(void)
 
 static void help_and_version_are_printed_for_every_command(void **state)
 {
-    static const char *const commands[] = {"", "devices", "compile", "inspect", "run", "eval", "export"};
+    static const char *const commands[] = {"",     "devices", "compile", "inspect", "run",
+                                           "eval", "export",  "synth",   "bench"};
     (void)state;
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         result help = run("%s --help", commands[i]);
@@ -228,6 +229,18 @@ static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void
         {"run x.mtsb --raw a=b.npy --annotate o.png", "--image"},
         {"eval x.mtsb", "--data"},
         {"export x.mtsb --task a", "-o"},
+        {"synth -o x.mtsb", "--arch"},
+        {"synth --arch lenet -o x.mtsb", "lenet"},
+        {"synth --arch vgg16", "-o"},
+        {"synth --arch vgg16 --prune 1 -o x.mtsb", "0.999"},
+        {"synth --arch vgg16 --prune 0.9,,0.8 -o x.mtsb", "0.9,,0.8"},
+        {"synth --arch vgg16 --batch 1.5 -o x.mtsb", "1.5"},
+        {"synth --arch vgg16 --share 1.1 -o x.mtsb", "1.1"},
+        {"bench", "BUNDLE"},
+        {"bench x.mtsb --strategies compact,quick", "quick"},
+        {"bench x.mtsb --tasks 4,none", "none"},
+        {"bench x.mtsb --frames both", "both"},
+        {"bench x.mtsb --runs 0", "range"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -429,6 +442,65 @@ static void an_exported_task_compiles_again_and_gives_the_same_answers(void **st
     assert_int_not_equal(access("w.onnx", F_OK), 0);
 }
 
+static void a_synthetic_bundle_is_written_inspected_and_measured(void **state)
+{
+    (void)state;
+    json_t *root =
+        expect_json("synth --arch resnet18 --tasks 3 --prune 0.95,0.9 --share 0.7 --input 32 --batch 1,2 "
+                    "--classes 5 --seed 9 -o x.mtsb --json");
+    assert_int_equal(json_integer_value(json_object_get(root, "tasks")), 3);
+    assert_true(json_integer_value(json_object_get(root, "weights_bytes")) <
+                json_integer_value(json_object_get(root, "weights_bytes_unshared")));
+    json_decref(root);
+    root = expect_json("inspect x.mtsb --json");
+    const json_t *task = json_array_get(json_object_get(root, "tasks"), 1);
+    const json_t *output = json_array_get(json_object_get(task, "outputs"), 0);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(output, "shape"), 0)), 2);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(output, "shape"), 1)), 5);
+    json_decref(root);
+    root = expect_json(
+        "bench x.mtsb --device reference --strategies sequential,compact --tasks 1,3 --warmup 1 --runs 3 "
+        "--samples --plot x.svg -o x.json --json");
+    assert_true(json_is_string(json_object_get(root, "device")));
+    assert_true(
+        json_is_null(json_object_get(root, "peak_gflops"))); /* plain C has no kernel that measures it */
+    assert_int_equal(json_array_size(json_object_get(root, "peers")), 0);
+    const json_t *results = json_object_get(root, "results");
+    assert_int_equal(json_array_size(results), 4);
+    const json_t *last = json_array_get(results, 3);
+    assert_int_equal(json_integer_value(json_object_get(last, "tasks")), 3);
+    assert_string_equal(json_string_value(json_object_get(last, "strategy")), "compact");
+    assert_int_equal(json_array_size(json_object_get(last, "samples_ms")), 3);
+    assert_true(json_real_value(json_object_get(last, "gflops")) > 0.0);
+    assert_true(json_number_value(json_object_get(last, "difference")) <= 1e-4);
+    assert_int_equal(json_array_size(json_array_get(json_object_get(last, "groups"), 0)), 3);
+    assert_true(
+        json_integer_value(json_object_get(json_object_get(last, "bytes"), "weights")) <
+        json_integer_value(json_object_get(json_object_get(json_array_get(results, 2), "bytes"), "weights")));
+    json_decref(root);
+    char *text = slurp("x.svg");
+    assert_memory_equal(text, "<svg ", 5);
+    assert_non_null(strstr(text, "</svg>"));
+    assert_null(strstr(text, "nan"));
+    free(text);
+    json_error_t error;
+    root = json_load_file("x.json", 0, &error);
+    assert_int_equal(json_array_size(json_object_get(root, "results")), 4);
+    json_decref(root);
+}
+
+static void bench_prints_a_table_and_takes_a_common_frame(void **state)
+{
+    (void)state;
+    compile_demo();
+    result r = expect(
+        0, "bench small.mtsb --device reference --tasks 2 --frames common --upload --warmup 0 --runs 1");
+    assert_non_null(strstr(r.out, "sequential"));
+    assert_non_null(strstr(r.out, "one common frame"));
+    assert_non_null(strstr(r.out, "uploaded"));
+    result_release(&r);
+}
+
 static void labels_and_shapes_come_from_the_command_line(void **state)
 {
     (void)state;
@@ -471,6 +543,9 @@ static void a_failure_is_status_1_names_the_file_and_leaves_nothing_behind(void 
          "no/folder"},
         {"eval small.mtsb --data missing.bin --device reference", "missing.bin"},
         {"export text.txt --task a -o a.onnx", "text.txt"},
+        {"synth --arch resnet18 --prune 0.95 --tasks 1 -o no/folder/x.mtsb", "no/folder"},
+        {"bench text.txt --device reference", "text.txt"},
+        {"bench small.mtsb --tasks 9 --device reference", "8 tasks"},
     };
     (void)state;
     compile_demo();
@@ -532,6 +607,8 @@ int main(void)
         IN_FOLDER(saved_outputs_are_arrays_and_can_be_given_back_as_raw_inputs),
         IN_FOLDER(eval_counts_right_answers_of_cifar_records),
         IN_FOLDER(an_exported_task_compiles_again_and_gives_the_same_answers),
+        IN_FOLDER(a_synthetic_bundle_is_written_inspected_and_measured),
+        IN_FOLDER(bench_prints_a_table_and_takes_a_common_frame),
         IN_FOLDER(labels_and_shapes_come_from_the_command_line),
         IN_FOLDER(a_failure_is_status_1_names_the_file_and_leaves_nothing_behind),
         IN_FOLDER(a_bundle_that_exists_survives_a_failing_compile),

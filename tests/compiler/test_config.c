@@ -14,8 +14,9 @@
 #include <cmocka.h>
 
 #include "bundle/archive.h"
-#include "mts/mtsc.h"
+#include "compiler/compiler.h"
 #include "platform/os/os.h"
+#include "support/fault_allocator.h"
 
 #define MODELS MTS_SOURCE_DIR "/apps/mts/demo/models/"
 
@@ -286,6 +287,51 @@ static void a_cancelled_write_leaves_no_file(void **state)
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
+/* A compiler on an allocator of the test's own. */
+static mtsc_compiler *make_on(const mts_allocator *allocator, const mtsc_options *options)
+{
+    mtsc_compiler *compiler = mts_alloc_zero(allocator, 1, sizeof(*compiler));
+    if (compiler) {
+        compiler->allocator = allocator;
+        compiler->options = *options;
+        compiler->options.tolerance = 0.001f;
+    }
+    return compiler;
+}
+
+static void every_failing_allocation_of_a_compilation_is_reported_and_leaks_nothing(void **state)
+{
+    fixture *f = *state;
+    char path[160];
+    (void)snprintf(path, sizeof(path), "%s/out.mtsb", f->folder);
+    for (size_t fail_at = 1;; fail_at += 1 + fail_at / 64) {
+        mts_fault_allocator fault;
+        mtsc_task task;
+        mts_fault_allocator_init(&fault, fail_at);
+        mtsc_compiler *compiler = make_on(&fault.allocator, &f->options);
+        mts_status status = compiler ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY;
+        for (int i = 0; i < 2 && status == MTS_STATUS_OK; i++) {
+            mtsc_task_default(&task);
+            task.name = i ? "one" : "two";
+            task.model = MODELS "small_legs.onnx";
+            status = mtsc_compiler_add(compiler, &task);
+        }
+        if (status == MTS_STATUS_OK) {
+            status = mtsc_compiler_write(compiler, path, NULL);
+        }
+        mtsc_compiler_destroy(&compiler);
+        assert_int_equal(fault.alive, 0);
+        if (fault.calls < fail_at) {
+            assert_int_equal(status, MTS_STATUS_OK);
+            break;
+        }
+        if (status != MTS_STATUS_OUT_OF_MEMORY) {
+            fail_msg("call %zu: %s: %s", fail_at, mts_status_name(status), f->text);
+        }
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +343,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(paths_are_relative_to_the_list, begin, end),
         cmocka_unit_test_setup_teardown(wrong_arguments_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(a_cancelled_write_leaves_no_file, begin, end),
+        cmocka_unit_test_setup_teardown(
+            every_failing_allocation_of_a_compilation_is_reported_and_leaks_nothing, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

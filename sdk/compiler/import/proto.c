@@ -85,6 +85,7 @@ static void *counted_alloc(void *context, size_t size)
         return NULL;
     }
     void *block = memory->allocator->alloc(memory->allocator->context, size ? size : 1);
+    memory->failed = memory->failed || !block;
     if (block) {
         memory->used += size; /* never given back: the limit is on all that one model asks for */
     }
@@ -112,7 +113,9 @@ ProtobufCMessage *mts_proto_unpack(const ProtobufCMessageDescriptor *type, const
         return NULL;
     }
     ProtobufCMessage *message = protobuf_c_message_unpack(type, &memory->functions, size, data);
-    if (!message) {
+    if (!message && memory->failed) {
+        (void)mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to read the ONNX message");
+    } else if (!message) {
         bool full = memory->used > memory->most / 2;
         (void)mts_fail(error, full ? MTS_CODE_LIMIT : MTS_CODE_MALFORMED,
                        full ? "the ONNX message needs too much memory" : "the ONNX message is damaged");

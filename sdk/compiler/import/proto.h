@@ -15,6 +15,7 @@ typedef struct mts_proto_memory {
     const mts_allocator *allocator;
     size_t used, most;
     ProtobufCAllocator functions;
+    bool failed; /* the allocator had no memory */
 } mts_proto_memory;
 
 void mts_proto_memory_init(mts_proto_memory *memory, const mts_allocator *allocator, size_t most);

@@ -10,7 +10,7 @@
  *         neighbouring work-items coalesce at any tap offset) or 4
  *   REGS  vector registers a work-item may fill
  *
- * Vector helpers: mts_vec_load (any float address), mts_vec_store (address aligned to a vector),
+ * Vector helpers: mts_vec_load (any float address), mts_vec_store (in CUDA aligned to 16 bytes),
  * mts_vec_spill (to private floats), mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max, mts_vec_min (NaN in b stays), mts_vec_keep(m, v)
  * = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ? v : s v, add, sub, mul, div and the componentwise mathematics.
  */
@@ -182,7 +182,7 @@ MTS_VEC_MAP(fabs)
 #define mts_vec_splat(x) (x)
 #else
 #define mts_vec_load(p) MTS_VLOAD(0, p)
-#define mts_vec_store(p, v) (*(GLOBAL mts_vec *)(p) = (v))
+#define mts_vec_store(p, v) MTS_VSTORE(v, 0, p)
 #define mts_vec_spill(lanes, v) MTS_VSTORE(v, 0, lanes)
 #define mts_vec_splat(x) ((mts_vec)(x))
 #endif

@@ -178,7 +178,7 @@ static mts_code run_on(mts_device *device, const test_net *net, onnx_case *one, 
     }
     mts_code code = mts_engine_create(device, net->archive, &options, &engine, error);
     if (code == MTS_CODE_OK) {
-        code = net_engine_run(engine, net, false, &inputs, error);
+        code = net_engine_run(engine, net, &inputs, error);
     }
     if (code == MTS_CODE_OK) {
         code = compare_outputs(engine, graph, one, error);

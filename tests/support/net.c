@@ -82,11 +82,11 @@ void net_release(test_net *net)
     mts_bundle_bytes_release(&net->bytes);
 }
 
-mts_code net_engine_run(mts_engine *engine, const test_net *net, bool separate,
-                        const void *const *const *inputs, mts_error *error)
+mts_code net_engine_run(mts_engine *engine, const test_net *net, const void *const *const *inputs,
+                        mts_error *error)
 {
     mts_code code = MTS_CODE_OK;
-    for (uint32_t t = 0; t < (separate ? net->archive->task_count : 1) && code == MTS_CODE_OK; t++) {
+    for (uint32_t t = 0; t < net->archive->task_count && code == MTS_CODE_OK; t++) {
         const mts_graph *graph = net->archive->tasks[t].graph;
         for (uint32_t i = 0; i < graph->input_count && code == MTS_CODE_OK; i++) {
             size_t size = 0;

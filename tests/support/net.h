@@ -28,8 +28,8 @@ void net_release(test_net *net);
 
 /* inputs[task][port]: dense values of the port's dtype. With common inputs only the first task's are given.
  */
-mts_code net_engine_run(mts_engine *engine, const test_net *net, bool separate,
-                        const void *const *const *inputs, mts_error *error);
+mts_code net_engine_run(mts_engine *engine, const test_net *net, const void *const *const *inputs,
+                        mts_error *error);
 /* A float32 output of the last run; NULL if it is not float32 or has another size than its port says. */
 const float *net_output(const mts_engine *engine, const test_net *net, uint32_t task, uint32_t output,
                         size_t *count);

@@ -1,0 +1,230 @@
+/*
+ * test_random_nets.c: random families of networks: `compact`, `sequential` and a node-by-node oracle agree.
+ *
+ * Per family: with its own input for each task or one for all, on the reference and on OpenCL, two rounds of
+ * inputs in one session, and equal bits when a round is repeated.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "platform/os/os.h"
+#include "support/net.h"
+#include "support/random_net.h"
+
+#define FAMILIES 40
+#define OPENCL_EVERY 10 /* a family in so many runs on OpenCL too: its driver builds kernels for seconds */
+#define TASKS_MOST 4
+/* Of the largest magnitude of an output: what mts.h promises. */
+#define TOLERANCE 1e-4
+#define WORK MTS_BINARY_DIR "/random-nets"
+
+static mts_device *devices[2];
+static const char *const device_names[2] = {"reference", "opencl"};
+
+typedef struct world {
+    random_family family;
+    mts_arena arena;
+    const mts_graph *graphs[TASKS_MOST];
+    test_net net;
+    float *inputs[2][TASKS_MOST];  /* [round][task] */
+    float **values[2][TASKS_MOST]; /* of the oracle */
+} world;
+
+static void must(mts_code code, const mts_error *error, const world *w, const char *what)
+{
+    if (code != MTS_CODE_OK) {
+        print_error("family %u, %s: %s: %s\n", w->family.seed, what, mts_code_name(code), error->text);
+        fail();
+    }
+}
+
+static void world_make(world *w, const random_family *family)
+{
+    mts_error error = {0};
+    *w = (world){.family = *family};
+    mts_arena_init(&w->arena, mts_allocator_default());
+    for (uint32_t t = 0; t < family->tasks; t++) {
+        w->graphs[t] = random_net(family, t, &w->arena);
+        assert_non_null(w->graphs[t]);
+        must(mts_graph_verify(w->graphs[t], &error), &error, w, "verify");
+        for (uint32_t round = 0; round < 2; round++) {
+            w->inputs[round][t] = random_input(family, t, w->graphs[t], round, &w->arena);
+            w->values[round][t] = mts_arena_zero(&w->arena, w->graphs[t]->value_count, sizeof(float *));
+            assert_non_null(w->values[round][t]);
+            must(random_oracle(w->graphs[t], (const float *const *)&w->inputs[round][t], devices[0],
+                               &w->arena, w->values[round][t], &error),
+                 &error, w, "oracle");
+        }
+    }
+    must(net_make(w->graphs, family->tasks, 0.0f, &w->net, &error), &error, w, "bundle");
+}
+
+static void world_release(world *w)
+{
+    net_release(&w->net);
+    mts_arena_release(&w->arena);
+}
+
+static void report(const world *w, uint32_t task, uint32_t output, const char *how, size_t at, double got,
+                   double want)
+{
+    mts_text text;
+    char shape[96];
+    mts_text_init(&text, mts_allocator_default());
+    mts_graph_print(w->graphs[task], &text);
+    print_error("family %u, task %u, output %u (%s), %s: [%zu] is %g instead of %g\n%s\n", w->family.seed,
+                task, output, mts_shape_text(&w->graphs[task]->outputs[output].shape, shape, sizeof shape),
+                how, at, got, want, mts_text_get(&text));
+    mts_text_release(&text);
+    fail();
+}
+
+static void compare(const world *w, const mts_engine *engine, uint32_t round, const char *how)
+{
+    for (uint32_t t = 0; t < w->family.tasks; t++) {
+        const mts_graph *graph = w->graphs[t];
+        for (uint32_t o = 0; o < graph->output_count; o++) {
+            const float *want = w->values[round][t][graph->outputs[o].value];
+            size_t count = 0;
+            const float *got = net_output(engine, &w->net, t, o, &count);
+            double most = 1e-3;
+            assert_non_null(got);
+            for (size_t i = 0; i < count; i++) {
+                most = fmax(most, fabs((double)want[i]));
+            }
+            for (size_t i = 0; i < count; i++) {
+                if (!(fabs((double)got[i] - (double)want[i]) <= TOLERANCE * most)) {
+                    report(w, t, o, how, i, (double)got[i], (double)want[i]);
+                }
+            }
+        }
+    }
+}
+
+static void run_round(const world *w, mts_engine *engine, uint32_t round)
+{
+    const void *data[TASKS_MOST];
+    const void *const *inputs[TASKS_MOST];
+    mts_error error = {0};
+    for (uint32_t t = 0; t < w->family.tasks; t++) {
+        data[t] = w->inputs[round][t];
+        inputs[t] = &data[t];
+    }
+    must(net_engine_run(engine, &w->net, inputs, &error), &error, w, "run");
+}
+
+/* Round 0, round 1, round 0 again with the same bits. */
+static void run_rounds(const world *w, mts_engine *engine, const char *how)
+{
+    size_t count = 0;
+    run_round(w, engine, 0);
+    compare(w, engine, 0, how);
+    const uint32_t last = w->graphs[0]->output_count - 1;
+    const float *first = net_output(engine, &w->net, 0, last, &count);
+    float *kept = malloc(count * sizeof *kept);
+    assert_non_null(kept);
+    memcpy(kept, first, count * sizeof *kept);
+    run_round(w, engine, 1);
+    compare(w, engine, 1, how);
+    run_round(w, engine, 0);
+    assert_memory_equal(kept, net_output(engine, &w->net, 0, last, &count), count * sizeof *kept);
+    free(kept);
+}
+
+static mts_engine_stats run_with(const world *w, int device, mts_strategy_kind strategy)
+{
+    const mts_engine_options options = {.strategy = strategy, .separate_inputs = !w->family.common};
+    mts_engine *engine = NULL;
+    mts_engine_stats stats;
+    mts_error error = {0};
+    char how[64];
+    (void)snprintf(how, sizeof how, "%s, %s", device_names[device],
+                   strategy == MTS_STRATEGY_KIND_COMPACT ? "compact" : "sequential");
+    must(mts_engine_create(devices[device], w->net.archive, &options, &engine, &error), &error, w, how);
+    run_rounds(w, engine, how);
+    mts_engine_stats_get(engine, &stats);
+    mts_engine_destroy(&engine);
+    return stats;
+}
+
+static void run_world(const random_family *family)
+{
+    world w;
+    world_make(&w, family);
+    for (int d = 0; d < 2; d++) {
+        if (!devices[d] || (d == 1 && family->seed % OPENCL_EVERY != 0)) {
+            continue;
+        }
+        const mts_engine_stats apart = run_with(&w, d, MTS_STRATEGY_KIND_SEQUENTIAL);
+        const mts_engine_stats together = run_with(&w, d, MTS_STRATEGY_KIND_COMPACT);
+        assert_true(together.mul_adds <= apart.mul_adds);
+        assert_true(together.launches <= apart.launches);
+    }
+    world_release(&w);
+}
+
+static uint32_t families(uint32_t count)
+{
+    const char *text = getenv("MTS_TEST_FAMILIES"); /* a longer search */
+    return text ? (uint32_t)strtoul(text, NULL, 10) : count;
+}
+
+static void families_with_inputs_of_their_own_match_the_oracle(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 0; seed < families(FAMILIES); seed++) {
+        run_world(
+            &(random_family){.seed = 1000 + seed, .tasks = 1 + seed % TASKS_MOST, .steps = 3 + seed % 6});
+    }
+}
+
+static void families_with_a_common_input_match_the_oracle(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 0; seed < families(FAMILIES); seed++) {
+        run_world(&(random_family){
+            .seed = 5000 + seed, .tasks = 2 + seed % 3, .steps = 3 + seed % 6, .common = true});
+    }
+}
+
+static void equal_networks_match_the_oracle(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 0; seed < families(FAMILIES) / 4; seed++) {
+        run_world(&(random_family){
+            .seed = 9000 + seed, .tasks = 2, .steps = 4 + seed % 4, .common = seed % 2 == 0, .equal = true});
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(families_with_inputs_of_their_own_match_the_oracle),
+        cmocka_unit_test(families_with_a_common_input_match_the_oracle),
+        cmocka_unit_test(equal_networks_match_the_oracle),
+    };
+    mts_error error = {0};
+    if (mts_os_directory_make(WORK, &error) != MTS_CODE_OK) {
+        printf("%s\n", error.text);
+        return 1;
+    }
+    for (int d = 0; d < 2; d++) {
+        if (net_device_open(device_names[d], WORK, &devices[d], &error) != MTS_CODE_OK) {
+            printf("%s: %s\n", device_names[d], error.text);
+        }
+    }
+    const int failed = devices[0] ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+    for (int d = 0; d < 2; d++) {
+        mts_device_destroy(&devices[d]);
+    }
+    return failed;
+}

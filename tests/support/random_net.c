@@ -1,0 +1,431 @@
+/*
+ * random_net.c: random networks that align, see random_net.h. The oracle is in random_oracle.c.
+ */
+#include "support/random_net.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define CHANNELS_MOST 24
+
+/* A network while it grows. `family` draws are the same for all tasks, `own` draws are a task's. */
+typedef struct builder {
+    const random_family *plan;
+    mts_graph *graph;
+    mts_arena *arena;
+    uint32_t task, names;
+    uint64_t family, own;
+    uint32_t x; /* the value that grows */
+    bool failed;
+} builder;
+
+static uint32_t draw(uint64_t *state, uint32_t low, uint32_t high)
+{
+    *state = mts_hash(state, sizeof *state, 77);
+    return low + (uint32_t)(*state >> 33) % (high - low + 1);
+}
+
+static bool chance(uint64_t *state, uint32_t percent)
+{
+    return draw(state, 0, 99) < percent;
+}
+
+static const mts_shape *shape_of(const builder *b, uint32_t value)
+{
+    return &b->graph->values[value].shape;
+}
+
+/* A number in -1..1 from what it stands for. */
+static float noise(const uint32_t *key, size_t words, uint64_t seed)
+{
+    const uint64_t hash = mts_hash(key, words * sizeof *key, seed);
+    return (float)(hash >> 40) / (float)(1u << 23) - 1.0f;
+}
+
+static const char *fresh_name(builder *b, const char *what)
+{
+    char text[48];
+    (void)snprintf(text, sizeof text, "%s%u", what, b->names++);
+    return mts_arena_string(b->arena, text);
+}
+
+/* Weights of layer `layer`: those of the first `shared` rows are the same in all tasks, the others private.
+ */
+static uint32_t add_weight(builder *b, const mts_shape *shape, uint32_t layer, uint32_t shared)
+{
+    const size_t count = mts_shape_count(shape);
+    const size_t rows = (size_t)shape->dims[0], row = count / rows;
+    const float gain = sqrtf(3.0f / (float)row);
+    float *data = mts_arena_zero(b->arena, count, sizeof *data);
+    for (size_t i = 0; data && i < count; i++) {
+        const uint32_t key[4] = {layer, (uint32_t)(i / row), (uint32_t)(i % row),
+                                 i / row < shared ? 0 : b->task + 1};
+        data[i] = noise(key, 4, b->plan->seed) * gain;
+    }
+    return data ? mts_graph_add_const(b->graph, fresh_name(b, "w"), MTS_DTYPE_F32, shape, data) : MTS_NONE;
+}
+
+/* A vector around `middle`; shared or private as a whole. */
+static uint32_t add_vector(builder *b, uint32_t count, float middle, uint32_t layer, bool shared)
+{
+    const mts_shape shape = mts_shape_make(1, (const int64_t[]){count});
+    float *data = mts_arena_zero(b->arena, count, sizeof *data);
+    for (uint32_t i = 0; data && i < count; i++) {
+        const uint32_t key[4] = {layer, i, 1u << 20, shared ? 0 : b->task + 1};
+        data[i] = middle + 0.3f * noise(key, 4, b->plan->seed);
+    }
+    return data ? mts_graph_add_const(b->graph, fresh_name(b, "v"), MTS_DTYPE_F32, &shape, data) : MTS_NONE;
+}
+
+/* Appends a node; what does not fit the shapes at hand is left out, and false comes back. */
+static bool add_node(builder *b, mts_op op, const uint32_t *inputs, uint32_t count, const mts_attrs *attrs,
+                     uint32_t *value)
+{
+    return mts_graph_add_node(b->graph, op, fresh_name(b, "n"), inputs, count, attrs, value, NULL) ==
+           MTS_CODE_OK;
+}
+
+static mts_act draw_act(uint64_t *state)
+{
+    switch (draw(state, 0, 5)) {
+    case 0:
+        return (mts_act){.fn = MTS_FN_LEAKY, .a = 0.1f};
+    case 1:
+        return (mts_act){.fn = MTS_FN_CLIP, .a = -0.5f, .b = 1.5f};
+    case 2:
+        return (mts_act){.fn = MTS_FN_SIGMOID};
+    case 3:
+        return (mts_act){.fn = MTS_FN_NONE};
+    case 4:
+        return (mts_act){.fn = MTS_FN_PRELU};
+    default:
+        return (mts_act){.fn = MTS_FN_RELU};
+    }
+}
+
+/* A convolution of value `x`. All its attributes are the family's; channels may be the task's own. */
+static bool add_conv(builder *b, uint32_t x, uint32_t rows, const mts_attrs_conv *conv, uint32_t residual,
+                     uint32_t *value)
+{
+    const uint32_t layer = draw(&b->family, 0, 1u << 30);
+    const uint32_t share = draw(&b->family, 0, 3);
+    const bool with_scale = chance(&b->family, 30), with_bias = chance(&b->family, 70);
+    const uint32_t shared = share == 0 ? 0 : share == 1 ? rows / 2 : rows;
+    const int64_t depth = shape_of(b, x)->dims[1] / conv->group;
+    const mts_shape shape =
+        mts_shape_make(4, (const int64_t[]){rows, depth, conv->kernel[0], conv->kernel[1]});
+    uint32_t inputs[6] = {x, add_weight(b, &shape, layer, shared), MTS_NONE, MTS_NONE, residual, MTS_NONE};
+    if (with_scale) {
+        inputs[2] = add_vector(b, rows, 1.0f, layer + 1, chance(&b->family, 50));
+    }
+    if (with_bias) {
+        inputs[3] = add_vector(b, rows, 0.0f, layer + 2, chance(&b->family, 50));
+    }
+    if (conv->act.fn == MTS_FN_PRELU) {
+        inputs[5] = add_vector(b, rows, 0.2f, layer + 3, false);
+    }
+    const mts_attrs attrs = {.conv = *conv};
+    return add_node(b, MTS_OP_CONV, inputs, 6, &attrs, value);
+}
+
+static mts_attrs_conv draw_window(uint64_t *state)
+{
+    static const uint32_t kernels[6][2] = {{3, 3}, {1, 1}, {3, 3}, {5, 5}, {1, 3}, {2, 2}};
+    const uint32_t *kernel = kernels[draw(state, 0, 5)];
+    const uint32_t stride = draw(state, 0, 9);
+    mts_attrs_conv conv = {.group = 1};
+    for (int i = 0; i < 2; i++) {
+        conv.kernel[i] = kernel[i];
+        conv.stride[i] = stride < 5 ? 1 : stride < 8 ? 2 : draw(state, 1, 3);
+        conv.dilation[i] = chance(state, 20) ? 2 : 1;
+        conv.pad[i] = (int32_t)draw(state, 0, kernel[i] / 2 + 1);
+        conv.pad[i + 2] = chance(state, 60) ? conv.pad[i] : (int32_t)draw(state, 0, kernel[i] / 2 + 1);
+    }
+    conv.act = draw_act(state);
+    return conv;
+}
+
+/* The family's number of channels, or sometimes the task's own. */
+static uint32_t draw_channels(builder *b)
+{
+    const uint32_t common = draw(&b->family, 1, CHANNELS_MOST), own = draw(&b->own, 1, CHANNELS_MOST);
+    return chance(&b->own, 30) && !b->plan->equal ? own : common;
+}
+
+static void step_conv(builder *b)
+{
+    const mts_attrs_conv conv = draw_window(&b->family);
+    (void)add_conv(b, b->x, draw_channels(b), &conv, MTS_NONE, &b->x);
+}
+
+/* Depthwise with any multiplier, or groups. */
+static void step_groups(builder *b)
+{
+    mts_attrs_conv conv = draw_window(&b->family);
+    const uint32_t channels = (uint32_t)shape_of(b, b->x)->dims[1];
+    const bool depthwise = chance(&b->family, 60);
+    const uint32_t multiplier = draw(&b->family, 1, 2);
+    conv.group = depthwise ? channels : channels % 3 == 0 ? 3 : channels % 2 == 0 ? 2 : 1;
+    if (channels * multiplier <= 2 * CHANNELS_MOST) {
+        (void)add_conv(b, b->x, channels * multiplier, &conv, MTS_NONE, &b->x);
+    }
+}
+
+static void step_residual(builder *b)
+{
+    mts_attrs_conv conv = {
+        .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .pad = {1, 1, 1, 1}, .group = 1};
+    const uint32_t channels = (uint32_t)shape_of(b, b->x)->dims[1];
+    const bool fused = chance(&b->family, 60);
+    uint32_t y = b->x;
+    conv.act = draw_act(&b->family);
+    if (!add_conv(b, b->x, draw_channels(b), &conv, MTS_NONE, &y)) {
+        return;
+    }
+    if (fused) {
+        (void)add_conv(b, y, channels, &conv, b->x, &b->x);
+        return;
+    }
+    uint32_t z = y;
+    if (add_conv(b, y, channels, &conv, MTS_NONE, &z)) {
+        const mts_attrs attrs = {.binary = {.kind = MTS_BIN_ADD, .act = {.fn = MTS_FN_RELU}}};
+        (void)add_node(b, MTS_OP_BINARY, (const uint32_t[]){z, b->x}, 2, &attrs, &b->x);
+    }
+}
+
+static void step_pool(builder *b)
+{
+    mts_attrs attrs = {.pool = {.kind = draw(&b->family, 0, 1)}};
+    const uint32_t kernel = draw(&b->family, 2, 3), stride = draw(&b->family, 1, 2);
+    for (int i = 0; i < 2; i++) {
+        attrs.pool.kernel[i] = kernel;
+        attrs.pool.stride[i] = stride;
+        attrs.pool.dilation[i] = 1;
+        attrs.pool.pad[i] = (int32_t)draw(&b->family, 0, 1);
+        attrs.pool.pad[i + 2] = (int32_t)draw(&b->family, 0, 1);
+    }
+    attrs.pool.ceil = draw(&b->family, 0, 1);
+    attrs.pool.include_pad = draw(&b->family, 0, 1);
+    (void)add_node(b, MTS_OP_POOL, &b->x, 1, &attrs, &b->x);
+}
+
+static void step_concat(builder *b)
+{
+    mts_attrs_conv conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1};
+    const mts_attrs attrs = {.concat = {.axis = 1}};
+    const bool twice = chance(&b->family, 20);
+    uint32_t y = b->x;
+    conv.act = draw_act(&b->family);
+    if (shape_of(b, b->x)->dims[1] > CHANNELS_MOST ||
+        (!twice && !add_conv(b, b->x, draw_channels(b), &conv, MTS_NONE, &y))) {
+        return;
+    }
+    (void)add_node(b, MTS_OP_CONCAT, (const uint32_t[]){b->x, y, b->x}, twice ? 3 : 2, &attrs, &b->x);
+}
+
+static void step_scale(builder *b)
+{
+    const uint32_t channels = (uint32_t)shape_of(b, b->x)->dims[1], layer = draw(&b->family, 0, 1u << 30);
+    const mts_attrs attrs = {.unary = {.act = draw_act(&b->family)}};
+    const bool prelu = attrs.unary.act.fn == MTS_FN_PRELU;
+    const uint32_t inputs[4] = {b->x, add_vector(b, channels, 1.0f, layer, true),
+                                add_vector(b, channels, 0.0f, layer + 1, false),
+                                prelu ? add_vector(b, channels, 0.2f, layer + 2, false) : MTS_NONE};
+    (void)add_node(b, MTS_OP_SCALE, inputs, prelu ? 4 : 3, &attrs, &b->x);
+}
+
+static void step_unary(builder *b)
+{
+    static const uint32_t kinds[5] = {MTS_FN_RELU, MTS_FN_TANH, MTS_FN_SILU, MTS_FN_HARD_SWISH, MTS_FN_ABS};
+    const mts_attrs attrs = {.unary = {.act = {.fn = kinds[draw(&b->family, 0, 4)]}}};
+    (void)add_node(b, MTS_OP_UNARY, &b->x, 1, &attrs, &b->x);
+}
+
+/* A gate a channel, computed from the mean picture. */
+static void step_gate(builder *b)
+{
+    const mts_attrs mean = {.reduce = {.kind = MTS_REDUCE_MEAN, .axes = 12, .keep = 1}};
+    const mts_attrs gate = {.binary = {.kind = MTS_BIN_MUL}};
+    const mts_attrs_conv conv = {
+        .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1, .act = {.fn = MTS_FN_SIGMOID}};
+    uint32_t y = b->x;
+    if (add_node(b, MTS_OP_REDUCE, &b->x, 1, &mean, &y) &&
+        add_conv(b, y, (uint32_t)shape_of(b, b->x)->dims[1], &conv, MTS_NONE, &y)) {
+        (void)add_node(b, MTS_OP_BINARY, (const uint32_t[]){b->x, y}, 2, &gate, &b->x);
+    }
+}
+
+/* Channel shuffle: reshape, transpose, reshape. */
+static void step_shuffle(builder *b)
+{
+    const mts_shape s = *shape_of(b, b->x);
+    const int64_t groups = s.dims[1] % 2 == 0 ? 2 : 1;
+    mts_attrs split = {
+        .reshape = {.shape = mts_shape_make(
+                        5, (const int64_t[]){s.dims[0], groups, s.dims[1] / groups, s.dims[2], s.dims[3]})}};
+    const mts_attrs turn = {.transpose = {.perm = {0, 2, 1, 3, 4}}};
+    const mts_attrs join = {.reshape = {.shape = s}};
+    uint32_t y = b->x;
+    if (add_node(b, MTS_OP_RESHAPE, &b->x, 1, &split, &y) &&
+        add_node(b, MTS_OP_TRANSPOSE, &y, 1, &turn, &y)) {
+        (void)add_node(b, MTS_OP_RESHAPE, &y, 1, &join, &b->x);
+    }
+}
+
+static void step_resize(builder *b)
+{
+    const mts_shape *s = shape_of(b, b->x);
+    mts_attrs attrs = {.resize = {.mode = draw(&b->family, 0, 1),
+                                  .coord = MTS_COORD_ASYMMETRIC,
+                                  .round = MTS_ROUND_FLOOR,
+                                  .scale = {2.0f, 2.0f},
+                                  .cubic_a = -0.75f}};
+    attrs.resize.out[0] = (uint32_t)s->dims[2] * 2;
+    attrs.resize.out[1] = (uint32_t)s->dims[3] * 2;
+    if (s->dims[2] <= 10 && s->dims[3] <= 10) {
+        (void)add_node(b, MTS_OP_RESIZE, &b->x, 1, &attrs, &b->x);
+    }
+}
+
+static void step_pad(builder *b)
+{
+    mts_attrs attrs = {.pad = {.mode = MTS_PAD_CONSTANT, .value = 0.5f}};
+    for (int i = 2; i < 4; i++) {
+        attrs.pad.before[i] = draw(&b->family, 0, 2);
+        attrs.pad.after[i] = draw(&b->family, 0, 2);
+    }
+    (void)add_node(b, MTS_OP_PAD, &b->x, 1, &attrs, &b->x);
+}
+
+/* Every second column, rows backwards. */
+static void step_slice(builder *b)
+{
+    const mts_shape *s = shape_of(b, b->x);
+    mts_attrs attrs = {.slice = {.step = {1, 1, 1, 1}}};
+    for (int i = 0; i < 4; i++) {
+        attrs.slice.size[i] = s->dims[i];
+    }
+    if (chance(&b->family, 50)) {
+        attrs.slice.start[2] = s->dims[2] - 1;
+        attrs.slice.step[2] = -1;
+    }
+    attrs.slice.step[3] = 2;
+    attrs.slice.size[3] = (s->dims[3] + 1) / 2;
+    if (s->dims[3] > 6) {
+        (void)add_node(b, MTS_OP_SLICE, &b->x, 1, &attrs, &b->x);
+    }
+}
+
+/* Two convolutions of one value that reach differently far beyond its border; their sum goes on. */
+static void step_branches(builder *b)
+{
+    mts_attrs_conv wide = {
+        .kernel = {5, 5}, .stride = {1, 1}, .dilation = {1, 1}, .pad = {2, 2, 2, 2}, .group = 1};
+    mts_attrs_conv far = {
+        .kernel = {3, 3}, .stride = {1, 1}, .dilation = {2, 2}, .pad = {2, 2, 2, 2}, .group = 1};
+    const mts_attrs add = {.binary = {.kind = MTS_BIN_ADD}};
+    const uint32_t stride = draw(&b->family, 1, 2), channels = draw_channels(b);
+    uint32_t y = b->x, z = b->x;
+    for (int i = 0; i < 2; i++) {
+        wide.stride[i] = far.stride[i] = stride;
+    }
+    wide.act = draw_act(&b->family);
+    far.act = draw_act(&b->family);
+    if (add_conv(b, b->x, channels, &wide, MTS_NONE, &y) && add_conv(b, b->x, channels, &far, MTS_NONE, &z)) {
+        (void)add_node(b, MTS_OP_BINARY, (const uint32_t[]){y, z}, 2, &add, &b->x);
+    }
+}
+
+static void add_output(builder *b, uint32_t value)
+{
+    if (mts_graph_add_output(b->graph, fresh_name(b, "out"), value, MTS_DTYPE_F32, shape_of(b, value),
+                             NULL) != MTS_CODE_OK) {
+        b->failed = true;
+    }
+}
+
+/* Flattened, or the mean picture; fully connected layers; a softmax over [N, K]. */
+static void add_head(builder *b)
+{
+    const mts_attrs mean = {.reduce = {.kind = MTS_REDUCE_MEAN, .axes = 12, .keep = 1}};
+    mts_attrs_conv conv = {
+        .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1, .act = {.fn = MTS_FN_RELU}};
+    const mts_shape s = *shape_of(b, b->x);
+    const mts_attrs flat = {
+        .reshape = {.shape = mts_shape_make(
+                        4, (const int64_t[]){s.dims[0], s.dims[1] * s.dims[2] * s.dims[3], 1, 1})}};
+    const bool flatten = chance(&b->family, 50);
+    (void)(flatten ? add_node(b, MTS_OP_RESHAPE, &b->x, 1, &flat, &b->x)
+                   : add_node(b, MTS_OP_REDUCE, &b->x, 1, &mean, &b->x));
+    (void)add_conv(b, b->x, draw(&b->family, 8, 40), &conv, MTS_NONE, &b->x);
+    conv.act.fn = MTS_FN_NONE;
+    (void)add_conv(b, b->x, 2 + draw(&b->own, 0, 8), &conv, MTS_NONE, &b->x);
+    const mts_attrs row = {
+        .reshape = {.shape = mts_shape_make(2, (const int64_t[]){s.dims[0], shape_of(b, b->x)->dims[1]})}};
+    const mts_attrs soft = {.softmax = {.axis = 1}};
+    (void)add_node(b, MTS_OP_RESHAPE, &b->x, 1, &row, &b->x);
+    if (chance(&b->family, 50)) {
+        (void)add_node(b, MTS_OP_SOFTMAX, &b->x, 1, &soft, &b->x);
+    }
+}
+
+static void add_steps(builder *b)
+{
+    static void (*const steps[])(builder *) = {step_conv,     step_conv,   step_conv,  step_residual,
+                                               step_residual, step_groups, step_pool,  step_concat,
+                                               step_scale,    step_unary,  step_gate,  step_shuffle,
+                                               step_resize,   step_pad,    step_slice, step_branches};
+    for (uint32_t i = 0; i < b->plan->steps; i++) {
+        const uint32_t kind = draw(&b->family, 0, (uint32_t)(sizeof steps / sizeof *steps) - 1);
+        const bool out = chance(&b->family, 15);
+        const uint64_t after = mts_hash(&b->family, sizeof b->family, i); /* however much the step draws */
+        const mts_shape *s = shape_of(b, b->x);
+        if (s->dims[2] <= 40 && s->dims[3] <= 40) {
+            steps[kind](b);
+        }
+        if (chance(&b->own, 8) && !b->plan->equal) {
+            step_unary(b); /* a node that the other tasks lack */
+        }
+        b->family = after;
+        if (out && b->graph->values[b->x].producer != MTS_NONE) {
+            add_output(b, b->x);
+        }
+    }
+}
+
+mts_graph *random_net(const random_family *family, uint32_t task, mts_arena *arena)
+{
+    builder b = {.plan = family, .arena = arena, .task = family->equal ? 0 : task};
+    b.family = mts_hash(&family->seed, sizeof family->seed, 1);
+    b.own = mts_hash(&family->seed, sizeof family->seed, 2 + b.task);
+    b.graph = mts_graph_create(arena, "net");
+    if (!b.graph) {
+        return NULL;
+    }
+    uint64_t *size = family->common || family->equal ? &b.family : &b.own;
+    const int64_t channels = draw(&b.family, 1, 4);
+    const int64_t batch = chance(size, 25) ? 2 : 1, rows = draw(size, 5, 20), columns = draw(size, 5, 20);
+    b.family = mts_hash(&family->seed, sizeof family->seed, 3);
+    const mts_shape shape = mts_shape_make(4, (const int64_t[]){batch, channels, rows, columns});
+    b.x = mts_graph_add_input(b.graph, "input", MTS_DTYPE_F32, &shape);
+    add_steps(&b);
+    add_output(&b, b.x);
+    add_head(&b);
+    add_output(&b, b.x);
+    return b.failed ? NULL : b.graph;
+}
+
+float *random_input(const random_family *family, uint32_t task, const mts_graph *graph, uint32_t round,
+                    mts_arena *arena)
+{
+    const size_t count = mts_shape_count(&graph->inputs[0].shape);
+    float *data = mts_arena_zero(arena, count, sizeof *data);
+    for (size_t i = 0; data && i < count; i++) {
+        const uint32_t key[3] = {round, family->common ? 0 : task, (uint32_t)i};
+        data[i] = noise(key, 3, family->seed + 5);
+    }
+    return data;
+}

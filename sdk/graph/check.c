@@ -144,7 +144,7 @@ static mts_code infer_node(const mts_graph *graph, const mts_node *node, mts_sha
     const mts_shape *few[8] = {0};
     const mts_shape **shapes = few;
     if (node->input_count > 8) {
-        shapes = mts_alloc_zero(graph->arena->allocator, node->input_count, sizeof(*shapes));
+        shapes = mts_alloc_zero(graph->arena->allocator, node->input_count, sizeof(const mts_shape *));
         if (!shapes) {
             return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to check a node");
         }

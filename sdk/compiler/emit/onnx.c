@@ -73,7 +73,7 @@ static void add_cast(mts_onnx *onnx, const char *from, mts_dtype dtype, const ch
 static void add_inputs(mts_onnx *onnx)
 {
     const mts_graph *graph = onnx->graph;
-    onnx->proto->input = mts_onnx_alloc(onnx, graph->input_count, sizeof(*onnx->proto->input));
+    onnx->proto->input = mts_onnx_alloc(onnx, graph->input_count, sizeof(Onnx__ValueInfoProto *));
     for (uint32_t i = 0; i < graph->input_count && !onnx->failed; i++) {
         const mts_port *port = &graph->inputs[i];
         onnx->proto->input[onnx->proto->n_input++] =
@@ -87,7 +87,7 @@ static void add_inputs(mts_onnx *onnx)
 static void add_outputs(mts_onnx *onnx)
 {
     const mts_graph *graph = onnx->graph;
-    onnx->proto->output = mts_onnx_alloc(onnx, graph->output_count, sizeof(*onnx->proto->output));
+    onnx->proto->output = mts_onnx_alloc(onnx, graph->output_count, sizeof(Onnx__ValueInfoProto *));
     for (uint32_t i = 0; i < graph->output_count && !onnx->failed; i++) {
         const mts_port *port = &graph->outputs[i];
         onnx->proto->output[onnx->proto->n_output++] =

@@ -78,7 +78,8 @@ static Onnx__AttributeProto *attribute(mts_onnx *onnx, Onnx__NodeProto *node, co
                                        Onnx__AttributeProto__AttributeType type)
 {
     Onnx__AttributeProto *made = node ? mts_onnx_alloc(onnx, 1, sizeof(*made)) : NULL;
-    Onnx__AttributeProto **list = made ? mts_onnx_alloc(onnx, node->n_attribute + 1, sizeof(*list)) : NULL;
+    Onnx__AttributeProto **list =
+        made ? mts_onnx_alloc(onnx, node->n_attribute + 1, sizeof(Onnx__AttributeProto *)) : NULL;
     if (!list) {
         return NULL;
     }
@@ -87,7 +88,7 @@ static Onnx__AttributeProto *attribute(mts_onnx *onnx, Onnx__NodeProto *node, co
     made->has_type = 1;
     made->type = type;
     if (node->n_attribute) {
-        memcpy(list, node->attribute, node->n_attribute * sizeof(*list));
+        memcpy(list, node->attribute, node->n_attribute * sizeof(Onnx__AttributeProto *));
     }
     list[node->n_attribute++] = made;
     node->attribute = list;
@@ -206,7 +207,8 @@ Onnx__ValueInfoProto *mts_onnx_value_info(mts_onnx *onnx, const char *name, mts_
     Onnx__TypeProto *type = mts_onnx_alloc(onnx, 1, sizeof(*type));
     Onnx__TypeProto__Tensor *tensor = mts_onnx_alloc(onnx, 1, sizeof(*tensor));
     Onnx__TensorShapeProto *dims = mts_onnx_alloc(onnx, 1, sizeof(*dims));
-    Onnx__TensorShapeProto__Dimension **list = mts_onnx_alloc(onnx, MTS_RANK_MAX, sizeof(*list));
+    Onnx__TensorShapeProto__Dimension **list =
+        mts_onnx_alloc(onnx, MTS_RANK_MAX, sizeof(Onnx__TensorShapeProto__Dimension *));
     Onnx__TensorShapeProto__Dimension *items = mts_onnx_alloc(onnx, MTS_RANK_MAX, sizeof(*items));
     if (onnx->failed) {
         return NULL;

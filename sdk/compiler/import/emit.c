@@ -93,7 +93,7 @@ static mts_import_value *evaluate(mts_import *import, mts_op op, const mts_attrs
     const mts_shape *few[16];
     const mts_shape **shapes = few;
     if (count > 16) {
-        shapes = mts_arena_zero(&import->scratch, count, sizeof(*shapes));
+        shapes = mts_arena_zero(&import->scratch, count, sizeof(const mts_shape *));
     }
     if (!shapes) {
         mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");

@@ -46,7 +46,7 @@ static void strides_of(const mts_shape *shape, int64_t *strides)
 static stride_walk broadcast_walk(const mts_shape *in, const mts_shape *out)
 {
     stride_walk walk = {.shape = *out};
-    int64_t strides[MTS_RANK_MAX];
+    int64_t strides[MTS_RANK_MAX] = {0};
     strides_of(in, strides);
     uint32_t skip = out->rank - in->rank;
     for (uint32_t i = 0; i < in->rank; i++) {
@@ -66,7 +66,7 @@ static void copy_walk(stride_walk *walk, size_t size, const void *in, void *out)
 static void eval_slice(const mts_attrs *attrs, const mts_import_value *x, const mts_shape *shape, void *out)
 {
     stride_walk walk = {.shape = *shape};
-    int64_t strides[MTS_RANK_MAX];
+    int64_t strides[MTS_RANK_MAX] = {0};
     strides_of(&x->shape, strides);
     for (uint32_t i = 0; i < shape->rank; i++) {
         walk.base += attrs->slice.start[i] * strides[i];
@@ -79,7 +79,7 @@ static void eval_transpose(const mts_attrs *attrs, const mts_import_value *x, co
                            void *out)
 {
     stride_walk walk = {.shape = *shape};
-    int64_t strides[MTS_RANK_MAX];
+    int64_t strides[MTS_RANK_MAX] = {0};
     strides_of(&x->shape, strides);
     for (uint32_t i = 0; i < shape->rank; i++) {
         walk.stride[i] = strides[attrs->transpose.perm[i]];
@@ -260,7 +260,7 @@ static void eval_reduce(const mts_attrs *attrs, const mts_import_value *x, doubl
                         size_t outputs)
 {
     mts_shape kept = x->shape;
-    int64_t strides[MTS_RANK_MAX];
+    int64_t strides[MTS_RANK_MAX] = {0};
     double count = (double)mts_shape_count(&x->shape) / (double)outputs;
     stride_walk to = {.shape = x->shape};
     for (uint32_t i = 0; i < kept.rank; i++) {

@@ -260,7 +260,7 @@ static void read_inputs(mts_import *import, const mts_lower_row *row)
     }
     import->input_count = (uint32_t)node->n_input;
     import->output_count = (uint32_t)node->n_output;
-    import->inputs = mts_arena_zero(&import->scratch, node->n_input, sizeof(*import->inputs));
+    import->inputs = mts_arena_zero(&import->scratch, node->n_input, sizeof(mts_import_value *));
     if (!import->inputs) {
         mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
         return;

@@ -143,7 +143,7 @@ void mts_lower_gemm(mts_import *import)
             view.shape.dims[0] = rows->shape.dims[1];
             view.shape.dims[1] = rows->shape.dims[0];
         }
-        if (!gemm_shapes(import, a, &view)) {
+        if (!gemm_shapes(import, a, &view) || !rows) {
             return;
         }
         mts_import_value *bias = c ? bias_vector(import, c, beta, rows->shape.dims[0]) : NULL;

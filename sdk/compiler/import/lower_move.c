@@ -131,9 +131,12 @@ void mts_lower_split(mts_import *import)
     uint32_t axis = mts_import_axis(import, mts_attr_int(import, "axis", 0), x->shape.rank);
     int64_t *sizes = mts_arena_zero(&import->scratch, import->output_count, sizeof(*sizes));
     int64_t start = 0;
-    if (!sizes || import->output_count == 0) {
-        mts_import_fail(import, sizes ? MTS_CODE_MALFORMED : MTS_CODE_OUT_OF_MEMORY,
-                        "no outputs, or no memory");
+    if (!sizes) {
+        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
+        return;
+    }
+    if (import->output_count == 0) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "it has no outputs");
     }
     if (!mts_import_ok(import) || !split_sizes(import, x->shape.dims[axis], sizes)) {
         return;

@@ -52,21 +52,19 @@ static void read_pads(mts_import *import, window_attrs *window)
 
 static bool in_range(mts_import *import, const window_attrs *window)
 {
-    for (int i = 0; i < 2; i++) {
+    bool fits = true;
+    for (int i = 0; i < 2 && fits; i++) {
         const int64_t sizes[3] = {window->kernel[i], window->stride[i], window->dilation[i]};
-        for (int j = 0; j < 3; j++) {
-            if (sizes[j] < 1 || sizes[j] > 65536) {
-                mts_import_fail(import, MTS_CODE_MALFORMED, "kernel, stride or dilation %lld is out of range",
-                                (long long)sizes[j]);
-            }
+        for (int j = 0; j < 3 && fits; j++) {
+            fits = sizes[j] >= 1 && sizes[j] <= 65536;
         }
-        if (window->pad[i] < 0 || window->pad[i + 2] < 0 || window->pad[i] > 65536 ||
-            window->pad[i + 2] > 65536) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "padding %lld, %lld is out of range",
-                            (long long)window->pad[i], (long long)window->pad[i + 2]);
-        }
+        fits = fits && window->pad[i] >= 0 && window->pad[i + 2] >= 0 && window->pad[i] <= 65536 &&
+               window->pad[i + 2] <= 65536;
     }
-    return mts_import_ok(import);
+    if (!fits) {
+        mts_import_fail(import, MTS_CODE_MALFORMED, "kernel, stride, dilation or padding is out of range");
+    }
+    return fits && mts_import_ok(import);
 }
 
 /* SAME: output = ceil(input / stride); the odd element goes to the end (UPPER) or the beginning (LOWER). */

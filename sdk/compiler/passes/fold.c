@@ -112,10 +112,10 @@ void mts_fold_release(mts_fold_work *work, mts_node *node)
 static bool grow_values(mts_fold_work *work)
 {
     size_t count = work->graph->value_count, room = work->value_room;
-    if (count <= room) {
+    if (count <= room && work->alias) {
         return true;
     }
-    room = count * 2;
+    room = count * 2 + 1;
     uint32_t *arrays[3] = {work->alias, work->uses, work->home};
     for (int i = 0; i < 3; i++) {
         uint32_t *bigger = mts_arena_zero(work->graph->arena, room, sizeof(*bigger));
@@ -188,15 +188,16 @@ static bool begin(mts_fold_work *work, const mts_graph *graph, mts_arena *scratc
         return false;
     }
     work->dead = mts_arena_zero(scratch, graph->node_count, sizeof(*work->dead));
+    if (!work->dead || !grow_values(work)) {
+        return false;
+    }
     for (uint32_t i = 0; i < graph->value_count; i++) {
         if (!enter_value(work, i)) {
             return false;
         }
     }
-    if (work->dead && work->uses) {
-        mts_graph_count_uses(work->graph, work->uses);
-    }
-    return work->dead != NULL;
+    mts_graph_count_uses(work->graph, work->uses);
+    return true;
 }
 
 static void apply_rules(mts_fold_work *work)

@@ -2,17 +2,18 @@
  * prelude.h: one dialect for OpenCL C 1.2 and CUDA.
  *
  * Responsible for what differs between the two languages (qualifiers, work-item ids, the vector type and its
- * helpers) and for the defaults of the tunables every kernel shares. The program text of a kernel is this
- * file, sdk/device/record.h and the kernel's own file, in that order. Not responsible for any operator.
+ * helpers) and for the defaults of the tunables every kernel shares. It is the first part of a kernel's program text
+ * (README.md has the others). Not responsible for any operator.
  *
  * Tunables (all guarded, pass with -D):
  *   VEC   floats of a mts_vec: 1, 2, 4, 8, 16. CPU: the width of a register; GPU: 1 (scalar loads of
  *         neighbouring work-items coalesce at any tap offset) or 4
  *   REGS  vector registers a work-item may fill
  *
- * Vector helpers: mts_vec_load (any float address), mts_vec_store (in CUDA aligned to 16 bytes),
- * mts_vec_spill (to private floats), mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max, mts_vec_min (NaN in b stays), mts_vec_keep(m, v)
- * = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ? v : s v, add, sub, mul, div and the componentwise mathematics.
+ * Vector helpers: mts_vec_load (any float address), mts_vec_store (in CUDA aligned to 16 bytes), mts_vec_spill (to
+ * private floats), mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max, mts_vec_min (NaN in b stays),
+ * mts_vec_keep(m, v) = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ? v : s v, add, sub, mul, div and the
+ * componentwise mathematics.
  */
 #ifndef MTS_KERNELS_PRELUDE_H
 #define MTS_KERNELS_PRELUDE_H

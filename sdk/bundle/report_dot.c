@@ -34,7 +34,7 @@ static void row_add(const mts_sharing *sharing, uint32_t family, uint32_t index,
     const mts_graph *graph = sharing->archive->tasks[row->parts[0].task].graph;
     const mts_node *node = &graph->nodes[row->parts[0].node];
     mts_text_add(text, "    f%" PRIu32 "r%" PRIu32 " [label=\"", family, index);
-    name_add(node->name, text);
+    name_add(mts_node_title(graph, node), text);
     mts_text_add(text, "\\n%s, %" PRIu32 " of %" PRIu32 " tasks", mts_op_name(node->op), row->part_count,
                  sharing->families[family].task_count);
     if (row->bytes_unshared > 0) {

@@ -57,9 +57,10 @@ static void task_add(const mts_sharing *sharing, uint32_t index, mts_text *text)
 static void row_add(const mts_sharing *sharing, uint32_t family, const mts_sharing_row *row, mts_text *text)
 {
     const mts_archive *archive = sharing->archive;
-    const mts_node *node = &archive->tasks[row->parts[0].task].graph->nodes[row->parts[0].node];
+    const mts_graph *graph = archive->tasks[row->parts[0].task].graph;
+    const mts_node *node = &graph->nodes[row->parts[0].node];
     mts_text_add(text, "    {\"family\": %" PRIu32 ", \"layer\": ", family);
-    mts_text_add_json(text, node->name);
+    mts_text_add_json(text, mts_node_title(graph, node));
     mts_text_add(text, ", \"op\": \"%s\", \"tasks\": [", mts_op_name(node->op));
     for (uint32_t p = 0; p < row->part_count; p++) {
         mts_text_add(text, "%s", comma(p));

@@ -99,16 +99,17 @@ static void family_add(const mts_sharing *sharing, uint32_t number, mts_text *te
         if (row->part_count == 0 || row->bytes_unshared == 0) {
             continue; /* no weights, nothing to share */
         }
-        const mts_node *node = &sharing->archive->tasks[row->parts[0].task].graph->nodes[row->parts[0].node];
+        const mts_graph *graph = sharing->archive->tasks[row->parts[0].task].graph;
+        const mts_node *node = &graph->nodes[row->parts[0].node];
         char name[CELL];
         char shared[CELL];
         char exclusive[CELL];
         char stored[CELL];
         char unshared[CELL];
-        mts_text_add(text, "%-40s %-9s %5" PRIu32 " %11s %11s %11s %11s\n", name_text(node->name, name),
-                     mts_op_name(node->op), row->part_count, range_text(row, true, shared),
-                     range_text(row, false, exclusive), bytes_text(row->bytes_stored, stored),
-                     bytes_text(row->bytes_unshared, unshared));
+        mts_text_add(text, "%-40s %-9s %5" PRIu32 " %11s %11s %11s %11s\n",
+                     name_text(mts_node_title(graph, node), name), mts_op_name(node->op), row->part_count,
+                     range_text(row, true, shared), range_text(row, false, exclusive),
+                     bytes_text(row->bytes_stored, stored), bytes_text(row->bytes_unshared, unshared));
     }
 }
 

@@ -129,9 +129,11 @@ const char *mts_encode_defines(const mts_device_info *device)
 
 const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, const char *what)
 {
-    const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);
+    const mts_member *member = &encoding->stitched->members[layer->first];
+    const mts_graph *graph = encoding->stitched->graphs[member->graph];
     char text[256];
-    snprintf(text, sizeof text, "%s x%u %s", what, layer->count, node->name != NULL ? node->name : "");
+    snprintf(text, sizeof text, "%s x%u %s", what, layer->count,
+             mts_node_title(graph, mts_member_node(encoding->stitched, member)));
     const char *label = mts_arena_string(encoding->strings, text);
     return label != NULL ? label : "";
 }

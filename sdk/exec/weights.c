@@ -138,6 +138,7 @@ uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t r
     key.rows = rows;
     uint32_t offset = 0;
     const size_t cells = (size_t)ref->in_count * inner;
+    key.other = cells; /* equal bytes are one block, also where they are other rows by columns */
     float *space = claim(pool, &key, cells * rows, &offset);
     for (uint32_t r = 0; space != NULL && r < rows; r++) {
         for (size_t c = 0; c < cells; c++) {
@@ -160,6 +161,7 @@ uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t 
     key.rows = rows;
     key.lanes = lanes;
     const size_t depth = ref->in_count;
+    key.other = depth;
     const size_t packs = (rows + lanes - 1) / lanes;
     uint32_t offset = 0;
     float *space = claim(pool, &key, packs * depth * lanes, &offset);

@@ -186,6 +186,8 @@ mts_code mts_graph_add_output(mts_graph *graph, const char *name, uint32_t value
 
 /* ---- reading ---- */
 const char *mts_op_name(mts_op op);
+/* What people call a node: its name, or that of its output where the model gave none; never NULL. */
+const char *mts_node_title(const mts_graph *graph, const mts_node *node);
 /* Output shape of a node from its attributes and input shapes; inputs[i] is NULL where absent. */
 mts_code mts_node_infer(mts_op op, const mts_attrs *attrs, const mts_shape *const *inputs, uint32_t input_count,
                         mts_shape *out, mts_error *error);

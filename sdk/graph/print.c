@@ -142,6 +142,15 @@ static void print_port(const char *what, const mts_graph *graph, const mts_port 
                  mts_dtype_name(port->dtype), mts_shape_text(&port->shape, shape, sizeof(shape)));
 }
 
+const char *mts_node_title(const mts_graph *graph, const mts_node *node)
+{
+    if (node->name != NULL && node->name[0] != '\0') {
+        return node->name;
+    }
+    const char *output = graph->values[node->output].name;
+    return output != NULL ? output : "";
+}
+
 void mts_graph_print(const mts_graph *graph, mts_text *text)
 {
     mts_text_add(text, "graph %s: %u nodes\n", graph->name, graph->node_count);

@@ -69,6 +69,8 @@ int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *opt
     char cache[PATH_MAX];
     mts_runtime_options runtime;
     mts_runtime_options_default(&runtime);
+    /* PoCL's workers often wake up on one core, which doubles times at random; pinned ones stay apart */
+    (void)setenv("POCL_AFFINITY", "1", 0);
     if (options->tasks) {
         const int status = tasks_split(app, name, options->tasks);
         if (status >= 0) {

@@ -30,8 +30,8 @@ static double percentile(const double *sorted, uint32_t count, double part)
 cli_latency cli_latency_of(double *times, uint32_t runs)
 {
     qsort(times, runs, sizeof *times, compare);
-    return (cli_latency){percentile(times, runs, 0.5), percentile(times, runs, 0.05), percentile(times, runs, 0.95),
-                         runs};
+    return (cli_latency){percentile(times, runs, 0.5), percentile(times, runs, 0.05),
+                         percentile(times, runs, 0.95), runs};
 }
 
 static mts_status run_once(mts_session *session, const mts_frame *frame)

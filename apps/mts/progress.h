@@ -13,7 +13,7 @@ typedef struct cli_progress {
 
 void cli_progress_begin(cli_progress *progress, bool json);
 /* A progress callback of mts.h and mtsc.h; never cancels. */
-int cli_progress_step(void *progress, float fraction, const char *what);
+int cli_progress_step(void *context, float fraction, const char *what);
 /* Wipes the bar. */
 void cli_progress_end(cli_progress *progress);
 

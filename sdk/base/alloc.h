@@ -1,8 +1,8 @@
 /*
  * alloc.h: the allocator that every object takes from its creator, and an arena on top of it.
  *
- * Nothing in the library calls malloc except mts_allocator_default(). Tests substitute an allocator that fails
- * the n-th call or counts. Arena memory lives until mts_arena_release.
+ * Nothing in the library calls malloc except mts_allocator_default(). Tests substitute an allocator that
+ * fails the n-th call or counts. Arena memory lives until mts_arena_release.
  */
 #ifndef MTS_BASE_ALLOC_H
 #define MTS_BASE_ALLOC_H
@@ -28,7 +28,8 @@ char *mts_alloc_string(const mts_allocator *allocator, const char *text);
  * Grows *array to hold at least `needed` elements (at least doubling *capacity; new elements are zero).
  * Returns 0 on failure, and the old array stays valid. Arrays live on the allocator.
  */
-int mts_alloc_grow(const mts_allocator *allocator, void **array, size_t *capacity, size_t needed, size_t size);
+int mts_alloc_grow(const mts_allocator *allocator, void **array, size_t *capacity, size_t needed,
+                   size_t size);
 
 typedef struct mts_arena_block mts_arena_block;
 typedef struct mts_arena {

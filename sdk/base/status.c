@@ -34,7 +34,7 @@ const char *mts_code_name(mts_code code)
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown";
 }
 
-mts_code mts_fail(mts_error *error, mts_code code, const char *format, ...)
+mts_code(mts_fail)(mts_error *error, mts_code code, const char *format, ...)
 {
     if (!error) {
         return code;

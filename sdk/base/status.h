@@ -2,7 +2,8 @@
  * status.h: result codes and error texts inside the library.
  *
  * Every function that can fail returns a mts_code and takes, last, a mts_error that it fills with a sentence
- * naming the thing and the reason. The public mts_status has the same values (sdk/api checks it at compile time).
+ * naming the thing and the reason. The public mts_status has the same values (sdk/api checks it at compile
+ * time).
  */
 #ifndef MTS_BASE_STATUS_H
 #define MTS_BASE_STATUS_H
@@ -43,7 +44,13 @@ const char *mts_code_name(mts_code code);
 /* Writes code and text (truncated to fit) into *error if it is not NULL; returns code. */
 mts_code mts_fail(mts_error *error, mts_code code, const char *format, ...) MTS_PRINTF(3, 4);
 
-/* Puts "prefix: " before the text of an error that is already set; returns error's code, or `code` if error is NULL. */
+#ifdef __clang_analyzer__
+/* Tells the analyzer what it cannot see from here: mts_fail returns the code that it was given. */
+#define mts_fail(error, code, ...) ((void)(mts_fail)(error, code, __VA_ARGS__), (code))
+#endif
+
+/* Puts "prefix: " before the text of an error that is already set; returns error's code, or `code` if error
+ * is NULL. */
 mts_code mts_fail_prefix(mts_error *error, mts_code code, const char *format, ...) MTS_PRINTF(3, 4);
 
 #endif

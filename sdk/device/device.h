@@ -1,14 +1,16 @@
 /*
  * device.h: one compute device with one in-order queue.
  *
- * A backend fills mts_device_ops and nothing else; everybody else calls the mts_device_* functions of the front
- * (device.c), which validate every argument once, so that backends stay dumb. Decorators (platform/wrap) are devices
- * around a device. Offsets and sizes are in bytes. Commands run in the order they were given.
+ * A backend fills mts_device_ops and nothing else; everybody else calls the mts_device_* functions of the
+ * front (device.c), which validate every argument once, so that backends stay dumb. Decorators
+ * (platform/wrap) are devices around a device. Offsets and sizes are in bytes. Commands run in the order they
+ * were given.
  *
  * Thread-safety: a device and its objects belong to one thread at a time; different devices are independent.
  *
- * Errors of every call: DEVICE (a driver call failed: text names call and code), DEVICE_LOST (sticky: from then on every call
- * but the destroying ones fails so), OUT_OF_MEMORY, INVALID_ARGUMENT (front). A failed create leaves *out NULL.
+ * Errors of every call: DEVICE (a driver call failed: text names call and code), DEVICE_LOST (sticky: from
+ * then on every call but the destroying ones fails so), OUT_OF_MEMORY, INVALID_ARGUMENT (front). A failed
+ * create leaves *out NULL.
  */
 #ifndef MTS_DEVICE_DEVICE_H
 #define MTS_DEVICE_DEVICE_H
@@ -64,8 +66,8 @@ typedef struct mts_device_ops {
     mts_code (*buffer_create)(mts_device *device, size_t size, mts_buffer **out, mts_error *error);
     void (*buffer_destroy)(mts_device *device, mts_buffer *buffer);
     /* Enqueues a copy; `data` may be reused on return. */
-    mts_code (*buffer_write)(mts_device *device, mts_buffer *buffer, size_t offset, const void *data, size_t size,
-                             mts_error *error);
+    mts_code (*buffer_write)(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                             size_t size, mts_error *error);
     /* Waits for all earlier commands, then copies. */
     mts_code (*buffer_read)(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
                             mts_error *error);
@@ -73,7 +75,8 @@ typedef struct mts_device_ops {
     mts_code (*buffer_fill)(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
                             mts_error *error);
     /* Builds (or takes from the program cache). */
-    mts_code (*kernel_create)(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out, mts_error *error);
+    mts_code (*kernel_create)(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                              mts_error *error);
     void (*kernel_destroy)(mts_device *device, mts_kernel *kernel);
     /* Records launches for many submissions; the launches array is copied. */
     mts_code (*list_create)(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
@@ -83,8 +86,10 @@ typedef struct mts_device_ops {
     mts_code (*list_submit)(mts_device *device, mts_list *list, mts_error *error);
     /* Waits until everything enqueued has finished. */
     mts_code (*wait)(mts_device *device, mts_error *error);
-    /* Runs the list once and stores each launch's device time in nanoseconds into times[count]. NULL: unsupported. */
-    mts_code (*list_profile)(mts_device *device, mts_list *list, uint64_t *times, size_t count, mts_error *error);
+    /* Runs the list once and stores each launch's device time in nanoseconds into times[count]. NULL:
+     * unsupported. */
+    mts_code (*list_profile)(mts_device *device, mts_list *list, uint64_t *times, size_t count,
+                             mts_error *error);
 } mts_device_ops;
 
 /* First member of every backend's device struct. */
@@ -136,7 +141,8 @@ void mts_buffer_destroy(mts_buffer **buffer);
 mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error);
 mts_code mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error);
 mts_code mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error);
-mts_code mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out, mts_error *error);
+mts_code mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                           mts_error *error);
 void mts_kernel_destroy(mts_kernel **kernel);
 mts_code mts_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
                          mts_error *error);

@@ -50,20 +50,20 @@ typedef struct mts_rec_tile {
 /*
  * A block of output rows (channels) of one image of one task, or of several tasks that have equal inputs and
  * weights. Flattened pixel p = y * row + x has the same row length in input and output; the accumulator
- * of row r at p is  sum over segments, channels c, taps k of  w[c][k][r] * act[in + c * in_pitch + p + tap[k]].
- * Rows 0..rows_a-1 take their weights from weight_a, the rows_b after them from weight_b.
+ * of row r at p is  sum over segments, channels c, taps k of  w[c][k][r] * act[in + c * in_pitch + p +
+ * tap[k]]. Rows 0..rows_a-1 take their weights from weight_a, the rows_b after them from weight_b.
  */
 typedef struct mts_rec_conv {
     mts_u32 rows_a, rows_b;
-    mts_u32 in;       /* act offset of input pixel p = 0, channel 0 */
-    mts_u32 in_pitch; /* floats between input channels */
-    mts_u32 pixels;   /* flattened pixels to store (out H * row, rounded up to the vector width) */
-    mts_u32 tile;     /* flattened pixels of a tile */
-    mts_u32 taps;     /* kernel positions */
-    mts_u32 tap;      /* table index of i32[taps]: pixel offset of a kernel position */
-    mts_u32 segments, segment; /* count, table index of mts_rec_segment[] */
+    mts_u32 in;                  /* act offset of input pixel p = 0, channel 0 */
+    mts_u32 in_pitch;            /* floats between input channels */
+    mts_u32 pixels;              /* flattened pixels to store (out H * row, rounded up to the vector width) */
+    mts_u32 tile;                /* flattened pixels of a tile */
+    mts_u32 taps;                /* kernel positions */
+    mts_u32 tap;                 /* table index of i32[taps]: pixel offset of a kernel position */
+    mts_u32 segments, segment;   /* count, table index of mts_rec_segment[] */
     mts_u32 epilogues, epilogue; /* count, table index of mts_rec_epilogue[] */
-    mts_u32 mask;     /* pool offset of f32[pixels]: 1 where p lies in the image, 0 in the border; or NONE */
+    mts_u32 mask; /* pool offset of f32[pixels]: 1 where p lies in the image, 0 in the border; or NONE */
 } mts_rec_conv;
 
 /* K segment: `count` input channels from `channel` on; weights lie packed [count][taps][rows]. */
@@ -101,8 +101,8 @@ typedef struct mts_rec_depthwise {
 } mts_rec_depthwise;
 
 /*
- * Fully connected: outputs of one image. Work-item get_global_id(0) computes rows [g * lanes, (g + 1) * lanes).
- * Weights of a segment lie packed [ceil(rows / lanes)][count][lanes], rows beyond `rows` are zero.
+ * Fully connected: outputs of one image. Work-item get_global_id(0) computes rows [g * lanes, (g + 1) *
+ * lanes). Weights of a segment lie packed [ceil(rows / lanes)][count][lanes], rows beyond `rows` are zero.
  * Input k of a segment: act[in + (channel + k) * in_pitch]; only weight_a is used.
  * epilogue.index/scale/bias/slope are read at [row]; out of row r is out + index[r] * out_pitch.
  */
@@ -159,7 +159,7 @@ typedef struct mts_rec_scale {
 typedef struct mts_rec_copy {
     mts_rec_dest dest;
     mts_rec_view src;
-    mts_u32 src_pool; /* 1: src.base is a pool offset */
+    mts_u32 src_pool;           /* 1: src.base is a pool offset */
     mts_i32 step[MTS_REC_RANK]; /* signed stride used instead of src.stride (negative steps) */
 } mts_rec_copy;
 
@@ -197,8 +197,8 @@ typedef struct mts_rec_pool {
     mts_rec_view src;
     mts_u32 in_h, in_w;
     mts_u32 window[2], stride[2], dilation[2]; /* window: kernel size (kernel is a keyword of OpenCL C) */
-    mts_i32 pad[4];  /* top, left, bottom, right */
-    mts_u32 kind, include_pad; /* include_pad: divide by the window inside the padded image */
+    mts_i32 pad[4];                            /* top, left, bottom, right */
+    mts_u32 kind, include_pad;                 /* include_pad: divide by the window inside the padded image */
 } mts_rec_pool;
 
 /* Reduced coordinates run over extent[] with stride step[]; the others have extent 1. */
@@ -241,7 +241,7 @@ typedef struct mts_rec_matmul {
     mts_rec_view lhs, rhs, add; /* lhs.stride[5], rhs.stride[4]: along k */
     mts_u32 depth;
     mts_u32 lhs_pool, rhs_pool, add_pool; /* 1: base is a pool offset */
-    mts_f32 alpha, beta; /* beta = 0: add is not read */
+    mts_f32 alpha, beta;                  /* beta = 0: add is not read */
 } mts_rec_matmul;
 
 /* Transposed convolution; weights [in channels][out channels / group][kh][kw] in the pool. */
@@ -250,17 +250,17 @@ typedef struct mts_rec_deconv {
     mts_rec_view src;
     mts_u32 in_channels, in_h, in_w, group;
     mts_u32 window[2], stride[2], dilation[2]; /* window: kernel size (kernel is a keyword of OpenCL C) */
-    mts_i32 pad[2]; /* top, left */
-    mts_u32 weight, bias; /* bias: pool offset of f32[out channels], or NONE */
+    mts_i32 pad[2];                            /* top, left */
+    mts_u32 weight, bias;                      /* bias: pool offset of f32[out channels], or NONE */
     mts_u32 fn;
     mts_f32 a, b;
 } mts_rec_deconv;
 
 /*
  * Phase split for a strided convolution: phase (py, px) of channel c is a plane of `rows` x `row` floats at
- * out + ((c * sy + py) * sx + px) * pitch; its element (y, x) is input (y * sy + py - top, x * sx + px - left),
- * zero outside the image. With it every tap of a strided convolution is a constant pixel offset.
- * Grid: (pitch, channels * sy * sx, members).
+ * out + ((c * sy + py) * sx + px) * pitch; its element (y, x) is input (y * sy + py - top, x * sx + px -
+ * left), zero outside the image. With it every tap of a strided convolution is a constant pixel offset. Grid:
+ * (pitch, channels * sy * sx, members).
  */
 typedef struct mts_rec_phase {
     mts_u32 out, pitch, rows, row; /* pitch >= rows * row; the rest of a plane is written 0 */
@@ -271,16 +271,16 @@ typedef struct mts_rec_phase {
 } mts_rec_phase;
 
 /*
- * A camera frame to a model's input. The launch's `pool` is the picture buffer, not the weight pool: its size changes
- * with the camera's. Crop, resize (bilinear, half-pixel centres, edge clamped), channel
- * order, y = (x - mean[c]) * scale[c], x in 0..255. Stretches the crop to the output size.
- * Channel c of the output is source colour order[c] (0 red, 1 green, 2 blue, 3 luma BT.601).
- * dest has dims [1, 1, 1, C, H, W], or [1, 1, 1, H, W, C] when `interleaved` is 1.
+ * A camera frame to a model's input. The launch's `pool` is the picture buffer, not the weight pool: its size
+ * changes with the camera's. Crop, resize (bilinear, half-pixel centres, edge clamped), channel order, y = (x
+ * - mean[c]) * scale[c], x in 0..255. Stretches the crop to the output size. Channel c of the output is
+ * source colour order[c] (0 red, 1 green, 2 blue, 3 luma BT.601). dest has dims [1, 1, 1, C, H, W], or [1, 1,
+ * 1, H, W, C] when `interleaved` is 1.
  */
 typedef struct mts_rec_frame {
     mts_rec_dest dest;
-    mts_u32 src;    /* pool offset (floats) of the first byte of the picture */
-    mts_u32 format; /* MTS_PIXEL_ */
+    mts_u32 src;                   /* pool offset (floats) of the first byte of the picture */
+    mts_u32 format;                /* MTS_PIXEL_ */
     mts_u32 width, height, stride; /* pixels, pixels, bytes */
     mts_u32 crop_x, crop_y, crop_w, crop_h;
     mts_u32 channels, interleaved;

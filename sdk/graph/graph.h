@@ -1,13 +1,13 @@
 /*
  * graph.h: one task as a graph of operators over values.
  *
- * The compiler builds graphs (sdk/compiler/import), a bundle stores them, the run-time stitches them. Nodes are in
- * topological order: a node reads only inputs, constants and outputs of earlier nodes. A graph lives in one arena;
- * constant data is borrowed (arena, ONNX file or mapped bundle) and outlives the graph.
+ * The compiler builds graphs (sdk/compiler/import), a bundle stores them, the run-time stitches them. Nodes
+ * are in topological order: a node reads only inputs, constants and outputs of earlier nodes. A graph lives
+ * in one arena; constant data is borrowed (arena, ONNX file or mapped bundle) and outlives the graph.
  *
- * A constant is a list of rectangular weight blocks (DESIGN.md §3): the matrix [out][in] of cells of kh*kw (or of one
- * element) is covered exactly once. Constants that are not convolution weights, and unshared weights, have one block.
- * Blocks of several tasks that have equal `block` ids are stored once.
+ * A constant is a list of rectangular weight blocks (DESIGN.md §3): the matrix [out][in] of cells of kh*kw
+ * (or of one element) is covered exactly once. Constants that are not convolution weights, and unshared
+ * weights, have one block. Blocks of several tasks that have equal `block` ids are stored once.
  *
  * Thread-safety: a graph is immutable once built; any thread may read it.
  */
@@ -119,10 +119,11 @@ typedef union mts_attrs {
     mts_attrs_resize resize;
 } mts_attrs;
 
-/* Cells [out_first, out_first + out_count) x [in_first, in_first + in_count) of a weight matrix. `data` holds them
-   row-major, each cell `inner` elements (kh * kw), in the value's dtype. */
+/* Cells [out_first, out_first + out_count) x [in_first, in_first + in_count) of a weight matrix. `data` holds
+   them row-major, each cell `inner` elements (kh * kw), in the value's dtype. */
 typedef struct mts_block_ref {
-    uint32_t block; /* identity: equal in all tasks that share the bytes; MTS_NONE while not assigned (compiler) */
+    uint32_t
+        block; /* identity: equal in all tasks that share the bytes; MTS_NONE while not assigned (compiler) */
     uint32_t out_first, out_count, in_first, in_count;
     const void *data;
 } mts_block_ref;
@@ -132,11 +133,13 @@ typedef enum mts_value_kind { MTS_VALUE_INPUT = 0, MTS_VALUE_CONST = 1, MTS_VALU
 typedef struct mts_value {
     const char *name; /* of the ONNX value where there is one, else generated; unique in the graph */
     mts_value_kind kind;
-    mts_dtype dtype; /* INPUT: what the caller passes. CONST: of data (F32, F16 weights, I32 indices). NODE: F32 */
+    mts_dtype
+        dtype; /* INPUT: what the caller passes. CONST: of data (F32, F16 weights, I32 indices). NODE: F32 */
     mts_shape shape;
     uint32_t producer; /* node, or MTS_NONE */
     uint32_t block_count;
-    mts_block_ref *blocks; /* CONST: out = dims[0], in = dims[1], inner = the rest; rank < 2: out = count, in = 1 */
+    mts_block_ref
+        *blocks; /* CONST: out = dims[0], in = dims[1], inner = the rest; rank < 2: out = count, in = 1 */
 } mts_value;
 
 typedef struct mts_node {
@@ -168,7 +171,8 @@ typedef struct mts_graph {
 } mts_graph;
 
 /* ---- building (compiler, bundle reader, tests) ---- */
-/* All return MTS_NONE / NULL when memory is short. Arrays and strings are copied into the arena; const data is not. */
+/* All return MTS_NONE / NULL when memory is short. Arrays and strings are copied into the arena; const data
+ * is not. */
 mts_graph *mts_graph_create(mts_arena *arena, const char *name);
 uint32_t mts_graph_add_input(mts_graph *graph, const char *name, mts_dtype dtype, const mts_shape *shape);
 uint32_t mts_graph_add_const(mts_graph *graph, const char *name, mts_dtype dtype, const mts_shape *shape,
@@ -189,8 +193,8 @@ const char *mts_op_name(mts_op op);
 /* What people call a node: its name, or that of its output where the model gave none; never NULL. */
 const char *mts_node_title(const mts_graph *graph, const mts_node *node);
 /* Output shape of a node from its attributes and input shapes; inputs[i] is NULL where absent. */
-mts_code mts_node_infer(mts_op op, const mts_attrs *attrs, const mts_shape *const *inputs, uint32_t input_count,
-                        mts_shape *out, mts_error *error);
+mts_code mts_node_infer(mts_op op, const mts_attrs *attrs, const mts_shape *const *inputs,
+                        uint32_t input_count, mts_shape *out, mts_error *error);
 /* Everything a loader must know before it trusts a graph: indices, order, shapes, block coverage, limits. */
 mts_code mts_graph_verify(const mts_graph *graph, mts_error *error);
 /* Number of readers of each value (outputs count too) into counts[value_count]. */

@@ -1,8 +1,8 @@
 /*
  * kinds.h: numbers of element functions and operator modes, the same in graphs, bundles, records and kernels.
  *
- * Compiled by the host and by every kernel, so it holds nothing but #define lines. The numbers are part of the bundle
- * format: append, never renumber.
+ * Compiled by the host and by every kernel, so it holds nothing but #define lines. The numbers are part of
+ * the bundle format: append, never renumber.
  */
 #ifndef MTS_GRAPH_KINDS_H
 #define MTS_GRAPH_KINDS_H

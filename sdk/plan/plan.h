@@ -16,9 +16,10 @@
 #include "plan/strategy.h"
 #include "stitch/stitch.h"
 
-#define MTS_PLAN_ALIGN 16u  /* floats: planes of convolutions begin on a vector of the widest device */
-#define MTS_PLAN_SLACK 192u /* floats behind a convolution's tensors: the last vectors read past the image   \
-                             */
+#define MTS_PLAN_ALIGN 16u /* floats: planes of convolutions begin on a vector of the widest device */
+#define MTS_PLAN_SLACK                                                                                       \
+    192u /* floats behind a convolution's tensors: the last vectors read past the image                      \
+          */
 
 typedef enum mts_region { MTS_REGION_INPUT = 0, MTS_REGION_OUTPUT = 1, MTS_REGION_TRANSIENT = 2 } mts_region;
 

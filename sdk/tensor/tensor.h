@@ -1,7 +1,8 @@
 /*
  * tensor.h: element types, shapes, and the description of a dense tensor.
  *
- * Not responsible for storage on a device (sdk/plan/layout.h) nor for what an operator does to a shape (sdk/graph).
+ * Not responsible for storage on a device (sdk/plan/layout.h) nor for what an operator does to a shape
+ * (sdk/graph).
  */
 #ifndef MTS_TENSOR_TENSOR_H
 #define MTS_TENSOR_TENSOR_H

@@ -122,7 +122,7 @@ const char *mts_encode_defines(const mts_device_info *device)
     /* a GPU's work-items read neighbouring floats and coalesce at any tap; a CPU's work-item reads a register
      */
     if (device->is_gpu) {
-        return "-DVEC=1";
+        return "-DVEC=1 -DREGS=40";
     }
     return device->vector_floats >= 16 ? "-DVEC=16" : device->vector_floats >= 8 ? "-DVEC=8" : "-DVEC=4";
 }
@@ -213,6 +213,9 @@ mts_code mts_encode_plan(mts_encoding *encoding)
         for (size_t l = first; l < encoding->launch_count; l++) {
             encoding->launches[l].tasks = tasks;
         }
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_encode_cases(encoding);
     }
     if (code == MTS_CODE_OK && (encoding->table.failed || encoding->pool.failed)) {
         code = mts_encode_memory(encoding);

@@ -13,6 +13,8 @@
 #include "exec/table.h"
 #include "plan/plan.h"
 
+#define MTS_TILE_ROWS 13 /* most output rows of a tile on any device */
+
 typedef struct mts_encoded_launch {
     const char *kernel, *defines; /* name in the manifest, build options */
     uint32_t first;               /* table index */
@@ -32,6 +34,7 @@ typedef struct mts_encoding {
     mts_weights pool;
     mts_encoded_launch *launches;
     size_t launch_count, launch_capacity;
+    bool cases[MTS_TILE_ROWS + 1][MTS_TILE_ROWS + 1]; /* (rows_a, rows_b) that occur */
     uint64_t mul_adds;
     mts_error *error;
 } mts_encoding;
@@ -71,6 +74,9 @@ const char *mts_encode_defines(const mts_device_info *device);
 const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, const char *what);
 
 mts_code mts_encode_conv(mts_encoding *encoding, const mts_layer *layer);
+/* Gives every tile launch the row cases of all of them, "-DVEC=16 -DCASES=CASE(13,0)CASE(10,3)": one program
+   serves all layers, because a case takes tenths of a second to build. */
+mts_code mts_encode_cases(mts_encoding *encoding);
 mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer);
 mts_code mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer);
 mts_code mts_encode_fc(mts_encoding *encoding, const mts_layer *layer);

@@ -13,7 +13,8 @@
 
 #include "stitch/tiles.h"
 
-enum { ROWS_MOST = 8, CASES_MOST = ROWS_MOST * (ROWS_MOST + 1) };
+/* Vectors of a tile at most, and tiles a compute unit should get at least (kernels/README.md). */
+enum { TILE_VECTORS = 48, TILES_PER_UNIT = 16 };
 
 /* A job before it is written: the record, its epilogues as a list. */
 typedef struct job {
@@ -36,7 +37,6 @@ typedef struct tiler {
     size_t job_count, job_capacity;
     chained_epilogue *epilogues;
     size_t epilogue_count, epilogue_capacity;
-    bool cases[ROWS_MOST + 1][ROWS_MOST + 1];
     uint32_t members;
     mts_code code;
 } tiler;
@@ -138,7 +138,7 @@ static void add_row_block(tiler *t, mts_conv_site *site, const mts_value *weight
                                   .segments = block->segments,
                                   .mask = site->mask};
     fresh.work = (uint64_t)(block->rows_a + block->rows_b) * depth * site->taps;
-    t->cases[block->rows_a][block->rows_b] = true;
+    t->encoding->cases[block->rows_a][block->rows_b] = true;
     for (uint32_t image = 0; image < site->images && t->code == MTS_CODE_OK; image++) {
         fresh.record.in = site->in + (image * site->in_channels + group * depth) * site->in_pitch;
         const mts_rec_epilogue epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
@@ -148,6 +148,19 @@ static void add_row_block(tiler *t, mts_conv_site *site, const mts_value *weight
             t->encoding->mul_adds += fresh.work * site->out->dims[4] * site->out->dims[5];
         }
     }
+}
+
+/*
+ * Output rows of a tile. Rows times vectors of pixels fill the registers; many rows use an input vector
+ * often, few leave room for vectors that share a weight. 13 rows by 2 vectors of 16 floats is best on AVX-512
+ * (kernels/README.md).
+ */
+static uint32_t rows_most(const mts_device_info *device)
+{
+    if (device->is_gpu) {
+        return 8;
+    }
+    return device->vector_floats >= 16 ? MTS_TILE_ROWS : 6;
 }
 
 static void add_member(tiler *t, uint32_t index)
@@ -160,8 +173,8 @@ static void add_member(tiler *t, uint32_t index)
     t->members++;
     for (uint32_t g = 0; g < groups && t->code == MTS_CODE_OK; g++) {
         mts_row_blocks rows;
-        t->code = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, ROWS_MOST, true, &t->scratch,
-                                &rows, t->encoding->error);
+        t->code = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, rows_most(t->encoding->device),
+                                true, &t->scratch, &rows, t->encoding->error);
         for (uint32_t b = 0; t->code == MTS_CODE_OK && b < rows.count; b++) {
             add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
         }
@@ -184,16 +197,29 @@ static int compare_jobs(const void *left, const void *right)
     return a->record.in < b->record.in ? -1 : a->record.in > b->record.in;
 }
 
+static size_t count_tiles(const tiler *t, uint32_t most)
+{
+    size_t tiles = 0;
+    for (size_t i = 0; i < t->job_count; i++) {
+        tiles += (t->jobs[i].record.pixels + most - 1) / most;
+    }
+    return tiles;
+}
+
 /*
- * Pixels of a tile. A CPU's work-item walks its tile alone: long enough to hide what a work-group costs,
- * short enough to share the layer out evenly. A GPU's group of `local` work-items takes a few vectors each.
+ * Pixels of a tile. A CPU's work-item walks its tile alone: long tiles hide what a work-group costs, shorter
+ * ones share a layer of few jobs out evenly. A GPU's group of `local` work-items takes a few pixels each.
  */
 static void choose_tiles(tiler *t, uint32_t local)
 {
-    const bool gpu = t->encoding->device->is_gpu;
+    const mts_device_info *device = t->encoding->device;
+    const size_t enough = (size_t)TILES_PER_UNIT * (device->compute_units > 0 ? device->compute_units : 1);
+    uint32_t most = device->is_gpu ? local * 4 : TILE_VECTORS * device->vector_floats;
+    while (!device->is_gpu && most >= 8 * MTS_PLAN_ALIGN && count_tiles(t, most) < enough) {
+        most /= 2;
+    }
     for (size_t i = 0; i < t->job_count; i++) {
         mts_rec_conv *r = &t->jobs[i].record;
-        const uint32_t most = gpu ? local * 4 : 512;
         const uint32_t parts = (r->pixels + most - 1) / most;
         const uint32_t even = (r->pixels + parts - 1) / parts;
         r->tile = (even + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
@@ -230,24 +256,6 @@ static uint32_t write_tiles(tiler *t)
     return first;
 }
 
-/* "-DVEC=16 -DCASES=CASE(8,0)CASE(5,1)": the row cases that occur. */
-static const char *case_defines(tiler *t)
-{
-    mts_text text;
-    mts_text_init(&text, t->scratch.allocator);
-    mts_text_add(&text, "%s -DCASES=", mts_encode_defines(t->encoding->device));
-    for (int a = ROWS_MOST; a > 0; a--) {
-        for (int b = ROWS_MOST - a; b >= 0; b--) {
-            if (t->cases[a][b]) {
-                mts_text_add(&text, "CASE(%d,%d)", a, b);
-            }
-        }
-    }
-    const char *defines = text.failed ? NULL : mts_arena_string(t->encoding->strings, mts_text_get(&text));
-    mts_text_release(&text);
-    return defines;
-}
-
 static mts_code finish(tiler *t, const mts_layer *layer)
 {
     mts_encoding *l = t->encoding;
@@ -263,15 +271,35 @@ static mts_code finish(tiler *t, const mts_layer *layer)
     snprintf(what, sizeof what, "conv %ux%u", conv->kernel[0], conv->kernel[1]);
     mts_encoded_launch launch = {.kernel = "conv_tile__f32_planar", .by_group = true, .members = t->members};
     launch.first = write_tiles(t);
-    launch.defines = case_defines(t);
     launch.label = mts_encode_label(l, layer, what);
-    if (launch.defines == NULL || tiles * local > UINT32_MAX) {
+    if (tiles * local > UINT32_MAX) {
         return mts_encode_memory(l);
     }
     launch.global[0] = (uint32_t)tiles * local;
     launch.local[0] = local;
     launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 1;
     return mts_encode_launch(l, &launch);
+}
+
+mts_code mts_encode_cases(mts_encoding *encoding)
+{
+    mts_text text;
+    mts_text_init(&text, encoding->arena->allocator);
+    mts_text_add(&text, "%s -DCASES=", mts_encode_defines(encoding->device));
+    for (int a = MTS_TILE_ROWS; a > 0; a--) {
+        for (int b = MTS_TILE_ROWS - a; b >= 0; b--) {
+            if (encoding->cases[a][b]) {
+                mts_text_add(&text, "CASE(%d,%d)", a, b);
+            }
+        }
+    }
+    const char *defines = text.failed ? NULL : mts_arena_string(encoding->strings, mts_text_get(&text));
+    mts_text_release(&text);
+    for (size_t i = 0; i < encoding->launch_count; i++) {
+        mts_encoded_launch *launch = &encoding->launches[i];
+        launch->defines = launch->defines == NULL ? defines : launch->defines;
+    }
+    return defines != NULL ? MTS_CODE_OK : mts_encode_memory(encoding);
 }
 
 mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer)

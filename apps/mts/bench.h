@@ -11,10 +11,17 @@
 #define CLI_BENCH_STRATEGIES 8
 #define CLI_BENCH_STEPS 64
 
-/* One strategy on the first `tasks` tasks of the bundle. */
+/* What is measured: a strategy, and whether it chooses groups. */
+typedef struct cli_contestant {
+    char name[32]; /* "compact", "compact+groups" */
+    mts_strategy strategy;
+    mts_grouping grouping;
+} cli_contestant;
+
+/* One contestant on the first `tasks` tasks of the bundle. */
 typedef struct cli_bench_result {
     uint32_t tasks;
-    mts_strategy strategy;
+    const cli_contestant *contestant;
     cli_latency latency;
     double *samples; /* milliseconds, as they came; on the heap */
     mts_session_stats stats;
@@ -33,8 +40,9 @@ typedef struct cli_bench {
     bool samples; /* print them */
     uint32_t warm_ups, runs;
     double load_before, load_after; /* of the machine, negative: unknown */
-    mts_strategy strategies[CLI_BENCH_STRATEGIES];
-    size_t strategy_count;
+    uint64_t budget;                /* bytes that those with groups may take, 0: any */
+    cli_contestant contestants[CLI_BENCH_STRATEGIES];
+    size_t contestant_count;
     uint32_t steps[CLI_BENCH_STEPS]; /* numbers of tasks */
     size_t step_count;
     cli_bench_result results[CLI_BENCH_STRATEGIES * CLI_BENCH_STEPS];
@@ -42,7 +50,7 @@ typedef struct cli_bench {
 } cli_bench;
 
 /*
- * Runs all strategies on the first `tasks` tasks and appends their results: outputs are compared, then the
+ * Runs all contestants on the first `tasks` tasks and appends their results: outputs are compared, then the
  * strategies take turns run by run. Returns -1 to go on, else the exit status.
  */
 int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet);

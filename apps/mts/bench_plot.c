@@ -138,12 +138,12 @@ static void panel_draw(FILE *out, const cli_bench *bench, double top, const char
     p.most = step * ceil(p.most / step * 1.04);
     p.most = p.most > 0.0 ? p.most : 1.0;
     axes(&p, title, bytes, step);
-    const double width = fmin(0.8 * p.group / (double)bench->strategy_count, 70.0);
+    const double width = fmin(0.8 * p.group / (double)bench->contestant_count, 70.0);
     for (size_t i = 0; i < bench->result_count; i++) {
-        const size_t group = i / bench->strategy_count;
-        const double place = (double)(i % bench->strategy_count) - (double)bench->strategy_count / 2.0;
+        const size_t group = i / bench->contestant_count;
+        const double place = (double)(i % bench->contestant_count) - (double)bench->contestant_count / 2.0;
         const double x = LEFT + p.group * ((double)group + 0.5) + place * width;
-        const char *color = colors[i % bench->strategy_count];
+        const char *color = colors[i % bench->contestant_count];
         (bytes ? memory_bar : latency_bar)(&p, &bench->results[i], x, width * 0.92, color);
     }
 }
@@ -153,11 +153,11 @@ static void legend(FILE *out, const cli_bench *bench)
     char text[256];
     (void)snprintf(text, sizeof text, "%s, %s", bench->bundle, bench->device.name);
     text_out(out, LEFT, 20.0, "start", text);
-    for (size_t i = 0; i < bench->strategy_count; i++) {
-        const double x = LEFT + 120.0 * (double)i;
+    for (size_t i = 0; i < bench->contestant_count; i++) {
+        const double x = LEFT + 140.0 * (double)i;
         (void)fprintf(out, "<rect x=\"%.1f\" y=\"28\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", x,
                       colors[i]);
-        text_out(out, x + 15.0, 37.0, "start", cli_strategy_name(bench->strategies[i]));
+        text_out(out, x + 15.0, 37.0, "start", bench->contestants[i].name);
     }
 }
 

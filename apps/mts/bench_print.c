@@ -9,7 +9,7 @@
 
 static const cli_bench_result *first_of(const cli_bench *bench, const cli_bench_result *result)
 {
-    return result - (size_t)(result - bench->results) % bench->strategy_count;
+    return result - (size_t)(result - bench->results) % bench->contestant_count;
 }
 
 static void row_print(const cli_bench *bench, const cli_bench_result *r)
@@ -19,8 +19,8 @@ static void row_print(const cli_bench *bench, const cli_bench_result *r)
     if (bench->has_ceilings && bench->ceilings.gflops > 0.0) {
         (void)snprintf(share, sizeof share, "%.0f %%", 100.0 * gflops / bench->ceilings.gflops);
     }
-    printf("%5u  %-12s %8.2f ms %8.2f %8.2f %7.2f %11s %12s %11s %8u %8.1f M %7.1f %6s\n", r->tasks,
-           cli_strategy_name(r->strategy), r->latency.median, r->latency.p5, r->latency.p95,
+    printf("%5u  %-18s %8.2f ms %8.2f %8.2f %7.2f %11s %12s %11s %8u %8.1f M %7.1f %6s\n", r->tasks,
+           r->contestant->name, r->latency.median, r->latency.p5, r->latency.p95,
            r->latency.median > 0.0 ? first_of(bench, r)->latency.median / r->latency.median : 0.0,
            cli_bytes_text(r->stats.weight_bytes, weights, sizeof weights),
            cli_bytes_text(r->stats.activation_bytes, activations, sizeof activations),
@@ -42,7 +42,7 @@ void cli_bench_print_text(const cli_bench *bench)
            bench->common ? "one common frame" : "one frame per task",
            bench->upload ? "inputs uploaded in every run" : "inputs in device memory", bench->runs,
            bench->warm_ups);
-    printf("tasks  %-12s %11s %8s %8s %7s %11s %12s %11s %8s %10s %7s %6s\n", "strategy", "median", "p5",
+    printf("tasks  %-18s %11s %8s %8s %7s %11s %12s %11s %8s %10s %7s %6s\n", "strategy", "median", "p5",
            "p95", "faster", "weights", "activations", "peak", "launches", "mul-adds", "GFLOP/s", "peak");
     for (size_t i = 0; i < bench->result_count; i++) {
         row_print(bench, &bench->results[i]);
@@ -54,7 +54,9 @@ static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_
     const double gflops = cli_bench_gflops(r);
     cli_json_object(json, NULL);
     cli_json_integer(json, "tasks", r->tasks);
-    cli_json_string(json, "strategy", cli_strategy_name(r->strategy));
+    cli_json_string(json, "strategy", r->contestant->name);
+    cli_json_string(json, "grouping",
+                    r->contestant->grouping == MTS_GROUPING_MEASURED ? "measured" : "family");
     cli_json_object(json, "latency_ms");
     cli_json_number(json, "median", r->latency.median);
     cli_json_number(json, "p5", r->latency.p5);
@@ -110,6 +112,7 @@ static void bench_json(cli_json *json, const cli_bench *bench)
     cli_json_string(json, "inputs", bench->upload ? "uploaded" : "resident");
     cli_json_integer(json, "warmup", bench->warm_ups);
     cli_json_integer(json, "runs", bench->runs);
+    cli_json_integer(json, "budget", bench->budget);
     cli_json_array(json, "load");
     ceiling_json(json, NULL, bench->load_before >= 0.0, bench->load_before);
     ceiling_json(json, NULL, bench->load_after >= 0.0, bench->load_after);

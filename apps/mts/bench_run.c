@@ -151,9 +151,12 @@ static int session_make(step *s, size_t index, bool quiet)
 {
     cli_progress progress;
     mts_session_options options;
+    const cli_contestant *contestant = &s->bench->contestants[index];
     cli_bench_result *result = &s->results[index];
     mts_session_options_default(&options);
-    options.strategy = s->bench->strategies[index];
+    options.strategy = contestant->strategy;
+    options.grouping = contestant->grouping;
+    options.memory_budget = contestant->grouping == MTS_GROUPING_MEASURED ? s->bench->budget : 0;
     options.tasks = s->names;
     options.task_count = s->tasks;
     options.separate_inputs = s->bench->common ? 0 : 1;
@@ -164,12 +167,11 @@ static int session_make(step *s, size_t index, bool quiet)
     cli_progress_end(&progress);
     status = status == MTS_STATUS_OK ? inputs_set(s, s->sessions[index]) : status;
     status = status == MTS_STATUS_OK ? run_once(s, s->sessions[index]) : status;
-    *result = (cli_bench_result){.tasks = s->tasks, .strategy = options.strategy};
+    *result = (cli_bench_result){.tasks = s->tasks, .contestant = contestant};
     result->stats.size = sizeof result->stats;
     status = status == MTS_STATUS_OK ? mts_session_stats_get(s->sessions[index], &result->stats) : status;
     if (status != MTS_STATUS_OK) {
-        return cli_failure("bench", "%u tasks, %s: %s", s->tasks, cli_strategy_name(options.strategy),
-                           s->app->error);
+        return cli_failure("bench", "%u tasks, %s: %s", s->tasks, contestant->name, s->app->error);
     }
     result->samples = calloc(s->bench->runs, sizeof *result->samples);
     result->groups = groups_text(s->sessions[index]);
@@ -212,8 +214,8 @@ static int outputs_compare(step *s, size_t index)
             if (!(difference <= TOLERANCE)) {
                 return cli_failure(
                     "bench", "%u tasks: output %s of task %s is not the same: %s differs by %.3g from %s",
-                    s->tasks, port.name, s->names[t], cli_strategy_name(s->bench->strategies[index]),
-                    difference, cli_strategy_name(s->bench->strategies[0]));
+                    s->tasks, port.name, s->names[t], s->bench->contestants[index].name, difference,
+                    s->bench->contestants[0].name);
             }
         }
     }
@@ -225,7 +227,7 @@ static int sessions_time(step *s)
 {
     const cli_bench *bench = s->bench;
     for (uint32_t r = 0; r < bench->warm_ups + bench->runs; r++) {
-        for (size_t i = 0; i < bench->strategy_count; i++) {
+        for (size_t i = 0; i < bench->contestant_count; i++) {
             const double start = cli_now_ms();
             if (run_once(s, s->sessions[i]) != MTS_STATUS_OK) {
                 return cli_failure("bench", "%s", s->app->error);
@@ -245,7 +247,7 @@ static int latencies_find(step *s)
     if (!sorted) {
         return cli_failure("bench", "no memory");
     }
-    for (size_t i = 0; i < s->bench->strategy_count; i++) {
+    for (size_t i = 0; i < s->bench->contestant_count; i++) {
         memcpy(sorted, s->results[i].samples, runs * sizeof *sorted);
         s->results[i].latency = cli_latency_of(sorted, runs);
     }
@@ -274,11 +276,11 @@ int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet)
     s.names = calloc(tasks, sizeof *s.names);
     s.inputs = calloc(tasks, sizeof *s.inputs);
     int status = s.names && s.inputs ? inputs_make(&s) : cli_failure("bench", "no memory");
-    for (size_t i = 0; i < bench->strategy_count && status < 0; i++) {
+    for (size_t i = 0; i < bench->contestant_count && status < 0; i++) {
         status = session_make(&s, i, quiet);
         bench->result_count++;
     }
-    for (size_t i = 0; i < bench->strategy_count && status < 0; i++) {
+    for (size_t i = 0; i < bench->contestant_count && status < 0; i++) {
         status = outputs_compare(&s, i);
     }
     status = status < 0 ? sessions_time(&s) : status;

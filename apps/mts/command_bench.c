@@ -1,6 +1,7 @@
 /*
  * command_bench.c: mts bench: latency and memory of strategies on growing numbers of tasks.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,29 @@ typedef struct arguments {
     cli_open_options open;
     const char *strategies, *tasks, *frames, *plot, *output;
     bool upload, samples, no_probe;
+    double budget;
     uint32_t warm_ups, runs;
 } arguments;
+
+/* A strategy's name, with groups if "+groups" follows. */
+static int contestant_take(const char *name, cli_contestant *out)
+{
+    static const char suffix[] = "+groups";
+    char list[128];
+    const size_t length = strlen(name);
+    const size_t ending = sizeof suffix - 1;
+    (void)snprintf(out->name, sizeof out->name, "%s", name);
+    if (length < sizeof out->name && length > ending && strcmp(name + length - ending, suffix) == 0) {
+        out->name[length - ending] = '\0';
+        out->grouping = MTS_GROUPING_MEASURED;
+    }
+    if (!cli_strategy_find(out->name, &out->strategy)) {
+        return cli_usage_error("bench", "no strategy '%s'; there are: %s", name,
+                               cli_strategy_list(list, sizeof list));
+    }
+    (void)snprintf(out->name, sizeof out->name, "%s", name);
+    return -1;
+}
 
 static int strategies_take(const arguments *args, cli_bench *bench)
 {
@@ -32,11 +54,7 @@ static int strategies_take(const arguments *args, cli_bench *bench)
                             CLI_BENCH_STRATEGIES, text);
     }
     for (size_t i = 0; i < names.count && status < 0; i++) {
-        char list[128];
-        if (!cli_strategy_find(names.items[i], &bench->strategies[bench->strategy_count++])) {
-            status = cli_usage_error("bench", "no strategy '%s'; there are: %s", names.items[i],
-                                     cli_strategy_list(list, sizeof list));
-        }
+        status = contestant_take(names.items[i], &bench->contestants[bench->contestant_count++]);
     }
     cli_list_release(&names);
     free(copy);
@@ -69,6 +87,7 @@ static int arguments_take(const arguments *args, cli_bench *bench)
     }
     bench->common = args->frames && strcmp(args->frames, "common") == 0;
     bench->upload = args->upload;
+    bench->budget = (uint64_t)args->budget;
     bench->samples = args->samples;
     bench->warm_ups = args->warm_ups;
     bench->runs = args->runs;
@@ -104,11 +123,16 @@ static double machine_load(void)
     return load;
 }
 
+/* The larger of what was found before and now: a busy machine can only look slower than it is. */
 static int ceilings_find(cli_open *app, cli_bench *bench)
 {
-    bench->ceilings.size = sizeof bench->ceilings;
-    const mts_status status = mts_runtime_measure(app->runtime, &bench->ceilings);
-    bench->has_ceilings = status == MTS_STATUS_OK;
+    mts_ceilings now = {.size = sizeof now};
+    const mts_status status = mts_runtime_measure(app->runtime, &now);
+    if (status == MTS_STATUS_OK) {
+        bench->has_ceilings = true;
+        bench->ceilings.gflops = fmax(bench->ceilings.gflops, now.gflops);
+        bench->ceilings.copy_gbps = fmax(bench->ceilings.copy_gbps, now.copy_gbps);
+    }
     return status == MTS_STATUS_OK || status == MTS_STATUS_UNSUPPORTED
                ? -1
                : cli_failure("bench", "%s", app->error);
@@ -128,6 +152,7 @@ static int run(cli_open *app, const arguments *args, const char *path, cli_bench
     for (size_t i = 0; i < bench->step_count && status < 0; i++) {
         status = cli_bench_step(app, bench, bench->steps[i], args->open.json);
     }
+    status = status < 0 && bench->has_ceilings ? ceilings_find(app, bench) : status;
     if (status >= 0) {
         return status;
     }
@@ -150,7 +175,12 @@ int cli_command_bench(int argc, char **argv)
     arguments args = {.warm_ups = CLI_WARM_UPS, .runs = 50};
     const cli_option options[] = {
         {"strategies", 's', CLI_KIND_TEXT, &args.strategies, "S,S",
-         "what to compare; the first one is the baseline (default: sequential,compact)", 0, 0},
+         "what to compare, the first one is the baseline (default: sequential,compact); with +groups after "
+         "it, groups "
+         "are chosen by measuring",
+         0, 0},
+        {"budget", 'b', CLI_KIND_NUMBER, &args.budget, "BYTES", "device memory that chosen groups may take",
+         1, 1e15},
         {"tasks", 't', CLI_KIND_TEXT, &args.tasks, "N,N", "the first N tasks, for each N (default: all)", 0,
          0},
         {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",

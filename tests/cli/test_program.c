@@ -238,6 +238,7 @@ static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void
         {"synth --arch vgg16 --share 1.1 -o x.mtsb", "1.1"},
         {"bench", "BUNDLE"},
         {"bench x.mtsb --strategies compact,quick", "quick"},
+        {"bench x.mtsb --strategies +groups", "+groups"},
         {"bench x.mtsb --tasks 4,none", "none"},
         {"bench x.mtsb --frames both", "both"},
         {"bench x.mtsb --runs 0", "range"},
@@ -458,9 +459,9 @@ static void a_synthetic_bundle_is_written_inspected_and_measured(void **state)
     assert_int_equal(json_integer_value(json_array_get(json_object_get(output, "shape"), 0)), 2);
     assert_int_equal(json_integer_value(json_array_get(json_object_get(output, "shape"), 1)), 5);
     json_decref(root);
-    root = expect_json(
-        "bench x.mtsb --device reference --strategies sequential,compact --tasks 1,3 --warmup 1 --runs 3 "
-        "--samples --plot x.svg -o x.json --json");
+    root = expect_json("bench x.mtsb --device reference --strategies sequential,compact+groups --tasks 1,3 "
+                       "--warmup 1 --runs 3 "
+                       "--samples --plot x.svg -o x.json --json");
     assert_true(json_is_string(json_object_get(root, "device")));
     assert_true(
         json_is_null(json_object_get(root, "peak_gflops"))); /* plain C has no kernel that measures it */
@@ -469,11 +470,16 @@ static void a_synthetic_bundle_is_written_inspected_and_measured(void **state)
     assert_int_equal(json_array_size(results), 4);
     const json_t *last = json_array_get(results, 3);
     assert_int_equal(json_integer_value(json_object_get(last, "tasks")), 3);
-    assert_string_equal(json_string_value(json_object_get(last, "strategy")), "compact");
+    assert_string_equal(json_string_value(json_object_get(last, "strategy")), "compact+groups");
     assert_int_equal(json_array_size(json_object_get(last, "samples_ms")), 3);
     assert_true(json_real_value(json_object_get(last, "gflops")) > 0.0);
     assert_true(json_number_value(json_object_get(last, "difference")) <= 1e-4);
-    assert_int_equal(json_array_size(json_array_get(json_object_get(last, "groups"), 0)), 3);
+    const json_t *groups = json_object_get(last, "groups");
+    size_t grouped = 0;
+    for (size_t i = 0; i < json_array_size(groups); i++) {
+        grouped += json_array_size(json_array_get(groups, i));
+    }
+    assert_int_equal(grouped, 3);
     assert_true(
         json_integer_value(json_object_get(json_object_get(last, "bytes"), "weights")) <
         json_integer_value(json_object_get(json_object_get(json_array_get(results, 2), "bytes"), "weights")));

@@ -186,7 +186,7 @@ static void resize(stream *s, mts_attrs_resize *a)
 /* False if there is no such operator. */
 static bool stream_attrs(stream *s, mts_op op, mts_attrs *attrs)
 {
-    switch (op) {
+    switch (op) { /* NOLINT(bugprone-branch-clone): scale and unary have the same attributes */
 #define STREAM_CASE(NAME, text, least, most, member)                                                         \
     case MTS_OP_##NAME:                                                                                      \
         member(s, &attrs->member);                                                                           \
@@ -207,6 +207,7 @@ uint32_t mts_attrs_words(mts_op op)
     return stream_attrs(&s, op, &attrs) ? s.count : UINT32_MAX;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written through the stream */
 void mts_attrs_encode(mts_op op, const mts_attrs *attrs, uint32_t *words)
 {
     mts_attrs copy = *attrs;

@@ -93,7 +93,7 @@ static mts_code read_model(config *c, const json_t *value, config_task *out)
         return no_memory(c);
     }
     memcpy(path, c->path, folder);
-    memcpy(path + folder, model, length);
+    memcpy(path + folder, model, length + 1);
     out->task.model = path;
     return MTS_CODE_OK;
 }

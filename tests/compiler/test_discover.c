@@ -17,6 +17,8 @@
 #include "compiler/emit/bundle.h"
 #include "compiler/passes/clone.h"
 #include "compiler/passes/discover.h"
+#include "compiler/passes/siblings.h"
+#include "graph/align.h"
 #include "support/eval.h"
 #include "support/nets.h"
 
@@ -288,6 +290,47 @@ static void equal_inputs_give_equal_bundles(void **state)
     mts_bundle_bytes_release(&bytes[1]);
 }
 
+/* SqueezeNet's expand layers, the 1x1 or the 3x3 one first. */
+static mts_graph *branches(mts_arena *arena, const mts_net_plan *plan, bool small_first)
+{
+    mts_net net;
+    mts_net_begin(&net, plan, arena, 0);
+    mts_net_value x = mts_net_input(&net, 3, 8);
+    x = mts_net_conv(&net, x, mts_net_channels(&net, true), 1, 1, NULL);
+    const mts_net_value one =
+        mts_net_conv(&net, x, mts_net_channels(&net, true), small_first ? 1 : 3, 1, NULL);
+    const mts_net_value two =
+        mts_net_conv(&net, x, mts_net_channels(&net, true), small_first ? 3 : 1, 1, NULL);
+    x = small_first ? mts_net_concat(&net, one, two) : mts_net_concat(&net, two, one);
+    mts_net_end(&net, mts_net_mean(&net, x), 3);
+    assert_false(net.failed);
+    return net.graph;
+}
+
+static void branches_written_in_another_order_align_after_sorting(void **state)
+{
+    (void)state;
+    const mts_net_plan plan = {.tasks = 1, .shared = 6};
+    mts_arena arena;
+    mts_arena_init(&arena, mts_allocator_default());
+    mts_graph *graphs[2] = {branches(&arena, &plan, true), branches(&arena, &plan, false)};
+    mts_graph *before = mts_graph_clone(graphs[1], &arena);
+    mts_alignment rows;
+    mts_error error = {0};
+    assert_non_null(before);
+    assert_int_equal(mts_graph_align((const mts_graph *const *)graphs, 2, &arena, &rows, &error),
+                     MTS_CODE_OK);
+    assert_int_equal(rows.row_count, graphs[0]->node_count + 1);
+    mts_graph_sort_siblings(graphs[0]);
+    mts_graph_sort_siblings(graphs[1]);
+    assert_int_equal(mts_graph_verify(graphs[1], &error), MTS_CODE_OK);
+    assert_int_equal(mts_graph_align((const mts_graph *const *)graphs, 2, &arena, &rows, &error),
+                     MTS_CODE_OK);
+    assert_int_equal(rows.row_count, graphs[0]->node_count);
+    compare_outputs(before, graphs[1]);
+    mts_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +347,7 @@ int main(void)
         cmocka_unit_test(common_channels_are_followed_through_depthwise_layers),
         cmocka_unit_test(what_only_some_tasks_share_is_found_too),
         cmocka_unit_test(equal_inputs_give_equal_bundles),
+        cmocka_unit_test(branches_written_in_another_order_align_after_sorting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

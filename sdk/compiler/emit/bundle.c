@@ -258,7 +258,9 @@ static void fill_section(const encoder *e, unsigned char *file, size_t index, si
 
 static void fill_header(unsigned char *file, size_t size)
 {
-    memcpy(file, MTS_FORMAT_MAGIC, MTS_FORMAT_MAGIC_SIZE);
+    for (size_t i = 0; i < MTS_FORMAT_MAGIC_SIZE; i++) {
+        file[i] = (unsigned char)MTS_FORMAT_MAGIC[i];
+    }
     mts_store_u32(file + MTS_HEADER_VERSION, MTS_FORMAT_VERSION);
     mts_store_u32(file + MTS_HEADER_ENDIAN, MTS_FORMAT_ENDIAN);
     mts_store_u64(file + MTS_HEADER_SIZE, size);

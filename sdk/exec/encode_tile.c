@@ -32,6 +32,7 @@ typedef struct chained_epilogue {
 
 typedef struct tiler {
     mts_encoding *encoding;
+    const mts_layer *layer;
     mts_arena scratch;
     job *jobs;
     size_t job_count, job_capacity;
@@ -163,8 +164,32 @@ static uint32_t rows_most(const mts_device_info *device)
     return device->vector_floats >= 16 ? MTS_TILE_ROWS : 6;
 }
 
-static void add_member(tiler *t, uint32_t index)
+static bool is_tiled(const tiler *t, uint32_t member)
 {
+    return t->encoding->plan->members[member].variant == MTS_VARIANT_TILE;
+}
+
+/*
+ * Rows of shared and of private blocks side by side load each input vector once. Where members read one
+ * input, rows of a shared block stay apart instead: then their jobs are equal and are done once (add_job).
+ */
+static mts_tiles_mode choose_mode(const tiler *t, const mts_layer *layer, uint32_t index)
+{
+    const mts_stitched *s = t->encoding->stitched;
+    bool blocks = false;
+    bool common = false;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        if (is_tiled(t, m)) {
+            blocks = blocks || mts_member_operand(s, &s->members[m], 1)->block_count > 1;
+            common = common || (m != index && s->members[m].inputs[0] == s->members[index].inputs[0]);
+        }
+    }
+    return !blocks ? MTS_TILES_EVEN : common && s->shared ? MTS_TILES_FULL : MTS_TILES_JOIN;
+}
+
+static void add_member(tiler *t, const mts_layer *layer, uint32_t index)
+{
+    const mts_tiles_mode mode = choose_mode(t, layer, index);
     mts_conv_site site;
     mts_conv_site_init(&site, t->encoding, index);
     const mts_value *weight = mts_member_operand(t->encoding->stitched, site.member, 1);
@@ -174,7 +199,7 @@ static void add_member(tiler *t, uint32_t index)
     for (uint32_t g = 0; g < groups && t->code == MTS_CODE_OK; g++) {
         mts_row_blocks rows;
         t->code = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, rows_most(t->encoding->device),
-                                true, &t->scratch, &rows, t->encoding->error);
+                                mode, &t->scratch, &rows, t->encoding->error);
         for (uint32_t b = 0; t->code == MTS_CODE_OK && b < rows.count; b++) {
             add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
         }
@@ -256,7 +281,7 @@ static uint32_t write_tiles(tiler *t)
     return first;
 }
 
-static mts_code finish(tiler *t, const mts_layer *layer)
+static mts_code finish(tiler *t)
 {
     mts_encoding *l = t->encoding;
     const uint32_t local =
@@ -266,12 +291,12 @@ static mts_code finish(tiler *t, const mts_layer *layer)
     size_t tiles = 0;
     write_jobs(t, &tiles);
     const mts_attrs_conv *conv =
-        &mts_member_node(l->stitched, &l->stitched->members[layer->first])->attrs.conv;
+        &mts_member_node(l->stitched, &l->stitched->members[t->layer->first])->attrs.conv;
     char what[64];
     snprintf(what, sizeof what, "conv %ux%u", conv->kernel[0], conv->kernel[1]);
     mts_encoded_launch launch = {.kernel = "conv_tile__f32_planar", .by_group = true, .members = t->members};
     launch.first = write_tiles(t);
-    launch.label = mts_encode_label(l, layer, what);
+    launch.label = mts_encode_label(l, t->layer, what);
     if (tiles * local > UINT32_MAX) {
         return mts_encode_memory(l);
     }
@@ -304,15 +329,15 @@ mts_code mts_encode_cases(mts_encoding *encoding)
 
 mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer)
 {
-    tiler t = {.encoding = encoding};
+    tiler t = {.encoding = encoding, .layer = layer};
     mts_arena_init(&t.scratch, encoding->arena->allocator);
     for (uint32_t m = layer->first; t.code == MTS_CODE_OK && m < layer->first + layer->count; m++) {
-        if (encoding->plan->members[m].variant == MTS_VARIANT_TILE) {
-            add_member(&t, m);
+        if (is_tiled(&t, m)) {
+            add_member(&t, layer, m);
         }
     }
     if (t.code == MTS_CODE_OK) {
-        t.code = finish(&t, layer);
+        t.code = finish(&t);
     }
     mts_alloc_free(t.scratch.allocator, t.jobs);
     mts_alloc_free(t.scratch.allocator, t.epilogues);

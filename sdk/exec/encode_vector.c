@@ -152,7 +152,7 @@ static mts_code add_fc(collector *c, uint32_t member, mts_arena *scratch)
     mts_conv_site_init(&site, l, member);
     mts_row_blocks rows;
     mts_code code = mts_tiles_cut(mts_member_operand(l->stitched, site.member, 1), 0, site.channels,
-                                  UINT32_MAX, false, scratch, &rows, l->error);
+                                  UINT32_MAX, MTS_TILES_EVEN, scratch, &rows, l->error);
     for (uint32_t b = 0; code == MTS_CODE_OK && b < rows.count; b++) {
         code = add_rows(c, &site, &rows, &rows.blocks[b]);
     }

@@ -1,5 +1,5 @@
 /*
- * tiles.c: runs of rows with the same weight blocks, cut into evenly filled row blocks.
+ * tiles.c: runs of rows with the same weight blocks, cut into row blocks.
  */
 #include "stitch/tiles.h"
 
@@ -83,31 +83,53 @@ static uint32_t even_share(uint32_t left, uint32_t most)
     return left / blocks + (left % blocks != 0 ? 1 : 0);
 }
 
-/* Cuts run by run; where `mix` allows, a run's last rows are joined by the first rows of the next run. */
-static void cut_runs(cutter *c, uint32_t most, bool mix)
+static void cut_even(cutter *c, uint32_t most)
 {
-    uint32_t taken = 0; /* rows of run i that an earlier block has */
     for (uint32_t i = 0; i < c->run_count; i++) {
-        const run *r = &c->runs[i];
-        uint32_t row = r->first + taken;
-        uint32_t left = r->rows - taken;
-        taken = 0;
-        const run *next = mix && i + 1 < c->run_count ? r + 1 : NULL;
-        while (left > 0) {
-            const uint32_t share = even_share(left + (next != NULL ? next->rows : 0), most);
-            const uint32_t rows_a = share < left ? share : left;
-            if (rows_a == left && next != NULL && rows_a < share) {
-                taken = share - rows_a < next->rows ? share - rows_a : next->rows;
-            }
-            add_block(c, row, rows_a, taken);
-            row += rows_a;
-            left -= rows_a;
+        uint32_t row = c->runs[i].first;
+        for (uint32_t left = c->runs[i].rows; left > 0;) {
+            const uint32_t rows = even_share(left, most);
+            add_block(c, row, rows, 0);
+            row += rows;
+            left -= rows;
         }
     }
 }
 
-mts_code mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, uint32_t most, bool mix,
-                       mts_arena *arena, mts_row_blocks *out, mts_error *error)
+/* The first run ends with its rest and the others begin with theirs, so that two rests lie side by side. */
+static void cut_full(cutter *c, uint32_t most, bool join)
+{
+    run open = {0}; /* the first run's rest */
+    for (uint32_t i = 0; i < c->run_count; i++) {
+        const run *r = &c->runs[i];
+        const uint32_t rest = r->rows % most;
+        uint32_t row = r->first;
+        if (i == 0) {
+            open = (run){.first = row + r->rows - rest, .rows = rest};
+        } else if (rest > 0) {
+            if (join && open.rows > 0 && open.rows + rest <= most) {
+                add_block(c, open.first, open.rows, rest);
+                open.rows = 0;
+            } else {
+                add_block(c, row, rest, 0);
+            }
+            row += rest;
+        }
+        if (i == 1 && open.rows > 0) { /* nothing joined it */
+            add_block(c, open.first, open.rows, 0);
+            open.rows = 0;
+        }
+        for (uint32_t full = r->rows / most; full > 0; full--, row += most) {
+            add_block(c, row, most, 0);
+        }
+    }
+    if (open.rows > 0) {
+        add_block(c, open.first, open.rows, 0);
+    }
+}
+
+mts_code mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, uint32_t most,
+                       mts_tiles_mode mode, mts_arena *arena, mts_row_blocks *out, mts_error *error)
 {
     *out = (mts_row_blocks){0};
     cutter c = {.weight = weight, .out = out};
@@ -124,6 +146,10 @@ mts_code mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, u
         c.runs[c.run_count++] = (run){.first = row, .rows = end - row};
         row = end;
     }
-    cut_runs(&c, most, mix);
+    if (mode == MTS_TILES_EVEN) {
+        cut_even(&c, most);
+    } else {
+        cut_full(&c, most, mode == MTS_TILES_JOIN);
+    }
     return MTS_CODE_OK;
 }

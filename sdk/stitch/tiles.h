@@ -29,10 +29,23 @@ typedef struct mts_row_blocks {
 } mts_row_blocks;
 
 /*
- * Cuts rows [first, first + rows) of a verified weight. most: rows of a block, at least 1 (UINT32_MAX: one
- * block per run); mix: whether a block may join two runs. The result lives in `arena`. OUT_OF_MEMORY only.
+ * How runs of rows with the same weight blocks become row blocks. FULL and JOIN cut a run by its own length
+ * alone, so that tasks which share a weight block but not their other rows pack it alike and it is stored
+ * once.
  */
-mts_code mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, uint32_t most, bool mix,
-                       mts_arena *arena, mts_row_blocks *out, mts_error *error);
+typedef enum mts_tiles_mode {
+    MTS_TILES_EVEN = 0, /* each run by itself, in blocks of even size: nothing but whole layers is shared */
+    MTS_TILES_FULL =
+        1, /* each run by itself, in full blocks and a rest: jobs of equal operands stay recognisable */
+    MTS_TILES_JOIN =
+        2 /* likewise, but the rests of the first and the second run share a block where they fit */
+} mts_tiles_mode;
+
+/*
+ * Cuts rows [first, first + rows) of a verified weight. most: rows of a block, at least 1 (UINT32_MAX: one
+ * block per run). The result lives in `arena`. OUT_OF_MEMORY only.
+ */
+mts_code mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, uint32_t most,
+                       mts_tiles_mode mode, mts_arena *arena, mts_row_blocks *out, mts_error *error);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "compiler/passes/clone.h"
 #include "compiler/passes/discover.h"
+#include "compiler/passes/pool.h"
 
 mts_code net_device_open(const char *backend, const char *cache, mts_device **out, mts_error *error)
 {
@@ -45,11 +46,39 @@ static mts_code fill_archive(const mts_graph *const *graphs, uint32_t count, mts
     return archive->tasks ? MTS_CODE_OK : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for an archive");
 }
 
-mts_code net_make(const mts_graph *const *graphs, uint32_t count, float tolerance, test_net *out,
-                  mts_error *error)
+/* Numbers the blocks of all constants, equal bytes alike. */
+static mts_code number_blocks(mts_archive *archive, mts_error *error)
+{
+    mts_pool pool;
+    bool good = true;
+    mts_pool_init(&pool, mts_allocator_default());
+    for (uint32_t t = 0; t < archive->task_count; t++) {
+        const mts_graph *graph = archive->tasks[t].graph;
+        for (uint32_t v = 0; v < graph->value_count; v++) {
+            const mts_value *value = &graph->values[v];
+            uint32_t out = 0, in = 0, inner = 0;
+            mts_value_matrix(value, &out, &in, &inner);
+            for (uint32_t b = 0; good && b < value->block_count; b++) {
+                mts_block_ref *ref = &value->blocks[b];
+                const size_t cells = (size_t)ref->out_count * ref->in_count * inner;
+                good = mts_pool_add(&pool, ref->data, cells * mts_dtype_size(value->dtype), value->dtype,
+                                    &ref->block);
+            }
+        }
+    }
+    archive->blocks = good ? mts_arena_zero(&archive->arena, pool.count, sizeof *archive->blocks) : NULL;
+    if (archive->blocks) {
+        memcpy(archive->blocks, pool.blocks, pool.count * sizeof *pool.blocks);
+        archive->block_count = (uint32_t)pool.count;
+    }
+    mts_pool_release(&pool);
+    return archive->blocks ? MTS_CODE_OK : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for blocks");
+}
+
+static mts_code make(const mts_graph *const *graphs, uint32_t count, const mts_discover_options *options,
+                     test_net *out, mts_error *error)
 {
     const mts_allocator *allocator = mts_allocator_default();
-    const mts_discover_options options = {.tolerance = tolerance};
     mts_discover_report report = {0};
     *out = (test_net){.bytes = {.allocator = allocator}};
     mts_archive *archive = mts_archive_create(allocator);
@@ -58,7 +87,7 @@ mts_code net_make(const mts_graph *const *graphs, uint32_t count, float toleranc
     }
     mts_code code = fill_archive(graphs, count, archive, error);
     if (code == MTS_CODE_OK) {
-        code = mts_discover(archive, &options, &report, error);
+        code = options ? mts_discover(archive, options, &report, error) : number_blocks(archive, error);
     }
     if (code == MTS_CODE_OK) {
         code = mts_bundle_encode(archive, allocator, &out->bytes, error);
@@ -74,6 +103,18 @@ mts_code net_make(const mts_graph *const *graphs, uint32_t count, float toleranc
         net_release(out);
     }
     return code;
+}
+
+mts_code net_make(const mts_graph *const *graphs, uint32_t count, float tolerance, test_net *out,
+                  mts_error *error)
+{
+    const mts_discover_options options = {.tolerance = tolerance};
+    return make(graphs, count, &options, out, error);
+}
+
+mts_code net_make_as_is(const mts_graph *const *graphs, uint32_t count, test_net *out, mts_error *error)
+{
+    return make(graphs, count, NULL, out, error);
 }
 
 void net_release(test_net *net)

@@ -24,6 +24,9 @@ mts_code net_device_open(const char *backend, const char *cache, mts_device **ou
 /* The graphs are copied, their constants borrowed until the call returns. */
 mts_code net_make(const mts_graph *const *graphs, uint32_t count, float tolerance, test_net *out,
                   mts_error *error);
+/* The same without discovery: constants may have several blocks already, and blocks of equal bytes become
+ * one. */
+mts_code net_make_as_is(const mts_graph *const *graphs, uint32_t count, test_net *out, mts_error *error);
 void net_release(test_net *net);
 
 /* inputs[task][port]: dense values of the port's dtype. With common inputs only the first task's are given.

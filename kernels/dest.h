@@ -165,6 +165,7 @@ INLINE mts_u32 mts_view_end(GLOBAL const mts_rec_view *v, GLOBAL const mts_rec_d
 
 INLINE float mts_row_load(GLOBAL const float *p, mts_i32 step, mts_u32 left, mts_u32 room) { return *p; }
 INLINE void mts_row_store(GLOBAL float *p, float v, mts_u32 left, mts_u32 room) { *p = v; }
+#define mts_vec_two(p) (*(p))
 #define mts_vec_sum(v) (v)
 #define mts_vec_most(v) (v)
 #define mts_vec_least(v) (v)
@@ -230,13 +231,12 @@ INLINE float mts_vec_least(mts_vec v) {
  * row) and replaced.
  */
 typedef struct mts_reach {
-    mts_vec inside; /* 1 or 0 */
+    mts_vec inside, fill; /* 1 or 0; `nothing` in the lanes outside, else 0 */
     float nothing;
     mts_i32 first, stride, width;
     mts_i32 column; /* floats from one column to the next */
     mts_u32 left;   /* lanes that are wanted */
-    mts_u32 low, end; /* act offsets of the operand */
-    int whole;        /* no wanted lane is outside */
+    int mode;       /* 0: one by one; 1, 2: vectors of every, every second float; 3, 4: the same, masked */
 } mts_reach;
 
 /* 0, 1, 2, ... */
@@ -254,21 +254,27 @@ INLINE mts_vec mts_vec_between(float first, float stride, float low, float high)
     return mts_vec_min(one, mts_vec_max(zero, mts_vec_min(a, b)));
 }
 
+/* top, bottom: act offsets of column 0 of the first and the last row to be loaded; end: of the view. */
 INLINE mts_reach mts_reach_open(GLOBAL const mts_rec_view *v, mts_i32 first, mts_u32 stride, mts_u32 width, mts_u32 left,
-                                float nothing) {
+                                float nothing, mts_u32 top, mts_u32 bottom, mts_u32 end) {
+    const mts_i32 lanes = left < VEC ? (mts_i32)left : VEC, step = (mts_i32)(stride * v->stride[5]);
+    const mts_i32 before = (mts_i32)(top - v->base) + first * (mts_i32)v->stride[5];
+    const mts_i32 after = (mts_i32)(end - bottom) - first * (mts_i32)v->stride[5];
     mts_reach r;
-    const mts_i32 lanes = left < VEC ? (mts_i32)left : VEC;
     r.nothing = nothing;
     r.first = first;
     r.stride = (mts_i32)stride;
     r.width = (mts_i32)width;
     r.column = (mts_i32)v->stride[5];
     r.left = left;
-    r.low = v->base;
-    r.end = 0;
-    r.whole = first >= 0 && first + (lanes - 1) * r.stride < r.width;
-    r.inside = mts_vec_splat(1.0f);
-    if (!r.whole) r.inside = mts_vec_between((float)first, (float)r.stride, 0.0f, (float)r.width);
+    r.mode = 0;
+    r.inside = r.fill = mts_vec_splat(0.0f);
+    if (VEC == 1 || (step != 1 && step != 2) || before < 0 || after < step * (VEC - 1) + 1) return r;
+    r.mode = step;
+    if (first >= 0 && first + (lanes - 1) * r.stride < r.width) return r;
+    r.mode = step + 2;
+    r.inside = mts_vec_between((float)first, (float)r.stride, 0.0f, (float)r.width);
+    r.fill = mts_vec_mul(mts_vec_sub(mts_vec_splat(1.0f), r.inside), mts_vec_splat(nothing));
     return r;
 }
 
@@ -280,19 +286,29 @@ INLINE mts_vec mts_reach_gather(GLOBAL const float *row, const mts_reach *r) {
     return v;
 }
 
-/* row: act offset of column 0. */
-INLINE mts_vec mts_reach_load(GLOBAL const float *act, const mts_reach *r, mts_u32 row) {
-    const mts_u32 offset = row + (mts_u32)(r->first * r->column);
-    const mts_i32 step = r->stride * r->column;
-    if (r->whole) return mts_row_load(act + offset, step, r->left, r->end - offset);
-#if VEC > 1
-    if ((step == 1 || step == 2) && (mts_i32)(offset - r->low) >= 0 && (mts_i32)(r->end - offset) >= 2 * VEC - 1) {
-        const mts_vec v = mts_vec_keep(r->inside, mts_row_load(act + offset, step, VEC, VEC));
-        return mts_vec_fma(mts_vec_sub(mts_vec_splat(1.0f), r->inside), mts_vec_splat(r->nothing), v);
-    }
-#endif
+/* row: act offset of column 0; mode: that of r, written out so that a loop over rows holds no decision. */
+INLINE mts_vec mts_reach_load(GLOBAL const float *act, const mts_reach *r, mts_u32 row, const int mode) {
+    GLOBAL const float *p = act + (row + (mts_u32)(r->first * r->column)); /* wraps where first is negative */
+    if (mode == 1) return mts_vec_load(p);
+    if (mode == 2) return mts_vec_two(p);
+    if (mode == 3) return mts_vec_add(r->fill, mts_vec_keep(r->inside, mts_vec_load(p)));
+    if (mode == 4) return mts_vec_add(r->fill, mts_vec_keep(r->inside, mts_vec_two(p)));
     return mts_reach_gather(act + row, r);
 }
+
+/* The loop, in each mode. */
+#if VEC == 1
+#define MTS_REACH_MODES(reach, LOOP) LOOP(0)
+#else
+#define MTS_REACH_MODES(reach, LOOP)                                                                         \
+    switch ((reach)->mode) {                                                                                 \
+    case 1: LOOP(1) break;                                                                                   \
+    case 2: LOOP(2) break;                                                                                   \
+    case 3: LOOP(3) break;                                                                                   \
+    case 4: LOOP(4) break;                                                                                   \
+    default: LOOP(0) break;                                                                                  \
+    }
+#endif
 
 /* fn of a vector; PRELU takes its slope in `a`. */
 INLINE mts_vec mts_row_fn(mts_u32 fn, mts_vec v, float a, float b) {

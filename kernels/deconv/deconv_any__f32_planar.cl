@@ -9,15 +9,16 @@
 /* n / d rounded down. */
 INLINE mts_i32 deconv_floor(mts_i32 n, mts_i32 d) { return n >= 0 ? n / d : -((d - 1 - n) / d); }
 
+#define DECONV_CHANNELS(mode)                                                                                \
+    for (mts_u32 c = 0; c < channels; c++, row += r->src.stride[3], weight += step)                          \
+        acc = mts_vec_fma(mts_vec_splat(*weight), mts_reach_load(act, reach, row, mode), acc);
+
 /* One kernel position of all channels; row: act offset of column 0 in the first channel. */
 INLINE mts_vec deconv_channels(GLOBAL const float *act, GLOBAL const float *weight, GLOBAL const mts_rec_deconv *r,
                                const mts_reach *reach, mts_u32 row, mts_vec acc) {
     const mts_u32 step = r->dest.dims[3] / r->group * r->window[0] * r->window[1];
-    for (mts_u32 c = r->in_channels / r->group; c; c--) {
-        acc = mts_vec_fma(mts_vec_splat(*weight), mts_reach_load(act, reach, row), acc);
-        row += r->src.stride[3];
-        weight += step;
-    }
+    const mts_u32 channels = r->in_channels / r->group;
+    MTS_REACH_MODES(reach, DECONV_CHANNELS)
     return acc;
 }
 
@@ -29,9 +30,10 @@ INLINE mts_vec deconv_row(GLOBAL const float *act, GLOBAL const float *weight, G
     for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
         const mts_i32 place = x - (mts_i32)(kx * r->dilation[1]), first = deconv_floor(place, wide);
         if (first * wide != place) continue;
-        mts_reach reach = mts_reach_open(&r->src, first, 1, r->in_w, left, 0.0f);
-        reach.end = end;
-        acc = deconv_channels(act, weight + kx, r, &reach, src + (mts_u32)iy * r->src.stride[4], acc);
+        const mts_u32 row = src + (mts_u32)iy * r->src.stride[4];
+        const mts_u32 bottom = row + (r->in_channels / r->group - 1) * r->src.stride[3];
+        const mts_reach reach = mts_reach_open(&r->src, first, 1, r->in_w, left, 0.0f, row, bottom, end);
+        acc = deconv_channels(act, weight + kx, r, &reach, row, acc);
     }
     return acc;
 }

@@ -21,6 +21,7 @@ INLINE mts_vec pool_columns(GLOBAL const mts_rec_pool *r, mts_i32 x) {
     return count;
 }
 
+/* Rows of the window that count. */
 INLINE mts_u32 pool_rows(GLOBAL const mts_rec_pool *r, mts_i32 y) {
     const mts_i32 low = r->include_pad ? -r->pad[0] : 0;
     const mts_i32 high = (mts_i32)r->in_h + (r->include_pad ? r->pad[2] : 0);
@@ -32,31 +33,47 @@ INLINE mts_u32 pool_rows(GLOBAL const mts_rec_pool *r, mts_i32 y) {
     return count;
 }
 
-/* One column of the window. */
-INLINE mts_vec pool_column(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, const mts_reach *reach, mts_u32 plane,
-                           mts_i32 y, mts_vec v) {
-    for (mts_u32 ky = 0; ky < r->window[0]; ky++, y += (mts_i32)r->dilation[0]) {
-        if (y < 0 || y >= (mts_i32)r->in_h) continue;
-        const mts_vec p = mts_reach_load(act, reach, plane + (mts_u32)y * r->src.stride[4]);
-        v = r->kind == MTS_POOL_MAX ? mts_vec_max(v, p) : mts_vec_add(v, p);
-    }
-    return v;
+/* Rows of the image in a window: `count` from act offset `top` on, `step` apart. */
+typedef struct pool_place {
+    mts_u32 top, count, step;
+    mts_u32 end; /* of the operand */
+} pool_place;
+
+INLINE pool_place pool_find(GLOBAL const mts_rec_pool *r, mts_u32 plane, mts_i32 y, mts_u32 end) {
+    const mts_i32 dilation = (mts_i32)r->dilation[0], high = (mts_i32)r->in_h;
+    pool_place place;
+    mts_i32 first = y, last = y + (mts_i32)(r->window[0] - 1) * dilation;
+    while (first < 0) first += dilation;
+    while (last >= high) last -= dilation;
+    place.count = last >= first ? (mts_u32)((last - first) / dilation) + 1 : 0;
+    place.top = plane + (mts_u32)first * r->src.stride[4];
+    place.step = r->dilation[0] * r->src.stride[4];
+    place.end = end;
+    return place;
 }
 
-/* `left` outputs side by side; y and x are the first window's first position in the image. */
-INLINE mts_vec pool_vector(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, mts_u32 plane, mts_i32 y, mts_i32 x,
-                           mts_u32 left, mts_u32 end) {
+#define POOL_MAX(mode)                                                                                       \
+    for (mts_u32 k = 0; k < at.count; k++, row += at.step) v = mts_vec_max(v, mts_reach_load(act, &reach, row, mode));
+#define POOL_SUM(mode)                                                                                       \
+    for (mts_u32 k = 0; k < at.count; k++, row += at.step) v = mts_vec_add(v, mts_reach_load(act, &reach, row, mode));
+
+/* `left` outputs side by side; x is the first window's first column. */
+INLINE mts_vec pool_vector(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, pool_place at, mts_i32 x, mts_u32 left) {
     const float nothing = r->kind == MTS_POOL_MAX ? POOL_NOTHING : 0.0f;
     mts_vec v = mts_vec_splat(nothing);
+    if (at.count == 0) return v;
     for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
-        const mts_i32 first = x + (mts_i32)(kx * r->dilation[1]);
-        mts_reach reach = mts_reach_open(&r->src, first, r->stride[1], r->in_w, left, nothing);
-        reach.end = end;
-        v = pool_column(act, r, &reach, plane, y, v);
+        const mts_u32 bottom = at.top + (at.count - 1) * at.step;
+        const mts_reach reach = mts_reach_open(&r->src, x + (mts_i32)(kx * r->dilation[1]), r->stride[1], r->in_w, left,
+                                               nothing, at.top, bottom, at.end);
+        mts_u32 row = at.top;
+        if (r->kind == MTS_POOL_MAX) {
+            MTS_REACH_MODES(&reach, POOL_MAX)
+        } else {
+            MTS_REACH_MODES(&reach, POOL_SUM)
+        }
     }
-    if (r->kind == MTS_POOL_MAX) return v;
-    const mts_vec count = mts_vec_mul(pool_columns(r, x), mts_vec_splat((float)pool_rows(r, y)));
-    return mts_vec_div(v, mts_vec_max(mts_vec_splat(1.0f), count)); /* an empty window sums to 0 */
+    return v;
 }
 
 KERNEL void pool_any__f32_planar(MTS_ARGS) {
@@ -64,11 +81,16 @@ KERNEL void pool_any__f32_planar(MTS_ARGS) {
     const mts_u32 end = mts_view_end(&r->src, &r->dest, r->in_h, r->in_w);
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
-        const mts_u32 plane = mts_view_plane(&r->src, &s);
         const mts_i32 y = (mts_i32)(s.y * r->stride[0]) - r->pad[0];
+        const pool_place at = pool_find(r, mts_view_plane(&r->src, &s), y, end);
+        const float rows = (float)pool_rows(r, y);
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_i32 x = (mts_i32)((s.x + i) * r->stride[1]) - r->pad[1];
-            const mts_vec v = pool_vector(act, r, plane, y, x, s.n - i, end);
+            mts_vec v = pool_vector(act, r, at, x, s.n - i);
+            if (r->kind == MTS_POOL_AVG) { /* an empty window sums to 0 */
+                const mts_vec count = mts_vec_mul(pool_columns(r, x), mts_vec_splat(rows));
+                v = mts_vec_div(v, mts_vec_max(mts_vec_splat(1.0f), count));
+            }
             mts_row_store(act + s.to + i, v, s.n - i, s.stop - s.to - i);
         }
     }

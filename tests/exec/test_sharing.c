@@ -449,18 +449,14 @@ static void shared_channels_of_a_common_input_are_multiplied_once(void **state)
 
 /* ---- equal bytes in another shape ---- */
 
-/* Two 1x1 convolutions of 64 equal weights: 8 rows of 8, and 16 rows of 4 (two groups). */
+/* Two 1x1 convolutions with the same 64 numbers: 8 rows of 8, and 16 rows of 4 (two groups). */
 static const mts_graph *flat_graph(mts_arena *arena, int64_t size)
 {
     mts_attrs attrs = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
     mts_error error = {0};
     mts_graph *graph = mts_graph_create(arena, "flat");
     assert_non_null(graph);
-    float *data = mts_arena_zero(arena, 64, sizeof *data);
-    assert_non_null(data);
-    for (int i = 0; i < 64; i++) {
-        data[i] = 0.25f;
-    }
+    const float *data = noise(arena, 64, 6);
     const mts_shape input = mts_shape_make(4, (const int64_t[]){1, 8, size, size});
     const mts_shape dense = mts_shape_make(4, (const int64_t[]){8, 8, 1, 1});
     const mts_shape grouped = mts_shape_make(4, (const int64_t[]){16, 4, 1, 1});

@@ -1,0 +1,230 @@
+/*
+ * test_memory.c: no tensor of a plan is overwritten while somebody still reads it.
+ *
+ * Plans of random families are played step by step on an array that remembers who wrote each float last.
+ * Whatever a step reads must still belong to the tensor it means, and all outputs must be whole at the end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/plan.h"
+#include "support/random_net.h"
+
+#define FAMILIES 150
+#define TASKS_MOST 5
+
+typedef struct play {
+    const mts_plan *plan;
+    const mts_stitched *stitched;
+    uint32_t *owner; /* storage + 1 of each float of the arena */
+    uint32_t seed, step;
+} play;
+
+static void write_storage(play *p, uint32_t storage)
+{
+    const mts_storage *s = &p->plan->storages[storage];
+    assert_true(s->offset + s->floats <= p->plan->arena_floats);
+    for (uint64_t i = 0; i < s->floats; i++) {
+        p->owner[s->offset + i] = storage + 1;
+    }
+}
+
+static void read_storage(const play *p, uint32_t storage)
+{
+    const mts_storage *s = &p->plan->storages[storage];
+    for (uint64_t i = 0; i < s->floats; i++) {
+        if (p->owner[s->offset + i] != storage + 1) {
+            print_error("family %u, step %u: float %llu of storage %u belongs to storage %d\n", p->seed,
+                        p->step, (unsigned long long)i, storage, (int)p->owner[s->offset + i] - 1);
+            fail();
+        }
+    }
+}
+
+/* Where a member reads its operand `input`. */
+static uint32_t operand_storage(const play *p, const mts_member *member, const mts_member_plan *how,
+                                uint32_t input)
+{
+    const mts_plan *plan = p->plan;
+    const uint32_t value = member->inputs[input];
+    uint32_t conversion = MTS_NONE;
+    if (input == 0 && mts_plan_reads_dense(mts_member_node(p->stitched, member)->op)) {
+        conversion = mts_plan_dense_copy(plan, value);
+    } else if (input == 0) {
+        conversion = how->input_conversion;
+    } else if (input == 4) {
+        conversion = how->residual_conversion;
+    }
+    return conversion == MTS_NONE ? plan->value_storage[value] : plan->conversions[conversion].storage;
+}
+
+/* All members of a step run at once: everything is read while everything is written. */
+static void play_layer(play *p, const mts_layer *layer)
+{
+    for (int phase = 0; phase < 3; phase++) {
+        for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+            const mts_member *member = &p->stitched->members[m];
+            for (uint32_t i = 0; phase != 1 && i < member->input_count; i++) {
+                if (member->inputs[i] != MTS_NONE) {
+                    read_storage(p, operand_storage(p, member, &p->plan->members[m], i));
+                }
+            }
+            if (phase == 1) {
+                write_storage(p, p->plan->value_storage[member->output]);
+            }
+        }
+    }
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        read_storage(p, p->plan->value_storage[p->stitched->members[m].output]); /* no two write one place */
+    }
+}
+
+static void play_conversions(play *p, const mts_step *step)
+{
+    for (int phase = 0; phase < 3; phase++) {
+        for (uint32_t i = step->first; i < step->first + step->count; i++) {
+            const mts_conversion *c = &p->plan->conversions[p->plan->order[i]];
+            if (phase == 1) {
+                write_storage(p, c->storage);
+            } else {
+                read_storage(p, p->plan->value_storage[c->value]);
+            }
+        }
+    }
+    for (uint32_t i = step->first; i < step->first + step->count; i++) {
+        read_storage(p, p->plan->conversions[p->plan->order[i]].storage);
+    }
+}
+
+static void play_run(play *p)
+{
+    const mts_plan *plan = p->plan;
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        if (plan->storages[i].region == MTS_REGION_INPUT) {
+            write_storage(p, i);
+        }
+    }
+    for (p->step = 0; p->step < plan->step_count; p->step++) {
+        const mts_step *step = &plan->steps[p->step];
+        if (step->kind == MTS_STEP_LAYER) {
+            play_layer(p, &p->stitched->layers[step->first]);
+        } else {
+            play_conversions(p, step);
+        }
+    }
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        if (plan->storages[i].region != MTS_REGION_TRANSIENT) {
+            read_storage(p, i); /* inputs serve the next run too */
+        }
+    }
+}
+
+static void play_family(const random_family *family, bool share)
+{
+    mts_arena arena;
+    const mts_graph *graphs[TASKS_MOST];
+    const uint32_t groups[TASKS_MOST] = {0, 0, 0, 1, 1}, own[TASKS_MOST] = {0, 1, 2, 3, 4};
+    uint32_t slots[TASKS_MOST];
+    const uint32_t *slot_of[TASKS_MOST];
+    mts_error error = {0};
+    mts_arena_init(&arena, mts_allocator_default());
+    for (uint32_t t = 0; t < family->tasks; t++) {
+        graphs[t] = random_net(family, t, &arena);
+        assert_non_null(graphs[t]);
+        slots[t] = family->common ? 0 : t;
+        slot_of[t] = &slots[t];
+    }
+    const mts_stitch_request request = {.graphs = graphs,
+                                        .graph_count = family->tasks,
+                                        .group_of = share ? groups : own,
+                                        .group_count = share ? 2 : family->tasks,
+                                        .slot_of = slot_of,
+                                        .share = share};
+    mts_stitched *stitched = NULL;
+    mts_plan *plan = NULL;
+    assert_int_equal(mts_stitch(&request, &arena, &stitched, &error), MTS_CODE_OK);
+    assert_int_equal(mts_plan_create(stitched, &arena, &plan, &error), MTS_CODE_OK);
+    play p = {.plan = plan, .stitched = stitched, .seed = family->seed};
+    p.owner = calloc(plan->arena_floats, sizeof *p.owner);
+    assert_non_null(p.owner);
+    play_run(&p);
+    play_run(&p); /* the second run finds what the first left behind */
+    free(p.owner);
+    mts_arena_release(&arena);
+}
+
+static void a_stitched_plan_overwrites_nothing_that_is_needed(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < FAMILIES; i++) {
+        play_family(
+            &(random_family){
+                .seed = 20000 + i, .tasks = 1 + i % TASKS_MOST, .steps = 3 + i % 8, .common = i % 3 == 0},
+            true);
+    }
+}
+
+static void a_sequential_plan_overwrites_nothing_that_is_needed(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < FAMILIES; i++) {
+        play_family(
+            &(random_family){
+                .seed = 30000 + i, .tasks = 1 + i % TASKS_MOST, .steps = 3 + i % 8, .common = i % 3 == 0},
+            false);
+    }
+}
+
+/* ---- placement alone ---- */
+
+static bool together(const mts_span *a, const mts_span *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+static void spans_that_live_together_do_not_overlap(void **state)
+{
+    (void)state;
+    uint32_t random = 7;
+    for (int round = 0; round < 200; round++) {
+        mts_span spans[60];
+        uint64_t peak = 0, highest = 0;
+        mts_error error = {0};
+        for (int i = 0; i < 60; i++) {
+            random = random * 1664525u + 1013904223u;
+            const uint32_t first = random >> 8 & 31;
+            spans[i] = (mts_span){.size = (random >> 13 & 7) == 0 ? 0 : random >> 20 & 1023,
+                                  .first = first,
+                                  .last = first + (random >> 4 & 7)};
+        }
+        assert_int_equal(mts_arena_place(spans, 60, 16, mts_allocator_default(), &peak, &error), MTS_CODE_OK);
+        for (int i = 0; i < 60; i++) {
+            assert_int_equal(spans[i].offset % 16, 0);
+            const uint64_t end = spans[i].size ? spans[i].offset + spans[i].size : 0;
+            highest = end > highest ? end : highest;
+            for (int j = 0; j < i && spans[i].size; j++) {
+                const bool apart = spans[j].size == 0 || spans[i].offset >= spans[j].offset + spans[j].size ||
+                                   spans[j].offset >= spans[i].offset + spans[i].size;
+                assert_true(apart || !together(&spans[i], &spans[j]));
+            }
+        }
+        assert_true(peak >= highest && peak < highest + 16);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stitched_plan_overwrites_nothing_that_is_needed),
+        cmocka_unit_test(a_sequential_plan_overwrites_nothing_that_is_needed),
+        cmocka_unit_test(spans_that_live_together_do_not_overlap),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

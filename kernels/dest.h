@@ -228,15 +228,16 @@ INLINE float mts_vec_least(mts_vec v) {
  *
  * Lane i looks at column first + i * stride of rows that are `width` long; what lies outside counts as `nothing`. Which lanes
  * those are is found once for many rows. Where memory allows, they are loaded like the others (a border, or the next
- * row) and replaced.
+ * row), and replaced when the rows have been combined lane by lane (mts_reach_close).
  */
 typedef struct mts_reach {
-    mts_vec inside, fill; /* 1 or 0; `nothing` in the lanes outside, else 0 */
+    mts_vec inside; /* 1 or 0 */
     float nothing;
     mts_i32 first, stride, width;
     mts_i32 column; /* floats from one column to the next */
     mts_u32 left;   /* lanes that are wanted */
-    int mode;       /* 0: one by one; 1, 2: vectors of every, every second float; 3, 4: the same, masked */
+    int whole;      /* no wanted lane is outside */
+    int mode;       /* 0: one by one; 1, 2: vectors of every, of every second float */
 } mts_reach;
 
 /* 0, 1, 2, ... */
@@ -267,14 +268,10 @@ INLINE mts_reach mts_reach_open(GLOBAL const mts_rec_view *v, mts_i32 first, mts
     r.width = (mts_i32)width;
     r.column = (mts_i32)v->stride[5];
     r.left = left;
-    r.mode = 0;
-    r.inside = r.fill = mts_vec_splat(0.0f);
-    if (VEC == 1 || (step != 1 && step != 2) || before < 0 || after < step * (VEC - 1) + 1) return r;
-    r.mode = step;
-    if (first >= 0 && first + (lanes - 1) * r.stride < r.width) return r;
-    r.mode = step + 2;
-    r.inside = mts_vec_between((float)first, (float)r.stride, 0.0f, (float)r.width);
-    r.fill = mts_vec_mul(mts_vec_sub(mts_vec_splat(1.0f), r.inside), mts_vec_splat(nothing));
+    r.mode = VEC > 1 && (step == 1 || step == 2) && before >= 0 && after > step * (VEC - 1) ? step : 0;
+    r.whole = first >= 0 && first + (lanes - 1) * r.stride < r.width;
+    r.inside = mts_vec_splat(1.0f);
+    if (!r.whole) r.inside = mts_vec_between((float)first, (float)r.stride, 0.0f, (float)r.width);
     return r;
 }
 
@@ -291,9 +288,13 @@ INLINE mts_vec mts_reach_load(GLOBAL const float *act, const mts_reach *r, mts_u
     GLOBAL const float *p = act + (row + (mts_u32)(r->first * r->column)); /* wraps where first is negative */
     if (mode == 1) return mts_vec_load(p);
     if (mode == 2) return mts_vec_two(p);
-    if (mode == 3) return mts_vec_add(r->fill, mts_vec_keep(r->inside, mts_vec_load(p)));
-    if (mode == 4) return mts_vec_add(r->fill, mts_vec_keep(r->inside, mts_vec_two(p)));
     return mts_reach_gather(act + row, r);
+}
+
+INLINE mts_vec mts_reach_close(const mts_reach *r, mts_vec v) {
+    if (r->whole) return v;
+    const mts_vec outside = mts_vec_sub(mts_vec_splat(1.0f), r->inside);
+    return mts_vec_fma(outside, mts_vec_splat(r->nothing), mts_vec_keep(r->inside, v));
 }
 
 /* The loop, in each mode. */
@@ -304,8 +305,6 @@ INLINE mts_vec mts_reach_load(GLOBAL const float *act, const mts_reach *r, mts_u
     switch ((reach)->mode) {                                                                                 \
     case 1: LOOP(1) break;                                                                                   \
     case 2: LOOP(2) break;                                                                                   \
-    case 3: LOOP(3) break;                                                                                   \
-    case 4: LOOP(4) break;                                                                                   \
     default: LOOP(0) break;                                                                                  \
     }
 #endif

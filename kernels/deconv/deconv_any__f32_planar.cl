@@ -15,11 +15,12 @@ INLINE mts_i32 deconv_floor(mts_i32 n, mts_i32 d) { return n >= 0 ? n / d : -((d
 
 /* One kernel position of all channels; row: act offset of column 0 in the first channel. */
 INLINE mts_vec deconv_channels(GLOBAL const float *act, GLOBAL const float *weight, GLOBAL const mts_rec_deconv *r,
-                               const mts_reach *reach, mts_u32 row, mts_vec acc) {
+                               const mts_reach *reach, mts_u32 row) {
     const mts_u32 step = r->dest.dims[3] / r->group * r->window[0] * r->window[1];
     const mts_u32 channels = r->in_channels / r->group;
+    mts_vec acc = mts_vec_splat(0.0f);
     MTS_REACH_MODES(reach, DECONV_CHANNELS)
-    return acc;
+    return mts_reach_close(reach, acc);
 }
 
 /* One row of kernel positions, or nothing where no input row meets it. y and x are places in the padded output. */
@@ -33,7 +34,7 @@ INLINE mts_vec deconv_row(GLOBAL const float *act, GLOBAL const float *weight, G
         const mts_u32 row = src + (mts_u32)iy * r->src.stride[4];
         const mts_u32 bottom = row + (r->in_channels / r->group - 1) * r->src.stride[3];
         const mts_reach reach = mts_reach_open(&r->src, first, 1, r->in_w, left, 0.0f, row, bottom, end);
-        acc = deconv_channels(act, weight + kx, r, &reach, row, acc);
+        acc = mts_vec_add(acc, deconv_channels(act, weight + kx, r, &reach, row));
     }
     return acc;
 }

@@ -7,20 +7,6 @@
  */
 #define POOL_NOTHING -3.402823466e+38f
 
-/* Columns of the window that count, in each lane; x is the first lane's first one. */
-INLINE mts_vec pool_columns(GLOBAL const mts_rec_pool *r, mts_i32 x) {
-    const float low = r->include_pad ? -(float)r->pad[1] : 0.0f;
-    const float high = (float)r->in_w + (r->include_pad ? (float)r->pad[3] : 0.0f);
-    const float last = (float)(x + (mts_i32)((r->window[1] - 1) * r->dilation[1] + (VEC - 1) * r->stride[1]));
-    mts_vec count = mts_vec_splat(0.0f);
-    if ((float)x >= low && last < high) return mts_vec_splat((float)r->window[1]);
-    for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
-        const float first = (float)(x + (mts_i32)(kx * r->dilation[1]));
-        count = mts_vec_add(count, mts_vec_between(first, (float)r->stride[1], low, high));
-    }
-    return count;
-}
-
 /* Rows of the window that count. */
 INLINE mts_u32 pool_rows(GLOBAL const mts_rec_pool *r, mts_i32 y) {
     const mts_i32 low = r->include_pad ? -r->pad[0] : 0;
@@ -53,27 +39,50 @@ INLINE pool_place pool_find(GLOBAL const mts_rec_pool *r, mts_u32 plane, mts_i32
 }
 
 #define POOL_MAX(mode)                                                                                       \
-    for (mts_u32 k = 0; k < at.count; k++, row += at.step) v = mts_vec_max(v, mts_reach_load(act, &reach, row, mode));
+    for (mts_u32 k = 0; k < at.count; k++, row += at.step) v = mts_vec_max(v, mts_reach_load(act, reach, row, mode));
 #define POOL_SUM(mode)                                                                                       \
-    for (mts_u32 k = 0; k < at.count; k++, row += at.step) v = mts_vec_add(v, mts_reach_load(act, &reach, row, mode));
+    for (mts_u32 k = 0; k < at.count; k++, row += at.step) v = mts_vec_add(v, mts_reach_load(act, reach, row, mode));
 
-/* `left` outputs side by side; x is the first window's first column. */
-INLINE mts_vec pool_vector(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, pool_place at, mts_i32 x, mts_u32 left) {
+/* One column of the window. */
+INLINE mts_vec pool_column(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, pool_place at, const mts_reach *reach) {
+    mts_u32 row = at.top;
+    mts_vec v = mts_vec_splat(reach->nothing);
+    if (r->kind == MTS_POOL_MAX) {
+        MTS_REACH_MODES(reach, POOL_MAX)
+    } else {
+        MTS_REACH_MODES(reach, POOL_SUM)
+    }
+    return mts_reach_close(reach, v);
+}
+
+/* Maximum or sum of `left` windows side by side, and the columns of each that lie in the image; x: the first one's column. */
+INLINE mts_vec pool_windows(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, pool_place at, mts_i32 x, mts_u32 left,
+                            mts_vec *columns) {
     const float nothing = r->kind == MTS_POOL_MAX ? POOL_NOTHING : 0.0f;
+    const mts_u32 bottom = at.top + (at.count ? at.count - 1 : 0) * at.step;
     mts_vec v = mts_vec_splat(nothing);
-    if (at.count == 0) return v;
+    *columns = mts_vec_splat(0.0f);
     for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
-        const mts_u32 bottom = at.top + (at.count - 1) * at.step;
         const mts_reach reach = mts_reach_open(&r->src, x + (mts_i32)(kx * r->dilation[1]), r->stride[1], r->in_w, left,
                                                nothing, at.top, bottom, at.end);
-        mts_u32 row = at.top;
-        if (r->kind == MTS_POOL_MAX) {
-            MTS_REACH_MODES(&reach, POOL_MAX)
-        } else {
-            MTS_REACH_MODES(&reach, POOL_SUM)
-        }
+        const mts_vec p = pool_column(act, r, at, &reach);
+        v = r->kind == MTS_POOL_MAX ? mts_vec_max(v, p) : mts_vec_add(v, p);
+        *columns = mts_vec_add(*columns, reach.inside);
     }
     return v;
+}
+
+/* Columns of each window that lie in the padded image. */
+INLINE mts_vec pool_padded(GLOBAL const mts_rec_pool *r, mts_i32 x) {
+    const float low = -(float)r->pad[1], high = (float)r->in_w + (float)r->pad[3];
+    const float last = (float)(x + (mts_i32)((r->window[1] - 1) * r->dilation[1] + (VEC - 1) * r->stride[1]));
+    mts_vec count = mts_vec_splat(0.0f);
+    if (last < high) return mts_vec_splat((float)r->window[1]);
+    for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
+        const float first = (float)(x + (mts_i32)(kx * r->dilation[1]));
+        count = mts_vec_add(count, mts_vec_between(first, (float)r->stride[1], low, high));
+    }
+    return count;
 }
 
 KERNEL void pool_any__f32_planar(MTS_ARGS) {
@@ -86,9 +95,9 @@ KERNEL void pool_any__f32_planar(MTS_ARGS) {
         const float rows = (float)pool_rows(r, y);
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_i32 x = (mts_i32)((s.x + i) * r->stride[1]) - r->pad[1];
-            mts_vec v = pool_vector(act, r, at, x, s.n - i);
+            mts_vec columns, v = pool_windows(act, r, at, x, s.n - i, &columns);
             if (r->kind == MTS_POOL_AVG) { /* an empty window sums to 0 */
-                const mts_vec count = mts_vec_mul(pool_columns(r, x), mts_vec_splat(rows));
+                const mts_vec count = mts_vec_mul(r->include_pad ? pool_padded(r, x) : columns, mts_vec_splat(rows));
                 v = mts_vec_div(v, mts_vec_max(mts_vec_splat(1.0f), count));
             }
             mts_row_store(act + s.to + i, v, s.n - i, s.stop - s.to - i);

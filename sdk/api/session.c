@@ -87,8 +87,10 @@ static mts_code session_build(mts_session *session, const mts_session_options *o
     };
     mts_waiter_settle(&session->runtime->waiter);
     session->separate_inputs = engine.separate_inputs;
-    return mts_engine_create(session->runtime->device, session->bundle->archive, &engine, &session->engine,
+    code = mts_engine_create(session->runtime->device, session->bundle->archive, &engine, &session->engine,
                              error);
+    session->job.engine = session->engine;
+    return code;
 }
 
 void mts_session_options_default(mts_session_options *options)

@@ -121,12 +121,11 @@ mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t ti
         }
         return mts_api_report(&session->runtime->sink, code, &error);
     }
-    session->job.engine = session->engine;
     if (timeout_ms != MTS_TIMEOUT_INFINITE &&
         mts_waiter_start(&session->runtime->waiter, &error) != MTS_CODE_OK) {
         return mts_api_report(&session->runtime->sink, error.code, &error);
     }
-    if (timeout_ms != MTS_TIMEOUT_INFINITE || session->job.state != MTS_WAIT_NONE) {
+    if (timeout_ms != MTS_TIMEOUT_INFINITE || mts_waiter_holds(&session->runtime->waiter, &session->job)) {
         code = mts_waiter_wait(&session->runtime->waiter, &session->job, timeout_ms, &error);
     } else {
         mts_waiter_settle(&session->runtime->waiter);

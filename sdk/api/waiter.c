@@ -113,6 +113,17 @@ mts_code mts_waiter_wait(mts_waiter *waiter, mts_wait_job *job, uint32_t timeout
     return code;
 }
 
+bool mts_waiter_holds(mts_waiter *waiter, const mts_wait_job *job)
+{
+    if (!waiter->ready) {
+        return false;
+    }
+    (void)pthread_mutex_lock(&waiter->mutex);
+    const bool holds = job->state != MTS_WAIT_NONE;
+    (void)pthread_mutex_unlock(&waiter->mutex);
+    return holds;
+}
+
 void mts_waiter_settle(mts_waiter *waiter)
 {
     if (!waiter->ready) {

@@ -15,8 +15,8 @@ typedef enum mts_wait_state { MTS_WAIT_NONE = 0, MTS_WAIT_PENDING = 1, MTS_WAIT_
 
 /* One run that is waited for; lives in its session. */
 typedef struct mts_wait_job {
-    mts_engine *engine;
-    mts_wait_state state; /* guarded by the waiter's mutex while PENDING */
+    mts_engine *engine;   /* set once: the thread reads it at any time */
+    mts_wait_state state; /* guarded by the waiter's mutex */
     mts_code code;
     mts_error error;
 } mts_wait_job;
@@ -35,6 +35,8 @@ mts_code mts_waiter_start(mts_waiter *waiter, mts_error *error);
 /* Of a started waiter. Waits at most timeout_ms for the job; TIMEOUT leaves it pending. Otherwise the run's
  * result, and the job is NONE. */
 mts_code mts_waiter_wait(mts_waiter *waiter, mts_wait_job *job, uint32_t timeout_ms, mts_error *error);
+/* Whether the job was handed to the thread and its result has not been taken. */
+bool mts_waiter_holds(mts_waiter *waiter, const mts_wait_job *job);
 /* Returns when the thread waits for nothing; results stay in their jobs. */
 void mts_waiter_settle(mts_waiter *waiter);
 /* Ends the thread. A zeroed waiter is fine. */

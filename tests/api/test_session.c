@@ -346,11 +346,42 @@ static void a_wait_with_a_limit_times_out_and_the_run_goes_on(void **state)
             assert_int_equal(status, MTS_STATUS_OK);
             assert_int_equal(mts_session_output(w.session, "diet", 0, &tensor), MTS_STATUS_OK);
         }
+        /* a wait without a limit takes over from one that timed out */
+        assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
+        (void)mts_session_wait(w.session, ticket, 0);
+        assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
+        assert_int_equal(mts_session_output(w.session, "diet", 0, &tensor), MTS_STATUS_OK);
         /* destroyed while a run is being waited for */
         assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
         (void)mts_session_wait(w.session, ticket, 0);
         world_close(&w);
     }
+}
+
+static void two_sessions_of_a_runtime_can_both_be_waited_for_with_a_limit(void **state)
+{
+    world w;
+    mts_session *other = NULL;
+    mts_ticket first = 0;
+    mts_ticket second = 0;
+    mts_status status = MTS_STATUS_TIMEOUT;
+    (void)state;
+    const mts_session_options options = two_tasks();
+    world_open(&w, "reference", &options);
+    assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &options, &other), MTS_STATUS_OK);
+    const mts_frame frame = api_frame(w.pixels);
+    for (uint32_t round = 0; round < 5; round++) {
+        assert_int_equal(mts_session_submit(w.session, &frame, &first), MTS_STATUS_OK);
+        (void)mts_session_wait(w.session, first, 0);
+        assert_int_equal(mts_session_submit(other, &frame, &second), MTS_STATUS_OK);
+        do {
+            status = mts_session_wait(other, second, 1);
+        } while (status == MTS_STATUS_TIMEOUT);
+        assert_int_equal(status, MTS_STATUS_OK);
+        assert_int_equal(mts_session_wait(w.session, first, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
+    }
+    mts_session_destroy(&other);
+    world_close(&w);
 }
 
 static void a_run_in_steady_state_allocates_nothing(void **state)
@@ -527,6 +558,7 @@ int main(void)
         cmocka_unit_test(separate_inputs_let_each_task_see_its_own_frame),
         cmocka_unit_test(calls_out_of_order_are_refused_and_change_nothing),
         cmocka_unit_test(a_wait_with_a_limit_times_out_and_the_run_goes_on),
+        cmocka_unit_test(two_sessions_of_a_runtime_can_both_be_waited_for_with_a_limit),
         cmocka_unit_test(a_run_in_steady_state_allocates_nothing),
         cmocka_unit_test(the_watched_device_has_nothing_to_report),
         cmocka_unit_test(progress_can_cancel_the_making_of_a_session),

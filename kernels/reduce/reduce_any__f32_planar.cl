@@ -21,17 +21,17 @@ INLINE mts_vec reduce_across(GLOBAL const float *p, GLOBAL const mts_rec_reduce 
     return v;
 }
 
-/* The last dimension of one output. The rest that fills no vector is masked, or goes to lane 0 where memory ends. */
+/*
+ * The last dimension of one output. The rest that fills no vector is masked. Every output sums in the same order, also
+ * the last one, behind which memory ends: equal operands give equal results.
+ */
 INLINE mts_vec reduce_along(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_vec rest, mts_u32 room) {
     mts_u32 j = 0;
     for (; j + VEC <= r->extent[5]; j += VEC) v = reduce_take(r->kind, v, mts_vec_load(p + j));
-    if (j < r->extent[5] && j + VEC <= room) {
-        const mts_vec nothing = mts_vec_sub(mts_vec_splat(1.0f), rest), x = mts_vec_keep(rest, mts_vec_load(p + j));
-        return reduce_take(r->kind, v, mts_vec_add(x, mts_vec_keep(nothing, reduce_start(r->kind))));
-    }
-    for (; j < r->extent[5]; j++) {
-        const mts_vec w = reduce_take(r->kind, v, mts_vec_splat(p[j]));
-        ((float *)&v)[0] = ((const float *)&w)[0];
+    if (j < r->extent[5]) {
+        const mts_vec nothing = mts_vec_sub(mts_vec_splat(1.0f), rest);
+        const mts_vec x = mts_vec_keep(rest, mts_row_load(p + j, 1, r->extent[5] - j, room - j));
+        v = reduce_take(r->kind, v, mts_vec_add(x, mts_vec_keep(nothing, reduce_start(r->kind))));
     }
     return v;
 }

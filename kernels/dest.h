@@ -1,32 +1,35 @@
 /*
  * dest.h: how a kernel walks the tensor it writes.
  *
- * Responsible for the part that every kernel with a mts_rec_dest shares: which floats a work-item owns, where they lie in
- * the tensor, the zeros around the image, and loading and storing stretches of a row as vectors. The program text of a
- * kernel has this file after the records. Not responsible for any operator.
+ * Responsible for the part that every kernel with a mts_rec_dest shares: which floats a work-item owns, where
+ * they lie in the tensor, the zeros around the image, and loading and storing stretches of a row as vectors.
+ * The program text of a kernel has this file after the records. Not responsible for any operator.
  *
- * A work-item owns `run` consecutive floats of one plane (and writes the zeros among them); it meets them as stretches, each
- * a piece of one image row, and computes a stretch in vectors of VEC floats, the last one partly filled:
+ * A work-item owns `run` consecutive floats of one plane (and writes the zeros among them); it meets them as
+ * stretches, each a piece of one image row, and computes a stretch in vectors of VEC floats, the last one
+ * partly filled:
  *
  *     plane q    | 0 0 .. 0 | v v v v v v 0 0 | v v v v v v 0 0 | 0 |
  *     positions  |<- gap -->|<---- row ------>|                     e = 0 .. pitch - 1
  *     work-item        |<------------- run ----------->|
  *     stretches             |<----------->|    |<---->|
  *
- * Where an operand has the layout of the result (mts_span_flat), the whole run is one stretch, borders included, and the
- * zeros are written over it afterwards.
+ * Where an operand has the layout of the result (mts_view_flat), the whole run is one stretch, borders
+ * included, and the zeros are written over it afterwards.
  *
- * Grid: (n, planes + 1, members). run = ceil(pitch / n), rounded up to whole vectors, so any n gives the same result, and
- * the first two dimensions may be larger than needed. A GPU wants VEC = 1 and n = pitch, so that neighbours touch
- * neighbours; a CPU wants VEC = 16 and runs of some hundred floats.
+ * Grid: (n, planes + 1, members). run = ceil(pitch / n), rounded up to whole vectors, so any n gives the same
+ * result, and the first two dimensions may be larger than needed. A GPU wants VEC = 1 and n = pitch, so that
+ * neighbours touch neighbours; a CPU wants VEC = 16 and runs of some hundred floats.
  *
- * The result may lie over an operand only if both have the same layout and the operator is unary, binary or scale.
+ * The result may lie over an operand only if both have the same layout and the operator is unary, binary or
+ * scale.
  */
 #ifndef MTS_KERNELS_DEST_H
 #define MTS_KERNELS_DEST_H
 
 #define MTS_ARGS                                                                                             \
-    GLOBAL float *RESTRICT act, GLOBAL const float *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first
+    GLOBAL float *RESTRICT act, GLOBAL const float *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT tab,       \
+        mts_u32 first
 #define MTS_MEMBER(type)                                                                                     \
     ((GLOBAL const type *)(tab + first + mts_global_id(2) * (mts_u32)(sizeof(type) / sizeof(mts_u32))))
 
@@ -34,12 +37,12 @@
 #define mts_most(a, b) ((a) > (b) ? (a) : (b))
 
 typedef struct mts_span {
-    mts_u32 c[4];    /* coordinates of the plane */
-    mts_u32 y, x, n; /* the stretch: columns x .. x + n - 1 of row y */
-    mts_u32 to;      /* act offset of its first float */
-    mts_u32 at, end; /* positions of the plane not met yet */
-    mts_u32 plane;   /* act offset of position 0 */
-    mts_u32 stop;    /* act offset of position `end` */
+    mts_u32 c[4];        /* coordinates of the plane */
+    mts_u32 y, x, n;     /* the stretch: columns x .. x + n - 1 of row y */
+    mts_u32 to;          /* act offset of its first float */
+    mts_u32 at, end;     /* positions of the plane not met yet */
+    mts_u32 plane;       /* act offset of position 0 */
+    mts_u32 stop;        /* act offset of position `end` */
     mts_u32 row, column; /* of position `at`, once it is past the gap */
     int flat;            /* 1: the run is to be met as one stretch; 2: it was */
 } mts_span;
@@ -88,7 +91,7 @@ INLINE mts_span mts_span_open(GLOBAL float *act, GLOBAL const mts_rec_dest *d) {
     return s;
 }
 
-/* Whether a view's plane lies as the result's does: its element is as far from the first one, borders included. */
+/* Whether a view's plane lies as the result's does, borders included. */
 INLINE int mts_view_flat(GLOBAL const mts_rec_view *v, GLOBAL const mts_rec_dest *d) {
     return v->stride[5] == 1 && (v->stride[4] == d->row || d->dims[4] == 1);
 }
@@ -138,16 +141,18 @@ INLINE int mts_span_next(GLOBAL float *act, GLOBAL const mts_rec_dest *d, mts_sp
     return 0;
 }
 
-/* Offset of the element that a view has at the first column of the stretch; of row y, column 0 of the plane. */
+/* Offset of the element that a view has at the first column of the stretch; or its plane's first one. */
 INLINE mts_u32 mts_view_plane(GLOBAL const mts_rec_view *v, const mts_span *s) {
-    return v->base + s->c[0] * v->stride[0] + s->c[1] * v->stride[1] + s->c[2] * v->stride[2] + s->c[3] * v->stride[3];
+    return v->base + s->c[0] * v->stride[0] + s->c[1] * v->stride[1] + s->c[2] * v->stride[2] +
+           s->c[3] * v->stride[3];
 }
 INLINE mts_u32 mts_view_at(GLOBAL const mts_rec_view *v, const mts_span *s) {
     return mts_view_plane(v, s) + s->y * v->stride[4] + s->x * v->stride[5];
 }
 
 /* Offset after the last element of a view whose planes are those of `d` and have h rows of w columns. */
-INLINE mts_u32 mts_view_end(GLOBAL const mts_rec_view *v, GLOBAL const mts_rec_dest *d, mts_u32 h, mts_u32 w) {
+INLINE mts_u32 mts_view_end(GLOBAL const mts_rec_view *v, GLOBAL const mts_rec_dest *d, mts_u32 h,
+                            mts_u32 w) {
     mts_u32 last = v->base + (h - 1) * v->stride[4] + (w - 1) * v->stride[5];
     for (int i = 0; i < 4; i++) last += (d->dims[i] - 1) * v->stride[i];
     return last + 1;
@@ -156,9 +161,10 @@ INLINE mts_u32 mts_view_end(GLOBAL const mts_rec_view *v, GLOBAL const mts_rec_d
 /*
  * ---- vectors of a stretch ----
  *
- * `left` floats are wanted, at most VEC are taken. `room` says what may be touched beyond them, so that the last vector need
- * not go float by float: a load may read p[0 .. room - 1] (up to the end of the tensor), a store may write p[0 .. room - 1]
- * (up to the end of the run, where the work-item writes again later; never where the result may lie over an operand).
+ * `left` floats are wanted, at most VEC are taken. `room` says what may be touched beyond them, so that the
+ * last vector need not go float by float: a load may read p[0 .. room - 1] (up to the end of the tensor), a
+ * store may write p[0 .. room - 1] (up to the end of the run, where the work-item writes again later; never
+ * where the result may lie over an operand).
  */
 
 #if VEC == 1
@@ -172,7 +178,7 @@ INLINE void mts_row_store(GLOBAL float *p, float v, mts_u32 left, mts_u32 room) 
 
 #else
 
-/* Lanes without a float repeat the first one, so that no function of them raises what the others would not. */
+/* Lanes without a float repeat the first one, so that no function meets a value that is not there. */
 INLINE mts_vec mts_row_lanes(GLOBAL const float *p, mts_i32 step, mts_u32 left) {
     mts_vec v = mts_vec_splat(*p);
     for (mts_u32 i = 1; i < VEC && i < left; i++) ((float *)&v)[i] = p[(mts_i32)i * step];
@@ -226,9 +232,10 @@ INLINE float mts_vec_least(mts_vec v) {
 /*
  * ---- a window over a row ----
  *
- * Lane i looks at column first + i * stride of rows that are `width` long; what lies outside counts as `nothing`. Which lanes
- * those are is found once for many rows. Where memory allows, they are loaded like the others (a border, or the next
- * row), and replaced when the rows have been combined lane by lane (mts_reach_close).
+ * Lane i looks at column first + i * stride of rows that are `width` long; what lies outside counts as
+ * `nothing`. Which lanes those are is found once for many rows. Where memory allows, they are loaded like the
+ * others (a border, or the next row), and replaced when the rows have been combined lane by lane
+ * (mts_reach_close).
  */
 typedef struct mts_reach {
     mts_vec inside; /* 1 or 0 */
@@ -256,8 +263,8 @@ INLINE mts_vec mts_vec_between(float first, float stride, float low, float high)
 }
 
 /* top, bottom: act offsets of column 0 of the first and the last row to be loaded; end: of the view. */
-INLINE mts_reach mts_reach_open(GLOBAL const mts_rec_view *v, mts_i32 first, mts_u32 stride, mts_u32 width, mts_u32 left,
-                                float nothing, mts_u32 top, mts_u32 bottom, mts_u32 end) {
+INLINE mts_reach mts_reach_open(GLOBAL const mts_rec_view *v, mts_i32 first, mts_u32 stride, mts_u32 width,
+                                mts_u32 left, float nothing, mts_u32 top, mts_u32 bottom, mts_u32 end) {
     const mts_i32 lanes = left < VEC ? (mts_i32)left : VEC, step = (mts_i32)(stride * v->stride[5]);
     const mts_i32 before = (mts_i32)(top - v->base) + first * (mts_i32)v->stride[5];
     const mts_i32 after = (mts_i32)(end - bottom) - first * (mts_i32)v->stride[5];

@@ -1,5 +1,6 @@
 /*
- * binary_any: y = fn(lhs kind rhs), elementwise; either operand may be broadcast (strides 0) or a constant of the pool.
+ * binary_any: y = fn(lhs kind rhs), elementwise; either operand may be broadcast (strides 0) or a constant of
+ * the pool.
  */
 INLINE mts_vec binary_pow(mts_vec x, mts_vec y) {
 #if VEC == 1 || !defined(__CUDACC__)

@@ -1,5 +1,6 @@
 /*
- * copy_any: out(i) = src at sum i * step, steps signed: slice, transpose, expand, reshape of dense data, change of layout.
+ * copy_any: out(i) = src at sum i * step, steps signed: slice, transpose, expand, reshape of dense data,
+ * change of layout.
  */
 KERNEL void copy_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_copy *r = MTS_MEMBER(mts_rec_copy);
@@ -12,7 +13,7 @@ KERNEL void copy_any__f32_planar(MTS_ARGS) {
                                s.c[2] * (mts_u32)r->step[2] + s.c[3] * (mts_u32)r->step[3] +
                                s.y * (mts_u32)r->step[4] + s.x * (mts_u32)r->step[5];
         for (mts_u32 i = 0; i < s.n; i += VEC)
-            mts_row_store(act + s.to + i, mts_row_load(src + offset + (mts_i32)i * step, step, s.n - i, 0), s.n - i,
-                          s.stop - s.to - i);
+            mts_row_store(act + s.to + i, mts_row_load(src + offset + (mts_i32)i * step, step, s.n - i, 0),
+                          s.n - i, s.stop - s.to - i);
     }
 }

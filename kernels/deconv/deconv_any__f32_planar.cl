@@ -1,9 +1,9 @@
 /*
- * deconv_any: transposed convolution, gathered: output (y, x) sums the inputs (iy, ix) and kernel positions (ky, kx) with
- * iy * stride + ky * dilation - top = y, likewise for columns.
+ * deconv_any: transposed convolution, gathered: output (y, x) sums the inputs (iy, ix) and kernel positions
+ * (ky, kx) with iy * stride + ky * dilation - top = y, likewise for columns.
  *
- * A vector holds outputs `stride` columns apart: they use the same kernel columns and neighbouring inputs. The channels
- * are the innermost loop, so that what depends on the place alone is found once.
+ * A vector holds outputs `stride` columns apart: they use the same kernel columns and neighbouring inputs.
+ * The channels are the innermost loop, so that what depends on the place alone is found once.
  */
 
 /* n / d rounded down. */
@@ -14,8 +14,8 @@ INLINE mts_i32 deconv_floor(mts_i32 n, mts_i32 d) { return n >= 0 ? n / d : -((d
         acc = mts_vec_fma(mts_vec_splat(*weight), mts_reach_load(act, reach, row, mode), acc);
 
 /* One kernel position of all channels; row: act offset of column 0 in the first channel. */
-INLINE mts_vec deconv_channels(GLOBAL const float *act, GLOBAL const float *weight, GLOBAL const mts_rec_deconv *r,
-                               const mts_reach *reach, mts_u32 row) {
+INLINE mts_vec deconv_channels(GLOBAL const float *act, GLOBAL const float *weight,
+                               GLOBAL const mts_rec_deconv *r, const mts_reach *reach, mts_u32 row) {
     const mts_u32 step = r->dest.dims[3] / r->group * r->window[0] * r->window[1];
     const mts_u32 channels = r->in_channels / r->group;
     mts_vec acc = mts_vec_splat(0.0f);
@@ -23,9 +23,10 @@ INLINE mts_vec deconv_channels(GLOBAL const float *act, GLOBAL const float *weig
     return mts_reach_close(reach, acc);
 }
 
-/* One row of kernel positions, or nothing where no input row meets it. y and x are places in the padded output. */
-INLINE mts_vec deconv_row(GLOBAL const float *act, GLOBAL const float *weight, GLOBAL const mts_rec_deconv *r, mts_u32 src,
-                          mts_i32 y, mts_i32 x, mts_u32 left, mts_u32 end, mts_vec acc) {
+/* One row of kernel positions, or nothing where no input row meets it. y and x are places in the padded
+ * output. */
+INLINE mts_vec deconv_row(GLOBAL const float *act, GLOBAL const float *weight, GLOBAL const mts_rec_deconv *r,
+                          mts_u32 src, mts_i32 y, mts_i32 x, mts_u32 left, mts_u32 end, mts_vec acc) {
     const mts_i32 high = (mts_i32)r->stride[0], wide = (mts_i32)r->stride[1], iy = deconv_floor(y, high);
     if (iy * high != y || iy < 0 || iy >= (mts_i32)r->in_h) return acc;
     for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
@@ -39,8 +40,9 @@ INLINE mts_vec deconv_row(GLOBAL const float *act, GLOBAL const float *weight, G
     return acc;
 }
 
-INLINE mts_vec deconv_outputs(GLOBAL const float *act, GLOBAL const float *pool, GLOBAL const mts_rec_deconv *r,
-                              const mts_span *s, mts_u32 x, mts_u32 left, mts_u32 end) {
+INLINE mts_vec deconv_outputs(GLOBAL const float *act, GLOBAL const float *pool,
+                              GLOBAL const mts_rec_deconv *r, const mts_span *s, mts_u32 x, mts_u32 left,
+                              mts_u32 end) {
     const mts_u32 outs = r->dest.dims[3] / r->group, channel = s->c[3];
     const mts_u32 first = channel / outs * (r->in_channels / r->group), taps = r->window[0] * r->window[1];
     const mts_u32 src = mts_view_plane(&r->src, s) + (first - channel) * r->src.stride[3];
@@ -56,7 +58,8 @@ INLINE mts_vec deconv_outputs(GLOBAL const float *act, GLOBAL const float *pool,
 
 INLINE mts_u32 deconv_end(GLOBAL const mts_rec_deconv *r) {
     const mts_u32 end = mts_view_end(&r->src, &r->dest, r->in_h, r->in_w);
-    return end + (r->in_channels - r->dest.dims[3]) * r->src.stride[3]; /* its channels are not those of the output */
+    return end + (r->in_channels - r->dest.dims[3]) *
+                     r->src.stride[3]; /* its channels are not those of the output */
 }
 
 KERNEL void deconv_any__f32_planar(MTS_ARGS) {
@@ -69,6 +72,7 @@ KERNEL void deconv_any__f32_planar(MTS_ARGS) {
             for (mts_u32 i = phase; i < s.n; i += VEC * stride) {
                 const mts_u32 left = (s.n - i + stride - 1) / stride;
                 const mts_vec v = deconv_outputs(act, pool, r, &s, s.x + i, left, end);
-                for (mts_u32 k = 0; k < VEC && k < left; k++) act[s.to + i + k * stride] = ((const float *)&v)[k];
+                for (mts_u32 k = 0; k < VEC && k < left; k++)
+                    act[s.to + i + k * stride] = ((const float *)&v)[k];
             }
 }

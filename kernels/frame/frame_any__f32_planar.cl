@@ -1,6 +1,7 @@
 /*
- * frame_any: a camera picture of bytes to a model's input: crop, bilinear resize (half-pixel centres, clamped to the crop),
- * channel order, mean and scale. The launch passes the picture as `pool`. Not responsible for formats with subsampled colour.
+ * frame_any: a camera picture of bytes to a model's input: crop, bilinear resize (half-pixel centres, clamped
+ * to the crop), channel order, mean and scale. The launch passes the picture as `pool`. Not responsible for
+ * formats with subsampled colour.
  */
 #ifdef __CUDACC__
 typedef unsigned char frame_byte;
@@ -31,16 +32,21 @@ INLINE float frame_colour(GLOBAL const frame_byte *p, mts_u32 format, mts_u32 co
     if (format == MTS_PIXEL_GREY) return (float)p[0];
     const int reversed = format == MTS_PIXEL_BGR || format == MTS_PIXEL_BGRA;
     const float red = (float)p[reversed ? 2 : 0], green = (float)p[1], blue = (float)p[reversed ? 0 : 2];
-    return colour == 0 ? red : colour == 1 ? green : colour == 2 ? blue : 0.299f * red + 0.587f * green + 0.114f * blue;
+    return colour == 0   ? red
+           : colour == 1 ? green
+           : colour == 2 ? blue
+                         : 0.299f * red + 0.587f * green + 0.114f * blue;
 }
 
-INLINE float frame_value(GLOBAL const frame_byte *picture, GLOBAL const mts_rec_frame *r, frame_line y, frame_line x,
-                         mts_u32 channel) {
+INLINE float frame_value(GLOBAL const frame_byte *picture, GLOBAL const mts_rec_frame *r, frame_line y,
+                         frame_line x, mts_u32 channel) {
     const mts_u32 colour = r->order[channel & 3], f = r->format;
     const mts_u32 size = f == MTS_PIXEL_GREY ? 1 : f == MTS_PIXEL_RGBA || f == MTS_PIXEL_BGRA ? 4 : 3;
     GLOBAL const frame_byte *top = picture + y.low * r->stride, *bottom = picture + y.high * r->stride;
-    const float a = frame_colour(top + x.low * size, f, colour), b = frame_colour(top + x.high * size, f, colour);
-    const float c = frame_colour(bottom + x.low * size, f, colour), d = frame_colour(bottom + x.high * size, f, colour);
+    const float a = frame_colour(top + x.low * size, f, colour),
+                b = frame_colour(top + x.high * size, f, colour);
+    const float c = frame_colour(bottom + x.low * size, f, colour),
+                d = frame_colour(bottom + x.high * size, f, colour);
     const float above = a + (b - a) * x.weight, below = c + (d - c) * x.weight;
     return (above + (below - above) * y.weight - r->mean[channel & 3]) * r->scale[channel & 3];
 }
@@ -53,7 +59,8 @@ KERNEL void frame_any__f32_planar(MTS_ARGS) {
     while (mts_span_next(act, &r->dest, &s)) {
         const frame_line y = frame_find(r->interleaved ? s.c[3] : s.y, height, r->crop_y, r->crop_h);
         for (mts_u32 i = 0; i < s.n; i++) {
-            const mts_u32 column = r->interleaved ? s.y : s.x + i, channel = r->interleaved ? s.x + i : s.c[3];
+            const mts_u32 column = r->interleaved ? s.y : s.x + i,
+                          channel = r->interleaved ? s.x + i : s.c[3];
             const frame_line x = frame_find(column, width, r->crop_x, r->crop_w);
             act[s.to + i] = frame_value(picture, r, y, x, channel);
         }

@@ -11,7 +11,8 @@ KERNEL void lrn_any__f32_planar(MTS_ARGS) {
     mts_span s = mts_span_open(act, &r->dest);
     s.flat = mts_view_flat(&r->src, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
-        const mts_u32 c = s.c[3], low = c > below ? c - below : 0, high = mts_least(c + above, r->channels - 1);
+        const mts_u32 c = s.c[3], low = c > below ? c - below : 0,
+                      high = mts_least(c + above, r->channels - 1);
         const mts_u32 from = mts_view_at(&r->src, &s) - c * plane;
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_u32 at = from + i * r->src.stride[5];

@@ -1,7 +1,8 @@
 /*
- * matmul_any: out[.., i, j] = alpha sum_k lhs[.., i, k] rhs[.., k, j] + beta add[.., i, j], any operand broadcast, transposed or
- * constant. A vector holds neighbouring columns j; where rhs is stored transposed (its k contiguous) it runs along k.
- * BLOCK vectors are summed side by side, so that one does not wait for another.
+ * matmul_any: out[.., i, j] = alpha sum_k lhs[.., i, k] rhs[.., k, j] + beta add[.., i, j], any operand
+ * broadcast, transposed or constant. A vector holds neighbouring columns j; where rhs is stored transposed
+ * (its k contiguous) it runs along k. BLOCK vectors are summed side by side, so that one does not wait for
+ * another.
  */
 #define MATMUL_BLOCK 8
 
@@ -30,8 +31,8 @@ INLINE void matmul_block(GLOBAL float *to, GLOBAL const float *lhs, GLOBAL const
     EACH_BLOCK(MATMUL_STORE)
 }
 
-INLINE mts_vec matmul_columns(GLOBAL const float *lhs, GLOBAL const float *rhs, GLOBAL const mts_rec_matmul *r,
-                              mts_u32 left) {
+INLINE mts_vec matmul_columns(GLOBAL const float *lhs, GLOBAL const float *rhs,
+                              GLOBAL const mts_rec_matmul *r, mts_u32 left) {
     mts_vec acc = mts_vec_splat(0.0f);
     for (mts_u32 k = 0; k < r->depth; k++) {
         const mts_vec b = mts_row_load(rhs + k * r->rhs.stride[4], (mts_i32)r->rhs.stride[5], left, 0);
@@ -103,6 +104,7 @@ KERNEL void matmul_any__f32_planar(MTS_ARGS) {
         const mts_u32 lhs = mts_view_plane(&r->lhs, &s) + s.y * r->lhs.stride[4];
         const mts_u32 rhs = mts_view_plane(&r->rhs, &s) + s.x * r->rhs.stride[5];
         matmul_row(act + s.to, (r->lhs_pool ? pool : act) + lhs, (r->rhs_pool ? pool : act) + rhs, r, s.n);
-        if (r->beta != 0.0f) matmul_add(act + s.to, (r->add_pool ? pool : act) + mts_view_at(&r->add, &s), r, s.n);
+        if (r->beta != 0.0f)
+            matmul_add(act + s.to, (r->add_pool ? pool : act) + mts_view_at(&r->add, &s), r, s.n);
     }
 }

@@ -27,8 +27,8 @@ INLINE mts_u32 pad_row(GLOBAL const mts_rec_pad *r, const mts_span *s, int *outs
     return offset;
 }
 
-INLINE void pad_ends(GLOBAL float *act, GLOBAL const mts_rec_pad *r, const mts_span *s, mts_u32 row, mts_u32 from,
-                     mts_u32 end, int outside) {
+INLINE void pad_ends(GLOBAL float *act, GLOBAL const mts_rec_pad *r, const mts_span *s, mts_u32 row,
+                     mts_u32 from, mts_u32 end, int outside) {
     for (mts_u32 x = from; x < end; x++) {
         const mts_i32 at = outside ? -1 : pad_source(r->mode, x, r->before[5], r->src_dims[5]);
         act[s->to - s->x + x] = at < 0 ? r->value : act[row + (mts_u32)at * r->src.stride[5]];

@@ -1,10 +1,10 @@
 /*
- * phase_any: splits an image into the sy * sx phases of a strided convolution, so that each tap of it is a constant pixel
- * offset. See mts_rec_phase; unlike the other kernels it has no mts_rec_dest: a work-item owns a run of
- * floats of one phase.
+ * phase_any: splits an image into the sy * sx phases of a strided convolution, so that each tap of it is a
+ * constant pixel offset. See mts_rec_phase; unlike the other kernels it has no mts_rec_dest: a work-item owns
+ * a run of floats of one phase.
  */
-INLINE void phase_row(GLOBAL float *act, GLOBAL const mts_rec_phase *r, mts_u32 src, mts_u32 to, mts_i32 y, mts_i32 x,
-                      mts_u32 n) {
+INLINE void phase_row(GLOBAL float *act, GLOBAL const mts_rec_phase *r, mts_u32 src, mts_u32 to, mts_i32 y,
+                      mts_i32 x, mts_u32 n) {
     const mts_i32 step = (mts_i32)r->sx, width = (mts_i32)r->in_w, count = (mts_i32)n;
     mts_i32 from = 0, end = 0;
     if (y >= 0 && y < (mts_i32)r->in_h) {
@@ -17,7 +17,8 @@ INLINE void phase_row(GLOBAL float *act, GLOBAL const mts_rec_phase *r, mts_u32 
     for (mts_i32 i = from; i < end; i += VEC) {
         const mts_i32 offset = y * (mts_i32)r->src_row + x + i * step;
         const mts_u32 left = (mts_u32)(end - i);
-        mts_row_store(act + to + i, mts_row_load(row + offset, step, left, (mts_u32)(width - x - i * step)), left, 0);
+        mts_row_store(act + to + i, mts_row_load(row + offset, step, left, (mts_u32)(width - x - i * step)),
+                      left, 0);
     }
 }
 
@@ -34,7 +35,8 @@ KERNEL void phase_any__f32_planar(MTS_ARGS) {
         const mts_u32 y = at / r->row, x = at - y * r->row;
         const mts_u32 n = y < r->rows ? mts_least(end - at, r->row - x) : end - at;
         const mts_i32 in_y = y < r->rows ? (mts_i32)(y * r->sy) + py - r->top : -1;
-        phase_row(act, r, r->src + channel * r->src_pitch, to + at, in_y, (mts_i32)(x * r->sx) + px - r->left, n);
+        phase_row(act, r, r->src + channel * r->src_pitch, to + at, in_y, (mts_i32)(x * r->sx) + px - r->left,
+                  n);
         at += n;
     }
 }

@@ -1,7 +1,7 @@
 /*
- * pool_any: maximum or average over a window of rows and columns. Only elements of the image take part in a maximum; an
- * average divides by the elements of the image in the window or, with include_pad, by the positions of the window that
- * lie in the padded image (a window of ceil mode may stand over its end).
+ * pool_any: maximum or average over a window of rows and columns. Only elements of the image take part in a
+ * maximum; an average divides by the elements of the image in the window or, with include_pad, by the
+ * positions of the window that lie in the padded image (a window of ceil mode may stand over its end).
  *
  * A vector holds neighbouring outputs; the rows of the window are the innermost loop.
  */
@@ -39,12 +39,15 @@ INLINE pool_place pool_find(GLOBAL const mts_rec_pool *r, mts_u32 plane, mts_i32
 }
 
 #define POOL_MAX(mode)                                                                                       \
-    for (mts_u32 k = 0; k < at.count; k++, row += at.step) v = mts_vec_max(v, mts_reach_load(act, reach, row, mode));
+    for (mts_u32 k = 0; k < at.count; k++, row += at.step)                                                   \
+        v = mts_vec_max(v, mts_reach_load(act, reach, row, mode));
 #define POOL_SUM(mode)                                                                                       \
-    for (mts_u32 k = 0; k < at.count; k++, row += at.step) v = mts_vec_add(v, mts_reach_load(act, reach, row, mode));
+    for (mts_u32 k = 0; k < at.count; k++, row += at.step)                                                   \
+        v = mts_vec_add(v, mts_reach_load(act, reach, row, mode));
 
 /* One column of the window. */
-INLINE mts_vec pool_column(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, pool_place at, const mts_reach *reach) {
+INLINE mts_vec pool_column(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, pool_place at,
+                           const mts_reach *reach) {
     mts_u32 row = at.top;
     mts_vec v = mts_vec_splat(reach->nothing);
     if (r->kind == MTS_POOL_MAX) {
@@ -55,16 +58,17 @@ INLINE mts_vec pool_column(GLOBAL const float *act, GLOBAL const mts_rec_pool *r
     return mts_reach_close(reach, v);
 }
 
-/* Maximum or sum of `left` windows side by side, and the columns of each that lie in the image; x: the first one's column. */
-INLINE mts_vec pool_windows(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, pool_place at, mts_i32 x, mts_u32 left,
-                            mts_vec *columns) {
+/* Maximum or sum of `left` windows side by side, and the columns of each that lie in the image; x: the first
+ * one's column. */
+INLINE mts_vec pool_windows(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, pool_place at, mts_i32 x,
+                            mts_u32 left, mts_vec *columns) {
     const float nothing = r->kind == MTS_POOL_MAX ? POOL_NOTHING : 0.0f;
     const mts_u32 bottom = at.top + (at.count ? at.count - 1 : 0) * at.step;
     mts_vec v = mts_vec_splat(nothing);
     *columns = mts_vec_splat(0.0f);
     for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
-        const mts_reach reach = mts_reach_open(&r->src, x + (mts_i32)(kx * r->dilation[1]), r->stride[1], r->in_w, left,
-                                               nothing, at.top, bottom, at.end);
+        const mts_reach reach = mts_reach_open(&r->src, x + (mts_i32)(kx * r->dilation[1]), r->stride[1],
+                                               r->in_w, left, nothing, at.top, bottom, at.end);
         const mts_vec p = pool_column(act, r, at, &reach);
         v = r->kind == MTS_POOL_MAX ? mts_vec_max(v, p) : mts_vec_add(v, p);
         *columns = mts_vec_add(*columns, reach.inside);
@@ -97,7 +101,8 @@ KERNEL void pool_any__f32_planar(MTS_ARGS) {
             const mts_i32 x = (mts_i32)((s.x + i) * r->stride[1]) - r->pad[1];
             mts_vec columns, v = pool_windows(act, r, at, x, s.n - i, &columns);
             if (r->kind == MTS_POOL_AVG) { /* an empty window sums to 0 */
-                const mts_vec count = mts_vec_mul(r->include_pad ? pool_padded(r, x) : columns, mts_vec_splat(rows));
+                const mts_vec count =
+                    mts_vec_mul(r->include_pad ? pool_padded(r, x) : columns, mts_vec_splat(rows));
                 v = mts_vec_div(v, mts_vec_max(mts_vec_splat(1.0f), count));
             }
             mts_row_store(act + s.to + i, v, s.n - i, s.stop - s.to - i);

@@ -1,8 +1,8 @@
 /*
  * reduce_any: mean, sum, maximum or minimum over any set of dimensions.
  *
- * Where the last dimension is reduced and contiguous (a global average pool) a vector runs along it and its lanes are
- * combined at the end; elsewhere a vector holds neighbouring outputs.
+ * Where the last dimension is reduced and contiguous (a global average pool) a vector runs along it and its
+ * lanes are combined at the end; elsewhere a vector holds neighbouring outputs.
  */
 INLINE mts_vec reduce_take(mts_u32 kind, mts_vec v, mts_vec x) {
     if (kind == MTS_REDUCE_MAX) return mts_vec_max(v, x);
@@ -22,10 +22,11 @@ INLINE mts_vec reduce_across(GLOBAL const float *p, GLOBAL const mts_rec_reduce 
 }
 
 /*
- * The last dimension of one output. The rest that fills no vector is masked. Every output sums in the same order, also
- * the last one, behind which memory ends: equal operands give equal results.
+ * The last dimension of one output. The rest that fills no vector is masked. Every output sums in the same
+ * order, also the last one, behind which memory ends: equal operands give equal results.
  */
-INLINE mts_vec reduce_along(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_vec rest, mts_u32 room) {
+INLINE mts_vec reduce_along(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_vec rest,
+                            mts_u32 room) {
     mts_u32 j = 0;
     for (; j + VEC <= r->extent[5]; j += VEC) v = reduce_take(r->kind, v, mts_vec_load(p + j));
     if (j < r->extent[5]) {
@@ -36,8 +37,8 @@ INLINE mts_vec reduce_along(GLOBAL const float *p, GLOBAL const mts_rec_reduce *
     return v;
 }
 
-INLINE mts_vec reduce_all(GLOBAL const float *act, GLOBAL const mts_rec_reduce *r, mts_u32 from, int along, mts_u32 left,
-                          mts_u32 end) {
+INLINE mts_vec reduce_all(GLOBAL const float *act, GLOBAL const mts_rec_reduce *r, mts_u32 from, int along,
+                          mts_u32 left, mts_u32 end) {
     const mts_vec rest = mts_vec_between(0.0f, 1.0f, 0.0f, (float)(r->extent[5] % VEC));
     mts_vec v = reduce_start(r->kind);
     for (mts_u32 a = 0; a < r->extent[0]; a++)
@@ -47,13 +48,16 @@ INLINE mts_vec reduce_all(GLOBAL const float *act, GLOBAL const mts_rec_reduce *
                     for (mts_u32 e = 0; e < r->extent[4]; e++) {
                         const mts_u32 at = from + a * r->step[0] + b * r->step[1] + c * r->step[2] +
                                            d * r->step[3] + e * r->step[4];
-                        v = along ? reduce_along(act + at, r, v, rest, end - at) : reduce_across(act + at, r, v, left);
+                        v = along ? reduce_along(act + at, r, v, rest, end - at)
+                                  : reduce_across(act + at, r, v, left);
                     }
     return v;
 }
 
 INLINE float reduce_lanes(mts_u32 kind, mts_vec v) {
-    return kind == MTS_REDUCE_MAX ? mts_vec_most(v) : kind == MTS_REDUCE_MIN ? mts_vec_least(v) : mts_vec_sum(v);
+    return kind == MTS_REDUCE_MAX   ? mts_vec_most(v)
+           : kind == MTS_REDUCE_MIN ? mts_vec_least(v)
+                                    : mts_vec_sum(v);
 }
 
 /* Offset after the operand's last element. */
@@ -65,7 +69,8 @@ INLINE mts_u32 reduce_end(GLOBAL const mts_rec_reduce *r) {
 
 KERNEL void reduce_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_reduce *r = MTS_MEMBER(mts_rec_reduce);
-    const mts_u32 count = r->extent[0] * r->extent[1] * r->extent[2] * r->extent[3] * r->extent[4] * r->extent[5];
+    const mts_u32 count =
+        r->extent[0] * r->extent[1] * r->extent[2] * r->extent[3] * r->extent[4] * r->extent[5];
     const float divisor = r->kind == MTS_REDUCE_MEAN ? (float)count : 1.0f;
     const mts_u32 end = reduce_end(r);
     const int along = r->step[5] == 1 && r->extent[5] > 1;

@@ -1,9 +1,9 @@
 /*
- * resize_any: nearest, linear and cubic interpolation of rows and columns with ONNX's coordinate modes. Linear does not
- * smooth when it shrinks (ONNX's antialias = 0).
+ * resize_any: nearest, linear and cubic interpolation of rows and columns with ONNX's coordinate modes.
+ * Linear does not smooth when it shrinks (ONNX's antialias = 0).
  *
- * Source positions and weights are found for a vector of output coordinates: for the columns of a vector of outputs, and
- * (all lanes alike) for the row of a stretch. Values are gathered lane by lane.
+ * Source positions and weights are found for a vector of output coordinates: for the columns of a vector of
+ * outputs, and (all lanes alike) for the row of a stretch. Values are gathered lane by lane.
  */
 typedef struct resize_taps {
     mts_vec at[4]; /* positions in the source, whole numbers within it */
@@ -126,7 +126,7 @@ INLINE resize_taps resize_find(GLOBAL const mts_rec_resize *r, int axis, mts_vec
 /* All lanes: positions lie in the source, wanted or not. */
 INLINE mts_vec resize_gather(GLOBAL const float *row, mts_vec at, mts_i32 step) {
     mts_vec v = at;
-    UNROLL for (int i = 0; i < VEC; i++) ((float *)&v)[i] = row[(mts_i32)((const float *)&at)[i] * step];
+    UNROLL for (int i = 0; i < VEC; i++)((float *)&v)[i] = row[(mts_i32)((const float *)&at)[i] * step];
     return v;
 }
 
@@ -138,8 +138,8 @@ INLINE mts_vec resize_line(GLOBAL const float *row, const resize_taps *columns, 
     return v;
 }
 
-INLINE mts_vec resize_value(GLOBAL const float *plane, GLOBAL const mts_rec_resize *r, const resize_taps *rows,
-                            const resize_taps *columns) {
+INLINE mts_vec resize_value(GLOBAL const float *plane, GLOBAL const mts_rec_resize *r,
+                            const resize_taps *rows, const resize_taps *columns) {
     const mts_i32 high = (mts_i32)r->src.stride[4], wide = (mts_i32)r->src.stride[5];
     mts_vec v = mts_vec_splat(0.0f);
     for (int k = 0; k < rows->count; k++) {
@@ -151,7 +151,8 @@ INLINE mts_vec resize_value(GLOBAL const float *plane, GLOBAL const mts_rec_resi
 }
 
 /* TF_CROP: the extrapolation value in the lanes whose place lies outside the source. */
-INLINE mts_vec resize_outside(GLOBAL const mts_rec_resize *r, const resize_taps *rows, const resize_taps *columns, mts_vec v) {
+INLINE mts_vec resize_outside(GLOBAL const mts_rec_resize *r, const resize_taps *rows,
+                              const resize_taps *columns, mts_vec v) {
     const float y = ((const float *)&rows->place)[0];
     for (int i = 0; i < VEC; i++) {
         const float x = ((const float *)&columns->place)[i];

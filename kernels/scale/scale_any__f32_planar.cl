@@ -1,6 +1,6 @@
 /*
- * scale_any: y = fn(scale[c] x + bias[c]) with c = coordinate 3, for a batch normalisation that could not be folded and for
- * PRELU (slope[c]).
+ * scale_any: y = fn(scale[c] x + bias[c]) with c = coordinate 3, for a batch normalisation that could not be
+ * folded and for PRELU (slope[c]).
  */
 KERNEL void scale_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_scale *r = MTS_MEMBER(mts_rec_scale);
@@ -14,7 +14,8 @@ KERNEL void scale_any__f32_planar(MTS_ARGS) {
         const float a = r->slope == MTS_REC_NONE ? r->a : pool[r->slope + s.c[3]];
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_vec x = mts_row_load(from + (mts_i32)i * step, step, s.n - i, 0);
-            mts_row_store(act + s.to + i, mts_row_fn(r->fn, mts_vec_fma(x, scale, bias), a, r->b), s.n - i, 0);
+            mts_row_store(act + s.to + i, mts_row_fn(r->fn, mts_vec_fma(x, scale, bias), a, r->b), s.n - i,
+                          0);
         }
     }
 }

@@ -1,9 +1,9 @@
 /*
  * softmax_any: exp(x - max) / sum of it along one axis, or its logarithm x - max - log(sum).
  *
- * Along columns every stretch finds the maximum and the sum of its whole row. Along another axis the stretch at coordinate
- * 0 computes and writes the line of each of its columns, so that neighbouring lanes read neighbouring floats; stretches
- * at the other coordinates have nothing to do.
+ * Along columns every stretch finds the maximum and the sum of its whole row. Along another axis the stretch
+ * at coordinate 0 computes and writes the line of each of its columns, so that neighbouring lanes read
+ * neighbouring floats; stretches at the other coordinates have nothing to do.
  */
 INLINE float softmax_most(GLOBAL const float *p, mts_i32 step, mts_u32 length) {
     mts_vec most = mts_row_load(p, step, length, 0);
@@ -42,15 +42,17 @@ INLINE void softmax_columns(GLOBAL float *act, GLOBAL const mts_rec_softmax *r, 
     }
 }
 
-INLINE void softmax_line(GLOBAL float *act, GLOBAL const mts_rec_softmax *r, mts_u32 from, mts_u32 to, mts_u32 along,
-                         mts_u32 left) {
+INLINE void softmax_line(GLOBAL float *act, GLOBAL const mts_rec_softmax *r, mts_u32 from, mts_u32 to,
+                         mts_u32 along, mts_u32 left) {
     const mts_i32 step = (mts_i32)r->src.stride[5];
     GLOBAL const float *p = act + from;
     const mts_u32 stride = r->src.stride[r->axis];
     mts_vec most = mts_row_load(p, step, left, 0), total = mts_vec_splat(0.0f);
-    for (mts_u32 k = 1; k < r->length; k++) most = mts_vec_max(most, mts_row_load(p + k * stride, step, left, 0));
+    for (mts_u32 k = 1; k < r->length; k++)
+        most = mts_vec_max(most, mts_row_load(p + k * stride, step, left, 0));
     for (mts_u32 k = 0; k < r->length; k++)
-        total = mts_vec_add(total, mts_vec_exp(mts_vec_sub(mts_row_load(p + k * stride, step, left, 0), most)));
+        total =
+            mts_vec_add(total, mts_vec_exp(mts_vec_sub(mts_row_load(p + k * stride, step, left, 0), most)));
     const mts_vec sum = r->log ? mts_vec_log(total) : total;
     for (mts_u32 k = 0; k < r->length; k++) {
         const mts_vec x = mts_row_load(p + k * stride, step, left, 0);

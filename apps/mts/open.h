@@ -30,7 +30,8 @@ typedef struct cli_open_options {
 #define CLI_OPEN_OPTIONS(o)                                                                                  \
     {"tasks", 0, CLI_KIND_TEXT, &(o).tasks, "A,B", "only these tasks (default: all)", 0, 0},                 \
         {"device", 0, CLI_KIND_TEXT, &(o).device, "ID", "device, see 'mts devices' (default: auto)", 0, 0},  \
-        {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "sequential or compact (default)", 0, 0},         \
+        {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or mts",  \
+         0,          0},                                                                                     \
         {"check", 0, CLI_KIND_FLAG, &(o).check, "", "watch the use of the device (slow)", 0, 0},             \
     {                                                                                                        \
         "no-cache", 0, CLI_KIND_FLAG, &(o).no_cache, "", "build kernels anew, keep none on disk", 0, 0       \

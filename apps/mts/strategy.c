@@ -12,6 +12,8 @@ static const struct {
 } strategies[] = {
     {"sequential", MTS_STRATEGY_SEQUENTIAL},
     {"compact", MTS_STRATEGY_COMPACT},
+    {"netfuse", MTS_STRATEGY_NETFUSE},
+    {"mts", MTS_STRATEGY_MTS},
 };
 
 #define COUNT (sizeof strategies / sizeof strategies[0])

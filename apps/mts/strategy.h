@@ -12,7 +12,7 @@
 /* NULL is the default, compact. False if `name` is no strategy. */
 bool cli_strategy_find(const char *name, mts_strategy *out);
 const char *cli_strategy_name(mts_strategy strategy);
-/* "sequential, compact" */
+/* "sequential, compact, netfuse, mts" */
 const char *cli_strategy_list(char *text, size_t size);
 
 #endif

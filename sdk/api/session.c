@@ -50,7 +50,7 @@ static mts_code options_check(const mts_session_options *options, mts_error *err
             error, bad,
             "session options: `size` is not that of this library; use mts_session_options_default");
     }
-    if ((uint32_t)options->strategy > MTS_STRATEGY_COMPACT) {
+    if ((uint32_t)options->strategy > MTS_STRATEGY_MTS) {
         return mts_fail(error, bad, "session options: %d is no strategy", (int)options->strategy);
     }
     if (options->tasks ? options->task_count == 0 : options->task_count != 0) {
@@ -59,7 +59,7 @@ static mts_code options_check(const mts_session_options *options, mts_error *err
     if ((uint32_t)options->grouping > MTS_GROUPING_MEASURED) {
         return mts_fail(error, bad, "session options: %d is no grouping", (int)options->grouping);
     }
-    if (options->memory_budget != 0 && options->strategy == MTS_STRATEGY_COMPACT &&
+    if (options->memory_budget != 0 && options->strategy != MTS_STRATEGY_SEQUENTIAL &&
         options->grouping != MTS_GROUPING_MEASURED) {
         return mts_fail(error, bad, "session options: memory_budget needs MTS_GROUPING_MEASURED");
     }

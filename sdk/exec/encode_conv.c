@@ -121,10 +121,13 @@ void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t me
     find_residual(site, encoding, how);
 }
 
-static uint32_t row_vector(mts_encoding *encoding, const mts_conv_site *site, uint32_t input, uint32_t row)
+static uint32_t row_vector(mts_encoding *encoding, const mts_conv_site *site, uint32_t input, uint32_t image,
+                           uint32_t row)
 {
+    const mts_value *value = mts_member_operand(encoding->stitched, site->member, input);
     const uint32_t vector = mts_encode_vector(encoding, site->member, input, site->scatter, site->channels);
-    return vector == MTS_REC_NONE ? MTS_REC_NONE : vector + row;
+    const uint32_t skip = value != NULL && value->shape.rank > 1 ? image * site->channels : 0;
+    return vector == MTS_REC_NONE ? MTS_REC_NONE : vector + skip + row;
 }
 
 uint32_t mts_conv_index(mts_encoding *encoding, mts_conv_site *site, uint32_t row)
@@ -154,9 +157,9 @@ mts_rec_epilogue mts_conv_epilogue(mts_encoding *encoding, mts_conv_site *site, 
                           .a = site->conv->act.a,
                           .b = site->conv->act.b};
     e.index = mts_conv_index(encoding, site, row);
-    e.scale = row_vector(encoding, site, 2, row);
-    e.bias = row_vector(encoding, site, 3, row);
-    e.slope = row_vector(encoding, site, 5, row);
+    e.scale = row_vector(encoding, site, 2, image, row);
+    e.bias = row_vector(encoding, site, 3, image, row);
+    e.slope = row_vector(encoding, site, 5, image, row);
     if (site->residual != MTS_REC_NONE) {
         e.res = site->residual + planes * site->residual_pitch;
         e.res_pitch = site->residual_pitch;

@@ -3,23 +3,9 @@
  */
 #include <string.h>
 
-#include "exec/engine_internal.h"
+#include "exec/maker.h"
 
-/* What exists only while an engine is made. */
-typedef struct maker {
-    mts_engine *engine;
-    mts_arena scratch;
-    const mts_graph **graphs;
-    const uint32_t *given_groups; /* per task, or NULL */
-    uint32_t *group_of;
-    uint32_t **slot_of;
-    mts_stitched *stitched;
-    mts_plan *plan;
-    mts_encoding encoding;
-    mts_error *error;
-} maker;
-
-static mts_code short_of_memory(const maker *m)
+mts_code mts_maker_memory(const maker *m)
 {
     return mts_fail(m->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to make a session of %u tasks",
                     m->engine->task_count);
@@ -56,7 +42,7 @@ static mts_code select_tasks(maker *m, const uint32_t *tasks, uint32_t count)
     m->group_of = mts_arena_zero(&m->scratch, e->task_count, sizeof *m->group_of);
     m->slot_of = mts_arena_zero(&m->scratch, e->task_count, sizeof *m->slot_of);
     if (e->tasks == NULL || m->graphs == NULL || m->group_of == NULL || m->slot_of == NULL) {
-        return short_of_memory(m);
+        return mts_maker_memory(m);
     }
     for (uint32_t i = 0; i < e->task_count; i++) {
         const uint32_t task = tasks != NULL ? tasks[i] : i;
@@ -97,90 +83,42 @@ static mts_code choose_groups(maker *m)
         code = mts_graph_families(m->graphs, e->task_count, e->allocator, m->group_of, &e->group_count,
                                   m->error);
     }
-    for (uint32_t i = 0; code == MTS_CODE_OK && i < e->task_count; i++) {
-        e->tasks[i].group = m->group_of[i];
-    }
     return code;
 }
 
-static bool takes_pictures(const mts_preprocess *p, const mts_graph *graph, uint32_t input)
-{
-    const mts_shape *shape = &graph->inputs[input].shape;
-    if (input != 0 || p->color == MTS_COLOR_NONE || shape->rank != 4 || shape->dims[0] != 1) {
-        return false;
-    }
-    const int64_t channels = shape->dims[p->interleaved != 0 ? 3 : 1];
-    return p->color == MTS_COLOR_GREY ? channels == 1 : channels == 3;
-}
-
-static bool same_preprocess(const mts_preprocess *a, const mts_preprocess *b)
-{
-    if (a->color != b->color || a->interleaved != b->interleaved) {
-        return false;
-    }
-    for (int c = 0; c < 4; c++) {
-        if (a->mean[c] < b->mean[c] || a->mean[c] > b->mean[c] || a->std[c] < b->std[c] ||
-            a->std[c] > b->std[c]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Whether input `input` of tasks i and k is the same data when inputs are common. */
-static bool common_input(const maker *m, uint32_t i, uint32_t k, uint32_t input)
-{
-    const mts_archive *archive = m->engine->archive;
-    const mts_preprocess *a = &archive->tasks[m->engine->tasks[i].task].preprocess;
-    const mts_preprocess *b = &archive->tasks[m->engine->tasks[k].task].preprocess;
-    if (input >= m->graphs[k]->input_count) {
-        return false;
-    }
-    const mts_port *x = &m->graphs[i]->inputs[input];
-    const mts_port *y = &m->graphs[k]->inputs[input];
-    if (x->dtype != y->dtype || !mts_shape_equal(&x->shape, &y->shape) || !same_preprocess(a, b)) {
-        return false;
-    }
-    return takes_pictures(a, m->graphs[i], input) || strcmp(x->name, y->name) == 0;
-}
-
-static uint32_t find_slot(const maker *m, uint32_t task, uint32_t input)
-{
-    for (uint32_t k = 0; k < task && !m->engine->options.separate_inputs; k++) {
-        if (common_input(m, task, k, input)) {
-            return m->slot_of[k][input];
-        }
-    }
-    return m->engine->slot_count++;
-}
-
-static mts_code assign_slots(maker *m)
+/* The graphs that run; the strategy may split groups. */
+static mts_code make_program(maker *m)
 {
     mts_engine *e = m->engine;
-    size_t inputs = 0;
-    for (uint32_t i = 0; i < e->task_count; i++) {
-        const mts_graph *graph = m->graphs[i];
-        inputs += graph->input_count;
-        m->slot_of[i] = mts_arena_zero(&m->scratch, graph->input_count, sizeof **m->slot_of);
-        if (m->slot_of[i] == NULL) {
-            return short_of_memory(m);
-        }
-        for (uint32_t p = 0; p < graph->input_count; p++) {
-            m->slot_of[i][p] = find_slot(m, i, p);
-        }
+    const mts_code code = mts_program_make(m->graphs, e->task_count, m->group_of, e->options.strategy,
+                                           &m->scratch, &m->program, m->error);
+    if (code != MTS_CODE_OK) {
+        return code;
     }
-    e->slots = mts_arena_zero(&e->arena, inputs, sizeof *e->slots);
-    return e->slots != NULL ? MTS_CODE_OK : short_of_memory(m);
+    for (uint32_t i = 0; i < e->task_count; i++) {
+        e->tasks[i].group = m->program.task_group[i];
+    }
+    e->group_count = m->program.group_count;
+    e->note = mts_arena_string(&e->arena, m->program.note);
+    return e->note != NULL ? MTS_CODE_OK : mts_maker_memory(m);
 }
 
 static mts_code stitch_and_plan(maker *m)
 {
-    const mts_stitch_request request = {.graphs = m->graphs,
-                                        .graph_count = m->engine->task_count,
-                                        .group_of = m->group_of,
-                                        .group_count = m->engine->group_count,
-                                        .slot_of = (const uint32_t *const *)m->slot_of,
-                                        .share = m->engine->options.strategy != MTS_STRATEGY_KIND_SEQUENTIAL};
+    const mts_program *program = &m->program;
+    const uint32_t **slots = mts_arena_zero(&m->scratch, program->graph_count, sizeof *slots);
+    if (slots == NULL) {
+        return mts_maker_memory(m);
+    }
+    for (uint32_t g = 0; g < program->graph_count; g++) {
+        slots[g] = m->slot_of[program->lead[g]]; /* slots of copied inputs belong to one task */
+    }
+    const mts_stitch_request request = {.graphs = program->graphs,
+                                        .graph_count = program->graph_count,
+                                        .group_of = program->group_of,
+                                        .group_count = program->group_count,
+                                        .slot_of = slots,
+                                        .share = m->engine->options.strategy == MTS_STRATEGY_KIND_COMPACT};
     mts_code code = mts_stitch(&request, &m->scratch, &m->stitched, m->error);
     if (code == MTS_CODE_OK) {
         code = mts_plan_create(m->stitched, &m->scratch, &m->plan, m->error);
@@ -206,7 +144,7 @@ static mts_code encode(maker *m)
     e->launch_count = (uint32_t)m->encoding.launch_count;
     e->launches = mts_arena_zero(&e->arena, e->launch_count, sizeof *e->launches);
     if (e->launches == NULL) {
-        return short_of_memory(m);
+        return mts_maker_memory(m);
     }
     if (e->launch_count > 0) {
         memcpy(e->launches, m->encoding.launches, e->launch_count * sizeof *e->launches);
@@ -304,7 +242,7 @@ static mts_code record(maker *m)
     mts_launch *launches = mts_arena_zero(&m->scratch, e->launch_count, sizeof *launches);
     e->kernels = mts_arena_zero(&e->arena, e->launch_count, sizeof *e->kernels);
     if (launches == NULL || e->kernels == NULL) {
-        return short_of_memory(m);
+        return mts_maker_memory(m);
     }
     for (uint32_t i = 0; i < e->launch_count; i++) {
         const mts_encoded_launch *from = &e->launches[i];
@@ -329,115 +267,20 @@ static mts_code record(maker *m)
     return mts_list_create(e->device, launches, e->launch_count, &e->list, m->error);
 }
 
-static mts_code make_inputs(maker *m, uint32_t index)
-{
-    mts_engine *e = m->engine;
-    engine_task *task = &e->tasks[index];
-    const mts_graph *graph = m->graphs[index];
-    task->input_count = graph->input_count;
-    task->inputs = mts_arena_zero(&e->arena, graph->input_count, sizeof *task->inputs);
-    if (task->inputs == NULL) {
-        return short_of_memory(m);
-    }
-    for (uint32_t i = 0; i < graph->input_count; i++) {
-        const uint32_t value = m->stitched->value_of[index][graph->inputs[i].value];
-        const mts_storage *storage = &m->plan->storages[m->plan->value_storage[value]];
-        const size_t count = mts_shape_count(&graph->inputs[i].shape);
-        const mts_preprocess *p = &e->archive->tasks[task->task].preprocess;
-        const uint32_t slot = m->slot_of[index][i];
-        task->inputs[i] = (engine_port){
-            .offset = storage->offset, .count = count, .dtype = graph->inputs[i].dtype, .slot = slot};
-        e->slots[slot] = (engine_slot){.offset = storage->offset,
-                                       .count = count,
-                                       .dest = mts_encode_dest(&m->encoding, m->plan->value_storage[value]),
-                                       .preprocess = takes_pictures(p, graph, i) ? p : NULL};
-        e->staging_floats = count > e->staging_floats ? count : e->staging_floats;
-    }
-    return MTS_CODE_OK;
-}
-
-static mts_code make_output(maker *m, uint32_t index, uint32_t output)
-{
-    mts_engine *e = m->engine;
-    const mts_graph *graph = m->graphs[index];
-    const mts_port *port = &graph->outputs[output];
-    engine_port *to = &e->tasks[index].outputs[output];
-    *to = (engine_port){.count = mts_shape_count(&port->shape), .dtype = port->dtype};
-    if (port->dtype != MTS_DTYPE_F32) {
-        to->host = mts_arena_zero(&e->arena, to->count, mts_dtype_size(port->dtype));
-        if (to->host == NULL) {
-            return short_of_memory(m);
-        }
-    }
-    const uint32_t storage = m->plan->output_storage[index][output];
-    if (storage != MTS_NONE) {
-        to->offset = m->plan->storages[storage].offset;
-        if (m->plan->storages[storage].region == MTS_REGION_INPUT) {
-            e->input_floats = (size_t)m->plan->input_floats;
-        }
-        return MTS_CODE_OK;
-    }
-    float *constant = mts_arena_zero(&e->arena, to->count, sizeof *constant);
-    if (constant == NULL) {
-        return short_of_memory(m);
-    }
-    mts_value_read_f32(&graph->values[port->value], constant);
-    to->constant = constant;
-    return MTS_CODE_OK;
-}
-
-static mts_code make_outputs(maker *m, uint32_t index)
-{
-    mts_engine *e = m->engine;
-    engine_task *task = &e->tasks[index];
-    task->output_count = m->graphs[index]->output_count;
-    task->outputs = mts_arena_zero(&e->arena, task->output_count, sizeof *task->outputs);
-    if (task->outputs == NULL) {
-        return short_of_memory(m);
-    }
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t o = 0; code == MTS_CODE_OK && o < task->output_count; o++) {
-        code = make_output(m, index, o);
-    }
-    return code;
-}
-
-static mts_code make_ports(maker *m)
-{
-    mts_engine *e = m->engine;
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; code == MTS_CODE_OK && i < e->task_count; i++) {
-        code = make_inputs(m, i);
-        if (code == MTS_CODE_OK) {
-            code = make_outputs(m, i);
-        }
-    }
-    e->output_offset = m->plan->input_floats;
-    e->output_floats = (size_t)m->plan->output_floats;
-    e->staging_floats = e->output_floats > e->staging_floats ? e->output_floats : e->staging_floats;
-    e->staging = mts_alloc_zero(e->allocator, e->staging_floats, sizeof *e->staging);
-    if (e->input_floats > 0) {
-        e->input_mirror = mts_alloc_zero(e->allocator, e->input_floats, sizeof *e->input_mirror);
-    }
-    if (code == MTS_CODE_OK && (e->staging == NULL || (e->input_floats > 0 && e->input_mirror == NULL))) {
-        code = short_of_memory(m);
-    }
-    return code;
-}
-
 static mts_code make(maker *m, const mts_engine_options *options)
 {
     mts_code code = report(m, 0.0f, "stitching");
     code = code != MTS_CODE_OK ? code : select_tasks(m, options->tasks, options->task_count);
     code = code != MTS_CODE_OK ? code : choose_groups(m);
-    code = code != MTS_CODE_OK ? code : assign_slots(m);
+    code = code != MTS_CODE_OK ? code : make_program(m);
+    code = code != MTS_CODE_OK ? code : mts_maker_slots(m);
     code = code != MTS_CODE_OK ? code : stitch_and_plan(m);
     code = code != MTS_CODE_OK ? code : report(m, 0.05f, "packing weights");
     code = code != MTS_CODE_OK ? code : encode(m);
     code = code != MTS_CODE_OK ? code : upload_all(m);
     code = code != MTS_CODE_OK ? code : check_budget(m);
     code = code != MTS_CODE_OK ? code : record(m);
-    code = code != MTS_CODE_OK ? code : make_ports(m);
+    code = code != MTS_CODE_OK ? code : mts_maker_ports(m);
     code = code != MTS_CODE_OK ? code : report(m, 1.0f, "ready");
     return code;
 }

@@ -1,6 +1,6 @@
 /*
- * engine_internal.h: the engine's own structures, shared by engine.c (making), run.c (running), picture.c
- * (frames) and explain.c (reports).
+ * engine_internal.h: the engine's own structures, shared by engine.c and ports.c (making), run.c (running),
+ * picture.c (frames) and explain.c (reports).
  */
 #ifndef MTS_EXEC_ENGINE_INTERNAL_H
 #define MTS_EXEC_ENGINE_INTERNAL_H
@@ -25,10 +25,11 @@ typedef struct engine_task {
     engine_port *inputs, *outputs;
 } engine_task;
 
-/* Distinct input data; several tasks may read it. */
+/* Input data in the arena; several tasks may read it. Slots with equal `common` hold copies of one thing. */
 typedef struct engine_slot {
     uint64_t offset;
     size_t count;
+    uint32_t common; /* a slot's number */
     mts_rec_dest dest;
     const mts_preprocess *preprocess; /* NULL: takes no pictures */
 } engine_slot;
@@ -36,8 +37,9 @@ typedef struct engine_slot {
 /* A set of tasks that the grouping planner measured. */
 typedef struct engine_trial {
     uint32_t tasks;
-    double latency; /* milliseconds */
-    uint64_t arena; /* bytes */
+    double latency;   /* milliseconds */
+    uint64_t arena;   /* bytes */
+    uint64_t weights; /* bytes, with launch tables */
 } engine_trial;
 
 typedef struct engine_kernel {
@@ -55,6 +57,7 @@ struct mts_engine {
     engine_task *tasks;
     engine_slot *slots;
     uint32_t task_count, slot_count, group_count;
+    const char *note; /* why tasks were not put into one group, or "" */
 
     mts_buffer *act, *pool, *table;
     engine_kernel *kernels;

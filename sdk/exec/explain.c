@@ -5,7 +5,11 @@
 
 static const char *strategy_name(const mts_engine *engine)
 {
-    return engine->options.strategy == MTS_STRATEGY_KIND_SEQUENTIAL ? "sequential" : "compact";
+    static const char *const names[MTS_STRATEGY_KIND_COUNT] = {[MTS_STRATEGY_KIND_SEQUENTIAL] = "sequential",
+                                                               [MTS_STRATEGY_KIND_COMPACT] = "compact",
+                                                               [MTS_STRATEGY_KIND_NETFUSE] = "netfuse",
+                                                               [MTS_STRATEGY_KIND_MTS] = "mts"};
+    return names[engine->options.strategy];
 }
 
 static void add_group_names(const mts_engine *engine, uint32_t group, bool json, mts_text *text)
@@ -48,7 +52,9 @@ static void explain_json(const mts_engine *engine, mts_text *text)
         add_group_names(engine, g, true, text);
         mts_text_add(text, "]");
     }
-    mts_text_add(text, "], ");
+    mts_text_add(text, "], \"note\": ");
+    mts_text_add_json(text, engine->note);
+    mts_text_add(text, ", ");
     explain_trials_json(engine, text);
     mts_text_add(
         text,
@@ -77,6 +83,9 @@ static void explain_text(const mts_engine *engine, mts_text *text)
         mts_text_add(text, "group %u: ", g);
         add_group_names(engine, g, false, text);
         mts_text_add(text, "\n");
+    }
+    if (engine->note[0] != '\0') {
+        mts_text_add(text, "not stitched into one group: %s\n", engine->note);
     }
     mts_text_add(text, "bytes: weights %llu, activations %llu, workspace %llu, peak %llu\n",
                  (unsigned long long)s->weight_bytes, (unsigned long long)s->activation_bytes,

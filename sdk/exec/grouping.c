@@ -32,6 +32,8 @@ typedef struct family {
     double *alone;   /* [count] latency of each task by itself, not uniform only */
     double *latency; /* [count + 1] by size: milliseconds (uniform) or factor on the sum */
     uint64_t *arena; /* [count + 1] bytes by size */
+    /* likewise, where groups share no weights: bytes (uniform) or factor on the sum of the tasks' own */
+    double *alone_weights, *weights;
 } family;
 
 static mts_code short_of_memory(const prober *p)
@@ -96,7 +98,9 @@ static mts_code try_tasks(prober *p, const uint32_t *tasks, uint32_t count, cons
     if (code == MTS_CODE_OK) {
         mts_engine_destroy(&p->previous);
         p->previous = made;
-        *trial = (engine_trial){.tasks = count, .arena = made->stats.activation_bytes};
+        *trial = (engine_trial){.tasks = count,
+                                .arena = made->stats.activation_bytes,
+                                .weights = made->stats.weight_bytes + made->stats.workspace_bytes};
         code = time_engine(p, made, &trial->latency);
     }
     if (code == MTS_CODE_OK && engine->options.progress != NULL &&
@@ -128,11 +132,12 @@ static uint32_t next_size(uint32_t size, uint32_t count)
     return size < count && next > count ? count : next;
 }
 
-static double sum_alone(const family *f, uint32_t size)
+/* Sum over the first `size` tasks. */
+static double sum_first(const double *alone, uint32_t size)
 {
     double sum = 0.0;
     for (uint32_t i = 0; i < size; i++) {
-        sum += f->alone[i];
+        sum += alone[i];
     }
     return sum;
 }
@@ -142,6 +147,7 @@ static void interpolate(family *f, uint32_t from, uint32_t to)
     for (uint32_t n = from + 1; n < to; n++) {
         const double at = (double)(n - from) / (double)(to - from);
         f->latency[n] = f->latency[from] + at * (f->latency[to] - f->latency[from]);
+        f->weights[n] = f->weights[from] + at * (f->weights[to] - f->weights[from]);
         f->arena[n] = f->arena[from] + (uint64_t)(at * (double)(f->arena[to] - f->arena[from]));
     }
 }
@@ -156,7 +162,10 @@ static mts_code measure_sizes(family *f)
         code = try_tasks(f->p, f->tasks, size, NULL, &trial);
         code = code != MTS_CODE_OK ? code : remember(f->p, &trial);
         if (code == MTS_CODE_OK) {
-            f->latency[size] = f->uniform ? trial.latency : trial.latency / sum_alone(f, size);
+            const double latency = f->uniform ? 1.0 : sum_first(f->alone, size);
+            const double weights = f->uniform ? 1.0 : sum_first(f->alone_weights, size);
+            f->latency[size] = trial.latency / latency;
+            f->weights[size] = (double)trial.weights / weights;
             f->arena[size] = trial.arena;
             interpolate(f, before, size);
             before = size;
@@ -172,8 +181,15 @@ static mts_code measure_alone(family *f)
         engine_trial trial = {0};
         code = try_tasks(f->p, &f->tasks[i], 1, NULL, &trial);
         f->alone[i] = trial.latency;
+        f->alone_weights[i] = (double)trial.weights;
     }
     return code;
+}
+
+/* Shared blocks lie in one pool for all groups, so a grouping changes the arena only. */
+static bool shares_weights(const prober *p)
+{
+    return p->engine->options.strategy == MTS_STRATEGY_KIND_COMPACT;
 }
 
 static mts_code family_cost(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
@@ -182,15 +198,19 @@ static mts_code family_cost(void *context, const uint32_t *tasks, uint32_t count
     (void)error;
     const family *f = context;
     double latency = f->latency[count];
+    double weights = f->weights[count];
     if (!f->uniform) {
-        double sum = 0.0;
+        double alone = 0.0;
+        double alone_weights = 0.0;
         for (uint32_t i = 0; i < count; i++) {
-            sum += f->alone[tasks[i]];
+            alone += f->alone[tasks[i]];
+            alone_weights += f->alone_weights[tasks[i]];
         }
-        latency *= sum;
+        latency *= alone;
+        weights *= alone_weights;
     }
-    /* shared blocks lie in one pool for all groups, so a grouping changes the arena only */
     *cost = (mts_group_cost){.latency = latency, .arena = f->arena[count]};
+    cost->weights = shares_weights(f->p) ? 0 : (uint64_t)weights;
     return MTS_CODE_OK;
 }
 
@@ -214,9 +234,12 @@ static mts_code open_family(family *f, prober *p, const uint32_t *family_of, uin
     *f = (family){.p = p, .uniform = true};
     f->tasks = mts_arena_zero(&p->scratch, total, sizeof *f->tasks);
     f->alone = mts_arena_zero(&p->scratch, total, sizeof *f->alone);
+    f->alone_weights = mts_arena_zero(&p->scratch, total, sizeof *f->alone_weights);
     f->latency = mts_arena_zero(&p->scratch, (size_t)total + 1, sizeof *f->latency);
+    f->weights = mts_arena_zero(&p->scratch, (size_t)total + 1, sizeof *f->weights);
     f->arena = mts_arena_zero(&p->scratch, (size_t)total + 1, sizeof *f->arena);
-    if (f->tasks == NULL || f->alone == NULL || f->latency == NULL || f->arena == NULL) {
+    if (f->tasks == NULL || f->alone == NULL || f->alone_weights == NULL || f->latency == NULL ||
+        f->weights == NULL || f->arena == NULL) {
         return short_of_memory(p);
     }
     for (uint32_t t = 0; t < total; t++) {
@@ -228,26 +251,29 @@ static mts_code open_family(family *f, prober *p, const uint32_t *family_of, uin
     return MTS_CODE_OK;
 }
 
-/* Bytes that no grouping changes: weights and tables of a session of all tasks. */
-static mts_code fixed_bytes(prober *p, uint64_t *bytes)
+/*
+ * Bytes that no grouping of family `number` changes: weights and tables of all tasks where groups share them,
+ * else those of the tasks of other families.
+ */
+static mts_code fixed_bytes(prober *p, const uint32_t *family_of, uint32_t number, uint64_t *bytes)
 {
-    uint32_t *all = mts_arena_zero(&p->scratch, p->engine->task_count, sizeof *all);
-    if (all == NULL) {
+    const uint32_t total = p->engine->task_count;
+    uint32_t *tasks = mts_arena_zero(&p->scratch, total, sizeof *tasks);
+    uint32_t *each = mts_arena_zero(&p->scratch, total, sizeof *each);
+    uint32_t count = 0;
+    *bytes = 0;
+    if (tasks == NULL || each == NULL) {
         return short_of_memory(p);
     }
-    uint32_t *each = mts_arena_zero(&p->scratch, p->engine->task_count, sizeof *each);
-    if (each == NULL) {
-        return short_of_memory(p);
-    }
-    for (uint32_t t = 0; t < p->engine->task_count; t++) {
-        all[t] = t;
-        each[t] = t;
+    for (uint32_t t = 0; t < total; t++) {
+        if (shares_weights(p) || family_of[t] != number) {
+            each[count] = count;
+            tasks[count++] = t;
+        }
     }
     engine_trial trial = {0};
-    const mts_code code = try_tasks(p, all, p->engine->task_count, each, &trial);
-    if (code == MTS_CODE_OK) {
-        *bytes = p->previous->stats.weight_bytes + p->previous->stats.workspace_bytes;
-    }
+    const mts_code code = count == 0 ? MTS_CODE_OK : try_tasks(p, tasks, count, each, &trial);
+    *bytes = trial.weights;
     return code;
 }
 
@@ -331,10 +357,11 @@ mts_code mts_engine_group(mts_engine *engine, const mts_graph *const *graphs, ui
     if (code == MTS_CODE_OK) {
         code = mts_graph_families(graphs, engine->task_count, engine->allocator, family_of, &families, error);
     }
-    code = code != MTS_CODE_OK ? code : fixed_bytes(&p, &fixed);
     *group_count = 0;
     for (uint32_t i = 0; code == MTS_CODE_OK && i < families; i++) {
-        code = group_family(&p, family_of, i, fixed, group_of, group_count);
+        const bool known = i > 0 && shares_weights(&p);
+        code = known ? MTS_CODE_OK : fixed_bytes(&p, family_of, i, &fixed);
+        code = code != MTS_CODE_OK ? code : group_family(&p, family_of, i, fixed, group_of, group_count);
     }
     mts_engine_destroy(&p.previous);
     mts_arena_release(&p.scratch);

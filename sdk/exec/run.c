@@ -93,8 +93,14 @@ mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input,
         engine->finished = false; /* the staging memory held the outputs */
         floats = engine->staging;
     }
-    return mts_buffer_write(engine->act, (size_t)port->offset * sizeof(float), floats,
-                            port->count * sizeof(float), error);
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t s = 0; code == MTS_CODE_OK && s < engine->slot_count; s++) {
+        if (engine->slots[s].common == engine->slots[port->slot].common) {
+            code = mts_buffer_write(engine->act, (size_t)engine->slots[s].offset * sizeof(float), floats,
+                                    port->count * sizeof(float), error);
+        }
+    }
+    return code;
 }
 
 mts_code mts_engine_submit(mts_engine *engine, mts_error *error)

@@ -70,9 +70,23 @@ static mts_code check_gather(const mts_graph *graph, const mts_node *node, mts_e
     return MTS_CODE_OK;
 }
 
+/* Whether a vector of the convolution has a row for each image. */
+static bool has_rows(const mts_graph *graph, const mts_node *node)
+{
+    for (uint32_t i = 2; i < node->input_count; i++) {
+        if (i != 4 && node->inputs[i] != MTS_NONE && graph->values[node->inputs[i]].shape.rank > 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static mts_code check_scatter(const mts_graph *graph, const mts_node *node, int64_t channels,
                               mts_error *error)
 {
+    if (has_rows(graph, node)) {
+        return mts_fail(error, MTS_CODE_MALFORMED, "scatter together with a scale, bias or slope by image");
+    }
     unsigned char *seen = mts_alloc_zero(graph->arena->allocator, (size_t)channels, 1);
     if (!seen) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to check a node");

@@ -30,14 +30,25 @@ static int64_t window_extent(uint32_t kernel, uint32_t dilation)
     return (int64_t)(kernel - 1) * dilation + 1;
 }
 
-static mts_code check_conv_operands(const mts_infer_call *call, int64_t channels)
+/* A vector of a convolution's epilogue: [O], or [N,O] where every image has its own. */
+static mts_code check_rows_vector(const mts_infer_call *call, uint32_t index, int64_t images,
+                                  int64_t channels, const char *what)
 {
-    mts_code code = mts_infer_vector(call, 2, channels, call->op == MTS_OP_CONV ? "scale" : "bias");
-    if (code == MTS_CODE_OK && call->op == MTS_OP_CONV) {
-        code = mts_infer_vector(call, 3, channels, "bias");
+    const mts_shape *shape = mts_infer_input(call, index);
+    const bool by_image = shape && shape->rank == 2 && shape->dims[0] == images && shape->dims[1] == channels;
+    return by_image ? MTS_CODE_OK : mts_infer_vector(call, index, channels, what);
+}
+
+static mts_code check_conv_operands(const mts_infer_call *call, int64_t images, int64_t channels)
+{
+    static const uint32_t at[3] = {2, 3, 5};
+    static const char *const names[3] = {"scale", "bias", "slope"};
+    if (call->op != MTS_OP_CONV) {
+        return mts_infer_vector(call, 2, channels, "bias");
     }
-    if (code == MTS_CODE_OK && call->op == MTS_OP_CONV) {
-        code = mts_infer_vector(call, 5, channels, "slope");
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < 3; i++) {
+        code = check_rows_vector(call, at[i], images, channels, names[i]);
     }
     return code;
 }
@@ -105,7 +116,7 @@ mts_code mts_infer_conv(const mts_infer_call *call, mts_shape *out)
     if (residual && !mts_shape_equal(residual, out)) {
         return mts_fail(call->error, MTS_CODE_MALFORMED, "the residual has another shape than the output");
     }
-    code = check_conv_operands(call, out->dims[1]);
+    code = check_conv_operands(call, out->dims[0], out->dims[1]);
     return code == MTS_CODE_OK ? mts_infer_act(call, &conv->act, mts_infer_input(call, 5) != NULL) : code;
 }
 
@@ -134,7 +145,7 @@ mts_code mts_infer_deconv(const mts_infer_call *call, mts_shape *out)
                            window_extent(conv->kernel[i], conv->dilation[i]) - conv->pad[i] -
                            conv->pad[i + 2];
     }
-    code = check_conv_operands(call, out->dims[1]);
+    code = check_conv_operands(call, out->dims[0], out->dims[1]);
     return code == MTS_CODE_OK ? mts_infer_act(call, &conv->act, false) : code;
 }
 

@@ -7,6 +7,7 @@
  * Inputs by position:
  *   CONV      x [N,C,H,W]; weight [O,C/group,kh,kw] const; then optional: scale [O], bias [O] const; residual
  *             (shape of the output); slope [O] const.   y = act(scale * conv(x) + bias + residual)
+ *             Scale, bias and slope may be [N,O]: a row for each image, not together with a scatter.
  *             A fully connected layer is a CONV over [N,K,1,1].
  *   DECONV    x [N,C,H,W]; weight [C,O/group,kh,kw] const; optional bias [O] const (transposed convolution)
  *   MATMUL    a [..,M,K]; b [..,K,N]; optional c, broadcast to the output.   alpha a b + beta c

@@ -230,7 +230,11 @@ MTS_API mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report repor
 
 typedef enum mts_strategy {
     MTS_STRATEGY_SEQUENTIAL = 0, /* models one by one, each with its own weights */
-    MTS_STRATEGY_COMPACT = 1     /* stitched, shared blocks stored once, no redundant product (default) */
+    MTS_STRATEGY_COMPACT = 1,    /* stitched, shared blocks stored once, no redundant product (default) */
+    MTS_STRATEGY_NETFUSE = 2, /* for comparison: layers of all tasks in one launch, each with its own weights,
+                                 narrower ones padded with zeros; unequal batches are not grouped */
+    MTS_STRATEGY_MTS = 3      /* for comparison: tasks of equal structure as one dense network with blocks of
+                                 zeros; others run alone (mts_session_explain says why) */
 } mts_strategy;
 
 /* Which of the tasks that can be stitched run as one group. */
@@ -247,7 +251,7 @@ typedef struct mts_session_options {
     uint32_t task_count;
     uint32_t separate_inputs; /* 0 (default): all tasks see the same frame, equal preprocessing and equal work
                                  on it is done once. 1: each task has an input of its own */
-    mts_grouping grouping;    /* of strategy COMPACT */
+    mts_grouping grouping;    /* of every strategy but SEQUENTIAL */
     uint64_t memory_budget;   /* bytes of weights, activations and workspace together; 0 (default): no limit.
                                  Needs   MTS_GROUPING_MEASURED; LIMIT if no grouping keeps it */
     void *context;            /* handed to progress */

@@ -1,0 +1,202 @@
+/*
+ * ports.c: where the tasks' inputs and outputs lie: which inputs hold the same data, and what a caller's data
+ * becomes in the arena. Not responsible for running (run.c).
+ */
+#include <string.h>
+
+#include "exec/maker.h"
+
+static bool takes_pictures(const mts_preprocess *p, const mts_graph *graph, uint32_t input)
+{
+    const mts_shape *shape = &graph->inputs[input].shape;
+    if (input != 0 || p->color == MTS_COLOR_NONE || shape->rank != 4 || shape->dims[0] != 1) {
+        return false;
+    }
+    const int64_t channels = shape->dims[p->interleaved != 0 ? 3 : 1];
+    return p->color == MTS_COLOR_GREY ? channels == 1 : channels == 3;
+}
+
+static bool same_preprocess(const mts_preprocess *a, const mts_preprocess *b)
+{
+    if (a->color != b->color || a->interleaved != b->interleaved) {
+        return false;
+    }
+    for (int c = 0; c < 4; c++) {
+        if (a->mean[c] < b->mean[c] || a->mean[c] > b->mean[c] || a->std[c] < b->std[c] ||
+            a->std[c] > b->std[c]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether input `input` of tasks i and k is the same data when inputs are common. */
+static bool common_input(const maker *m, uint32_t i, uint32_t k, uint32_t input)
+{
+    const mts_archive *archive = m->engine->archive;
+    const mts_preprocess *a = &archive->tasks[m->engine->tasks[i].task].preprocess;
+    const mts_preprocess *b = &archive->tasks[m->engine->tasks[k].task].preprocess;
+    if (input >= m->graphs[k]->input_count) {
+        return false;
+    }
+    const mts_port *x = &m->graphs[i]->inputs[input];
+    const mts_port *y = &m->graphs[k]->inputs[input];
+    if (x->dtype != y->dtype || !mts_shape_equal(&x->shape, &y->shape) || !same_preprocess(a, b)) {
+        return false;
+    }
+    return takes_pictures(a, m->graphs[i], input) || strcmp(x->name, y->name) == 0;
+}
+
+/*
+ * The slot of a task's input: that of an earlier task with the same data, or a new one. Where inputs are
+ * parts of larger tensors, equal data exists several times: such slots are `common` with the first.
+ */
+static uint32_t find_slot(const maker *m, uint32_t task, uint32_t input)
+{
+    mts_engine *e = m->engine;
+    uint32_t common = e->slot_count;
+    for (uint32_t k = 0; k < task && !e->options.separate_inputs; k++) {
+        if (common_input(m, task, k, input)) {
+            const uint32_t slot = m->slot_of[k][input];
+            if (!m->program.copied[task] && !m->program.copied[k]) {
+                return slot;
+            }
+            common = e->slots[slot].common;
+        }
+    }
+    e->slots[e->slot_count].common = common;
+    return e->slot_count++;
+}
+
+mts_code mts_maker_slots(maker *m)
+{
+    mts_engine *e = m->engine;
+    size_t inputs = 0;
+    for (uint32_t i = 0; i < e->task_count; i++) {
+        inputs += m->graphs[i]->input_count;
+    }
+    e->slots = mts_arena_zero(&e->arena, inputs, sizeof *e->slots);
+    if (e->slots == NULL) {
+        return mts_maker_memory(m);
+    }
+    for (uint32_t i = 0; i < e->task_count; i++) {
+        m->slot_of[i] = mts_arena_zero(&m->scratch, m->graphs[i]->input_count, sizeof **m->slot_of);
+        if (m->slot_of[i] == NULL) {
+            return mts_maker_memory(m);
+        }
+        for (uint32_t p = 0; p < m->graphs[i]->input_count; p++) {
+            m->slot_of[i][p] = find_slot(m, i, p);
+        }
+    }
+    return MTS_CODE_OK;
+}
+
+/* Where a picture of a task goes: its one image of the input. Inputs are dense. */
+static mts_rec_dest input_dest(const maker *m, uint32_t storage, uint64_t offset)
+{
+    mts_rec_dest dest = mts_encode_dest(&m->encoding, storage);
+    dest.base = (mts_u32)offset;
+    dest.dims[2] = 1;
+    return dest;
+}
+
+static mts_code make_inputs(maker *m, uint32_t index)
+{
+    mts_engine *e = m->engine;
+    engine_task *task = &e->tasks[index];
+    const mts_graph *graph = m->graphs[index];
+    task->input_count = graph->input_count;
+    task->inputs = mts_arena_zero(&e->arena, graph->input_count, sizeof *task->inputs);
+    if (task->inputs == NULL) {
+        return mts_maker_memory(m);
+    }
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        const mts_program_port *from = &m->program.inputs[index][i];
+        const uint32_t port = m->program.graphs[from->graph]->inputs[from->port].value;
+        const uint32_t value = m->stitched->value_of[from->graph][port];
+        const uint64_t offset = m->plan->storages[m->plan->value_storage[value]].offset + from->first;
+        const size_t count = mts_shape_count(&graph->inputs[i].shape);
+        const mts_preprocess *p = &e->archive->tasks[task->task].preprocess;
+        engine_slot *slot = &e->slots[m->slot_of[index][i]];
+        task->inputs[i] = (engine_port){
+            .offset = offset, .count = count, .dtype = graph->inputs[i].dtype, .slot = m->slot_of[index][i]};
+        *slot = (engine_slot){.offset = offset,
+                              .count = count,
+                              .common = slot->common,
+                              .dest = input_dest(m, m->plan->value_storage[value], offset),
+                              .preprocess = takes_pictures(p, graph, i) ? p : NULL};
+        e->staging_floats = count > e->staging_floats ? count : e->staging_floats;
+    }
+    return MTS_CODE_OK;
+}
+
+static mts_code make_output(maker *m, uint32_t index, uint32_t output)
+{
+    mts_engine *e = m->engine;
+    const mts_graph *graph = m->graphs[index];
+    const mts_port *port = &graph->outputs[output];
+    engine_port *to = &e->tasks[index].outputs[output];
+    *to = (engine_port){.count = mts_shape_count(&port->shape), .dtype = port->dtype};
+    if (port->dtype != MTS_DTYPE_F32) {
+        to->host = mts_arena_zero(&e->arena, to->count, mts_dtype_size(port->dtype));
+        if (to->host == NULL) {
+            return mts_maker_memory(m);
+        }
+    }
+    const mts_program_port *from = &m->program.outputs[index][output];
+    const uint32_t storage =
+        from->port != MTS_NONE ? m->plan->output_storage[from->graph][from->port] : MTS_NONE;
+    if (storage != MTS_NONE) {
+        to->offset = m->plan->storages[storage].offset + from->first;
+        if (m->plan->storages[storage].region == MTS_REGION_INPUT) {
+            e->input_floats = (size_t)m->plan->input_floats;
+        }
+        return MTS_CODE_OK;
+    }
+    float *constant = mts_arena_zero(&e->arena, to->count, sizeof *constant);
+    if (constant == NULL) {
+        return mts_maker_memory(m);
+    }
+    mts_value_read_f32(&graph->values[port->value], constant);
+    to->constant = constant;
+    return MTS_CODE_OK;
+}
+
+static mts_code make_outputs(maker *m, uint32_t index)
+{
+    mts_engine *e = m->engine;
+    engine_task *task = &e->tasks[index];
+    task->output_count = m->graphs[index]->output_count;
+    task->outputs = mts_arena_zero(&e->arena, task->output_count, sizeof *task->outputs);
+    if (task->outputs == NULL) {
+        return mts_maker_memory(m);
+    }
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t o = 0; code == MTS_CODE_OK && o < task->output_count; o++) {
+        code = make_output(m, index, o);
+    }
+    return code;
+}
+
+mts_code mts_maker_ports(maker *m)
+{
+    mts_engine *e = m->engine;
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < e->task_count; i++) {
+        code = make_inputs(m, i);
+        if (code == MTS_CODE_OK) {
+            code = make_outputs(m, i);
+        }
+    }
+    e->output_offset = m->plan->input_floats;
+    e->output_floats = (size_t)m->plan->output_floats;
+    e->staging_floats = e->output_floats > e->staging_floats ? e->output_floats : e->staging_floats;
+    e->staging = mts_alloc_zero(e->allocator, e->staging_floats, sizeof *e->staging);
+    if (e->input_floats > 0) {
+        e->input_mirror = mts_alloc_zero(e->allocator, e->input_floats, sizeof *e->input_mirror);
+    }
+    if (code == MTS_CODE_OK && (e->staging == NULL || (e->input_floats > 0 && e->input_mirror == NULL))) {
+        code = mts_maker_memory(m);
+    }
+    return code;
+}

@@ -1,0 +1,258 @@
+/*
+ * program.c: splits groups as the strategy needs and makes its graphs. Not responsible for which tasks are
+ * grouped (grouping.c) nor for what a graph looks like (sdk/stitch).
+ */
+#include "exec/program.h"
+
+#include <stdio.h>
+
+typedef struct programmer {
+    const mts_graph *const *graphs;
+    uint32_t count;
+    mts_strategy_kind strategy;
+    mts_arena *arena;
+    mts_program *out;
+    mts_error *error;
+} programmer;
+
+/* Some tasks of one group. */
+typedef struct part {
+    uint32_t *tasks;
+    uint32_t count;
+} part;
+
+typedef bool (*same_fn)(const mts_graph *a, const mts_graph *b);
+
+static mts_code short_of_memory(const programmer *p)
+{
+    return mts_fail(p->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to stitch %u tasks", p->count);
+}
+
+static bool same_batch(const mts_graph *a, const mts_graph *b)
+{
+    const mts_shape none = {0};
+    const mts_shape *x = a->input_count > 0 ? &a->inputs[0].shape : &none;
+    const mts_shape *y = b->input_count > 0 ? &b->inputs[0].shape : &none;
+    return (x->rank == 0) == (y->rank == 0) && (x->rank == 0 || x->dims[0] == y->dims[0]);
+}
+
+/* Moves the first task and those that are like it from `rest` into *out. */
+static mts_code split(const programmer *p, part *rest, same_fn same, part *out)
+{
+    const mts_graph *first = p->graphs[rest->tasks[0]];
+    uint32_t left = 0;
+    *out = (part){.tasks = mts_arena_zero(p->arena, rest->count, sizeof *out->tasks)};
+    if (out->tasks == NULL) {
+        return short_of_memory(p);
+    }
+    for (uint32_t i = 0; i < rest->count; i++) {
+        if (i == 0 || same(first, p->graphs[rest->tasks[i]])) {
+            out->tasks[out->count++] = rest->tasks[i];
+        } else {
+            rest->tasks[left++] = rest->tasks[i];
+        }
+    }
+    rest->count = left;
+    return MTS_CODE_OK;
+}
+
+static uint32_t add_graph(programmer *p, const mts_graph *graph, uint32_t lead)
+{
+    mts_program *out = p->out;
+    out->graphs[out->graph_count] = graph;
+    out->group_of[out->graph_count] = out->group_count;
+    out->lead[out->graph_count] = lead;
+    return out->graph_count++;
+}
+
+static mts_program_port *ports_of(const programmer *p, uint32_t graph, uint32_t count)
+{
+    mts_program_port *ports = mts_arena_zero(p->arena, count, sizeof *ports);
+    for (uint32_t i = 0; ports != NULL && i < count; i++) {
+        ports[i] = (mts_program_port){.graph = graph, .port = i};
+    }
+    return ports;
+}
+
+/* A task whose ports are those of `graph`: its own, or a padded one. */
+static mts_code add_task(programmer *p, uint32_t task, const mts_graph *graph)
+{
+    const uint32_t index = add_graph(p, graph, task);
+    p->out->task_group[task] = p->out->group_count;
+    p->out->inputs[task] = ports_of(p, index, graph->input_count);
+    p->out->outputs[task] = ports_of(p, index, graph->output_count);
+    return p->out->inputs[task] != NULL && p->out->outputs[task] != NULL ? MTS_CODE_OK : short_of_memory(p);
+}
+
+/* One group of tasks that keep their graphs. */
+static mts_code add_plain(programmer *p, const part *tasks)
+{
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < tasks->count; i++) {
+        code = add_task(p, tasks->tasks[i], p->graphs[tasks->tasks[i]]);
+    }
+    p->out->group_count++;
+    return code;
+}
+
+static const mts_graph **graphs_of(const programmer *p, const part *tasks)
+{
+    const mts_graph **graphs = mts_arena_zero(p->arena, tasks->count, sizeof *graphs);
+    for (uint32_t i = 0; graphs != NULL && i < tasks->count; i++) {
+        graphs[i] = p->graphs[tasks->tasks[i]];
+    }
+    return graphs;
+}
+
+static mts_code add_padded(programmer *p, const part *tasks)
+{
+    const mts_graph **graphs = graphs_of(p, tasks);
+    const mts_graph **padded = mts_arena_zero(p->arena, tasks->count, sizeof *padded);
+    if (graphs == NULL || padded == NULL) {
+        return short_of_memory(p);
+    }
+    mts_code code = mts_dense_widen(graphs, tasks->count, p->arena, padded, p->error);
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < tasks->count; i++) {
+        code = add_task(p, tasks->tasks[i], padded[i]);
+    }
+    return code;
+}
+
+/* netfuse: a group per batch; within it, tasks with the same nodes get equal widths. */
+static mts_code add_netfuse(programmer *p, part *rest)
+{
+    mts_code code = MTS_CODE_OK;
+    while (code == MTS_CODE_OK && rest->count > 0) {
+        part group;
+        part like;
+        code = split(p, rest, same_batch, &group);
+        while (code == MTS_CODE_OK && group.count > 0) {
+            code = split(p, &group, mts_dense_alike, &like);
+            code = code != MTS_CODE_OK ? code : add_padded(p, &like);
+        }
+        p->out->group_count++;
+    }
+    return code;
+}
+
+static mts_code add_dense(programmer *p, const part *tasks, const mts_dense *dense)
+{
+    const uint32_t index = add_graph(p, dense->graph, tasks->tasks[0]);
+    for (uint32_t i = 0; i < tasks->count; i++) {
+        const uint32_t task = tasks->tasks[i];
+        const mts_graph *graph = p->graphs[task];
+        mts_program_port *inputs = ports_of(p, index, graph->input_count);
+        mts_program_port *outputs = ports_of(p, index, graph->output_count);
+        if (inputs == NULL || outputs == NULL) {
+            return short_of_memory(p);
+        }
+        for (uint32_t k = 0; k < graph->input_count; k++) {
+            inputs[k].port = dense->inputs[i][k].port;
+            inputs[k].first = dense->inputs[i][k].first;
+        }
+        for (uint32_t k = 0; k < graph->output_count; k++) {
+            outputs[k].port = dense->outputs[i][k].port;
+            outputs[k].first = dense->outputs[i][k].first;
+        }
+        p->out->inputs[task] = inputs;
+        p->out->outputs[task] = outputs;
+        p->out->task_group[task] = p->out->group_count;
+        p->out->copied[task] = true;
+    }
+    p->out->group_count++;
+    return MTS_CODE_OK;
+}
+
+static mts_code add_each(programmer *p, const part *tasks)
+{
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < tasks->count; i++) {
+        const part one = {.tasks = &tasks->tasks[i], .count = 1};
+        code = add_plain(p, &one);
+    }
+    return code;
+}
+
+/* mts: one dense graph for tasks with the same nodes; what cannot be stitched so runs alone. */
+static mts_code add_mts(programmer *p, part *rest)
+{
+    mts_code code = MTS_CODE_OK;
+    while (code == MTS_CODE_OK && rest->count > 0) {
+        part like;
+        code = split(p, rest, mts_dense_alike, &like);
+        if (code != MTS_CODE_OK || like.count == 1) {
+            code = code != MTS_CODE_OK ? code : add_plain(p, &like);
+            continue;
+        }
+        const mts_graph **graphs = graphs_of(p, &like);
+        mts_dense dense;
+        mts_error reason = {0};
+        if (graphs == NULL) {
+            return short_of_memory(p);
+        }
+        code = mts_dense_stitch(graphs, like.count, p->arena, &dense, &reason);
+        if (code == MTS_CODE_OK) {
+            code = add_dense(p, &like, &dense);
+        } else if (code == MTS_CODE_UNSUPPORTED) {
+            (void)snprintf(p->out->note, sizeof p->out->note, "%.*s", (int)sizeof p->out->note - 1,
+                           reason.text);
+            code = add_each(p, &like);
+        } else {
+            code = mts_fail(p->error, code, "%s", reason.text);
+        }
+    }
+    return code;
+}
+
+static mts_code add_group(programmer *p, part *tasks)
+{
+    switch (p->strategy) {
+    case MTS_STRATEGY_KIND_NETFUSE:
+        return add_netfuse(p, tasks);
+    case MTS_STRATEGY_KIND_MTS:
+        return add_mts(p, tasks);
+    default:
+        return add_plain(p, tasks);
+    }
+}
+
+static bool allocate(const programmer *p)
+{
+    mts_program *out = p->out;
+    out->graphs = mts_arena_zero(p->arena, p->count, sizeof *out->graphs);
+    out->group_of = mts_arena_zero(p->arena, p->count, sizeof *out->group_of);
+    out->lead = mts_arena_zero(p->arena, p->count, sizeof *out->lead);
+    out->task_group = mts_arena_zero(p->arena, p->count, sizeof *out->task_group);
+    out->copied = mts_arena_zero(p->arena, p->count, sizeof *out->copied);
+    out->inputs = mts_arena_zero(p->arena, p->count, sizeof *out->inputs);
+    out->outputs = mts_arena_zero(p->arena, p->count, sizeof *out->outputs);
+    return out->graphs != NULL && out->group_of != NULL && out->lead != NULL && out->task_group != NULL &&
+           out->copied != NULL && out->inputs != NULL && out->outputs != NULL;
+}
+
+mts_code mts_program_make(const mts_graph *const *graphs, uint32_t count, const uint32_t *group_of,
+                          mts_strategy_kind strategy, mts_arena *arena, mts_program *out, mts_error *error)
+{
+    programmer p = {
+        .graphs = graphs, .count = count, .strategy = strategy, .arena = arena, .out = out, .error = error};
+    *out = (mts_program){0};
+    uint32_t groups = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        groups = group_of[i] >= groups ? group_of[i] + 1 : groups;
+    }
+    part tasks = {.tasks = mts_arena_zero(arena, count, sizeof *tasks.tasks)};
+    if (tasks.tasks == NULL || !allocate(&p)) {
+        return short_of_memory(&p);
+    }
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t g = 0; code == MTS_CODE_OK && g < groups; g++) {
+        tasks.count = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            if (group_of[i] == g) {
+                tasks.tasks[tasks.count++] = i;
+            }
+        }
+        code = tasks.count > 0 ? add_group(&p, &tasks) : MTS_CODE_OK;
+    }
+    return code;
+}

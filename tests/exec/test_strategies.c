@@ -1,0 +1,482 @@
+/*
+ * test_strategies.c: the four strategies give equal outputs on every kind of family, and `mts` and `netfuse`
+ * cost what their methods cost.
+ *
+ * `sequential` is the measure here; that it is right is shown by test_random_nets.c and test_planted.c.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "mts/mtsc.h"
+#include "platform/os/os.h"
+#include "support/net.h"
+#include "support/nets.h"
+#include "support/random_net.h"
+
+#define TASKS_MOST 8
+#define TOLERANCE 1e-4 /* of an output's largest magnitude */
+#define STRATEGIES 4
+#define SIDE 24 /* of a picture */
+
+static mts_device *devices[2];
+static const char *const strategy_names[STRATEGIES] = {"sequential", "compact", "netfuse", "mts"};
+
+/* Outputs of all tasks, one after another, and the engine's numbers. */
+typedef struct result {
+    float *outputs;
+    size_t count;
+    mts_engine_stats stats;
+} result;
+
+static void must(mts_code code, const mts_error *error, const char *what)
+{
+    if (code != MTS_CODE_OK) {
+        print_error("%s: %s: %s\n", what, mts_code_name(code), error->text);
+        fail();
+    }
+}
+
+static void set_inputs(mts_engine *engine, const mts_archive *archive, bool separate)
+{
+    for (uint32_t t = 0; t < archive->task_count; t++) {
+        const mts_graph *graph = archive->tasks[t].graph;
+        for (uint32_t i = 0; i < graph->input_count && (separate || t == 0); i++) {
+            const size_t count = mts_shape_count(&graph->inputs[i].shape);
+            float *data = calloc(count, sizeof *data);
+            mts_error error = {0};
+            assert_non_null(data);
+            for (size_t k = 0; k < count; k++) {
+                const size_t words[3] = {t, i, k};
+                data[k] = (float)(mts_hash(words, sizeof words, 5) >> 40) / (float)(1u << 23) - 1.0f;
+            }
+            must(mts_engine_set_input(engine, t, i, data, count * sizeof *data, &error), &error, "input");
+            free(data);
+        }
+    }
+}
+
+static void set_picture(mts_engine *engine)
+{
+    static uint8_t pixels[SIDE * SIDE * 3];
+    mts_error error = {0};
+    for (size_t i = 0; i < sizeof pixels; i++) {
+        pixels[i] = (uint8_t)(i * 37 % 251);
+    }
+    const mts_picture picture = {.data = pixels,
+                                 .width = SIDE,
+                                 .height = SIDE,
+                                 .stride = SIDE * 3,
+                                 .format = MTS_PIXEL_RGB,
+                                 .crop_width = SIDE,
+                                 .crop_height = SIDE};
+    must(mts_engine_set_picture(engine, MTS_NONE, &picture, &error), &error, "picture");
+}
+
+static void fetch(const mts_engine *engine, const mts_archive *archive, result *out)
+{
+    for (uint32_t t = 0; t < archive->task_count; t++) {
+        for (uint32_t o = 0; o < archive->tasks[t].graph->output_count; o++) {
+            const void *data = NULL;
+            size_t size = 0;
+            mts_error error = {0};
+            must(mts_engine_output(engine, t, o, &data, &size, &error), &error, "output");
+            out->outputs = realloc(out->outputs, (out->count + 1) * sizeof(float) + size);
+            assert_non_null(out->outputs);
+            memcpy(out->outputs + out->count, data, size);
+            out->count += size / sizeof(float);
+        }
+    }
+}
+
+typedef enum inputs { SEPARATE, COMMON, PICTURE } inputs;
+
+static result run(const mts_archive *archive, int device, mts_strategy_kind strategy, inputs how,
+                  mts_grouping_kind grouping)
+{
+    const mts_engine_options options = {
+        .strategy = strategy, .separate_inputs = how == SEPARATE, .grouping = grouping};
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    result out = {0};
+    must(mts_engine_create(devices[device], archive, &options, &engine, &error), &error,
+         strategy_names[strategy]);
+    for (int round = 0; round < 2; round++) { /* the second round finds what the first left behind */
+        out.count = 0;
+        if (how == PICTURE) {
+            set_picture(engine);
+        } else {
+            set_inputs(engine, archive, how == SEPARATE);
+        }
+        must(mts_engine_submit(engine, &error), &error, "submit");
+        must(mts_engine_wait(engine, &error), &error, "wait");
+        fetch(engine, archive, &out);
+    }
+    mts_engine_stats_get(engine, &out.stats);
+    mts_engine_destroy(&engine);
+    return out;
+}
+
+static void compare(const mts_archive *archive, const result *want, const result *got, const char *how)
+{
+    size_t at = 0;
+    assert_int_equal(want->count, got->count);
+    for (uint32_t t = 0; t < archive->task_count; t++) {
+        for (uint32_t o = 0; o < archive->tasks[t].graph->output_count; o++) {
+            const size_t count = mts_shape_count(&archive->tasks[t].graph->outputs[o].shape);
+            double most = 1e-3;
+            for (size_t i = 0; i < count; i++) {
+                most = fmax(most, fabs((double)want->outputs[at + i]));
+            }
+            for (size_t i = 0; i < count; i++) {
+                const double a = (double)want->outputs[at + i];
+                const double b = (double)got->outputs[at + i];
+                if (!(fabs(a - b) <= TOLERANCE * most)) {
+                    print_error("%s, task %u, output %u: [%zu] is %g instead of %g\n", how, t, o, i, b, a);
+                    fail();
+                }
+            }
+            at += count;
+        }
+    }
+}
+
+/* Runs all strategies and compares; stats may be NULL. */
+static void agree(const mts_archive *archive, int device, inputs how, mts_engine_stats *stats)
+{
+    result first = run(archive, device, MTS_STRATEGY_KIND_SEQUENTIAL, how, MTS_GROUPING_KIND_FAMILY);
+    for (uint32_t s = 1; s < STRATEGIES; s++) {
+        result other = run(archive, device, (mts_strategy_kind)s, how, MTS_GROUPING_KIND_FAMILY);
+        compare(archive, &first, &other, strategy_names[s]);
+        if (stats != NULL) {
+            stats[s] = other.stats;
+        }
+        free(other.outputs);
+    }
+    if (stats != NULL) {
+        stats[0] = first.stats;
+    }
+    free(first.outputs);
+}
+
+/* ---- synthetic families ---- */
+
+typedef struct synth {
+    char path[64];
+    mts_os_map map;
+    mts_archive *archive;
+} synth;
+
+static void synth_open(synth *b, const mtsc_synth_options *options)
+{
+    mts_error error = {0};
+    static int number;
+    memset(b, 0, sizeof *b);
+    (void)snprintf(b->path, sizeof b->path, "strategies-%d-%d.mtsb", (int)getpid(), number++);
+    assert_int_equal(mtsc_synth(options, b->path, NULL, NULL), MTS_STATUS_OK);
+    must(mts_os_map_file(b->path, &b->map, &error), &error, "map");
+    must(mts_archive_read(b->map.data, b->map.size, b->path, NULL, mts_allocator_default(), &b->archive,
+                          &error),
+         &error, "read");
+}
+
+static void synth_close(synth *b)
+{
+    mts_archive_destroy(&b->archive);
+    mts_os_unmap(&b->map);
+    (void)unlink(b->path);
+}
+
+static mtsc_synth_options synth_options(mtsc_arch arch, uint32_t tasks, const double *prune, uint32_t count,
+                                        double share)
+{
+    mtsc_synth_options o;
+    mtsc_synth_options_default(&o);
+    o.arch = arch;
+    o.tasks = tasks;
+    o.prune = prune;
+    o.prune_count = count;
+    o.share = share;
+    o.input = 32;
+    return o;
+}
+
+/* Multiply-adds of the convolutions if all tasks stand in one dense matrix: shared rows once, others apart.
+ */
+static uint64_t dense_mul_adds(const mts_archive *archive)
+{
+    const mts_graph *graph = archive->tasks[0].graph;
+    uint64_t *total = calloc(graph->value_count, sizeof *total);
+    uint64_t sum = 0;
+    assert_non_null(total);
+    total[graph->inputs[0].value] = (uint64_t)graph->inputs[0].shape.dims[1];
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const mts_node *node = &graph->nodes[n];
+        total[node->output] = total[node->inputs[0]];
+        if (node->op != MTS_OP_CONV) {
+            continue;
+        }
+        const mts_value *weight = &graph->values[node->inputs[1]];
+        const mts_graph *other = archive->tasks[1].graph;
+        const mts_value *theirs = &other->values[other->nodes[n].inputs[1]];
+        const bool shares = weight->blocks[0].block == theirs->blocks[0].block;
+        const uint64_t shared = shares ? weight->blocks[0].out_count : 0;
+        const uint64_t own = (uint64_t)weight->shape.dims[0] - shared;
+        const int64_t *out = graph->values[node->output].shape.dims;
+        total[node->output] = shared + own * archive->task_count;
+        sum += archive->task_count * total[node->output] * total[node->inputs[0]] *
+               (uint64_t)(weight->shape.dims[2] * weight->shape.dims[3] * out[2] * out[3]);
+    }
+    free(total);
+    return sum;
+}
+
+static void pruned_resnets_agree_and_mts_costs_the_dense_product(void **state)
+{
+    (void)state;
+    const double prune = 0.9;
+    synth b;
+    mts_engine_stats stats[STRATEGIES];
+    const mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.9);
+    synth_open(&b, &o);
+    for (int d = 0; d < 2 && devices[d]; d++) {
+        agree(b.archive, d, SEPARATE, stats);
+        assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 1);
+        assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].mul_adds, dense_mul_adds(b.archive));
+        assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].mul_adds, stats[0].mul_adds);
+        assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].weight_bytes, stats[0].weight_bytes);
+        assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].launches,
+                         stats[MTS_STRATEGY_KIND_COMPACT].launches);
+        assert_true(stats[MTS_STRATEGY_KIND_MTS].weight_bytes >
+                    stats[MTS_STRATEGY_KIND_COMPACT].weight_bytes);
+    }
+    agree(b.archive, 0, COMMON, NULL);
+    agree(b.archive, 0, PICTURE, NULL);
+    synth_close(&b);
+}
+
+static void nothing_or_everything_shared_agrees(void **state)
+{
+    (void)state;
+    const double prune = 0.9;
+    for (int share = 0; share < 2; share++) {
+        synth b;
+        mts_engine_stats stats[STRATEGIES];
+        const mtsc_synth_options o = synth_options(MTSC_ARCH_VGG16, 3, &prune, 1, (double)share);
+        synth_open(&b, &o);
+        agree(b.archive, 0, SEPARATE, stats);
+        assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].mul_adds, dense_mul_adds(b.archive));
+        synth_close(&b);
+    }
+}
+
+static void netfuse_pads_to_the_widest_and_the_statistics_show_it(void **state)
+{
+    (void)state;
+    const double prune[2] = {0.9, 0.8};
+    synth b;
+    mts_engine_stats stats[STRATEGIES];
+    const uint32_t wide = 1;
+    const mts_engine_options options = {
+        .strategy = MTS_STRATEGY_KIND_SEQUENTIAL, .separate_inputs = true, .tasks = &wide, .task_count = 1};
+    const mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 4, prune, 2, 0.9);
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    mts_engine_stats alone;
+    synth_open(&b, &o);
+    agree(b.archive, 0, SEPARATE, stats);
+    must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error, "the widest alone");
+    mts_engine_stats_get(engine, &alone);
+    mts_engine_destroy(&engine);
+    assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].mul_adds, 4 * alone.mul_adds);
+    assert_true(stats[MTS_STRATEGY_KIND_NETFUSE].mul_adds > stats[0].mul_adds * 3 / 2);
+    assert_true(stats[MTS_STRATEGY_KIND_NETFUSE].weight_bytes > stats[0].weight_bytes * 3 / 2);
+    assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].groups, 1);
+    assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 1);
+    synth_close(&b);
+}
+
+static void unequal_batches_agree_and_netfuse_does_not_group_them(void **state)
+{
+    (void)state;
+    const double prune = 0.9;
+    const uint32_t batch[2] = {1, 3};
+    synth b;
+    mts_engine_stats stats[STRATEGIES];
+    mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.9);
+    o.batch = batch;
+    o.batch_count = 2;
+    synth_open(&b, &o);
+    agree(b.archive, 0, SEPARATE, stats);
+    assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].groups, 2);
+    assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 1);
+    synth_close(&b);
+}
+
+static void measured_groups_agree(void **state)
+{
+    (void)state;
+    const double prune = 0.95;
+    synth b;
+    const mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 3, &prune, 1, 0.5);
+    synth_open(&b, &o);
+    result first = run(b.archive, 0, MTS_STRATEGY_KIND_SEQUENTIAL, SEPARATE, MTS_GROUPING_KIND_FAMILY);
+    for (uint32_t s = 1; s < STRATEGIES; s++) {
+        result other = run(b.archive, 0, (mts_strategy_kind)s, SEPARATE, MTS_GROUPING_KIND_MEASURED);
+        compare(b.archive, &first, &other, strategy_names[s]);
+        assert_true(other.stats.predicted_ms > 0.0);
+        free(other.outputs);
+    }
+    free(first.outputs);
+    synth_close(&b);
+}
+
+/* ---- families with planted sharing ---- */
+
+static void set_act(mts_graph *graph, uint32_t fn)
+{
+    for (uint32_t n = 0; n + 1 < graph->node_count; n++) {
+        if (graph->nodes[n].op == MTS_OP_CONV) {
+            graph->nodes[n].attrs.conv.act.fn = fn;
+        }
+    }
+}
+
+static mts_engine_stats planted(mts_net_build build, const mts_net_plan *plan, uint32_t fn)
+{
+    mts_arena arena;
+    mts_error error = {0};
+    test_net net;
+    const mts_graph *graphs[TASKS_MOST];
+    mts_engine_stats stats[STRATEGIES];
+    mts_arena_init(&arena, mts_allocator_default());
+    for (uint32_t t = 0; t < plan->tasks; t++) {
+        mts_net made;
+        mts_net_begin(&made, plan, &arena, t);
+        build(&made);
+        assert_false(made.failed);
+        set_act(made.graph, fn);
+        graphs[t] = made.graph;
+    }
+    must(net_make(graphs, plan->tasks, 0.0f, &net, &error), &error, "bundle");
+    agree(net.archive, 0, SEPARATE, stats);
+    agree(net.archive, 0, COMMON, NULL);
+    net_release(&net);
+    mts_arena_release(&arena);
+    return stats[MTS_STRATEGY_KIND_MTS];
+}
+
+static void planted_families_agree_under_any_activation(void **state)
+{
+    (void)state;
+    static const mts_net_build builds[] = {mts_net_build_chain,  mts_net_build_residual,
+                                           mts_net_build_concat, mts_net_build_flatten,
+                                           mts_net_build_prefix, mts_net_build_depthwise};
+    static const uint32_t functions[] = {MTS_FN_RELU, MTS_FN_SIGMOID, MTS_FN_NONE};
+    for (size_t f = 0; f < 3; f++) {
+        for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+            const mts_net_plan plan = {
+                .tasks = 3, .shared = 8, .subset = 2, .exclusive = 3, .shuffled = true, .seed = (uint32_t)i};
+            assert_int_equal(planted(builds[i], &plan, functions[f]).groups, 1);
+        }
+    }
+}
+
+static void families_of_whole_filters_agree(void **state)
+{
+    (void)state;
+    const mts_net_plan plan = {
+        .tasks = 4, .shared = 10, .exclusive = 2, .shuffled = true, .filters = true, .seed = 1};
+    (void)planted(mts_net_build_residual, &plan, MTS_FN_RELU);
+    (void)planted(mts_net_build_chain, &plan, MTS_FN_SIGMOID);
+}
+
+static void tasks_of_different_structure_agree_in_groups_of_their_own(void **state)
+{
+    (void)state;
+    static const mts_net_build builds[] = {mts_net_build_chain, mts_net_build_residual, mts_net_build_chain};
+    const mts_net_plan plan = {.tasks = 3, .shared = 8, .exclusive = 2, .shuffled = true, .seed = 3};
+    mts_arena arena;
+    mts_error error = {0};
+    test_net net;
+    const mts_graph *graphs[3];
+    mts_engine_stats stats[STRATEGIES];
+    mts_arena_init(&arena, mts_allocator_default());
+    for (uint32_t t = 0; t < 3; t++) {
+        mts_net made;
+        mts_net_begin(&made, &plan, &arena, t);
+        builds[t](&made);
+        assert_false(made.failed);
+        graphs[t] = made.graph;
+    }
+    must(net_make(graphs, 3, 0.0f, &net, &error), &error, "bundle");
+    agree(net.archive, 0, SEPARATE, stats);
+    assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 2);
+    net_release(&net);
+    mts_arena_release(&arena);
+}
+
+static void random_families_agree(void **state)
+{
+    (void)state;
+    uint32_t stitched = 0;
+    for (uint32_t seed = 0; seed < 60; seed++) {
+        const random_family family = {.seed = 7000 + seed,
+                                      .tasks = 2 + seed % 3,
+                                      .steps = 3 + seed % 5,
+                                      .common = seed % 2 == 1,
+                                      .equal = seed % 3 == 0};
+        mts_arena arena;
+        mts_error error = {0};
+        test_net net;
+        const mts_graph *graphs[TASKS_MOST];
+        mts_engine_stats stats[STRATEGIES];
+        mts_arena_init(&arena, mts_allocator_default());
+        for (uint32_t t = 0; t < family.tasks; t++) {
+            graphs[t] = random_net(&family, t, &arena);
+            assert_non_null(graphs[t]);
+        }
+        must(net_make(graphs, family.tasks, 0.0f, &net, &error), &error, "bundle");
+        agree(net.archive, 0, family.common ? COMMON : SEPARATE, stats);
+        stitched += stats[MTS_STRATEGY_KIND_MTS].groups < family.tasks ? 1 : 0;
+        net_release(&net);
+        mts_arena_release(&arena);
+    }
+    assert_true(stitched >= 5); /* else this tested nothing */
+}
+
+int main(void)
+{
+    static const char *const names[2] = {"reference", "opencl"};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pruned_resnets_agree_and_mts_costs_the_dense_product),
+        cmocka_unit_test(nothing_or_everything_shared_agrees),
+        cmocka_unit_test(netfuse_pads_to_the_widest_and_the_statistics_show_it),
+        cmocka_unit_test(unequal_batches_agree_and_netfuse_does_not_group_them),
+        cmocka_unit_test(measured_groups_agree),
+        cmocka_unit_test(planted_families_agree_under_any_activation),
+        cmocka_unit_test(families_of_whole_filters_agree),
+        cmocka_unit_test(tasks_of_different_structure_agree_in_groups_of_their_own),
+        cmocka_unit_test(random_families_agree),
+    };
+    mts_error error = {0};
+    for (int d = 0; d < 2; d++) {
+        if (net_device_open(names[d], NULL, &devices[d], &error) != MTS_CODE_OK) {
+            printf("%s: %s\n", names[d], error.text);
+        }
+    }
+    const int failed = devices[0] ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+    for (int d = 0; d < 2; d++) {
+        mts_device_destroy(&devices[d]);
+    }
+    return failed;
+}

@@ -121,9 +121,9 @@ typedef struct mts_rec_view {
 } mts_rec_view;
 
 /*
- * A tensor that is written. The grid is (pitch, planes + 1, members), planes = d[0] d[1] d[2] d[3];
- * work-item (e, q, m) owns the float at base - gap + q * pitch + e: a value if it lies in the image, else 0.
- * The extra plane q = planes writes the `tail` zeros.
+ * A tensor that is written. The grid is (n, planes + 1, members), planes = d[0] d[1] d[2] d[3]: work-item (x, q, m)
+ * owns a run of ceil(pitch / n) floats of plane q from base - gap + q * pitch on, whatever n is (kernels/dest.h), and
+ * writes values where the image lies, zeros elsewhere. The extra plane q = planes writes the `tail` zeros.
  */
 typedef struct mts_rec_dest {
     mts_u32 base;
@@ -235,7 +235,7 @@ typedef struct mts_rec_resize {
     mts_f32 cubic_a, extrapolation;
 } mts_rec_resize;
 
-/* out[.., i, j] = fn(alpha sum_k lhs[.., i, k] rhs[.., k, j] + beta add[.., i, j]). */
+/* out[.., i, j] = alpha sum_k lhs[.., i, k] rhs[.., k, j] + beta add[.., i, j]. */
 typedef struct mts_rec_matmul {
     mts_rec_dest dest;
     mts_rec_view lhs, rhs, add; /* lhs.stride[5], rhs.stride[4]: along k */

@@ -197,8 +197,9 @@ static mts_code input_set(mts_session *session, const char *name, uint32_t index
     }
     const mts_shape shape = mts_shape_make(tensor->rank, tensor->dims);
     size_t bytes = 0;
-    if ((int)tensor->type != (int)port->dtype || !mts_shape_equal(&shape, &port->shape) ||
-        !mts_shape_bytes(&port->shape, port->dtype, &bytes) || bytes != tensor->bytes) {
+    const bool sized = mts_shape_bytes(&port->shape, port->dtype, &bytes);
+    if (!sized || (int)tensor->type != (int)port->dtype || !mts_shape_equal(&shape, &port->shape) ||
+        bytes != tensor->bytes) {
         char have[96];
         char want[96];
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,

@@ -121,9 +121,10 @@ typedef struct mts_rec_view {
 } mts_rec_view;
 
 /*
- * A tensor that is written. The grid is (n, planes + 1, members), planes = d[0] d[1] d[2] d[3]: work-item (x, q, m)
- * owns a run of ceil(pitch / n) floats of plane q from base - gap + q * pitch on, whatever n is (kernels/dest.h), and
- * writes values where the image lies, zeros elsewhere. The extra plane q = planes writes the `tail` zeros.
+ * A tensor that is written. The grid is (n, planes + 1, members), planes = d[0] d[1] d[2] d[3]: work-item (x,
+ * q, m) owns a run of ceil(pitch / n) floats of plane q from base - gap + q * pitch on, whatever n is
+ * (kernels/dest.h), and writes values where the image lies, zeros elsewhere. The extra plane q = planes
+ * writes the `tail` zeros.
  */
 typedef struct mts_rec_dest {
     mts_u32 base;

@@ -1,5 +1,6 @@
 /*
- * A program that knows the installed headers and libraries only: prints the version and whether a compiler can be made.
+ * A program that knows the installed headers and libraries only: prints the version and whether a compiler
+ * can be made.
  */
 #include <stdio.h>
 

@@ -80,9 +80,10 @@ static float *open_constant(const builder *b, const mts_shape *shape)
 
 static mts_code no_constant(const builder *b, const mts_shape *shape)
 {
+    const bool large = !mts_shape_valid(shape) || mts_shape_count(shape) >= (size_t)INT32_MAX;
     char text[96];
-    return mts_fail(b->error, MTS_CODE_LIMIT, "no memory for a stitched constant of %s",
-                    mts_shape_text(shape, text, sizeof text));
+    return mts_fail(b->error, large ? MTS_CODE_LIMIT : MTS_CODE_OUT_OF_MEMORY, "a stitched constant of %s %s",
+                    mts_shape_text(shape, text, sizeof text), large ? "is too large" : "finds no memory");
 }
 
 static mts_code close_constant(builder *b, const mts_shape *shape, const float *data, uint32_t *value)

@@ -1,0 +1,386 @@
+/*
+ * test_dense.c: where channels go in a dense graph, what its constants hold, and what is refused.
+ *
+ * That dense and padded graphs compute the right numbers is shown by tests/exec/test_strategies.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "platform/wrap/fault.h"
+#include "stitch/dense.h"
+
+#define SHARED 2 /* channels that both tasks have; task t has t + 1 more */
+#define U_BLOCK 7
+
+static mts_arena arena;
+static mts_error error;
+
+static const float *numbers(size_t count, float first)
+{
+    float *data = mts_arena_zero(&arena, count, sizeof *data);
+    assert_non_null(data);
+    for (size_t i = 0; i < count; i++) {
+        data[i] = first + (float)i;
+    }
+    return data;
+}
+
+static uint32_t vector(mts_graph *graph, int64_t count, float first)
+{
+    return mts_graph_add_const(graph, NULL, MTS_DTYPE_F32, &(mts_shape){1, {count}},
+                               numbers((size_t)count, first));
+}
+
+static uint32_t add(mts_graph *graph, mts_op op, const uint32_t *inputs, uint32_t count,
+                    const mts_attrs *attrs)
+{
+    uint32_t value = MTS_NONE;
+    assert_int_equal(mts_graph_add_node(graph, op, mts_op_name(op), inputs, count, attrs, &value, &error),
+                     MTS_CODE_OK);
+    return value;
+}
+
+/* 1x1 convolution whose first `shared` filters over the first `common` inputs are block `u`, numbers from 1;
+   the rest is the task's own, numbers from `own`. */
+static uint32_t add_conv(mts_graph *graph, uint32_t x, uint32_t rows, uint32_t shared, uint32_t common,
+                         uint32_t u, float own, uint32_t fn)
+{
+    const uint32_t columns = (uint32_t)graph->values[x].shape.dims[1];
+    const mts_shape shape = {4, {rows, columns, 1, 1}};
+    const uint32_t weight =
+        mts_graph_add_const(graph, NULL, MTS_DTYPE_F32, &shape, numbers((size_t)rows * columns, own));
+    mts_block_ref *blocks = mts_arena_zero(&arena, 3, sizeof *blocks);
+    uint32_t count = 0;
+    assert_non_null(blocks);
+    if (shared > 0) {
+        blocks[count++] = (mts_block_ref){u, 0, shared, 0, common, numbers((size_t)shared * common, 1.0f)};
+    }
+    if (shared > 0 && common < columns) {
+        blocks[count++] = (mts_block_ref){
+            MTS_NONE, 0, shared, common, columns - common, numbers((size_t)shared * columns, own + 1000.0f)};
+    }
+    if (shared < rows) {
+        blocks[count++] = (mts_block_ref){MTS_NONE, shared,  rows - shared,
+                                          0,        columns, numbers((size_t)rows * columns, own)};
+    }
+    graph->values[weight].blocks = blocks;
+    graph->values[weight].block_count = count;
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof attrs);
+    attrs.conv = (mts_attrs_conv){
+        .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1, .act = {.fn = fn}};
+    const uint32_t inputs[4] = {x, weight, MTS_NONE, vector(graph, rows, own)};
+    return add(graph, MTS_OP_CONV, inputs, 4, &attrs);
+}
+
+/* Two convolutions that share U, then a private one of 3 outputs. */
+static mts_graph *task_graph(uint32_t task, uint32_t batch, uint32_t fn)
+{
+    const float own = 100.0f * (float)(task + 1);
+    const uint32_t width = SHARED + 1 + task;
+    mts_graph *graph = mts_graph_create(&arena, task == 0 ? "first" : "second");
+    assert_non_null(graph);
+    uint32_t x = mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &(mts_shape){4, {batch, SHARED, 2, 2}});
+    x = add_conv(graph, x, width, SHARED, SHARED, U_BLOCK, own, fn);
+    x = add_conv(graph, x, width, SHARED, SHARED, U_BLOCK + 1, own, fn);
+    x = add_conv(graph, x, 3, 0, 0, 0, own, MTS_FN_NONE);
+    assert_int_equal(mts_graph_add_output(graph, "y", x, MTS_DTYPE_F32, &graph->values[x].shape, &error),
+                     MTS_CODE_OK);
+    return graph;
+}
+
+static mts_dense stitch(const mts_graph *const *graphs, uint32_t count)
+{
+    mts_dense dense;
+    const mts_code code = mts_dense_stitch(graphs, count, &arena, &dense, &error);
+    if (code != MTS_CODE_OK) {
+        fail_msg("%s", error.text);
+    }
+    assert_int_equal(mts_graph_verify(dense.graph, &error), MTS_CODE_OK);
+    return dense;
+}
+
+static float at(const mts_value *value, size_t index)
+{
+    assert_int_equal(value->block_count, 1);
+    assert_int_equal(value->blocks[0].block, MTS_NONE); /* nothing is shared any more */
+    return ((const float *)value->blocks[0].data)[index];
+}
+
+static void assert_near(float got, float want)
+{
+    assert_true(got - want < 1e-6f && want - got < 1e-6f);
+}
+
+static void shared_channels_coincide_and_others_lie_side_by_side(void **state)
+{
+    (void)state;
+    const mts_graph *graphs[2] = {task_graph(0, 1, MTS_FN_RELU), task_graph(1, 1, MTS_FN_RELU)};
+    const mts_dense dense = stitch(graphs, 2);
+    const mts_graph *g = dense.graph;
+    const uint32_t total = SHARED + 1 + 2;
+    assert_int_equal(g->node_count, 3);
+    assert_int_equal(g->values[g->nodes[1].output].shape.dims[0], 2);
+    assert_int_equal(g->values[g->nodes[1].output].shape.dims[1], total);
+    assert_int_equal(g->values[g->nodes[2].output].shape.dims[1], 6);
+    const mts_value *weight = &g->values[g->nodes[1].inputs[1]];
+    const float *u = numbers((size_t)SHARED * SHARED, 1.0f);
+    for (uint32_t r = 0; r < SHARED; r++) {
+        for (uint32_t c = 0; c < SHARED; c++) {
+            assert_near(at(weight, r * total + c), u[r * SHARED + c]);
+        }
+        /* Y of the first task over its own channel, Y of the second over its two */
+        assert_near(at(weight, r * total + SHARED), 1100.0f + (float)r);
+        assert_near(at(weight, r * total + SHARED + 1), 1200.0f + 2.0f * (float)r);
+    }
+    /* exclusive filters have zeros over the other task's channels */
+    assert_near(at(weight, SHARED * total + SHARED + 1), 0.0f);
+    assert_near(at(weight, SHARED * total + SHARED + 2), 0.0f);
+    assert_near(at(weight, (SHARED + 1) * total + SHARED), 0.0f);
+    assert_near(at(weight, (SHARED + 1) * total + SHARED + 1), 202.0f);
+}
+
+static void channels_that_an_images_task_does_not_have_are_cleared(void **state)
+{
+    (void)state;
+    const mts_graph *graphs[2] = {task_graph(0, 1, MTS_FN_RELU), task_graph(1, 2, MTS_FN_RELU)};
+    const mts_dense dense = stitch(graphs, 2);
+    const mts_node *node = &dense.graph->nodes[0];
+    const mts_value *scale = &dense.graph->values[node->inputs[2]];
+    const mts_value *bias = &dense.graph->values[node->inputs[3]];
+    static const float has[3][5] = {{1, 1, 1, 0, 0}, {1, 1, 0, 1, 1}, {1, 1, 0, 1, 1}};
+    static const float biases[3][5] = {
+        {100, 101, 102, 0, 0}, {200, 201, 0, 202, 203}, {200, 201, 0, 202, 203}};
+    assert_int_equal(scale->shape.rank, 2);
+    assert_int_equal(scale->shape.dims[0], 3);
+    for (size_t i = 0; i < 15; i++) {
+        assert_near(at(scale, i), has[i / 5][i % 5]);
+        assert_near(at(bias, i), biases[i / 5][i % 5]);
+    }
+}
+
+static void an_activation_that_is_not_zero_at_zero_is_masked(void **state)
+{
+    (void)state;
+    const mts_graph *graphs[2] = {task_graph(0, 1, MTS_FN_SIGMOID), task_graph(1, 1, MTS_FN_SIGMOID)};
+    const mts_graph *g = stitch(graphs, 2).graph;
+    assert_int_equal(g->node_count, 5);
+    assert_int_equal(g->nodes[1].op, MTS_OP_BINARY);
+    assert_int_equal(g->nodes[1].attrs.binary.kind, MTS_BIN_MUL);
+    const mts_value *mask = &g->values[g->nodes[1].inputs[1]];
+    static const float has[10] = {1, 1, 1, 0, 0, 1, 1, 0, 1, 1};
+    for (size_t i = 0; i < 10; i++) {
+        assert_near(at(mask, i), has[i]);
+    }
+}
+
+static void equal_models_are_one_model_with_a_larger_batch(void **state)
+{
+    (void)state;
+    const mts_graph *one = task_graph(0, 1, MTS_FN_RELU);
+    mts_graph *graph = task_graph(0, 1, MTS_FN_RELU);
+    for (uint32_t v = 0; v < graph->value_count; v++) { /* every block is shared */
+        for (uint32_t b = 0; b < graph->values[v].block_count; b++) {
+            const uint32_t id = 100 * v + b;
+            graph->values[v].blocks[b].block = id;
+            one->values[v].blocks[b].block = id;
+        }
+    }
+    const mts_graph *graphs[2] = {one, graph};
+    const mts_dense dense = stitch(graphs, 2);
+    for (uint32_t n = 0; n < 3; n++) {
+        assert_int_equal(dense.graph->values[dense.graph->nodes[n].output].shape.dims[1],
+                         one->values[one->nodes[n].output].shape.dims[1]);
+    }
+    assert_int_equal(dense.graph->output_count, 1);
+    assert_int_equal(dense.outputs[1][0].first, mts_shape_count(&one->outputs[0].shape));
+}
+
+static void outputs_are_read_in_place_or_cut_out(void **state)
+{
+    (void)state;
+    const mts_graph *apart[2] = {task_graph(0, 1, MTS_FN_RELU), task_graph(1, 1, MTS_FN_RELU)};
+    const mts_dense dense = stitch(apart, 2);
+    assert_int_equal(dense.graph->output_count, 1);
+    assert_int_equal(dense.inputs[1][0].first, SHARED * 4);
+    assert_int_equal(dense.outputs[0][0].first, 0);
+    assert_int_equal(dense.outputs[1][0].first, (6 + 3) * 4); /* image 1, channel 3 of 6 */
+    const mts_graph *batches[2] = {task_graph(0, 2, MTS_FN_RELU), task_graph(1, 3, MTS_FN_RELU)};
+    const mts_dense cut = stitch(batches, 2);
+    assert_int_equal(cut.graph->output_count, 2);
+    assert_int_equal(cut.graph->nodes[3].op, MTS_OP_SLICE);
+    assert_int_equal(cut.outputs[1][0].port, 1);
+    assert_int_equal(cut.graph->outputs[1].shape.dims[0], 3);
+    assert_int_equal(cut.graph->outputs[1].shape.dims[1], 3);
+    assert_int_equal(cut.inputs[1][0].first, 2 * SHARED * 4);
+}
+
+/* x and a convolution of it whose `rows` shared filters differ in place between the tasks, added up. */
+static mts_graph *residual_graph(uint32_t task, bool swapped)
+{
+    mts_graph *graph = mts_graph_create(&arena, "residual");
+    assert_non_null(graph);
+    uint32_t x = mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &(mts_shape){4, {1, 2, 1, 1}});
+    const uint32_t a = add_conv(graph, x, 2, 2, 2, U_BLOCK, 100.0f, MTS_FN_RELU);
+    const uint32_t b = add_conv(graph, a, 2, 2, 2, U_BLOCK + 1, 100.0f, MTS_FN_NONE);
+    if (swapped) { /* the same filters, for channels in another order */
+        uint32_t *order = mts_arena_zero(&arena, 2, sizeof *order);
+        assert_non_null(order);
+        order[0] = task == 0 ? 0 : 1;
+        order[1] = task == 0 ? 1 : 0;
+        graph->nodes[1].scatter = order;
+    }
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof attrs);
+    attrs.binary.kind = MTS_BIN_ADD;
+    const uint32_t inputs[2] = {a, b};
+    x = add(graph, MTS_OP_BINARY, inputs, 2, &attrs);
+    assert_int_equal(mts_graph_add_output(graph, "y", x, MTS_DTYPE_F32, &graph->values[x].shape, &error),
+                     MTS_CODE_OK);
+    return graph;
+}
+
+static void added_channels_have_one_order_or_are_set_apart(void **state)
+{
+    (void)state;
+    const mts_graph *same[2] = {residual_graph(0, false), residual_graph(1, false)};
+    const mts_graph *other[2] = {residual_graph(0, true), residual_graph(1, true)};
+    const mts_graph *g = stitch(same, 2).graph;
+    assert_int_equal(g->values[g->nodes[2].output].shape.dims[1], 2);
+    g = stitch(other, 2).graph;
+    assert_int_equal(g->values[g->nodes[2].output].shape.dims[1], 4);
+}
+
+static void what_looks_across_channels_is_refused_by_name(void **state)
+{
+    (void)state;
+    const mts_graph *graphs[2];
+    mts_dense dense;
+    for (uint32_t t = 0; t < 2; t++) {
+        mts_graph *graph = task_graph(t, 1, MTS_FN_RELU);
+        mts_attrs attrs;
+        memset(&attrs, 0, sizeof attrs);
+        attrs.lrn = (mts_attrs_lrn){.size = 3, .alpha = 1.0f, .beta = 0.5f, .bias = 1.0f};
+        const uint32_t x = graph->outputs[0].value;
+        const uint32_t y = add(graph, MTS_OP_LRN, &x, 1, &attrs);
+        graph->outputs[0].value = y;
+        graphs[t] = graph;
+    }
+    assert_true(mts_dense_alike(graphs[0], graphs[1]));
+    assert_int_equal(mts_dense_stitch(graphs, 2, &arena, &dense, &error), MTS_CODE_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "lrn"));
+    assert_non_null(strstr(error.text, "first"));
+}
+
+static void graphs_with_other_nodes_or_pictures_are_not_alike(void **state)
+{
+    (void)state;
+    const mts_graph *graph = task_graph(0, 1, MTS_FN_RELU);
+    assert_true(mts_dense_alike(graph, task_graph(1, 4, MTS_FN_RELU)));
+    assert_false(mts_dense_alike(graph, task_graph(0, 1, MTS_FN_TANH)));
+    assert_false(mts_dense_alike(graph, residual_graph(0, false)));
+}
+
+static void widths_are_padded_to_the_widest_but_not_those_of_outputs(void **state)
+{
+    (void)state;
+    const mts_graph *graphs[2] = {task_graph(0, 1, MTS_FN_RELU), task_graph(1, 1, MTS_FN_RELU)};
+    const mts_graph *padded[2];
+    assert_int_equal(mts_dense_widen(graphs, 2, &arena, padded, &error), MTS_CODE_OK);
+    assert_ptr_equal(padded[1], graphs[1]);
+    const mts_graph *g = padded[0];
+    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_OK);
+    assert_int_equal(g->values[g->nodes[0].output].shape.dims[1], SHARED + 2);
+    assert_int_equal(g->values[g->nodes[1].output].shape.dims[1], SHARED + 2);
+    assert_int_equal(g->values[g->nodes[2].output].shape.dims[1], 3);
+    for (uint32_t n = 0; n < 3; n++) {
+        assert_int_equal(mts_node_mul_adds(g, &g->nodes[n]),
+                         mts_node_mul_adds(graphs[1], &graphs[1]->nodes[n]));
+    }
+    const mts_value *weight = &g->values[g->nodes[1].inputs[1]];
+    assert_near(at(weight, 3), 0.0f);  /* over the padded input */
+    assert_near(at(weight, 12), 0.0f); /* the padded filter */
+    assert_near(at(&g->values[g->nodes[1].inputs[3]], SHARED + 1), 0.0f);
+}
+
+static void every_failing_allocation_is_out_of_memory(void **state)
+{
+    (void)state;
+    const mts_graph *graphs[2] = {task_graph(0, 2, MTS_FN_SIGMOID), task_graph(1, 3, MTS_FN_SIGMOID)};
+    for (int what = 0; what < 2; what++) {
+        uint32_t failed = 1;
+        for (uint32_t nth = 1; failed > 0; nth++) {
+            mts_wrap_allocator faulty;
+            mts_arena small;
+            mts_dense dense;
+            const mts_graph *padded[2];
+            mts_wrap_allocator_init(&faulty, mts_allocator_default(), nth);
+            mts_arena_init(&small, &faulty.base);
+            const mts_code code = what == 0 ? mts_dense_stitch(graphs, 2, &small, &dense, &error)
+                                            : mts_dense_widen(graphs, 2, &small, padded, &error);
+            failed = faulty.failed;
+            assert_int_equal(code, failed > 0 ? MTS_CODE_OUT_OF_MEMORY : MTS_CODE_OK);
+            mts_arena_release(&small);
+            assert_int_equal(faulty.alive, 0);
+        }
+    }
+}
+
+static void a_scale_may_have_a_row_for_each_image(void **state)
+{
+    (void)state;
+    const mts_attrs attrs = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    const mts_shape x = {4, {3, 2, 1, 1}};
+    const mts_shape weight = {4, {5, 2, 1, 1}};
+    const mts_shape good[2] = {{1, {5}}, {2, {3, 5}}};
+    const mts_shape bad[3] = {{2, {5, 3}}, {2, {1, 5}}, {3, {3, 5, 1}}};
+    mts_shape out;
+    for (int i = 0; i < 2; i++) {
+        const mts_shape *inputs[3] = {&x, &weight, &good[i]};
+        assert_int_equal(mts_node_infer(MTS_OP_CONV, &attrs, inputs, 3, &out, &error), MTS_CODE_OK);
+    }
+    for (int i = 0; i < 3; i++) {
+        const mts_shape *inputs[3] = {&x, &weight, &bad[i]};
+        assert_int_equal(mts_node_infer(MTS_OP_CONV, &attrs, inputs, 3, &out, &error), MTS_CODE_MALFORMED);
+    }
+}
+
+static int open_arena(void **state)
+{
+    (void)state;
+    mts_arena_init(&arena, mts_allocator_default());
+    return 0;
+}
+
+static int close_arena(void **state)
+{
+    (void)state;
+    mts_arena_release(&arena);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_arena, close_arena)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(shared_channels_coincide_and_others_lie_side_by_side),
+        TEST(channels_that_an_images_task_does_not_have_are_cleared),
+        TEST(an_activation_that_is_not_zero_at_zero_is_masked),
+        TEST(equal_models_are_one_model_with_a_larger_batch),
+        TEST(outputs_are_read_in_place_or_cut_out),
+        TEST(added_channels_have_one_order_or_are_set_apart),
+        TEST(what_looks_across_channels_is_refused_by_name),
+        TEST(graphs_with_other_nodes_or_pictures_are_not_alike),
+        TEST(widths_are_padded_to_the_widest_but_not_those_of_outputs),
+        TEST(every_failing_allocation_is_out_of_memory),
+        TEST(a_scale_may_have_a_row_for_each_image),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

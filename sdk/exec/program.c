@@ -74,9 +74,18 @@ static mts_program_port *ports_of(const programmer *p, uint32_t graph, uint32_t 
     return ports;
 }
 
-/* A task whose ports are those of `graph`: its own, or a padded one. */
+/*
+ * A task whose ports are those of `graph`: its own, or a padded one. Where weights are private, blocks that
+ * were cut for sharing would only cost time.
+ */
 static mts_code add_task(programmer *p, uint32_t task, const mts_graph *graph)
 {
+    if (p->strategy != MTS_STRATEGY_KIND_COMPACT) {
+        const mts_code code = mts_dense_own(graph, p->arena, &graph, p->error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+    }
     const uint32_t index = add_graph(p, graph, task);
     p->out->task_group[task] = p->out->group_count;
     p->out->inputs[task] = ports_of(p, index, graph->input_count);

@@ -41,4 +41,7 @@ mts_code mts_dense_stitch(const mts_graph *const *graphs, uint32_t count, mts_ar
 mts_code mts_dense_widen(const mts_graph *const *graphs, uint32_t count, mts_arena *arena,
                          const mts_graph **out, mts_error *error);
 
+/* The graph with every constant in one block, as a model that shares nothing has it. OUT_OF_MEMORY only. */
+mts_code mts_dense_own(const mts_graph *graph, mts_arena *arena, const mts_graph **out, mts_error *error);
+
 #endif

@@ -340,6 +340,35 @@ static void measured_groups_agree(void **state)
     synth_close(&b);
 }
 
+/* What models one by one need is enough for every strategy: at worst each task is a group. */
+static void a_memory_budget_of_sequential_is_kept(void **state)
+{
+    (void)state;
+    const double prune[2] = {0.95, 0.9};
+    for (uint32_t kinds = 1; kinds <= 2; kinds++) { /* equal tasks, unequal ones */
+        synth b;
+        const mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 4, prune, kinds, 0.5);
+        synth_open(&b, &o);
+        result first = run(b.archive, 0, MTS_STRATEGY_KIND_SEQUENTIAL, SEPARATE, MTS_GROUPING_KIND_FAMILY);
+        for (uint32_t s = 1; s < STRATEGIES; s++) {
+            const mts_engine_options options = {.strategy = (mts_strategy_kind)s,
+                                                .separate_inputs = true,
+                                                .grouping = MTS_GROUPING_KIND_MEASURED,
+                                                .memory_budget = first.stats.peak_bytes};
+            mts_engine *engine = NULL;
+            mts_engine_stats stats;
+            mts_error error = {0};
+            must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error,
+                 strategy_names[s]);
+            mts_engine_stats_get(engine, &stats);
+            assert_true(stats.peak_bytes <= first.stats.peak_bytes);
+            mts_engine_destroy(&engine);
+        }
+        free(first.outputs);
+        synth_close(&b);
+    }
+}
+
 /* ---- families with planted sharing ---- */
 
 static void set_act(mts_graph *graph, uint32_t fn)
@@ -463,6 +492,7 @@ int main(void)
         cmocka_unit_test(netfuse_pads_to_the_widest_and_the_statistics_show_it),
         cmocka_unit_test(unequal_batches_agree_and_netfuse_does_not_group_them),
         cmocka_unit_test(measured_groups_agree),
+        cmocka_unit_test(a_memory_budget_of_sequential_is_kept),
         cmocka_unit_test(planted_families_agree_under_any_activation),
         cmocka_unit_test(families_of_whole_filters_agree),
         cmocka_unit_test(tasks_of_different_structure_agree_in_groups_of_their_own),

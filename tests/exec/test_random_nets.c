@@ -1,5 +1,5 @@
 /*
- * test_random_nets.c: random families of networks: `compact`, `sequential` and a node-by-node oracle agree.
+ * test_random_nets.c: random families of networks: all strategies and a node-by-node oracle agree.
  *
  * Per family: with its own input for each task or one for all, on the reference and on OpenCL, two rounds of
  * inputs in one session, and equal bits when a round is repeated.
@@ -21,7 +21,7 @@
 #include "support/random_net.h"
 
 #define FAMILIES 40
-#define OPENCL_EVERY 10 /* a family in so many runs on OpenCL too: its driver builds kernels for seconds */
+#define OPENCL_EVERY 20 /* a family in so many runs on OpenCL too: its driver builds kernels for seconds */
 #define TASKS_MOST 4
 /* Of the largest magnitude of an output: what mts.h promises. */
 #define TOLERANCE 1e-4
@@ -29,6 +29,8 @@
 
 static mts_device *devices[2];
 static const char *const device_names[2] = {"reference", "opencl"};
+static const char *const strategy_names[MTS_STRATEGY_KIND_COUNT] = {"sequential", "compact", "netfuse",
+                                                                    "mts"};
 
 typedef struct world {
     random_family family;
@@ -147,8 +149,7 @@ static mts_engine_stats run_with(const world *w, int device, mts_strategy_kind s
     mts_engine_stats stats;
     mts_error error = {0};
     char how[64];
-    (void)snprintf(how, sizeof how, "%s, %s", device_names[device],
-                   strategy == MTS_STRATEGY_KIND_COMPACT ? "compact" : "sequential");
+    (void)snprintf(how, sizeof how, "%s, %s", device_names[device], strategy_names[strategy]);
     must(mts_engine_create(devices[device], w->net.archive, &options, &engine, &error), &error, w, how);
     run_rounds(w, engine, how);
     mts_engine_stats_get(engine, &stats);
@@ -168,6 +169,8 @@ static void run_world(const random_family *family)
         const mts_engine_stats together = run_with(&w, d, MTS_STRATEGY_KIND_COMPACT);
         assert_true(together.mul_adds <= apart.mul_adds);
         assert_true(together.launches <= apart.launches);
+        (void)run_with(&w, d, MTS_STRATEGY_KIND_NETFUSE);
+        (void)run_with(&w, d, MTS_STRATEGY_KIND_MTS);
     }
     world_release(&w);
 }

@@ -49,7 +49,8 @@ mts_status mts_session_input_frame(mts_session *session, const char *task, const
 static bool takes_frames(const mts_session *session)
 {
     for (uint32_t i = 0; i < session->task_count; i++) {
-        if (session->bundle->archive->tasks[session->tasks[i]].preprocess.color != MTS_COLOR_NONE) {
+        const mts_task *task = &session->bundle->archive->tasks[session->tasks[i]];
+        if (mts_preprocess_takes_pictures(&task->preprocess, task->graph)) {
             return true;
         }
     }

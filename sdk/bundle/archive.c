@@ -43,3 +43,16 @@ uint32_t mts_archive_find(const mts_archive *archive, const char *name)
     }
     return MTS_NONE;
 }
+
+bool mts_preprocess_takes_pictures(const mts_preprocess *preprocess, const mts_graph *graph)
+{
+    if (preprocess->color == MTS_COLOR_NONE || graph->input_count == 0) {
+        return false;
+    }
+    const mts_shape *shape = &graph->inputs[0].shape;
+    if (shape->rank != 4 || shape->dims[0] != 1) {
+        return false;
+    }
+    const int64_t channels = shape->dims[preprocess->interleaved != 0 ? 3 : 1];
+    return preprocess->color == MTS_COLOR_GREY ? channels == 1 : channels == 3;
+}

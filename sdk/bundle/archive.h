@@ -22,6 +22,10 @@ typedef struct mts_preprocess {
     float mean[4], std[4];
 } mts_preprocess;
 
+/* Whether input 0 of a task takes pictures: its colour is known, and the input is one image of the channels
+ * that go with it. */
+bool mts_preprocess_takes_pictures(const mts_preprocess *preprocess, const mts_graph *graph);
+
 typedef struct mts_task {
     const char *name; /* unique in the archive, [A-Za-z0-9_.-]+ */
     mts_graph *graph; /* consts: blocks[].block is an index into mts_archive.blocks */

@@ -44,7 +44,8 @@ mts_code mts_encode_plan(mts_encoding *encoding);
 void mts_encoding_release(mts_encoding *encoding);
 
 /* ---- shared by the encode_*.c files ---- */
-mts_code mts_encode_memory(mts_encoding *encoding); /* OUT_OF_MEMORY with its text */
+mts_code
+mts_encode_memory(mts_encoding *encoding); /* OUT_OF_MEMORY, or LIMIT if the pool is full, with its text */
 /* Pool owner of a member's constants: MTS_NONE when sharing. */
 uint32_t mts_encode_owner(const mts_encoding *encoding, const mts_member *member);
 mts_rec_dest mts_encode_dest(const mts_encoding *encoding, uint32_t storage);

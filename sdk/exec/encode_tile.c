@@ -7,6 +7,8 @@
  */
 #include "exec/encode_conv.h"
 
+#include "base/hash.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,8 @@ typedef struct tiler {
     mts_arena scratch;
     job *jobs;
     size_t job_count, job_capacity;
+    uint32_t *slots; /* of equal jobs: index + 1 */
+    size_t slot_count;
     chained_epilogue *epilogues;
     size_t epilogue_count, epilogue_capacity;
     uint32_t members;
@@ -74,22 +78,50 @@ static void add_epilogue(tiler *t, job *to, const mts_rec_epilogue *record)
     to->last_epilogue = index;
 }
 
-/* Adds a job, or only its epilogue if an equal job exists. `layer_first`: first job of the stitched layer. */
+/* Position of an equal job in the open-addressed slots, or of the free slot where it belongs. */
+static size_t slot_of(const tiler *t, const job *wanted)
+{
+    const uint32_t key[2] = {wanted->record.in, wanted->segments[0].weight_a};
+    size_t slot = (size_t)mts_hash(key, sizeof key, 0) & (t->slot_count - 1);
+    while (t->slots[slot] != 0 && !same_job(&t->jobs[t->slots[slot] - 1], wanted)) {
+        slot = (slot + 1) & (t->slot_count - 1);
+    }
+    return slot;
+}
+
+static bool grow_slots(tiler *t)
+{
+    const size_t count = t->slot_count == 0 ? 256 : t->slot_count * 2;
+    uint32_t *slots = mts_alloc_zero(t->scratch.allocator, count, sizeof *slots);
+    if (slots == NULL) {
+        return false;
+    }
+    mts_alloc_free(t->scratch.allocator, t->slots);
+    t->slots = slots;
+    t->slot_count = count;
+    for (size_t i = 0; i < t->job_count; i++) {
+        t->slots[slot_of(t, &t->jobs[i])] = (uint32_t)(i + 1);
+    }
+    return true;
+}
+
+/* Adds a job, or only its epilogue if an equal job of the layer exists. */
 static void add_job(tiler *t, const job *fresh, const mts_rec_epilogue *epilogue)
 {
-    for (size_t i = 0; t->encoding->stitched->shared && i < t->job_count; i++) {
-        if (same_job(&t->jobs[i], fresh)) {
-            add_epilogue(t, &t->jobs[i], epilogue);
-            return;
-        }
-    }
-    if (!mts_alloc_grow(t->scratch.allocator, (void **)&t->jobs, &t->job_capacity, t->job_count + 1,
+    if ((t->job_count * 2 >= t->slot_count && !grow_slots(t)) ||
+        !mts_alloc_grow(t->scratch.allocator, (void **)&t->jobs, &t->job_capacity, t->job_count + 1,
                         sizeof *t->jobs)) {
         tiler_memory(t);
         return;
     }
+    const size_t slot = slot_of(t, fresh);
+    if (t->encoding->stitched->shared && t->slots[slot] != 0) {
+        add_epilogue(t, &t->jobs[t->slots[slot] - 1], epilogue);
+        return;
+    }
     job *added = &t->jobs[t->job_count++];
     *added = *fresh;
+    t->slots[slot] = (uint32_t)t->job_count;
     add_epilogue(t, added, epilogue);
 }
 
@@ -340,6 +372,7 @@ mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer)
         t.code = finish(&t);
     }
     mts_alloc_free(t.scratch.allocator, t.jobs);
+    mts_alloc_free(t.scratch.allocator, t.slots);
     mts_alloc_free(t.scratch.allocator, t.epilogues);
     mts_arena_release(&t.scratch);
     return t.code;

@@ -340,6 +340,7 @@ void mts_engine_destroy(mts_engine **engine_at)
     mts_buffer_destroy(&engine->pool);
     mts_buffer_destroy(&engine->act);
     mts_alloc_free(engine->allocator, engine->staging);
+    mts_alloc_free(engine->allocator, engine->conversion);
     mts_alloc_free(engine->allocator, engine->input_mirror);
     mts_arena_release(&engine->arena);
     mts_alloc_free(engine->allocator, engine);

@@ -67,8 +67,9 @@ struct mts_engine {
     mts_list *list;
     mts_engine_stats stats;
 
-    float *staging; /* one input converted to float32, then all outputs */
-    size_t staging_floats;
+    float *staging;    /* outputs, as they came from the device */
+    float *conversion; /* one input as float32 on its way to the device */
+    size_t conversion_floats;
     uint64_t output_offset;
     size_t output_floats;
     float *input_mirror; /* for outputs that are inputs passed through; NULL if there are none */

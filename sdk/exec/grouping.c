@@ -50,9 +50,9 @@ static mts_code fill_inputs(prober *p, mts_engine *engine)
         const engine_slot *slot = &engine->slots[s];
         for (size_t i = 0; i < slot->count; i++) {
             seed = seed * 1664525u + 1013904223u;
-            engine->staging[i] = (float)(seed >> 8) / 8388608.0f - 1.0f + 0.0001f;
+            engine->conversion[i] = (float)(seed >> 8) / 8388608.0f - 1.0f + 0.0001f;
         }
-        code = mts_buffer_write(engine->act, (size_t)slot->offset * sizeof(float), engine->staging,
+        code = mts_buffer_write(engine->act, (size_t)slot->offset * sizeof(float), engine->conversion,
                                 slot->count * sizeof(float), p->error);
     }
     return code;

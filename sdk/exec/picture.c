@@ -37,23 +37,27 @@ static mts_rec_frame slot_record(const engine_slot *slot)
 
 static mts_code prepare(mts_engine *engine, mts_error *error)
 {
+    uint32_t count = 0;
     for (uint32_t i = 0; i < engine->slot_count; i++) {
-        engine->picture_count += engine->slots[i].preprocess != NULL ? 1 : 0;
+        count += engine->slots[i].preprocess != NULL ? 1 : 0;
     }
-    const uint32_t count = engine->picture_count;
-    engine->picture_slots = mts_arena_zero(&engine->arena, count, sizeof *engine->picture_slots);
-    engine->picture_records = mts_arena_zero(&engine->arena, count, sizeof *engine->picture_records);
-    engine->picture_lists = mts_arena_zero(&engine->arena, (size_t)count + 1, sizeof *engine->picture_lists);
-    if (engine->picture_slots == NULL || engine->picture_records == NULL || engine->picture_lists == NULL) {
+    uint32_t *slots = mts_arena_zero(&engine->arena, count, sizeof *slots);
+    mts_rec_frame *records = mts_arena_zero(&engine->arena, count, sizeof *records);
+    mts_list **lists = mts_arena_zero(&engine->arena, (size_t)count + 1, sizeof *lists);
+    if (slots == NULL || records == NULL || lists == NULL) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory for pictures");
     }
     uint32_t used = 0;
     for (uint32_t i = 0; i < engine->slot_count; i++) {
         if (engine->slots[i].preprocess != NULL) {
-            engine->picture_slots[used] = i;
-            engine->picture_records[used++] = slot_record(&engine->slots[i]);
+            slots[used] = i;
+            records[used++] = slot_record(&engine->slots[i]);
         }
     }
+    engine->picture_count = count; /* only now that all is there: a failed frame leaves nothing half made */
+    engine->picture_slots = slots;
+    engine->picture_records = records;
+    engine->picture_lists = lists;
     return MTS_CODE_OK;
 }
 

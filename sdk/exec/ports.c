@@ -6,16 +6,6 @@
 
 #include "exec/maker.h"
 
-static bool takes_pictures(const mts_preprocess *p, const mts_graph *graph, uint32_t input)
-{
-    const mts_shape *shape = &graph->inputs[input].shape;
-    if (input != 0 || p->color == MTS_COLOR_NONE || shape->rank != 4 || shape->dims[0] != 1) {
-        return false;
-    }
-    const int64_t channels = shape->dims[p->interleaved != 0 ? 3 : 1];
-    return p->color == MTS_COLOR_GREY ? channels == 1 : channels == 3;
-}
-
 static bool same_preprocess(const mts_preprocess *a, const mts_preprocess *b)
 {
     if (a->color != b->color || a->interleaved != b->interleaved) {
@@ -44,7 +34,7 @@ static bool common_input(const maker *m, uint32_t i, uint32_t k, uint32_t input)
     if (x->dtype != y->dtype || !mts_shape_equal(&x->shape, &y->shape) || !same_preprocess(a, b)) {
         return false;
     }
-    return takes_pictures(a, m->graphs[i], input) || strcmp(x->name, y->name) == 0;
+    return (input == 0 && mts_preprocess_takes_pictures(a, m->graphs[i])) || strcmp(x->name, y->name) == 0;
 }
 
 /*
@@ -124,8 +114,8 @@ static mts_code make_inputs(maker *m, uint32_t index)
                               .count = count,
                               .common = slot->common,
                               .dest = input_dest(m, m->plan->value_storage[value], offset),
-                              .preprocess = takes_pictures(p, graph, i) ? p : NULL};
-        e->staging_floats = count > e->staging_floats ? count : e->staging_floats;
+                              .preprocess = i == 0 && mts_preprocess_takes_pictures(p, graph) ? p : NULL};
+        e->conversion_floats = count > e->conversion_floats ? count : e->conversion_floats;
     }
     return MTS_CODE_OK;
 }
@@ -190,12 +180,13 @@ mts_code mts_maker_ports(maker *m)
     }
     e->output_offset = m->plan->input_floats;
     e->output_floats = (size_t)m->plan->output_floats;
-    e->staging_floats = e->output_floats > e->staging_floats ? e->output_floats : e->staging_floats;
-    e->staging = mts_alloc_zero(e->allocator, e->staging_floats, sizeof *e->staging);
+    e->staging = mts_alloc_zero(e->allocator, e->output_floats, sizeof *e->staging);
+    e->conversion = mts_alloc_zero(e->allocator, e->conversion_floats, sizeof *e->conversion);
     if (e->input_floats > 0) {
         e->input_mirror = mts_alloc_zero(e->allocator, e->input_floats, sizeof *e->input_mirror);
     }
-    if (code == MTS_CODE_OK && (e->staging == NULL || (e->input_floats > 0 && e->input_mirror == NULL))) {
+    if (code == MTS_CODE_OK &&
+        (e->staging == NULL || e->conversion == NULL || (e->input_floats > 0 && e->input_mirror == NULL))) {
         code = mts_maker_memory(m);
     }
     return code;

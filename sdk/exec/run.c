@@ -89,9 +89,8 @@ mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input,
     }
     const void *floats = data;
     if (port->dtype != MTS_DTYPE_F32) {
-        to_floats(port->dtype, data, engine->staging, port->count);
-        engine->finished = false; /* the staging memory held the outputs */
-        floats = engine->staging;
+        to_floats(port->dtype, data, engine->conversion, port->count);
+        floats = engine->conversion;
     }
     mts_code code = MTS_CODE_OK;
     for (uint32_t s = 0; code == MTS_CODE_OK && s < engine->slot_count; s++) {

@@ -82,7 +82,8 @@ static float *claim(mts_weights *pool, const pool_key *key, size_t floats, uint3
         return NULL;
     }
     const size_t end = pool->count + (floats + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
-    if (end >= INT32_MAX ||
+    pool->full = pool->full || end >= INT32_MAX;
+    if (pool->full ||
         !mts_alloc_grow(pool->allocator, (void **)&pool->entries, &pool->entry_capacity,
                         pool->entry_count + 1, sizeof *pool->entries) ||
         !mts_alloc_grow(pool->allocator, (void **)&pool->floats, &pool->capacity, end,

@@ -21,7 +21,8 @@ typedef struct mts_weights {
     size_t entry_count, entry_capacity;
     uint32_t *slots; /* open addressing: entry index + 1 */
     size_t slot_count;
-    bool failed;
+    bool failed; /* memory was short, or */
+    bool full;   /* the pool is over what 32-bit offsets can name */
 } mts_weights;
 
 void mts_weights_init(mts_weights *pool, const mts_allocator *allocator);

@@ -87,8 +87,8 @@ static mts_variant choose_variant(const mts_stitched *stitched, const mts_member
     const int64_t *in = stitched->values[member->inputs[0]].shape.dims;
     const int64_t *out = stitched->values[member->output].shape.dims;
     if (conv->group == 1 && in[2] == 1 && in[3] == 1 && out[2] == 1 && out[3] == 1 && conv->kernel[0] == 1 &&
-        conv->kernel[1] == 1) {
-        return MTS_VARIANT_FC;
+        conv->kernel[1] == 1 && conv->pad[0] == 0 && conv->pad[1] == 0) {
+        return MTS_VARIANT_FC; /* with padding the one output pixel may lie outside the image */
     }
     return conv->group > 1 && conv->group == (uint64_t)in[1] ? MTS_VARIANT_DEPTHWISE : MTS_VARIANT_TILE;
 }
@@ -276,6 +276,16 @@ static mts_code add_dense(layouter *l, const mts_shape *shape, mts_region region
     return add_storage(l, &s, (uint64_t)s.dims[4] * s.dims[5], 0, index);
 }
 
+/*
+ * Floats behind a convolution's operand. Its flattened pixels run to the end of the last row and of the last
+ * vector, so that a tap which ends at the image's last column is read up to a row and a vector beyond it; the
+ * mask drops the value.
+ */
+static uint64_t overrun(uint32_t row)
+{
+    return (uint64_t)row + 2 * MTS_PLAN_ALIGN;
+}
+
 static mts_code add_padded(layouter *l, uint32_t value, uint32_t *index)
 {
     const cell *c = &l->cells[value];
@@ -289,7 +299,7 @@ static mts_code add_padded(layouter *l, uint32_t value, uint32_t *index)
     }
     s.gap = (uint32_t)gap;
     s.tail = s.gap;
-    return add_storage(l, &s, gap + round_up((uint64_t)s.dims[4] * s.row), MTS_PLAN_SLACK, index);
+    return add_storage(l, &s, gap + round_up((uint64_t)s.dims[4] * s.row), overrun(s.row), index);
 }
 
 static mts_code add_phase(layouter *l, uint32_t conversion)
@@ -302,7 +312,7 @@ static mts_code add_phase(layouter *l, uint32_t conversion)
     s.dims[3] *= c->stride[0] * c->stride[1];
     s.dims[4] = c->rows;
     s.dims[5] = c->columns;
-    return add_storage(l, &s, round_up((uint64_t)c->rows * s.row), MTS_PLAN_SLACK, &c->storage);
+    return add_storage(l, &s, round_up((uint64_t)c->rows * s.row), overrun(s.row), &c->storage);
 }
 
 uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)

@@ -144,7 +144,7 @@ static mts_code place(planner *p)
             plan->storages[i].offset = begin + spans[i].offset;
         }
     }
-    plan->arena_floats = begin + peak + MTS_PLAN_SLACK;
+    plan->arena_floats = begin + peak;
     if (plan->arena_floats > INT32_MAX) {
         return mts_fail(p->error, MTS_CODE_LIMIT,
                         "activations of %llu bytes exceed the 32-bit offsets of a launch",

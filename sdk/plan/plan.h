@@ -7,7 +7,8 @@
  * Layout rules. A stitched convolution walks flattened pixels, so its input, output and residual share one
  * row length; values tied so form a class, whose row is the largest that a member needs (width + padding). A
  * strided convolution, or one whose input has to be dense, reads a phase conversion instead (mts_rec_phase).
- * Inputs, outputs, and both sides of a RESHAPE are dense; a RESHAPE is an alias and costs nothing.
+ * Inputs, outputs, fully connected layers' results, and both sides of a RESHAPE and of a GATHER are dense; a
+ * RESHAPE is an alias and costs nothing.
  */
 #ifndef MTS_PLAN_PLAN_H
 #define MTS_PLAN_PLAN_H
@@ -17,9 +18,6 @@
 #include "stitch/stitch.h"
 
 #define MTS_PLAN_ALIGN 16u /* floats: planes of convolutions begin on a vector of the widest device */
-#define MTS_PLAN_SLACK                                                                                       \
-    192u /* floats behind a convolution's tensors: the last vectors read past the image                      \
-          */
 
 typedef enum mts_region { MTS_REGION_INPUT = 0, MTS_REGION_OUTPUT = 1, MTS_REGION_TRANSIENT = 2 } mts_region;
 

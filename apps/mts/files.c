@@ -5,12 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "mts/mtsc.h"
 
 static unsigned char *read_open(int file, const char *path, size_t most, size_t *size, char *error)
 {
@@ -65,47 +66,16 @@ unsigned char *cli_file_read(const char *path, size_t most, size_t *size, char *
     return data;
 }
 
-static bool write_all(int file, const unsigned char *data, size_t size)
-{
-    size_t done = 0;
-    while (done < size) {
-        const ssize_t put = write(file, data + done, size - done);
-        if (put < 0 && errno == EINTR) {
-            continue;
-        }
-        if (put <= 0) {
-            return false;
-        }
-        done += (size_t)put;
-    }
-    return fsync(file) == 0;
-}
-
 bool cli_file_write(const char *path, const void *data, size_t size, char *error)
 {
-    char temporary[PATH_MAX];
-    if (snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof temporary) {
-        (void)snprintf(error, CLI_ERROR, "cannot write '%s': the name is too long", path);
+    char reason[CLI_ERROR - 32] = "";
+    mtsc_options options;
+    mtsc_options_default(&options);
+    options.error_text = reason;
+    options.error_size = sizeof reason;
+    if (mtsc_file_write(path, data, size, &options) != MTS_STATUS_OK) {
+        (void)snprintf(error, CLI_ERROR, "cannot write %s", reason);
         return false;
     }
-    const int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file < 0) {
-        (void)snprintf(error, CLI_ERROR, "cannot write '%s': %s", path, strerror(errno));
-        return false;
-    }
-    bool written = write_all(file, data, size);
-    int reason = errno;
-    if (close(file) != 0 && written) {
-        written = false;
-        reason = errno;
-    }
-    if (written && rename(temporary, path) != 0) {
-        written = false;
-        reason = errno;
-    }
-    if (!written) {
-        (void)unlink(temporary);
-        (void)snprintf(error, CLI_ERROR, "cannot write '%s': %s", path, strerror(reason));
-    }
-    return written;
+    return true;
 }

@@ -15,7 +15,7 @@
 
 /* The bytes, followed by a zero byte, on the heap; NULL on failure. */
 unsigned char *cli_file_read(const char *path, size_t most, size_t *size, char *error);
-/* Writes a temporary file next to `path`, then renames it. */
+/* By the rules of mtsc_file_write. */
 bool cli_file_write(const char *path, const void *data, size_t size, char *error);
 
 /* Reads NumPy's .npy (format 1 or 2, C order, little-endian). data is on the heap; free(tensor->data). */

@@ -175,6 +175,66 @@ static void a_write_that_fails_leaves_the_old_file_and_no_temporary_one(void **s
     assert_int_equal(mts_os_file_write(path, "x", 1, &error), MTS_CODE_IO);
 }
 
+static void a_new_file_has_the_mode_that_the_umask_leaves(void **state)
+{
+    static const mode_t masks[] = {0077, 0022, 0002};
+    (void)state;
+    for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
+        struct stat facts;
+        const mode_t before = umask(masks[i]);
+        const mts_code code = mts_os_file_write(in_folder("mode"), "x", 1, NULL);
+        (void)umask(before);
+        assert_int_equal(code, MTS_CODE_OK);
+        assert_int_equal(stat(in_folder("mode"), &facts), 0);
+        assert_int_equal(facts.st_mode & 0777, 0666 & ~masks[i]);
+    }
+}
+
+static void what_is_no_file_is_never_replaced(void **state)
+{
+    struct stat facts;
+    mts_error error;
+    (void)state;
+    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+    assert_int_equal(symlink("fifo", in_folder("to-fifo")), 0);
+    const size_t before = count_files();
+    assert_int_equal(mts_os_file_write(in_folder("fifo"), "x", 1, &error), MTS_CODE_IO);
+    assert_non_null(strstr(error.text, "only a file can be replaced"));
+    assert_int_equal(mts_os_file_write(in_folder("to-fifo"), "x", 1, &error), MTS_CODE_IO);
+    assert_int_equal(mts_os_file_write(folder, "x", 1, &error), MTS_CODE_IO);
+    assert_non_null(strstr(error.text, "is a directory"));
+    assert_int_equal(lstat(in_folder("fifo"), &facts), 0);
+    assert_true(S_ISFIFO(facts.st_mode));
+    assert_true(count_files() == before);
+}
+
+static void a_link_stays_and_its_target_is_written(void **state)
+{
+    void *data = NULL;
+    size_t size = 0;
+    struct stat facts;
+    mts_error error;
+    (void)state;
+    assert_int_equal(mts_os_directory_make(in_folder("links"), NULL), MTS_CODE_OK);
+    assert_int_equal(symlink("links/second", in_folder("first")), 0);
+    assert_int_equal(symlink("../target", in_folder("links/second")), 0);
+    assert_int_equal(symlink("loop", in_folder("loop")), 0);
+    for (int round = 0; round < 2; round++) { /* the target is missing in the first */
+        assert_int_equal(mts_os_file_write(in_folder("first"), &"ab"[round], 1, &error), MTS_CODE_OK);
+        assert_int_equal(lstat(in_folder("first"), &facts), 0);
+        assert_true(S_ISLNK(facts.st_mode));
+        assert_int_equal(lstat(in_folder("links/second"), &facts), 0);
+        assert_true(S_ISLNK(facts.st_mode));
+        assert_int_equal(
+            mts_os_file_read(mts_allocator_default(), in_folder("target"), 10, &data, &size, &error),
+            MTS_CODE_OK);
+        assert_int_equal(size, 1);
+        assert_int_equal(((char *)data)[0], "ab"[round]);
+        mts_alloc_free(mts_allocator_default(), data);
+    }
+    assert_int_equal(mts_os_file_write(in_folder("loop"), "x", 1, &error), MTS_CODE_IO);
+}
+
 static void directories_are_made_with_their_parents(void **state)
 {
     (void)state;
@@ -233,6 +293,9 @@ int main(void)
         cmocka_unit_test(what_is_missing_or_no_file_is_told_apart),
         cmocka_unit_test(replacing_a_file_leaves_no_temporary_one),
         cmocka_unit_test(a_write_that_fails_leaves_the_old_file_and_no_temporary_one),
+        cmocka_unit_test(a_new_file_has_the_mode_that_the_umask_leaves),
+        cmocka_unit_test(what_is_no_file_is_never_replaced),
+        cmocka_unit_test(a_link_stays_and_its_target_is_written),
         cmocka_unit_test(directories_are_made_with_their_parents),
         cmocka_unit_test(a_library_gives_its_symbols_and_a_missing_one_its_reason),
         cmocka_unit_test(the_clock_goes_forward),

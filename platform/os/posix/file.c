@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #define PATH_MOST 4096
+#define LINKS_MOST 40
+#define ATTEMPTS_MOST 100 /* names of temporary files; other threads may hold some */
 
 static mts_code fail_errno(mts_error *error, const char *path, const char *what)
 {
@@ -109,35 +111,103 @@ static void sync_directory(const char *path)
     }
 }
 
+/*
+ * The path that a chain of links ends at, so that the file is replaced and not the link to it; it need not
+ * exist. `path` has PATH_MOST bytes. False: errno says why.
+ */
+static bool follow_links(char *path)
+{
+    char target[PATH_MOST];
+    for (int hops = 0; hops < LINKS_MOST; hops++) {
+        const ssize_t length = readlink(path, target, sizeof target);
+        if (length < 0) {
+            return errno == EINVAL || errno == ENOENT; /* no link; nothing there */
+        }
+        const char *slash = target[0] == '/' ? NULL : strrchr(path, '/');
+        const size_t folder = slash ? (size_t)(slash - path) + 1 : 0;
+        if (folder + (size_t)length >= PATH_MOST) {
+            errno = ENAMETOOLONG;
+            return false;
+        }
+        memcpy(path + folder, target, (size_t)length);
+        path[folder + (size_t)length] = '\0';
+    }
+    errno = ELOOP;
+    return false;
+}
+
+/* Whether a file may be put there: renaming over a device node, a pipe or a socket would destroy it. */
+static mts_code check_place(const char *path, const char *given, mts_error *error)
+{
+    struct stat facts;
+    if (stat(path, &facts) != 0) {
+        return errno == ENOENT ? MTS_CODE_OK : fail_errno(error, given, "stat");
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        return mts_fail(error, MTS_CODE_IO, "%s: %s, only a file can be replaced", given,
+                        S_ISDIR(facts.st_mode) ? "is a directory" : "is a device, a pipe or a socket");
+    }
+    return MTS_CODE_OK;
+}
+
+/* A new file next to `path` with the mode that the umask leaves; -1: errno says why. */
+static int open_temporary(const char *path, char *temporary, size_t size)
+{
+    for (int attempt = 0; attempt < ATTEMPTS_MOST; attempt++) {
+        const int length = snprintf(temporary, size, "%s.%ld-%d.tmp", path, (long)getpid(), attempt);
+        if (length < 0 || (size_t)length >= size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        const int descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST) {
+            return descriptor;
+        }
+    }
+    return -1;
+}
+
+/* Fills and closes the temporary file and gives it its name. What failed, with errno set, or NULL. */
+static const char *put_file(int descriptor, const char *temporary, const char *path, const void *data,
+                            size_t size)
+{
+    const bool written = write_all(descriptor, data, size);
+    const bool kept = written && fsync(descriptor) == 0;
+    const int number = errno;
+    const bool closed = close(descriptor) == 0;
+    if (!kept) {
+        errno = number;
+        return written ? "synchronise" : "write";
+    }
+    return !closed ? "close" : rename(temporary, path) != 0 ? "rename" : NULL;
+}
+
 mts_code mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error)
 {
+    char place[PATH_MOST];
     char temporary[PATH_MOST];
-    const int length = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    if (length < 0 || (size_t)length >= sizeof temporary) {
+    const int length = snprintf(place, sizeof place, "%s", path);
+    if (length < 0 || (size_t)length >= sizeof place) {
         return mts_fail(error, MTS_CODE_IO, "%.64s...: path is too long", path);
     }
-    const int descriptor = mkstemp(temporary);
+    if (!follow_links(place)) {
+        return fail_errno(error, path, "follow link");
+    }
+    const mts_code code = check_place(place, path, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    const int descriptor = open_temporary(place, temporary, sizeof temporary);
     if (descriptor < 0) {
         return fail_errno(error, path, "create");
     }
-    const char *what = "write";
-    bool good = write_all(descriptor, data, size);
-    if (good) {
-        what = "synchronise";
-        good = fchmod(descriptor, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH) == 0 && fsync(descriptor) == 0;
-    }
-    if (!good) {
-        (void)fail_errno(error, path, what);
-        (void)close(descriptor);
+    const char *failed = put_file(descriptor, temporary, place, data, size);
+    if (failed) {
+        (void)fail_errno(error, path, failed);
         (void)unlink(temporary);
         return MTS_CODE_IO;
     }
-    if (close(descriptor) != 0 || rename(temporary, path) != 0) {
-        (void)fail_errno(error, path, "rename");
-        (void)unlink(temporary);
-        return MTS_CODE_IO;
-    }
-    sync_directory(path);
+    sync_directory(place);
     return MTS_CODE_OK;
 }
 

@@ -73,12 +73,21 @@ typedef struct mtsc_summary {
     double deviation; /* largest |difference| of a merged weight; 0 when tolerance is 0 */
 } mtsc_summary;
 
-/* Discovers sharing and writes the bundle under a temporary name, then renames it. summary may be NULL. */
+/* Discovers sharing and writes the bundle as mtsc_file_write does. summary may be NULL. */
 MTS_API mts_status mtsc_compiler_write(mtsc_compiler *compiler, const char *path, mtsc_summary *summary);
 
 /* Writes one task of a bundle as plain ONNX (opset 13). options may be NULL. */
 MTS_API mts_status mtsc_export(const char *bundle_path, const char *task, const char *onnx_path,
                                const mtsc_options *options);
+
+/*
+ * How all functions here write: under a temporary name, synchronised, then renamed, so that nobody sees half
+ * a file and a failure leaves the old one. A link's target is replaced, not the link; what exists and is no
+ * file (a directory, device, pipe or socket) is refused with IO. NOT_FOUND: no such folder. options may be
+ * NULL.
+ */
+MTS_API mts_status mtsc_file_write(const char *path, const void *data, size_t size,
+                                   const mtsc_options *options);
 
 typedef enum mtsc_arch { MTSC_ARCH_RESNET18 = 0, MTSC_ARCH_RESNET50 = 1, MTSC_ARCH_VGG16 = 2 } mtsc_arch;
 

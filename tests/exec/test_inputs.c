@@ -1,0 +1,172 @@
+/*
+ * test_inputs.c: inputs of an engine: setting one leaves the outputs of the last run alone, and a picture
+ * that fails half way is as if it had not been given.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "exec/engine.h"
+#include "support/fault_allocator.h"
+
+enum { SIDE = 4, PICTURE_SIDE = 6, TASKS = 3 };
+
+typedef struct world {
+    mts_archive *archive;
+    mts_device *device;
+    mts_engine *engine;
+    mts_fault_allocator memory;
+} world;
+
+static const mts_backend *reference(void)
+{
+    size_t count = 0;
+    const mts_backend *const *backends = mts_backend_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(backends[i]->name, "reference") == 0) {
+            return backends[i];
+        }
+    }
+    return NULL;
+}
+
+/* y = 2 x over 1 x 3 x SIDE x SIDE; task t takes pictures with a mean of its own, so that no two share an
+ * input. */
+static void add_task(mts_archive *archive, uint32_t t, mts_dtype dtype)
+{
+    static const char *const names[TASKS] = {"a", "b", "c"};
+    static const float two = 2.0f;
+    const int64_t dims[4] = {1, 3, SIDE, SIDE};
+    const mts_shape shape = mts_shape_make(4, dims);
+    const mts_shape one = mts_shape_make(0, NULL);
+    mts_error error = {0};
+    mts_task *task = &archive->tasks[t];
+    mts_graph *graph = mts_graph_create(&archive->arena, names[t]);
+    const uint32_t x = mts_graph_add_input(graph, "x", dtype, &shape);
+    const uint32_t inputs[2] = {x, mts_graph_add_const(graph, "two", MTS_DTYPE_F32, &one, &two)};
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof attrs);
+    attrs.binary.kind = MTS_BIN_MUL;
+    uint32_t y = MTS_NONE;
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_BINARY, "double", inputs, 2, &attrs, &y, &error), 0);
+    assert_int_equal(mts_graph_add_output(graph, "y", y, MTS_DTYPE_F32, &shape, &error), 0);
+    task->name = names[t];
+    task->graph = graph;
+    task->preprocess.color = MTS_COLOR_RGB;
+    for (int c = 0; c < 4; c++) {
+        task->preprocess.mean[c] = (float)t;
+        task->preprocess.std[c] = 1.0f;
+    }
+}
+
+static void open_world(world *w, uint32_t tasks, mts_dtype dtype)
+{
+    mts_error error = {0};
+    memset(w, 0, sizeof *w);
+    mts_fault_allocator_init(&w->memory, 0);
+    w->archive = mts_archive_create(mts_allocator_default());
+    assert_non_null(w->archive);
+    w->archive->tasks = mts_arena_zero(&w->archive->arena, tasks, sizeof *w->archive->tasks);
+    w->archive->task_count = tasks;
+    for (uint32_t t = 0; t < tasks; t++) {
+        add_task(w->archive, t, dtype);
+    }
+    const mts_device_options options = {.allocator = &w->memory.allocator};
+    assert_int_equal(reference()->open(0, &options, &w->device, &error), MTS_CODE_OK);
+    const mts_engine_options engine = {.strategy = MTS_STRATEGY_KIND_COMPACT};
+    assert_int_equal(mts_engine_create(w->device, w->archive, &engine, &w->engine, &error), MTS_CODE_OK);
+}
+
+static void close_world(world *w)
+{
+    mts_engine_destroy(&w->engine);
+    mts_device_destroy(&w->device);
+    mts_archive_destroy(&w->archive);
+    assert_int_equal(w->memory.alive, 0);
+}
+
+static void run(world *w)
+{
+    mts_error error = {0};
+    assert_int_equal(mts_engine_submit(w->engine, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_wait(w->engine, &error), MTS_CODE_OK);
+}
+
+static const float *output(world *w, uint32_t task)
+{
+    const void *data = NULL;
+    size_t size = 0;
+    mts_error error = {0};
+    assert_int_equal(mts_engine_output(w->engine, task, 0, &data, &size, &error), MTS_CODE_OK);
+    assert_int_equal(size, sizeof(float) * 3 * SIDE * SIDE);
+    return data;
+}
+
+static void setting_an_integer_input_leaves_the_outputs_of_the_last_run_alone(void **state)
+{
+    (void)state;
+    world w;
+    int32_t first[3 * SIDE * SIDE];
+    int32_t second[3 * SIDE * SIDE];
+    mts_error error = {0};
+    open_world(&w, 1, MTS_DTYPE_I32);
+    for (int i = 0; i < 3 * SIDE * SIDE; i++) {
+        first[i] = i;
+        second[i] = 100 + i;
+    }
+    assert_int_equal(mts_engine_set_input(w.engine, 0, 0, first, sizeof first, &error), MTS_CODE_OK);
+    run(&w);
+    const float *before = output(&w, 0);
+    assert_int_equal(mts_engine_set_input(w.engine, 0, 0, second, sizeof second, &error), MTS_CODE_OK);
+    for (int i = 0; i < 3 * SIDE * SIDE; i++) {
+        assert_true(before[i] == (float)(2 * i));
+    }
+    assert_ptr_equal(output(&w, 0), before);
+    run(&w);
+    assert_true(output(&w, 0)[5] == 210.0f);
+    close_world(&w);
+}
+
+static void a_first_picture_that_fails_at_any_allocation_can_be_given_again(void **state)
+{
+    (void)state;
+    static const uint8_t pixels[PICTURE_SIDE * PICTURE_SIDE * 3] = {0};
+    const mts_picture picture = {.data = pixels,
+                                 .width = PICTURE_SIDE,
+                                 .height = PICTURE_SIDE,
+                                 .stride = PICTURE_SIDE * 3,
+                                 .format = MTS_PIXEL_RGB,
+                                 .crop_width = PICTURE_SIDE,
+                                 .crop_height = PICTURE_SIDE};
+    mts_code code = MTS_CODE_OUT_OF_MEMORY;
+    uint32_t failures = 0;
+    for (size_t nth = 1; code != MTS_CODE_OK; nth++, failures++) {
+        world w;
+        mts_error error = {0};
+        open_world(&w, TASKS, MTS_DTYPE_F32);
+        w.memory.fail_at = w.memory.calls + nth;
+        code = mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error);
+        assert_true(code == MTS_CODE_OK || code == MTS_CODE_OUT_OF_MEMORY);
+        w.memory.fail_at = 0;
+        assert_int_equal(mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error), MTS_CODE_OK);
+        run(&w);
+        for (uint32_t t = 0; t < TASKS; t++) { /* 2 (0 - t): the picture reached every task */
+            assert_true(output(&w, t)[7] == -2.0f * (float)t);
+        }
+        close_world(&w);
+    }
+    assert_true(failures > 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(setting_an_integer_input_leaves_the_outputs_of_the_last_run_alone),
+        cmocka_unit_test(a_first_picture_that_fails_at_any_allocation_can_be_given_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

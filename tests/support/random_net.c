@@ -339,6 +339,76 @@ static void step_branches(builder *b)
     }
 }
 
+/* A transposed convolution that reads what a convolution may have padded. */
+static void step_deconv(builder *b)
+{
+    mts_attrs attrs = {.conv = {.kernel = {3, 2}, .dilation = {1, 1}, .pad = {1, 0, 0, 1}, .group = 1}};
+    const uint32_t rows = draw(&b->family, 1, 8), layer = draw(&b->family, 0, 1u << 30);
+    const int64_t channels = shape_of(b, b->x)->dims[1];
+    const mts_shape shape = mts_shape_make(4, (const int64_t[]){channels, rows, 3, 2});
+    attrs.conv.stride[0] = draw(&b->family, 1, 2);
+    attrs.conv.stride[1] = draw(&b->family, 1, 2);
+    attrs.conv.act.fn = MTS_FN_RELU;
+    const uint32_t inputs[3] = {b->x,
+                                add_weight(b, &shape, layer, draw(&b->family, 0, 1) ? (uint32_t)channels : 0),
+                                add_vector(b, rows, 0.0f, layer + 1, true)};
+    if (shape_of(b, b->x)->dims[2] <= 12 && shape_of(b, b->x)->dims[3] <= 12) {
+        (void)add_node(b, MTS_OP_DECONV, inputs, 3, &attrs, &b->x);
+    }
+}
+
+static void step_lrn(builder *b)
+{
+    const mts_attrs attrs = {
+        .lrn = {.size = draw(&b->family, 1, 5), .alpha = 0.1f, .beta = 0.75f, .bias = 1.0f}};
+    (void)add_node(b, MTS_OP_LRN, &b->x, 1, &attrs, &b->x);
+}
+
+/* Channels or rows in another order, some of them twice. */
+static void step_gather(builder *b)
+{
+    const mts_attrs attrs = {.gather = {.axis = draw(&b->family, 1, 2)}};
+    const int64_t size = shape_of(b, b->x)->dims[attrs.gather.axis];
+    const mts_shape shape = mts_shape_make(1, (const int64_t[]){size});
+    int32_t *index = mts_arena_zero(b->arena, (size_t)size, sizeof *index);
+    for (int64_t i = 0; index && i < size; i++) {
+        index[i] = (int32_t)draw(&b->family, 0, (uint32_t)size - 1);
+    }
+    const uint32_t inputs[2] = {
+        b->x, mts_graph_add_const(b->graph, fresh_name(b, "i"), MTS_DTYPE_I32, &shape, index)};
+    (void)add_node(b, MTS_OP_GATHER, inputs, 2, &attrs, &b->x);
+}
+
+/* The picture's columns times a matrix, and a softmax along any dimension. */
+static void step_matmul(builder *b)
+{
+    const mts_attrs attrs = {.matmul = {.alpha = 0.5f, .beta = 1.0f}};
+    const uint32_t columns = draw(&b->family, 2, 12), layer = draw(&b->family, 0, 1u << 30);
+    const mts_shape shape = mts_shape_make(2, (const int64_t[]){shape_of(b, b->x)->dims[3], columns});
+    const mts_attrs soft = {.softmax = {.axis = draw(&b->family, 1, 3)}};
+    const uint32_t inputs[2] = {b->x, add_weight(b, &shape, layer, chance(&b->family, 50) ? 1000 : 0)};
+    const bool with_softmax = chance(&b->family, 40);
+    if (add_node(b, MTS_OP_MATMUL, inputs, 2, &attrs, &b->x) && with_softmax) {
+        (void)add_node(b, MTS_OP_SOFTMAX, &b->x, 1, &soft, &b->x);
+    }
+}
+
+/* The mean of the rows, expanded to the picture again; dimensions dropped and brought back on the way. */
+static void step_expand(builder *b)
+{
+    const mts_shape s = *shape_of(b, b->x);
+    const mts_attrs mean = {.reduce = {.kind = draw(&b->family, MTS_REDUCE_MEAN, MTS_REDUCE_MIN), .axes = 4}};
+    const mts_attrs back = {
+        .reshape = {.shape = mts_shape_make(4, (const int64_t[]){s.dims[0], s.dims[1], 1, s.dims[3]})}};
+    const mts_attrs wide = {.reshape = {.shape = s}};
+    const mts_attrs sub = {.binary = {.kind = MTS_BIN_SUB}};
+    uint32_t y = b->x;
+    if (add_node(b, MTS_OP_REDUCE, &b->x, 1, &mean, &y) && add_node(b, MTS_OP_RESHAPE, &y, 1, &back, &y) &&
+        add_node(b, MTS_OP_EXPAND, &y, 1, &wide, &y)) {
+        (void)add_node(b, MTS_OP_BINARY, (const uint32_t[]){b->x, y}, 2, &sub, &b->x);
+    }
+}
+
 static void add_output(builder *b, uint32_t value)
 {
     if (mts_graph_add_output(b->graph, fresh_name(b, "out"), value, MTS_DTYPE_F32, shape_of(b, value),
@@ -374,10 +444,10 @@ static void add_head(builder *b)
 
 static void add_steps(builder *b)
 {
-    static void (*const steps[])(builder *) = {step_conv,     step_conv,   step_conv,  step_residual,
-                                               step_residual, step_groups, step_pool,  step_concat,
-                                               step_scale,    step_unary,  step_gate,  step_shuffle,
-                                               step_resize,   step_pad,    step_slice, step_branches};
+    static void (*const steps[])(builder *) = {
+        step_conv,   step_conv,     step_conv,   step_residual, step_residual, step_groups, step_pool,
+        step_concat, step_scale,    step_unary,  step_gate,     step_shuffle,  step_resize, step_pad,
+        step_slice,  step_branches, step_deconv, step_lrn,      step_gather,   step_matmul, step_expand};
     for (uint32_t i = 0; i < b->plan->steps; i++) {
         const uint32_t kind = draw(&b->family, 0, (uint32_t)(sizeof steps / sizeof *steps) - 1);
         const bool out = chance(&b->family, 15);

@@ -92,7 +92,9 @@ static mts_code single(const oracle *o, const mts_node *node, mts_arena *arena, 
         const mts_value *from = &o->graph->values[node->inputs[i]];
         char name[16];
         (void)snprintf(name, sizeof name, "x%u", i);
-        if (from->kind == MTS_VALUE_CONST) {
+        if (from->kind == MTS_VALUE_CONST && from->dtype == MTS_DTYPE_I32) {
+            inputs[i] = mts_graph_add_const(graph, name, from->dtype, &from->shape, from->blocks[0].data);
+        } else if (from->kind == MTS_VALUE_CONST) {
             inputs[i] =
                 mts_graph_add_const(graph, name, MTS_DTYPE_F32, &from->shape, o->values[node->inputs[i]]);
         } else {
@@ -145,7 +147,7 @@ mts_code random_oracle(const mts_graph *graph, const float *const *inputs, mts_d
         if (!values[v]) {
             return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory");
         }
-        if (graph->values[v].kind == MTS_VALUE_CONST) {
+        if (graph->values[v].kind == MTS_VALUE_CONST && graph->values[v].dtype != MTS_DTYPE_I32) {
             mts_value_read_f32(&graph->values[v], values[v]);
         }
     }

@@ -11,12 +11,12 @@
 
 static void print_text(void)
 {
-    printf("%-12s %-5s %5s %6s %10s  %s\n", "id", "kind", "units", "vector", "memory", "name");
+    printf("%2s  %-12s %-5s %5s %6s %10s  %s\n", "n", "id", "kind", "units", "vector", "memory", "name");
     for (uint32_t i = 0; i < mts_device_count(); i++) {
         mts_device_desc device;
         char memory[32];
         if (mts_device_describe(i, &device) == MTS_STATUS_OK) {
-            printf("%-12s %-5s %5u %6u %10s  %s\n", device.id, device.is_gpu ? "gpu" : "cpu",
+            printf("%2u  %-12s %-5s %5u %6u %10s  %s\n", i, device.id, device.is_gpu ? "gpu" : "cpu",
                    device.compute_units, device.vector_floats,
                    cli_bytes_text(device.memory_bytes, memory, sizeof memory), device.name);
         }

@@ -3,6 +3,7 @@
  */
 #include "image.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #define FILE_MOST ((size_t)256 << 20)
 #define PIXELS_MOST ((uint64_t)64 << 20)
-#define SIDE_MOST 16384
+#define SIDE_MOST 16384u
 
 typedef struct sink {
     unsigned char *data;
@@ -21,30 +22,61 @@ typedef struct sink {
     bool failed;
 } sink;
 
+/*
+ * Size of a PNG, from its header. The decoder refuses large ones too, but then tries its other formats, so
+ * that the reason is lost.
+ */
+static bool png_size(const unsigned char *file, size_t size, uint32_t *width, uint32_t *height)
+{
+    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    if (size < 24 || memcmp(file, signature, sizeof signature) != 0 || memcmp(file + 12, "IHDR", 4) != 0) {
+        return false;
+    }
+    *width = (uint32_t)file[16] << 24 | (uint32_t)file[17] << 16 | (uint32_t)file[18] << 8 | file[19];
+    *height = (uint32_t)file[20] << 24 | (uint32_t)file[21] << 16 | (uint32_t)file[22] << 8 | file[23];
+    return true;
+}
+
+static bool any_size(const unsigned char *file, size_t size, uint32_t *width, uint32_t *height)
+{
+    int columns = 0;
+    int rows = 0;
+    int channels = 0;
+    if (!stbi_info_from_memory(file, (int)size, &columns, &rows, &channels) || columns <= 0 || rows <= 0) {
+        return false;
+    }
+    *width = (uint32_t)columns;
+    *height = (uint32_t)rows;
+    return true;
+}
+
 static bool decode(const char *path, const unsigned char *file, size_t size, cli_image *image, char *error)
 {
-    int width = 0;
-    int height = 0;
+    uint32_t width = 0;
+    uint32_t height = 0;
+    int columns = 0;
+    int rows = 0;
     int channels = 0;
-    if (size == 0 || size > INT_MAX || !stbi_info_from_memory(file, (int)size, &width, &height, &channels) ||
-        width <= 0 || height <= 0) {
+    if (size == 0 || size > INT_MAX ||
+        (!png_size(file, size, &width, &height) && !any_size(file, size, &width, &height))) {
         (void)snprintf(error, CLI_ERROR, "'%s' is no picture that can be read (PNG, JPEG, BMP, TGA or PNM)",
                        path);
         return false;
     }
-    if (width > SIDE_MOST || height > SIDE_MOST || (uint64_t)width * (uint64_t)height > PIXELS_MOST) {
+    if (width > SIDE_MOST || height > SIDE_MOST || (uint64_t)width * height > PIXELS_MOST) {
         (void)snprintf(error, CLI_ERROR,
-                       "'%s' has %dx%d pixels; at most %d a side and %llu altogether are read", path, width,
-                       height, SIDE_MOST, (unsigned long long)PIXELS_MOST);
+                       "'%s' is too large, %" PRIu32 "x%" PRIu32 " pixels; at most %u a side and %" PRIu64
+                       " altogether are read",
+                       path, width, height, SIDE_MOST, PIXELS_MOST);
         return false;
     }
-    image->pixels = stbi_load_from_memory(file, (int)size, &width, &height, &channels, 3);
+    image->pixels = stbi_load_from_memory(file, (int)size, &columns, &rows, &channels, 3);
     if (!image->pixels) {
         (void)snprintf(error, CLI_ERROR, "'%s' is a damaged picture: %s", path, stbi_failure_reason());
         return false;
     }
-    image->width = (uint32_t)width;
-    image->height = (uint32_t)height;
+    image->width = (uint32_t)columns;
+    image->height = (uint32_t)rows;
     return true;
 }
 

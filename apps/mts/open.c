@@ -64,9 +64,25 @@ static int tasks_split(cli_open *app, const char *name, const char *tasks)
     return -1;
 }
 
+/* --device takes an id, or a position in the list of devices. */
+static int device_resolve(const char *name, const char *given, mts_device_desc *desc, const char **id)
+{
+    *id = given;
+    if (!given || !*given || given[strspn(given, "0123456789")] != '\0') {
+        return -1;
+    }
+    const unsigned long index = strtoul(given, NULL, 10);
+    if (index >= mts_device_count() || mts_device_describe((uint32_t)index, desc) != MTS_STATUS_OK) {
+        return cli_failure(name, "there is no device %s ('mts devices' lists what can be opened)", given);
+    }
+    *id = desc->id;
+    return -1;
+}
+
 int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *options, const char *path)
 {
     char cache[PATH_MAX];
+    mts_device_desc device;
     mts_runtime_options runtime;
     mts_runtime_options_default(&runtime);
     /* PoCL's workers often wake up on one core, which doubles times at random; pinned ones stay apart */
@@ -77,7 +93,10 @@ int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *opt
             return status;
         }
     }
-    runtime.device = options->device;
+    const int resolved = device_resolve(name, options->device, &device, &runtime.device);
+    if (resolved >= 0) {
+        return resolved;
+    }
     runtime.cache_dir = !options->no_cache && cache_folder(cache, sizeof cache) ? cache : NULL;
     runtime.check = options->check ? 1 : 0;
     runtime.error_text = app->error;

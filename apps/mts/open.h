@@ -20,21 +20,21 @@ typedef struct cli_open {
 } cli_open;
 
 typedef struct cli_open_options {
-    const char *device;   /* NULL: auto */
+    const char *device;   /* id or number in the list; NULL: auto */
     const char *tasks;    /* "a,b" or NULL */
     const char *strategy; /* NULL: compact */
     bool check, no_cache, json;
 } cli_open_options;
 
 /* Rows of an option table for what cli_open_options holds. */
-#define CLI_OPEN_OPTIONS(o)                                                                                  \
-    {"tasks", 0, CLI_KIND_TEXT, &(o).tasks, "A,B", "only these tasks (default: all)", 0, 0},                 \
-        {"device", 0, CLI_KIND_TEXT, &(o).device, "ID", "device, see 'mts devices' (default: auto)", 0, 0},  \
-        {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or mts",  \
-         0,          0},                                                                                     \
-        {"check", 0, CLI_KIND_FLAG, &(o).check, "", "watch the use of the device (slow)", 0, 0},             \
-    {                                                                                                        \
-        "no-cache", 0, CLI_KIND_FLAG, &(o).no_cache, "", "build kernels anew, keep none on disk", 0, 0       \
+#define CLI_OPEN_OPTIONS(o)                                                                                   \
+    {"tasks", 0, CLI_KIND_TEXT, &(o).tasks, "A,B", "only these tasks (default: all)", 0, 0},                  \
+        {"device", 0, CLI_KIND_TEXT, &(o).device, "N|ID", "device, see 'mts devices' (default: auto)", 0, 0}, \
+        {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or mts",   \
+         0,          0},                                                                                      \
+        {"check", 0, CLI_KIND_FLAG, &(o).check, "", "watch the use of the device (slow)", 0, 0},              \
+    {                                                                                                         \
+        "no-cache", 0, CLI_KIND_FLAG, &(o).no_cache, "", "build kernels anew, keep none on disk", 0, 0        \
     }
 
 /*

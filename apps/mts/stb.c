@@ -8,7 +8,6 @@
 #define STBI_NO_PIC
 #define STBI_NO_PSD
 #define STBI_NO_GIF
-#define STBI_MAX_DIMENSIONS 16384
 #include <stb/stb_image.h>
 
 #define STB_IMAGE_WRITE_IMPLEMENTATION

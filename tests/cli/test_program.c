@@ -541,6 +541,13 @@ static void a_failure_is_status_1_names_the_file_and_leaves_nothing_behind(void 
         {"run small.mtsb --image . --device reference", "'.'"},
         {"run small.mtsb --image huge.ppm --device reference", "huge.ppm"},
         {"run small.mtsb --image empty.ppm --device reference", "empty.ppm"},
+        {"run small.mtsb --image huge.png --device reference",
+         "too large, 20000x20000 pixels; at most 16384"},
+        {"run small.mtsb --image wide.ppm --device reference", "too large, 99999x2 pixels; at most 16384"},
+        {"run small.mtsb --image p.ppm --device 4000", "no device 4000"},
+        {"compile --config " DEMO "/small.json -o fifo", "only a file can be replaced"},
+        {"run small.mtsb --image p.ppm --tasks pet --device reference --annotate fifo",
+         "only a file can be replaced"},
         {"run small.mtsb --image p.ppm --device nonsense", "mts devices"},
         {"run small.mtsb --image p.ppm --tasks weather --device reference", "weather"},
         {"run small.mtsb --image p.ppm --crop 0,0,900,2 --device reference", "900"},
@@ -553,12 +560,19 @@ static void a_failure_is_status_1_names_the_file_and_leaves_nothing_behind(void 
         {"bench text.txt --device reference", "text.txt"},
         {"bench small.mtsb --tasks 9 --device reference", "8 tasks"},
     };
+    static const unsigned char png[] = {0x89, 'P',  'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0, 0,
+                                        13,   'I',  'H', 'D', 'R',  0,    0,    0x4e, 0x20, 0, 0,
+                                        0x4e, 0x20, 8,   2,   0,    0,    0,    0,    0,    0, 0};
+    struct stat facts;
     (void)state;
     compile_demo();
     write_picture("p.ppm", 8, 8);
     write_file("text.txt", "this is no model\n", 17);
     write_file("empty.ppm", "", 0);
     write_file("huge.ppm", "P6\n16384 16384\n255\nabc", 22);
+    write_file("wide.ppm", "P6\n99999 2\n255\nabc", 18);
+    write_file("huge.png", png, sizeof png);
+    assert_int_equal(mkfifo("fifo", 0600), 0);
     const uint32_t files = files_in_folder();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         result r = expect(1, cases[i].arguments);
@@ -572,6 +586,29 @@ static void a_failure_is_status_1_names_the_file_and_leaves_nothing_behind(void 
             fail_msg("mts %s left a file behind", cases[i].arguments);
         }
     }
+    assert_int_equal(lstat("fifo", &facts), 0);
+    assert_true(S_ISFIFO(facts.st_mode));
+}
+
+static void a_device_is_named_by_its_number_too(void **state)
+{
+    char arguments[128];
+    (void)state;
+    compile_demo();
+    write_picture("p.ppm", 32, 32);
+    json_t *root = expect_json("devices --json");
+    const size_t count = json_array_size(json_object_get(root, "devices"));
+    json_decref(root);
+    /* the reference is the last one */
+    (void)snprintf(arguments, sizeof arguments,
+                   "run small.mtsb --image p.ppm --tasks pet --device %zu --json", count - 1);
+    json_t *numbered = expect_json(arguments);
+    json_t *named = expect_json("run small.mtsb --image p.ppm --tasks pet --device reference --json");
+    const json_t *device = json_object_get(numbered, "device");
+    assert_non_null(device);
+    assert_true(json_equal(device, json_object_get(named, "device")));
+    json_decref(numbered);
+    json_decref(named);
 }
 
 static void a_bundle_that_exists_survives_a_failing_compile(void **state)
@@ -607,6 +644,7 @@ int main(void)
         IN_FOLDER(help_and_version_are_printed_for_every_command),
         IN_FOLDER(a_mistake_on_the_command_line_is_status_2_and_names_the_mistake),
         IN_FOLDER(devices_lists_the_reference_as_text_and_json),
+        IN_FOLDER(a_device_is_named_by_its_number_too),
         IN_FOLDER(compile_inspect_and_run_work_end_to_end),
         IN_FOLDER(both_strategies_are_compared_and_agree),
         IN_FOLDER(the_annotated_picture_is_a_png_that_can_be_run_again),

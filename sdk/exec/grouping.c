@@ -7,6 +7,7 @@
  * both measured. The planned groups, the whole family as one group and each task alone are then measured, and
  * the fastest within the budget is taken.
  */
+#include <math.h>
 #include <string.h>
 
 #include "exec/engine_internal.h"
@@ -152,6 +153,19 @@ static void interpolate(family *f, uint32_t from, uint32_t to)
     }
 }
 
+/* Groups of more than `size` tasks do not fit the device. */
+static void give_up_beyond(family *f, uint32_t size)
+{
+    for (uint32_t n = size + 1; n <= f->count; n++) {
+        f->latency[n] = INFINITY;
+        f->weights[n] = f->weights[size];
+        f->arena[n] = f->arena[size];
+    }
+    if (f->p->error != NULL) {
+        *f->p->error = (mts_error){0};
+    }
+}
+
 /* Measures the first 1, 2, 3, ... tasks together. */
 static mts_code measure_sizes(family *f)
 {
@@ -160,6 +174,10 @@ static mts_code measure_sizes(family *f)
     for (uint32_t size = 1; code == MTS_CODE_OK && size <= f->count; size = next_size(size, f->count)) {
         engine_trial trial = {0};
         code = try_tasks(f->p, f->tasks, size, NULL, &trial);
+        if (code == MTS_CODE_LIMIT && size > 1) {
+            give_up_beyond(f, before);
+            return MTS_CODE_OK;
+        }
         code = code != MTS_CODE_OK ? code : remember(f->p, &trial);
         if (code == MTS_CODE_OK) {
             const double latency = f->uniform ? 1.0 : sum_first(f->alone, size);

@@ -369,6 +369,35 @@ static void a_memory_budget_of_sequential_is_kept(void **state)
     }
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A dense network of everything needs a larger buffer than the device has; smaller groups do not. */
+static void measured_groups_fit_the_devices_buffers(void **state)
+{
+    (void)state;
+    const double prune = 0.9;
+    synth b;
+    const mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.0);
+    const uint64_t before = devices[0]->info.buffer_bytes;
+    mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_MTS, .separate_inputs = true};
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    synth_open(&b, &o);
+    result alone = run(b.archive, 0, MTS_STRATEGY_KIND_SEQUENTIAL, SEPARATE, MTS_GROUPING_KIND_FAMILY);
+    devices[0]->info.buffer_bytes = larger(alone.stats.weight_bytes, alone.stats.activation_bytes) * 3 / 2;
+    assert_int_equal(mts_engine_create(devices[0], b.archive, &options, &engine, &error), MTS_CODE_LIMIT);
+    result groups = run(b.archive, 0, MTS_STRATEGY_KIND_MTS, SEPARATE, MTS_GROUPING_KIND_MEASURED);
+    devices[0]->info.buffer_bytes = before;
+    compare(b.archive, &alone, &groups, "mts in groups");
+    assert_true(groups.stats.groups > 1);
+    free(alone.outputs);
+    free(groups.outputs);
+    synth_close(&b);
+}
+
 /* ---- families with planted sharing ---- */
 
 static void set_act(mts_graph *graph, uint32_t fn)
@@ -493,6 +522,7 @@ int main(void)
         cmocka_unit_test(unequal_batches_agree_and_netfuse_does_not_group_them),
         cmocka_unit_test(measured_groups_agree),
         cmocka_unit_test(a_memory_budget_of_sequential_is_kept),
+        cmocka_unit_test(measured_groups_fit_the_devices_buffers),
         cmocka_unit_test(planted_families_agree_under_any_activation),
         cmocka_unit_test(families_of_whole_filters_agree),
         cmocka_unit_test(tasks_of_different_structure_agree_in_groups_of_their_own),

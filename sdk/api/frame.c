@@ -6,6 +6,7 @@
 #include "api/api.h"
 
 #define SIDE_MOST 16384u
+#define BYTES_MOST ((uint64_t)INT32_MAX) /* kernels count a picture's bytes in 32 bits */
 
 static uint32_t pixel_bytes(mts_pixel_format format)
 {
@@ -44,11 +45,19 @@ mts_code mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *er
         return mts_fail(error, bad, "frame: stride %" PRIu32 " is less than a row's %" PRIu32 " bytes",
                         frame->stride, dense);
     }
+    const uint32_t stride = frame->stride ? frame->stride : dense;
+    const uint64_t reach = (uint64_t)stride * (frame->height - 1) + dense;
+    if (reach > BYTES_MOST) {
+        return mts_fail(error, MTS_CODE_LIMIT,
+                        "frame: %" PRIu32 " rows with stride %" PRIu32 " reach over %" PRIu64
+                        " bytes, more than the limit of %" PRIu64,
+                        frame->height, stride, reach, BYTES_MOST);
+    }
     *out = (mts_picture){
         .data = frame->data,
         .width = frame->width,
         .height = frame->height,
-        .stride = frame->stride ? frame->stride : dense,
+        .stride = stride,
         .format = (uint32_t)frame->format,
         .crop_width = frame->width,
         .crop_height = frame->height,

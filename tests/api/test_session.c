@@ -245,6 +245,35 @@ static void a_frame_that_contradicts_itself_is_refused(void **state)
     world_close(&w);
 }
 
+static void a_frame_over_more_bytes_than_kernels_can_count_is_refused(void **state)
+{
+    world w;
+    mts_ticket ticket = 0;
+    (void)state;
+    const mts_session_options options = two_tasks();
+    world_open(&w, "reference", &options);
+    const mts_frame good = api_frame(w.pixels);
+    mts_frame bad[3] = {good, good, good};
+    bad[0].stride = UINT32_MAX; /* 31 of them are more than 32 bits hold */
+    bad[1].height = 2;          /* the least that is too much */
+    bad[1].stride = (uint32_t)INT32_MAX - 95;
+    bad[2].width = 8;
+    bad[2].height = 16384;
+    bad[2].stride = 131080;
+    for (size_t i = 0; i < 3; i++) {
+        w.fixture.error[0] = '\0';
+        assert_int_equal(mts_session_submit(w.session, &bad[i], &ticket), MTS_STATUS_LIMIT);
+        assert_non_null(strstr(w.fixture.error, "2147483647"));
+    }
+    assert_int_equal(ticket, 0);
+    mts_frame one = good; /* a single row needs no stride */
+    one.height = 1;
+    one.stride = UINT32_MAX;
+    run(&w, &one);
+    run(&w, &good);
+    world_close(&w);
+}
+
 static void inputs_of_another_type_or_shape_are_refused(void **state)
 {
     world w;
@@ -554,6 +583,7 @@ int main(void)
         cmocka_unit_test(a_frame_given_as_a_tensor_gives_the_same_outputs),
         cmocka_unit_test(formats_strides_and_crops_of_the_same_pixels_give_the_same_outputs),
         cmocka_unit_test(a_frame_that_contradicts_itself_is_refused),
+        cmocka_unit_test(a_frame_over_more_bytes_than_kernels_can_count_is_refused),
         cmocka_unit_test(inputs_of_another_type_or_shape_are_refused),
         cmocka_unit_test(separate_inputs_let_each_task_see_its_own_frame),
         cmocka_unit_test(calls_out_of_order_are_refused_and_change_nothing),

@@ -17,8 +17,13 @@
  *
  * Conventions, for every function here:
  *   - Returns MTS_STATUS_OK or the reason. The sentence that goes with a failure is written into the caller's
- * buffer mts_runtime_options.error_text and to the log callback.
+ * buffer mts_runtime_options.error_text and to the log callback; a call whose object is NULL has nowhere to
+ * put one. Comments name the reasons that matter; all that use memory or the device can also return
+ * OUT_OF_MEMORY, DEVICE or DEVICE_LOST.
  *   - A failed create or open leaves *out NULL; any other failed call leaves the object's state unchanged.
+ * Two exceptions: where the device fails in the middle of setting an input or of a submission (OUT_OF_MEMORY,
+ * DEVICE, DEVICE_LOST), inputs may have their new values, some or all; and a run whose wait fails, other than
+ * with TIMEOUT, is over and has no outputs.
  *   - X_destroy(X **) accepts NULL and pointers to NULL, and nulls the caller's pointer. Destroy sessions,
  * then bundles, then the runtime. Destroying is safe after MTS_STATUS_DEVICE_LOST.
  *   - Every options struct starts with its size; X_options_default fills it. A size the library does not know
@@ -27,7 +32,8 @@
  *
  * Promises, each tested: no input crashes, hangs or over-allocates; the library never aborts, never prints,
  * keeps no global mutable state; a steady-state run allocates nothing and builds no kernel; same build,
- * device and plan give bit-identical outputs; all strategies agree with the reference within 1e-4 relative.
+ * device and plan give bit-identical outputs; in all strategies, the values of an output differ from the
+ * reference's by at most 1e-4 of the output's largest magnitude.
  *
  * Thread-safety: a runtime and all objects made from it belong to one thread at a time. Different runtimes
  * are independent.
@@ -111,7 +117,8 @@ typedef struct mts_runtime_options {
     size_t size;        /* sizeof(mts_runtime_options) */
     const char *device; /* id of a device; NULL or "auto" (default): a GPU, else another OpenCL device, else
                            plain C */
-    const char *cache_dir; /* existing directory for kernel binaries; NULL (default): no cache. Copied */
+    const char *cache_dir; /* directory for kernel binaries, made when the first one is kept; NULL (default):
+                              no cache. One that cannot be written means no cache, not a failure. Copied */
     uint32_t threads;      /* of a CPU device that has its own threads; 0 (default): all */
     uint32_t check;        /* 1: put the checking decorator around the device (slower); default 0 */
     char *error_text;      /* caller's buffer for the sentence of the last failure, or NULL (default) */
@@ -172,17 +179,18 @@ typedef enum mts_pixel_format {
 
 typedef struct mts_frame {
     size_t size;            /* sizeof(mts_frame) */
-    const void *data;       /* first pixel of the first row; read during mts_session_submit only */
+    const void *data;       /* first pixel of the first row; read during the call only */
     uint32_t width, height; /* pixels, 1..16384 */
-    uint32_t stride;        /* bytes from row to row, at least width times the bytes of a pixel; 0: dense */
+    uint32_t stride; /* bytes from row to row, at least width times the bytes of a pixel; 0: dense. From
+                        the first to the last pixel at most 2^31 - 1 bytes (LIMIT) */
     mts_pixel_format format;
     uint32_t crop_x, crop_y, crop_width, crop_height; /* part that is used; crop_width 0: everything */
 } mts_frame;
 
 /* ---- bundles ---- */
 
-/* Opens a bundle, verifying every byte. IO, MALFORMED, UNSUPPORTED, LIMIT. The file may be replaced, not
-   truncated, while the bundle is open. */
+/* Opens a bundle, verifying every byte. NOT_FOUND, IO, MALFORMED, UNSUPPORTED, LIMIT, OUT_OF_MEMORY. The file
+   may be replaced, not truncated, while the bundle is open. */
 MTS_API mts_status mts_bundle_open(mts_runtime *runtime, const char *path, mts_bundle **out);
 /* From a file descriptor: `size` bytes at `offset`; the descriptor may be closed afterwards. */
 MTS_API mts_status mts_bundle_open_fd(mts_runtime *runtime, int fd, uint64_t offset, uint64_t size,
@@ -253,7 +261,8 @@ typedef struct mts_session_options {
                                  on it is done once. 1: each task has an input of its own */
     mts_grouping grouping;    /* of every strategy but SEQUENTIAL */
     uint64_t memory_budget;   /* bytes of weights, activations and workspace together; 0 (default): no limit.
-                                 Needs   MTS_GROUPING_MEASURED; LIMIT if no grouping keeps it */
+                                 Needs MTS_GROUPING_MEASURED, except with SEQUENTIAL, which groups nothing.
+                                 LIMIT if it cannot be kept */
     void *context;            /* handed to progress */
     /* Called while the session is made, fraction 0..1; a non-zero return cancels with MTS_STATUS_CANCELLED.
      */
@@ -277,16 +286,21 @@ typedef uint64_t mts_ticket;
  */
 MTS_API mts_status mts_session_input(mts_session *session, const char *task, uint32_t index,
                                      const mts_tensor *tensor);
-/* Like mts_session_input with a picture, for one task of a session with separate inputs. */
+/* Like mts_session_input with a picture, for one task of a session that has separate inputs or a single task.
+ */
 MTS_API mts_status mts_session_input_frame(mts_session *session, const char *task, const mts_frame *frame);
 /*
  * Starts one run. The frame becomes input 0 of every task that takes frames; NULL: inputs stay as they were
- * set last (zero at first). Does not wait. BUSY if the previous run has not been waited for.
+ * set last (zero at first). Does not wait for this run. BUSY if the previous one has not been waited for.
  */
 MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket);
-/* Waits until the run is finished. TIMEOUT if `timeout_ms` passes first (the run goes on). */
+/*
+ * Waits until the run is finished. TIMEOUT if `timeout_ms` passes first: the run goes on, and until it ends
+ * all other sessions of the runtime have to wait for it whenever they use the device.
+ */
 MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms);
-/* View of an output of the last finished run; valid until the next submit or destroy. */
+/* View of an output of the last run, which must have been waited for; valid until the next submit or destroy.
+ */
 MTS_API mts_status mts_session_output(mts_session *session, const char *task, uint32_t index,
                                       mts_tensor *out);
 
@@ -297,7 +311,7 @@ typedef struct mts_session_stats {
     uint64_t workspace_bytes;  /* launch tables and scratch */
     uint64_t peak_bytes;       /* all of it */
     uint64_t mul_adds;         /* of one run */
-    uint32_t launches;         /* of one run */
+    uint32_t launches;         /* of one run, without the one that takes a frame in */
     uint32_t groups;
     uint32_t kernels; /* distinct programs */
 } mts_session_stats;

@@ -12,6 +12,17 @@
 
 #define BUNDLE_ALIGNMENT ((size_t)64)
 
+/* Where the bytes come from: memory, else a path, else a descriptor. */
+typedef struct bundle_source {
+    const char *defect; /* of the caller's arguments; NULL: none */
+    const char *name;   /* for messages */
+    const void *data;
+    size_t data_size;
+    const char *path;
+    int fd;
+    uint64_t offset, size; /* of the descriptor's range */
+} bundle_source;
+
 static bool aligned(const void *data)
 {
     return ((uintptr_t)data & (BUNDLE_ALIGNMENT - 1)) == 0;
@@ -53,102 +64,80 @@ static mts_code bundle_read(mts_bundle *bundle, const void *data, size_t size, c
     return mts_archive_read(data, size, name, &limits, &bundle->runtime->allocator, &bundle->archive, error);
 }
 
-/* Finishes an open: on failure destroys the half-made bundle and reports. */
-static mts_status bundle_finish(mts_runtime *runtime, mts_bundle *bundle, mts_code code,
-                                const mts_error *error, mts_bundle **out)
+static mts_code bundle_map(mts_bundle *bundle, const bundle_source *source, mts_error *error)
 {
-    if (code != MTS_CODE_OK) {
-        mts_bundle_destroy(&bundle);
-        return mts_api_report(&runtime->sink, code, error);
+    if (source->data) {
+        return MTS_CODE_OK;
     }
-    *out = bundle;
-    return MTS_STATUS_OK;
+    return source->path
+               ? mts_os_map_file(source->path, &bundle->map, error)
+               : mts_os_map_descriptor(source->fd, source->offset, source->size, &bundle->map, error);
 }
 
-static mts_code bundle_make(mts_runtime *runtime, mts_bundle **out, mts_error *error)
+static mts_code bundle_make(mts_runtime *runtime, const bundle_source *source, mts_bundle **out,
+                            mts_error *error)
 {
-    *out = mts_alloc_zero(&runtime->allocator, 1, sizeof **out);
-    if (!*out) {
+    if (source->defect) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%s", source->defect);
+    }
+    mts_bundle *bundle = mts_alloc_zero(&runtime->allocator, 1, sizeof *bundle);
+    if (!bundle) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a bundle");
     }
-    (*out)->runtime = runtime;
-    return MTS_CODE_OK;
+    bundle->runtime = runtime;
+    mts_code code = bundle_map(bundle, source, error);
+    if (code == MTS_CODE_OK) {
+        code = source->data ? bundle_read(bundle, source->data, source->data_size, source->name, error)
+                            : bundle_read(bundle, bundle->map.data, bundle->map.size, source->name, error);
+    }
+    if (code != MTS_CODE_OK) {
+        mts_bundle_destroy(&bundle);
+    }
+    *out = bundle;
+    return code;
+}
+
+/* What the three ways of opening have in common. */
+static mts_status bundle_open(mts_runtime *runtime, const bundle_source *source, mts_bundle **out)
+{
+    mts_error error = {0};
+    if (!out) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    *out = NULL;
+    if (!runtime) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const mts_code code = bundle_make(runtime, source, out, &error);
+    return mts_api_report(&runtime->sink, code, &error);
 }
 
 mts_status mts_bundle_open(mts_runtime *runtime, const char *path, mts_bundle **out)
 {
-    mts_bundle *bundle = NULL;
-    mts_error error = {0};
-    mts_code code = MTS_CODE_OK;
-    if (!out) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    *out = NULL;
-    if (!runtime) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    if (!path) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_open: path is NULL");
-        return mts_api_report(&runtime->sink, code, &error);
-    }
-    code = bundle_make(runtime, &bundle, &error);
-    if (code == MTS_CODE_OK) {
-        code = mts_os_map_file(path, &bundle->map, &error);
-    }
-    if (code == MTS_CODE_OK) {
-        code = bundle_read(bundle, bundle->map.data, bundle->map.size, path, &error);
-    }
-    return bundle_finish(runtime, bundle, code, &error, out);
+    const bundle_source source = {
+        .name = path, .path = path, .defect = path ? NULL : "mts_bundle_open: path is NULL"};
+    return bundle_open(runtime, &source, out);
 }
 
 mts_status mts_bundle_open_fd(mts_runtime *runtime, int fd, uint64_t offset, uint64_t size, mts_bundle **out)
 {
-    mts_bundle *bundle = NULL;
-    mts_error error = {0};
-    mts_code code = MTS_CODE_OK;
-    if (!out) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    *out = NULL;
-    if (!runtime) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    if (fd < 0 || size == 0) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_open_fd: %s",
-                        fd < 0 ? "the descriptor is negative" : "size is 0");
-        return mts_api_report(&runtime->sink, code, &error);
-    }
-    code = bundle_make(runtime, &bundle, &error);
-    if (code == MTS_CODE_OK) {
-        code = mts_os_map_descriptor(fd, offset, size, &bundle->map, &error);
-    }
-    if (code == MTS_CODE_OK) {
-        code = bundle_read(bundle, bundle->map.data, bundle->map.size, "bundle (descriptor)", &error);
-    }
-    return bundle_finish(runtime, bundle, code, &error, out);
+    const bundle_source source = {.name = "bundle (descriptor)",
+                                  .fd = fd,
+                                  .offset = offset,
+                                  .size = size,
+                                  .defect = fd < 0      ? "mts_bundle_open_fd: the descriptor is negative"
+                                            : size == 0 ? "mts_bundle_open_fd: size is 0"
+                                                        : NULL};
+    return bundle_open(runtime, &source, out);
 }
 
 mts_status mts_bundle_open_memory(mts_runtime *runtime, const void *data, size_t size, mts_bundle **out)
 {
-    mts_bundle *bundle = NULL;
-    mts_error error = {0};
-    mts_code code = MTS_CODE_OK;
-    if (!out) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    *out = NULL;
-    if (!runtime) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    if (!data) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_open_memory: data is NULL");
-        return mts_api_report(&runtime->sink, code, &error);
-    }
-    code = bundle_make(runtime, &bundle, &error);
-    if (code == MTS_CODE_OK) {
-        code = bundle_read(bundle, data, size, "bundle (memory)", &error);
-    }
-    return bundle_finish(runtime, bundle, code, &error, out);
+    const bundle_source source = {.name = "bundle (memory)",
+                                  .data = data,
+                                  .data_size = size,
+                                  .defect = data ? NULL : "mts_bundle_open_memory: data is NULL"};
+    return bundle_open(runtime, &source, out);
 }
 
 void mts_bundle_destroy(mts_bundle **bundle)

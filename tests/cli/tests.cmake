@@ -3,3 +3,11 @@ if(TARGET cli_program AND TARGET mts_program)
   add_dependencies(cli_program mts_program)
   target_compile_definitions(cli_program PRIVATE MTS_PROGRAM="$<TARGET_FILE:mts_program>")
 endif()
+
+# A stitched network in a simulator that reports races and accesses outside of buffers. Sanitizers add nothing
+# to it but time.
+if(TARGET mts_program AND NOT MTS_SANITIZE)
+  add_test(NAME cli/oclgrind
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/oclgrind.sh $<TARGET_FILE:mts_program> ${CMAKE_BINARY_DIR}/oclgrind)
+  set_tests_properties(cli/oclgrind PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()

@@ -8,36 +8,57 @@
 
 /* ---- pool ---- */
 
+/* Taps first .. end - 1 of a window lie at low .. high - 1; tap k lies at start + k * dilation. */
+typedef struct tap_range {
+    int64_t first, end;
+} tap_range;
+
+static tap_range taps_inside(int64_t start, uint32_t taps, uint32_t dilation, int64_t low, int64_t high)
+{
+    const int64_t step = dilation;
+    tap_range range = {.first = start < low ? (low - start + step - 1) / step : 0,
+                       .end = start < high ? (high - 1 - start) / step + 1 : 0};
+    range.end = range.end < taps ? range.end : taps;
+    range.first = range.first < range.end ? range.first : range.end;
+    return range;
+}
+
 static float pool_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
     const mts_rec_pool *r = record;
-    const int64_t high = r->in_h;
-    const int64_t wide = r->in_w;
+    const int64_t size[2] = {r->in_h, r->in_w};
+    int64_t start[2];
+    tap_range image[2];
+    double inside = 1.0;
+    double padded = 1.0;
+    for (int d = 0; d < 2; d++) {
+        start[d] = (int64_t)at[4 + d] * r->stride[d] - r->pad[d];
+        image[d] = taps_inside(start[d], r->window[d], r->dilation[d], 0, size[d]);
+        const tap_range both =
+            taps_inside(start[d], r->window[d], r->dilation[d], -(int64_t)r->pad[d], size[d] + r->pad[d + 2]);
+        inside *= (double)(image[d].end - image[d].first);
+        padded *= (double)(both.end - both.first);
+    }
     double sum = 0.0;
     float most = -FLT_MAX;
-    uint32_t inside = 0;
-    uint32_t padded = 0;
-    for (uint32_t ky = 0; ky < r->window[0]; ky++) {
-        for (uint32_t kx = 0; kx < r->window[1]; kx++) {
-            const int64_t y = (int64_t)at[4] * r->stride[0] + (int64_t)ky * r->dilation[0] - r->pad[0];
-            const int64_t x = (int64_t)at[5] * r->stride[1] + (int64_t)kx * r->dilation[1] - r->pad[1];
-            if (y >= -r->pad[0] && y < high + r->pad[2] && x >= -r->pad[1] && x < wide + r->pad[3]) {
-                padded++;
-            }
-            if (y >= 0 && y < high && x >= 0 && x < wide) {
-                const uint32_t from[MTS_REC_RANK] = {at[0], at[1], at[2], at[3], (uint32_t)y, (uint32_t)x};
-                const float v = call->act[mts_reference_view_at(&r->src, from)];
-                inside++;
-                sum += v;
-                most = v > most ? v : most;
-            }
+    for (int64_t ky = image[0].first; ky < image[0].end; ky++) {
+        for (int64_t kx = image[1].first; kx < image[1].end; kx++) {
+            const uint32_t from[MTS_REC_RANK] = {at[0],
+                                                 at[1],
+                                                 at[2],
+                                                 at[3],
+                                                 (uint32_t)(start[0] + ky * r->dilation[0]),
+                                                 (uint32_t)(start[1] + kx * r->dilation[1])};
+            const float v = call->act[mts_reference_view_at(&r->src, from)];
+            sum += v;
+            most = v > most ? v : most;
         }
     }
     if (r->kind == MTS_POOL_MAX) {
         return most;
     }
-    const uint32_t count = r->include_pad ? padded : inside;
-    return count ? (float)(sum / count) : 0.0f;
+    const double count = r->include_pad ? padded : inside;
+    return count > 0.0 ? (float)(sum / count) : 0.0f;
 }
 
 static const char *pool_member(const mts_reference_call *call, const void *record)
@@ -45,6 +66,9 @@ static const char *pool_member(const mts_reference_call *call, const void *recor
     const mts_rec_pool *r = record;
     const uint32_t dims[MTS_REC_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
                                          r->dest.dims[3], r->in_h,         r->in_w};
+    if (r->dilation[0] == 0 || r->dilation[1] == 0) {
+        return "a dilation is 0";
+    }
     if (!mts_reference_view_fits(call, &r->src, dims, false)) {
         return "the operand leaves the arena";
     }
@@ -61,14 +85,13 @@ const char *mts_reference_pool_any(const mts_reference_call *call)
 static float lrn_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
     const mts_rec_lrn *r = record;
-    const int64_t first = (int64_t)at[3] - (r->size - 1) / 2;
+    const int64_t start = (int64_t)at[3] - (r->size - 1) / 2;
+    const tap_range channels = taps_inside(start, r->size, 1, 0, r->channels);
     double sum = 0.0;
-    for (int64_t c = first; c < first + r->size; c++) {
-        if (c >= 0 && c < r->channels) {
-            const uint32_t from[MTS_REC_RANK] = {at[0], at[1], at[2], (uint32_t)c, at[4], at[5]};
-            const double v = call->act[mts_reference_view_at(&r->src, from)];
-            sum += v * v;
-        }
+    for (int64_t c = start + channels.first; c < start + channels.end; c++) {
+        const uint32_t from[MTS_REC_RANK] = {at[0], at[1], at[2], (uint32_t)c, at[4], at[5]};
+        const double v = call->act[mts_reference_view_at(&r->src, from)];
+        sum += v * v;
     }
     const double x = call->act[mts_reference_view_at(&r->src, at)];
     return (float)(x / pow((double)r->bias + (double)r->alpha / r->size * sum, (double)r->beta));

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 /* Arena arrays grow by copying; the old copy stays until the arena goes, at most as much again. */
 static bool grow(mts_arena *arena, void **array, size_t *capacity, size_t count, size_t size)
 {
@@ -28,19 +30,74 @@ static bool grow(mts_arena *arena, void **array, size_t *capacity, size_t count,
     return true;
 }
 
-static bool name_exists(const mts_graph *graph, const char *name)
+/* ---- names ---- */
+
+/* The names that values have. A set of strings and not of values: passes exchange the names of two values. */
+struct mts_graph_names {
+    const char **slots; /* open addressing; NULL: free, `gone`: was taken */
+    size_t size, used;  /* used: not free */
+};
+
+static const char gone[] = "";
+
+/* The slot of a name, or the free one where it belongs. */
+static size_t find_name(const mts_graph_names *names, const char *name)
 {
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        if (strcmp(graph->values[i].name, name) == 0) {
-            return true;
-        }
+    size_t at = (size_t)mts_hash(name, strlen(name), 0) & (names->size - 1);
+    while (names->slots[at] && (names->slots[at] == gone || strcmp(names->slots[at], name) != 0)) {
+        at = (at + 1) & (names->size - 1);
     }
-    return false;
+    return at;
 }
 
-/* `name`, or if it is absent or taken: one made from the value's number. */
+/* Room for `count` more names; the set is made anew from the values when it is missing or full. */
+static bool reserve_names(mts_graph *graph, uint32_t count)
+{
+    const size_t wanted = (size_t)graph->value_count + count;
+    if (graph->names && (graph->names->used + count) * 2 <= graph->names->size) {
+        return true;
+    }
+    mts_graph_names *names = mts_arena_zero(graph->arena, 1, sizeof(*names));
+    size_t size = 64;
+    while (size < wanted * 4) {
+        size *= 2;
+    }
+    const char **slots = names ? mts_arena_zero(graph->arena, size, sizeof(*slots)) : NULL;
+    if (!slots) {
+        return false;
+    }
+    *names = (mts_graph_names){.slots = slots, .size = size};
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        slots[find_name(names, graph->values[i].name)] = graph->values[i].name;
+        names->used++;
+    }
+    graph->names = names;
+    return true;
+}
+
+static bool name_exists(const mts_graph *graph, const char *name)
+{
+    return graph->names->slots[find_name(graph->names, name)] != NULL;
+}
+
+/* After reserve_names. */
+static void enter_name(mts_graph *graph, const char *name)
+{
+    graph->names->slots[find_name(graph->names, name)] = name;
+    graph->names->used++;
+}
+
+static void leave_name(mts_graph *graph, const char *name)
+{
+    graph->names->slots[find_name(graph->names, name)] = gone;
+}
+
+/* `name`, or if it is absent or taken: one made from the value's number. NULL: no memory. */
 static const char *unique_name(mts_graph *graph, const char *name)
 {
+    if (!reserve_names(graph, 1)) {
+        return NULL;
+    }
     if (name && *name && !name_exists(graph, name)) {
         return mts_arena_string(graph->arena, name);
     }
@@ -52,6 +109,8 @@ static const char *unique_name(mts_graph *graph, const char *name)
     return mts_arena_string(graph->arena, made);
 }
 
+/* ---- values ---- */
+
 static uint32_t add_value(mts_graph *graph, const char *name, mts_value_kind kind, mts_dtype dtype,
                           const mts_shape *shape)
 {
@@ -62,6 +121,7 @@ static uint32_t add_value(mts_graph *graph, const char *name, mts_value_kind kin
         return MTS_NONE;
     }
     graph->values = array;
+    enter_name(graph, own);
     graph->values[graph->value_count] =
         (mts_value){.name = own, .kind = kind, .dtype = dtype, .shape = *shape, .producer = MTS_NONE};
     return graph->value_count++;
@@ -100,7 +160,7 @@ uint32_t mts_graph_add_input(mts_graph *graph, const char *name, mts_dtype dtype
     }
     mts_port *port = add_port(graph->arena, &graph->inputs, &graph->input_count);
     if (!port) {
-        graph->value_count--;
+        leave_name(graph, graph->values[--graph->value_count].name);
         return MTS_NONE;
     }
     *port = (mts_port){.name = graph->values[value].name, .value = value, .dtype = dtype, .shape = *shape};
@@ -161,12 +221,20 @@ mts_code mts_graph_add_node(mts_graph *graph, mts_op op, const char *name, const
 
 bool mts_graph_name_value(mts_graph *graph, uint32_t value, const char *name)
 {
-    if (*name == '\0' || name_exists(graph, name)) {
+    if (*name == '\0') {
+        return true;
+    }
+    if (!reserve_names(graph, 1)) {
+        return false;
+    }
+    if (name_exists(graph, name)) {
         return true;
     }
     const char *own = mts_arena_string(graph->arena, name);
     if (own) {
+        leave_name(graph, graph->values[value].name);
         graph->values[value].name = own;
+        enter_name(graph, own);
     }
     return own != NULL;
 }

@@ -8,6 +8,7 @@
 
 typedef enum role {
     ROLE_VALUE,  /* any float32 value: input, node output or constant */
+    ROLE_DATA,   /* input or node output; planner and launches look for its storage */
     ROLE_WEIGHT, /* constant, float32 or float16 */
     ROLE_VECTOR, /* constant, float32 */
     ROLE_INDEX   /* constant, int32 */
@@ -17,23 +18,37 @@ static role input_role(mts_op op, uint32_t index)
 {
     switch (op) {
     case MTS_OP_CONV:
-        return index == 1 ? ROLE_WEIGHT : index == 0 || index == 4 ? ROLE_VALUE : ROLE_VECTOR;
+        return index == 1 ? ROLE_WEIGHT : index == 0 || index == 4 ? ROLE_DATA : ROLE_VECTOR;
     case MTS_OP_DECONV:
-        return index == 1 ? ROLE_WEIGHT : index == 0 ? ROLE_VALUE : ROLE_VECTOR;
+        return index == 1 ? ROLE_WEIGHT : index == 0 ? ROLE_DATA : ROLE_VECTOR;
     case MTS_OP_SCALE:
-        return index == 0 ? ROLE_VALUE : ROLE_VECTOR;
+        return index == 0 ? ROLE_DATA : ROLE_VECTOR;
     case MTS_OP_GATHER:
-        return index == 1 ? ROLE_INDEX : ROLE_VALUE;
-    default:
+        return index == 1 ? ROLE_INDEX : ROLE_DATA;
+    case MTS_OP_BINARY:
+    case MTS_OP_CONCAT:
+    case MTS_OP_EXPAND:
+    case MTS_OP_MATMUL:
         return ROLE_VALUE;
+    default:
+        return ROLE_DATA;
     }
+}
+
+bool mts_op_takes_constant(mts_op op, uint32_t index)
+{
+    return input_role(op, index) != ROLE_DATA;
 }
 
 static mts_code check_input(const mts_graph *graph, const mts_node *node, uint32_t index, mts_error *error)
 {
     const mts_value *value = &graph->values[node->inputs[index]];
     role wanted = input_role(node->op, index);
-    if (wanted != ROLE_VALUE && value->kind != MTS_VALUE_CONST) {
+    if (wanted == ROLE_DATA && value->kind == MTS_VALUE_CONST) {
+        return mts_fail(error, MTS_CODE_MALFORMED, "input %u ('%s') may not be a constant", index,
+                        value->name);
+    }
+    if (wanted != ROLE_VALUE && wanted != ROLE_DATA && value->kind != MTS_VALUE_CONST) {
         return mts_fail(error, MTS_CODE_UNSUPPORTED, "input %u ('%s') must be a constant", index,
                         value->name);
     }

@@ -160,11 +160,14 @@ typedef struct mts_port {
     mts_shape shape; /* at the border (same elements as the value) */
 } mts_port;
 
+typedef struct mts_graph_names mts_graph_names;
+
 typedef struct mts_graph {
     mts_arena *arena;
     const char *name;
     uint32_t value_count, node_count, input_count, output_count;
     size_t value_capacity, node_capacity;
+    mts_graph_names *names; /* of build.c, made when a value is first added; never copied */
     mts_value *values;
     mts_node *nodes;
     mts_port *inputs, *outputs;
@@ -190,6 +193,8 @@ mts_code mts_graph_add_output(mts_graph *graph, const char *name, uint32_t value
 
 /* ---- reading ---- */
 const char *mts_op_name(mts_op op);
+/* Whether an input may be a constant; where it may not, an EXPAND to its own shape makes it a value. */
+bool mts_op_takes_constant(mts_op op, uint32_t index);
 /* What people call a node: its name, or that of its output where the model gave none; never NULL. */
 const char *mts_node_title(const mts_graph *graph, const mts_node *node);
 /* Output shape of a node from its attributes and input shapes; inputs[i] is NULL where absent. */

@@ -46,6 +46,7 @@ mts_code mts_dense_own(const mts_graph *graph, mts_arena *arena, const mts_graph
     *own = *graph;
     memcpy(values, graph->values, graph->value_count * sizeof *values);
     own->values = values;
+    own->names = NULL;
     own->value_capacity = graph->value_count;
     for (uint32_t v = 0; v < graph->value_count; v++) {
         if (values[v].block_count > 1 && !join_blocks(&values[v], arena)) {

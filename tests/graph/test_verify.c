@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -187,6 +188,51 @@ static void damaged_operators_and_attributes_are_found(void **state)
     DAMAGE(g->nodes[0].name = NULL);
 }
 
+static void a_constant_in_place_of_a_run_time_value_is_found(void **state)
+{
+    (void)state;
+    const mts_shape shape = {4, {1, 4, 8, 8}};
+    static const float zeros[256];
+    DAMAGE(g->nodes[1].inputs[0] = mts_graph_add_const(g, "c", MTS_DTYPE_F32, &shape, zeros));
+    assert_non_null(strstr(error.text, "may not be a constant"));
+    DAMAGE(g->nodes[2].inputs[0] = mts_graph_add_const(g, "c", MTS_DTYPE_F32, &shape, zeros));
+    assert_non_null(strstr(error.text, "may not be a constant"));
+    for (int op = 0; op < MTS_OP_COUNT; op++) {
+        const bool may =
+            op == MTS_OP_BINARY || op == MTS_OP_CONCAT || op == MTS_OP_EXPAND || op == MTS_OP_MATMUL;
+        assert_int_equal(mts_op_takes_constant((mts_op)op, 0), may);
+    }
+    assert_false(mts_op_takes_constant(MTS_OP_CONV, 4));
+    assert_true(mts_op_takes_constant(MTS_OP_CONV, 1));
+}
+
+static void names_stay_unique_however_they_move(void **state)
+{
+    (void)state;
+    const mts_shape shape = {1, {4}};
+    mts_graph *g = mts_graph_create(&arena, "names");
+    uint32_t ids[300];
+    for (uint32_t i = 0; i < 300; i++) {
+        /* every third without a name, every fifth with one that is taken */
+        char name[16];
+        (void)snprintf(name, sizeof(name), "n%u", i % 5 ? i : i / 2);
+        ids[i] = mts_graph_add_const(g, i % 3 ? name : NULL, MTS_DTYPE_F32, &shape, bias);
+        assert_int_not_equal(ids[i], MTS_NONE);
+    }
+    assert_true(mts_graph_name_value(g, ids[0], "first"));
+    assert_string_equal(g->values[ids[0]].name, "first");
+    assert_true(mts_graph_name_value(g, ids[3], "first")); /* taken */
+    assert_string_not_equal(g->values[ids[3]].name, "first");
+    assert_true(mts_graph_name_value(g, ids[0], "second")); /* "first" is free again */
+    assert_true(mts_graph_name_value(g, ids[3], "first"));
+    assert_string_equal(g->values[ids[3]].name, "first");
+    for (uint32_t i = 0; i < 300; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            assert_string_not_equal(g->values[ids[i]].name, g->values[ids[j]].name);
+        }
+    }
+}
+
 static void damaged_shapes_types_and_names_are_found(void **state)
 {
     (void)state;
@@ -296,6 +342,8 @@ int main(void)
         TEST(constants_are_gathered_from_their_blocks),
         TEST(damaged_indices_and_orders_are_found),
         TEST(damaged_operators_and_attributes_are_found),
+        TEST(a_constant_in_place_of_a_run_time_value_is_found),
+        TEST(names_stay_unique_however_they_move),
         TEST(damaged_shapes_types_and_names_are_found),
         TEST(gather_indices_outside_the_dimension_are_found),
         TEST(blocks_must_cover_the_matrix_exactly_once),

@@ -1,5 +1,6 @@
 /*
- * Damaged and hostile bundles never do more than fail cleanly.
+ * Damaged and hostile bundles never do more than fail cleanly: they are refused, or they open and then a
+ * session over them is made on the reference device, or refused, and runs once.
  *
  * Each file is copied to a block of exactly its size, so that the sanitizers see any byte read beyond it.
  */
@@ -16,7 +17,9 @@
 #include "bundle/format.h"
 #include "compiler/emit/bundle.h"
 #include "compiler/passes/discover.h"
+#include "exec/engine.h"
 #include "support/fault_allocator.h"
+#include "support/net.h"
 #include "support/sample_archive.h"
 
 typedef struct victim {
@@ -24,7 +27,11 @@ typedef struct victim {
     size_t size, weights; /* size of the whole, and where its weights begin */
 } victim;
 
+#define ARENA_MOST ((uint64_t)1 << 20) /* bytes of a session that is run: extreme shapes would take hours */
+
 static victim sample;
+static mts_device *device;
+static size_t sessions;
 
 static int make_sample(void **state)
 {
@@ -44,13 +51,14 @@ static int make_sample(void **state)
     sample.weights = (size_t)mts_load_u64(row + MTS_SECTION_OFFSET);
     mts_bundle_bytes_release(&bytes);
     mts_archive_destroy(&archive);
-    return 0;
+    return net_device_open("reference", NULL, &device, NULL) == MTS_CODE_OK ? 0 : -1;
 }
 
 static int free_sample(void **state)
 {
     (void)state;
     free(sample.bytes);
+    mts_device_destroy(&device);
     return 0;
 }
 
@@ -63,6 +71,31 @@ static unsigned char *exact_copy(const unsigned char *bytes, size_t size)
     }
     memcpy(memory, bytes, size);
     return memory;
+}
+
+/* What a session does with an archive that opened. */
+static void try_session(const mts_archive *archive)
+{
+    const mts_engine_options options = {.strategy = sessions++ % 2 ? MTS_STRATEGY_KIND_SEQUENTIAL
+                                                                   : MTS_STRATEGY_KIND_COMPACT,
+                                        .separate_inputs = true};
+    mts_engine *engine = NULL;
+    mts_engine_stats stats;
+    mts_error error = {0};
+    const mts_code code = mts_engine_create(device, archive, &options, &engine, &error);
+    assert_true((code == MTS_CODE_OK) == (engine != NULL));
+    assert_true(code == MTS_CODE_OK || error.text[0] != '\0');
+    if (engine) {
+        mts_engine_stats_get(engine, &stats);
+    }
+    if (engine && stats.activation_bytes <= ARENA_MOST) {
+        assert_int_equal(mts_engine_submit(engine, &error), MTS_CODE_OK);
+        const mts_code run = mts_engine_wait(engine, &error);
+        if (run != MTS_CODE_OK) {
+            fail_msg("the run of a session that was made: %s", error.text);
+        }
+    }
+    mts_engine_destroy(&engine);
 }
 
 /* Opens and destroys; on failure the error must have a text and memory must be moderate. */
@@ -78,6 +111,9 @@ static mts_code try_open(const unsigned char *bytes, size_t size)
     assert_true(code == MTS_CODE_OK || code == MTS_CODE_MALFORMED || code == MTS_CODE_UNSUPPORTED ||
                 code == MTS_CODE_LIMIT);
     assert_true(fault.bytes <= 16 * sample.size + 65536);
+    if (archive) {
+        try_session(archive);
+    }
     mts_archive_destroy(&archive);
     assert_int_equal(fault.alive, 0);
     return code;
@@ -147,6 +183,7 @@ static void flipped_bits_of_header_and_tables_with_right_checksums_do_no_harm(vo
             refused++;
         }
     }
+    assert_true(sessions > 0);
     assert_true(refused > opened); /* what remains are names, labels, preprocessing and numeric attributes */
     free(copy);
 }

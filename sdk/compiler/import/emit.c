@@ -121,26 +121,23 @@ static bool all_const(mts_import_value *const *inputs, uint32_t count)
     return true;
 }
 
-mts_import_value *mts_import_emit(mts_import *import, mts_op op, const mts_attrs *attrs,
-                                  mts_import_value *const *inputs, uint32_t count)
+/* Appends a node; what it may not read as a constant is read through an EXPAND to the same shape. */
+static mts_import_value *append(mts_import *import, mts_op op, const mts_attrs *attrs,
+                                mts_import_value *const *inputs, uint32_t count)
 {
-    if (!mts_import_ok(import) || !inputs[0]) {
-        return NULL;
-    }
-    if (mts_host_can_eval(op) && all_const(inputs, count)) {
-        return evaluate(import, op, attrs, inputs, count);
-    }
     uint32_t few[16];
-    uint32_t *ids = few;
-    if (count > 16) {
-        ids = mts_arena_zero(&import->scratch, count, sizeof(*ids));
-    }
+    uint32_t *ids = count > 16 ? mts_arena_zero(&import->scratch, count, sizeof(*ids)) : few;
     if (!ids) {
         mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
         return NULL;
     }
     for (uint32_t i = 0; i < count; i++) {
-        ids[i] = inputs[i] ? id_of(import, inputs[i], operand_of(op, i)) : MTS_NONE;
+        mts_import_value *value = inputs[i];
+        if (value && mts_import_is_const(value) && !mts_op_takes_constant(op, i)) {
+            const mts_attrs same = {.reshape = {.shape = value->shape}};
+            value = append(import, MTS_OP_EXPAND, &same, &value, 1);
+        }
+        ids[i] = value ? id_of(import, value, operand_of(op, i)) : MTS_NONE;
     }
     uint32_t id = MTS_NONE;
     if (!mts_import_ok(import)) {
@@ -153,6 +150,18 @@ mts_import_value *mts_import_emit(mts_import *import, mts_op op, const mts_attrs
         return NULL;
     }
     return wrap(import, id, inputs[0]->dtype);
+}
+
+mts_import_value *mts_import_emit(mts_import *import, mts_op op, const mts_attrs *attrs,
+                                  mts_import_value *const *inputs, uint32_t count)
+{
+    if (!mts_import_ok(import) || !inputs[0]) {
+        return NULL;
+    }
+    if (mts_host_can_eval(op) && all_const(inputs, count)) {
+        return evaluate(import, op, attrs, inputs, count);
+    }
+    return append(import, op, attrs, inputs, count);
 }
 
 mts_import_value *mts_import_emit_reshape(mts_import *import, mts_import_value *x, const mts_shape *shape)

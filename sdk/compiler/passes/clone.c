@@ -57,6 +57,7 @@ mts_graph *mts_graph_clone(const mts_graph *graph, mts_arena *arena)
         return NULL;
     }
     clone->arena = arena;
+    clone->names = NULL;
     clone->value_capacity = graph->value_count;
     clone->node_capacity = graph->node_count;
     clone->inputs = copy(arena, graph->inputs, graph->input_count, sizeof(*graph->inputs));

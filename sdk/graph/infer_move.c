@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define EXTENT_MAX ((int64_t)1 << 40) /* bounds sums of attributes, far above any valid value */
+#define EXTENT_MAX MTS_GRAPH_COUNT_MAX /* bounds padding: records hold 32-bit numbers */
 
 mts_code mts_infer_concat(const mts_infer_call *call, mts_shape *out)
 {
@@ -65,6 +65,8 @@ mts_code mts_infer_pad(const mts_infer_call *call, mts_shape *out)
     for (uint32_t i = 0; i < x->rank; i++) {
         int64_t before = pad->before[i], after = pad->after[i], dim = x->dims[i];
         bool fits = before > -EXTENT_MAX && before < EXTENT_MAX && after > -EXTENT_MAX && after < EXTENT_MAX;
+        /* coordinates on either side of a border are 32-bit numbers too */
+        fits = fits && dim + before < EXTENT_MAX && dim + after < EXTENT_MAX;
         /* a single reflection must land inside the input */
         if (pad->mode == MTS_PAD_REFLECT) {
             fits = fits && before < dim && after < dim;

@@ -219,6 +219,11 @@ static void padding_may_crop_but_not_reflect_twice(void **state)
     mts_attrs attrs = {.pad = {.mode = MTS_PAD_CONSTANT, .before = {-2, 1}, .after = {1, 0}}};
     assert_int_equal(INFER(MTS_OP_PAD, attrs, SHAPE(5, 5)), MTS_CODE_OK);
     assert_result(SHAPE(4, 6));
+    const int64_t far[3] = {(int64_t)1 << 32, (int64_t)1 << 31, INT32_MAX};
+    for (int i = 0; i < 3; i++) { /* records hold 32-bit numbers */
+        const mts_attrs moved = {.pad = {.mode = MTS_PAD_CONSTANT, .before = {far[i]}, .after = {-far[i]}}};
+        assert_int_equal(INFER(MTS_OP_PAD, moved, SHAPE(5, 5)), MTS_CODE_MALFORMED);
+    }
     attrs.pad.before[0] = -6;
     assert_int_equal(INFER(MTS_OP_PAD, attrs, SHAPE(5, 5)), MTS_CODE_MALFORMED);
     attrs.pad.before[0] = INT64_MAX;

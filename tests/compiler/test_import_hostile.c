@@ -325,6 +325,26 @@ static void small_files_cannot_ask_for_much_memory(void **state)
     onnx_model_node(&model, "Expand", "x,s", "y");
     onnx_model_output(&model, "y");
     refused(MTS_CODE_LIMIT, "bytes");
+    options.bytes_most = (size_t)4 << 30; /* then what may be computed is the limit, and the node is named */
+    options.computed_most = 1 << 20;
+    onnx_model_begin(&model, 11);
+    onnx_model_ints(&model, "s", INTS(30000, 30000));
+    onnx_model_node(&model, "ConstantOfShape", "s", "y");
+    onnx_model_output(&model, "y");
+    refused(MTS_CODE_LIMIT, "node 'ConstantOfShape_y' (ConstantOfShape, opset 11)");
+    onnx_model_begin(&model, 11);
+    onnx_model_floats(&model, "x", INTS(8), numbers);
+    onnx_model_ints(&model, "s", INTS(10000, 8));
+    for (int i = 0; i < 4; i++) { /* each is small enough, all together are not */
+        char to[8];
+        snprintf(to, sizeof(to), "v%d", i);
+        onnx_model_node(&model, "Expand", "x,s", to);
+    }
+    onnx_model_node(&model, "Concat", "v0,v1,v2,v3", "y");
+    onnx_model_attr_int(&model, "axis", 0);
+    onnx_model_output(&model, "y");
+    refused(MTS_CODE_LIMIT, "computes from constants");
+    options.bytes_most = 1 << 20;
     /* a million empty nodes of two bytes each */
     onnx_model_begin(&model, 11);
     for (int i = 0; i < 1000000; i++) {

@@ -15,8 +15,10 @@
 
 mts_import_options mts_import_options_default(void)
 {
-    return (mts_import_options){
-        .file_most = (size_t)2 << 30, .bytes_most = (size_t)4 << 30, .nodes_most = 100000};
+    return (mts_import_options){.file_most = (size_t)2 << 30,
+                                .bytes_most = (size_t)4 << 30,
+                                .computed_most = (size_t)512 << 20,
+                                .nodes_most = 100000};
 }
 
 /* ---- names ---- */
@@ -418,7 +420,7 @@ static void run_import(mts_import *import)
     }
 }
 
-static mts_code import_model(const Onnx__ModelProto *model, const char *name,
+static mts_code import_model(const Onnx__ModelProto *model, size_t size, const char *name,
                              const mts_import_options *options, mts_arena *arena, mts_graph **graph,
                              mts_error *error)
 {
@@ -427,8 +429,11 @@ static mts_code import_model(const Onnx__ModelProto *model, const char *name,
                          .proto = model->graph,
                          .file = name,
                          .opset = opset_of(model),
+                         .computed_left = options->computed_most,
                          .code = MTS_CODE_OK,
                          .error = error};
+    /* converting and transposing what the file holds is no multiplication */
+    import.computed_left += size < SIZE_MAX / 4 ? 2 * size : 0;
     if (!model->graph) {
         return mts_fail(error, MTS_CODE_MALFORMED, "there is no graph in the model");
     }
@@ -457,9 +462,9 @@ mts_code mts_import_memory(const void *data, size_t size, const char *name, cons
     *graph = NULL;
     mts_proto_memory_init(&memory, arena->allocator, options->bytes_most);
     ProtobufCMessage *message = mts_proto_unpack(&onnx__model_proto__descriptor, data, size, &memory, out);
-    mts_code code = message
-                        ? import_model((const Onnx__ModelProto *)message, name, options, arena, graph, out)
-                        : out->code;
+    mts_code code =
+        message ? import_model((const Onnx__ModelProto *)message, size, name, options, arena, graph, out)
+                : out->code;
     mts_proto_free(message, &memory);
     return code == MTS_CODE_OK ? code : mts_fail_prefix(out, code, "%s", name);
 }

@@ -33,12 +33,13 @@ typedef struct mts_import_options {
     size_t shape_count;
     const mts_host_tensor *bindings; /* inputs (by name) that become constants; data is copied */
     size_t binding_count;
-    size_t file_most;    /* bytes of a file */
-    size_t bytes_most;   /* bytes of memory for the graph and its constants */
-    uint32_t nodes_most; /* ONNX nodes */
+    size_t file_most;     /* bytes of a file */
+    size_t bytes_most;    /* bytes of memory for the graph and its constants */
+    size_t computed_most; /* bytes of constants computed from others, beyond twice the file's size */
+    uint32_t nodes_most;  /* ONNX nodes */
 } mts_import_options;
 
-/* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, 100000 nodes. */
+/* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, 512 MiB of computed constants, 100000 nodes. */
 mts_import_options mts_import_options_default(void);
 
 /*

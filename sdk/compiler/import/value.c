@@ -120,6 +120,14 @@ void *mts_import_alloc(mts_import *import, mts_dtype dtype, const mts_shape *sha
                         import->options->bytes_most);
         return NULL;
     }
+    if (bytes > import->computed_left) {
+        mts_import_fail(import, MTS_CODE_LIMIT,
+                        "a constant of %zu bytes: what the model computes from constants takes more than %zu "
+                        "bytes beyond its file",
+                        bytes, import->options->computed_most);
+        return NULL;
+    }
+    import->computed_left -= bytes;
     *lasting = bytes >= LASTING_BYTES;
     void *data = mts_arena_zero(*lasting ? import->arena : &import->scratch, bytes, 1);
     if (!data) {

@@ -17,7 +17,7 @@ mts_import_options mts_import_options_default(void)
 {
     return (mts_import_options){.file_most = (size_t)2 << 30,
                                 .bytes_most = (size_t)4 << 30,
-                                .computed_most = (size_t)512 << 20,
+                                .computed_most = (size_t)1 << 30,
                                 .nodes_most = 100000};
 }
 

@@ -39,7 +39,7 @@ typedef struct mts_import_options {
     uint32_t nodes_most;  /* ONNX nodes */
 } mts_import_options;
 
-/* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, 512 MiB of computed constants, 100000 nodes. */
+/* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, 1 GiB of computed constants, 100000 nodes. */
 mts_import_options mts_import_options_default(void);
 
 /*

@@ -40,7 +40,7 @@ typedef struct mts_import {
     const Onnx__GraphProto *proto;
     const char *file;
     int64_t opset;
-    size_t computed_left; /* bytes that computed constants may still take */
+    size_t computed_left;   /* bytes that computed constants may still take */
     mts_import_name *names; /* open addressing */
     size_t name_slots, name_count;
     mts_code code;

@@ -6,17 +6,20 @@
  * A vector holds neighbouring outputs; the rows of the window are the innermost loop.
  */
 #define POOL_NOTHING -3.402823466e+38f
+#define POOL_WIDE 16 /* columns of a window from which on a division is worth its time */
+
+/* Tap k of a window lies at `at` + k * dilation: how many of its taps lie below `end`. Windows may be far
+   larger than the image, so nothing walks over a whole one. */
+INLINE mts_u32 pool_below(mts_i32 at, mts_u32 taps, mts_u32 dilation, mts_i32 end) {
+    return at < end ? mts_least(taps, ((mts_u32)(end - at) + dilation - 1) / dilation) : 0;
+}
 
 /* Rows of the window that count. */
 INLINE mts_u32 pool_rows(GLOBAL const mts_rec_pool *r, mts_i32 y) {
     const mts_i32 low = r->include_pad ? -r->pad[0] : 0;
     const mts_i32 high = (mts_i32)r->in_h + (r->include_pad ? r->pad[2] : 0);
-    mts_u32 count = 0;
-    for (mts_u32 ky = 0; ky < r->window[0]; ky++) {
-        const mts_i32 at = y + (mts_i32)(ky * r->dilation[0]);
-        count += at >= low && at < high ? 1 : 0;
-    }
-    return count;
+    return pool_below(y, r->window[0], r->dilation[0], high) -
+           pool_below(y, r->window[0], r->dilation[0], low);
 }
 
 /* Rows of the image in a window: `count` from act offset `top` on, `step` apart. */
@@ -26,13 +29,10 @@ typedef struct pool_place {
 } pool_place;
 
 INLINE pool_place pool_find(GLOBAL const mts_rec_pool *r, mts_u32 plane, mts_i32 y, mts_u32 end) {
-    const mts_i32 dilation = (mts_i32)r->dilation[0], high = (mts_i32)r->in_h;
+    const mts_u32 first = pool_below(y, r->window[0], r->dilation[0], 0);
     pool_place place;
-    mts_i32 first = y, last = y + (mts_i32)(r->window[0] - 1) * dilation;
-    while (first < 0) first += dilation;
-    while (last >= high) last -= dilation;
-    place.count = last >= first ? (mts_u32)((last - first) / dilation) + 1 : 0;
-    place.top = plane + (mts_u32)first * r->src.stride[4];
+    place.count = pool_below(y, r->window[0], r->dilation[0], (mts_i32)r->in_h) - first;
+    place.top = plane + (mts_u32)(y + (mts_i32)(first * r->dilation[0])) * r->src.stride[4];
     place.step = r->dilation[0] * r->src.stride[4];
     place.end = end;
     return place;
@@ -65,8 +65,13 @@ INLINE mts_vec pool_windows(GLOBAL const float *act, GLOBAL const mts_rec_pool *
     const float nothing = r->kind == MTS_POOL_MAX ? POOL_NOTHING : 0.0f;
     const mts_u32 bottom = at.top + (at.count ? at.count - 1 : 0) * at.step;
     mts_vec v = mts_vec_splat(nothing);
+    mts_u32 first = 0, stop = r->window[1];
+    if (stop > POOL_WIDE) { /* columns that lie outside for all of the windows */
+        first = pool_below(x + (mts_i32)((VEC - 1) * r->stride[1]), stop, r->dilation[1], 0);
+        stop = pool_below(x, stop, r->dilation[1], (mts_i32)r->in_w);
+    }
     *columns = mts_vec_splat(0.0f);
-    for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
+    for (mts_u32 kx = first; kx < stop; kx++) {
         const mts_reach reach = mts_reach_open(&r->src, x + (mts_i32)(kx * r->dilation[1]), r->stride[1],
                                                r->in_w, left, nothing, at.top, bottom, at.end);
         const mts_vec p = pool_column(act, r, at, &reach);
@@ -80,9 +85,14 @@ INLINE mts_vec pool_windows(GLOBAL const float *act, GLOBAL const mts_rec_pool *
 INLINE mts_vec pool_padded(GLOBAL const mts_rec_pool *r, mts_i32 x) {
     const float low = -(float)r->pad[1], high = (float)r->in_w + (float)r->pad[3];
     const float last = (float)(x + (mts_i32)((r->window[1] - 1) * r->dilation[1] + (VEC - 1) * r->stride[1]));
-    mts_vec count = mts_vec_splat(0.0f);
     if (last < high) return mts_vec_splat((float)r->window[1]);
-    for (mts_u32 kx = 0; kx < r->window[1]; kx++) {
+    /* columns inside for all windows, then those inside for some */
+    const mts_i32 end = (mts_i32)r->in_w + r->pad[3];
+    const mts_u32 all =
+        pool_below(x + (mts_i32)((VEC - 1) * r->stride[1]), r->window[1], r->dilation[1], end);
+    const mts_u32 some = pool_below(x, r->window[1], r->dilation[1], end);
+    mts_vec count = mts_vec_splat((float)all);
+    for (mts_u32 kx = all; kx < some; kx++) {
         const float first = (float)(x + (mts_i32)(kx * r->dilation[1]));
         count = mts_vec_add(count, mts_vec_between(first, (float)r->stride[1], low, high));
     }

@@ -42,7 +42,8 @@ static void pool_record(kernel_pair *pair, mts_rec_pool *r, uint32_t n)
     r->kind = n % 2;
     r->include_pad = kernel_pair_pick(pair, 0, 1);
     for (int i = 0; i < 2; i++) {
-        r->window[i] = kernel_pair_pick(pair, 1, 4);
+        /* sometimes far larger than the image */
+        r->window[i] = kernel_pair_pick(pair, 1, kernel_pair_pick(pair, 0, 4) ? 4 : 90);
         r->stride[i] = kernel_pair_pick(pair, 1, 3);
         r->dilation[i] = kernel_pair_pick(pair, 0, 3) ? 1 : 2;
         r->pad[i] = (int32_t)kernel_pair_pick(pair, 0, r->window[i] - 1);

@@ -40,6 +40,7 @@ foreach(lib mts mtsc)
     set(PC_PRIVATE "-lprotobuf-c -ljansson -lm")
   endif()
   set(PC_NAME ${lib})
+  file(RELATIVE_PATH PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix) # "../.." or so
   configure_file(cmake/package.pc.in ${CMAKE_BINARY_DIR}/generated/${lib}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/generated/${lib}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

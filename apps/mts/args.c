@@ -247,7 +247,7 @@ int cli_parse(const cli_usage *usage, int argc, char **argv, cli_common *common)
     uint64_t seen = 0;
     bool options = true;
     for (int i = 1; i < argc; i++) {
-        if (options && strcmp(argv[i], "--help") == 0) {
+        if (options && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
             help(usage);
             return CLI_EXIT_OK;
         }

@@ -158,7 +158,8 @@ static int inputs_check(const cli_open *app, const arguments *args)
         if (!given && task.input_count > 0) {
             return cli_failure(
                 "run", "task '%s' %s: give --raw %s=FILE.npy, or choose other tasks with --tasks", task.name,
-                args->image ? "takes no picture (it was compiled without a color)" : "has no input given",
+                args->image ? "takes no picture (it has no color, or its input is not one image)"
+                            : "has no input given",
                 task.name);
         }
     }

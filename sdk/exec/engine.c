@@ -267,6 +267,20 @@ static mts_code record(maker *m)
     return mts_list_create(e->device, launches, e->launch_count, &e->list, m->error);
 }
 
+/*
+ * One run on zeros: some drivers finish a kernel's build at its first launch (PoCL takes seconds), and a
+ * frame must not wait for that.
+ */
+static mts_code run_once(const maker *m)
+{
+    const mts_engine *e = m->engine;
+    if (e->list == NULL) {
+        return MTS_CODE_OK;
+    }
+    const mts_code code = mts_list_submit(e->list, m->error);
+    return code != MTS_CODE_OK ? code : mts_device_wait(e->device, m->error);
+}
+
 static mts_code make(maker *m, const mts_engine_options *options)
 {
     mts_code code = report(m, 0.0f, "stitching");
@@ -281,6 +295,7 @@ static mts_code make(maker *m, const mts_engine_options *options)
     code = code != MTS_CODE_OK ? code : check_budget(m);
     code = code != MTS_CODE_OK ? code : record(m);
     code = code != MTS_CODE_OK ? code : mts_maker_ports(m);
+    code = code != MTS_CODE_OK ? code : run_once(m);
     code = code != MTS_CODE_OK ? code : report(m, 1.0f, "ready");
     return code;
 }

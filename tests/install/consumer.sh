@@ -23,10 +23,8 @@ done
 if command -v pkg-config >/dev/null; then
     libdir=$(dirname "$(find "$place/mts" -name mts.pc)")
     export PKG_CONFIG_PATH=$libdir
-    # the files name the prefix that was configured; this one moved
     # shellcheck disable=SC2046
-    "$cc" $flags -o "$place/consumer" "$sources/main.c" -I"$place/mts/include" -L"$libdir/.." \
-        $(pkg-config --libs-only-l mtsc mts)
+    "$cc" $flags -o "$place/consumer" "$sources/main.c" $(pkg-config --cflags --libs mtsc mts)
     LD_LIBRARY_PATH=$libdir/.. "$place/consumer" | grep -qx "0.1.0 1"
     echo "pkg-config: the consumer works"
 fi

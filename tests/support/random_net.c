@@ -139,10 +139,15 @@ static mts_attrs_conv draw_window(uint64_t *state)
     mts_attrs_conv conv = {.group = 1};
     for (int i = 0; i < 2; i++) {
         conv.kernel[i] = kernel[i];
-        conv.stride[i] = stride < 5 ? 1 : stride < 8 ? 2 : draw(state, 1, 3);
+        conv.stride[i] = stride < 5 ? 1 : stride < 8 ? 2 : draw(state, 1, 5); /* at times skips pixels */
         conv.dilation[i] = chance(state, 20) ? 2 : 1;
         conv.pad[i] = (int32_t)draw(state, 0, kernel[i] / 2 + 1);
         conv.pad[i + 2] = chance(state, 60) ? conv.pad[i] : (int32_t)draw(state, 0, kernel[i] / 2 + 1);
+    }
+    if (chance(state, 12)) { /* windows that stand in the padding alone */
+        for (int i = 0; i < 4; i++) {
+            conv.pad[i] = (int32_t)(conv.kernel[i % 2] + draw(state, 0, 2));
+        }
     }
     conv.act = draw_act(state);
     return conv;
@@ -153,6 +158,20 @@ static uint32_t draw_channels(builder *b)
 {
     const uint32_t common = draw(&b->family, 1, CHANNELS_MOST), own = draw(&b->own, 1, CHANNELS_MOST);
     return chance(&b->own, 30) && !b->plan->equal ? own : common;
+}
+
+/* A filter along one axis, far longer than the image, whose end lies in the padding. */
+static void step_long(builder *b)
+{
+    mts_attrs_conv conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1};
+    const uint32_t axis = chance(&b->family, 75) ? 1 : 0, length = draw(&b->family, 100, 400);
+    const uint32_t channels = draw_channels(b);
+    conv.kernel[axis] = length;
+    conv.stride[axis] = chance(&b->family, 70) ? 1 : draw(&b->family, 2, 6);
+    conv.pad[axis] = (int32_t)(length / 2);
+    conv.pad[axis + 2] = (int32_t)(length - length / 2 - draw(&b->family, 1, 5));
+    conv.act = draw_act(&b->family);
+    (void)add_conv(b, b->x, channels % 5 + 1, &conv, MTS_NONE, &b->x);
 }
 
 static void step_conv(builder *b)
@@ -445,9 +464,10 @@ static void add_head(builder *b)
 static void add_steps(builder *b)
 {
     static void (*const steps[])(builder *) = {
-        step_conv,   step_conv,     step_conv,   step_residual, step_residual, step_groups, step_pool,
-        step_concat, step_scale,    step_unary,  step_gate,     step_shuffle,  step_resize, step_pad,
-        step_slice,  step_branches, step_deconv, step_lrn,      step_gather,   step_matmul, step_expand};
+        step_conv,   step_conv,   step_conv,   step_residual, step_residual, step_groups,
+        step_pool,   step_concat, step_scale,  step_unary,    step_gate,     step_shuffle,
+        step_resize, step_pad,    step_slice,  step_branches, step_deconv,   step_lrn,
+        step_gather, step_matmul, step_expand, step_long};
     for (uint32_t i = 0; i < b->plan->steps; i++) {
         const uint32_t kind = draw(&b->family, 0, (uint32_t)(sizeof steps / sizeof *steps) - 1);
         const bool out = chance(&b->family, 15);

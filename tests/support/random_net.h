@@ -3,8 +3,9 @@
  *
  * The networks of a family follow one script (drawn from the family's seed), so that they align; each task
  * varies it: input size, batch, channels, an extra node, private or shared weights. Every layout that the
- * planner knows occurs: any stride, padding, dilation and group, fused residuals, operators between
- * convolutions that read padded tensors.
+ * planner knows occurs: any stride, padding, dilation and group, windows in the padding alone, kernels longer
+ * than the image, strides longer than the kernel, fused residuals, operators between convolutions that read
+ * padded tensors. Inputs are float32; exec/inputs and exec/edges have the other types.
  */
 #ifndef MTS_TESTS_SUPPORT_RANDOM_NET_H
 #define MTS_TESTS_SUPPORT_RANDOM_NET_H

@@ -68,7 +68,9 @@ static mts_code number_blocks(mts_archive *archive, mts_error *error)
     }
     archive->blocks = good ? mts_arena_zero(&archive->arena, pool.count, sizeof *archive->blocks) : NULL;
     if (archive->blocks) {
-        memcpy(archive->blocks, pool.blocks, pool.count * sizeof *pool.blocks);
+        if (pool.count > 0) {
+            memcpy(archive->blocks, pool.blocks, pool.count * sizeof *pool.blocks);
+        }
         archive->block_count = (uint32_t)pool.count;
     }
     mts_pool_release(&pool);

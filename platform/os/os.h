@@ -42,8 +42,8 @@ mts_code mts_os_file_read(const mts_allocator *allocator, const char *path, size
 /*
  * Replaces a file in one step: a temporary file next to it is written, synchronised and renamed, so that no
  * reader and no crash sees half of it. On failure the old file is as it was and the temporary one is gone. A
- * link stays and its target is replaced; a directory, device, pipe or socket is refused (IO). The mode is 0666
- * less the umask.
+ * link stays and its target is replaced; a directory, device, pipe or socket is refused (IO). The mode is
+ * 0666 less the umask.
  */
 mts_code mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error);
 /* Makes a directory and its missing parents; one that exists is fine. */

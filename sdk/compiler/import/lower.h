@@ -141,18 +141,15 @@ typedef struct mts_lower_row {
 /* Row of an operator in this opset, or NULL; *known tells whether another opset has one. */
 const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known);
 
+/* clang-format off: a list, not a statement */
 #define MTS_LOWER_FUNCTIONS(X)                                                                               \
-    X(conv)                                                                                                  \
-    X(conv_transpose)                                                                                        \
-    X(max_pool)                                                                                              \
-    X(average_pool)                                                                                          \
-    X(global_pool)                                                                                           \
-    X(batch_norm) X(lrn) X(unary) X(clip_attrs) X(clip) X(prelu) X(hard_swish) X(softmax) X(softmax_legacy)  \
-        X(binary) X(pow) X(nary) X(dropout) X(identity) X(cast) X(reshape) X(flatten) X(squeeze)             \
-            X(unsqueeze) X(transpose) X(expand) X(shape) X(size) X(tile) X(depth_to_space) X(space_to_depth) \
-                X(constant) X(constant_of_shape) X(range) X(where) X(compare) X(not ) X(slice) X(split)      \
-                    X(concat) X(gather) X(pad) X(resize) X(resize_10) X(upsample_7) X(matmul) X(gemm)        \
-                        X(reduce)
+    X(conv) X(conv_transpose) X(max_pool) X(average_pool) X(global_pool) X(batch_norm) X(lrn) X(unary) \
+    X(clip_attrs) X(clip) X(prelu) X(hard_swish) X(softmax) X(softmax_legacy) X(binary) X(pow) X(nary) \
+    X(dropout) X(identity) X(cast) X(reshape) X(flatten) X(squeeze) X(unsqueeze) X(transpose) X(expand) \
+    X(shape) X(size) X(tile) X(depth_to_space) X(space_to_depth) X(constant) X(constant_of_shape) \
+    X(range) X(where) X(compare) X(not) X(slice) X(split) X(concat) X(gather) X(pad) X(resize) \
+    X(resize_10) X(upsample_7) X(matmul) X(gemm) X(reduce)
+/* clang-format on */
 #define MTS_LOWER_DECLARE(name) void mts_lower_##name(mts_import *import);
 MTS_LOWER_FUNCTIONS(MTS_LOWER_DECLARE)
 #undef MTS_LOWER_DECLARE

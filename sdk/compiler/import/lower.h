@@ -141,7 +141,8 @@ typedef struct mts_lower_row {
 /* Row of an operator in this opset, or NULL; *known tells whether another opset has one. */
 const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known);
 
-/* clang-format off: a list, not a statement */
+/* A list, not a statement. */
+/* clang-format off */
 #define MTS_LOWER_FUNCTIONS(X)                                                                               \
     X(conv) X(conv_transpose) X(max_pool) X(average_pool) X(global_pool) X(batch_norm) X(lrn) X(unary) \
     X(clip_attrs) X(clip) X(prelu) X(hard_swish) X(softmax) X(softmax_legacy) X(binary) X(pow) X(nary) \

@@ -15,6 +15,7 @@
 #include "measure.h"
 #include "mts/mtsc.h"
 #include "progress.h"
+#include "summary.h"
 
 #define NAME_MOST 128
 #define LABELS_MOST ((size_t)16 << 20)
@@ -269,12 +270,7 @@ static int summary_print(const arguments *args, const mtsc_summary *summary, boo
     }
     cli_json_object(&json, NULL);
     cli_json_string(&json, "output", args->output);
-    cli_json_integer(&json, "tasks", summary->tasks);
-    cli_json_integer(&json, "families", summary->families);
-    cli_json_integer(&json, "nodes", summary->nodes);
-    cli_json_integer(&json, "blocks", summary->blocks);
-    cli_json_integer(&json, "weights_bytes", summary->weights_bytes);
-    cli_json_integer(&json, "weights_bytes_unshared", summary->weights_bytes_unshared);
+    cli_json_summary(&json, summary);
     cli_json_number(&json, "tolerance", args->tolerance);
     cli_json_number(&json, "deviation", summary->deviation);
     cli_json_end(&json, '}');

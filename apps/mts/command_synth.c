@@ -11,6 +11,7 @@
 #include "measure.h"
 #include "mts/mtsc.h"
 #include "progress.h"
+#include "summary.h"
 
 #define LIST_MOST 1024
 
@@ -116,12 +117,7 @@ static int summary_print(const arguments *args, const mtsc_summary *summary, boo
     cli_json_object(&json, NULL);
     cli_json_string(&json, "output", args->output);
     cli_json_string(&json, "arch", args->arch);
-    cli_json_integer(&json, "tasks", summary->tasks);
-    cli_json_integer(&json, "families", summary->families);
-    cli_json_integer(&json, "nodes", summary->nodes);
-    cli_json_integer(&json, "blocks", summary->blocks);
-    cli_json_integer(&json, "weights_bytes", summary->weights_bytes);
-    cli_json_integer(&json, "weights_bytes_unshared", summary->weights_bytes_unshared);
+    cli_json_summary(&json, summary);
     cli_json_end(&json, '}');
     return cli_json_finish(&json) ? CLI_EXIT_OK : cli_failure("synth", "no memory");
 }

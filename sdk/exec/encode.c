@@ -174,6 +174,9 @@ mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char
 {
     uint32_t pitch = 0;
     uint32_t planes = 0;
+    if (records == NULL) {
+        return mts_encode_memory(encoding);
+    }
     for (uint32_t i = 0; i < count; i++) {
         const mts_rec_dest *dest =
             (const void *)((const char *)records + (size_t)i * words * sizeof(mts_u32));

@@ -64,7 +64,8 @@ uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uin
                            const uint32_t *order, uint32_t count);
 /* Appends a launch; kernel and defines are copied by reference. */
 mts_code mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *launch);
-/* Launch over `count` records of `words` words that each begin with a mts_rec_dest. */
+/* Launch over `count` records of `words` words that each begin with a mts_rec_dest. NULL records: memory was
+   short when they were made, which is what it then returns. */
 mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *records,
                           uint32_t words, uint32_t count);
 /* Fills local and global[0] of a launch over planes of `pitch` floats. */

@@ -23,10 +23,8 @@ mts_code mts_encode_unary(mts_encoding *encoding, const mts_layer *layer)
                                      .a = act->a,
                                      .b = act->b};
     }
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "unary_any__f32_planar",
-                                              mts_encode_label(encoding, layer, "unary"), records,
-                                              MTS_REC_WORDS(mts_rec_unary), layer->count);
+    return mts_encode_dests(encoding, "unary_any__f32_planar", mts_encode_label(encoding, layer, "unary"),
+                            records, MTS_REC_WORDS(mts_rec_unary), layer->count);
 }
 
 mts_code mts_encode_binary(mts_encoding *encoding, const mts_layer *layer)
@@ -44,10 +42,8 @@ mts_code mts_encode_binary(mts_encoding *encoding, const mts_layer *layer)
         r->a = attrs->act.a;
         r->b = attrs->act.b;
     }
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "binary_any__f32_planar",
-                                              mts_encode_label(encoding, layer, "binary"), records,
-                                              MTS_REC_WORDS(mts_rec_binary), layer->count);
+    return mts_encode_dests(encoding, "binary_any__f32_planar", mts_encode_label(encoding, layer, "binary"),
+                            records, MTS_REC_WORDS(mts_rec_binary), layer->count);
 }
 
 /* Channels of a value of any rank stand at coordinate 3: [1, 1, N, C, H, W], all but rank 4 as [1, 1, N, C,
@@ -90,8 +86,6 @@ mts_code mts_encode_scale(mts_encoding *encoding, const mts_layer *layer)
         r->a = act->a;
         r->b = act->b;
     }
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "scale_any__f32_planar",
-                                              mts_encode_label(encoding, layer, "scale"), records,
-                                              MTS_REC_WORDS(mts_rec_scale), layer->count);
+    return mts_encode_dests(encoding, "scale_any__f32_planar", mts_encode_label(encoding, layer, "scale"),
+                            records, MTS_REC_WORDS(mts_rec_scale), layer->count);
 }

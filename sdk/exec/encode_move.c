@@ -8,9 +8,8 @@
 static mts_code launch_copies(mts_encoding *encoding, const mts_rec_copy *records, uint32_t count,
                               const char *label)
 {
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "copy_any__f32_planar", label, records,
-                                              MTS_REC_WORDS(mts_rec_copy), count);
+    return mts_encode_dests(encoding, "copy_any__f32_planar", label, records, MTS_REC_WORDS(mts_rec_copy),
+                            count);
 }
 
 /* A copy of an operand; `step` is filled with its strides, for the caller to change. */
@@ -114,10 +113,8 @@ mts_code mts_encode_concat(mts_encoding *encoding, const mts_layer *layer)
         r->parts = member->input_count;
         r->part = add_parts(encoding, member, r->axis);
     }
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "concat_any__f32_planar",
-                                              mts_encode_label(encoding, layer, "concat"), records,
-                                              MTS_REC_WORDS(mts_rec_concat), layer->count);
+    return mts_encode_dests(encoding, "concat_any__f32_planar", mts_encode_label(encoding, layer, "concat"),
+                            records, MTS_REC_WORDS(mts_rec_concat), layer->count);
 }
 
 mts_code mts_encode_pad(mts_encoding *encoding, const mts_layer *layer)
@@ -137,10 +134,8 @@ mts_code mts_encode_pad(mts_encoding *encoding, const mts_layer *layer)
         r->mode = pad->mode;
         r->value = pad->value;
     }
-    return records == NULL
-               ? mts_encode_memory(encoding)
-               : mts_encode_dests(encoding, "pad_any__f32_planar", mts_encode_label(encoding, layer, "pad"),
-                                  records, MTS_REC_WORDS(mts_rec_pad), layer->count);
+    return mts_encode_dests(encoding, "pad_any__f32_planar", mts_encode_label(encoding, layer, "pad"),
+                            records, MTS_REC_WORDS(mts_rec_pad), layer->count);
 }
 
 /* Both sides are dense (mts_plan_reads_dense, changes_rank): [outer, axis, inner] -> [outer, indices, inner].
@@ -179,10 +174,8 @@ mts_code mts_encode_gather(mts_encoding *encoding, const mts_layer *layer)
     for (uint32_t i = 0; records != NULL && i < layer->count; i++) {
         records[i] = gather_of(encoding, &encoding->stitched->members[layer->first + i]);
     }
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "gather_any__f32_planar",
-                                              mts_encode_label(encoding, layer, "gather"), records,
-                                              MTS_REC_WORDS(mts_rec_gather), layer->count);
+    return mts_encode_dests(encoding, "gather_any__f32_planar", mts_encode_label(encoding, layer, "gather"),
+                            records, MTS_REC_WORDS(mts_rec_gather), layer->count);
 }
 
 mts_code mts_encode_copies(mts_encoding *encoding, const mts_step *step)

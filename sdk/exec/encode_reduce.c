@@ -24,10 +24,8 @@ mts_code mts_encode_reduce(mts_encoding *encoding, const mts_layer *layer)
         r->dest = mts_encode_dest_as(encoding, encoding->plan->value_storage[member->output], dims);
         r->kind = reduce->kind;
     }
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "reduce_any__f32_planar",
-                                              mts_encode_label(encoding, layer, "reduce"), records,
-                                              MTS_REC_WORDS(mts_rec_reduce), layer->count);
+    return mts_encode_dests(encoding, "reduce_any__f32_planar", mts_encode_label(encoding, layer, "reduce"),
+                            records, MTS_REC_WORDS(mts_rec_reduce), layer->count);
 }
 
 mts_code mts_encode_softmax(mts_encoding *encoding, const mts_layer *layer)
@@ -44,10 +42,8 @@ mts_code mts_encode_softmax(mts_encoding *encoding, const mts_layer *layer)
             .length = (mts_u32)shape->dims[softmax->axis],
             .log = softmax->log};
     }
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "softmax_any__f32_planar",
-                                              mts_encode_label(encoding, layer, "softmax"), records,
-                                              MTS_REC_WORDS(mts_rec_softmax), layer->count);
+    return mts_encode_dests(encoding, "softmax_any__f32_planar", mts_encode_label(encoding, layer, "softmax"),
+                            records, MTS_REC_WORDS(mts_rec_softmax), layer->count);
 }
 
 /* A factor's view: batch dimensions broadcast to the output's, the matrix dimensions its own. */
@@ -82,8 +78,6 @@ mts_code mts_encode_matmul(mts_encoding *encoding, const mts_layer *layer)
         r->beta = adds ? node->attrs.matmul.beta : 0.0f;
         encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
     }
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "matmul_any__f32_planar",
-                                              mts_encode_label(encoding, layer, "matmul"), records,
-                                              MTS_REC_WORDS(mts_rec_matmul), layer->count);
+    return mts_encode_dests(encoding, "matmul_any__f32_planar", mts_encode_label(encoding, layer, "matmul"),
+                            records, MTS_REC_WORDS(mts_rec_matmul), layer->count);
 }

@@ -23,6 +23,7 @@ typedef struct job {
     mts_rec_conv record;
     uint64_t work;  /* multiply-adds of a pixel */
     uint32_t order; /* weight rows: jobs of one weight block stand together */
+    uint32_t at;    /* table index of the record, once it is written */
     uint32_t first_epilogue, last_epilogue;
     const mts_rec_segment *segments;
 } job;
@@ -205,8 +206,9 @@ static bool is_tiled(const tiler *t, uint32_t member)
  * Rows of shared and of private blocks side by side load each input vector once. Where members read one
  * input, rows of a shared block stay apart instead: then their jobs are equal and are done once (add_job).
  */
-static mts_tiles_mode choose_mode(const tiler *t, const mts_layer *layer, uint32_t index)
+static mts_tiles_mode choose_mode(const tiler *t, uint32_t index)
 {
+    const mts_layer *layer = t->layer;
     const mts_stitched *s = t->encoding->stitched;
     bool blocks = false;
     bool common = false;
@@ -219,9 +221,9 @@ static mts_tiles_mode choose_mode(const tiler *t, const mts_layer *layer, uint32
     return !blocks ? MTS_TILES_EVEN : common && s->shared ? MTS_TILES_FULL : MTS_TILES_JOIN;
 }
 
-static void add_member(tiler *t, const mts_layer *layer, uint32_t index)
+static void add_member(tiler *t, uint32_t index)
 {
-    const mts_tiles_mode mode = choose_mode(t, layer, index);
+    const mts_tiles_mode mode = choose_mode(t, index);
     mts_conv_site site;
     mts_conv_site_init(&site, t->encoding, index);
     const mts_value *weight = mts_member_operand(t->encoding->stitched, site.member, 1);
@@ -294,8 +296,7 @@ static void write_jobs(tiler *t, size_t *tiles)
         for (uint32_t e = j->first_epilogue; e != MTS_NONE; e = t->epilogues[e].next) {
             mts_table_add(table, &t->epilogues[e].record, MTS_REC_WORDS(mts_rec_epilogue));
         }
-        j->order =
-            mts_table_add(table, &j->record, MTS_REC_WORDS(mts_rec_conv)); /* from here on: its index */
+        j->at = mts_table_add(table, &j->record, MTS_REC_WORDS(mts_rec_conv));
         *tiles += (j->record.pixels + j->record.tile - 1) / j->record.tile;
     }
 }
@@ -306,7 +307,7 @@ static uint32_t write_tiles(tiler *t)
     for (size_t i = 0; i < t->job_count; i++) {
         const job *j = &t->jobs[i];
         for (uint32_t p = 0; p < j->record.pixels; p += j->record.tile) {
-            const mts_rec_tile tile = {.job = j->order, .pixel = p};
+            const mts_rec_tile tile = {.job = j->at, .pixel = p};
             mts_table_add(&t->encoding->table, &tile, MTS_REC_WORDS(mts_rec_tile));
         }
     }
@@ -365,7 +366,7 @@ mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer)
     mts_arena_init(&t.scratch, encoding->arena->allocator);
     for (uint32_t m = layer->first; t.code == MTS_CODE_OK && m < layer->first + layer->count; m++) {
         if (is_tiled(&t, m)) {
-            add_member(&t, layer, m);
+            add_member(&t, m);
         }
     }
     if (t.code == MTS_CODE_OK) {

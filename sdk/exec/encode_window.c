@@ -31,10 +31,8 @@ mts_code mts_encode_pool(mts_encoding *encoding, const mts_layer *layer)
         r->kind = pool->kind;
         r->include_pad = pool->include_pad;
     }
-    return records == NULL
-               ? mts_encode_memory(encoding)
-               : mts_encode_dests(encoding, "pool_any__f32_planar", mts_encode_label(encoding, layer, "pool"),
-                                  records, MTS_REC_WORDS(mts_rec_pool), layer->count);
+    return mts_encode_dests(encoding, "pool_any__f32_planar", mts_encode_label(encoding, layer, "pool"),
+                            records, MTS_REC_WORDS(mts_rec_pool), layer->count);
 }
 
 mts_code mts_encode_resize(mts_encoding *encoding, const mts_layer *layer)
@@ -60,10 +58,8 @@ mts_code mts_encode_resize(mts_encoding *encoding, const mts_layer *layer)
         r->cubic_a = resize->cubic_a;
         r->extrapolation = resize->extrapolation;
     }
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "resize_any__f32_planar",
-                                              mts_encode_label(encoding, layer, "resize"), records,
-                                              MTS_REC_WORDS(mts_rec_resize), layer->count);
+    return mts_encode_dests(encoding, "resize_any__f32_planar", mts_encode_label(encoding, layer, "resize"),
+                            records, MTS_REC_WORDS(mts_rec_resize), layer->count);
 }
 
 mts_code mts_encode_lrn(mts_encoding *encoding, const mts_layer *layer)
@@ -81,10 +77,8 @@ mts_code mts_encode_lrn(mts_encoding *encoding, const mts_layer *layer)
                           .beta = lrn->beta,
                           .bias = lrn->bias};
     }
-    return records == NULL
-               ? mts_encode_memory(encoding)
-               : mts_encode_dests(encoding, "lrn_any__f32_planar", mts_encode_label(encoding, layer, "lrn"),
-                                  records, MTS_REC_WORDS(mts_rec_lrn), layer->count);
+    return mts_encode_dests(encoding, "lrn_any__f32_planar", mts_encode_label(encoding, layer, "lrn"),
+                            records, MTS_REC_WORDS(mts_rec_lrn), layer->count);
 }
 
 static mts_rec_deconv deconv_of(mts_encoding *encoding, const mts_member *member)
@@ -121,8 +115,6 @@ mts_code mts_encode_deconv(mts_encoding *encoding, const mts_layer *layer)
     for (uint32_t i = 0; records != NULL && i < layer->count; i++) {
         records[i] = deconv_of(encoding, &encoding->stitched->members[layer->first + i]);
     }
-    return records == NULL ? mts_encode_memory(encoding)
-                           : mts_encode_dests(encoding, "deconv_any__f32_planar",
-                                              mts_encode_label(encoding, layer, "deconv"), records,
-                                              MTS_REC_WORDS(mts_rec_deconv), layer->count);
+    return mts_encode_dests(encoding, "deconv_any__f32_planar", mts_encode_label(encoding, layer, "deconv"),
+                            records, MTS_REC_WORDS(mts_rec_deconv), layer->count);
 }

@@ -4,8 +4,8 @@
  *
  * A family whose members have one structure is measured at a few sizes, the others are interpolated.
  * Otherwise a set's latency is modelled as the sum of its tasks' own latencies times a factor for its size,
- * both measured. The planned groups, the whole family as one group and each task alone are then measured, and
- * the fastest within the budget is taken.
+ * both measured. The plan itself is made once to see that its real peak keeps the budget; other plans are not
+ * measured against it.
  */
 #include <math.h>
 #include <string.h>

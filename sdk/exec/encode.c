@@ -38,6 +38,21 @@ mts_code mts_encode_memory(mts_encoding *encoding)
     return mts_fail(encoding->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to prepare the launches");
 }
 
+mts_code mts_encode_choice(mts_encoding *encoding, const mts_layer *layer, mts_choice *choice)
+{
+    const uint32_t index = (uint32_t)(layer - encoding->stitched->layers);
+    mts_layer_facts facts;
+    mts_arena scratch;
+    mts_arena_init(&scratch, encoding->arena->allocator);
+    const mts_code code = mts_layer_facts_get(encoding->stitched, index, &scratch, &facts, encoding->error);
+    if (code == MTS_CODE_OK) {
+        *choice = mts_choices_get(encoding->choices, encoding->device, &facts);
+        choice->rows = choice->rows > MTS_TILE_ROWS ? MTS_TILE_ROWS : choice->rows;
+    }
+    mts_arena_release(&scratch);
+    return code;
+}
+
 uint32_t mts_encode_owner(const mts_encoding *encoding, const mts_member *member)
 {
     return encoding->stitched->shared ? MTS_NONE : member->graph;

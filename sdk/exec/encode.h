@@ -11,6 +11,7 @@
 #include "device/kernel.h"
 #include "exec/weights.h"
 #include "exec/table.h"
+#include "plan/choice.h"
 #include "plan/plan.h"
 
 #define MTS_TILE_ROWS 13 /* most output rows of a tile on any device */
@@ -28,8 +29,9 @@ typedef struct mts_encoding {
     const mts_plan *plan;
     const mts_stitched *stitched;
     const mts_device_info *device;
-    mts_arena *arena;   /* scratch, may be released after the upload */
-    mts_arena *strings; /* labels and build options: live as long as the launches */
+    const mts_choices *choices; /* NULL: defaults */
+    mts_arena *arena;           /* scratch, may be released after the upload */
+    mts_arena *strings;         /* labels and build options: live as long as the launches */
     mts_table table;
     mts_weights pool;
     mts_encoded_launch *launches;
@@ -46,6 +48,8 @@ void mts_encoding_release(mts_encoding *encoding);
 /* ---- shared by the encode_*.c files ---- */
 mts_code
 mts_encode_memory(mts_encoding *encoding); /* OUT_OF_MEMORY, or LIMIT if the pool is full, with its text */
+/* How a layer is to be computed. */
+mts_code mts_encode_choice(mts_encoding *encoding, const mts_layer *layer, mts_choice *choice);
 /* Pool owner of a member's constants: MTS_NONE when sharing. */
 uint32_t mts_encode_owner(const mts_encoding *encoding, const mts_member *member);
 mts_rec_dest mts_encode_dest(const mts_encoding *encoding, uint32_t storage);

@@ -15,9 +15,6 @@
 
 #include "stitch/tiles.h"
 
-/* Vectors of a tile at most, and tiles a compute unit should get at least (kernels/README.md). */
-enum { TILE_VECTORS = 48, TILES_PER_UNIT = 16 };
-
 /* A job before it is written: the record, its epilogues as a list. */
 typedef struct job {
     mts_rec_conv record;
@@ -36,6 +33,7 @@ typedef struct chained_epilogue {
 typedef struct tiler {
     mts_encoding *encoding;
     const mts_layer *layer;
+    mts_choice choice;
     mts_arena scratch;
     job *jobs;
     size_t job_count, job_capacity;
@@ -184,19 +182,6 @@ static void add_row_block(tiler *t, mts_conv_site *site, const mts_value *weight
     }
 }
 
-/*
- * Output rows of a tile. Rows times vectors of pixels fill the registers; many rows use an input vector
- * often, few leave room for vectors that share a weight. 13 rows by 2 vectors of 16 floats is best on AVX-512
- * (kernels/README.md).
- */
-static uint32_t rows_most(const mts_device_info *device)
-{
-    if (device->is_gpu) {
-        return 8;
-    }
-    return device->vector_floats >= 16 ? MTS_TILE_ROWS : 6;
-}
-
 static bool is_tiled(const tiler *t, uint32_t member)
 {
     return t->encoding->plan->members[member].variant == MTS_VARIANT_TILE;
@@ -232,8 +217,8 @@ static void add_member(tiler *t, uint32_t index)
     t->members++;
     for (uint32_t g = 0; g < groups && t->code == MTS_CODE_OK; g++) {
         mts_row_blocks rows;
-        t->code = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, rows_most(t->encoding->device),
-                                mode, &t->scratch, &rows, t->encoding->error);
+        t->code = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, t->choice.rows, mode, &t->scratch,
+                                &rows, t->encoding->error);
         for (uint32_t b = 0; t->code == MTS_CODE_OK && b < rows.count; b++) {
             add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
         }
@@ -272,8 +257,9 @@ static size_t count_tiles(const tiler *t, uint32_t most)
 static void choose_tiles(tiler *t, uint32_t local)
 {
     const mts_device_info *device = t->encoding->device;
-    const size_t enough = (size_t)TILES_PER_UNIT * (device->compute_units > 0 ? device->compute_units : 1);
-    uint32_t most = device->is_gpu ? local * 4 : TILE_VECTORS * device->vector_floats;
+    const size_t enough =
+        (size_t)mts_choice_tiles_per_unit(device) * (device->compute_units > 0 ? device->compute_units : 1);
+    uint32_t most = t->choice.vectors * (device->is_gpu ? local : device->vector_floats);
     while (!device->is_gpu && most >= 8 * MTS_PLAN_ALIGN && count_tiles(t, most) < enough) {
         most /= 2;
     }
@@ -317,8 +303,7 @@ static uint32_t write_tiles(tiler *t)
 static mts_code finish(tiler *t)
 {
     mts_encoding *l = t->encoding;
-    const uint32_t local =
-        l->device->is_gpu ? (l->device->work_group_size < 64 ? l->device->work_group_size : 64) : 1;
+    const uint32_t local = t->choice.local;
     choose_tiles(t, local);
     qsort(t->jobs, t->job_count, sizeof *t->jobs, compare_jobs);
     size_t tiles = 0;
@@ -364,6 +349,7 @@ mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer)
 {
     tiler t = {.encoding = encoding, .layer = layer};
     mts_arena_init(&t.scratch, encoding->arena->allocator);
+    t.code = mts_encode_choice(encoding, layer, &t.choice);
     for (uint32_t m = layer->first; t.code == MTS_CODE_OK && m < layer->first + layer->count; m++) {
         if (is_tiled(&t, m)) {
             add_member(&t, m);

@@ -75,8 +75,8 @@ static mts_code choose_groups(maker *m)
 {
     mts_engine *e = m->engine;
     mts_code code = MTS_CODE_OK;
-    if (m->given_groups != NULL || e->options.strategy == MTS_STRATEGY_KIND_SEQUENTIAL) {
-        use_groups(m, m->given_groups);
+    if (m->decision.group_of != NULL || e->options.strategy == MTS_STRATEGY_KIND_SEQUENTIAL) {
+        use_groups(m, m->decision.group_of);
     } else if (e->options.grouping == MTS_GROUPING_KIND_MEASURED) {
         code = mts_engine_group(e, m->graphs, m->group_of, &e->group_count, m->error);
     } else {
@@ -131,6 +131,7 @@ static mts_code encode(maker *m)
     m->encoding = (mts_encoding){.plan = m->plan,
                                  .stitched = m->stitched,
                                  .device = &m->engine->device->info,
+                                 .choices = m->decision.choices,
                                  .arena = &m->scratch,
                                  .strings = &m->engine->arena,
                                  .error = m->error};
@@ -303,11 +304,12 @@ static mts_code make(maker *m, const mts_engine_options *options)
 mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
                            mts_engine **out, mts_error *error)
 {
-    return mts_engine_create_grouped(device, archive, options, NULL, out, error);
+    const mts_decision nothing = {0};
+    return mts_engine_create_decided(device, archive, options, &nothing, out, error);
 }
 
-mts_code mts_engine_create_grouped(mts_device *device, const mts_archive *archive,
-                                   const mts_engine_options *options, const uint32_t *group_of,
+mts_code mts_engine_create_decided(mts_device *device, const mts_archive *archive,
+                                   const mts_engine_options *options, const mts_decision *decision,
                                    mts_engine **out, mts_error *error)
 {
     *out = NULL;
@@ -322,7 +324,7 @@ mts_code mts_engine_create_grouped(mts_device *device, const mts_archive *archiv
     engine->options = *options;
     engine->options.tasks = NULL;
     mts_arena_init(&engine->arena, allocator);
-    maker m = {.engine = engine, .given_groups = group_of, .error = error};
+    maker m = {.engine = engine, .decision = *decision, .error = error};
     mts_arena_init(&m.scratch, allocator);
     const mts_code code = make(&m, options);
     if (m.encoding.arena != NULL) {

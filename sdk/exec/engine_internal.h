@@ -7,6 +7,7 @@
 
 #include "exec/engine.h"
 #include "exec/encode.h"
+#include "plan/decision.h"
 
 /* A graph input or output at the border. */
 typedef struct engine_port {
@@ -95,9 +96,10 @@ struct mts_engine {
  */
 mts_code mts_engine_group(mts_engine *engine, const mts_graph *const *graphs, uint32_t *group_of,
                           uint32_t *group_count, mts_error *error);
-/* mts_engine_create with the groups given (NULL: chosen by the options). */
-mts_code mts_engine_create_grouped(mts_device *device, const mts_archive *archive,
-                                   const mts_engine_options *options, const uint32_t *group_of,
+/* mts_engine_create with everything decided: nothing is measured. `decision` is needed during the call only.
+ */
+mts_code mts_engine_create_decided(mts_device *device, const mts_archive *archive,
+                                   const mts_engine_options *options, const mts_decision *decision,
                                    mts_engine **out, mts_error *error);
 engine_task *mts_engine_find(const mts_engine *engine, uint32_t task);
 /* Shrinks a launch's groups to what its kernel was built for. */

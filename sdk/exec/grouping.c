@@ -94,8 +94,9 @@ static mts_code try_tasks(prober *p, const uint32_t *tasks, uint32_t count, cons
     options.progress = NULL;
     options.memory_budget = 0;
     mts_engine *made = NULL;
-    mts_code code = mts_engine_create_grouped(engine->device, engine->archive, &options,
-                                              groups != NULL ? groups : one_group, &made, p->error);
+    const mts_decision decision = {.group_of = groups != NULL ? groups : one_group};
+    mts_code code =
+        mts_engine_create_decided(engine->device, engine->archive, &options, &decision, &made, p->error);
     if (code == MTS_CODE_OK) {
         mts_engine_destroy(&p->previous);
         p->previous = made;

@@ -11,8 +11,8 @@
 typedef struct maker {
     mts_engine *engine;
     mts_arena scratch;
-    const mts_graph **graphs;     /* per task */
-    const uint32_t *given_groups; /* per task, or NULL */
+    const mts_graph **graphs; /* per task */
+    mts_decision decision;
     uint32_t *group_of;
     mts_program program;
     uint32_t **slot_of; /* [task][input] */

@@ -1,0 +1,79 @@
+/*
+ * choice.h: how each layer is computed: which kernel, and the shape of its tiles.
+ *
+ * A choice is found by the layer's signature, a hash of everything that its speed depends on. Where nothing
+ * was measured, it comes from one table of defaults by vendor, architecture and device (choice.c): the only
+ * place that knows such numbers. Pure; sdk/exec/tuning.c measures.
+ */
+#ifndef MTS_PLAN_CHOICE_H
+#define MTS_PLAN_CHOICE_H
+
+#include "device/device.h"
+#include "stitch/stitch.h"
+
+/* Kernel families of a dense or grouped convolution. One that cannot compute a layer leaves it to TILE. */
+typedef enum mts_choice_kernel {
+    MTS_CHOICE_TILE = 0,     /* direct, tiles with K segments */
+    MTS_CHOICE_WINOGRAD = 1, /* 3x3, stride 1 */
+    MTS_CHOICE_GEMM = 2,     /* a dense matrix product of a library */
+    MTS_CHOICE_KERNEL_COUNT = 3
+} mts_choice_kernel;
+
+typedef struct mts_choice {
+    uint32_t kernel;  /* mts_choice_kernel */
+    uint32_t rows;    /* output channels of a tile at most */
+    uint32_t vectors; /* vectors of pixels that a work-item walks at most; one float each on a GPU */
+    uint32_t local;   /* work-items of a tile; 1 on a CPU */
+} mts_choice;
+
+/* What the choice of a layer can depend on. */
+typedef struct mts_layer_facts {
+    uint64_t signature; /* op, attributes, sizes, members and how they share inputs and weight blocks */
+    uint64_t kind;      /* likewise of the first member alone: equal for different numbers of tasks */
+    uint32_t members;
+    mts_op op;
+    const mts_attrs_conv *conv; /* CONV only, else NULL */
+    uint32_t in_channels, out_channels, height,
+        width; /* CONV: of the first member; height, width of the output */
+} mts_layer_facts;
+
+/* A measured choice. */
+typedef struct mts_choice_entry {
+    uint64_t signature, kind;
+    uint32_t members;
+    mts_choice choice;
+    double ms, default_ms; /* of the layer's launches with this choice, and with the default */
+} mts_choice_entry;
+
+/* Measured choices; an empty table (all zero) is valid and leaves everything to the defaults. */
+typedef struct mts_choices {
+    const mts_allocator *allocator;
+    mts_choice_entry *entries;
+    size_t count, capacity;
+} mts_choices;
+
+/* Facts of layer `layer`; `scratch` is used, its content is not needed afterwards. OUT_OF_MEMORY only. */
+mts_code mts_layer_facts_get(const mts_stitched *stitched, uint32_t layer, mts_arena *scratch,
+                             mts_layer_facts *facts, mts_error *error);
+
+/* Without measurements. Never fails; the result suits any kernel of the device. */
+mts_choice mts_choice_default(const mts_device_info *device, const mts_layer_facts *facts);
+/* The smallest tiles that every device can build: the last resort before the reference device. */
+mts_choice mts_choice_smallest(const mts_device_info *device);
+/* Tiles that each compute unit should get at least. */
+uint32_t mts_choice_tiles_per_unit(const mts_device_info *device);
+
+void mts_choices_init(mts_choices *choices, const mts_allocator *allocator);
+void mts_choices_release(mts_choices *choices);
+/* Adds an entry, or replaces that of the same signature. */
+mts_code mts_choices_add(mts_choices *choices, const mts_choice_entry *entry, mts_error *error);
+/* The entry of this signature; NULL if there is none. */
+const mts_choice_entry *mts_choices_find(const mts_choices *choices, uint64_t signature);
+/*
+ * The choice for a layer: measured for its signature, else for the same kind of layer with the nearest number
+ * of members, else the default. `choices` may be NULL.
+ */
+mts_choice mts_choices_get(const mts_choices *choices, const mts_device_info *device,
+                           const mts_layer_facts *facts);
+
+#endif

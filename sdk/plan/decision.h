@@ -1,0 +1,20 @@
+/*
+ * decision.h: everything about a session that was measured or comes from a cache: which tasks run as one
+ * group, how large a slice of them is in flight at once, and how each layer is computed. With it, making an
+ * engine measures nothing.
+ */
+#ifndef MTS_PLAN_DECISION_H
+#define MTS_PLAN_DECISION_H
+
+#include "plan/choice.h"
+
+typedef struct mts_decision {
+    const uint32_t *group_of; /* per task of the session, in its order; NULL: as the options say */
+    uint32_t group_count;
+    /* Layers run slice of tasks by slice of tasks where that keeps their activations within this many bytes;
+       0: a layer is one launch for all tasks of its group. */
+    uint64_t slice_bytes;
+    const mts_choices *choices; /* NULL: defaults */
+} mts_decision;
+
+#endif

@@ -135,13 +135,14 @@ static mts_code null_wait(mts_device *device, mts_error *error)
     return MTS_CODE_OK;
 }
 
-static mts_code null_list_profile(mts_device *device, mts_list *list, uint64_t *times, size_t count,
+static mts_code null_list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                                   mts_error *error)
 {
     (void)list;
     (void)error;
     for (size_t i = 0; i < count; i++) {
-        times[i] = ((null_device *)device)->launch_ns;
+        const uint64_t each = ((null_device *)device)->launch_ns;
+        times[i] = (mts_launch_time){.start = i * each, .end = (i + 1) * each};
     }
     return MTS_CODE_OK;
 }

@@ -11,7 +11,7 @@
 
 typedef struct mts_null_limits {
     mts_device_info info; /* what the device says of itself; memory_bytes is enforced over all live buffers */
-    uint64_t launch_ns;   /* what list_profile says of every launch */
+    uint64_t launch_ns;   /* what list_profile says that every launch takes */
 } mts_null_limits;
 
 extern const mts_backend mts_backend_null;

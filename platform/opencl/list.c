@@ -109,22 +109,33 @@ mts_code mts_cl_list_submit(mts_device *base, mts_list *base_list, mts_error *er
     return mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clFlush", error);
 }
 
-static mts_code read_time(mts_cl_device *device, cl_event event, uint64_t *time, mts_error *error)
+static mts_code read_clock(mts_cl_device *device, cl_event event, cl_uint what, uint64_t *clock,
+                           mts_error *error)
 {
-    cl_ulong start = 0;
-    cl_ulong end = 0;
-    cl_int result =
-        device->cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
-    if (result == CL_SUCCESS) {
-        result = device->cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
-    }
-    *time = end > start ? end - start : 0;
+    cl_ulong value = 0;
+    const cl_int result = device->cl.clGetEventProfilingInfo(event, what, sizeof value, &value, NULL);
+    *clock = value;
     return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clGetEventProfilingInfo", error);
+}
+
+/* Some drivers' clocks are coarse or not quite in order: a time before `zero` is zero. */
+static mts_code read_time(mts_cl_device *device, cl_event event, uint64_t zero, mts_launch_time *time,
+                          mts_error *error)
+{
+    uint64_t start = 0;
+    uint64_t end = 0;
+    mts_code code = read_clock(device, event, CL_PROFILING_COMMAND_START, &start, error);
+    if (code == MTS_CODE_OK) {
+        code = read_clock(device, event, CL_PROFILING_COMMAND_END, &end, error);
+    }
+    time->start = start > zero ? start - zero : 0;
+    time->end = end > zero && end - zero > time->start ? end - zero : time->start;
+    return code;
 }
 
 /* Two queues are not ordered with each other, so each is drained before the other is used. */
 static mts_code run_profiled(mts_cl_device *device, const mts_cl_list *list, cl_event *events,
-                             uint64_t *times, mts_error *error)
+                             mts_launch_time *times, mts_error *error)
 {
     mts_code code =
         mts_cl_check(device, device->cl.clFinish(device->queue), MTS_CL_STAGE_WAIT, "clFinish", error);
@@ -138,13 +149,17 @@ static mts_code run_profiled(mts_cl_device *device, const mts_cl_list *list, cl_
     const mts_code finished =
         mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", failed ? &ignored : error);
     code = failed ? code : finished;
+    uint64_t zero = 0;
+    if (code == MTS_CODE_OK && list->made > 0) {
+        code = read_clock(device, events[0], CL_PROFILING_COMMAND_QUEUED, &zero, error);
+    }
     for (size_t i = 0; i < list->made && code == MTS_CODE_OK; i++) {
-        code = read_time(device, events[i], &times[i], error);
+        code = read_time(device, events[i], zero, &times[i], error);
     }
     return code;
 }
 
-mts_code mts_cl_list_profile(mts_device *base, mts_list *base_list, uint64_t *times, size_t count,
+mts_code mts_cl_list_profile(mts_device *base, mts_list *base_list, mts_launch_time *times, size_t count,
                              mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;

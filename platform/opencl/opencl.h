@@ -97,7 +97,7 @@ mts_code mts_cl_list_create(mts_device *device, const mts_launch *launches, size
                             mts_error *error);
 void mts_cl_list_destroy(mts_device *device, mts_list *list);
 mts_code mts_cl_list_submit(mts_device *device, mts_list *list, mts_error *error);
-mts_code mts_cl_list_profile(mts_device *device, mts_list *list, uint64_t *times, size_t count,
+mts_code mts_cl_list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                              mts_error *error);
 
 /* ---- program.c ---- */

@@ -196,16 +196,17 @@ static mts_code wait(mts_device *device, mts_error *error)
     return MTS_CODE_OK; /* a command has finished when it returns */
 }
 
-static mts_code list_profile(mts_device *device, mts_list *list, uint64_t *times, size_t count,
+static mts_code list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                              mts_error *error)
 {
     const mts_launch *launches = ((reference_list *)list)->launches;
     mts_code code = MTS_CODE_OK;
+    const uint64_t zero = mts_os_clock_ns();
     (void)device;
     for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
-        const uint64_t start = mts_os_clock_ns();
+        times[i].start = mts_os_clock_ns() - zero;
         code = run_launch(&launches[i], error);
-        times[i] = mts_os_clock_ns() - start;
+        times[i].end = mts_os_clock_ns() - zero;
     }
     return code;
 }

@@ -298,7 +298,7 @@ static mts_code wrap_wait(mts_device *device, mts_error *error)
     return end(wrap, &call, mts_device_wait(wrap->inner, error));
 }
 
-static mts_code wrap_list_profile(mts_device *device, mts_list *list, uint64_t *times, size_t count,
+static mts_code wrap_list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                                   mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;

@@ -296,7 +296,7 @@ mts_code mts_list_submit(mts_list *list, mts_error *error)
     return after(device, device->ops->list_submit(device, list, error), error);
 }
 
-mts_code mts_list_profile(mts_list *list, uint64_t *times, size_t count, mts_error *error)
+mts_code mts_list_profile(mts_list *list, mts_launch_time *times, size_t count, mts_error *error)
 {
     if (!list || (!times && count)) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "list or times is NULL");

@@ -60,6 +60,11 @@ typedef struct mts_launch {
     const char *label; /* of the layer, for traces; outlives the list */
 } mts_launch;
 
+/* When a launch ran on the device, nanoseconds since the list was handed to it; start <= end. */
+typedef struct mts_launch_time {
+    uint64_t start, end;
+} mts_launch_time;
+
 typedef struct mts_device_ops {
     uint32_t abi; /* MTS_DEVICE_ABI */
     void (*destroy)(mts_device *device);
@@ -86,9 +91,8 @@ typedef struct mts_device_ops {
     mts_code (*list_submit)(mts_device *device, mts_list *list, mts_error *error);
     /* Waits until everything enqueued has finished. */
     mts_code (*wait)(mts_device *device, mts_error *error);
-    /* Runs the list once and stores each launch's device time in nanoseconds into times[count]. NULL:
-     * unsupported. */
-    mts_code (*list_profile)(mts_device *device, mts_list *list, uint64_t *times, size_t count,
+    /* Runs the list once, waits, and stores when each launch ran into times[count]. NULL: unsupported. */
+    mts_code (*list_profile)(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                              mts_error *error);
 } mts_device_ops;
 
@@ -148,7 +152,7 @@ mts_code mts_list_create(mts_device *device, const mts_launch *launches, size_t 
                          mts_error *error);
 void mts_list_destroy(mts_list **list);
 mts_code mts_list_submit(mts_list *list, mts_error *error);
-mts_code mts_list_profile(mts_list *list, uint64_t *times, size_t count, mts_error *error);
+mts_code mts_list_profile(mts_list *list, mts_launch_time *times, size_t count, mts_error *error);
 mts_code mts_device_wait(mts_device *device, mts_error *error);
 
 #endif

@@ -180,7 +180,7 @@ mts_code mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t out
     return MTS_CODE_OK;
 }
 
-mts_code mts_engine_profile(mts_engine *engine, uint64_t *times, uint32_t count, mts_error *error)
+mts_code mts_engine_profile(mts_engine *engine, mts_launch_time *times, uint32_t count, mts_error *error)
 {
     if (engine->running) {
         return mts_fail(error, MTS_CODE_BUSY, "a run is under way");

@@ -193,7 +193,7 @@ static mts_code scenario(void)
 {
     const mts_kernel_desc desc = {KERNEL_NAME, ""};
     uint32_t word = 7;
-    uint64_t time = 0;
+    mts_launch_time time = {0, 0};
     mts_buffer *buffer = NULL;
     mts_launch launch = {.label = "one"};
     mts_list *list = NULL;

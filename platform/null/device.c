@@ -26,8 +26,10 @@ static void null_destroy(mts_device *device)
     mts_alloc_free(device->allocator, device);
 }
 
-static mts_code null_buffer_create(mts_device *base, size_t size, mts_buffer **out, mts_error *error)
+static mts_code null_buffer_create(mts_device *base, const void *host, size_t size, mts_buffer **out,
+                                   mts_error *error)
 {
+    (void)host; /* info.host_buffers is false */
     null_device *device = (null_device *)base;
     if (size > base->info.memory_bytes - device->used) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "%zu bytes do not fit: %llu of %llu are in use", size,

@@ -60,6 +60,8 @@ typedef struct mts_cl_opaque_event *cl_event;
 #define CL_CONTEXT_PLATFORM ((intptr_t)0x1084)
 #define CL_QUEUE_PROFILING_ENABLE ((cl_bitfield)1 << 1)
 #define CL_MEM_READ_WRITE ((cl_bitfield)1 << 0)
+#define CL_MEM_READ_ONLY ((cl_bitfield)1 << 2)
+#define CL_MEM_USE_HOST_PTR ((cl_bitfield)1 << 3)
 #define CL_MEM_ALLOC_HOST_PTR ((cl_bitfield)1 << 4)
 
 #define CL_PROGRAM_BINARY_SIZES 0x1165u

@@ -160,6 +160,10 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     copy_trimmed(info->driver, sizeof info->driver, driver);
     info->is_gpu = is_gpu(cl, id);
     info->unified_memory = get_number(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(cl_bool)) != 0;
+    /* a GPU may keep a copy of host memory, which then needs a map before each run; a CPU has nothing to keep
+     */
+    info->host_buffers = info->unified_memory &&
+                         (get_number(cl, id, CL_DEVICE_TYPE, sizeof(cl_bitfield)) & CL_DEVICE_TYPE_CPU) != 0;
     info->compute_units = (uint32_t)get_number(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(cl_uint));
     const uint64_t width = get_number(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
     info->vector_floats = width >= 16 ? 16 : width >= 8 ? 8 : 4;

@@ -85,7 +85,8 @@ mts_code mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, 
                       mts_error *error);
 
 /* ---- buffer.c, list.c: entries of the vtable ---- */
-mts_code mts_cl_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error);
+mts_code mts_cl_buffer_create(mts_device *device, const void *host, size_t size, mts_buffer **out,
+                              mts_error *error);
 void mts_cl_buffer_destroy(mts_device *device, mts_buffer *buffer);
 mts_code mts_cl_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
                              size_t size, mts_error *error);

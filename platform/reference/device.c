@@ -21,6 +21,7 @@ extern const mts_backend mts_backend_reference;
 typedef struct reference_buffer {
     mts_buffer base;
     unsigned char *bytes;
+    bool own; /* else the caller's */
 } reference_buffer;
 
 typedef struct reference_kernel {
@@ -53,13 +54,15 @@ static void destroy(mts_device *device)
     mts_alloc_free(device->allocator, device);
 }
 
-static mts_code buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error)
+static mts_code buffer_create(mts_device *device, const void *host, size_t size, mts_buffer **out,
+                              mts_error *error)
 {
     reference_buffer *buffer = mts_alloc_zero(device->allocator, 1, sizeof *buffer);
     if (!buffer) {
         return no_memory(sizeof *buffer, error);
     }
-    buffer->bytes = mts_alloc_zero(device->allocator, size, 1);
+    buffer->own = !host;
+    buffer->bytes = host ? (unsigned char *)(uintptr_t)host : mts_alloc_zero(device->allocator, size, 1);
     if (!buffer->bytes) {
         mts_alloc_free(device->allocator, buffer);
         return no_memory(size, error);
@@ -70,7 +73,9 @@ static mts_code buffer_create(mts_device *device, size_t size, mts_buffer **out,
 
 static void buffer_destroy(mts_device *device, mts_buffer *buffer)
 {
-    mts_alloc_free(device->allocator, ((reference_buffer *)buffer)->bytes);
+    if (((reference_buffer *)buffer)->own) {
+        mts_alloc_free(device->allocator, ((reference_buffer *)buffer)->bytes);
+    }
     mts_alloc_free(device->allocator, buffer);
 }
 
@@ -246,6 +251,7 @@ static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_erro
         .name = "plain C",
         .driver = "1",
         .unified_memory = true,
+        .host_buffers = true,
         .compute_units = 1,
         .vector_floats = 16,
         .work_group_size = 4096,

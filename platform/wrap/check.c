@@ -178,7 +178,8 @@ static void check_after(mts_wrap *wrap, const mts_wrap_call *call, mts_code code
     if (code != MTS_CODE_OK) {
         return;
     }
-    if (call->kind == MTS_WRAP_KIND_BUFFER_CREATE) {
+    if (call->kind == MTS_WRAP_KIND_BUFFER_CREATE &&
+        !call->imported) { /* imported memory counts as written */
         const size_t words = (call->size / 4 + 32) / 32;
         object->extra = mts_alloc_zero(wrap->base.allocator, 1, sizeof(written) + words * sizeof(uint32_t));
     } else if (call->kind == MTS_WRAP_KIND_BUFFER_WRITE || call->kind == MTS_WRAP_KIND_BUFFER_FILL) {

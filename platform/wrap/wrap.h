@@ -61,6 +61,7 @@ typedef struct mts_wrap_call {
     mts_wrap_kind kind;
     mts_wrap_object *object; /* of a create: only after, and only if it succeeded */
     size_t offset, size;
+    bool imported; /* of a create: the buffer is the caller's memory */
     const mts_kernel_desc *desc;
     const mts_launch *launches;
     size_t count; /* of launches */

@@ -99,6 +99,10 @@ static mts_code check_launch(const mts_device *device, const mts_launch *launch,
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "launch '%s': the kernel or a buffer is NULL",
                         launch_label(launch));
     }
+    if (launch->act->imported || launch->table->imported) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "launch '%s': only the pool may be imported memory",
+                        launch_label(launch));
+    }
     if (launch->kernel->device != device || launch->act->device != device || launch->pool->device != device ||
         launch->table->device != device) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
@@ -122,7 +126,8 @@ void mts_device_destroy(mts_device **device)
     }
 }
 
-mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error)
+static mts_code make_buffer(mts_device *device, const void *host, size_t size, mts_buffer **out,
+                            mts_error *error)
 {
     if (!out) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no place for the buffer");
@@ -140,7 +145,7 @@ mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mt
                         (unsigned long long)device->info.buffer_bytes, device->info.name);
     }
     mts_buffer *buffer = NULL;
-    code = after(device, device->ops->buffer_create(device, size, &buffer, error), error);
+    code = after(device, device->ops->buffer_create(device, host, size, &buffer, error), error);
     if (code != MTS_CODE_OK) {
         return code;
     }
@@ -149,8 +154,30 @@ mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mt
     }
     buffer->device = device;
     buffer->size = size;
+    buffer->imported = host != NULL;
     *out = buffer;
     return MTS_CODE_OK;
+}
+
+mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error)
+{
+    return make_buffer(device, NULL, size, out, error);
+}
+
+mts_code mts_buffer_import(mts_device *device, const void *host, size_t size, mts_buffer **out,
+                           mts_error *error)
+{
+    if (out) {
+        *out = NULL;
+    }
+    if (!host) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no memory to import");
+    }
+    if (device && !device->info.host_buffers) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED, "device '%s' cannot use the caller's memory",
+                        device->info.name);
+    }
+    return make_buffer(device, host, size, out, error);
 }
 
 void mts_buffer_destroy(mts_buffer **buffer)
@@ -162,9 +189,19 @@ void mts_buffer_destroy(mts_buffer **buffer)
     }
 }
 
-mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error)
+/* A range of a buffer that is going to be written. */
+static mts_code check_target(const mts_buffer *buffer, size_t offset, const void *data, size_t size,
+                             mts_error *error)
 {
     const mts_code code = check_range(buffer, offset, data, size, error);
+    return code == MTS_CODE_OK && buffer->imported
+               ? mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "imported memory is the caller's to write")
+               : code;
+}
+
+mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error)
+{
+    const mts_code code = check_target(buffer, offset, data, size, error);
     if (code != MTS_CODE_OK || size == 0) {
         return code;
     }
@@ -184,7 +221,7 @@ mts_code mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t s
 
 mts_code mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error)
 {
-    const mts_code code = check_range(buffer, offset, &word, size, error);
+    const mts_code code = check_target(buffer, offset, &word, size, error);
     if (code != MTS_CODE_OK) {
         return code;
     }

@@ -38,6 +38,7 @@ typedef struct mts_device_info {
     char driver[MTS_DEVICE_NAME]; /* version text, part of cache keys */
     bool is_gpu;
     bool unified_memory;
+    bool host_buffers; /* a buffer may be the caller's memory, see mts_buffer_import */
     uint32_t compute_units;
     uint32_t vector_floats;   /* floats of a vector register a work-item should use: 16, 8, 4 */
     uint32_t work_group_size; /* most work-items of a group */
@@ -68,7 +69,9 @@ typedef struct mts_launch_time {
 typedef struct mts_device_ops {
     uint32_t abi; /* MTS_DEVICE_ABI */
     void (*destroy)(mts_device *device);
-    mts_code (*buffer_create)(mts_device *device, size_t size, mts_buffer **out, mts_error *error);
+    /* host: NULL, or the memory that the buffer is (only with info.host_buffers); never written then. */
+    mts_code (*buffer_create)(mts_device *device, const void *host, size_t size, mts_buffer **out,
+                              mts_error *error);
     void (*buffer_destroy)(mts_device *device, mts_buffer *buffer);
     /* Enqueues a copy; `data` may be reused on return. */
     mts_code (*buffer_write)(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
@@ -108,6 +111,7 @@ struct mts_device {
 struct mts_buffer {
     mts_device *device;
     size_t size;
+    bool imported; /* the caller's memory: launches read it, nothing writes it */
 };
 struct mts_kernel {
     mts_device *device;
@@ -141,6 +145,13 @@ const mts_backend *const *mts_backend_table(size_t *count);
 /* ---- the front ---- */
 void mts_device_destroy(mts_device **device);
 mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error);
+/*
+ * A buffer that is `size` bytes of the caller's memory, which outlives it and keeps still while a submitted
+ * list reads it; between runs its content may change. As `pool` of a launch only. UNSUPPORTED without
+ * info.host_buffers.
+ */
+mts_code mts_buffer_import(mts_device *device, const void *host, size_t size, mts_buffer **out,
+                           mts_error *error);
 void mts_buffer_destroy(mts_buffer **buffer);
 mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error);
 mts_code mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error);

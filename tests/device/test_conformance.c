@@ -553,6 +553,42 @@ static void a_device_of_another_interface_version_is_refused(void **state)
     world.device->ops = ops;
 }
 
+static void the_callers_memory_is_read_where_it_lies(void **state)
+{
+    (void)state;
+    float factors[16] = {3.0f};
+    mts_error error = {MTS_CODE_OK, ""};
+    mts_buffer *lent = (mts_buffer *)&error;
+    make_objects();
+    if (!world.device->info.host_buffers) {
+        assert_int_equal(mts_buffer_import(world.device, factors, sizeof factors, &lent, &error),
+                         MTS_CODE_UNSUPPORTED);
+        assert_null(lent);
+        return;
+    }
+    assert_int_equal(mts_buffer_import(world.device, NULL, 64, &lent, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_null(lent);
+    assert_int_equal(mts_buffer_import(world.device, factors, sizeof factors, &lent, &error), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_write(lent, 0, factors, 4, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_fill(lent, 0, 4, 0, &error), MTS_CODE_INVALID_ARGUMENT);
+    mts_launch launch = object.launch;
+    mts_list *list = NULL;
+    launch.first = MTS_REC_WORDS(mts_rec_scale); /* row 0 to row 1 */
+    launch.act = lent;
+    assert_int_equal(mts_list_create(world.device, &launch, 1, &list, &error), MTS_CODE_INVALID_ARGUMENT);
+    launch.act = object.act;
+    launch.pool = lent;
+    list = make_list(&launch, 1);
+    for (int run = 0; run < 2; run++) { /* what the caller writes between two runs is seen */
+        factors[0] += (float)run;
+        assert_int_equal(mts_list_submit(list, &error), MTS_CODE_OK);
+        assert_int_equal(mts_device_wait(world.device, &error), MTS_CODE_OK);
+        assert_row(1, factors[0]);
+    }
+    mts_list_destroy(&list);
+    mts_buffer_destroy(&lent);
+}
+
 #define DEVICE_TEST(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
 
 static int run_device(void)
@@ -569,6 +605,7 @@ static int run_device(void)
         DEVICE_TEST(a_buffer_beyond_the_limit_is_refused),
         DEVICE_TEST(an_unknown_kernel_is_not_found),
         DEVICE_TEST(every_kernel_of_the_manifest_is_there),
+        DEVICE_TEST(the_callers_memory_is_read_where_it_lies),
         DEVICE_TEST(commands_run_in_the_order_they_were_given),
         DEVICE_TEST(a_list_may_be_submitted_many_times_without_allocating),
         DEVICE_TEST(profiling_runs_the_list_once_and_times_every_launch),

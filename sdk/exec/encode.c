@@ -165,7 +165,10 @@ mts_code mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *lau
                         encoding->launch_count + 1, sizeof *encoding->launches)) {
         return mts_encode_memory(encoding);
     }
-    encoding->launches[encoding->launch_count++] = *launch;
+    mts_encoded_launch *added = &encoding->launches[encoding->launch_count++];
+    *added = *launch;
+    added->mul_adds = encoding->mul_adds - encoding->counted; /* encoders count before they append */
+    encoding->counted = encoding->mul_adds;
     return MTS_CODE_OK;
 }
 
@@ -217,6 +220,22 @@ static uint32_t count_tasks(const mts_encoding *encoding, const mts_layer *layer
     return tasks;
 }
 
+/* What is known of all launches of a step. */
+static void describe_step(mts_encoding *encoding, const mts_step *step, size_t first, uint32_t tasks)
+{
+    const bool layer = step->kind == MTS_STEP_LAYER;
+    size_t most = first;
+    for (size_t l = first; l < encoding->launch_count; l++) {
+        mts_encoded_launch *launch = &encoding->launches[l];
+        launch->tasks = tasks;
+        launch->group = layer ? encoding->stitched->layers[step->first].group : MTS_NONE;
+        most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
+    }
+    if (most < encoding->launch_count) {
+        encoding->launches[most].bytes = mts_encode_traffic(encoding, step);
+    }
+}
+
 mts_code mts_encode_plan(mts_encoding *encoding)
 {
     mts_code code = MTS_CODE_OK;
@@ -233,9 +252,7 @@ mts_code mts_encode_plan(mts_encoding *encoding)
             tasks = count_tasks(encoding, layer);
             code = encode_table[layer->op](encoding, layer);
         }
-        for (size_t l = first; l < encoding->launch_count; l++) {
-            encoding->launches[l].tasks = tasks;
-        }
+        describe_step(encoding, step, first, tasks);
     }
     if (code == MTS_CODE_OK) {
         code = mts_encode_cases(encoding);

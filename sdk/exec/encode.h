@@ -23,6 +23,10 @@ typedef struct mts_encoded_launch {
     bool by_group; /* global[0] counts work-groups times local[0]: both shrink together */
     const char *label;
     uint32_t members, tasks; /* computations, and the tasks they serve */
+    uint32_t group;          /* of tasks; MTS_NONE for conversions, which may serve several */
+    uint64_t mul_adds;
+    uint64_t bytes; /* that have to be moved at least; of a layer's launches only the one with most work has
+                       them */
 } mts_encoded_launch;
 
 typedef struct mts_encoding {
@@ -37,7 +41,7 @@ typedef struct mts_encoding {
     mts_encoded_launch *launches;
     size_t launch_count, launch_capacity;
     bool cases[MTS_TILE_ROWS + 1][MTS_TILE_ROWS + 1]; /* (rows_a, rows_b) that occur */
-    uint64_t mul_adds;
+    uint64_t mul_adds, counted;                       /* of all launches so far; of those that are appended */
     mts_error *error;
 } mts_encoding;
 
@@ -72,6 +76,8 @@ mts_code mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *lau
    short when they were made, which is what it then returns. */
 mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *records,
                           uint32_t words, uint32_t count);
+/* Bytes that a step has to move at least. */
+uint64_t mts_encode_traffic(const mts_encoding *encoding, const mts_step *step);
 /* Fills local and global[0] of a launch over planes of `pitch` floats. */
 void mts_encode_runs(const mts_device_info *device, uint32_t pitch, uint32_t global[3], uint32_t local[3]);
 /* "-DVEC=.." of the device. */

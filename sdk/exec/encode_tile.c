@@ -15,6 +15,12 @@
 
 #include "stitch/tiles.h"
 
+/*
+ * Floats of input that consecutive tiles work on: half of a core's second level cache. Row blocks take turns
+ * on such a batch, so that it is fetched once and each block's weights serve all of it.
+ */
+enum { BATCH_FLOATS = 256 * 1024 };
+
 /* A job before it is written: the record, its epilogues as a list. */
 typedef struct job {
     mts_rec_conv record;
@@ -271,7 +277,7 @@ static void choose_tiles(tiler *t, uint32_t local)
     }
 }
 
-static void write_jobs(tiler *t, size_t *tiles)
+static void write_jobs(tiler *t)
 {
     mts_table *table = &t->encoding->table;
     for (size_t i = 0; i < t->job_count; i++) {
@@ -283,19 +289,106 @@ static void write_jobs(tiler *t, size_t *tiles)
             mts_table_add(table, &t->epilogues[e].record, MTS_REC_WORDS(mts_rec_epilogue));
         }
         j->at = mts_table_add(table, &j->record, MTS_REC_WORDS(mts_rec_conv));
-        *tiles += (j->record.pixels + j->record.tile - 1) / j->record.tile;
     }
 }
 
-static uint32_t write_tiles(tiler *t)
+/* A tile while its place in the list is sought. */
+typedef struct placed {
+    mts_rec_tile record;
+    uint32_t in;     /* of its job */
+    uint32_t batch;  /* of input that it reads */
+    uint32_t job;    /* position in the sorted jobs */
+    uint64_t floats; /* of input that it reads */
+} placed;
+
+static int by_input(const void *left, const void *right)
 {
-    const uint32_t first = (uint32_t)t->encoding->table.count;
+    const placed *a = left;
+    const placed *b = right;
+    if (a->in != b->in) {
+        return a->in < b->in ? -1 : 1;
+    }
+    if (a->record.pixel != b->record.pixel) {
+        return a->record.pixel < b->record.pixel ? -1 : 1;
+    }
+    return a->job < b->job ? -1 : a->job > b->job;
+}
+
+static int by_batch(const void *left, const void *right)
+{
+    const placed *a = left;
+    const placed *b = right;
+    if (a->batch != b->batch) {
+        return a->batch < b->batch ? -1 : 1;
+    }
+    if (a->job != b->job) {
+        return a->job < b->job ? -1 : 1;
+    }
+    return a->record.pixel < b->record.pixel ? -1 : a->record.pixel > b->record.pixel;
+}
+
+/* A tile reads the same pixels of each channel, in each of the phases that its taps point into. */
+static uint64_t input_floats(const job *j)
+{
+    const mts_rec_conv *r = &j->record;
+    const uint32_t phases = r->in_pitch / r->pixels;
+    const uint32_t planes = phases < r->taps ? phases : r->taps;
+    return j->work / ((r->rows_a + r->rows_b) * r->taps) * r->tile * (planes > 0 ? planes : 1);
+}
+
+static size_t list_tiles(const tiler *t, placed *tiles)
+{
+    size_t count = 0;
     for (size_t i = 0; i < t->job_count; i++) {
         const job *j = &t->jobs[i];
         for (uint32_t p = 0; p < j->record.pixels; p += j->record.tile) {
-            const mts_rec_tile tile = {.job = j->at, .pixel = p};
-            mts_table_add(&t->encoding->table, &tile, MTS_REC_WORDS(mts_rec_tile));
+            if (tiles != NULL) {
+                tiles[count] = (placed){.record = {.job = j->at, .pixel = p},
+                                        .in = j->record.in,
+                                        .job = (uint32_t)i,
+                                        .floats = input_floats(j)};
+            }
+            count++;
         }
+    }
+    return count;
+}
+
+/* Cuts the input, in its order in memory, into batches. */
+static void form_batches(placed *tiles, size_t count)
+{
+    uint32_t batch = 0;
+    uint64_t floats = 0;
+    qsort(tiles, count, sizeof *tiles, by_input);
+    for (size_t i = 0; i < count; i++) {
+        const bool same =
+            i > 0 && tiles[i].in == tiles[i - 1].in && tiles[i].record.pixel == tiles[i - 1].record.pixel;
+        if (!same && floats > 0 && floats + tiles[i].floats > BATCH_FLOATS) {
+            batch++;
+            floats = 0;
+        }
+        floats += same ? 0 : tiles[i].floats;
+        tiles[i].batch = batch;
+    }
+    qsort(tiles, count, sizeof *tiles, by_batch);
+}
+
+/* Writes the list of tiles. A GPU runs many at once: it meets them in the order of the jobs. */
+static uint32_t write_tiles(tiler *t, size_t *count)
+{
+    const uint32_t first = (uint32_t)t->encoding->table.count;
+    *count = list_tiles(t, NULL);
+    placed *tiles = mts_arena_zero(&t->scratch, *count, sizeof *tiles);
+    if (tiles == NULL) {
+        tiler_memory(t);
+        return first;
+    }
+    list_tiles(t, tiles);
+    if (!t->encoding->device->is_gpu) {
+        form_batches(tiles, *count);
+    }
+    for (size_t i = 0; i < *count; i++) {
+        mts_table_add(&t->encoding->table, &tiles[i].record, MTS_REC_WORDS(mts_rec_tile));
     }
     return first;
 }
@@ -307,13 +400,13 @@ static mts_code finish(tiler *t)
     choose_tiles(t, local);
     qsort(t->jobs, t->job_count, sizeof *t->jobs, compare_jobs);
     size_t tiles = 0;
-    write_jobs(t, &tiles);
+    write_jobs(t);
     const mts_attrs_conv *conv =
         &mts_member_node(l->stitched, &l->stitched->members[t->layer->first])->attrs.conv;
     char what[64];
     snprintf(what, sizeof what, "conv %ux%u", conv->kernel[0], conv->kernel[1]);
     mts_encoded_launch launch = {.kernel = "conv_tile__f32_planar", .by_group = true, .members = t->members};
-    launch.first = write_tiles(t);
+    launch.first = write_tiles(t, &tiles);
     launch.label = mts_encode_label(l, t->layer, what);
     if (tiles * local > UINT32_MAX) {
         return mts_encode_memory(l);

@@ -64,9 +64,5 @@ mts_code mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t out
 void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats);
 /* Groups, launches with their members, memory; for people, or as a JSON object. */
 void mts_engine_explain(const mts_engine *engine, bool json, mts_text *text);
-/* When each launch of one run was on the device; count = stats.launches. UNSUPPORTED if the device cannot. */
-mts_code mts_engine_profile(mts_engine *engine, mts_launch_time *times, uint32_t count, mts_error *error);
-/* Label of launch `index`, e.g. "conv 3x3 x8 layer1.0.conv1". */
-const char *mts_engine_label(const mts_engine *engine, uint32_t index);
 
 #endif

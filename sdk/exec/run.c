@@ -180,24 +180,7 @@ mts_code mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t out
     return MTS_CODE_OK;
 }
 
-mts_code mts_engine_profile(mts_engine *engine, mts_launch_time *times, uint32_t count, mts_error *error)
-{
-    if (engine->running) {
-        return mts_fail(error, MTS_CODE_BUSY, "a run is under way");
-    }
-    if (engine->list == NULL) {
-        return MTS_CODE_OK;
-    }
-    engine->finished = false;
-    return mts_list_profile(engine->list, times, count, error);
-}
-
 void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats)
 {
     *stats = engine->stats;
-}
-
-const char *mts_engine_label(const mts_engine *engine, uint32_t index)
-{
-    return index < engine->launch_count ? engine->launches[index].label : "";
 }

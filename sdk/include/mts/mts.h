@@ -322,6 +322,33 @@ MTS_API mts_status mts_session_stats_get(const mts_session *session, mts_session
 MTS_API mts_status mts_session_explain(const mts_session *session, mts_report report, char *buffer,
                                        size_t size, size_t *needed);
 
+/* ---- profile ---- */
+
+/* One launch of a run. */
+typedef struct mts_launch_profile {
+    char kind[32];                /* what it computes: "conv 3x3", "fc", "pool", "phase split" */
+    const char *label;            /* kind, computations and the layer's name; lives as long as the session */
+    const char *kernel;           /* likewise */
+    uint32_t group;               /* of tasks; UINT32_MAX: serves several groups */
+    uint32_t computations, tasks; /* that it does, and that they serve */
+    uint64_t mul_adds;
+    uint64_t bytes;  /* that have to be moved at least: distinct inputs and weights once, outputs once. 0: a
+                        part of a layer that takes several launches, one of which has its bytes */
+    double start_ms; /* on the device, after the run was handed to it */
+    double duration_ms;
+} mts_launch_profile;
+
+/*
+ * Runs `runs` times (1..10000) on the inputs that are set, after one run that is not counted, with the
+ * device's clock on, and waits. Durations and the gaps between launches are medians; start_ms adds them up.
+ * Launches follow one another in the order of the array. *count receives their number, which is
+ * mts_session_stats.launches; LIMIT if that is more than `capacity`, nothing has run then. Outputs cannot be
+ * read until the next run. UNSUPPORTED: the device does not measure. BUSY: the previous run has not been
+ * waited for.
+ */
+MTS_API mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_profile *launches,
+                                       uint32_t capacity, uint32_t *count);
+
 #ifdef __cplusplus
 }
 #endif

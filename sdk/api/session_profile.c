@@ -1,0 +1,89 @@
+/*
+ * session_profile.c: where a session's time goes.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "exec/profile.h"
+
+enum { RUNS_MOST = 10000 };
+
+/* The label up to " x<count> <name>"; a conversion's whole label. */
+static void kind_of(const char *label, char *kind, size_t size)
+{
+    size_t length = strlen(label);
+    for (const char *at = strstr(label, " x"); at; at = strstr(at + 1, " x")) {
+        if (at[2] >= '0' && at[2] <= '9') {
+            length = (size_t)(at - label);
+            break;
+        }
+    }
+    length = length < size ? length : size - 1;
+    memcpy(kind, label, length);
+    kind[length] = '\0';
+}
+
+static mts_code profile(mts_session *session, uint32_t runs, uint32_t count, mts_launch_profile *launches,
+                        mts_error *error)
+{
+    const mts_allocator *allocator = &session->runtime->allocator;
+    mts_engine_launch *inner = mts_alloc_zero(allocator, count, sizeof *inner);
+    if (!inner) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a profile of %" PRIu32 " launches",
+                        count);
+    }
+    mts_waiter_settle(&session->runtime->waiter);
+    session->finished = false;
+    const mts_code code = mts_engine_profile(session->engine, runs, inner, error);
+    for (uint32_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+        launches[i] = (mts_launch_profile){.label = inner[i].label,
+                                           .kernel = inner[i].kernel,
+                                           .group = inner[i].group,
+                                           .computations = inner[i].members,
+                                           .tasks = inner[i].tasks,
+                                           .mul_adds = inner[i].mul_adds,
+                                           .bytes = inner[i].bytes,
+                                           .start_ms = inner[i].start_ms,
+                                           .duration_ms = inner[i].duration_ms};
+        kind_of(inner[i].label, launches[i].kind, sizeof launches[i].kind);
+    }
+    mts_alloc_free(allocator, inner);
+    return code;
+}
+
+static mts_code profile_checked(mts_session *session, uint32_t runs, mts_launch_profile *launches,
+                                uint32_t capacity, uint32_t *count, mts_error *error)
+{
+    mts_engine_stats stats = {0};
+    if (!count || (!launches && capacity > 0)) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "mts_session_profile: %s is NULL",
+                        count ? "launches" : "count");
+    }
+    mts_engine_stats_get(session->engine, &stats);
+    *count = stats.launches;
+    if (runs == 0 || runs > RUNS_MOST) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                        "mts_session_profile: runs is 1 to %d, not %" PRIu32, RUNS_MOST, runs);
+    }
+    if (session->running) {
+        return mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for");
+    }
+    if (capacity < stats.launches) {
+        return mts_fail(error, MTS_CODE_LIMIT,
+                        "the session has %" PRIu32 " launches, there is room for %" PRIu32, stats.launches,
+                        capacity);
+    }
+    return profile(session, runs, stats.launches, launches, error);
+}
+
+mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_profile *launches,
+                               uint32_t capacity, uint32_t *count)
+{
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const mts_code code = profile_checked(session, runs, launches, capacity, count, &error);
+    return mts_api_report(&session->runtime->sink, code, &error);
+}

@@ -3,8 +3,8 @@
  * constant pixel offset. See mts_rec_phase; unlike the other kernels it has no mts_rec_dest: a work-item owns
  * a run of floats of one phase.
  */
-INLINE void phase_row(GLOBAL float *act, GLOBAL const mts_rec_phase *r, mts_u32 src, mts_u32 to, mts_i32 y,
-                      mts_i32 x, mts_u32 n) {
+INLINE void phase_row(GLOBAL float *act, GLOBAL const float *row, GLOBAL const mts_rec_phase *r, mts_u32 to,
+                      mts_i32 y, mts_i32 x, mts_u32 n) {
     const mts_i32 step = (mts_i32)r->sx, width = (mts_i32)r->in_w, count = (mts_i32)n;
     mts_i32 from = 0, end = 0;
     if (y >= 0 && y < (mts_i32)r->in_h) {
@@ -13,7 +13,6 @@ INLINE void phase_row(GLOBAL float *act, GLOBAL const mts_rec_phase *r, mts_u32 
     }
     mts_zero(act + to, (mts_u32)from);
     mts_zero(act + to + end, (mts_u32)(count - end));
-    GLOBAL const float *row = act + src;
     for (mts_i32 i = from; i < end; i += VEC) {
         const mts_i32 offset = y * (mts_i32)r->src_row + x + i * step;
         const mts_u32 left = (mts_u32)(end - i);
@@ -29,14 +28,14 @@ KERNEL void phase_any__f32_planar(MTS_ARGS) {
     const mts_u32 run = mts_run(r->pitch), to = r->out + plane * r->pitch;
     const mts_u32 end = mts_least(mts_global_id(0) * run + run, r->pitch);
     const mts_i32 py = (mts_i32)(phase / r->sx), px = (mts_i32)(phase % r->sx);
+    GLOBAL const float *src = (r->src_pool ? pool : act) + r->src + channel * r->src_pitch;
     mts_u32 at = mts_global_id(0) * run;
     if (channel >= r->channels) return;
     while (at < end) {
         const mts_u32 y = at / r->row, x = at - y * r->row;
         const mts_u32 n = y < r->rows ? mts_least(end - at, r->row - x) : end - at;
         const mts_i32 in_y = y < r->rows ? (mts_i32)(y * r->sy) + py - r->top : -1;
-        phase_row(act, r, r->src + channel * r->src_pitch, to + at, in_y, (mts_i32)(x * r->sx) + px - r->left,
-                  n);
+        phase_row(act, src, r, to + at, in_y, (mts_i32)(x * r->sx) + px - r->left, n);
         at += n;
     }
 }

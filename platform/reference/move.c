@@ -188,7 +188,8 @@ static float phase_value(const mts_reference_call *call, const mts_rec_phase *r,
     if (y < 0 || y >= r->in_h || x < 0 || x >= r->in_w) {
         return 0.0f;
     }
-    return call->act[r->src + (uint64_t)channel * r->src_pitch + (uint64_t)y * r->src_row + (uint64_t)x];
+    const float *from = r->src_pool != 0 ? call->pool : call->act;
+    return from[r->src + (uint64_t)channel * r->src_pitch + (uint64_t)y * r->src_row + (uint64_t)x];
 }
 
 static const char *phase_member(const mts_reference_call *call, const void *record)
@@ -200,7 +201,7 @@ static const char *phase_member(const mts_reference_call *call, const void *reco
     if (r->row == 0 || r->sx == 0 || r->sy == 0 || (uint64_t)r->rows * r->row > r->pitch) {
         return "the phases overlap";
     }
-    if (!mts_reference_view_fits(call, &src, dims, false)) {
+    if (!mts_reference_view_fits(call, &src, dims, r->src_pool != 0)) {
         return "the operand leaves the arena";
     }
     if (planes > call->act_size || !mts_reference_in_act(call, r->out, planes * r->pitch)) {

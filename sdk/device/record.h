@@ -89,6 +89,41 @@ typedef struct mts_rec_epilogue {
 } mts_rec_epilogue;
 
 /*
+ * The stitched convolution of 3 x 3 taps, stride 1, by Winograd's F(2 x 2, 3 x 3): an output tile of 2 x 2 pixels
+ * takes 16 products a channel and not 36 (A. Lavin, S. Gray: Fast Algorithms for Convolutional Neural Networks, 2016):
+ *
+ *     Y = At [ sum over channels of (G g Gt) . (Bt d B) ] A      d: 4 x 4 inputs, g: 3 x 3 weights, Y: 2 x 2
+ *     Bt = 1  0 -1  0    G = 1    0    0     At = 1  1  1  0
+ *          0  1  1  0       1/2  1/2  1/2         0  1 -1 -1
+ *          0 -1  1  0       1/2 -1/2  1/2
+ *          0  1  0 -1        0    0    1
+ *
+ * Tile t covers rows 2 (t / columns) and columns 2 (t % columns) of the output and what lies right and below;
+ * its d begins at act[in + c * in_pitch + 2 (t / columns) * row + 2 (t % columns)]. Where an output's last input
+ * column is column 2 * columns of d, that column and column 0 hold zeros in every row: a kernel may take the one
+ * for the other. A group (mts_rec_tile, whose `pixel` is a tile) computes `tile` tiles of all the job's rows.
+ */
+typedef struct mts_rec_winograd {
+    mts_u32 in, in_pitch; /* act offset of tile 0's d of channel 0; floats between input channels */
+    mts_u32 channels;     /* input channels: what the segments name lies below */
+    mts_u32 h, w, row;    /* rows and columns of the output; floats of a row of output, input and residual */
+    mts_u32 columns;      /* tiles of a row of tiles, at least w / 2, rounded up */
+    mts_u32 tiles;        /* columns times h / 2, rounded up */
+    mts_u32 tile;         /* tiles of a group, a multiple of VEC */
+    mts_u32 blocks, block;       /* count, table index of mts_rec_winograd_rows[] */
+    mts_u32 epilogues, epilogue; /* count, table index of mts_rec_epilogue[] */
+} mts_rec_winograd;
+
+/*
+ * Output rows [row, row + rows) of a job (an epilogue's vectors count from the job's first row). weight_a of a
+ * segment: G g Gt packed [16][count][rows], row-major 4 x 4; weight_b is not used.
+ */
+typedef struct mts_rec_winograd_rows {
+    mts_u32 row, rows;
+    mts_u32 segments, segment; /* count, table index of mts_rec_segment[] */
+} mts_rec_winograd_rows;
+
+/*
  * Depthwise convolution: member m, channel = get_global_id(1), flattened pixels along get_global_id(0).
  * Output channel c reads input channel c / multiplier; weights pool[weight + c * taps + k].
  * The epilogue's index is read at [c]; scale, bias, slope are f32[channels].
@@ -269,6 +304,7 @@ typedef struct mts_rec_phase {
     mts_i32 top, left;
     mts_u32 src, src_pitch, src_row; /* act offset of pixel 0 of channel 0; floats between channels, rows */
     mts_u32 in_h, in_w;
+    mts_u32 src_pool; /* 1: src is a pool offset (an input that the caller lent) */
 } mts_rec_phase;
 
 /*

@@ -247,6 +247,8 @@ mts_code mts_encode_plan(mts_encoding *encoding)
             code = mts_encode_phases(encoding, step);
         } else if (step->kind == MTS_STEP_DENSE) {
             code = mts_encode_copies(encoding, step);
+        } else if (step->kind == MTS_STEP_INPUT) {
+            code = mts_encode_inputs(encoding, step);
         } else {
             const mts_layer *layer = &encoding->stitched->layers[step->first];
             tasks = count_tasks(encoding, layer);

@@ -19,6 +19,7 @@
 typedef struct mts_encoded_launch {
     const char *kernel, *defines; /* name in the manifest, build options */
     uint32_t first;               /* table index */
+    uint32_t source;              /* 0: reads the weight pool; else 1 + the slot whose lent data it reads */
     uint32_t global[3], local[3];
     bool by_group; /* global[0] counts work-groups times local[0]: both shrink together */
     const char *label;
@@ -29,13 +30,21 @@ typedef struct mts_encoded_launch {
                        them */
 } mts_encoded_launch;
 
+/* Elements [first, first + count) of an input svalue are a slot's lent data. */
+typedef struct mts_encode_part {
+    uint32_t value, slot;
+    size_t first, count;
+} mts_encode_part;
+
 typedef struct mts_encoding {
     const mts_plan *plan;
     const mts_stitched *stitched;
     const mts_device_info *device;
-    const mts_choices *choices; /* NULL: defaults */
-    mts_arena *arena;           /* scratch, may be released after the upload */
-    mts_arena *strings;         /* labels and build options: live as long as the launches */
+    const mts_choices *choices;   /* NULL: defaults */
+    const mts_encode_part *parts; /* of lent inputs */
+    uint32_t part_count;
+    mts_arena *arena;   /* scratch, may be released after the upload */
+    mts_arena *strings; /* labels and build options: live as long as the launches */
     mts_table table;
     mts_weights pool;
     mts_encoded_launch *launches;
@@ -110,5 +119,6 @@ mts_code mts_encode_transpose(mts_encoding *encoding, const mts_layer *layer);
 mts_code mts_encode_expand(mts_encoding *encoding, const mts_layer *layer);
 mts_code mts_encode_phases(mts_encoding *encoding, const mts_step *step);
 mts_code mts_encode_copies(mts_encoding *encoding, const mts_step *step);
+mts_code mts_encode_inputs(mts_encoding *encoding, const mts_step *step);
 
 #endif

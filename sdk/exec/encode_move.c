@@ -193,11 +193,55 @@ mts_code mts_encode_copies(mts_encoding *encoding, const mts_step *step)
     return launch_copies(encoding, records, step->count, "copy to dense");
 }
 
+/* The caller's data of one part, flat, to where it lies in its value's storage. */
+static mts_code bring_part(mts_encoding *encoding, const mts_encode_part *part)
+{
+    const mts_plan *plan = encoding->plan;
+    const uint32_t count = (uint32_t)part->count;
+    const mts_u32 base = (mts_u32)(plan->storages[plan->value_storage[part->value]].offset + part->first);
+    const mts_rec_copy record = {
+        .dest = {.base = base, .dims = {1, 1, 1, 1, 1, count}, .row = count, .pitch = count},
+        .src = {.stride = {0, 0, 0, 0, 0, 1}},
+        .src_pool = 1,
+        .step = {0, 0, 0, 0, 0, 1}};
+    const mts_code code = launch_copies(encoding, &record, 1, "input");
+    if (code == MTS_CODE_OK) {
+        encoding->launches[encoding->launch_count - 1].source = part->slot + 1;
+    }
+    return code;
+}
+
+mts_code mts_encode_inputs(mts_encoding *encoding, const mts_step *step)
+{
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = step->first; i < step->first + step->count; i++) {
+        for (uint32_t p = 0; code == MTS_CODE_OK && p < encoding->part_count; p++) {
+            if (encoding->parts[p].value == encoding->plan->imports[i]) {
+                code = bring_part(encoding, &encoding->parts[p]);
+            }
+        }
+    }
+    return code;
+}
+
+/* A lent input is read in the caller's buffer, row-major. */
+static mts_rec_view phase_source(const mts_encoding *encoding, const mts_conversion *c)
+{
+    if (!c->lent) {
+        return mts_encode_view(encoding, c->value);
+    }
+    mts_rec_view view = {.base = 0};
+    uint32_t dims[MTS_REC_RANK];
+    mts_shape_pad(&encoding->stitched->values[c->value].shape, dims);
+    mts_encode_strides(dims, view.stride);
+    return view;
+}
+
 static mts_rec_phase phase_of(const mts_encoding *encoding, const mts_conversion *c)
 {
     const mts_storage *out = &encoding->plan->storages[c->storage];
     const mts_shape *shape = &encoding->stitched->values[c->value].shape;
-    const mts_rec_view view = mts_encode_view(encoding, c->value);
+    const mts_rec_view view = phase_source(encoding, c);
     return (mts_rec_phase){.out = (mts_u32)out->offset,
                            .pitch = out->pitch,
                            .rows = c->rows,
@@ -211,20 +255,22 @@ static mts_rec_phase phase_of(const mts_encoding *encoding, const mts_conversion
                            .src_pitch = view.stride[3],
                            .src_row = view.stride[4],
                            .in_h = (mts_u32)shape->dims[2],
-                           .in_w = (mts_u32)shape->dims[3]};
+                           .in_w = (mts_u32)shape->dims[3],
+                           .src_pool = c->lent ? 1 : 0};
 }
 
-mts_code mts_encode_phases(mts_encoding *encoding, const mts_step *step)
+/* One launch over conversions `which`[count]; source: see mts_encoded_launch. */
+static mts_code launch_phases(mts_encoding *encoding, const uint32_t *which, uint32_t count, uint32_t source)
 {
     const mts_plan *plan = encoding->plan;
     uint32_t pitch = 1;
     uint32_t planes = 1;
-    mts_rec_phase *records = mts_arena_zero(encoding->arena, step->count, sizeof *records);
+    mts_rec_phase *records = mts_arena_zero(encoding->arena, count, sizeof *records);
     if (records == NULL) {
         return mts_encode_memory(encoding);
     }
-    for (uint32_t i = 0; i < step->count; i++) {
-        records[i] = phase_of(encoding, &plan->conversions[plan->order[step->first + i]]);
+    for (uint32_t i = 0; i < count; i++) {
+        records[i] = phase_of(encoding, &plan->conversions[which[i]]);
         const uint32_t own = records[i].channels * records[i].sy * records[i].sx;
         pitch = records[i].pitch > pitch ? records[i].pitch : pitch;
         planes = own > planes ? own : planes;
@@ -232,10 +278,30 @@ mts_code mts_encode_phases(mts_encoding *encoding, const mts_step *step)
     mts_encoded_launch launch = {.kernel = "phase_any__f32_planar",
                                  .defines = mts_encode_defines(encoding->device),
                                  .label = "phase split",
-                                 .members = step->count};
-    launch.first = mts_table_add(&encoding->table, records, MTS_REC_WORDS(mts_rec_phase) * step->count);
+                                 .source = source,
+                                 .members = count};
+    launch.first = mts_table_add(&encoding->table, records, MTS_REC_WORDS(mts_rec_phase) * count);
     mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes;
-    launch.global[2] = step->count;
+    launch.global[2] = count;
     return mts_encode_launch(encoding, &launch);
+}
+
+/* Conversions of lent inputs each read a buffer of their own; the others are one launch. */
+mts_code mts_encode_phases(mts_encoding *encoding, const mts_step *step)
+{
+    const mts_plan *plan = encoding->plan;
+    uint32_t *kept = mts_arena_zero(encoding->arena, step->count, sizeof *kept);
+    uint32_t count = 0;
+    mts_code code = kept != NULL ? MTS_CODE_OK : mts_encode_memory(encoding);
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < step->count; i++) {
+        const uint32_t which = plan->order[step->first + i];
+        const mts_conversion *c = &plan->conversions[which];
+        if (c->lent) {
+            code = launch_phases(encoding, &which, 1, encoding->stitched->values[c->value].slot + 1);
+        } else {
+            kept[count++] = which;
+        }
+    }
+    return code == MTS_CODE_OK && count > 0 ? launch_phases(encoding, kept, count, 0) : code;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec/maker.h"
+#include "plan/slices.h"
 
 mts_code mts_maker_memory(const maker *m)
 {
@@ -120,8 +121,14 @@ static mts_code stitch_and_plan(maker *m)
                                         .slot_of = slots,
                                         .share = m->engine->options.strategy == MTS_STRATEGY_KIND_COMPACT};
     mts_code code = mts_stitch(&request, &m->scratch, &m->stitched, m->error);
+    if (code == MTS_CODE_OK &&
+        request.share) { /* the other strategies are as published: a layer is a launch */
+        code = mts_slices_cut(m->stitched, m->decision.slice_bytes, &m->scratch, m->error);
+    }
+    code = code != MTS_CODE_OK ? code : mts_maker_parts(m);
     if (code == MTS_CODE_OK) {
-        code = mts_plan_create(m->stitched, &m->scratch, &m->plan, m->error);
+        const mts_plan_request wanted = {.stitched = m->stitched, .inputs = m->input_kinds};
+        code = mts_plan_create(&wanted, &m->scratch, &m->plan, m->error);
     }
     return code;
 }
@@ -132,16 +139,22 @@ static mts_code encode(maker *m)
                                  .stitched = m->stitched,
                                  .device = &m->engine->device->info,
                                  .choices = m->decision.choices,
+                                 .parts = m->parts,
+                                 .part_count = m->part_count,
                                  .arena = &m->scratch,
                                  .strings = &m->engine->arena,
                                  .error = m->error};
     mts_table_init(&m->encoding.table, m->engine->allocator);
     mts_weights_init(&m->encoding.pool, m->engine->allocator);
+    if (m->like != NULL) {
+        memcpy(m->encoding.cases, m->like->cases, sizeof m->like->cases);
+    }
     mts_code code = mts_encode_plan(&m->encoding);
     if (code != MTS_CODE_OK) {
         return code;
     }
     mts_engine *e = m->engine;
+    memcpy(e->cases, m->encoding.cases, sizeof e->cases);
     e->launch_count = (uint32_t)m->encoding.launch_count;
     e->launches = mts_arena_zero(&e->arena, e->launch_count, sizeof *e->launches);
     if (e->launches == NULL) {
@@ -184,19 +197,24 @@ static mts_code upload_all(maker *m)
     if (code == MTS_CODE_OK) {
         code = upload(m, m->encoding.table.words, table, "launch tables", &e->table);
     }
+    return code;
+}
+
+/* What everything takes, and whether it keeps the budget. */
+static mts_code weigh(const maker *m)
+{
+    mts_engine *e = m->engine;
+    const uint64_t act = m->plan->arena_floats * sizeof(float);
+    const uint64_t pool = m->encoding.pool.count * sizeof(float);
+    const uint64_t table = m->encoding.table.count * sizeof(uint32_t) + mts_maker_lent_bytes(m);
     e->stats = (mts_engine_stats){.predicted_ms = e->stats.predicted_ms,
                                   .weight_bytes = pool,
                                   .activation_bytes = act,
                                   .workspace_bytes = table,
-                                  .peak_bytes = (uint64_t)act + pool + table,
+                                  .peak_bytes = act + pool + table,
                                   .mul_adds = m->encoding.mul_adds,
                                   .launches = e->launch_count,
                                   .groups = e->group_count};
-    return code;
-}
-
-static mts_code check_budget(const maker *m)
-{
     const uint64_t budget = m->engine->options.memory_budget;
     const uint64_t peak = m->engine->stats.peak_bytes;
     return budget == 0 || peak <= budget
@@ -240,16 +258,15 @@ void mts_engine_fit_group(mts_launch *launch, bool by_group)
 static mts_code record(maker *m)
 {
     mts_engine *e = m->engine;
-    mts_launch *launches = mts_arena_zero(&m->scratch, e->launch_count, sizeof *launches);
+    e->recorded = mts_arena_zero(&e->arena, e->launch_count, sizeof *e->recorded);
     e->kernels = mts_arena_zero(&e->arena, e->launch_count, sizeof *e->kernels);
-    if (launches == NULL || e->kernels == NULL) {
+    if (e->recorded == NULL || e->kernels == NULL) {
         return mts_maker_memory(m);
     }
     for (uint32_t i = 0; i < e->launch_count; i++) {
         const mts_encoded_launch *from = &e->launches[i];
-        mts_launch *to = &launches[i];
-        *to = (mts_launch){
-            .act = e->act, .pool = e->pool, .table = e->table, .first = from->first, .label = from->label};
+        mts_launch *to = &e->recorded[i];
+        *to = (mts_launch){.act = e->act, .table = e->table, .first = from->first, .label = from->label};
         memcpy(to->global, from->global, sizeof to->global);
         memcpy(to->local, from->local, sizeof to->local);
         mts_code code = report(m, 0.1f + 0.9f * (float)i / (float)e->launch_count, from->label);
@@ -262,10 +279,7 @@ static mts_code record(maker *m)
         mts_engine_fit_group(to, from->by_group);
     }
     e->stats.kernels = e->kernel_count;
-    if (e->launch_count == 0) {
-        return MTS_CODE_OK; /* every output is a constant or an input */
-    }
-    return mts_list_create(e->device, launches, e->launch_count, &e->list, m->error);
+    return mts_engine_record(e, m->error);
 }
 
 /*
@@ -292,10 +306,13 @@ static mts_code make(maker *m, const mts_engine_options *options)
     code = code != MTS_CODE_OK ? code : stitch_and_plan(m);
     code = code != MTS_CODE_OK ? code : report(m, 0.05f, "packing weights");
     code = code != MTS_CODE_OK ? code : encode(m);
+    code = code != MTS_CODE_OK ? code : weigh(m);
+    if (m->weigh) {
+        return code;
+    }
     code = code != MTS_CODE_OK ? code : upload_all(m);
-    code = code != MTS_CODE_OK ? code : check_budget(m);
-    code = code != MTS_CODE_OK ? code : record(m);
     code = code != MTS_CODE_OK ? code : mts_maker_ports(m);
+    code = code != MTS_CODE_OK ? code : record(m);
     code = code != MTS_CODE_OK ? code : run_once(m);
     code = code != MTS_CODE_OK ? code : report(m, 1.0f, "ready");
     return code;
@@ -305,18 +322,17 @@ mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const
                            mts_engine **out, mts_error *error)
 {
     const mts_decision nothing = {0};
-    return mts_engine_create_decided(device, archive, options, &nothing, out, error);
+    return mts_engine_create_decided(device, archive, options, &nothing, NULL, out, error);
 }
 
-mts_code mts_engine_create_decided(mts_device *device, const mts_archive *archive,
-                                   const mts_engine_options *options, const mts_decision *decision,
-                                   mts_engine **out, mts_error *error)
+static mts_code create(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
+                       maker *m, mts_engine **out)
 {
     *out = NULL;
     const mts_allocator *allocator = device->allocator;
     mts_engine *engine = mts_alloc_zero(allocator, 1, sizeof *engine);
     if (engine == NULL) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory for a session");
+        return mts_fail(m->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory for a session");
     }
     engine->device = device;
     engine->archive = archive;
@@ -324,17 +340,38 @@ mts_code mts_engine_create_decided(mts_device *device, const mts_archive *archiv
     engine->options = *options;
     engine->options.tasks = NULL;
     mts_arena_init(&engine->arena, allocator);
-    maker m = {.engine = engine, .decision = *decision, .error = error};
-    mts_arena_init(&m.scratch, allocator);
-    const mts_code code = make(&m, options);
-    if (m.encoding.arena != NULL) {
-        mts_encoding_release(&m.encoding);
+    m->engine = engine;
+    mts_arena_init(&m->scratch, allocator);
+    const mts_code code = make(m, options);
+    if (m->encoding.arena != NULL) {
+        mts_encoding_release(&m->encoding);
     }
-    mts_arena_release(&m.scratch);
+    mts_arena_release(&m->scratch);
     if (code != MTS_CODE_OK) {
         mts_engine_destroy(&engine);
     }
     *out = engine;
+    return code;
+}
+
+mts_code mts_engine_create_decided(mts_device *device, const mts_archive *archive,
+                                   const mts_engine_options *options, const mts_decision *decision,
+                                   const mts_engine *like, mts_engine **out, mts_error *error)
+{
+    maker m = {.decision = *decision, .like = like, .error = error};
+    return create(device, archive, options, &m, out);
+}
+
+mts_code mts_engine_weigh(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
+                          const mts_decision *decision, mts_engine_stats *stats, mts_error *error)
+{
+    maker m = {.decision = *decision, .weigh = true, .error = error};
+    mts_engine *engine = NULL;
+    const mts_code code = create(device, archive, options, &m, &engine);
+    if (code == MTS_CODE_OK) {
+        *stats = engine->stats;
+    }
+    mts_engine_destroy(&engine);
     return code;
 }
 
@@ -350,6 +387,7 @@ void mts_engine_destroy(mts_engine **engine_at)
     }
     mts_engine_pictures_release(engine);
     mts_list_destroy(&engine->list);
+    mts_engine_lent_release(engine);
     for (uint32_t i = 0; i < engine->kernel_count; i++) {
         mts_kernel_destroy(&engine->kernels[i].kernel);
     }

@@ -20,6 +20,7 @@ typedef struct mts_engine_options {
     const uint32_t *tasks; /* indices of the archive's tasks, distinct; NULL: all */
     uint32_t task_count;
     bool separate_inputs;
+    bool lend_inputs; /* inputs stay in the caller's memory, see mts_engine_set_input */
     mts_grouping_kind grouping;
     uint64_t
         memory_budget; /* bytes of weights, activations and tables; 0: no limit. Needs MEASURED grouping */
@@ -47,7 +48,10 @@ mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const
                            mts_engine **out, mts_error *error);
 void mts_engine_destroy(mts_engine **engine);
 
-/* Enqueues an input's upload: row-major, of the port's dtype, `size` bytes exactly (else INVALID_ARGUMENT).
+/*
+ * Enqueues an input's upload: row-major, of the port's dtype, `size` bytes exactly (else INVALID_ARGUMENT).
+ * With lend_inputs only the address is kept; each run reads what lies there. An address that was not lent
+ * before makes the next run record its list anew, which allocates.
  */
 mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data,
                               size_t size, mts_error *error);

@@ -1,6 +1,6 @@
 /*
- * engine_internal.h: the engine's own structures, shared by engine.c and ports.c (making), run.c (running),
- * picture.c (frames) and explain.c (reports).
+ * engine_internal.h: the engine's own structures, shared by engine.c and ports.c (making), recording.c (the
+ * command list), run.c (running), lend.c and picture.c (inputs) and explain.c (reports).
  */
 #ifndef MTS_EXEC_ENGINE_INTERNAL_H
 #define MTS_EXEC_ENGINE_INTERNAL_H
@@ -33,6 +33,12 @@ typedef struct engine_slot {
     uint32_t common; /* a slot's number */
     mts_rec_dest dest;
     const mts_preprocess *preprocess; /* NULL: takes no pictures */
+
+    /* Of a slot whose data stays the caller's (lend.c). */
+    bool lent;
+    mts_buffer *buffer; /* NULL until something is lent */
+    const float *data;
+    float *floats; /* a caller's other type as float32, the engine's; NULL: never needed */
 } engine_slot;
 
 /* A set of tasks that the grouping planner measured. */
@@ -63,9 +69,12 @@ struct mts_engine {
     mts_buffer *act, *pool, *table;
     engine_kernel *kernels;
     uint32_t kernel_count;
+    bool cases[MTS_TILE_ROWS + 1][MTS_TILE_ROWS + 1]; /* that its tile kernels were built for */
     mts_encoded_launch *launches;
+    mts_launch *recorded; /* what the list is made of */
     uint32_t launch_count;
-    mts_list *list;
+    mts_list *list;    /* NULL: to be recorded before the next run */
+    mts_buffer *zeros; /* stands for what was not lent yet */
     mts_engine_stats stats;
 
     float *staging;    /* outputs, as they came from the device */
@@ -96,11 +105,27 @@ struct mts_engine {
  */
 mts_code mts_engine_group(mts_engine *engine, const mts_graph *const *graphs, uint32_t *group_of,
                           uint32_t *group_count, mts_error *error);
-/* mts_engine_create with everything decided: nothing is measured. `decision` is needed during the call only.
+/*
+ * mts_engine_create with everything decided: nothing is measured. `decision` is needed during the call only.
+ * `like` may be NULL: an engine whose kernels serve this one too, where the device still has them.
  */
 mts_code mts_engine_create_decided(mts_device *device, const mts_archive *archive,
                                    const mts_engine_options *options, const mts_decision *decision,
-                                   mts_engine **out, mts_error *error);
+                                   const mts_engine *like, mts_engine **out, mts_error *error);
+/* The memory and launches of such an engine, without making it: no device call. LIMIT, OUT_OF_MEMORY. */
+mts_code mts_engine_weigh(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
+                          const mts_decision *decision, mts_engine_stats *stats, mts_error *error);
+/* Gives a slot its data: written, or lent (then it has to stay). */
+mts_code mts_engine_set_slot(mts_engine *engine, engine_slot *slot, const float *floats, mts_error *error);
+/* Makes the command list if there is none. */
+mts_code mts_engine_record(mts_engine *engine, mts_error *error);
+/* What a run needs: the list, and lent data where the device cannot see it. */
+mts_code mts_engine_ready(mts_engine *engine, mts_error *error);
+/* Takes the address of a lent slot's data, slot->count floats. */
+mts_code mts_engine_lend(mts_engine *engine, engine_slot *slot, const float *data, mts_error *error);
+void mts_engine_lent_release(mts_engine *engine);
+/* Counts device memory that comes (or, if negative, goes) after the engine was made. */
+void mts_engine_account(mts_engine *engine, int64_t bytes);
 engine_task *mts_engine_find(const mts_engine *engine, uint32_t task);
 /* Shrinks a launch's groups to what its kernel was built for. */
 void mts_engine_fit_group(mts_launch *launch, bool by_group);

@@ -48,13 +48,20 @@ static mts_code fill_inputs(prober *p, mts_engine *engine)
     uint32_t seed = 1;
     mts_code code = MTS_CODE_OK;
     for (uint32_t s = 0; code == MTS_CODE_OK && s < engine->slot_count; s++) {
-        const engine_slot *slot = &engine->slots[s];
+        engine_slot *slot = &engine->slots[s];
+        if (slot->lent &&
+            slot->floats == NULL) { /* memory of its own, as a caller has: it is part of the time */
+            slot->floats = mts_arena_zero(&engine->arena, slot->count, sizeof *slot->floats);
+        }
+        float *data = slot->lent ? slot->floats : engine->conversion;
+        if (data == NULL) {
+            return short_of_memory(p);
+        }
         for (size_t i = 0; i < slot->count; i++) {
             seed = seed * 1664525u + 1013904223u;
-            engine->conversion[i] = (float)(seed >> 8) / 8388608.0f - 1.0f + 0.0001f;
+            data[i] = (float)(seed >> 8) / 8388608.0f - 1.0f + 0.0001f;
         }
-        code = mts_buffer_write(engine->act, (size_t)slot->offset * sizeof(float), engine->conversion,
-                                slot->count * sizeof(float), p->error);
+        code = mts_engine_set_slot(engine, slot, data, p->error);
     }
     return code;
 }
@@ -95,8 +102,8 @@ static mts_code try_tasks(prober *p, const uint32_t *tasks, uint32_t count, cons
     options.memory_budget = 0;
     mts_engine *made = NULL;
     const mts_decision decision = {.group_of = groups != NULL ? groups : one_group};
-    mts_code code =
-        mts_engine_create_decided(engine->device, engine->archive, &options, &decision, &made, p->error);
+    mts_code code = mts_engine_create_decided(engine->device, engine->archive, &options, &decision,
+                                              p->previous, &made, p->error);
     if (code == MTS_CODE_OK) {
         mts_engine_destroy(&p->previous);
         p->previous = made;

@@ -173,6 +173,10 @@ mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_pic
     if (engine->running) {
         return mts_fail(error, MTS_CODE_BUSY, "a run is under way: wait for it before the next picture");
     }
+    if (engine->options.lend_inputs) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                        "the inputs of this session are the caller's tensors: it takes no pictures");
+    }
     mts_code code = engine->picture_lists == NULL ? prepare(engine, error) : MTS_CODE_OK;
     if (code != MTS_CODE_OK) {
         return code;

@@ -81,6 +81,77 @@ mts_code mts_maker_slots(maker *m)
     return MTS_CODE_OK;
 }
 
+/* Input `input` of task `index`: the svalue that it is, or is a part of. */
+static uint32_t input_value(const maker *m, uint32_t index, uint32_t input)
+{
+    const mts_program_port *from = &m->program.inputs[index][input];
+    return m->stitched->value_of[from->graph][m->program.graphs[from->graph]->inputs[from->port].value];
+}
+
+static void add_part(maker *m, uint32_t index, uint32_t input)
+{
+    const uint32_t slot = m->slot_of[index][input];
+    for (uint32_t p = 0; p < m->part_count; p++) {
+        if (m->parts[p].slot == slot) {
+            return; /* another task's input with the same data */
+        }
+    }
+    m->parts[m->part_count++] =
+        (mts_encode_part){.value = input_value(m, index, input),
+                          .slot = slot,
+                          .first = m->program.inputs[index][input].first,
+                          .count = mts_shape_count(&m->graphs[index]->inputs[input].shape)};
+}
+
+/* An input that is one slot's data is read where that lies. What parts do not cover has to stay as it is. */
+static mts_input_kind lent_kind(const maker *m, uint32_t value)
+{
+    const size_t all = mts_shape_count(&m->stitched->values[value].shape);
+    size_t covered = 0;
+    bool whole = false;
+    for (uint32_t p = 0; p < m->part_count; p++) {
+        if (m->parts[p].value == value) {
+            covered += m->parts[p].count;
+            whole = m->parts[p].count == all && m->stitched->values[value].slot == m->parts[p].slot;
+        }
+    }
+    return whole ? MTS_INPUT_LENT : covered == all ? MTS_INPUT_PARTS : MTS_INPUT_KEPT;
+}
+
+mts_code mts_maker_parts(maker *m)
+{
+    mts_engine *e = m->engine;
+    if (!e->options.lend_inputs) {
+        return MTS_CODE_OK;
+    }
+    m->input_kinds = mts_arena_zero(&m->scratch, m->stitched->value_count, sizeof *m->input_kinds);
+    m->parts = mts_arena_zero(&m->scratch, e->slot_count, sizeof *m->parts);
+    if (m->input_kinds == NULL || m->parts == NULL) {
+        return mts_maker_memory(m);
+    }
+    for (uint32_t i = 0; i < e->task_count; i++) {
+        for (uint32_t p = 0; p < m->graphs[i]->input_count; p++) {
+            add_part(m, i, p);
+        }
+    }
+    for (uint32_t p = 0; p < m->part_count; p++) {
+        const mts_input_kind kind = lent_kind(m, m->parts[p].value);
+        m->input_kinds[m->parts[p].value] = (uint8_t)kind;
+        e->slots[m->parts[p].slot].lent = kind != MTS_INPUT_KEPT;
+        e->slots[m->parts[p].slot].count = m->parts[p].count;
+    }
+    return MTS_CODE_OK;
+}
+
+uint64_t mts_maker_lent_bytes(const maker *m)
+{
+    uint64_t bytes = 0;
+    for (uint32_t s = 0; s < m->engine->slot_count && !m->engine->device->info.host_buffers; s++) {
+        bytes += m->engine->slots[s].lent ? m->engine->slots[s].count * sizeof(float) : 0;
+    }
+    return bytes;
+}
+
 /* Where a picture of a task goes: its one image of the input. Inputs are dense. */
 static mts_rec_dest input_dest(const maker *m, uint32_t storage, uint64_t offset)
 {
@@ -101,20 +172,25 @@ static mts_code make_inputs(maker *m, uint32_t index)
         return mts_maker_memory(m);
     }
     for (uint32_t i = 0; i < graph->input_count; i++) {
-        const mts_program_port *from = &m->program.inputs[index][i];
-        const uint32_t port = m->program.graphs[from->graph]->inputs[from->port].value;
-        const uint32_t value = m->stitched->value_of[from->graph][port];
-        const uint64_t offset = m->plan->storages[m->plan->value_storage[value]].offset + from->first;
+        const uint32_t value = input_value(m, index, i);
+        const uint64_t offset =
+            m->plan->storages[m->plan->value_storage[value]].offset + m->program.inputs[index][i].first;
         const size_t count = mts_shape_count(&graph->inputs[i].shape);
         const mts_preprocess *p = &e->archive->tasks[task->task].preprocess;
         engine_slot *slot = &e->slots[m->slot_of[index][i]];
         task->inputs[i] = (engine_port){
             .offset = offset, .count = count, .dtype = graph->inputs[i].dtype, .slot = m->slot_of[index][i]};
-        *slot = (engine_slot){.offset = offset,
-                              .count = count,
-                              .common = slot->common,
-                              .dest = input_dest(m, m->plan->value_storage[value], offset),
-                              .preprocess = i == 0 && mts_preprocess_takes_pictures(p, graph) ? p : NULL};
+        slot->offset = offset;
+        slot->count = count;
+        if (slot->lent && graph->inputs[i].dtype != MTS_DTYPE_F32 && slot->floats == NULL) {
+            slot->floats = mts_arena_zero(&e->arena, count, sizeof *slot->floats);
+            if (slot->floats == NULL) {
+                return mts_maker_memory(m);
+            }
+        } else if (!slot->lent) {
+            slot->dest = input_dest(m, m->plan->value_storage[value], offset);
+            slot->preprocess = i == 0 && mts_preprocess_takes_pictures(p, graph) ? p : NULL;
+        }
         e->conversion_floats = count > e->conversion_floats ? count : e->conversion_floats;
     }
     return MTS_CODE_OK;

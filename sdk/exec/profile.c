@@ -65,9 +65,9 @@ mts_code mts_engine_profile(mts_engine *engine, uint32_t runs, mts_engine_launch
     if (count == 0) {
         return MTS_CODE_OK; /* every output is a constant or an input */
     }
-    if (engine->list == NULL) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
-                        "no input has been set: there is nothing to run on");
+    const mts_code ready = mts_engine_ready(engine, error);
+    if (ready != MTS_CODE_OK) {
+        return ready;
     }
     size_t all = 0;
     if (!mts_size_mul(count, runs, &all)) {

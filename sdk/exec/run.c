@@ -87,19 +87,26 @@ mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input,
     if (engine->running) {
         return mts_fail(error, MTS_CODE_BUSY, "a run is under way: wait for it before setting inputs");
     }
-    const void *floats = data;
+    const float *floats = data;
     if (port->dtype != MTS_DTYPE_F32) {
-        to_floats(port->dtype, data, engine->conversion, port->count);
-        floats = engine->conversion;
+        float *own = engine->slots[port->slot].lent ? engine->slots[port->slot].floats : engine->conversion;
+        to_floats(port->dtype, data, own, port->count);
+        floats = own;
     }
     mts_code code = MTS_CODE_OK;
     for (uint32_t s = 0; code == MTS_CODE_OK && s < engine->slot_count; s++) {
         if (engine->slots[s].common == engine->slots[port->slot].common) {
-            code = mts_buffer_write(engine->act, (size_t)engine->slots[s].offset * sizeof(float), floats,
-                                    port->count * sizeof(float), error);
+            code = mts_engine_set_slot(engine, &engine->slots[s], floats, error);
         }
     }
     return code;
+}
+
+mts_code mts_engine_set_slot(mts_engine *engine, engine_slot *slot, const float *floats, mts_error *error)
+{
+    return slot->lent ? mts_engine_lend(engine, slot, floats, error)
+                      : mts_buffer_write(engine->act, (size_t)slot->offset * sizeof(float), floats,
+                                         slot->count * sizeof(float), error);
 }
 
 mts_code mts_engine_submit(mts_engine *engine, mts_error *error)
@@ -107,11 +114,12 @@ mts_code mts_engine_submit(mts_engine *engine, mts_error *error)
     if (engine->running) {
         return mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for");
     }
-    if (engine->list != NULL) {
-        const mts_code code = mts_list_submit(engine->list, error);
-        if (code != MTS_CODE_OK) {
-            return code;
-        }
+    mts_code code = mts_engine_ready(engine, error);
+    if (code == MTS_CODE_OK && engine->list != NULL) {
+        code = mts_list_submit(engine->list, error);
+    }
+    if (code != MTS_CODE_OK) {
+        return code;
     }
     engine->running = true;
     engine->finished = false;

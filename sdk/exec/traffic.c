@@ -99,7 +99,10 @@ uint64_t mts_encode_traffic(const mts_encoding *encoding, const mts_step *step)
     if (step->kind == MTS_STEP_LAYER) {
         return layer_bytes(encoding, &encoding->stitched->layers[step->first]);
     }
-    for (uint32_t i = 0; i < step->count; i++) {
+    for (uint32_t i = 0; i < step->count && step->kind == MTS_STEP_INPUT; i++) {
+        bytes += 2 * value_bytes(encoding, plan->imports[step->first + i]);
+    }
+    for (uint32_t i = 0; i < step->count && step->kind != MTS_STEP_INPUT; i++) {
         const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
         bytes += value_bytes(encoding, c->value) + plan->storages[c->storage].floats * sizeof(float);
     }

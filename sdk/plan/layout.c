@@ -16,6 +16,7 @@ typedef struct layouter {
     const mts_stitched *stitched;
     cell *cells;
     bool *forced; /* per svalue: must be dense */
+    const uint8_t *inputs;
     mts_error *error;
 } layouter;
 
@@ -264,6 +265,7 @@ static mts_code add_storage(layouter *l, const mts_storage *storage, uint64_t pl
     }
     s->pitch = (uint32_t)plane;
     s->first = MTS_NONE;
+    plan->lent_value[plan->storage_count] = MTS_NONE;
     *index = plan->storage_count++;
     return MTS_CODE_OK;
 }
@@ -302,6 +304,12 @@ static mts_code add_padded(layouter *l, uint32_t value, uint32_t *index)
     return add_storage(l, &s, gap + round_up((uint64_t)s.dims[4] * s.row), overrun(s.row), index);
 }
 
+static mts_input_kind input_kind(const layouter *l, uint32_t value)
+{
+    const bool kept = l->inputs == NULL || l->stitched->values[value].member != MTS_NONE;
+    return kept ? MTS_INPUT_KEPT : (mts_input_kind)l->inputs[value];
+}
+
 static mts_code add_phase(layouter *l, uint32_t conversion)
 {
     mts_conversion *c = &l->plan->conversions[conversion];
@@ -312,6 +320,7 @@ static mts_code add_phase(layouter *l, uint32_t conversion)
     s.dims[3] *= c->stride[0] * c->stride[1];
     s.dims[4] = c->rows;
     s.dims[5] = c->columns;
+    c->lent = input_kind(l, c->value) == MTS_INPUT_LENT;
     return add_storage(l, &s, round_up((uint64_t)c->rows * s.row), overrun(s.row), &c->storage);
 }
 
@@ -345,6 +354,19 @@ static mts_code dense_copy(layouter *l, uint32_t value, uint32_t *storage)
     return code;
 }
 
+/* The arena holds an input between runs, or only while it is read. */
+static mts_code store_input(layouter *l, uint32_t value)
+{
+    uint32_t *storage = &l->plan->value_storage[value];
+    const bool kept = input_kind(l, value) == MTS_INPUT_KEPT;
+    const mts_code code =
+        add_dense(l, value_shape(l, value), kept ? MTS_REGION_INPUT : MTS_REGION_TRANSIENT, storage);
+    if (code == MTS_CODE_OK && !kept) {
+        l->plan->lent_value[*storage] = value;
+    }
+    return code;
+}
+
 /* In order of production, so that a RESHAPE finds its input's storage. */
 static mts_code store_values(layouter *l)
 {
@@ -352,7 +374,7 @@ static mts_code store_values(layouter *l)
     mts_code code = MTS_CODE_OK;
     for (uint32_t v = 0; code == MTS_CODE_OK && v < s->value_count; v++) {
         if (s->values[v].member == MTS_NONE) {
-            code = add_dense(l, &s->values[v].shape, MTS_REGION_INPUT, &l->plan->value_storage[v]);
+            code = store_input(l, v);
         }
     }
     for (uint32_t m = 0; code == MTS_CODE_OK && m < s->member_count; m++) {
@@ -404,20 +426,22 @@ static mts_code store_outputs(layouter *l)
     return MTS_CODE_OK;
 }
 
-mts_code mts_layout_assign(mts_plan *plan, mts_arena *arena, mts_error *error)
+mts_code mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mts_arena *arena,
+                           mts_error *error)
 {
     const mts_stitched *s = plan->stitched;
-    layouter l = {.plan = plan, .stitched = s, .error = error};
+    layouter l = {.plan = plan, .stitched = s, .inputs = request->inputs, .error = error};
     /* at most one phase per convolution operand and one dense copy per value */
     const size_t conversions = (size_t)s->member_count * 2 + s->value_count;
     plan->conversions = mts_arena_zero(arena, conversions, sizeof *plan->conversions);
     plan->storages = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->storages);
+    plan->lent_value = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->lent_value);
     plan->value_storage = mts_arena_zero(arena, s->value_count, sizeof *plan->value_storage);
     plan->members = mts_arena_zero(arena, s->member_count, sizeof *plan->members);
     l.cells = mts_arena_zero(arena, conversions + s->value_count, sizeof *l.cells);
     l.forced = mts_arena_zero(arena, s->value_count, sizeof *l.forced);
-    if (plan->conversions == NULL || plan->storages == NULL || plan->value_storage == NULL ||
-        plan->members == NULL || l.cells == NULL || l.forced == NULL) {
+    if (plan->conversions == NULL || plan->storages == NULL || plan->lent_value == NULL ||
+        plan->value_storage == NULL || plan->members == NULL || l.cells == NULL || l.forced == NULL) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan");
     }
     for (size_t i = 0; i < conversions + s->value_count; i++) {

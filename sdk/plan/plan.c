@@ -40,9 +40,71 @@ static void close_step(mts_plan *plan, const mts_step *step)
     plan->steps[index] = *step;
     for (uint32_t i = 0; i < step->count; i++) {
         const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
-        touch(plan, plan->value_storage[c->value], index);
+        if (!c->lent) {
+            touch(plan, plan->value_storage[c->value], index);
+        }
         touch(plan, c->storage, index);
     }
+}
+
+/* Appends the lent input behind a storage to the step, unless it is there already. */
+static void bring(mts_plan *plan, uint32_t storage, mts_step *step)
+{
+    const uint32_t value = plan->lent_value[storage];
+    if (value == MTS_NONE || plan->storages[storage].first != MTS_NONE) {
+        return;
+    }
+    plan->imports[plan->import_count++] = value;
+    touch(plan, storage, plan->step_count); /* of the step that is being collected */
+    step->count++;
+}
+
+static void close_input_step(mts_plan *plan, const mts_step *step)
+{
+    if (step->count > 0) {
+        plan->steps[plan->step_count++] = *step;
+    }
+}
+
+/* Where a member reads operand i: the value's own storage or a conversion of it. */
+static uint32_t operand_storage(const mts_plan *plan, uint32_t member, uint32_t i)
+{
+    const mts_member *m = &plan->stitched->members[member];
+    const mts_member_plan *how = &plan->members[member];
+    const uint32_t copy = mts_plan_dense_copy(plan, m->inputs[i]);
+    if (i == 0 && copy != MTS_NONE && mts_plan_reads_dense(mts_member_node(plan->stitched, m)->op)) {
+        return plan->conversions[copy].storage;
+    }
+    if (i == 0 && how->input_conversion != MTS_NONE) {
+        return plan->conversions[how->input_conversion].storage;
+    }
+    if (i == 4 && how->residual_conversion != MTS_NONE) {
+        return plan->conversions[how->residual_conversion].storage;
+    }
+    return plan->value_storage[m->inputs[i]];
+}
+
+/* Lent inputs that a layer, or a conversion made for it, reads from the arena. */
+static void add_inputs(mts_plan *plan, const mts_layer *layer)
+{
+    const mts_stitched *s = plan->stitched;
+    mts_step input = {.kind = MTS_STEP_INPUT, .first = plan->import_count};
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        const mts_member_plan *how = &plan->members[m];
+        const uint32_t conversions[] = {how->input_conversion, how->residual_conversion};
+        for (uint32_t i = 0; i < s->members[m].input_count; i++) {
+            if (s->members[m].inputs[i] != MTS_NONE) {
+                bring(plan, operand_storage(plan, m, i), &input);
+            }
+        }
+        for (int i = 0; i < 2; i++) {
+            const mts_conversion *c = conversions[i] != MTS_NONE ? &plan->conversions[conversions[i]] : NULL;
+            if (c != NULL && !c->lent) {
+                bring(plan, plan->value_storage[c->value], &input);
+            }
+        }
+    }
+    close_input_step(plan, &input);
 }
 
 static void add_conversions(mts_plan *plan, const mts_layer *layer)
@@ -64,21 +126,10 @@ static void add_conversions(mts_plan *plan, const mts_layer *layer)
 static void touch_member(mts_plan *plan, uint32_t member, uint32_t step)
 {
     const mts_member *m = &plan->stitched->members[member];
-    const mts_member_plan *how = &plan->members[member];
     for (uint32_t i = 0; i < m->input_count; i++) {
-        if (m->inputs[i] == MTS_NONE) {
-            continue;
+        if (m->inputs[i] != MTS_NONE) {
+            touch(plan, operand_storage(plan, member, i), step);
         }
-        const uint32_t copy = mts_plan_dense_copy(plan, m->inputs[i]);
-        uint32_t storage = plan->value_storage[m->inputs[i]];
-        if (i == 0 && copy != MTS_NONE && mts_plan_reads_dense(mts_member_node(plan->stitched, m)->op)) {
-            storage = plan->conversions[copy].storage;
-        } else if (i == 0 && how->input_conversion != MTS_NONE) {
-            storage = plan->conversions[how->input_conversion].storage;
-        } else if (i == 4 && how->residual_conversion != MTS_NONE) {
-            storage = plan->conversions[how->residual_conversion].storage;
-        }
-        touch(plan, storage, step);
     }
     touch(plan, plan->value_storage[m->output], step);
 }
@@ -88,6 +139,7 @@ static void add_steps(mts_plan *plan)
     const mts_stitched *s = plan->stitched;
     for (uint32_t i = 0; i < s->layer_count; i++) {
         const mts_layer *layer = &s->layers[i];
+        add_inputs(plan, layer);
         add_conversions(plan, layer);
         if (layer->op == MTS_OP_RESHAPE) {
             continue;
@@ -98,6 +150,13 @@ static void add_steps(mts_plan *plan)
             touch_member(plan, m, step);
         }
     }
+    mts_step input = {.kind = MTS_STEP_INPUT, .first = plan->import_count};
+    for (uint32_t i = 0; i < plan->storage_count; i++) {
+        if (plan->storages[i].region == MTS_REGION_OUTPUT) {
+            bring(plan, i, &input); /* an input that is passed through */
+        }
+    }
+    close_input_step(plan, &input);
     mts_step dense = {.kind = MTS_STEP_DENSE, .first = plan->order_count};
     for (uint32_t c = 0; c < plan->conversion_count; c++) {
         want(plan, c, false, &dense); /* those that only a graph output needs */
@@ -164,9 +223,11 @@ static mts_code allocate(planner *p)
     plan->stitched = s;
     const size_t conversions = (size_t)s->member_count * 2 + s->value_count;
     plan->order = mts_arena_zero(p->arena, conversions, sizeof *plan->order);
-    plan->steps = mts_arena_zero(p->arena, (size_t)s->layer_count * 3 + 1, sizeof *plan->steps);
+    plan->imports = mts_arena_zero(p->arena, s->value_count, sizeof *plan->imports);
+    plan->steps = mts_arena_zero(p->arena, (size_t)s->layer_count * 4 + 2, sizeof *plan->steps);
     plan->output_storage = mts_arena_zero(p->arena, s->graph_count, sizeof *plan->output_storage);
-    bool ok = plan->order != NULL && plan->steps != NULL && plan->output_storage != NULL;
+    bool ok =
+        plan->order != NULL && plan->imports != NULL && plan->steps != NULL && plan->output_storage != NULL;
     for (uint32_t g = 0; ok && g < s->graph_count; g++) {
         plan->output_storage[g] =
             mts_arena_zero(p->arena, s->graphs[g]->output_count, sizeof **plan->output_storage);
@@ -175,13 +236,13 @@ static mts_code allocate(planner *p)
     return ok ? MTS_CODE_OK : mts_fail(p->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan");
 }
 
-mts_code mts_plan_create(const mts_stitched *stitched, mts_arena *arena, mts_plan **out, mts_error *error)
+mts_code mts_plan_create(const mts_plan_request *request, mts_arena *arena, mts_plan **out, mts_error *error)
 {
     *out = NULL;
-    planner p = {.stitched = stitched, .arena = arena, .error = error};
+    planner p = {.stitched = request->stitched, .arena = arena, .error = error};
     mts_code code = allocate(&p);
     if (code == MTS_CODE_OK) {
-        code = mts_layout_assign(p.plan, arena, error);
+        code = mts_layout_assign(p.plan, request, arena, error);
     }
     if (code == MTS_CODE_OK) {
         add_steps(p.plan);

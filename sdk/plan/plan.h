@@ -21,6 +21,13 @@
 
 typedef enum mts_region { MTS_REGION_INPUT = 0, MTS_REGION_OUTPUT = 1, MTS_REGION_TRANSIENT = 2 } mts_region;
 
+/*
+ * How a graph input comes. LENT: in the caller's own buffer; phase conversions read it there, for other
+ * readers a step copies it into the arena just before the first of them. PARTS: in several such buffers,
+ * always copied.
+ */
+typedef enum mts_input_kind { MTS_INPUT_KEPT = 0, MTS_INPUT_LENT = 1, MTS_INPUT_PARTS = 2 } mts_input_kind;
+
 /* A tensor in the arena; element 0 of plane 0 is at float offset + gap. */
 typedef struct mts_storage {
     uint32_t dims[MTS_RANK_MAX]; /* left-padded with ones */
@@ -44,6 +51,7 @@ typedef struct mts_conversion {
     uint32_t storage;
     bool phase;
     bool made; /* a step for it exists */
+    bool lent; /* reads the caller's buffer, not the value's storage */
     uint32_t stride[2];
     uint32_t top, left;     /* border before the image; phase 0 begins there */
     uint32_t rows, columns; /* of a phase plane */
@@ -56,9 +64,17 @@ typedef struct mts_member_plan {
     uint32_t residual_conversion; /* likewise */
 } mts_member_plan;
 
-typedef enum mts_step_kind { MTS_STEP_LAYER = 0, MTS_STEP_PHASE = 1, MTS_STEP_DENSE = 2 } mts_step_kind;
+typedef enum mts_step_kind {
+    MTS_STEP_LAYER = 0,
+    MTS_STEP_PHASE = 1,
+    MTS_STEP_DENSE = 2,
+    MTS_STEP_INPUT = 3
+} mts_step_kind;
 
-/* LAYER: all members of layer `first`. Else conversions order[first .. first + count). */
+/*
+ * LAYER: all members of layer `first`. INPUT: the caller's data of inputs imports[first .. first + count),
+ * into their storages. Else conversions order[first .. first + count).
+ */
 typedef struct mts_step {
     mts_step_kind kind;
     uint32_t first, count;
@@ -66,19 +82,27 @@ typedef struct mts_step {
 
 typedef struct mts_plan {
     const mts_stitched *stitched;
-    uint32_t storage_count, conversion_count, step_count, order_count;
+    uint32_t storage_count, conversion_count, step_count, order_count, import_count;
     mts_storage *storages;
     mts_conversion *conversions;
     mts_step *steps;
-    uint32_t *order;                                    /* conversions in step order */
-    uint32_t *value_storage;                            /* per svalue */
-    mts_member_plan *members;                           /* per member */
-    uint32_t **output_storage;                          /* [graph][output], MTS_NONE for constants */
+    uint32_t *order;           /* conversions in step order */
+    uint32_t *imports;         /* input svalues in step order */
+    uint32_t *lent_value;      /* per storage: the input svalue that an INPUT step brings, or MTS_NONE */
+    uint32_t *value_storage;   /* per svalue */
+    mts_member_plan *members;  /* per member */
+    uint32_t **output_storage; /* [graph][output], MTS_NONE for constants */
     uint64_t input_floats, output_floats, arena_floats; /* inputs first, then outputs, then transients */
 } mts_plan;
 
-/* The result lives in `arena`; `stitched` outlives it. Errors: OUT_OF_MEMORY, LIMIT (over 2^31 floats). */
-mts_code mts_plan_create(const mts_stitched *stitched, mts_arena *arena, mts_plan **out, mts_error *error);
+/* Both outlive the plan. */
+typedef struct mts_plan_request {
+    const mts_stitched *stitched;
+    const uint8_t *inputs; /* mts_input_kind of each svalue that is an input; NULL: all are kept */
+} mts_plan_request;
+
+/* The result lives in `arena`. Errors: OUT_OF_MEMORY, LIMIT (over 2^31 floats). */
+mts_code mts_plan_create(const mts_plan_request *request, mts_arena *arena, mts_plan **out, mts_error *error);
 
 /* Whether an operator reads its input dense, by a copy if need be (RESHAPE, GATHER). */
 bool mts_plan_reads_dense(mts_op op);

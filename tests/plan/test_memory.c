@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "plan/plan.h"
+#include "plan/slices.h"
 #include "support/random_net.h"
 
 #define FAMILIES 150
@@ -93,13 +94,23 @@ static void play_conversions(play *p, const mts_step *step)
             const mts_conversion *c = &p->plan->conversions[p->plan->order[i]];
             if (phase == 1) {
                 write_storage(p, c->storage);
-            } else {
+            } else if (!c->lent) {
                 read_storage(p, p->plan->value_storage[c->value]);
             }
         }
     }
     for (uint32_t i = step->first; i < step->first + step->count; i++) {
         read_storage(p, p->plan->conversions[p->plan->order[i]].storage);
+    }
+}
+
+/* The caller's data comes into the arena. */
+static void play_inputs(play *p, const mts_step *step)
+{
+    for (uint32_t i = step->first; i < step->first + step->count; i++) {
+        const uint32_t storage = p->plan->value_storage[p->plan->imports[i]];
+        assert_int_equal(p->plan->lent_value[storage], p->plan->imports[i]);
+        write_storage(p, storage);
     }
 }
 
@@ -115,6 +126,8 @@ static void play_run(play *p)
         const mts_step *step = &plan->steps[p->step];
         if (step->kind == MTS_STEP_LAYER) {
             play_layer(p, &p->stitched->layers[step->first]);
+        } else if (step->kind == MTS_STEP_INPUT) {
+            play_inputs(p, step);
         } else {
             play_conversions(p, step);
         }
@@ -123,6 +136,31 @@ static void play_run(play *p)
         if (plan->storages[i].region != MTS_REGION_TRANSIENT) {
             read_storage(p, i); /* inputs serve the next run too */
         }
+    }
+}
+
+static uint64_t members_sum(const mts_stitched *stitched)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < stitched->layer_count; i++) {
+        const mts_layer *layer = &stitched->layers[i];
+        for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+            sum += m + 1;
+        }
+    }
+    return sum;
+}
+
+/* Slices as small as a seed wants them, with every member in one layer still; how inputs come likewise. */
+static void vary(const random_family *family, mts_stitched *stitched, uint8_t *inputs, mts_arena *arena)
+{
+    static const uint64_t targets[] = {0, 1, 2000, 20000};
+    const uint64_t members = members_sum(stitched);
+    mts_error error = {0};
+    assert_int_equal(mts_slices_cut(stitched, targets[family->seed % 4], arena, &error), MTS_CODE_OK);
+    assert_true(members_sum(stitched) == members);
+    for (uint32_t v = 0; v < stitched->value_count; v++) {
+        inputs[v] = (uint8_t)((family->seed / 4 + v) % 3);
     }
 }
 
@@ -150,7 +188,11 @@ static void play_family(const random_family *family, bool share)
     mts_stitched *stitched = NULL;
     mts_plan *plan = NULL;
     assert_int_equal(mts_stitch(&request, &arena, &stitched, &error), MTS_CODE_OK);
-    assert_int_equal(mts_plan_create(stitched, &arena, &plan, &error), MTS_CODE_OK);
+    uint8_t *inputs = mts_arena_zero(&arena, stitched->value_count, 1);
+    assert_non_null(inputs);
+    vary(family, stitched, inputs, &arena);
+    const mts_plan_request wanted = {.stitched = stitched, .inputs = inputs};
+    assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_CODE_OK);
     play p = {.plan = plan, .stitched = stitched, .seed = family->seed};
     p.owner = calloc(plan->arena_floats, sizeof *p.owner);
     assert_non_null(p.owner);

@@ -15,5 +15,6 @@ int cli_command_eval(int argc, char **argv);
 int cli_command_export(int argc, char **argv);
 int cli_command_synth(int argc, char **argv);
 int cli_command_bench(int argc, char **argv);
+int cli_command_profile(int argc, char **argv);
 
 #endif

@@ -21,6 +21,7 @@ static const struct {
     {"export", cli_command_export, "write a task of a bundle as an ONNX model"},
     {"synth", cli_command_synth, "write a bundle of random networks, for measuring"},
     {"bench", cli_command_bench, "measure strategies against each other"},
+    {"profile", cli_command_profile, "measure every launch of a run"},
 };
 
 static void help(FILE *out)

@@ -130,6 +130,9 @@ int cli_open_session(cli_open *app, const char *name, const cli_open_options *op
     session.strategy = strategy;
     session.tasks = app->tasks.items;
     session.task_count = (uint32_t)app->tasks.count;
+    session.separate_inputs = options->separate_inputs ? 1 : 0;
+    session.grouping = options->grouping;
+    session.memory_budget = options->memory_budget;
     session.context = &progress;
     session.progress = cli_progress_step;
     cli_progress_begin(&progress, options->json);

@@ -24,6 +24,9 @@ typedef struct cli_open_options {
     const char *tasks;    /* "a,b" or NULL */
     const char *strategy; /* NULL: compact */
     bool check, no_cache, json;
+    bool separate_inputs;   /* a frame per task */
+    mts_grouping grouping;  /* FAMILY if not set */
+    uint64_t memory_budget; /* bytes that chosen groups may take, 0: any */
 } cli_open_options;
 
 /* Rows of an option table for what cli_open_options holds. */

@@ -179,7 +179,7 @@ static void compile_demo(void)
 static void help_and_version_are_printed_for_every_command(void **state)
 {
     static const char *const commands[] = {"",     "devices", "compile", "inspect", "run",
-                                           "eval", "export",  "synth",   "bench"};
+                                           "eval", "export",  "synth",   "bench",   "profile"};
     (void)state;
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         result help = run("%s --help", commands[i]);
@@ -242,6 +242,11 @@ static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void
         {"bench x.mtsb --tasks 4,none", "none"},
         {"bench x.mtsb --frames both", "both"},
         {"bench x.mtsb --runs 0", "range"},
+        {"profile", "BUNDLE"},
+        {"profile x.mtsb --strategy quick", "quick"},
+        {"profile x.mtsb --grouping best", "best"},
+        {"profile x.mtsb --frames both", "both"},
+        {"profile x.mtsb --runs 10001", "range"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -507,6 +512,72 @@ static void bench_prints_a_table_and_takes_a_common_frame(void **state)
     result_release(&r);
 }
 
+/* Every launch is one complete event, in order and without overlap, that names what the profile names. */
+static void assert_trace(const json_t *trace, const json_t *launches)
+{
+    const json_t *events = json_object_get(trace, "traceEvents");
+    size_t complete = 0;
+    double clock = 0.0;
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        const char *phase = json_string_value(json_object_get(event, "ph"));
+        assert_int_equal(json_integer_value(json_object_get(event, "pid")), 1);
+        assert_true(json_is_integer(json_object_get(event, "tid")));
+        assert_true(json_is_object(json_object_get(event, "args")));
+        if (strcmp(phase, "M") == 0) {
+            assert_true(json_is_string(json_object_get(json_object_get(event, "args"), "name")));
+            continue;
+        }
+        const json_t *launch = json_array_get(launches, complete++);
+        const double start = json_number_value(json_object_get(event, "ts"));
+        assert_string_equal(phase, "X");
+        assert_string_equal(json_string_value(json_object_get(event, "name")),
+                            json_string_value(json_object_get(launch, "label")));
+        assert_true(start >= clock - 0.001);
+        clock = start + json_number_value(json_object_get(event, "dur"));
+        assert_true(json_integer_value(json_object_get(json_object_get(event, "args"), "mul_adds")) ==
+                    json_integer_value(json_object_get(launch, "mul_adds")));
+    }
+    assert_int_equal(complete, json_array_size(launches));
+}
+
+static void a_profile_names_every_launch_and_its_trace_can_be_opened(void **state)
+{
+    (void)state;
+    compile_demo();
+    json_t *root =
+        expect_json("profile small.mtsb --device reference --tasks pet,diet --runs 2 --trace t.json --json");
+    const json_t *launches = json_object_get(root, "profile");
+    json_int_t mul_adds = 0;
+    double shares = 0.0;
+    assert_int_equal(json_array_size(launches), json_integer_value(json_object_get(root, "launches")));
+    for (size_t i = 0; i < json_array_size(launches); i++) {
+        const json_t *launch = json_array_get(launches, i);
+        mul_adds += json_integer_value(json_object_get(launch, "mul_adds"));
+        shares += json_number_value(json_object_get(launch, "share"));
+        assert_true(json_number_value(json_object_get(launch, "ms")) >= 0.0);
+    }
+    assert_true(mul_adds == json_integer_value(json_object_get(root, "mul_adds")));
+    assert_true(shares > 0.999 && shares < 1.001);
+    assert_true(json_array_size(json_object_get(root, "kinds")) > 2);
+    assert_true(json_number_value(json_object_get(root, "busy_ms")) <=
+                json_number_value(json_object_get(root, "span_ms")));
+    json_error_t error;
+    json_t *trace = json_load_file("t.json", JSON_REJECT_DUPLICATES, &error);
+    if (!trace) {
+        fail_msg("t.json: %s at %d", error.text, error.position);
+    }
+    assert_trace(trace, launches);
+    json_decref(trace);
+    json_decref(root);
+    result r =
+        expect(0, "profile small.mtsb --device reference --strategy sequential --frames common --runs 1");
+    assert_non_null(strstr(r.out, "strategy sequential"));
+    assert_non_null(strstr(r.out, "one common frame"));
+    assert_non_null(strstr(r.out, "conv 3x3"));
+    result_release(&r);
+}
+
 static void labels_and_shapes_come_from_the_command_line(void **state)
 {
     (void)state;
@@ -559,6 +630,10 @@ static void a_failure_is_status_1_names_the_file_and_leaves_nothing_behind(void 
         {"synth --arch resnet18 --prune 0.95 --tasks 1 -o no/folder/x.mtsb", "no/folder"},
         {"bench text.txt --device reference", "text.txt"},
         {"bench small.mtsb --tasks 9 --device reference", "8 tasks"},
+        {"profile text.txt --device reference", "text.txt"},
+        {"profile small.mtsb --tasks weather --device reference", "weather"},
+        {"profile small.mtsb --tasks pet --runs 1 --device reference --trace no/folder/t.json", "no/folder"},
+        {"profile small.mtsb --tasks pet --budget 4096 --device reference", "MTS_GROUPING_MEASURED"},
     };
     static const unsigned char png[] = {0x89, 'P',  'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0, 0,
                                         13,   'I',  'H', 'D', 'R',  0,    0,    0x4e, 0x20, 0, 0,
@@ -653,6 +728,7 @@ int main(void)
         IN_FOLDER(an_exported_task_compiles_again_and_gives_the_same_answers),
         IN_FOLDER(a_synthetic_bundle_is_written_inspected_and_measured),
         IN_FOLDER(bench_prints_a_table_and_takes_a_common_frame),
+        IN_FOLDER(a_profile_names_every_launch_and_its_trace_can_be_opened),
         IN_FOLDER(labels_and_shapes_come_from_the_command_line),
         IN_FOLDER(a_failure_is_status_1_names_the_file_and_leaves_nothing_behind),
         IN_FOLDER(a_bundle_that_exists_survives_a_failing_compile),

@@ -1,0 +1,162 @@
+/*
+ * command_profile.c: mts profile: where the time of a run goes, launch by launch.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "profile.h"
+
+typedef struct arguments {
+    cli_open_options open;
+    const char *grouping, *frames, *trace;
+    bool no_probe;
+    double budget;
+    uint32_t runs;
+} arguments;
+
+static int arguments_check(arguments *args, mts_strategy *strategy, bool *common)
+{
+    char list[128];
+    if (!cli_strategy_find(args->open.strategy, strategy)) {
+        return cli_usage_error("profile", "no strategy '%s'; there are: %s", args->open.strategy,
+                               cli_strategy_list(list, sizeof list));
+    }
+    if (args->grouping && strcmp(args->grouping, "family") != 0 && strcmp(args->grouping, "measured") != 0) {
+        return cli_usage_error("profile", "--grouping is family or measured, not '%s'", args->grouping);
+    }
+    if (args->frames && strcmp(args->frames, "separate") != 0 && strcmp(args->frames, "common") != 0) {
+        return cli_usage_error("profile", "--frames is separate or common, not '%s'", args->frames);
+    }
+    *common = args->frames && strcmp(args->frames, "common") == 0;
+    args->open.separate_inputs = !*common;
+    args->open.grouping = args->grouping && strcmp(args->grouping, "measured") == 0 ? MTS_GROUPING_MEASURED
+                                                                                    : MTS_GROUPING_FAMILY;
+    args->open.memory_budget = (uint64_t)args->budget;
+    return -1;
+}
+
+static int compare_kinds(const void *left, const void *right)
+{
+    const cli_profile_kind *a = left;
+    const cli_profile_kind *b = right;
+    return (a->ms < b->ms) - (a->ms > b->ms);
+}
+
+static void totals_find(cli_profile *profile)
+{
+    for (uint32_t i = 0; i < profile->count; i++) {
+        const mts_launch_profile *l = &profile->launches[i];
+        uint32_t k = 0;
+        while (k < profile->kind_count && strcmp(profile->kinds[k].name, l->kind) != 0) {
+            k++;
+        }
+        profile->kind_count += k == profile->kind_count ? 1 : 0;
+        profile->kinds[k].name = l->kind;
+        profile->kinds[k].launches++;
+        profile->kinds[k].mul_adds += l->mul_adds;
+        profile->kinds[k].bytes += l->bytes;
+        profile->kinds[k].ms += l->duration_ms;
+        profile->busy_ms += l->duration_ms;
+        profile->span_ms = l->start_ms + l->duration_ms;
+    }
+    qsort(profile->kinds, profile->kind_count, sizeof *profile->kinds, compare_kinds);
+}
+
+/* Ordinary runs first: they say what a run takes when nobody looks. */
+static int measure(cli_open *app, const arguments *args, cli_profile *profile)
+{
+    profile->stats.size = sizeof profile->stats;
+    mts_status status = mts_session_stats_get(app->session, &profile->stats);
+    const uint32_t count = status == MTS_STATUS_OK ? profile->stats.launches : 0;
+    profile->launches = calloc(count + 1, sizeof *profile->launches);
+    profile->kinds = calloc(count + 1, sizeof *profile->kinds);
+    if (!profile->launches || !profile->kinds) {
+        return cli_failure("profile", "no memory");
+    }
+    status =
+        status == MTS_STATUS_OK ? cli_measure(app->session, NULL, args->runs, &profile->latency) : status;
+    if (status == MTS_STATUS_OK) {
+        status = mts_session_profile(app->session, args->runs, profile->launches, count, &profile->count);
+    }
+    if (status != MTS_STATUS_OK) {
+        return cli_failure("profile", "%s", app->error);
+    }
+    totals_find(profile);
+    return -1;
+}
+
+static int ceilings_find(cli_open *app, cli_profile *profile)
+{
+    profile->ceilings.size = sizeof profile->ceilings;
+    const mts_status status = mts_runtime_measure(app->runtime, &profile->ceilings);
+    profile->has_ceilings = status == MTS_STATUS_OK;
+    return status == MTS_STATUS_OK || status == MTS_STATUS_UNSUPPORTED
+               ? -1
+               : cli_failure("profile", "%s", app->error);
+}
+
+static int run(cli_open *app, const arguments *args, mts_strategy strategy, cli_profile *profile)
+{
+    int status = cli_open_bundle(app, "profile", &args->open, profile->bundle);
+    status = status < 0 ? cli_open_session(app, "profile", &args->open, strategy) : status;
+    if (status >= 0) {
+        return status;
+    }
+    (void)mts_runtime_device(app->runtime, &profile->device);
+    status = args->no_probe ? -1 : ceilings_find(app, profile);
+    status = status < 0 ? measure(app, args, profile) : status;
+    status = status < 0 && args->trace ? cli_profile_trace(profile, args->trace) : status;
+    if (status >= 0) {
+        return status;
+    }
+    if (args->open.json) {
+        return cli_profile_print_json(profile);
+    }
+    cli_profile_print_text(profile);
+    return CLI_EXIT_OK;
+}
+
+int cli_command_profile(int argc, char **argv)
+{
+    arguments args = {.runs = 20};
+    const cli_option options[] = {
+        {"grouping", 0, CLI_KIND_TEXT, &args.grouping, "HOW",
+         "family: all tasks that fit together (default); measured: groups are chosen by measuring", 0, 0},
+        {"budget", 'b', CLI_KIND_NUMBER, &args.budget, "BYTES", "device memory that measured groups may take",
+         1, 1e15},
+        {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",
+         "separate: a frame per task (default); common: one for all", 0, 0},
+        {"runs", 'n', CLI_KIND_COUNT, &args.runs, "N", "runs whose median is taken (default 20)", 1, 10000},
+        {"trace", 't', CLI_KIND_TEXT, &args.trace, "FILE.json",
+         "write trace events: open them in ui.perfetto.dev or chrome://tracing", 0, 0},
+        {"no-probe", 0, CLI_KIND_FLAG, &args.no_probe, "", "do not measure the device's peak and bandwidth",
+         0, 0},
+        CLI_OPEN_OPTIONS(args.open),
+    };
+    const cli_usage usage = {
+        .name = "profile",
+        .positionals = "BUNDLE",
+        .summary =
+            "Prints the device time of every launch of a run, and of each kind of launch: share, GFLOP/s,\n"
+            "share of the peak, GB/s of the bytes that have to be moved at least. Inputs are zero.",
+        .positional_count = 1,
+        .options = options,
+        .option_count = sizeof options / sizeof options[0],
+    };
+    cli_common common = {0};
+    cli_open app = {0};
+    cli_profile profile = {0};
+    mts_strategy strategy = MTS_STRATEGY_COMPACT;
+    int status = cli_parse(&usage, argc, argv, &common);
+    args.open.json = common.json;
+    status = status < 0 ? arguments_check(&args, &strategy, &profile.common) : status;
+    profile.bundle = common.positionals[0];
+    profile.strategy = cli_strategy_name(strategy);
+    profile.runs = args.runs;
+    status = status < 0 ? run(&app, &args, strategy, &profile) : status;
+    free(profile.kinds);
+    free(profile.launches);
+    cli_close(&app);
+    return status;
+}

@@ -30,13 +30,23 @@ typedef struct cli_bench_result {
                           value */
 } cli_bench_result;
 
+/* Where inputs are when the clock starts. */
+typedef enum cli_bench_inputs {
+    CLI_BENCH_INPUTS_BORROWED = 0, /* in the program's arrays, which the session reads */
+    CLI_BENCH_INPUTS_COPIED = 1,   /* in device memory */
+    CLI_BENCH_INPUTS_UPLOADED = 2, /* in the program's arrays, handed over in every run */
+    CLI_BENCH_INPUTS_COUNT = 3
+} cli_bench_inputs;
+
+extern const char *const cli_bench_inputs_names[CLI_BENCH_INPUTS_COUNT];
+
 typedef struct cli_bench {
     const char *bundle;
     mts_device_desc device;
     bool has_ceilings;
     mts_ceilings ceilings;
-    bool common;  /* all tasks see the same frame */
-    bool upload;  /* inputs are handed over in every run */
+    bool common; /* all tasks see the same frame */
+    cli_bench_inputs inputs;
     bool samples; /* print them */
     uint32_t warm_ups, runs;
     double load_before, load_after; /* of the machine, negative: unknown */

@@ -7,6 +7,10 @@
 #include "bench.h"
 #include "command.h"
 
+const char *const cli_bench_inputs_names[CLI_BENCH_INPUTS_COUNT] = {"borrowed", "copied", "uploaded"};
+static const char *const inputs_text[CLI_BENCH_INPUTS_COUNT] = {
+    "inputs read where the program has them", "inputs in device memory", "inputs uploaded in every run"};
+
 static const cli_bench_result *first_of(const cli_bench *bench, const cli_bench_result *result)
 {
     return result - (size_t)(result - bench->results) % bench->contestant_count;
@@ -39,8 +43,7 @@ void cli_bench_print_text(const cli_bench *bench)
         printf("load of the machine: %.2f before, %.2f after\n", bench->load_before, bench->load_after);
     }
     printf("%s; %s; median of %u runs after %u, in turns\n\n",
-           bench->common ? "one common frame" : "one frame per task",
-           bench->upload ? "inputs uploaded in every run" : "inputs in device memory", bench->runs,
+           bench->common ? "one common frame" : "one frame per task", inputs_text[bench->inputs], bench->runs,
            bench->warm_ups);
     printf("tasks  %-18s %11s %8s %8s %7s %11s %12s %11s %8s %10s %7s %6s\n", "strategy", "median", "p5",
            "p95", "faster", "weights", "activations", "peak", "launches", "mul-adds", "GFLOP/s", "peak");
@@ -109,7 +112,7 @@ static void bench_json(cli_json *json, const cli_bench *bench)
     ceiling_json(json, "copy_gbps", bench->has_ceilings, bench->ceilings.copy_gbps);
     cli_json_string(json, "bundle", bench->bundle);
     cli_json_string(json, "frames", bench->common ? "common" : "separate");
-    cli_json_string(json, "inputs", bench->upload ? "uploaded" : "resident");
+    cli_json_string(json, "inputs", cli_bench_inputs_names[bench->inputs]);
     cli_json_integer(json, "warmup", bench->warm_ups);
     cli_json_integer(json, "runs", bench->runs);
     cli_json_integer(json, "budget", bench->budget);

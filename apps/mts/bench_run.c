@@ -1,8 +1,8 @@
 /*
  * bench_run.c: sessions side by side on the same random inputs: compared first, then timed in turns.
  *
- * Inputs lie in device memory when the clock starts, unless they are to be uploaded in every run; outputs are
- * in host memory when it stops.
+ * Inputs lie in arrays of this program when the clock starts, as those of any other runtime do (bench.h has
+ * the other ways); outputs are in host memory when it stops.
  */
 #include "bench.h"
 
@@ -116,7 +116,8 @@ static mts_status inputs_set(const step *s, mts_session *session)
 static mts_status run_once(const step *s, mts_session *session)
 {
     mts_ticket ticket = 0;
-    mts_status status = s->bench->upload ? inputs_set(s, session) : MTS_STATUS_OK;
+    mts_status status =
+        s->bench->inputs == CLI_BENCH_INPUTS_UPLOADED ? inputs_set(s, session) : MTS_STATUS_OK;
     status = status == MTS_STATUS_OK ? mts_session_submit(session, NULL, &ticket) : status;
     return status == MTS_STATUS_OK ? mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE) : status;
 }
@@ -160,6 +161,7 @@ static int session_make(step *s, size_t index, bool quiet)
     options.tasks = s->names;
     options.task_count = s->tasks;
     options.separate_inputs = s->bench->common ? 0 : 1;
+    options.borrow_inputs = s->bench->inputs == CLI_BENCH_INPUTS_BORROWED ? 1 : 0;
     options.context = &progress;
     options.progress = cli_progress_step;
     cli_progress_begin(&progress, quiet);

@@ -11,8 +11,8 @@
 
 typedef struct arguments {
     cli_open_options open;
-    const char *strategies, *tasks, *frames, *plot, *output;
-    bool upload, samples, no_probe;
+    const char *strategies, *tasks, *frames, *inputs, *plot, *output;
+    bool samples, no_probe;
     double budget;
     uint32_t warm_ups, runs;
 } arguments;
@@ -82,11 +82,19 @@ static int tasks_take(const arguments *args, cli_bench *bench)
 
 static int arguments_take(const arguments *args, cli_bench *bench)
 {
+    bool known = !args->inputs;
     if (args->frames && strcmp(args->frames, "separate") != 0 && strcmp(args->frames, "common") != 0) {
         return cli_usage_error("bench", "--frames is separate or common, not '%s'", args->frames);
     }
     bench->common = args->frames && strcmp(args->frames, "common") == 0;
-    bench->upload = args->upload;
+    for (int i = 0; args->inputs && i < CLI_BENCH_INPUTS_COUNT; i++) {
+        known = known || strcmp(args->inputs, cli_bench_inputs_names[i]) == 0;
+        bench->inputs =
+            strcmp(args->inputs, cli_bench_inputs_names[i]) == 0 ? (cli_bench_inputs)i : bench->inputs;
+    }
+    if (!known) {
+        return cli_usage_error("bench", "--inputs is borrowed, copied or uploaded, not '%s'", args->inputs);
+    }
     bench->budget = (uint64_t)args->budget;
     bench->samples = args->samples;
     bench->warm_ups = args->warm_ups;
@@ -185,8 +193,10 @@ int cli_command_bench(int argc, char **argv)
          0},
         {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",
          "separate: a frame per task (default); common: one for all", 0, 0},
-        {"upload", 0, CLI_KIND_FLAG, &args.upload, "",
-         "hand the inputs over in every run (default: they lie in device memory)", 0, 0},
+        {"inputs", 0, CLI_KIND_TEXT, &args.inputs, "HOW",
+         "borrowed: read where the program has them (default); copied: into device memory before; uploaded: "
+         "copied in every run",
+         0, 0},
         {"warmup", 0, CLI_KIND_COUNT, &args.warm_ups, "N", "runs that are not counted (default 10)", 0, 1e6},
         {"runs", 'n', CLI_KIND_COUNT, &args.runs, "N", "runs that are measured (default 50)", 1, 1e6},
         {"device", 0, CLI_KIND_TEXT, &args.open.device, "N|ID", "device, see 'mts devices' (default: auto)",

@@ -66,6 +66,9 @@ static mts_code options_check(const mts_session_options *options, mts_error *err
     if (options->separate_inputs > 1) {
         return mts_fail(error, bad, "session options: separate_inputs is 0 or 1");
     }
+    if (options->borrow_inputs > 1) {
+        return mts_fail(error, bad, "session options: borrow_inputs is 0 or 1");
+    }
     return MTS_CODE_OK;
 }
 
@@ -80,6 +83,7 @@ static mts_code session_build(mts_session *session, const mts_session_options *o
         .tasks = session->tasks,
         .task_count = session->task_count,
         .separate_inputs = options->separate_inputs != 0,
+        .lend_inputs = options->borrow_inputs != 0,
         .grouping = (mts_grouping_kind)options->grouping,
         .memory_budget = options->memory_budget,
         .context = options->context,

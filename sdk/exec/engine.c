@@ -321,7 +321,7 @@ static mts_code make(maker *m, const mts_engine_options *options)
 mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
                            mts_engine **out, mts_error *error)
 {
-    const mts_decision nothing = {0};
+    const mts_decision nothing = {.slice_bytes = mts_choice_slice_bytes(&device->info)};
     return mts_engine_create_decided(device, archive, options, &nothing, NULL, out, error);
 }
 

@@ -96,6 +96,14 @@ mts_choice mts_choice_smallest(const mts_device_info *device)
         device);
 }
 
+uint64_t mts_choice_slice_bytes(const mts_device_info *device)
+{
+    enum { BYTES_PER_UNIT = 3 << 20 }; /* measured with 2 MiB of second level cache a core, docs/results */
+    return device->is_gpu
+               ? 0
+               : (uint64_t)BYTES_PER_UNIT * (device->compute_units > 0 ? device->compute_units : 1);
+}
+
 uint32_t mts_choice_tiles_per_unit(const mts_device_info *device)
 {
     return row_of(device)->tiles_per_unit;

@@ -60,6 +60,9 @@ mts_code mts_layer_facts_get(const mts_stitched *stitched, uint32_t layer, mts_a
 mts_choice mts_choice_default(const mts_device_info *device, const mts_layer_facts *facts);
 /* The smallest tiles that every device can build: the last resort before the reference device. */
 mts_choice mts_choice_smallest(const mts_device_info *device);
+/* mts_decision.slice_bytes without measurements: what the caches of a CPU hold; 0 on a GPU, whose launches
+   want all tasks. */
+uint64_t mts_choice_slice_bytes(const mts_device_info *device);
 /* Tiles that each compute unit should get at least. */
 uint32_t mts_choice_tiles_per_unit(const mts_device_info *device);
 

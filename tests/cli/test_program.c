@@ -505,7 +505,7 @@ static void bench_prints_a_table_and_takes_a_common_frame(void **state)
     (void)state;
     compile_demo();
     result r = expect(
-        0, "bench small.mtsb --device reference --tasks 2 --frames common --upload --warmup 0 --runs 1");
+        0, "bench small.mtsb --device reference --tasks 2 --frames common --inputs uploaded --warmup 0 --runs 1");
     assert_non_null(strstr(r.out, "sequential"));
     assert_non_null(strstr(r.out, "one common frame"));
     assert_non_null(strstr(r.out, "uploaded"));

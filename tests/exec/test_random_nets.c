@@ -16,6 +16,7 @@
 
 #include <math.h>
 
+#include "exec/engine_internal.h"
 #include "platform/os/os.h"
 #include "support/net.h"
 #include "support/random_net.h"
@@ -144,13 +145,18 @@ static void run_rounds(const world *w, mts_engine *engine, const char *how)
 
 static mts_engine_stats run_with(const world *w, int device, mts_strategy_kind strategy)
 {
-    const mts_engine_options options = {.strategy = strategy, .separate_inputs = !w->family.common};
+    static const uint64_t slices[] = {0, 1, 3000, 30000};
+    const mts_engine_options options = {
+        .strategy = strategy, .separate_inputs = !w->family.common, .lend_inputs = w->family.seed % 3 != 0};
+    const mts_decision decision = {.slice_bytes = slices[w->family.seed / 3 % 4]};
     mts_engine *engine = NULL;
     mts_engine_stats stats;
     mts_error error = {0};
     char how[64];
     (void)snprintf(how, sizeof how, "%s, %s", device_names[device], strategy_names[strategy]);
-    must(mts_engine_create(devices[device], w->net.archive, &options, &engine, &error), &error, w, how);
+    must(mts_engine_create_decided(devices[device], w->net.archive, &options, &decision, NULL, &engine,
+                                   &error),
+         &error, w, how);
     run_rounds(w, engine, how);
     mts_engine_stats_get(engine, &stats);
     mts_engine_destroy(&engine);

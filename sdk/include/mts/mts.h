@@ -259,6 +259,8 @@ typedef struct mts_session_options {
     uint32_t task_count;
     uint32_t separate_inputs; /* 0 (default): all tasks see the same frame, equal preprocessing and equal work
                                  on it is done once. 1: each task has an input of its own */
+    uint32_t borrow_inputs;   /* 0 (default): mts_session_input copies. 1: it keeps the address, and every run
+                                 reads what lies there then; see mts_session_input */
     mts_grouping grouping;    /* of every strategy but SEQUENTIAL */
     uint64_t memory_budget;   /* bytes of weights, activations and workspace together; 0 (default): no limit.
                                  Needs MTS_GROUPING_MEASURED, except with SEQUENTIAL, which groups nothing.
@@ -281,13 +283,20 @@ MTS_API void mts_session_destroy(mts_session **session);
 typedef uint64_t mts_ticket;
 
 /*
- * Sets input `index` of a task for the following submissions; the data is copied. Type and shape must equal
- * the port's. When inputs are common, tasks that share an input share this value too.
+ * Sets input `index` of a task for the following submissions. Type and shape must equal the port's. When
+ * inputs are common, tasks that share an input share this value too.
+ *
+ * The data is copied, unless the session borrows its inputs: then float32 data has to stay where it is until
+ * another address is set or the session is destroyed, and must not change from a submission to the end of its
+ * wait (other types are converted, which copies them, in this call). Where the device reads host memory (a
+ * CPU) nothing is copied but what a layer wants in another layout, and only while it is read: inputs cost no
+ * memory. Elsewhere every submission uploads. An address that is new makes the next submission prepare its
+ * launches again, which allocates.
  */
 MTS_API mts_status mts_session_input(mts_session *session, const char *task, uint32_t index,
                                      const mts_tensor *tensor);
 /* Like mts_session_input with a picture, for one task of a session that has separate inputs or a single task.
- */
+   INVALID_ARGUMENT for a session that borrows its inputs: it takes tensors only. */
 MTS_API mts_status mts_session_input_frame(mts_session *session, const char *task, const mts_frame *frame);
 /*
  * Starts one run. The frame becomes input 0 of every task that takes frames; NULL: inputs stay as they were

@@ -24,6 +24,9 @@ typedef struct cli_bench_result {
     const cli_contestant *contestant;
     cli_latency latency;
     double *samples; /* milliseconds, as they came; on the heap */
+    double *submits; /* the part of each that handing the run over took; on the heap */
+    double submit;   /* median of them */
+    double device;   /* of all launches together, on the device's clock; negative: it does not measure */
     mts_session_stats stats;
     char *groups;      /* names of the tasks of each group, as JSON; on the heap */
     double difference; /* of the outputs from those of the first strategy, relative to an output's largest
@@ -48,6 +51,7 @@ typedef struct cli_bench {
     bool common; /* all tasks see the same frame */
     cli_bench_inputs inputs;
     bool samples; /* print them */
+    mts_replay replay;
     uint32_t warm_ups, runs;
     double load_before, load_after; /* of the machine, negative: unknown */
     uint64_t budget;                /* bytes that those with groups may take, 0: any */

@@ -18,13 +18,16 @@ static const cli_bench_result *first_of(const cli_bench *bench, const cli_bench_
 
 static void row_print(const cli_bench *bench, const cli_bench_result *r)
 {
-    char weights[32], activations[32], peak[32], share[16] = "";
+    char weights[32], activations[32], peak[32], share[16] = "", device[16] = "";
     const double gflops = cli_bench_gflops(r);
     if (bench->has_ceilings && bench->ceilings.gflops > 0.0) {
         (void)snprintf(share, sizeof share, "%.0f %%", 100.0 * gflops / bench->ceilings.gflops);
     }
-    printf("%5u  %-18s %8.2f ms %8.2f %8.2f %7.2f %11s %12s %11s %8u %8.1f M %7.1f %6s\n", r->tasks,
-           r->contestant->name, r->latency.median, r->latency.p5, r->latency.p95,
+    if (r->device >= 0.0) {
+        (void)snprintf(device, sizeof device, "%.2f", r->device);
+    }
+    printf("%5u  %-18s %8.2f ms %8.2f %8.2f %7.3f %8s %7.2f %11s %12s %11s %8u %8.1f M %7.1f %6s\n", r->tasks,
+           r->contestant->name, r->latency.median, r->latency.p5, r->latency.p95, r->submit, device,
            r->latency.median > 0.0 ? first_of(bench, r)->latency.median / r->latency.median : 0.0,
            cli_bytes_text(r->stats.weight_bytes, weights, sizeof weights),
            cli_bytes_text(r->stats.activation_bytes, activations, sizeof activations),
@@ -45,8 +48,9 @@ void cli_bench_print_text(const cli_bench *bench)
     printf("%s; %s; median of %u runs after %u, in turns\n\n",
            bench->common ? "one common frame" : "one frame per task", inputs_text[bench->inputs], bench->runs,
            bench->warm_ups);
-    printf("tasks  %-18s %11s %8s %8s %7s %11s %12s %11s %8s %10s %7s %6s\n", "strategy", "median", "p5",
-           "p95", "faster", "weights", "activations", "peak", "launches", "mul-adds", "GFLOP/s", "peak");
+    printf("tasks  %-18s %11s %8s %8s %7s %8s %7s %11s %12s %11s %8s %10s %7s %6s\n", "strategy", "median",
+           "p5", "p95", "submit", "device", "faster", "weights", "activations", "peak", "launches",
+           "mul-adds", "GFLOP/s", "peak");
     for (size_t i = 0; i < bench->result_count; i++) {
         row_print(bench, &bench->results[i]);
     }
@@ -65,6 +69,12 @@ static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_
     cli_json_number(json, "p5", r->latency.p5);
     cli_json_number(json, "p95", r->latency.p95);
     cli_json_end(json, '}');
+    cli_json_number(json, "submit_ms", r->submit);
+    if (r->device >= 0.0) {
+        cli_json_number(json, "device_ms", r->device);
+    } else {
+        cli_json_raw(json, "device_ms", "null");
+    }
     cli_json_object(json, "bytes");
     cli_json_integer(json, "weights", r->stats.weight_bytes);
     cli_json_integer(json, "activations", r->stats.activation_bytes);
@@ -113,6 +123,10 @@ static void bench_json(cli_json *json, const cli_bench *bench)
     cli_json_string(json, "bundle", bench->bundle);
     cli_json_string(json, "frames", bench->common ? "common" : "separate");
     cli_json_string(json, "inputs", cli_bench_inputs_names[bench->inputs]);
+    cli_json_string(json, "replay",
+                    bench->replay == MTS_REPLAY_ON    ? "on"
+                    : bench->replay == MTS_REPLAY_OFF ? "off"
+                                                      : "auto");
     cli_json_integer(json, "warmup", bench->warm_ups);
     cli_json_integer(json, "runs", bench->runs);
     cli_json_integer(json, "budget", bench->budget);

@@ -16,6 +16,7 @@
 
 #define TOLERANCE 1e-4
 #define REPORT_MOST ((size_t)1 << 24)
+#define PROFILE_RUNS 5u
 
 /* Everything of one number of tasks. */
 typedef struct step {
@@ -113,12 +114,15 @@ static mts_status inputs_set(const step *s, mts_session *session)
     return MTS_STATUS_OK;
 }
 
-static mts_status run_once(const step *s, mts_session *session)
+/* submit receives the milliseconds that handing the run over took. */
+static mts_status run_once(const step *s, mts_session *session, double *submit)
 {
     mts_ticket ticket = 0;
     mts_status status =
         s->bench->inputs == CLI_BENCH_INPUTS_UPLOADED ? inputs_set(s, session) : MTS_STATUS_OK;
+    const double start = cli_now_ms();
     status = status == MTS_STATUS_OK ? mts_session_submit(session, NULL, &ticket) : status;
+    *submit = cli_now_ms() - start;
     return status == MTS_STATUS_OK ? mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE) : status;
 }
 
@@ -154,6 +158,7 @@ static int session_make(step *s, size_t index, bool quiet)
     mts_session_options options;
     const cli_contestant *contestant = &s->bench->contestants[index];
     cli_bench_result *result = &s->results[index];
+    double submit = 0.0;
     mts_session_options_default(&options);
     options.strategy = contestant->strategy;
     options.grouping = contestant->grouping;
@@ -168,7 +173,7 @@ static int session_make(step *s, size_t index, bool quiet)
     mts_status status = mts_session_create(s->app->runtime, s->app->bundle, &options, &s->sessions[index]);
     cli_progress_end(&progress);
     status = status == MTS_STATUS_OK ? inputs_set(s, s->sessions[index]) : status;
-    status = status == MTS_STATUS_OK ? run_once(s, s->sessions[index]) : status;
+    status = status == MTS_STATUS_OK ? run_once(s, s->sessions[index], &submit) : status;
     *result = (cli_bench_result){.tasks = s->tasks, .contestant = contestant};
     result->stats.size = sizeof result->stats;
     status = status == MTS_STATUS_OK ? mts_session_stats_get(s->sessions[index], &result->stats) : status;
@@ -176,8 +181,9 @@ static int session_make(step *s, size_t index, bool quiet)
         return cli_failure("bench", "%u tasks, %s: %s", s->tasks, contestant->name, s->app->error);
     }
     result->samples = calloc(s->bench->runs, sizeof *result->samples);
+    result->submits = calloc(s->bench->runs, sizeof *result->submits);
     result->groups = groups_text(s->sessions[index]);
-    return result->samples && result->groups ? -1 : cli_failure("bench", "no memory");
+    return result->samples && result->submits && result->groups ? -1 : cli_failure("bench", "no memory");
 }
 
 /* Largest |a - b| relative to the largest |b|; infinity if there is no number to compare. */
@@ -230,12 +236,14 @@ static int sessions_time(step *s)
     const cli_bench *bench = s->bench;
     for (uint32_t r = 0; r < bench->warm_ups + bench->runs; r++) {
         for (size_t i = 0; i < bench->contestant_count; i++) {
+            double submit = 0.0;
             const double start = cli_now_ms();
-            if (run_once(s, s->sessions[i]) != MTS_STATUS_OK) {
+            if (run_once(s, s->sessions[i], &submit) != MTS_STATUS_OK) {
                 return cli_failure("bench", "%s", s->app->error);
             }
             if (r >= bench->warm_ups) {
                 s->results[i].samples[r - bench->warm_ups] = cli_now_ms() - start;
+                s->results[i].submits[r - bench->warm_ups] = submit;
             }
         }
     }
@@ -252,8 +260,33 @@ static int latencies_find(step *s)
     for (size_t i = 0; i < s->bench->contestant_count; i++) {
         memcpy(sorted, s->results[i].samples, runs * sizeof *sorted);
         s->results[i].latency = cli_latency_of(sorted, runs);
+        memcpy(sorted, s->results[i].submits, runs * sizeof *sorted);
+        s->results[i].submit = cli_latency_of(sorted, runs).median;
     }
     free(sorted);
+    return -1;
+}
+
+/* What the launches take by themselves; a run takes that, the gaps between them, and the caller's part. */
+static int launches_time(step *s)
+{
+    for (size_t i = 0; i < s->bench->contestant_count; i++) {
+        cli_bench_result *result = &s->results[i];
+        uint32_t count = result->stats.launches;
+        mts_launch_profile *launches = calloc((size_t)count + 1, sizeof *launches);
+        if (!launches) {
+            return cli_failure("bench", "no memory");
+        }
+        const mts_status status = mts_session_profile(s->sessions[i], PROFILE_RUNS, launches, count, &count);
+        result->device = status == MTS_STATUS_OK ? 0.0 : -1.0;
+        for (uint32_t k = 0; k < count && status == MTS_STATUS_OK; k++) {
+            result->device += launches[k].duration_ms;
+        }
+        free(launches);
+        if (status != MTS_STATUS_OK && status != MTS_STATUS_UNSUPPORTED) {
+            return cli_failure("bench", "%s", s->app->error);
+        }
+    }
     return -1;
 }
 
@@ -287,6 +320,7 @@ int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet)
     }
     status = status < 0 ? sessions_time(&s) : status;
     status = status < 0 ? latencies_find(&s) : status;
+    status = status < 0 ? launches_time(&s) : status;
     step_release(&s);
     return status;
 }
@@ -295,6 +329,7 @@ void cli_bench_release(cli_bench *bench)
 {
     for (size_t i = 0; i < bench->result_count; i++) {
         free(bench->results[i].samples);
+        free(bench->results[i].submits);
         free(bench->results[i].groups);
     }
     bench->result_count = 0;

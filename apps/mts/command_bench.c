@@ -12,7 +12,7 @@
 typedef struct arguments {
     cli_open_options open;
     const char *strategies, *tasks, *frames, *inputs, *plot, *output;
-    bool samples, no_probe;
+    bool samples, no_probe, replay, no_replay;
     double budget;
     uint32_t warm_ups, runs;
 } arguments;
@@ -80,12 +80,17 @@ static int tasks_take(const arguments *args, cli_bench *bench)
                                  args->tasks);
 }
 
-static int arguments_take(const arguments *args, cli_bench *bench)
+static int arguments_take(arguments *args, cli_bench *bench)
 {
     bool known = !args->inputs;
     if (args->frames && strcmp(args->frames, "separate") != 0 && strcmp(args->frames, "common") != 0) {
         return cli_usage_error("bench", "--frames is separate or common, not '%s'", args->frames);
     }
+    if (args->replay && args->no_replay) {
+        return cli_usage_error("bench", "give --replay or --no-replay, not both");
+    }
+    args->open.replay = args->replay ? MTS_REPLAY_ON : args->no_replay ? MTS_REPLAY_OFF : MTS_REPLAY_AUTO;
+    bench->replay = args->open.replay;
     bench->common = args->frames && strcmp(args->frames, "common") == 0;
     for (int i = 0; args->inputs && i < CLI_BENCH_INPUTS_COUNT; i++) {
         known = known || strcmp(args->inputs, cli_bench_inputs_names[i]) == 0;
@@ -205,6 +210,9 @@ int cli_command_bench(int argc, char **argv)
          0},
         {"no-probe", 0, CLI_KIND_FLAG, &args.no_probe, "", "do not measure the device's peak and bandwidth",
          0, 0},
+        {"replay", 0, CLI_KIND_FLAG, &args.replay, "",
+         "submit recorded lists where the driver can (default: where that is faster)", 0, 0},
+        {"no-replay", 0, CLI_KIND_FLAG, &args.no_replay, "", "submit launch by launch", 0, 0},
         {"samples", 0, CLI_KIND_FLAG, &args.samples, "", "put every single time into the JSON", 0, 0},
         {"plot", 'p', CLI_KIND_TEXT, &args.plot, "FILE.svg", "draw latency and memory", 0, 0},
         {"output", 'o', CLI_KIND_TEXT, &args.output, "FILE.json", "write the JSON to a file", 0, 0},

@@ -27,6 +27,7 @@ typedef struct cli_open_options {
     bool separate_inputs;   /* a frame per task */
     mts_grouping grouping;  /* FAMILY if not set */
     uint64_t memory_budget; /* bytes that chosen groups may take, 0: any */
+    mts_replay replay;      /* AUTO if not set */
 } cli_open_options;
 
 /* Rows of an option table for what cli_open_options holds. */

@@ -54,8 +54,11 @@ typedef struct mts_cl_opaque_event *cl_event;
 #define CL_DEVICE_VENDOR 0x102cu
 #define CL_DRIVER_VERSION 0x102du
 #define CL_DEVICE_VERSION 0x102fu
+#define CL_DEVICE_EXTENSIONS 0x1030u
 #define CL_DEVICE_HOST_UNIFIED_MEMORY 0x1035u
 #define CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT 0x103au
+
+#define CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES 0x12aau /* of cl_khr_command_buffer */
 
 #define CL_CONTEXT_PLATFORM ((intptr_t)0x1084)
 #define CL_QUEUE_PROFILING_ENABLE ((cl_bitfield)1 << 1)

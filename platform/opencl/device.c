@@ -218,10 +218,15 @@ static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_erro
     return code;
 }
 
+mts_code mts_cl_finish(mts_cl_device *device, mts_error *error)
+{
+    device->waits++;
+    return mts_cl_check(device, device->cl.clFinish(device->queue), MTS_CL_STAGE_WAIT, "clFinish", error);
+}
+
 static mts_code device_wait(mts_device *base, mts_error *error)
 {
-    mts_cl_device *device = (mts_cl_device *)base;
-    return mts_cl_check(device, device->cl.clFinish(device->queue), MTS_CL_STAGE_WAIT, "clFinish", error);
+    return mts_cl_finish((mts_cl_device *)base, error);
 }
 
 /* Also of a half-opened device. */
@@ -282,6 +287,13 @@ static mts_code make_queue(mts_cl_device *device, const found_device *found, mts
     return code;
 }
 
+/* A list that has to be flushed on its way is not one call. */
+static bool wants_replay(const mts_device_options *options, const mts_cl_quirks *quirks)
+{
+    return options->replay == MTS_DEVICE_REPLAY_ON ||
+           (options->replay == MTS_DEVICE_REPLAY_AUTO && !quirks->no_replay && quirks->flush_every == 0);
+}
+
 static mts_code backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
                              mts_error *error)
 {
@@ -302,6 +314,10 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
         describe_found(&device->cl, &found, &device->base.info);
         describe_driver(&device->cl, &found, driver);
         device->driver_hash = mts_hash(driver, strlen(driver), 0);
+        device->waits = 1;
+        if (wants_replay(options, device->quirks)) {
+            (void)mts_cl_replay_find(&device->cl, found.platform, device->id, &device->replay);
+        }
         code = make_queue(device, &found, error);
     }
     if (code == MTS_CODE_OK && options->cache_dir) {

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-typedef void (*any_function)(void);
-
 /* Where a name is looked up: in the library, or by a function that the library offers for it. */
 typedef struct resolver {
     mts_os_library *handle;
@@ -28,9 +26,9 @@ static const char *const default_names[] = {
 
 /* ISO C has no conversion from an object pointer to a function pointer; POSIX promises that the bytes are the
  * same. */
-static any_function to_function(void *symbol)
+static mts_cl_function to_function(void *symbol)
 {
-    any_function function = NULL;
+    mts_cl_function function = NULL;
     memcpy(&function, &symbol, sizeof function);
     return function;
 }
@@ -103,4 +101,12 @@ void mts_cl_library_close(mts_cl_library *library)
 {
     mts_os_library_close(library->handle);
     memset(library, 0, sizeof *library);
+}
+
+mts_cl_function mts_cl_library_extension(const mts_cl_library *library, cl_platform_id platform,
+                                         const char *name)
+{
+    return library->clGetExtensionFunctionAddressForPlatform
+               ? to_function(library->clGetExtensionFunctionAddressForPlatform(platform, name))
+               : NULL;
 }

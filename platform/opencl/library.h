@@ -27,4 +27,9 @@ mts_code mts_cl_library_open(mts_cl_library *library, mts_error *error);
 mts_code mts_cl_library_open_any(mts_cl_library *library, const char *const *names, mts_error *error);
 void mts_cl_library_close(mts_cl_library *library);
 
+typedef void (*mts_cl_function)(void);
+/* A function of an extension, to be cast to its type; NULL: the platform has none of that name. */
+mts_cl_function mts_cl_library_extension(const mts_cl_library *library, cl_platform_id platform,
+                                         const char *name);
+
 #endif

@@ -76,6 +76,7 @@ mts_code mts_cl_list_create(mts_device *base, const mts_launch *launches, size_t
         mts_cl_list_destroy(base, &list->base);
         return code;
     }
+    mts_cl_replay_record(device, list);
     *out = &list->base;
     return MTS_CODE_OK;
 }
@@ -84,6 +85,7 @@ void mts_cl_list_destroy(mts_device *base, mts_list *base_list)
 {
     mts_cl_device *device = (mts_cl_device *)base;
     mts_cl_list *list = (mts_cl_list *)base_list;
+    mts_cl_replay_release(device, list);
     for (size_t i = 0; i < list->made; i++) {
         (void)device->cl.clReleaseKernel(list->launches[i].handle);
     }
@@ -94,9 +96,10 @@ void mts_cl_list_destroy(mts_device *base, mts_list *base_list)
 mts_code mts_cl_list_submit(mts_device *base, mts_list *base_list, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    const mts_cl_list *list = (const mts_cl_list *)base_list;
+    mts_cl_list *list = (mts_cl_list *)base_list;
     const uint32_t every = device->quirks->flush_every;
-    for (size_t i = 0; i < list->made; i++) {
+    const bool replayed = mts_cl_replay_submit(device, list);
+    for (size_t i = 0; i < list->made && !replayed; i++) {
         const mts_code code = enqueue(device, device->queue, &list->launches[i], NULL, error);
         if (code != MTS_CODE_OK) {
             return code;
@@ -137,8 +140,7 @@ static mts_code read_time(mts_cl_device *device, cl_event event, uint64_t zero, 
 static mts_code run_profiled(mts_cl_device *device, const mts_cl_list *list, cl_event *events,
                              mts_launch_time *times, mts_error *error)
 {
-    mts_code code =
-        mts_cl_check(device, device->cl.clFinish(device->queue), MTS_CL_STAGE_WAIT, "clFinish", error);
+    mts_code code = mts_cl_finish(device, error);
     for (size_t i = 0; i < list->made && code == MTS_CODE_OK; i++) {
         code = enqueue(device, device->profile_queue, &list->launches[i], &events[i], error);
     }

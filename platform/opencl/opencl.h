@@ -11,6 +11,7 @@
 #include "device/kernel.h"
 #include "platform/opencl/library.h"
 #include "platform/opencl/quirks.h"
+#include "platform/opencl/replay.h"
 
 extern const mts_backend mts_backend_opencl;
 
@@ -39,6 +40,8 @@ typedef struct mts_cl_device {
     cl_command_queue queue;
     cl_command_queue profile_queue; /* NULL until the first profile */
     const mts_cl_quirks *quirks;
+    mts_cl_replay replay; /* all NULL: lists are not recorded */
+    uint64_t waits;       /* times that the queue was waited for, from 1 */
     char *cache_dir;      /* NULL: no disk cache */
     uint64_t driver_hash; /* of the version texts at full length: info.driver is cut */
     mts_cl_cache_counts cache;
@@ -66,6 +69,8 @@ typedef struct mts_cl_list {
     mts_list base;
     size_t made; /* launches with a kernel object */
     mts_cl_launch *launches;
+    mts_cl_recording recording; /* NULL: the launches are enqueued one by one */
+    uint64_t replayed;          /* the device's `waits` when the recording was enqueued last */
 } mts_cl_list;
 
 /* ---- error.c ---- */
@@ -84,6 +89,11 @@ const char *mts_cl_error_name(cl_int result);
 mts_code mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
                       mts_error *error);
 
+/* ---- device.c ---- */
+
+/* Waits for the queue. */
+mts_code mts_cl_finish(mts_cl_device *device, mts_error *error);
+
 /* ---- buffer.c, list.c: entries of the vtable ---- */
 mts_code mts_cl_buffer_create(mts_device *device, const void *host, size_t size, mts_buffer **out,
                               mts_error *error);
@@ -100,6 +110,14 @@ void mts_cl_list_destroy(mts_device *device, mts_list *list);
 mts_code mts_cl_list_submit(mts_device *device, mts_list *list, mts_error *error);
 mts_code mts_cl_list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                              mts_error *error);
+
+/* ---- replay.c ---- */
+
+/* Records a list whose launches are made. If that fails the list has no recording, and works all the same. */
+void mts_cl_replay_record(mts_cl_device *device, mts_cl_list *list);
+/* False: nothing was enqueued, the launches have to be. */
+bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_list *list);
+void mts_cl_replay_release(mts_cl_device *device, mts_cl_list *list);
 
 /* ---- program.c ---- */
 mts_code mts_cl_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,

@@ -37,6 +37,9 @@ static const char *options_defect(const mts_runtime_options *options)
     if ((options->alloc == NULL) != (options->free == NULL)) {
         return "runtime options: give both alloc and free, or neither";
     }
+    if ((uint32_t)options->replay > MTS_REPLAY_ON) {
+        return "runtime options: no such replay";
+    }
     if (options->check > 1) {
         return "runtime options: check is 0 or 1";
     }
@@ -74,6 +77,7 @@ static mts_code device_open(mts_runtime *runtime, const mts_runtime_options *opt
         .log = &runtime->log,
         .cache_dir = runtime->cache_dir,
         .threads = options->threads,
+        .replay = (mts_device_replay)options->replay,
     };
     mts_code code =
         mts_api_device_open(options->device, &device_options, &runtime->device, &runtime->desc, error);

@@ -122,11 +122,19 @@ struct mts_list {
     size_t count;
 };
 
+/* Whether a backend that can record a list submits it with one call. The same bits either way. */
+typedef enum mts_device_replay {
+    MTS_DEVICE_REPLAY_AUTO = 0, /* where it is known to be no slower */
+    MTS_DEVICE_REPLAY_OFF = 1,
+    MTS_DEVICE_REPLAY_ON = 2
+} mts_device_replay;
+
 typedef struct mts_device_options {
     const mts_allocator *allocator; /* not NULL; outlives the device */
     const mts_log *log;             /* may be NULL; outlives the device */
     const char *cache_dir;          /* program binaries; NULL: no disk cache */
     uint32_t threads;               /* of a CPU backend that has its own pool; 0: all */
+    mts_device_replay replay;
 } mts_device_options;
 
 /* A backend is compiled in by option and found in the generated registry. */

@@ -242,6 +242,7 @@ static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void
         {"bench x.mtsb --tasks 4,none", "none"},
         {"bench x.mtsb --frames both", "both"},
         {"bench x.mtsb --runs 0", "range"},
+        {"bench x.mtsb --replay --no-replay", "not both"},
         {"profile", "BUNDLE"},
         {"profile x.mtsb --strategy quick", "quick"},
         {"profile x.mtsb --grouping best", "best"},
@@ -465,7 +466,7 @@ static void a_synthetic_bundle_is_written_inspected_and_measured(void **state)
     assert_int_equal(json_integer_value(json_array_get(json_object_get(output, "shape"), 1)), 5);
     json_decref(root);
     root = expect_json("bench x.mtsb --device reference --strategies sequential,compact+groups --tasks 1,3 "
-                       "--warmup 1 --runs 3 "
+                       "--warmup 1 --runs 3 --no-replay "
                        "--samples --plot x.svg -o x.json --json");
     assert_true(json_is_string(json_object_get(root, "device")));
     assert_true(
@@ -478,6 +479,9 @@ static void a_synthetic_bundle_is_written_inspected_and_measured(void **state)
     assert_string_equal(json_string_value(json_object_get(last, "strategy")), "compact+groups");
     assert_int_equal(json_array_size(json_object_get(last, "samples_ms")), 3);
     assert_true(json_real_value(json_object_get(last, "gflops")) > 0.0);
+    assert_true(json_number_value(json_object_get(last, "submit_ms")) > 0.0);
+    assert_true(json_number_value(json_object_get(last, "device_ms")) > 0.0);
+    assert_string_equal(json_string_value(json_object_get(root, "replay")), "off");
     assert_true(json_number_value(json_object_get(last, "difference")) <= 1e-4);
     const json_t *groups = json_object_get(last, "groups");
     size_t grouped = 0;

@@ -138,6 +138,8 @@ static void quirks_are_chosen_by_the_drivers_names(void **state)
     assert_int_equal(mts_cl_quirks_find("ARM Platform|ARM|Mali-G78|3.0")->work_group_most, 128);
     assert_int_equal(mts_cl_quirks_find("")->work_group_most, 0);
     assert_int_equal(mts_cl_quirks_find("Somebody|Else|1|2")->flush_every, 0);
+    assert_false(mts_cl_quirks_find("Somebody|Else|1|2")->no_replay);
+    assert_true(mts_cl_quirks_find("Portable Computing Language|GenuineIntel|pthread-x|3.1")->no_replay);
 }
 
 static void a_kernel_that_does_not_build_is_told_with_its_name_and_the_drivers_log(void **state)
@@ -242,7 +244,7 @@ static void a_driver_with_that_quirk_is_flushed_every_few_launches(void **state)
 {
     (void)state;
     need_device();
-    static const mts_cl_quirks quirk = {"", 4, 0, false, ""};
+    static const mts_cl_quirks quirk = {"", 4, 0, false, false, ""};
     mts_kernel *kernel = make_kernel("");
     mts_buffer *buffer = make_buffer();
     mts_launch launches[10];

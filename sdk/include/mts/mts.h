@@ -113,6 +113,13 @@ typedef enum mts_log_severity {
     MTS_LOG_DEBUG = 3
 } mts_log_severity;
 
+/* How a device gets the launches of a run. The outputs are the same. */
+typedef enum mts_replay {
+    MTS_REPLAY_AUTO = 0, /* what is faster on the device, as far as it is known (default) */
+    MTS_REPLAY_OFF = 1,  /* launch by launch */
+    MTS_REPLAY_ON = 2    /* recorded once and submitted with one call, where the driver can */
+} mts_replay;
+
 typedef struct mts_runtime_options {
     size_t size;        /* sizeof(mts_runtime_options) */
     const char *device; /* id of a device; NULL or "auto" (default): a GPU, else another OpenCL device, else
@@ -120,6 +127,7 @@ typedef struct mts_runtime_options {
     const char *cache_dir; /* directory for kernel binaries, made when the first one is kept; NULL (default):
                               no cache. One that cannot be written means no cache, not a failure. Copied */
     uint32_t threads;      /* of a CPU device that has its own threads; 0 (default): all */
+    mts_replay replay;     /* default MTS_REPLAY_AUTO */
     uint32_t check;        /* 1: put the checking decorator around the device (slower); default 0 */
     char *error_text;      /* caller's buffer for the sentence of the last failure, or NULL (default) */
     size_t error_size;     /* bytes of error_text */

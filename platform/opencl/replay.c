@@ -1,0 +1,133 @@
+/*
+ * replay.c: finds the extension, records a list once, replays it.
+ *
+ * A recording may not be enqueued again before it has finished (that would need a capability that few devices
+ * have), so it is used only if the queue was waited for since; otherwise the launches are enqueued one by
+ * one, which gives the same bits.
+ */
+#include "platform/opencl/opencl.h"
+
+#include <string.h>
+
+#define EXTENSION "cl_khr_command_buffer"
+#define EXTENSIONS_MOST 65536
+
+/* Whether the word stands in the list; "cl_khr_command_buffer_mutable_dispatch" is another one. */
+static bool has_word(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = strstr(list, word); at; at = strstr(at + length, word)) {
+        const bool starts = at == list || at[-1] == ' ';
+        if (starts && (at[length] == ' ' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_extension(const mts_cl_library *cl, cl_device_id id)
+{
+    size_t size = 0;
+    if (cl->clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &size) != CL_SUCCESS || size == 0 ||
+        size > EXTENSIONS_MOST) {
+        return false;
+    }
+    char *text = mts_alloc_zero(mts_allocator_default(), size + 1, 1);
+    const bool found = text &&
+                       cl->clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, size, text, NULL) == CL_SUCCESS &&
+                       has_word(text, EXTENSION);
+    mts_alloc_free(mts_allocator_default(), text);
+    return found;
+}
+
+bool mts_cl_replay_find(const mts_cl_library *cl, cl_platform_id platform, cl_device_id id,
+                        mts_cl_replay *out)
+{
+    cl_bitfield needed = 0;
+    memset(out, 0, sizeof *out);
+    if (!has_extension(cl, id)) {
+        return false;
+    }
+    if (cl->clGetDeviceInfo(id, CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES, sizeof needed, &needed,
+                            NULL) != CL_SUCCESS ||
+        needed != 0) {
+        return false;
+    }
+#define FIND(member, name)                                                                                   \
+    {                                                                                                        \
+        const mts_cl_function found = mts_cl_library_extension(cl, platform, name);                          \
+        memcpy(&out->member, &found, sizeof found);                                                          \
+    }
+    FIND(create, "clCreateCommandBufferKHR")
+    FIND(launch, "clCommandNDRangeKernelKHR")
+    FIND(finalize, "clFinalizeCommandBufferKHR")
+    FIND(enqueue, "clEnqueueCommandBufferKHR")
+    FIND(release, "clReleaseCommandBufferKHR")
+#undef FIND
+    if (!out->create || !out->launch || !out->finalize || !out->enqueue || !out->release) {
+        memset(out, 0, sizeof *out);
+        return false;
+    }
+    return true;
+}
+
+static void give_up(mts_cl_device *device, mts_cl_list *list, const char *call, cl_int result)
+{
+    mts_log_write(device->base.log, MTS_LOG_LEVEL_INFO,
+                  "'%s': %s failed with %s (%d): a list of %zu launches is submitted one by one from now on",
+                  device->base.info.name, call, mts_cl_error_name(result), result, list->made);
+    mts_cl_replay_release(device, list);
+}
+
+void mts_cl_replay_record(mts_cl_device *device, mts_cl_list *list)
+{
+    const mts_cl_replay *replay = &device->replay;
+    cl_int result = CL_SUCCESS;
+    if (!replay->create || list->made < 2) {
+        return;
+    }
+    list->recording = replay->create(1, &device->queue, NULL, &result);
+    if (result != CL_SUCCESS || !list->recording) {
+        list->recording = NULL; /* a driver may leave anything there */
+        give_up(device, list, "clCreateCommandBufferKHR", result);
+        return;
+    }
+    for (size_t i = 0; i < list->made; i++) {
+        const mts_cl_launch *launch = &list->launches[i];
+        result = replay->launch(list->recording, NULL, NULL, launch->handle, 3, NULL, launch->global,
+                                launch->local, 0, NULL, NULL, NULL);
+        if (result != CL_SUCCESS) {
+            give_up(device, list, "clCommandNDRangeKernelKHR", result);
+            return;
+        }
+    }
+    result = replay->finalize(list->recording);
+    if (result != CL_SUCCESS) {
+        give_up(device, list, "clFinalizeCommandBufferKHR", result);
+    }
+}
+
+bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_list *list)
+{
+    if (!list->recording || list->replayed == device->waits) {
+        return false;
+    }
+    const cl_int result = device->replay.enqueue(1, &device->queue, list->recording, 0, NULL, NULL);
+    if (result != CL_SUCCESS) {
+        give_up(device, list, "clEnqueueCommandBufferKHR", result);
+        return false;
+    }
+    list->replayed = device->waits;
+    return true;
+}
+
+void mts_cl_replay_release(mts_cl_device *device, mts_cl_list *list)
+{
+    if (list->recording) {
+        if (list->replayed == device->waits && !device->base.lost) {
+            (void)mts_cl_finish(device, NULL); /* it may still run; not every driver keeps it until then */
+        }
+        (void)device->replay.release(list->recording);
+        list->recording = NULL;
+    }
+}

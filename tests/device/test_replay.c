@@ -1,0 +1,478 @@
+/*
+ * Lists that the OpenCL driver records: the same bits as launches one by one, whatever part of the extension
+ * is missing or fails.
+ *
+ * The device keeps the extension's functions in a table, so a test replaces one. Tests that need the
+ * extension are skipped where no driver has it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "platform/opencl/opencl.h"
+#include "support/device_fixture.h"
+
+#define LAUNCHES 3
+#define FLOATS 64
+
+static device_fixture world;
+static mts_cl_device *opencl;
+static mts_kernel *kernel;
+static mts_buffer *act, *pool, *table;
+static mts_list *list;
+
+/* Not commutative, so that order shows: x -> 2 x + record. */
+static const mts_kernel_source advance = {
+    "advance", "kernel void advance(global float *act, global const float *pool, global "
+               "const uint *table, uint first)\n"
+               "{ size_t i = get_global_id(0); act[i] = act[i] * pool[0] + "
+               "table[first] + i; }\n"};
+
+static void make_objects(void)
+{
+    static const uint32_t records[LAUNCHES] = {1, 20, 300};
+    const float two = 2.0f;
+    mts_error error = {MTS_CODE_OK, ""};
+    if (mts_cl_kernel_create_from(world.device, &advance, "", &kernel, &error) != MTS_CODE_OK) {
+        fail_msg("%s", error.text);
+    }
+    kernel->device = world.device;
+    assert_int_equal(mts_buffer_create(world.device, FLOATS * sizeof(float), &act, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(world.device, sizeof two, &pool, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(world.device, sizeof records, &table, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_write(pool, 0, &two, sizeof two, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_write(table, 0, records, sizeof records, NULL), MTS_CODE_OK);
+}
+
+static int open_as(mts_device_replay replay)
+{
+    opencl = NULL;
+    kernel = NULL;
+    list = NULL;
+    device_fixture_init(&world, NULL);
+    world.options.replay = replay;
+    if (mts_backend_opencl.count() != 0) {
+        device_fixture_open(&world, &mts_backend_opencl, 0);
+        opencl = (mts_cl_device *)world.device;
+        make_objects();
+    }
+    return 0;
+}
+
+static int open_on(void **state)
+{
+    (void)state;
+    return open_as(MTS_DEVICE_REPLAY_ON);
+}
+
+static int open_off(void **state)
+{
+    (void)state;
+    return open_as(MTS_DEVICE_REPLAY_OFF);
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    mts_list_destroy(&list);
+    mts_buffer_destroy(&act);
+    mts_buffer_destroy(&pool);
+    mts_buffer_destroy(&table);
+    mts_kernel_destroy(&kernel);
+    device_fixture_close(&world);
+    return 0;
+}
+
+static void need_extension(void)
+{
+    if (!opencl || !opencl->replay.create) {
+        (void)printf("skipped: no OpenCL device here records lists\n");
+        skip();
+    }
+}
+
+static void make_list(uint32_t count)
+{
+    mts_launch launches[LAUNCHES];
+    memset(launches, 0, sizeof launches);
+    for (uint32_t i = 0; i < count; i++) {
+        launches[i] = (mts_launch){.kernel = kernel, .act = act, .pool = pool, .table = table, .first = i};
+        launches[i].global[0] = FLOATS;
+        launches[i].local[0] = 1;
+        for (int k = 1; k < 3; k++) {
+            launches[i].global[k] = launches[i].local[k] = 1;
+        }
+    }
+    assert_int_equal(mts_list_create(world.device, launches, count, &list, NULL), MTS_CODE_OK);
+}
+
+static mts_cl_recording recording(void)
+{
+    return ((mts_cl_list *)list)->recording;
+}
+
+static void start(void)
+{
+    assert_int_equal(mts_buffer_fill(act, 0, FLOATS * sizeof(float), 0, NULL), MTS_CODE_OK);
+}
+
+/* After `runs` submissions of the whole list since start(). */
+static void assert_result(int runs)
+{
+    static const float records[LAUNCHES] = {1.0f, 20.0f, 300.0f};
+    float values[FLOATS];
+    assert_int_equal(mts_buffer_read(act, 0, values, sizeof values, NULL), MTS_CODE_OK);
+    for (int i = 0; i < FLOATS; i++) {
+        float expected = 0.0f;
+        for (int k = 0; k < runs * LAUNCHES; k++) {
+            expected = expected * 2.0f + records[k % LAUNCHES] + (float)i;
+        }
+        assert_memory_equal(&values[i], &expected, sizeof expected);
+    }
+}
+
+static uint32_t enqueued, released;
+static mts_cl_replay real;
+
+static cl_int count_enqueue(cl_uint queues, cl_command_queue *queue, mts_cl_recording r, cl_uint waits,
+                            const cl_event *wait_list, cl_event *event)
+{
+    enqueued++;
+    return real.enqueue(queues, queue, r, waits, wait_list, event);
+}
+
+static cl_int count_release(mts_cl_recording r)
+{
+    released++;
+    return real.release(r);
+}
+
+static void count_calls(void)
+{
+    real = opencl->replay;
+    enqueued = released = 0;
+    opencl->replay.enqueue = count_enqueue;
+    opencl->replay.release = count_release;
+}
+
+static void a_recorded_list_gives_the_bits_of_its_launches(void **state)
+{
+    (void)state;
+    need_extension();
+    count_calls();
+    make_list(LAUNCHES);
+    assert_non_null(recording());
+    start();
+    for (int run = 1; run <= 4; run++) {
+        assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+        assert_result(run);
+    }
+    assert_int_equal(enqueued, 4);
+    mts_list_destroy(&list);
+    assert_int_equal(released, 1);
+}
+
+static void a_recording_that_may_still_run_is_not_enqueued_again(void **state)
+{
+    (void)state;
+    need_extension();
+    count_calls();
+    make_list(LAUNCHES);
+    start();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    }
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    assert_int_equal(enqueued, 1);
+    assert_result(3);
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(enqueued, 2);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    assert_result(4);
+}
+
+static void replaying_allocates_nothing_of_ours(void **state)
+{
+    (void)state;
+    need_extension();
+    make_list(LAUNCHES);
+    const uint32_t calls = world.allocator.calls;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    }
+    assert_int_equal(world.allocator.calls, calls);
+}
+
+static void a_recorded_list_can_be_profiled(void **state)
+{
+    mts_launch_time times[LAUNCHES];
+    (void)state;
+    need_extension();
+    make_list(LAUNCHES);
+    start();
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_list_profile(list, times, LAUNCHES, NULL), MTS_CODE_OK);
+    assert_true(times[0].end <= times[1].start && times[1].end <= times[2].start);
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    assert_result(3);
+}
+
+static void a_single_launch_is_not_recorded(void **state)
+{
+    (void)state;
+    need_extension();
+    make_list(1);
+    assert_null(recording());
+}
+
+static void nothing_is_recorded_where_it_is_switched_off(void **state)
+{
+    (void)state;
+    if (!opencl) {
+        skip();
+    }
+    assert_null(opencl->replay.create);
+    make_list(LAUNCHES);
+    assert_null(recording());
+    start();
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_result(1);
+}
+
+/* ---- drivers that fail ---- */
+
+static mts_cl_recording fail_create(cl_uint queues, const cl_command_queue *queue, const cl_ulong *properties,
+                                    cl_int *result)
+{
+    (void)queues;
+    (void)queue;
+    (void)properties;
+    *result = CL_OUT_OF_HOST_MEMORY;
+    return (mts_cl_recording)&enqueued; /* rubbish, which must not be released */
+}
+
+static uint32_t launches_left;
+static cl_int fail_launch(mts_cl_recording r, cl_command_queue queue, const cl_ulong *properties, cl_kernel k,
+                          cl_uint dimensions, const size_t *offset, const size_t *global, const size_t *local,
+                          cl_uint waits, const cl_uint *wait_list, cl_uint *sync_point, void **handle)
+{
+    return launches_left-- == 0 ? CL_OUT_OF_RESOURCES
+                                : real.launch(r, queue, properties, k, dimensions, offset, global, local,
+                                              waits, wait_list, sync_point, handle);
+}
+
+static cl_int fail_finalize(mts_cl_recording r)
+{
+    (void)r;
+    return CL_OUT_OF_RESOURCES;
+}
+
+static cl_int fail_enqueue(cl_uint queues, cl_command_queue *queue, mts_cl_recording r, cl_uint waits,
+                           const cl_event *wait_list, cl_event *event)
+{
+    (void)queues;
+    (void)queue;
+    (void)r;
+    (void)waits;
+    (void)wait_list;
+    (void)event;
+    enqueued++;
+    return CL_OUT_OF_RESOURCES;
+}
+
+/* The list was or becomes a plain one, says so once, and works. */
+static void assert_plain(const char *said)
+{
+    start();
+    for (int run = 1; run <= 3; run++) {
+        assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+        assert_result(run);
+    }
+    assert_null(recording());
+    assert_true(device_fixture_logged(&world, said));
+    assert_false(world.device->lost);
+}
+
+static void a_list_that_cannot_be_created_is_a_plain_one(void **state)
+{
+    (void)state;
+    need_extension();
+    count_calls();
+    opencl->replay.create = fail_create;
+    make_list(LAUNCHES);
+    assert_plain("clCreateCommandBufferKHR failed with CL_OUT_OF_HOST_MEMORY");
+    assert_int_equal(released, 0);
+    assert_int_equal(enqueued, 0);
+}
+
+static void a_list_that_cannot_be_recorded_is_a_plain_one(void **state)
+{
+    (void)state;
+    need_extension();
+    for (uint32_t left = 0; left < LAUNCHES; left++) {
+        count_calls();
+        launches_left = left;
+        opencl->replay.launch = fail_launch;
+        make_list(LAUNCHES);
+        assert_plain("clCommandNDRangeKernelKHR failed with CL_OUT_OF_RESOURCES");
+        assert_int_equal(released, 1);
+        mts_list_destroy(&list);
+        assert_int_equal(released, 1);
+        opencl->replay = real;
+    }
+}
+
+static void a_list_that_cannot_be_finished_is_a_plain_one(void **state)
+{
+    (void)state;
+    need_extension();
+    count_calls();
+    opencl->replay.finalize = fail_finalize;
+    make_list(LAUNCHES);
+    assert_plain("clFinalizeCommandBufferKHR failed with CL_OUT_OF_RESOURCES");
+    assert_int_equal(released, 1);
+}
+
+static void a_list_that_cannot_be_replayed_is_a_plain_one_from_then_on(void **state)
+{
+    (void)state;
+    need_extension();
+    count_calls();
+    opencl->replay.enqueue = fail_enqueue;
+    make_list(LAUNCHES);
+    assert_non_null(recording());
+    assert_plain("clEnqueueCommandBufferKHR failed with CL_OUT_OF_RESOURCES");
+    assert_int_equal(enqueued, 1); /* it was tried once */
+    assert_int_equal(released, 1);
+}
+
+/* ---- drivers that lack something ---- */
+
+static cl_platform_id platform_of(const mts_cl_library *cl)
+{
+    cl_platform_id platform = NULL;
+    assert_int_equal(cl->clGetDeviceInfo(opencl->id, 0x1031, sizeof platform, &platform, NULL), CL_SUCCESS);
+    return platform;
+}
+
+static const char *missing_name;
+static void *(*true_address)(cl_platform_id, const char *);
+static void *some_addresses(cl_platform_id platform, const char *name)
+{
+    return strcmp(name, missing_name) == 0 ? NULL : true_address(platform, name);
+}
+
+static void assert_not_found(const mts_cl_library *cl)
+{
+    static const mts_cl_replay none;
+    mts_cl_replay found;
+    memset(&found, 0xff, sizeof found);
+    assert_false(mts_cl_replay_find(cl, platform_of(&opencl->cl), opencl->id, &found));
+    assert_memory_equal(&found, &none, sizeof none);
+}
+
+static void a_driver_without_one_of_the_functions_records_nothing(void **state)
+{
+    static const char *const names[] = {"clCreateCommandBufferKHR", "clCommandNDRangeKernelKHR",
+                                        "clFinalizeCommandBufferKHR", "clEnqueueCommandBufferKHR",
+                                        "clReleaseCommandBufferKHR"};
+    (void)state;
+    need_extension();
+    mts_cl_library cl = opencl->cl;
+    true_address = cl.clGetExtensionFunctionAddressForPlatform;
+    cl.clGetExtensionFunctionAddressForPlatform = some_addresses;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        missing_name = names[i];
+        assert_not_found(&cl);
+    }
+    missing_name = "";
+    mts_cl_replay found;
+    assert_true(mts_cl_replay_find(&cl, platform_of(&cl), opencl->id, &found));
+    cl.clGetExtensionFunctionAddressForPlatform = NULL;
+    assert_not_found(&cl);
+}
+
+static const char *extensions;  /* NULL: the question fails */
+static cl_bitfield queue_needs; /* UINT64_MAX: the question fails */
+static cl_int answer(cl_device_id id, cl_uint what, size_t size, void *value, size_t *needed)
+{
+    (void)id;
+    if (what == CL_DEVICE_EXTENSIONS && extensions) {
+        if (value) {
+            assert_true(size >= strlen(extensions) + 1);
+            memcpy(value, extensions, strlen(extensions) + 1);
+        }
+        if (needed) {
+            *needed = strlen(extensions) + 1;
+        }
+        return CL_SUCCESS;
+    }
+    if (what == CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES && queue_needs != UINT64_MAX) {
+        memcpy(value, &queue_needs, sizeof queue_needs);
+        return CL_SUCCESS;
+    }
+    return CL_OUT_OF_HOST_MEMORY;
+}
+
+static void only_the_extension_itself_on_an_in_order_queue_counts(void **state)
+{
+    static const char *const others[] = {"",
+                                         " ",
+                                         "cl_khr_fp64",
+                                         "cl_khr_command_buffer_mutable_dispatch cl_khr_fp64",
+                                         "xcl_khr_command_buffer",
+                                         "cl_khr_command_buffe"};
+    static const char *const same[] = {"cl_khr_command_buffer", "cl_khr_fp64 cl_khr_command_buffer",
+                                       "cl_khr_command_buffer_mutable_dispatch cl_khr_command_buffer "};
+    mts_cl_replay found;
+    (void)state;
+    need_extension();
+    mts_cl_library cl = opencl->cl;
+    cl.clGetDeviceInfo = answer;
+    queue_needs = 0;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        extensions = others[i];
+        assert_not_found(&cl);
+    }
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        extensions = same[i];
+        assert_true(mts_cl_replay_find(&cl, platform_of(&opencl->cl), opencl->id, &found));
+    }
+    queue_needs = 1; /* out of order */
+    assert_not_found(&cl);
+    queue_needs = UINT64_MAX;
+    assert_not_found(&cl);
+    queue_needs = 0;
+    extensions = NULL;
+    assert_not_found(&cl);
+}
+
+#define REPLAY_TEST(name) cmocka_unit_test_setup_teardown(name, open_on, close_device)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        REPLAY_TEST(a_recorded_list_gives_the_bits_of_its_launches),
+        REPLAY_TEST(a_recording_that_may_still_run_is_not_enqueued_again),
+        REPLAY_TEST(replaying_allocates_nothing_of_ours),
+        REPLAY_TEST(a_recorded_list_can_be_profiled),
+        REPLAY_TEST(a_single_launch_is_not_recorded),
+        cmocka_unit_test_setup_teardown(nothing_is_recorded_where_it_is_switched_off, open_off, close_device),
+        REPLAY_TEST(a_list_that_cannot_be_created_is_a_plain_one),
+        REPLAY_TEST(a_list_that_cannot_be_recorded_is_a_plain_one),
+        REPLAY_TEST(a_list_that_cannot_be_finished_is_a_plain_one),
+        REPLAY_TEST(a_list_that_cannot_be_replayed_is_a_plain_one_from_then_on),
+        REPLAY_TEST(a_driver_without_one_of_the_functions_records_nothing),
+        REPLAY_TEST(only_the_extension_itself_on_an_in_order_queue_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -13,7 +13,8 @@
  * Vector helpers: mts_vec_load (any float address), mts_vec_store (in CUDA aligned to 16 bytes), mts_vec_spill (to
  * private floats), mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max, mts_vec_min (NaN in b stays),
  * mts_vec_keep(m, v) = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ? v : s v, add, sub, mul, div and the
- * componentwise mathematics.
+ * componentwise mathematics. Of the 2 VEC floats a b: mts_vec_even, mts_vec_odd; of a0 b0 a1 b1 ..: the first VEC,
+ * mts_vec_zip_low, and the others, mts_vec_zip_high. LOCAL declares memory of a work-group, LOCAL_PTR points to it.
  */
 #ifndef MTS_KERNELS_PRELUDE_H
 #define MTS_KERNELS_PRELUDE_H
@@ -40,6 +41,7 @@ typedef float mts_f32;
 #define GLOBAL
 #define CONSTANT static __device__ const
 #define LOCAL __shared__
+#define LOCAL_PTR
 #define RESTRICT __restrict__
 #define INLINE static __device__ __forceinline__
 #define UNROLL _Pragma("unroll")
@@ -89,6 +91,7 @@ typedef float mts_f32;
 #define GLOBAL __global
 #define CONSTANT __constant
 #define LOCAL __local
+#define LOCAL_PTR __local
 #define RESTRICT restrict
 #ifdef __clang__
 #define INLINE static inline __attribute__((always_inline))
@@ -163,6 +166,16 @@ INLINE mts_vec mts_vec_slope(mts_vec v, mts_vec k) { MTS_VEC_MAKE(v.s[i] > 0.0f 
 INLINE mts_vec mts_vec_sub(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] - b.s[i]); }
 INLINE mts_vec mts_vec_mul(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] * b.s[i]); }
 INLINE mts_vec mts_vec_div(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] / b.s[i]); }
+INLINE mts_vec mts_vec_even(mts_vec a, mts_vec b) {
+    MTS_VEC_MAKE(i < VEC / 2 ? a.s[i * 2 % VEC] : b.s[i * 2 % VEC]);
+}
+INLINE mts_vec mts_vec_odd(mts_vec a, mts_vec b) {
+    MTS_VEC_MAKE(i < VEC / 2 ? a.s[(i * 2 + 1) % VEC] : b.s[(i * 2 + 1) % VEC]);
+}
+INLINE mts_vec mts_vec_zip_low(mts_vec a, mts_vec b) { MTS_VEC_MAKE(i % 2 ? b.s[i / 2] : a.s[i / 2]); }
+INLINE mts_vec mts_vec_zip_high(mts_vec a, mts_vec b) {
+    MTS_VEC_MAKE(i % 2 ? b.s[(i + VEC) / 2] : a.s[(i + VEC) / 2]);
+}
 #define MTS_VEC_MAP(name)                                                                                    \
     INLINE mts_vec mts_vec_##name(mts_vec v) { MTS_VEC_MAKE(mts_##name(v.s[i])); }
 MTS_VEC_MAP(exp)
@@ -204,6 +217,27 @@ INLINE mts_vec mts_vec_max(mts_vec a, mts_vec b) { return a > b ? a : b; }
 INLINE mts_vec mts_vec_min(mts_vec a, mts_vec b) { return a < b ? a : b; }
 INLINE mts_vec mts_vec_keep(mts_vec m, mts_vec v) { return m != mts_vec_splat(0.0f) ? v : mts_vec_splat(0.0f); }
 INLINE mts_vec mts_vec_slope(mts_vec v, mts_vec k) { return v > mts_vec_splat(0.0f) ? v : k * v; }
+#if VEC == 1
+#define mts_vec_even(a, b) (a)
+#define mts_vec_odd(a, b) (b)
+#define mts_vec_zip_low(a, b) (a)
+#define mts_vec_zip_high(a, b) (b)
+#else
+INLINE mts_vec mts_vec_even(mts_vec a, mts_vec b) { return (mts_vec)(a.even, b.even); }
+INLINE mts_vec mts_vec_odd(mts_vec a, mts_vec b) { return (mts_vec)(a.odd, b.odd); }
+INLINE mts_vec mts_vec_zip_low(mts_vec a, mts_vec b) {
+    mts_vec r;
+    r.even = a.lo;
+    r.odd = b.lo;
+    return r;
+}
+INLINE mts_vec mts_vec_zip_high(mts_vec a, mts_vec b) {
+    mts_vec r;
+    r.even = a.hi;
+    r.odd = b.hi;
+    return r;
+}
+#endif
 
 #endif
 

@@ -1,41 +1,148 @@
 /*
  * phase_any: splits an image into the sy * sx phases of a strided convolution, so that each tap of it is a
  * constant pixel offset. See mts_rec_phase; unlike the other kernels it has no mts_rec_dest: a work-item owns
- * a run of floats of one phase.
+ * a run of positions of one channel, in all of its phases.
  */
-INLINE void phase_row(GLOBAL float *act, GLOBAL const float *row, GLOBAL const mts_rec_phase *r, mts_u32 to,
-                      mts_i32 y, mts_i32 x, mts_u32 n) {
-    const mts_i32 step = (mts_i32)r->sx, width = (mts_i32)r->in_w, count = (mts_i32)n;
-    mts_i32 from = 0, end = 0;
-    if (y >= 0 && y < (mts_i32)r->in_h) {
-        from = x < 0 ? mts_least((-x + step - 1) / step, count) : 0;
-        end = x < width ? mts_most(from, mts_least((width - x + step - 1) / step, count)) : from;
-    }
-    mts_zero(act + to, (mts_u32)from);
-    mts_zero(act + to + end, (mts_u32)(count - end));
+
+/* Where a row of the phases comes from. */
+typedef struct phase_span {
+    GLOBAL const float *row; /* of the image; not read if it lies outside */
+    int inside;              /* the image has this row */
+    mts_i32 x;               /* image column of the first position in phase 0, may be outside */
+    mts_u32 to;              /* act offset of the first position in phase 0 */
+    mts_i32 n;               /* positions */
+} phase_span;
+
+/* First position whose column in phase px is at least `column`. */
+INLINE mts_i32 phase_position(const phase_span *s, mts_i32 step, mts_i32 px, mts_i32 column)
+{
+    const mts_i32 ahead = column - s->x - px;
+    return ahead <= 0 ? 0 : mts_least((ahead + step - 1) / step, s->n);
+}
+
+/* One phase of a row. */
+INLINE void phase_one(GLOBAL float *act, GLOBAL const mts_rec_phase *r, const phase_span *s, mts_i32 px)
+{
+    const mts_i32 step = (mts_i32)r->sx, width = (mts_i32)r->in_w;
+    const mts_i32 from = s->inside ? phase_position(s, step, px, 0) : s->n;
+    const mts_i32 end = s->inside ? mts_most(from, phase_position(s, step, px, width)) : s->n;
+    GLOBAL float *to = act + s->to + (mts_u32)px * r->pitch;
+    for (mts_i32 i = 0; i < from; i++)
+        to[i] = 0.0f;
+    for (mts_i32 i = end; i < s->n; i++)
+        to[i] = 0.0f;
     for (mts_i32 i = from; i < end; i += VEC) {
-        const mts_i32 offset = y * (mts_i32)r->src_row + x + i * step;
+        const mts_i32 column = s->x + px + i * step;
         const mts_u32 left = (mts_u32)(end - i);
-        mts_row_store(act + to + i, mts_row_load(row + offset, step, left, (mts_u32)(width - x - i * step)),
-                      left, 0);
+        mts_row_store(to + i, mts_row_load(s->row + column, step, left, (mts_u32)(width - column)), left, 0);
     }
 }
 
-KERNEL void phase_any__f32_planar(MTS_ARGS) {
+#if VEC > 1
+/* Both phases of stride 2 at once: every float of the image is loaded once. The last vector laps over the one
+ * before. */
+INLINE void phase_pair(GLOBAL float *act, GLOBAL const mts_rec_phase *r, const phase_span *s)
+{
+    const mts_i32 from = phase_position(s, 2, 0, 0);
+    const mts_i32 end = mts_most(from, phase_position(s, 2, 1, (mts_i32)r->in_w));
+    GLOBAL float *even = act + s->to, *odd = even + r->pitch;
+    for (mts_i32 i = 0; i < s->n; i++) {
+        if (i == from)
+            i = end;
+        if (i == s->n)
+            break;
+        const mts_i32 column = s->x + 2 * i;
+        even[i] = column >= 0 && column < (mts_i32)r->in_w ? s->row[column] : 0.0f;
+        odd[i] = column + 1 >= 0 && column + 1 < (mts_i32)r->in_w ? s->row[column + 1] : 0.0f;
+    }
+    for (mts_i32 i = from; i < end; i += VEC) {
+        const mts_i32 at = mts_least(i, end - VEC);
+        const mts_vec a = mts_vec_load(s->row + (s->x + 2 * at)),
+                      b = mts_vec_load(s->row + (s->x + 2 * at + VEC));
+        mts_vec_store(even + at, mts_vec_even(a, b));
+        mts_vec_store(odd + at, mts_vec_odd(a, b));
+    }
+}
+
+/* Whether the pair has a vector of positions that lie inside in both phases. */
+INLINE int phase_pairs(GLOBAL const mts_rec_phase *r, const phase_span *s)
+{
+    return r->sx == 2 && s->inside &&
+           phase_position(s, 2, 1, (mts_i32)r->in_w) - phase_position(s, 2, 0, 0) >= VEC;
+}
+
+/* The columns of phase px that the image has, 1 or 0. */
+INLINE mts_vec phase_columns(GLOBAL const mts_rec_phase *r, mts_i32 px)
+{
+    return mts_vec_between((float)(px - r->left), 2.0f, 0.0f, (float)r->in_w);
+}
+
+/*
+ * A whole channel whose rows are shorter than a vector, stride 2: a row is one load of what lies there, the
+ * next row included, without what the image does not have. A store runs into the next row, which is written
+ * later; rows that could not be loaded or stored so are left: the number of rows that are done is returned.
+ */
+INLINE mts_u32 phase_narrow(GLOBAL float *act, GLOBAL const float *base, GLOBAL const mts_rec_phase *r,
+                            mts_u32 channel)
+{
+    const mts_vec first = phase_columns(r, 0), second = phase_columns(r, 1), zero = mts_vec_splat(0.0f);
+    const mts_i32 stop = (mts_i32)(r->src + r->channels * r->src_pitch);
+    const mts_i32 src = (mts_i32)(r->src + channel * r->src_pitch) - r->left;
+    mts_u32 y = 0;
+    for (; y < r->rows && y * r->row + VEC <= r->pitch; y++) {
+        for (mts_u32 py = 0; py < r->sy; py++) {
+            GLOBAL float *to = act + r->out + (channel * r->sy + py) * 2 * r->pitch + y * r->row;
+            const mts_i32 in_y = (mts_i32)(y * r->sy + py) - r->top, at = src + in_y * (mts_i32)r->src_row;
+            mts_vec a = zero, b = zero;
+            if (in_y >= 0 && in_y < (mts_i32)r->in_h) {
+                if (at < 0 || at + 2 * VEC > stop)
+                    return y;
+                a = mts_vec_load(base + at);
+                b = mts_vec_load(base + at + VEC);
+            }
+            mts_vec_store(to, mts_vec_keep(first, mts_vec_even(a, b)));
+            mts_vec_store(to + r->pitch, mts_vec_keep(second, mts_vec_odd(a, b)));
+        }
+    }
+    return y;
+}
+#else
+#define phase_pair(act, r, s)
+#define phase_pairs(r, s) 0
+#endif
+
+KERNEL void phase_any__f32_planar(MTS_ARGS)
+{
     GLOBAL const mts_rec_phase *r = MTS_MEMBER(mts_rec_phase);
-    const mts_u32 plane = mts_global_id(1), phases = r->sy * r->sx;
-    const mts_u32 channel = plane / phases, phase = plane - channel * phases;
-    const mts_u32 run = mts_run(r->pitch), to = r->out + plane * r->pitch;
+    const mts_u32 channel = mts_global_id(1), run = mts_run(r->pitch);
     const mts_u32 end = mts_least(mts_global_id(0) * run + run, r->pitch);
-    const mts_i32 py = (mts_i32)(phase / r->sx), px = (mts_i32)(phase % r->sx);
-    GLOBAL const float *src = (r->src_pool ? pool : act) + r->src + channel * r->src_pitch;
+    GLOBAL const float *base = r->src_pool ? pool : act;
+    GLOBAL const float *src = base + r->src + channel * r->src_pitch;
     mts_u32 at = mts_global_id(0) * run;
-    if (channel >= r->channels) return;
+    if (channel >= r->channels)
+        return;
+#if VEC > 1
+    if (r->sx == 2 && r->row <= VEC && at == 0 && end == r->pitch)
+        at = phase_narrow(act, base, r, channel) * r->row;
+#endif
     while (at < end) {
         const mts_u32 y = at / r->row, x = at - y * r->row;
         const mts_u32 n = y < r->rows ? mts_least(end - at, r->row - x) : end - at;
-        const mts_i32 in_y = y < r->rows ? (mts_i32)(y * r->sy) + py - r->top : -1;
-        phase_row(act, src, r, to + at, in_y, (mts_i32)(x * r->sx) + px - r->left, n);
+        for (mts_u32 py = 0; py < r->sy; py++) {
+            const mts_i32 in_y = (mts_i32)(y * r->sy + py) - r->top;
+            phase_span s;
+            s.inside = y < r->rows && in_y >= 0 && in_y < (mts_i32)r->in_h;
+            s.row = src + in_y * (mts_i32)r->src_row;
+            s.x = (mts_i32)(x * r->sx) - r->left;
+            s.to = r->out + (channel * r->sy + py) * r->sx * r->pitch + at;
+            s.n = (mts_i32)n;
+            if (phase_pairs(r, &s)) {
+                phase_pair(act, r, &s);
+            } else {
+                for (mts_u32 px = 0; px < r->sx; px++)
+                    phase_one(act, r, &s, (mts_i32)px);
+            }
+        }
         at += n;
     }
 }

@@ -89,8 +89,9 @@ typedef struct mts_rec_epilogue {
 } mts_rec_epilogue;
 
 /*
- * The stitched convolution of 3 x 3 taps, stride 1, by Winograd's F(2 x 2, 3 x 3): an output tile of 2 x 2 pixels
- * takes 16 products a channel and not 36 (A. Lavin, S. Gray: Fast Algorithms for Convolutional Neural Networks, 2016):
+ * The stitched convolution of 3 x 3 taps, stride 1, by Winograd's F(2 x 2, 3 x 3): an output tile of 2 x 2
+ * pixels takes 16 products a channel and not 36 (A. Lavin, S. Gray: Fast Algorithms for Convolutional Neural
+ * Networks, 2016):
  *
  *     Y = At [ sum over channels of (G g Gt) . (Bt d B) ] A      d: 4 x 4 inputs, g: 3 x 3 weights, Y: 2 x 2
  *     Bt = 1  0 -1  0    G = 1    0    0     At = 1  1  1  0
@@ -99,29 +100,41 @@ typedef struct mts_rec_epilogue {
  *          0  1  0 -1        0    0    1
  *
  * Tile t covers rows 2 (t / columns) and columns 2 (t % columns) of the output and what lies right and below;
- * its d begins at act[in + c * in_pitch + 2 (t / columns) * row + 2 (t % columns)]. Where an output's last input
- * column is column 2 * columns of d, that column and column 0 hold zeros in every row: a kernel may take the one
- * for the other. A group (mts_rec_tile, whose `pixel` is a tile) computes `tile` tiles of all the job's rows.
+ * its d begins at act[in + c * in_pitch + 2 (t / columns) * row + 2 (t % columns)]. Where an output's last
+ * input column is column 2 * columns of d, that column and column 0 hold zeros in every row: a kernel may
+ * take the one for the other. A group (mts_rec_tile, whose `pixel` is a tile) computes `tile` tiles of all
+ * the job's rows.
  */
 typedef struct mts_rec_winograd {
-    mts_u32 in, in_pitch; /* act offset of tile 0's d of channel 0; floats between input channels */
-    mts_u32 channels;     /* input channels: what the segments name lies below */
-    mts_u32 h, w, row;    /* rows and columns of the output; floats of a row of output, input and residual */
-    mts_u32 columns;      /* tiles of a row of tiles, at least w / 2, rounded up */
-    mts_u32 tiles;        /* columns times h / 2, rounded up */
-    mts_u32 tile;         /* tiles of a group, a multiple of VEC */
-    mts_u32 blocks, block;       /* count, table index of mts_rec_winograd_rows[] */
+    mts_u32 in, in_pitch;  /* act offset of tile 0's d of channel 0; floats between input channels */
+    mts_u32 channels;      /* input channels: what the segments name lies below */
+    mts_u32 h, w, row;     /* rows and columns of the output; floats of a row of output, input and residual */
+    mts_u32 columns;       /* tiles of a row of tiles, at least w / 2, rounded up */
+    mts_u32 tiles;         /* columns times h / 2, rounded up */
+    mts_u32 tile;          /* tiles of a group, a multiple of VEC */
+    mts_u32 blocks, block; /* count, table index of mts_rec_winograd_rows[] */
     mts_u32 epilogues, epilogue; /* count, table index of mts_rec_epilogue[] */
 } mts_rec_winograd;
 
 /*
- * Output rows [row, row + rows) of a job (an epilogue's vectors count from the job's first row). weight_a of a
- * segment: G g Gt packed [16][count][rows], row-major 4 x 4; weight_b is not used.
+ * Output rows [row, row + rows) of a job (an epilogue's vectors count from the job's first row). weight_a of
+ * a segment: G g Gt packed [16][count][rows], row-major 4 x 4; weight_b is not used.
  */
 typedef struct mts_rec_winograd_rows {
     mts_u32 row, rows;
     mts_u32 segments, segment; /* count, table index of mts_rec_segment[] */
 } mts_rec_winograd_rows;
+
+/* Rows of a block at most, and the vectors of scratch that a group of `vectors` vectors of `vec` tiles takes.
+ */
+#define MTS_WINOGRAD_ROWS 16
+#define MTS_WINOGRAD_TILE_ROWS(vectors, vec, columns) (((vectors) * (vec) + (columns)-2) / (columns) + 1)
+#define MTS_WINOGRAD_MOVES(columns, row, vec) ((2 * (columns) + 2) / (vec) + 2 * ((row) / (vec)) + 3)
+#define MTS_WINOGRAD_SCRATCH(vectors, vec, channels, columns, row)                                           \
+    (16 * ((vectors) * (channels) + 1) + 4 * MTS_WINOGRAD_ROWS * ((vectors) + 1) +                           \
+     16 * MTS_WINOGRAD_ROWS * (vectors) +                                                                    \
+     (4 * MTS_WINOGRAD_TILE_ROWS(vectors, vec, columns) * MTS_WINOGRAD_MOVES(columns, row, vec)) / (vec) +   \
+     1)
 
 /*
  * Depthwise convolution: member m, channel = get_global_id(1), flattened pixels along get_global_id(0).
@@ -296,7 +309,7 @@ typedef struct mts_rec_deconv {
  * Phase split for a strided convolution: phase (py, px) of channel c is a plane of `rows` x `row` floats at
  * out + ((c * sy + py) * sx + px) * pitch; its element (y, x) is input (y * sy + py - top, x * sx + px -
  * left), zero outside the image. With it every tap of a strided convolution is a constant pixel offset. Grid:
- * (pitch, channels * sy * sx, members).
+ * (n, channels, members): a work-item owns a run of ceil(pitch / n) positions in all phases of a channel.
  */
 typedef struct mts_rec_phase {
     mts_u32 out, pitch, rows, row; /* pitch >= rows * row; the rest of a plane is written 0 */

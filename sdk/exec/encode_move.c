@@ -271,7 +271,7 @@ static mts_code launch_phases(mts_encoding *encoding, const uint32_t *which, uin
     }
     for (uint32_t i = 0; i < count; i++) {
         records[i] = phase_of(encoding, &plan->conversions[which[i]]);
-        const uint32_t own = records[i].channels * records[i].sy * records[i].sx;
+        const uint32_t own = records[i].channels;
         pitch = records[i].pitch > pitch ? records[i].pitch : pitch;
         planes = own > planes ? own : planes;
     }

@@ -1,5 +1,6 @@
 /*
- * conv.c: the reference kernels with weights: stitched convolution, depthwise convolution, fully connected.
+ * conv.c: the reference kernels with weights: stitched convolution (direct and Winograd's), depthwise
+ * convolution, fully connected.
  *
  * Sums run in the order that device/record.h states (segments, channels, taps), in double: an oracle must be
  * more exact than what is compared with it. Pixels are the innermost loop, so that a compiler makes vectors
@@ -207,6 +208,172 @@ const char *mts_reference_conv_tile(const mts_reference_call *call)
         }
         const uint32_t left = job->pixels - tile->pixel;
         conv_run(call, job, tile->pixel, tile->pixel + (left < job->tile ? left : job->tile));
+    }
+    return NULL;
+}
+
+/* ---- conv_winograd ---- */
+
+/* A row of outputs of a job, walked tile by tile. */
+typedef struct winograd_row {
+    const mts_rec_winograd *job;
+    const mts_rec_winograd_rows *block;
+    const mts_rec_segment *segments;
+    uint32_t row; /* of the block */
+} winograd_row;
+
+/* Bt d B of the 4 x 4 inputs at x. */
+static void winograd_input(const float *x, uint32_t row, double v[16])
+{
+    double t[16];
+    for (uint32_t j = 0; j < 4; j++) {
+        const double d[4] = {x[j], x[row + j], x[2 * row + j], x[3 * row + j]};
+        t[j] = d[0] - d[2];
+        t[4 + j] = d[1] + d[2];
+        t[8 + j] = d[2] - d[1];
+        t[12 + j] = d[1] - d[3];
+    }
+    for (uint32_t i = 0; i < 16; i += 4) {
+        v[i] = t[i] - t[i + 2];
+        v[i + 1] = t[i + 1] + t[i + 2];
+        v[i + 2] = t[i + 2] - t[i + 1];
+        v[i + 3] = t[i + 1] - t[i + 3];
+    }
+}
+
+/* y = At [ sum of U . V ] A of one tile. */
+static void winograd_tile(const mts_reference_call *call, const winograd_row *r, uint64_t at, double y[4])
+{
+    double m[16] = {0};
+    double v[16];
+    for (uint32_t s = 0; s < r->block->segments; s++) {
+        const mts_rec_segment *segment = &r->segments[s];
+        const uint64_t plane = (uint64_t)segment->count * r->block->rows; /* floats of a position */
+        for (uint32_t c = 0; c < segment->count; c++) {
+            const float *weight = call->pool + segment->weight_a + (uint64_t)c * r->block->rows + r->row;
+            winograd_input(call->act + at + (uint64_t)(segment->channel + c) * r->job->in_pitch, r->job->row,
+                           v);
+            for (uint32_t p = 0; p < 16; p++) {
+                m[p] += (double)weight[p * plane] * v[p];
+            }
+        }
+    }
+    double t[8];
+    for (uint32_t j = 0; j < 4; j++) {
+        t[j] = m[j] + m[4 + j] + m[8 + j];
+        t[4 + j] = m[4 + j] - m[8 + j] - m[12 + j];
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        y[2 * k] = t[4 * k] + t[4 * k + 1] + t[4 * k + 2];
+        y[2 * k + 1] = t[4 * k + 1] - t[4 * k + 2] - t[4 * k + 3];
+    }
+}
+
+static void winograd_store(const mts_reference_call *call, const winograd_row *r, uint32_t tile,
+                           const double y[4])
+{
+    const mts_rec_winograd *job = r->job;
+    const mts_rec_epilogue *e = mts_reference_table(call, job->epilogue, 0);
+    const uint32_t row = r->block->row + r->row;
+    const uint32_t top = tile / job->columns * 2;
+    const uint32_t left = tile % job->columns * 2;
+    const uint32_t count = left >= job->w ? 0 : job->w - left < 2 ? 1 : 2;
+    for (uint32_t i = 0; i < job->epilogues; i++) {
+        for (uint32_t k = 0; k < 2 && top + k < job->h; k++) {
+            const uint32_t line = (top + k) * job->row;
+            store_row(call, &e[i], row, line + left, count, MTS_REC_NONE, y + 2 * (size_t)k);
+            if (tile % job->columns + 1 == job->columns) {
+                float *out = call->act + e[i].out + (uint64_t)call->tab[e[i].index + row] * e[i].out_pitch;
+                memset(out + line + job->w, 0, (job->row - job->w) * sizeof *out);
+            }
+        }
+    }
+}
+
+static void winograd_run(const mts_reference_call *call, winograd_row *r, uint32_t first, uint32_t end)
+{
+    const mts_rec_winograd *job = r->job;
+    const mts_rec_epilogue *e = mts_reference_table(call, job->epilogue, 0);
+    for (r->row = 0; r->row < r->block->rows; r->row++) {
+        for (uint32_t t = first; t < end; t++) {
+            double y[4];
+            const uint64_t pixel = (uint64_t)(t / job->columns) * 2 * job->row + t % job->columns * 2;
+            winograd_tile(call, r, job->in + pixel, y);
+            winograd_store(call, r, t, y);
+        }
+        for (uint32_t i = 0; i < job->epilogues; i++) {
+            store_border(call, &e[i], r->block->row + r->row, job->h * job->row, first == 0,
+                         end == job->tiles);
+        }
+    }
+}
+
+static const char *check_winograd_rows(const mts_reference_call *call, const mts_rec_winograd *job,
+                                       const mts_rec_winograd_rows *block)
+{
+    const mts_rec_segment *segment =
+        mts_reference_table(call, block->segment, (uint64_t)block->segments * MTS_REC_WORDS(mts_rec_segment));
+    const mts_rec_epilogue *e =
+        mts_reference_table(call, job->epilogue, (uint64_t)job->epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    if (!segment || !e) {
+        return "segments or epilogues lie outside the table";
+    }
+    for (uint32_t s = 0; s < block->segments; s++) {
+        if ((uint64_t)segment[s].channel + segment[s].count > job->channels ||
+            !mts_reference_in_pool(call, segment[s].weight_a,
+                                   (uint64_t)segment[s].count * block->rows * 16)) {
+            return "a segment's weights leave the pool, or its channels the input";
+        }
+    }
+    const char *reason = NULL;
+    for (uint32_t i = 0; i < job->epilogues && !reason; i++) {
+        reason = check_epilogue(call, &e[i], block->row + block->rows, job->h * job->row);
+    }
+    return reason;
+}
+
+static const char *check_winograd(const mts_reference_call *call, const mts_rec_winograd *job)
+{
+    if (job->columns == 0 || job->row < job->w || (uint64_t)job->columns * 2 < job->w ||
+        job->tiles != (uint64_t)job->columns * ((job->h + 1) / 2)) {
+        return "the tiles do not cover the image";
+    }
+    const uint64_t reach = ((uint64_t)job->h + job->h % 2 + 1) * job->row + 2 * (uint64_t)job->columns + 2;
+    if (job->channels > 0 &&
+        !mts_reference_in_act(call, job->in, (uint64_t)(job->channels - 1) * job->in_pitch + reach)) {
+        return "the input leaves the arena";
+    }
+    return NULL;
+}
+
+const char *mts_reference_conv_winograd(const mts_reference_call *call)
+{
+    for (uint32_t g = 0; g < call->groups; g++) {
+        const uint32_t words = MTS_REC_WORDS(mts_rec_tile);
+        const mts_rec_tile *tile = mts_reference_table(call, call->first + (uint64_t)g * words, words);
+        const mts_rec_winograd *job =
+            tile ? mts_reference_table(call, tile->job, MTS_REC_WORDS(mts_rec_winograd)) : NULL;
+        const mts_rec_winograd_rows *block =
+            job ? mts_reference_table(call, job->block,
+                                      (uint64_t)job->blocks * MTS_REC_WORDS(mts_rec_winograd_rows))
+                : NULL;
+        if (!block || tile->pixel >= job->tiles) {
+            return "a tile, its job or the job's rows lie outside the table";
+        }
+        const char *reason = check_winograd(call, job);
+        const uint32_t left = job->tiles - tile->pixel;
+        const uint32_t end = tile->pixel + (left < job->tile ? left : job->tile);
+        for (uint32_t b = 0; b < job->blocks && !reason; b++) {
+            winograd_row row = {.job = job, .block = &block[b]};
+            reason = check_winograd_rows(call, job, &block[b]);
+            if (!reason) {
+                row.segments = mts_reference_table(call, block[b].segment, 0);
+                winograd_run(call, &row, tile->pixel, end);
+            }
+        }
+        if (reason) {
+            return reason;
+        }
     }
     return NULL;
 }

@@ -172,6 +172,106 @@ static void conv_agrees_for_segments_blocks_epilogues_and_tiles(void **state)
     }
 }
 
+#define WINOGRAD_CASES " -DCASES=CASE(6)CASE(3)CASE(1)"
+#define WINOGRAD_CHANNELS 9
+#define WINOGRAD_TILE 48u
+static const uint32_t winograd_cases[3] = {6, 3, 1};
+
+static uint32_t winograd_rows(kernel_pair *pair, mts_rec_winograd *job)
+{
+    mts_rec_winograd_rows list[3];
+    uint32_t rows = 0;
+    job->blocks = kernel_pair_pick(pair, 1, 3);
+    for (uint32_t b = 0; b < job->blocks; b++) {
+        mts_rec_segment segment[3];
+        uint32_t channel = 0;
+        list[b].row = rows;
+        list[b].rows = winograd_cases[kernel_pair_pick(pair, 0, 2)];
+        list[b].segments = kernel_pair_pick(pair, 1, job->channels < 3 ? job->channels : 3);
+        for (uint32_t s = 0; s < list[b].segments; s++) {
+            const bool last = s + 1 == list[b].segments;
+            segment[s] = (mts_rec_segment){.weight_b = MTS_REC_NONE, .channel = channel};
+            segment[s].count = last ? job->channels - channel : 1;
+            segment[s].weight_a = kernel_pair_pool(pair, 16 * segment[s].count * list[b].rows);
+            channel += segment[s].count;
+        }
+        list[b].segment = kernel_pair_words(pair, segment, list[b].segments * MTS_REC_WORDS(mts_rec_segment));
+        rows += list[b].rows;
+    }
+    job->block = kernel_pair_words(pair, list, job->blocks * MTS_REC_WORDS(mts_rec_winograd_rows));
+    return rows;
+}
+
+/* The column after a row's last one and the first one, which a kernel may take for each other. */
+static void clear_sides(kernel_pair *pair, const mts_rec_winograd *job)
+{
+    for (uint32_t c = 0; c < job->channels; c++) {
+        for (uint32_t y = 0; y < 2 * (job->tiles / job->columns) + 2; y++) {
+            float *row = pair->act + job->in + c * job->in_pitch + y * job->row;
+            row[0] = row[2 * job->columns] = 0.0f;
+        }
+    }
+}
+
+static mts_rec_winograd winograd_job(kernel_pair *pair)
+{
+    image i = random_image(pair);
+    mts_rec_epilogue list[EPILOGUES_MOST];
+    mts_rec_winograd job = {.in_pitch = i.pitch, .h = i.h, .w = i.w, .row = i.row};
+    const bool zeros = kernel_pair_pick(pair, 0, 1) != 0;
+    job.channels = kernel_pair_pick(pair, 1, WINOGRAD_CHANNELS);
+    job.columns = (i.w + (zeros ? 2 : 3)) / 2;
+    job.tiles = job.columns * ((i.h + 1) / 2);
+    job.tile = 16 * kernel_pair_pick(pair, 1, WINOGRAD_TILE / 16);
+    job.in = place(pair, &i, job.channels) - kernel_pair_pick(pair, 0, i.gap);
+    if (zeros) {
+        clear_sides(pair, &job);
+    }
+    const uint32_t rows = winograd_rows(pair, &job);
+    job.epilogues = kernel_pair_pick(pair, 1, EPILOGUES_MOST);
+    for (uint32_t k = 0; k < job.epilogues; k++) {
+        list[k] = epilogue(pair, &i, rows);
+    }
+    job.epilogue = kernel_pair_words(pair, list, job.epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    return job;
+}
+
+static void winograd_agrees_for_segments_blocks_epilogues_and_tiles(void **state)
+{
+    static const struct {
+        const char *defines;
+        uint32_t vec, scratch;
+    } builds[] = {{"-DVEC=16 -DSCRATCH=4096" WINOGRAD_CASES, 16, 4096},
+                  {"-DVEC=8 -DSCRATCH=8192" WINOGRAD_CASES, 8, 8192},
+                  {"-DVEC=1 -DSCRATCH=65536" WINOGRAD_CASES, 1, 65536}};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 32; n++) {
+        mts_rec_tile tiles[256];
+        mts_rec_winograd jobs[MEMBERS];
+        uint32_t count = 0;
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 1e-4f; /* sums of up to 81 products, times a scale */
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            jobs[m] = winograd_job(pair);
+            const uint32_t at = kernel_pair_words(pair, &jobs[m], MTS_REC_WORDS(mts_rec_winograd));
+            for (uint32_t t = 0; t < jobs[m].tiles; t += jobs[m].tile) {
+                tiles[count++] = (mts_rec_tile){at, t};
+            }
+        }
+        const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_REC_WORDS(mts_rec_tile));
+        for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+            const uint32_t local[3] = {1, 1, 1};
+            const uint32_t grid[3] = {count, 1, 1};
+            for (uint32_t m = 0; m < MEMBERS; m++) {
+                assert_true(MTS_WINOGRAD_SCRATCH(jobs[m].tile / builds[i].vec, builds[i].vec,
+                                                 jobs[m].channels, jobs[m].columns,
+                                                 jobs[m].row) <= builds[i].scratch);
+            }
+            kernel_pair_run(pair, "conv_winograd__f32_planar", builds[i].defines, first, grid, local);
+        }
+    }
+}
+
 static mts_rec_depthwise depthwise_record(kernel_pair *pair)
 {
     const image i = random_image(pair);
@@ -265,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_agrees_for_segments_blocks_epilogues_and_tiles),
+        cmocka_unit_test(winograd_agrees_for_segments_blocks_epilogues_and_tiles),
         cmocka_unit_test(depthwise_agrees_for_multipliers_and_grids),
         cmocka_unit_test(fc_agrees_for_segments_and_row_blocks),
     };

@@ -272,6 +272,125 @@ void bench_conv_make(bench_world *w, const bench_conv *l, uint32_t units, bench_
     launch->global[0] = tiles;
 }
 
+/* ---- the same layer for conv_winograd ---- */
+
+/* G g Gt of one 3 x 3 kernel, position (y, x). */
+static float transformed(const float *g, int y, int x)
+{
+    static const double change[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+    double sum = 0.0;
+    for (int i = 0; i < 9; i++)
+        sum += change[y][i / 3] * change[x][i % 3] * (double)g[i];
+    return (float)sum;
+}
+
+static mts_u32 pack_winograd(bench_world *w, const bench_conv *l, int task, block b, int i0, int i1)
+{
+    const size_t rows = (size_t)(b.rows_a + b.rows_b);
+    const mts_u32 at = bench_world_pool(w, (size_t)(i1 - i0) * 16 * rows);
+    for (size_t p = 0; p < 16; p++)
+        for (int i = i0; i < i1; i++)
+            for (size_t o = 0; o < rows; o++)
+                w->pool[at + (p * (size_t)(i1 - i0) + (size_t)(i - i0)) * rows + o] =
+                    transformed(weight_at(l, task, b.a0 + (int)o, i), (int)p / 4, (int)p % 4);
+    return at;
+}
+
+/* Row blocks [first, first + count) of a task, each of one or, where channels are shared, two segments. */
+static mts_u32 make_row_blocks(bench_world *w, const bench_conv *l, int task, const block *blocks, int count,
+                               mts_u32 (*common)[2])
+{
+    static mts_rec_winograd_rows list[BLOCKS];
+    const int si = l->shared ? shared_of(l, l->in) : l->in;
+    for (int b = 0; b < count; b++) {
+        const int own = blocks[b].a0 >= shared_of(l, l->out);
+        mts_rec_segment s[2] = {{0, MTS_REC_NONE, 0, (mts_u32)si},
+                                {0, MTS_REC_NONE, (mts_u32)si, (mts_u32)(l->in - si)}};
+        if (task == 0 || !l->shared || own)
+            common[b][0] = pack_winograd(w, l, task, blocks[b], 0, si);
+        s[0].weight_a = common[b][0];
+        if (l->shared)
+            s[1].weight_a = pack_winograd(w, l, task, blocks[b], si, l->in);
+        list[b].row = (mts_u32)(blocks[b].a0 - blocks[0].a0);
+        list[b].rows = (mts_u32)(blocks[b].rows_a + blocks[b].rows_b);
+        list[b].segments = l->shared ? 2 : 1;
+        list[b].segment = bench_world_record(w, s, sizeof s);
+    }
+    return bench_world_record(w, list, (size_t)count * sizeof *list);
+}
+
+/* Blocks of rows that are all shared or all exclusive. */
+static int split_winograd(const bench_conv *l, int most, block *blocks)
+{
+    const int ends[2] = {l->shared ? shared_of(l, l->out) : l->out, l->out};
+    int count = 0;
+    for (int k = 0, row = 0; k < 2; k++)
+        while (row < ends[k]) {
+            const int left = ends[k] - row, rows = ceil_div(left, ceil_div(left, most));
+            blocks[count++] = (block){row, rows, 0};
+            row += rows;
+        }
+    return count;
+}
+
+void bench_conv_make_winograd(bench_world *w, const bench_conv *l, uint32_t units, uint32_t vector,
+                              bench_launch *launch, char *defines)
+{
+    static mts_u32 jobs[65536], index[4096], common[BLOCKS][2];
+    const int row = l->row ? l->row : l->w + 1, vec = (int)vector;
+    block blocks[BLOCKS];
+    const int count = split_winograd(l, l->most ? l->most : 13, blocks);
+    mts_u32 n = 0, tiles = 0;
+    make_tensors(w, l, row);
+    make_weights(w, l);
+    mts_rec_winograd job = {
+        .in = made.in.base - (mts_u32)row - 1, .in_pitch = made.in.pitch, .channels = (mts_u32)l->in};
+    job.h = (mts_u32)l->h;
+    job.w = (mts_u32)l->w;
+    job.row = (mts_u32)row;
+    job.columns = (job.w + 2) / 2;
+    job.tiles = job.columns * ((job.h + 1) / 2);
+    const int all = ceil_div((int)job.tiles, vec);
+    int most = l->tile ? l->tile : 2;
+    most = ceil_div(all, ceil_div(all, most));
+    job.tile = (mts_u32)(most * vec);
+    int parts = 1;
+    while (l->tasks * ceil_div(all, most) * parts < 6 * (int)units && count >= 4 * parts)
+        parts++;
+    job.epilogues = 1;
+    made.scale = bench_world_pool(w, (size_t)(l->tasks * l->out));
+    made.bias = bench_world_pool(w, (size_t)(l->tasks * l->out));
+    for (mts_u32 i = 0; i < (mts_u32)(l->tasks * l->out); i++) {
+        w->pool[made.scale + i] = bench_world_random(w);
+        w->pool[made.bias + i] = bench_world_random(w);
+    }
+    for (int i = 0; i < l->out; i++)
+        index[i] = (mts_u32)channel_of(l, i);
+    for (int k = 0; k < parts; k++)
+        for (int t = 0; t < l->tasks; t++) {
+            const int b0 = count * k / parts, b1 = count * (k + 1) / parts;
+            block rows = blocks[b0];
+            rows.rows_a = blocks[b1 - 1].a0 + blocks[b1 - 1].rows_a - rows.a0;
+            job.in = made.in.base - (mts_u32)row - 1 + (mts_u32)t * made.in_stride;
+            job.blocks = (mts_u32)(b1 - b0);
+            job.block = make_row_blocks(w, l, t, blocks + b0, b1 - b0, common + b0);
+            job.epilogue = make_epilogue(w, l, t, rows, index);
+            jobs[n++] = bench_world_record(w, &job, sizeof job);
+        }
+    snprintf(defines, 1024,
+             "%s -DSCRATCH=%d -DCASES=", getenv("BENCH_DEFINES") ? getenv("BENCH_DEFINES") : "",
+             MTS_WINOGRAD_SCRATCH(most, vec, l->in, (int)job.columns, row));
+    for (int b = 0; b < count; b++) {
+        char text[32];
+        snprintf(text, sizeof text, "CASE(%d)", blocks[b].rows_a);
+        if (!strstr(defines, text))
+            strncat(defines, text, 1023 - strlen(defines));
+    }
+    *launch = (bench_launch){"conv_winograd__f32_planar", defines, 0, {1, 1, 1}, {1, 1, 1}};
+    launch->first = make_tiles(w, jobs, n, job.tiles, job.tile, &tiles);
+    launch->global[0] = tiles;
+}
+
 static double expect(const bench_world *world, const bench_conv *l, int task, int o, int y, int x)
 {
     const int s = l->stride, pad = l->kernel / 2;

@@ -21,6 +21,9 @@ typedef struct bench_conv {
 /* Fills the world and the launch; `defines` has 1024 bytes and lives as long as the launch. */
 void bench_conv_make(bench_world *world, const bench_conv *layer, uint32_t units, bench_launch *launch,
                      char *defines);
+/* The same for conv_winograd; the layer has 3 x 3 taps and stride 1. */
+void bench_conv_make_winograd(bench_world *world, const bench_conv *layer, uint32_t units, uint32_t vector,
+                              bench_launch *launch, char *defines);
 /* Largest error relative to 1 + |expected|; infinite where a border is not 0. */
 double bench_conv_error(const bench_world *world, const bench_conv *layer, const float *result);
 double bench_conv_flops(const bench_conv *layer);

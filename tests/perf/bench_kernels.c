@@ -173,6 +173,14 @@ static void run_convs(session *s, const bench_conv *layers, size_t count)
         launch.local[0] = s->local;
         launch.global[0] *= s->local;
         measure(s, c.name, &c, conv_error, bench_conv_flops(&c), &world, &launch);
+        if (c.kernel == 3 && c.stride == 1 && s->local == 1) {
+            char name[64];
+            c.tile = s->policy.tile;
+            world = (bench_world){.seed = 7};
+            snprintf(name, sizeof name, "winograd %s", c.name);
+            bench_conv_make_winograd(&world, &c, units, bench_device_vector(s->device), &launch, defines);
+            measure(s, name, &c, conv_error, bench_conv_flops(&c), &world, &launch);
+        }
     }
 }
 

@@ -40,13 +40,13 @@ mts_code mts_encode_memory(mts_encoding *encoding)
 
 mts_code mts_encode_choice(mts_encoding *encoding, const mts_layer *layer, mts_choice *choice)
 {
-    const uint32_t index = (uint32_t)(layer - encoding->stitched->layers);
-    mts_layer_facts facts;
     mts_arena scratch;
     mts_arena_init(&scratch, encoding->arena->allocator);
-    const mts_code code = mts_layer_facts_get(encoding->stitched, index, &scratch, &facts, encoding->error);
+    const mts_code code =
+        mts_layer_facts_get(encoding->stitched, (uint32_t)(layer - encoding->stitched->layers), &scratch,
+                            &encoding->facts, encoding->error);
     if (code == MTS_CODE_OK) {
-        *choice = mts_choices_get(encoding->choices, encoding->device, &facts);
+        *choice = mts_choices_get(encoding->choices, encoding->device, &encoding->facts);
         choice->rows = choice->rows > MTS_TILE_ROWS ? MTS_TILE_ROWS : choice->rows;
     }
     mts_arena_release(&scratch);
@@ -228,6 +228,9 @@ static void describe_step(mts_encoding *encoding, const mts_step *step, size_t f
     for (size_t l = first; l < encoding->launch_count; l++) {
         mts_encoded_launch *launch = &encoding->launches[l];
         launch->tasks = tasks;
+        launch->signature = encoding->facts.signature;
+        launch->kind = encoding->facts.kind;
+        launch->layer = layer ? step->first : MTS_NONE;
         launch->group = layer ? encoding->stitched->layers[step->first].group : MTS_NONE;
         most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
     }
@@ -243,6 +246,7 @@ mts_code mts_encode_plan(mts_encoding *encoding)
         const mts_step *step = &encoding->plan->steps[i];
         const size_t first = encoding->launch_count;
         uint32_t tasks = step->count;
+        encoding->facts = (mts_layer_facts){0};
         if (step->kind == MTS_STEP_PHASE) {
             code = mts_encode_phases(encoding, step);
         } else if (step->kind == MTS_STEP_DENSE) {

@@ -23,8 +23,10 @@ typedef struct mts_encoded_launch {
     uint32_t global[3], local[3];
     bool by_group; /* global[0] counts work-groups times local[0]: both shrink together */
     const char *label;
-    uint32_t members, tasks; /* computations, and the tasks they serve */
-    uint32_t group;          /* of tasks; MTS_NONE for conversions, which may serve several */
+    uint32_t members, tasks;  /* computations, and the tasks they serve */
+    uint64_t signature, kind; /* of the layer, if there is a choice for it (plan/choice.h), else 0 */
+    uint32_t layer;           /* index of the stitched layer; MTS_NONE for conversions */
+    uint32_t group;           /* of tasks; MTS_NONE for conversions, which may serve several */
     uint64_t mul_adds;
     uint64_t bytes; /* that have to be moved at least; of a layer's launches only the one with most work has
                        them */
@@ -41,6 +43,7 @@ typedef struct mts_encoding {
     const mts_stitched *stitched;
     const mts_device_info *device;
     const mts_choices *choices;   /* NULL: defaults */
+    mts_layer_facts facts;        /* of the step, if there is a choice for its layer */
     const mts_encode_part *parts; /* of lent inputs */
     uint32_t part_count;
     mts_arena *arena;   /* scratch, may be released after the upload */

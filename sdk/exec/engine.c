@@ -78,8 +78,6 @@ static mts_code choose_groups(maker *m)
     mts_code code = MTS_CODE_OK;
     if (m->decision.group_of != NULL || e->options.strategy == MTS_STRATEGY_KIND_SEQUENTIAL) {
         use_groups(m, m->decision.group_of);
-    } else if (e->options.grouping == MTS_GROUPING_KIND_MEASURED) {
-        code = mts_engine_group(e, m->graphs, m->group_of, &e->group_count, m->error);
     } else {
         code = mts_graph_families(m->graphs, e->task_count, e->allocator, m->group_of, &e->group_count,
                                   m->error);
@@ -312,17 +310,11 @@ static mts_code make(maker *m, const mts_engine_options *options)
     }
     code = code != MTS_CODE_OK ? code : upload_all(m);
     code = code != MTS_CODE_OK ? code : mts_maker_ports(m);
+    m->in_kernels = code == MTS_CODE_OK;
     code = code != MTS_CODE_OK ? code : record(m);
     code = code != MTS_CODE_OK ? code : run_once(m);
     code = code != MTS_CODE_OK ? code : report(m, 1.0f, "ready");
     return code;
-}
-
-mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
-                           mts_engine **out, mts_error *error)
-{
-    const mts_decision nothing = {.slice_bytes = mts_choice_slice_bytes(&device->info)};
-    return mts_engine_create_decided(device, archive, options, &nothing, NULL, out, error);
 }
 
 static mts_code create(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
@@ -356,10 +348,14 @@ static mts_code create(mts_device *device, const mts_archive *archive, const mts
 
 mts_code mts_engine_create_decided(mts_device *device, const mts_archive *archive,
                                    const mts_engine_options *options, const mts_decision *decision,
-                                   const mts_engine *like, mts_engine **out, mts_error *error)
+                                   mts_engine_aids *aids, mts_engine **out, mts_error *error)
 {
-    maker m = {.decision = *decision, .like = like, .error = error};
-    return create(device, archive, options, &m, out);
+    maker m = {.decision = *decision, .like = aids != NULL ? aids->like : NULL, .error = error};
+    const mts_code code = create(device, archive, options, &m, out);
+    if (aids != NULL) {
+        aids->kernels_failed = m.in_kernels && code == MTS_CODE_DEVICE;
+    }
+    return code;
 }
 
 mts_code mts_engine_weigh(mts_device *device, const mts_archive *archive, const mts_engine_options *options,

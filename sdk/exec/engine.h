@@ -11,6 +11,7 @@
 
 #include "bundle/archive.h"
 #include "device/device.h"
+#include "exec/cache.h"
 #include "plan/strategy.h"
 
 typedef struct mts_engine mts_engine;
@@ -22,8 +23,10 @@ typedef struct mts_engine_options {
     bool separate_inputs;
     bool lend_inputs; /* inputs stay in the caller's memory, see mts_engine_set_input */
     mts_grouping_kind grouping;
-    uint64_t
-        memory_budget; /* bytes of weights, activations and tables; 0: no limit. Needs MEASURED grouping */
+    uint64_t memory_budget;     /* bytes of weights, activations and tables; 0: no limit */
+    const uint32_t *priorities; /* per task, the higher the earlier; NULL: all alike */
+    uint32_t tuning_ms;         /* for measuring kernels; 0: the defaults */
+    mts_cache *cache;           /* of decisions and tunings; may be NULL; outlives the call */
     void *context;
     int (*progress)(void *context, float fraction, const char *what); /* may be NULL; non-zero cancels */
 } mts_engine_options;
@@ -41,6 +44,7 @@ typedef struct mts_engine_stats {
     uint64_t mul_adds;
     uint32_t launches, groups, kernels;
     double predicted_ms; /* what the grouping planner expected; 0 if nothing was measured */
+    double planning_ms;  /* until everything was decided: measuring, or reading a cache */
 } mts_engine_stats;
 
 /* The device and the archive outlive the engine. */

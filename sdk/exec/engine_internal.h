@@ -7,6 +7,7 @@
 
 #include "exec/engine.h"
 #include "exec/encode.h"
+#include "exec/findings.h"
 #include "plan/decision.h"
 
 /* A graph input or output at the border. */
@@ -40,14 +41,6 @@ typedef struct engine_slot {
     const float *data;
     float *floats; /* a caller's other type as float32, the engine's; NULL: never needed */
 } engine_slot;
-
-/* A set of tasks that the grouping planner measured. */
-typedef struct engine_trial {
-    uint32_t tasks;
-    double latency;   /* milliseconds */
-    uint64_t arena;   /* bytes */
-    uint64_t weights; /* bytes, with launch tables */
-} engine_trial;
 
 typedef struct engine_kernel {
     const char *name, *defines;
@@ -86,8 +79,8 @@ struct mts_engine {
     size_t input_floats;
     bool running, finished;
 
-    engine_trial *trials; /* what the grouping planner saw (grouping.c), for explain */
-    uint32_t trial_count;
+    mts_findings findings; /* what was considered before it was made (decide.c) */
+    uint64_t slice_bytes;
 
     /* pictures (picture.c) */
     mts_kernel *picture_kernel;
@@ -98,20 +91,17 @@ struct mts_engine {
     uint32_t picture_count;
 };
 
-/*
- * Groups the engine's tasks by measured latency within the memory budget: fills group_of[task_count] and
- * *group_count, and the engine's trials. graphs are the tasks' graphs. Errors: LIMIT (no plan keeps the
- * budget), and those of a session.
- */
-mts_code mts_engine_group(mts_engine *engine, const mts_graph *const *graphs, uint32_t *group_of,
-                          uint32_t *group_count, mts_error *error);
-/*
- * mts_engine_create with everything decided: nothing is measured. `decision` is needed during the call only.
- * `like` may be NULL: an engine whose kernels serve this one too, where the device still has them.
- */
+/* What making an engine may use and tell besides. */
+typedef struct mts_engine_aids {
+    const mts_engine *like; /* its kernels serve this one too, where the device still has them; NULL: none */
+    bool kernels_failed;    /* out: kernels did not build, or did not run */
+} mts_engine_aids;
+
+/* mts_engine_create with everything decided: nothing is measured. `decision` is needed during the call only,
+   `aids` may be NULL. */
 mts_code mts_engine_create_decided(mts_device *device, const mts_archive *archive,
                                    const mts_engine_options *options, const mts_decision *decision,
-                                   const mts_engine *like, mts_engine **out, mts_error *error);
+                                   mts_engine_aids *aids, mts_engine **out, mts_error *error);
 /* The memory and launches of such an engine, without making it: no device call. LIMIT, OUT_OF_MEMORY. */
 mts_code mts_engine_weigh(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
                           const mts_decision *decision, mts_engine_stats *stats, mts_error *error);

@@ -1,7 +1,7 @@
 /*
  * explain.c: what an engine does, for people and for machines.
  */
-#include "exec/engine_internal.h"
+#include "exec/explain_plan.h"
 
 static const char *strategy_name(const mts_engine *engine)
 {
@@ -29,18 +29,6 @@ static void add_group_names(const mts_engine *engine, uint32_t group, bool json,
     }
 }
 
-/* What the grouping planner measured and expects; empty if nothing was measured. */
-static void explain_trials_json(const mts_engine *engine, mts_text *text)
-{
-    mts_text_add(text, "\"predicted_ms\": %.4f, \"trials\": [", engine->stats.predicted_ms);
-    for (uint32_t i = 0; i < engine->trial_count; i++) {
-        const engine_trial *t = &engine->trials[i];
-        mts_text_add(text, "%s{\"tasks\": %u, \"latency_ms\": %.4f, \"arena\": %llu}", i == 0 ? "" : ", ",
-                     t->tasks, t->latency, (unsigned long long)t->arena);
-    }
-    mts_text_add(text, "]");
-}
-
 static void explain_json(const mts_engine *engine, mts_text *text)
 {
     const mts_engine_stats *s = &engine->stats;
@@ -55,7 +43,7 @@ static void explain_json(const mts_engine *engine, mts_text *text)
     mts_text_add(text, "], \"note\": ");
     mts_text_add_json(text, engine->note);
     mts_text_add(text, ", ");
-    explain_trials_json(engine, text);
+    mts_explain_plan_json(engine, text);
     mts_text_add(
         text,
         ", \"bytes\": {\"weights\": %llu, \"activations\": %llu, \"workspace\": %llu, \"peak\": %llu}, "
@@ -90,13 +78,7 @@ static void explain_text(const mts_engine *engine, mts_text *text)
     mts_text_add(text, "bytes: weights %llu, activations %llu, workspace %llu, peak %llu\n",
                  (unsigned long long)s->weight_bytes, (unsigned long long)s->activation_bytes,
                  (unsigned long long)s->workspace_bytes, (unsigned long long)s->peak_bytes);
-    for (uint32_t i = 0; i < engine->trial_count; i++) {
-        mts_text_add(text, "measured: %3u task(s) in one group %.3f ms\n", engine->trials[i].tasks,
-                     engine->trials[i].latency);
-    }
-    if (engine->trial_count > 0) {
-        mts_text_add(text, "predicted: %.3f ms\n", s->predicted_ms);
-    }
+    mts_explain_plan_text(engine, text);
     mts_text_add(text, "%llu multiply-adds in %u launches of %u kernels\n", (unsigned long long)s->mul_adds,
                  s->launches, s->kernels);
     for (uint32_t i = 0; i < engine->launch_count; i++) {

@@ -15,6 +15,7 @@ typedef struct maker {
     mts_decision decision;
     const mts_engine *like; /* its kernels are used where they serve, or NULL */
     bool weigh;             /* only find out how many bytes it takes */
+    bool in_kernels;        /* everything before kernels are built was done */
     uint32_t *group_of;
     mts_program program;
     uint32_t **slot_of; /* [task][input] */

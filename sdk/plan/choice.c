@@ -89,6 +89,52 @@ mts_choice mts_choice_default(const mts_device_info *device, const mts_layer_fac
     return fit(row_of(device)->choice, device);
 }
 
+static bool same_choice(const mts_choice *a, const mts_choice *b)
+{
+    return a->kernel == b->kernel && a->rows == b->rows && a->vectors == b->vectors && a->local == b->local;
+}
+
+/* Appends a choice that fits the device and is not there yet. */
+static void propose(const mts_device_info *device, mts_choice choice, mts_choice *out, uint32_t *count,
+                    uint32_t most)
+{
+    const mts_choice usual = mts_choice_default(device, NULL);
+    const mts_choice fitting = fit(choice, device);
+    bool known = same_choice(&fitting, &usual) || *count == most;
+    for (uint32_t i = 0; i < *count && !known; i++) {
+        known = same_choice(&fitting, &out[i]);
+    }
+    if (!known) {
+        out[(*count)++] = fitting;
+    }
+}
+
+uint32_t mts_choice_candidates(const mts_device_info *device, mts_choice *out, uint32_t most)
+{
+    static const uint32_t rows[] = {8, 4, 13, 6, 10};
+    static const uint32_t halves[] = {2, 4, 1,
+                                      8}; /* of twice the vectors: 1, 1/2, 2, 1/4 times the default */
+    const mts_choice usual = mts_choice_default(device, NULL);
+    uint32_t count = 0;
+    mts_choice choice = usual;
+    choice.kernel = MTS_CHOICE_WINOGRAD;
+    propose(device, choice, out, &count, most);
+    for (size_t v = 0; v < sizeof halves / sizeof halves[0]; v++) {
+        for (size_t r = 0; r <= sizeof rows / sizeof rows[0]; r++) {
+            choice = usual;
+            choice.rows = r == 0 ? usual.rows : rows[r - 1];
+            choice.vectors = usual.vectors * 2 / halves[v];
+            propose(device, choice, out, &count, most);
+        }
+    }
+    for (uint32_t local = 16; device->is_gpu && local <= 256; local *= 2) {
+        choice = usual;
+        choice.local = local;
+        propose(device, choice, out, &count, most);
+    }
+    return count;
+}
+
 mts_choice mts_choice_smallest(const mts_device_info *device)
 {
     return fit(
@@ -288,6 +334,9 @@ static uint32_t distance(uint32_t a, uint32_t b)
 mts_choice mts_choices_get(const mts_choices *choices, const mts_device_info *device,
                            const mts_layer_facts *facts)
 {
+    if (choices != NULL && choices->forced != NULL) {
+        return fit(*choices->forced, device);
+    }
     const mts_choice_entry *found = mts_choices_find(choices, facts->signature);
     for (size_t i = 0; found == NULL && choices != NULL && i < choices->count; i++) {
         found = choices->entries[i].kind == facts->kind ? &choices->entries[i] : NULL;

@@ -48,6 +48,7 @@ typedef struct mts_choice_entry {
 /* Measured choices; an empty table (all zero) is valid and leaves everything to the defaults. */
 typedef struct mts_choices {
     const mts_allocator *allocator;
+    const mts_choice *forced; /* for every layer, whatever the entries say; NULL: none */
     mts_choice_entry *entries;
     size_t count, capacity;
 } mts_choices;
@@ -56,8 +57,12 @@ typedef struct mts_choices {
 mts_code mts_layer_facts_get(const mts_stitched *stitched, uint32_t layer, mts_arena *scratch,
                              mts_layer_facts *facts, mts_error *error);
 
-/* Without measurements. Never fails; the result suits any kernel of the device. */
+/* Without measurements; `facts` may be NULL: of any layer. Never fails; the result suits any kernel of the
+ * device. */
 mts_choice mts_choice_default(const mts_device_info *device, const mts_layer_facts *facts);
+/* Choices worth measuring, the most promising first, without the default; returns how many, at most `most`.
+ */
+uint32_t mts_choice_candidates(const mts_device_info *device, mts_choice *out, uint32_t most);
 /* The smallest tiles that every device can build: the last resort before the reference device. */
 mts_choice mts_choice_smallest(const mts_device_info *device);
 /* mts_decision.slice_bytes without measurements: what the caches of a CPU hold; 0 on a GPU, whose launches

@@ -189,6 +189,7 @@ static mts_status scenario(world *w)
 static void whichever_call_fails_once_the_same_again_succeeds(void **state)
 {
     static const mts_code codes[] = {MTS_CODE_DEVICE, MTS_CODE_OUT_OF_MEMORY};
+    uint32_t survived = 0;
     (void)state;
     for (size_t c = 0; c < sizeof codes / sizeof codes[0]; c++) {
         bool failed = true;
@@ -198,17 +199,22 @@ static void whichever_call_fails_once_the_same_again_succeeds(void **state)
             fail_next(&w, MTS_WRAP_KIND_COUNT, nth, codes[c]);
             const mts_status status = scenario(&w);
             failed = w.plan.failed > 0;
-            assert_int_equal(status, failed ? (mts_status)codes[c] : MTS_STATUS_OK);
-            if (failed) {
+            if (failed && codes[c] == MTS_CODE_DEVICE && status == MTS_STATUS_OK) {
+                survived++; /* a kernel: the session was made with others */
+            } else {
+                assert_int_equal(status, failed ? (mts_status)codes[c] : MTS_STATUS_OK);
+            }
+            if (status != MTS_STATUS_OK) {
                 assert_said(&w, "on purpose");
                 assert_int_equal(scenario(&w), MTS_STATUS_OK);
-            } else {
+            } else if (!failed) {
                 assert_true(nth > 20); /* so many calls there were */
             }
             assert_outputs(&w);
             world_close(&w);
         }
     }
+    assert_true(survived > 0);
 }
 
 static void whichever_call_loses_the_device_it_stays_lost_and_all_can_be_destroyed(void **state)

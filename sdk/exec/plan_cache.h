@@ -1,0 +1,24 @@
+/*
+ * plan_cache.h: decisions and tunings on disk, beside the programs of platform/opencl/cache.c.
+ *
+ * A plan file holds one session's decision and what led to it; its key spells out bundle, tasks, options,
+ * device, driver, library and kernels. A tuning file holds the measured choices of one device and the
+ * candidates that failed on it; its layers may come from any bundle. Files are written in one step and are
+ * under a checksum; one that is damaged, foreign or outdated is a miss that is counted, never a failure.
+ * Nothing removes old files.
+ */
+#ifndef MTS_EXEC_PLAN_CACHE_H
+#define MTS_EXEC_PLAN_CACHE_H
+
+#include "exec/planning.h"
+
+/* The decision and the findings of an earlier session with the same key: fills p->decision and p->findings.
+   False: there is none. */
+bool mts_plan_cache_load(mts_planning *p);
+void mts_plan_cache_store(mts_planning *p);
+
+/* Measured choices and failed candidates of the device are added to p. */
+void mts_tuning_cache_load(mts_planning *p);
+void mts_tuning_cache_store(mts_planning *p);
+
+#endif

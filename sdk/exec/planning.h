@@ -1,0 +1,99 @@
+/*
+ * planning.h: a session before it is made: which tasks, and what is being decided about them. Shared by
+ * decide.c, trial.c, grouping.c and tuning.c.
+ */
+#ifndef MTS_EXEC_PLANNING_H
+#define MTS_EXEC_PLANNING_H
+
+#include "exec/engine_internal.h"
+#include "exec/findings.h"
+
+typedef struct mts_planning {
+    mts_device *device;
+    const mts_archive *archive;
+    const mts_allocator *allocator;
+    mts_engine_options options; /* `tasks` is filled in */
+    uint32_t task_count;
+    uint32_t *tasks; /* indices in the archive */
+    const mts_graph **graphs;
+    uint32_t *priorities;
+    mts_arena arena;
+
+    /* classes: tasks of one family and one priority; those of higher priority come first */
+    uint32_t class_count;
+    uint32_t *class_of;
+
+    mts_decision decision; /* what has been decided so far; group_of and choices point to those below */
+    uint32_t *group_of;
+    mts_choices choices;
+    mts_choice *failed; /* candidates that do not build or run on the device, from the allocator */
+    size_t failed_count, failed_capacity;
+    mts_findings findings;
+    size_t finding_capacity, trial_capacity;
+    uint64_t fixed_bytes; /* weights and tables that no grouping changes, where a budget is to be kept */
+
+    mts_engine *previous; /* kept until the next exists, so that the device keeps its programs */
+    uint64_t start;       /* nanoseconds of the clock */
+    float fraction;       /* of the progress bar */
+    mts_error *error;
+} mts_planning;
+
+mts_code mts_planning_memory(const mts_planning *p);
+/* Calls the caller's progress; CANCELLED if it says so. */
+mts_code mts_planning_report(const mts_planning *p, float fraction, const char *what);
+/* Append a copy. */
+mts_code mts_planning_finding(mts_planning *p, const mts_finding *finding);
+mts_code mts_planning_trial(mts_planning *p, const mts_trial *trial);
+
+/*
+ * Weighs the session with these groups and the slices decided so far; with smaller slices where that is over
+ * the budget and they help. The request stays valid as long as the planning.
+ */
+mts_code mts_planning_weigh(mts_planning *p, const uint32_t *group_of, uint64_t *slice_bytes, uint64_t *peak);
+/* Decides for the plan that takes least memory; LIMIT, with its number, if even that is over the budget.
+   Nothing to do without a budget. */
+mts_code mts_planning_smallest(mts_planning *p);
+/* Races sizes of slices with the groups that were decided. */
+mts_code mts_planning_slice(mts_planning *p);
+
+/* ---- trial.c ---- */
+
+/* Some of the session's tasks in groups. */
+typedef struct mts_trial_request {
+    const uint32_t *positions; /* in the session; NULL: all */
+    uint32_t count;
+    const uint32_t *group_of; /* per position; NULL: one group */
+    uint64_t slice_bytes;
+    const mts_choices *choices;
+} mts_trial_request;
+
+/* Whether a failure is that of the candidate: it does not fit, or does not build or run on the device. */
+bool mts_trial_is_mishap(mts_code code);
+/* Memory of such a session, exactly. */
+mts_code mts_trial_weigh(mts_planning *p, const mts_trial_request *request, mts_engine_stats *stats);
+/* An engine with inputs that are neither zero nor denormal; the caller destroys it. */
+mts_code mts_trial_make(mts_planning *p, const mts_trial_request *request, mts_engine **out);
+/* Milliseconds of the fastest of some runs. */
+mts_code mts_trial_time(mts_planning *p, mts_engine *engine, double *ms);
+/* Runs two engines in turns: milliseconds of the fastest run of each. Stops early when one is far slower. */
+mts_code mts_trial_race(mts_planning *p, mts_engine *a, mts_engine *b, double *ms_a, double *ms_b);
+/* Makes an engine and times it alone; it becomes p->previous. */
+mts_code mts_trial_run(mts_planning *p, const mts_trial_request *request, mts_engine_stats *stats,
+                       double *ms);
+
+/* ---- grouping.c, tuning.c ---- */
+
+/* Sorts the tasks into classes and puts each class into one group. */
+mts_code mts_planning_classes(mts_planning *p);
+/* Groups and slices by measurement, within the memory budget. LIMIT: none keeps it; the text names the
+   smallest that can be kept. */
+mts_code mts_planning_group(mts_planning *p);
+/* Slices that keep the memory budget, nothing measured. LIMIT as above. */
+mts_code mts_planning_fit(mts_planning *p);
+/* Measures choices for the layers of the plan decided so far, until options.tuning_ms are over. A layer that
+   has one from a cache is left alone. */
+mts_code mts_planning_tune(mts_planning *p);
+/* Remembers a candidate that does not build or run on the device. */
+mts_code mts_planning_failed(mts_planning *p, const mts_choice *choice);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * trial.c: engines that are made to be measured: weighing, timing, racing two of them.
+ *
+ * The fastest run counts: other programs can only make a run slower. What is compared runs in turns, so that
+ * what disturbs the machine disturbs both.
+ */
+#include <string.h>
+
+#include "exec/planning.h"
+#include "platform/os/os.h"
+
+enum { WARM_RUNS = 2, TIMED_RUNS = 7, RACE_LEAST = 4, RACE_MOST = 40 };
+
+#define RACE_NS UINT64_C(250000000) /* time for a race, unless RACE_LEAST rounds take longer */
+#define RACE_LOST 1.2               /* slower by this factor: no more rounds are needed */
+
+bool mts_trial_is_mishap(mts_code code)
+{
+    return code == MTS_CODE_LIMIT || code == MTS_CODE_DEVICE || code == MTS_CODE_OUT_OF_MEMORY ||
+           code == MTS_CODE_UNSUPPORTED;
+}
+
+typedef struct prepared {
+    mts_engine_options options;
+    mts_decision decision;
+} prepared;
+
+static mts_code prepare(mts_planning *p, const mts_trial_request *request, prepared *out)
+{
+    const uint32_t count = request->positions != NULL ? request->count : p->task_count;
+    uint32_t *tasks = mts_arena_zero(&p->arena, count, sizeof *tasks);
+    uint32_t *one_group = mts_arena_zero(&p->arena, count, sizeof *one_group);
+    if (tasks == NULL || one_group == NULL) {
+        return mts_planning_memory(p);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        tasks[i] = p->tasks[request->positions != NULL ? request->positions[i] : i];
+    }
+    *out = (prepared){.options = p->options};
+    out->options.tasks = tasks;
+    out->options.task_count = count;
+    out->options.progress = NULL;
+    out->options.memory_budget = 0;
+    out->decision.group_of = request->group_of != NULL ? request->group_of : one_group;
+    out->decision.slice_bytes = request->slice_bytes;
+    out->decision.choices = request->choices;
+    return MTS_CODE_OK;
+}
+
+mts_code mts_trial_weigh(mts_planning *p, const mts_trial_request *request, mts_engine_stats *stats)
+{
+    prepared with;
+    const mts_code code = prepare(p, request, &with);
+    return code != MTS_CODE_OK
+               ? code
+               : mts_engine_weigh(p->device, p->archive, &with.options, &with.decision, stats, p->error);
+}
+
+/* What a layer costs must not depend on its data. */
+static mts_code fill_inputs(mts_planning *p, mts_engine *engine)
+{
+    uint32_t seed = 1;
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t s = 0; code == MTS_CODE_OK && s < engine->slot_count; s++) {
+        const engine_slot *slot = &engine->slots[s];
+        for (size_t i = 0; i < slot->count; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            engine->conversion[i] = (float)(seed >> 8) / 8388608.0f - 1.0f + 0.0001f;
+        }
+        code = mts_buffer_write(engine->act, (size_t)slot->offset * sizeof(float), engine->conversion,
+                                slot->count * sizeof(float), p->error);
+    }
+    return code;
+}
+
+mts_code mts_trial_make(mts_planning *p, const mts_trial_request *request, mts_engine **out)
+{
+    prepared with;
+    *out = NULL;
+    mts_code code = prepare(p, request, &with);
+    if (code == MTS_CODE_OK) {
+        with.options.lend_inputs = false; /* nobody lends any yet */
+        mts_engine_aids aids = {.like = p->previous};
+        code = mts_engine_create_decided(p->device, p->archive, &with.options, &with.decision, &aids, out,
+                                         p->error);
+    }
+    code = code != MTS_CODE_OK ? code : fill_inputs(p, *out);
+    code = code != MTS_CODE_OK ? code : mts_planning_report(p, p->fraction, "measuring");
+    if (code != MTS_CODE_OK) {
+        mts_engine_destroy(out);
+    }
+    return code;
+}
+
+static mts_code run(mts_planning *p, mts_engine *engine, double *ms)
+{
+    const uint64_t start = mts_os_clock_ns();
+    mts_code code = mts_engine_submit(engine, p->error);
+    code = code != MTS_CODE_OK ? code : mts_engine_wait(engine, p->error);
+    *ms = (double)(mts_os_clock_ns() - start) * 1e-6;
+    return code;
+}
+
+/* Two passes: the better of a fastest run so far and this one; the first runs do not count. */
+static mts_code run_again(mts_planning *p, mts_engine *engine, int round, double *best)
+{
+    double ms = 0.0;
+    const mts_code code = run(p, engine, &ms);
+    if (round == WARM_RUNS || (round > WARM_RUNS && ms < *best)) {
+        *best = ms;
+    }
+    return code;
+}
+
+mts_code mts_trial_time(mts_planning *p, mts_engine *engine, double *ms)
+{
+    mts_code code = MTS_CODE_OK;
+    for (int round = 0; code == MTS_CODE_OK && round < WARM_RUNS + TIMED_RUNS; round++) {
+        code = run_again(p, engine, round, ms);
+    }
+    return code;
+}
+
+mts_code mts_trial_race(mts_planning *p, mts_engine *a, mts_engine *b, double *ms_a, double *ms_b)
+{
+    const uint64_t start = mts_os_clock_ns();
+    mts_code code = MTS_CODE_OK;
+    for (int round = 0; code == MTS_CODE_OK && round < WARM_RUNS + RACE_MOST; round++) {
+        code = run_again(p, a, round, ms_a);
+        code = code != MTS_CODE_OK ? code : run_again(p, b, round, ms_b);
+        if (round < WARM_RUNS + RACE_LEAST) {
+            continue;
+        }
+        if (*ms_a > *ms_b * RACE_LOST || *ms_b > *ms_a * RACE_LOST || mts_os_clock_ns() - start > RACE_NS) {
+            break;
+        }
+    }
+    return code != MTS_CODE_OK ? code : mts_planning_report(p, p->fraction, "measuring");
+}
+
+mts_code mts_trial_run(mts_planning *p, const mts_trial_request *request, mts_engine_stats *stats, double *ms)
+{
+    mts_engine *made = NULL;
+    mts_code code = mts_trial_make(p, request, &made);
+    if (code == MTS_CODE_OK) {
+        mts_engine_destroy(&p->previous);
+        p->previous = made;
+        *stats = made->stats;
+        code = mts_trial_time(p, made, ms);
+    }
+    return code;
+}

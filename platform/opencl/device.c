@@ -320,6 +320,9 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
         }
         code = make_queue(device, &found, error);
     }
+    if (code == MTS_CODE_OK) {
+        device->counts = options->programs;
+    }
     if (code == MTS_CODE_OK && options->cache_dir) {
         device->cache_dir = mts_alloc_string(options->allocator, options->cache_dir);
         if (!device->cache_dir) {

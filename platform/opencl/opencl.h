@@ -23,15 +23,6 @@ typedef struct mts_cl_program {
     cl_program handle;
 } mts_cl_program;
 
-/* What the program cache on disk did since the device was opened. */
-typedef struct mts_cl_cache_counts {
-    uint32_t hits;
-    uint32_t misses;   /* built from source, for whatever reason */
-    uint32_t rejected; /* misses with a file that was there but not valid */
-    uint32_t stored;
-    uint32_t failed; /* stores that failed */
-} mts_cl_cache_counts;
-
 typedef struct mts_cl_device {
     mts_device base;
     mts_cl_library cl;
@@ -44,7 +35,8 @@ typedef struct mts_cl_device {
     uint64_t waits;       /* times that the queue was waited for, from 1 */
     char *cache_dir;      /* NULL: no disk cache */
     uint64_t driver_hash; /* of the version texts at full length: info.driver is cut */
-    mts_cl_cache_counts cache;
+    mts_program_counts cache;
+    mts_program_counts *counts; /* the caller's copy, or NULL */
     mts_cl_program *programs;
 } mts_cl_device;
 

@@ -130,6 +130,7 @@ static mts_code build(mts_cl_device *device, mts_cl_program *program, mts_error 
     mts_code code = MTS_CODE_OK;
     if (!ready) {
         device->cache.misses += cached;
+        device->cache.built++;
         code = build_from_source(device, program, error);
     }
     /* The binary is read after a kernel was made: Mali's is incomplete before. */
@@ -137,6 +138,9 @@ static mts_code build(mts_cl_device *device, mts_cl_program *program, mts_error 
         mts_cl_cache_store(device, key, program->handle);
     }
     mts_alloc_free(device->base.allocator, key);
+    if (device->counts) {
+        *device->counts = device->cache;
+    }
     return code;
 }
 

@@ -35,6 +35,8 @@ struct mts_runtime {
     char *cache_dir;
     mts_device *device;
     mts_device_desc desc;
+    mts_program_counts programs; /* kept by the device */
+    mts_cache cache;
     mts_waiter waiter;
 };
 

@@ -76,9 +76,12 @@ static mts_code device_open(mts_runtime *runtime, const mts_runtime_options *opt
         .allocator = &runtime->allocator,
         .log = &runtime->log,
         .cache_dir = runtime->cache_dir,
+        .programs = &runtime->programs,
         .threads = options->threads,
         .replay = (mts_device_replay)options->replay,
     };
+    runtime->cache =
+        (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};
     mts_code code =
         mts_api_device_open(options->device, &device_options, &runtime->device, &runtime->desc, error);
     if (code == MTS_CODE_OK && options->check) {
@@ -165,6 +168,42 @@ mts_status mts_runtime_device(const mts_runtime *runtime, mts_device_desc *out)
         return mts_api_report(&runtime->sink, error.code, &error);
     }
     *out = runtime->desc;
+    return MTS_STATUS_OK;
+}
+
+static mts_cache_use use_of(const mts_cache_counts *counts)
+{
+    return (mts_cache_use){.hits = counts->hits,
+                           .misses = counts->misses,
+                           .rejected = counts->rejected,
+                           .written = counts->written,
+                           .failed = counts->failed};
+}
+
+mts_status mts_runtime_cache(const mts_runtime *runtime, mts_cache_stats *stats)
+{
+    mts_error error = {0};
+    if (!runtime) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if (!stats || stats->size != sizeof *stats) {
+        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_runtime_cache: %s",
+                       stats ? "`size` is not sizeof(mts_cache_stats)" : "stats is NULL");
+        return mts_api_report(&runtime->sink, error.code, &error);
+    }
+    const mts_program_counts *programs = &runtime->programs;
+    *stats = (mts_cache_stats){
+        .size = sizeof *stats,
+        .programs = {.hits = programs->hits,
+                     .misses = programs->misses,
+                     .rejected = programs->rejected,
+                     .written = programs->stored,
+                     .failed = programs->failed},
+        .plans = use_of(&runtime->cache.counts[MTS_CACHE_PLANS]),
+        .tunings = use_of(&runtime->cache.counts[MTS_CACHE_TUNINGS]),
+        .programs_built = programs->built,
+        .variants_skipped = runtime->cache.skipped,
+    };
     return MTS_STATUS_OK;
 }
 

@@ -59,10 +59,6 @@ static mts_code options_check(const mts_session_options *options, mts_error *err
     if ((uint32_t)options->grouping > MTS_GROUPING_MEASURED) {
         return mts_fail(error, bad, "session options: %d is no grouping", (int)options->grouping);
     }
-    if (options->memory_budget != 0 && options->strategy != MTS_STRATEGY_SEQUENTIAL &&
-        options->grouping != MTS_GROUPING_MEASURED) {
-        return mts_fail(error, bad, "session options: memory_budget needs MTS_GROUPING_MEASURED");
-    }
     if (options->separate_inputs > 1) {
         return mts_fail(error, bad, "session options: separate_inputs is 0 or 1");
     }
@@ -86,6 +82,9 @@ static mts_code session_build(mts_session *session, const mts_session_options *o
         .lend_inputs = options->borrow_inputs != 0,
         .grouping = (mts_grouping_kind)options->grouping,
         .memory_budget = options->memory_budget,
+        .priorities = options->priorities,
+        .tuning_ms = options->tuning_ms,
+        .cache = &session->runtime->cache,
         .context = options->context,
         .progress = options->progress,
     };
@@ -299,6 +298,8 @@ mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *
         .launches = inner.launches,
         .groups = inner.groups,
         .kernels = inner.kernels,
+        .planning_ms = inner.planning_ms,
+        .predicted_ms = inner.predicted_ms,
     };
     return MTS_STATUS_OK;
 }

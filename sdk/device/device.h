@@ -129,12 +129,22 @@ typedef enum mts_device_replay {
     MTS_DEVICE_REPLAY_ON = 2
 } mts_device_replay;
 
+/* What a backend that builds programs did since the device was opened. */
+typedef struct mts_program_counts {
+    uint32_t built;        /* from source */
+    uint32_t hits, misses; /* of the cache on disk */
+    uint32_t rejected;     /* misses with a file that was there but not valid */
+    uint32_t stored;
+    uint32_t failed; /* stores that failed */
+} mts_program_counts;
+
 typedef struct mts_device_options {
     const mts_allocator *allocator; /* not NULL; outlives the device */
     const mts_log *log;             /* may be NULL; outlives the device */
     const char *cache_dir;          /* program binaries; NULL: no disk cache */
     uint32_t threads;               /* of a CPU backend that has its own pool; 0: all */
     mts_device_replay replay;
+    mts_program_counts *programs; /* kept up to date by the backend; may be NULL; outlives the device */
 } mts_device_options;
 
 /* A backend is compiled in by option and found in the generated registry. */

@@ -637,7 +637,7 @@ static void a_failure_is_status_1_names_the_file_and_leaves_nothing_behind(void 
         {"profile text.txt --device reference", "text.txt"},
         {"profile small.mtsb --tasks weather --device reference", "weather"},
         {"profile small.mtsb --tasks pet --runs 1 --device reference --trace no/folder/t.json", "no/folder"},
-        {"profile small.mtsb --tasks pet --budget 4096 --device reference", "MTS_GROUPING_MEASURED"},
+        {"profile small.mtsb --tasks pet --budget 4096 --device reference", "smallest that can be met"},
     };
     static const unsigned char png[] = {0x89, 'P',  'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0, 0,
                                         13,   'I',  'H', 'D', 'R',  0,    0,    0x4e, 0x20, 0, 0,

@@ -64,7 +64,7 @@ static void open_with(const char *cache_dir)
 }
 
 /* Builds the kernel on a newly opened device; returns what the cache did. */
-static mts_cl_cache_counts build_fresh(const mts_kernel_source *source, const char *defines,
+static mts_program_counts build_fresh(const mts_kernel_source *source, const char *defines,
                                        const char *cache_dir)
 {
     mts_kernel *kernel = NULL;
@@ -74,7 +74,7 @@ static mts_cl_cache_counts build_fresh(const mts_kernel_source *source, const ch
         fail_msg("%s", error.text);
     }
     mts_cl_kernel_destroy(world.device, kernel);
-    const mts_cl_cache_counts counts = opencl->cache;
+    const mts_program_counts counts = opencl->cache;
     device_fixture_close(&world);
     return counts;
 }
@@ -111,7 +111,7 @@ static void write_file(const char *path, const void *data, size_t size)
 static void a_program_is_stored_once_and_found_after_reopening(void **state)
 {
     (void)state;
-    mts_cl_cache_counts counts = build_fresh(&first_source, "", folder);
+    mts_program_counts counts = build_fresh(&first_source, "", folder);
     assert_int_equal(counts.hits, 0);
     assert_int_equal(counts.misses, 1);
     assert_int_equal(counts.stored, 1);
@@ -166,7 +166,7 @@ static void other_options_or_another_source_are_other_programs(void **state)
 static void assert_miss_and_repair(const char *path, const void *data, size_t size)
 {
     write_file(path, data, size);
-    mts_cl_cache_counts counts = build_fresh(&first_source, "", folder);
+    mts_program_counts counts = build_fresh(&first_source, "", folder);
     assert_int_equal(counts.hits, 0);
     assert_int_equal(counts.misses, 1);
     assert_int_equal(counts.rejected, 1);
@@ -307,7 +307,7 @@ static void a_folder_that_cannot_be_written_fails_nothing(void **state)
     (void)snprintf(inside, sizeof inside, "%s/file", folder);
     write_file(inside, "x", 1);
     (void)snprintf(inside, sizeof inside, "%s/file/cache", folder); /* below a file: not even root can */
-    const mts_cl_cache_counts counts = build_fresh(&first_source, "", inside);
+    const mts_program_counts counts = build_fresh(&first_source, "", inside);
     assert_int_equal(counts.misses, 1);
     assert_int_equal(counts.stored, 0);
     assert_int_equal(counts.failed, 1);

@@ -124,8 +124,9 @@ typedef struct mts_runtime_options {
     size_t size;        /* sizeof(mts_runtime_options) */
     const char *device; /* id of a device; NULL or "auto" (default): a GPU, else another OpenCL device, else
                            plain C */
-    const char *cache_dir; /* directory for kernel binaries, made when the first one is kept; NULL (default):
-                              no cache. One that cannot be written means no cache, not a failure. Copied */
+    const char *cache_dir; /* directory for kernel binaries, plans and tunings, made when the first file is
+                              kept; NULL (default): no cache. One that cannot be written means no cache, not a
+                              failure. Copied */
     uint32_t threads;      /* of a CPU device that has its own threads; 0 (default): all */
     mts_replay replay;     /* default MTS_REPLAY_AUTO */
     uint32_t check;        /* 1: put the checking decorator around the device (slower); default 0 */
@@ -143,6 +144,25 @@ MTS_API mts_status mts_runtime_create(const mts_runtime_options *options, mts_ru
 MTS_API void mts_runtime_destroy(mts_runtime **runtime);
 /* The device that was opened. */
 MTS_API mts_status mts_runtime_device(const mts_runtime *runtime, mts_device_desc *out);
+
+/* How often files of the cache directory were used, since the runtime was made. */
+typedef struct mts_cache_use {
+    uint32_t hits, misses;
+    uint32_t rejected; /* misses with a file that was there, but damaged, foreign or outdated */
+    uint32_t written;
+    uint32_t failed; /* files that could not be written */
+} mts_cache_use;
+
+typedef struct mts_cache_stats {
+    size_t size;                            /* sizeof(mts_cache_stats), set by the caller */
+    mts_cache_use programs, plans, tunings; /* kernel binaries; what sessions decided; choices of kernels */
+    uint32_t programs_built;                /* from source, with or without a cache */
+    uint32_t
+        variants_skipped; /* kernel variants that did not build or run, or were known not to from a cache */
+} mts_cache_stats;
+
+/* INVALID_ARGUMENT: stats is NULL or of another size. */
+MTS_API mts_status mts_runtime_cache(const mts_runtime *runtime, mts_cache_stats *stats);
 
 /* What the device can do at most, to compare a session with. */
 typedef struct mts_ceilings {
@@ -257,7 +277,8 @@ typedef enum mts_strategy {
 typedef enum mts_grouping {
     MTS_GROUPING_FAMILY = 0,  /* all of them (default); a session is made at once */
     MTS_GROUPING_MEASURED = 1 /* what is fastest on this device within memory_budget: sets of tasks are run
-                                 and timed while the session is made, which takes seconds */
+                                 and timed while the session is made, which takes seconds, unless a cache has
+                                 the plan */
 } mts_grouping;
 
 typedef struct mts_session_options {
@@ -271,9 +292,17 @@ typedef struct mts_session_options {
                                  reads what lies there then; see mts_session_input */
     mts_grouping grouping;    /* of every strategy but SEQUENTIAL */
     uint64_t memory_budget;   /* bytes of weights, activations and workspace together; 0 (default): no limit.
-                                 Needs MTS_GROUPING_MEASURED, except with SEQUENTIAL, which groups nothing.
-                                 LIMIT if it cannot be kept */
-    void *context;            /* handed to progress */
+                                 MTS_GROUPING_FAMILY keeps it by running layers for a few tasks at a time,
+                                 MTS_GROUPING_MEASURED by groups too. LIMIT if it cannot be kept: the sentence
+                                 names the smallest that can. While groups or kernels are measured, two
+                                 sessions may be in memory, which can be more than the budget */
+    const uint32_t *priorities; /* one number per task, in the order of `tasks`; NULL (default): all alike.
+                                   Tasks with a higher number run in earlier groups, which tasks of a lower
+                                   one never join */
+    uint32_t tuning_ms; /* time for finding each layer's fastest kernel by measurement; 0 (default): none,
+                           kernels are chosen by the kind of device. What was begun is finished: a build
+                           can take it some seconds longer */
+    void *context;      /* handed to progress */
     /* Called while the session is made, fraction 0..1; a non-zero return cancels with MTS_STATUS_CANCELLED.
      */
     int (*progress)(void *context, float fraction, const char *what);
@@ -282,7 +311,12 @@ typedef struct mts_session_options {
 MTS_API void mts_session_options_default(mts_session_options *options);
 /*
  * Plans, builds kernels, uploads weights. The bundle outlives the session. NOT_FOUND (a task name), LIMIT
- * (device memory), DEVICE (with the kernel's build log), CANCELLED. options may be NULL.
+ * (device memory, or memory_budget), DEVICE (with the kernel's build log), CANCELLED. options may be NULL.
+ *
+ * What was measured is kept in the runtime's cache_dir: the same options on the same bundle, device, driver
+ * and library plan without measuring. Kernels that do not build or run are replaced: tuned ones by the
+ * defaults, those by the smallest tiles (mts_session_explain says so). Where that fails too, the caller still
+ * has another device: "reference" needs no driver.
  */
 MTS_API mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle,
                                       const mts_session_options *options, mts_session **out);
@@ -330,7 +364,9 @@ typedef struct mts_session_stats {
     uint64_t mul_adds;         /* of one run */
     uint32_t launches;         /* of one run, without the one that takes a frame in */
     uint32_t groups;
-    uint32_t kernels; /* distinct programs */
+    uint32_t kernels;    /* distinct programs */
+    double planning_ms;  /* that mts_session_create took to decide: measuring, or reading a cache */
+    double predicted_ms; /* latency that the grouping planner expected; 0: nothing was measured */
 } mts_session_stats;
 
 MTS_API mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *stats);

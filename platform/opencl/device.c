@@ -238,6 +238,7 @@ static void device_destroy(mts_device *base)
         (void)device->cl.clFinish(device->queue);
     }
     mts_cl_programs_release(device);
+    mts_cl_gemm_close(&device->gemm);
     if (device->profile_queue) {
         (void)device->cl.clReleaseCommandQueue(device->profile_queue);
     }
@@ -287,11 +288,16 @@ static mts_code make_queue(mts_cl_device *device, const found_device *found, mts
     return code;
 }
 
+static bool wants_gemm(const mts_device_options *options, const mts_cl_quirks *quirks)
+{
+    return options->gemm == MTS_DEVICE_USE_ON || (options->gemm == MTS_DEVICE_USE_AUTO && !quirks->no_gemm);
+}
+
 /* A list that has to be flushed on its way is not one call. */
 static bool wants_replay(const mts_device_options *options, const mts_cl_quirks *quirks)
 {
-    return options->replay == MTS_DEVICE_REPLAY_ON ||
-           (options->replay == MTS_DEVICE_REPLAY_AUTO && !quirks->no_replay && quirks->flush_every == 0);
+    return options->replay == MTS_DEVICE_USE_ON ||
+           (options->replay == MTS_DEVICE_USE_AUTO && !quirks->no_replay && quirks->flush_every == 0);
 }
 
 static mts_code backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
@@ -318,6 +324,8 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
         if (wants_replay(options, device->quirks)) {
             (void)mts_cl_replay_find(&device->cl, found.platform, device->id, &device->replay);
         }
+        device->base.info.gemm =
+            wants_gemm(options, device->quirks) && mts_cl_gemm_open(&device->cl, &device->gemm);
         code = make_queue(device, &found, error);
     }
     if (code == MTS_CODE_OK) {

@@ -11,8 +11,10 @@ typedef struct resolver {
     void *(*load)(const char *name);
 } resolver;
 
+static const char loader_name[] = "libOpenCL.so.1"; /* as other libraries name it that are linked with it */
+
 static const char *const default_names[] = {
-    "libOpenCL.so.1",
+    loader_name,
     "libOpenCL.so",
     "libOpenCL-pixel.so",
     "libGLES_mali.so",
@@ -83,6 +85,7 @@ mts_code mts_cl_library_open_any(mts_cl_library *library, const char *const *nam
         const char *missing = load_symbols(library, &from);
         if (!missing) {
             library->handle = handle;
+            library->is_loader = strcmp(*names, loader_name) == 0;
             return MTS_CODE_OK;
         }
         code = mts_fail(error, MTS_CODE_NOT_FOUND, "%s has no %s", *names, missing);

@@ -7,6 +7,8 @@
 #ifndef MTS_PLATFORM_OPENCL_LIBRARY_H
 #define MTS_PLATFORM_OPENCL_LIBRARY_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 #include "platform/opencl/cl_types.h"
 #include "platform/os/os.h"
@@ -15,6 +17,7 @@
 #define MTS_CL_OPTIONAL(result, name, parameters) result(*name) parameters;
 typedef struct mts_cl_library {
     mts_os_library *handle;
+    bool is_loader; /* the system's ICD loader, not a driver by itself */
 #include "platform/opencl/symbols.def"
 } mts_cl_library;
 #undef MTS_CL_REQUIRED

@@ -9,6 +9,7 @@
 
 #include "device/device.h"
 #include "device/kernel.h"
+#include "platform/opencl/gemm.h"
 #include "platform/opencl/library.h"
 #include "platform/opencl/quirks.h"
 #include "platform/opencl/replay.h"
@@ -31,6 +32,7 @@ typedef struct mts_cl_device {
     cl_command_queue queue;
     cl_command_queue profile_queue; /* NULL until the first profile */
     const mts_cl_quirks *quirks;
+    mts_cl_gemm gemm;     /* all NULL: no matrix products */
     mts_cl_replay replay; /* all NULL: lists are not recorded */
     uint64_t waits;       /* times that the queue was waited for, from 1 */
     char *cache_dir;      /* NULL: no disk cache */
@@ -52,14 +54,17 @@ typedef struct mts_cl_kernel {
 
 /* A launch has a kernel object of its own with its arguments set, so that submitting only enqueues. */
 typedef struct mts_cl_launch {
-    cl_kernel handle;
+    cl_kernel handle; /* NULL: a matrix product */
+    mts_gemm gemm;
+    cl_mem act, pool; /* of the product */
     size_t global[3], local[3];
     const char *label;
 } mts_cl_launch;
 
 typedef struct mts_cl_list {
     mts_list base;
-    size_t made; /* launches with a kernel object */
+    size_t made; /* launches that are ready */
+    bool has_gemm;
     mts_cl_launch *launches;
     mts_cl_recording recording; /* NULL: the launches are enqueued one by one */
     uint64_t replayed;          /* the device's `waits` when the recording was enqueued last */

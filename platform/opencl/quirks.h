@@ -13,6 +13,7 @@ typedef struct mts_cl_quirks {
     uint32_t work_group_most; /* cap on a group's work-items; 0: what the driver says */
     bool no_binaries;         /* its program binaries cannot be relied upon */
     bool no_replay;           /* recorded lists are slower than launches one by one, or wrong */
+    bool no_gemm;             /* a library's matrix products are slower than our kernels */
     const char *options;      /* more build options, "" if none */
 } mts_cl_quirks;
 

@@ -83,8 +83,8 @@ void mts_cl_replay_record(mts_cl_device *device, mts_cl_list *list)
 {
     const mts_cl_replay *replay = &device->replay;
     cl_int result = CL_SUCCESS;
-    if (!replay->create || list->made < 2) {
-        return;
+    if (!replay->create || list->made < 2 || list->has_gemm) {
+        return; /* what the library of products enqueues cannot be recorded */
     }
     list->recording = replay->create(1, &device->queue, NULL, &result);
     if (result != CL_SUCCESS || !list->recording) {

@@ -157,6 +157,26 @@ static void list_destroy(mts_device *device, mts_list *list)
     mts_alloc_free(device->allocator, list);
 }
 
+/* The front has checked that all of it lies in the buffers. */
+static void run_gemm(const mts_gemm *g, float *act, const float *pool)
+{
+    for (size_t batch = 0; batch < g->batch; batch++) {
+        const float *a = (g->a_pool ? pool : act) + g->a + batch * g->a_stride;
+        const float *b = (g->b_pool ? pool : act) + g->b + batch * g->b_stride;
+        float *c = act + g->c + batch * g->c_stride;
+        for (size_t i = 0; i < g->m; i++) {
+            for (size_t j = 0; j < g->n; j++) {
+                double sum = 0.0;
+                for (size_t x = 0; x < g->k; x++) {
+                    sum += (double)a[i * g->a_ld + x] *
+                           (double)(g->b_transposed ? b[j * g->b_ld + x] : b[x * g->b_ld + j]);
+                }
+                c[i * g->c_ld + j] = (float)sum;
+            }
+        }
+    }
+}
+
 static mts_code run_launch(const mts_launch *launch, mts_error *error)
 {
     const reference_buffer *act = (const reference_buffer *)launch->act;
@@ -172,9 +192,13 @@ static mts_code run_launch(const mts_launch *launch, mts_error *error)
         .tab_size = table->base.size / sizeof(uint32_t),
         .pool_bytes = pool->base.size,
         .first = launch->first,
-        .groups = launch->global[0] / launch->local[0],
+        .groups = launch->local[0] > 0 ? launch->global[0] / launch->local[0] : 0,
         .members = launch->global[2],
     };
+    if (launch->gemm.m > 0) {
+        run_gemm(&launch->gemm, call.act, call.pool);
+        return MTS_CODE_OK;
+    }
     const char *reason = kernel->run(&call);
     if (reason) {
         return mts_fail(error, MTS_CODE_DEVICE, "launch '%s' of %s: %s",
@@ -251,6 +275,7 @@ static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_erro
         .name = "plain C",
         .driver = "1",
         .unified_memory = true,
+        .gemm = true,
         .host_buffers = true,
         .compute_units = 1,
         .vector_floats = 16,

@@ -74,7 +74,7 @@ static mts_code check_launches(mts_wrap *wrap, const mts_wrap_call *call, mts_er
         const mts_launch *launch = &call->launches[i];
         const void *const used[] = {launch->kernel, launch->act, launch->pool, launch->table};
         for (size_t k = 0; k < sizeof used / sizeof used[0]; k++) {
-            const mts_code code = check_alive(wrap, used[k], user, error);
+            const mts_code code = used[k] ? check_alive(wrap, used[k], user, error) : MTS_CODE_OK;
             if (code != MTS_CODE_OK) {
                 return code;
             }
@@ -91,12 +91,14 @@ static void follow_launches(mts_wrap *wrap, const mts_wrap_call *call)
         const mts_wrap_object *table = (const mts_wrap_object *)launch->table;
         const mts_wrap_object *pool = (const mts_wrap_object *)launch->pool;
         const char *label = launch->label ? launch->label : "unnamed";
-        if (find_unwritten(table->extra, (size_t)launch->first * 4, 4) != SIZE_MAX) {
+        const bool reads_table = launch->gemm.m == 0;
+        const bool reads_pool = reads_table || launch->gemm.a_pool || launch->gemm.b_pool;
+        if (reads_table && find_unwritten(table->extra, (size_t)launch->first * 4, 4) != SIZE_MAX) {
             report(wrap, "launch '%s' reads record %u of buffer #%u, which nothing wrote", label,
                    launch->first, table->id);
         }
         const written *weights = pool->extra;
-        if (weights && !weights->any && !weights->all) {
+        if (reads_pool && weights && !weights->any && !weights->all) {
             report(wrap, "launch '%s' gets buffer #%u as its pool, which nothing wrote", label, pool->id);
         }
         written *activations = ((mts_wrap_object *)launch->act)->extra;

@@ -238,7 +238,7 @@ static mts_code list_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_
     for (size_t i = 0; i < count; i++) {
         object->launches[i] = launches[i];
         inner[i] = launches[i];
-        inner[i].kernel = ((mts_wrap_object *)launches[i].kernel)->inner.kernel;
+        inner[i].kernel = launches[i].kernel ? ((mts_wrap_object *)launches[i].kernel)->inner.kernel : NULL;
         inner[i].act = ((mts_wrap_object *)launches[i].act)->inner.buffer;
         inner[i].pool = ((mts_wrap_object *)launches[i].pool)->inner.buffer;
         inner[i].table = ((mts_wrap_object *)launches[i].table)->inner.buffer;

@@ -78,7 +78,7 @@ static mts_code device_open(mts_runtime *runtime, const mts_runtime_options *opt
         .cache_dir = runtime->cache_dir,
         .programs = &runtime->programs,
         .threads = options->threads,
-        .replay = (mts_device_replay)options->replay,
+        .replay = (mts_device_use)options->replay,
     };
     runtime->cache =
         (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};

@@ -95,19 +95,29 @@ static mts_code check_grid(const mts_launch *launch, mts_error *error)
 
 static mts_code check_launch(const mts_device *device, const mts_launch *launch, mts_error *error)
 {
-    if (!launch->kernel || !launch->act || !launch->pool || !launch->table) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "launch '%s': the kernel or a buffer is NULL",
+    const bool product = launch->gemm.m > 0;
+    if (product == (launch->kernel != NULL) || !launch->act || !launch->pool || !launch->table) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                        "launch '%s': the kernel or a buffer is NULL, or it has a kernel and a product",
                         launch_label(launch));
     }
     if (launch->act->imported || launch->table->imported) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "launch '%s': only the pool may be imported memory",
                         launch_label(launch));
     }
-    if (launch->kernel->device != device || launch->act->device != device || launch->pool->device != device ||
-        launch->table->device != device) {
+    if ((!product && launch->kernel->device != device) || launch->act->device != device ||
+        launch->pool->device != device || launch->table->device != device) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
                         "launch '%s': the kernel or a buffer belongs to another device",
                         launch_label(launch));
+    }
+    if (product && !device->info.gemm) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED, "launch '%s': device '%s' takes no matrix products",
+                        launch_label(launch), device->info.name);
+    }
+    if (product) {
+        return mts_gemm_check(&launch->gemm, launch->act->size / sizeof(float),
+                              launch->pool->size / sizeof(float), launch_label(launch), error);
     }
     if (launch->first >= launch->table->size / sizeof(uint32_t)) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,

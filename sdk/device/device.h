@@ -38,6 +38,7 @@ typedef struct mts_device_info {
     char driver[MTS_DEVICE_NAME]; /* version text, part of cache keys */
     bool is_gpu;
     bool unified_memory;
+    bool gemm;         /* takes launches that are matrix products */
     bool host_buffers; /* a buffer may be the caller's memory, see mts_buffer_import */
     uint32_t compute_units;
     uint32_t vector_floats;   /* floats of a vector register a work-item should use: 16, 8, 4 */
@@ -52,13 +53,32 @@ typedef struct mts_kernel_desc {
     const char *defines; /* e.g. "-DVEC=16 -DCASES=\"CASE(8,0)\""; part of the cache key */
 } mts_kernel_desc;
 
-/* kernel(act, pool, table, first) over a grid. global[i] is a multiple of local[i]. */
+/*
+ * C = A B, row-major float32, `batch` times. C is m x n in act, A is m x k, B is k x n (or lies as n x k).
+ * What lies between the rows of C stays. Offsets, distances of rows (ld) and of matrices (stride) are in
+ * floats; C does not overlap A or B.
+ */
+typedef struct mts_gemm {
+    uint32_t m, n, k;
+    uint32_t batch;      /* at least 1 */
+    bool a_pool, b_pool; /* lies in pool instead of act */
+    bool b_transposed;
+    uint32_t a, b, c;
+    uint32_t a_ld, b_ld, c_ld;
+    uint32_t a_stride, b_stride, c_stride; /* a and b: 0 where all products share the matrix */
+} mts_gemm;
+
+/*
+ * kernel(act, pool, table, first) over a grid; global[i] is a multiple of local[i]. Or, if gemm.m > 0, a
+ * matrix product: kernel is NULL, and first, global and local are not looked at.
+ */
 typedef struct mts_launch {
     mts_kernel *kernel;
     mts_buffer *act, *pool, *table;
     uint32_t first;
     uint32_t global[3], local[3];
     const char *label; /* of the layer, for traces; outlives the list */
+    mts_gemm gemm;
 } mts_launch;
 
 /* When a launch ran on the device, nanoseconds since the list was handed to it; start <= end. */
@@ -122,12 +142,12 @@ struct mts_list {
     size_t count;
 };
 
-/* Whether a backend that can record a list submits it with one call. The same bits either way. */
-typedef enum mts_device_replay {
-    MTS_DEVICE_REPLAY_AUTO = 0, /* where it is known to be no slower */
-    MTS_DEVICE_REPLAY_OFF = 1,
-    MTS_DEVICE_REPLAY_ON = 2
-} mts_device_replay;
+/* Whether something that not every driver has is used. */
+typedef enum mts_device_use {
+    MTS_DEVICE_USE_AUTO = 0, /* unless it is known to be slower on the device */
+    MTS_DEVICE_USE_OFF = 1,
+    MTS_DEVICE_USE_ON = 2
+} mts_device_use;
 
 /* What a backend that builds programs did since the device was opened. */
 typedef struct mts_program_counts {
@@ -143,8 +163,9 @@ typedef struct mts_device_options {
     const mts_log *log;             /* may be NULL; outlives the device */
     const char *cache_dir;          /* program binaries; NULL: no disk cache */
     uint32_t threads;               /* of a CPU backend that has its own pool; 0: all */
-    mts_device_replay replay;
-    mts_program_counts *programs; /* kept up to date by the backend; may be NULL; outlives the device */
+    mts_device_use replay;          /* lists recorded by the driver; the same bits either way */
+    mts_device_use gemm;            /* a library for matrix products, see mts_device_info.gemm */
+    mts_program_counts *programs;   /* kept up to date by the backend; may be NULL; outlives the device */
 } mts_device_options;
 
 /* A backend is compiled in by option and found in the generated registry. */
@@ -179,6 +200,10 @@ mts_code mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_
 void mts_kernel_destroy(mts_kernel **kernel);
 mts_code mts_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
                          mts_error *error);
+/* INVALID_ARGUMENT if a product is no product or leaves buffers of that many floats; list_create checks this.
+ */
+mts_code mts_gemm_check(const mts_gemm *gemm, size_t act_floats, size_t pool_floats, const char *label,
+                        mts_error *error);
 void mts_list_destroy(mts_list **list);
 mts_code mts_list_submit(mts_list *list, mts_error *error);
 mts_code mts_list_profile(mts_list *list, mts_launch_time *times, size_t count, mts_error *error);

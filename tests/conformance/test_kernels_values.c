@@ -326,7 +326,14 @@ static void a_record_that_leaves_the_arena_is_refused(void **state)
     assert_int_equal(mts_buffer_write(table, 0, pair->table, KERNEL_PAIR_TABLE * sizeof(float), &error),
                      MTS_CODE_OK);
     assert_int_equal(mts_kernel_create(device, &desc, &kernel, &error), MTS_CODE_OK);
-    const mts_launch launch = {kernel, act, act, table, first, {1, 1, 1}, {1, 1, 1}, "bad"};
+    const mts_launch launch = {.kernel = kernel,
+                               .act = act,
+                               .pool = act,
+                               .table = table,
+                               .first = first,
+                               .global = {1, 1, 1},
+                               .local = {1, 1, 1},
+                               .label = "bad"};
     assert_int_equal(mts_list_create(device, &launch, 1, &list, &error), MTS_CODE_OK);
     assert_int_equal(mts_list_submit(list, &error), MTS_CODE_DEVICE);
     assert_non_null(strstr(error.text, "bad"));

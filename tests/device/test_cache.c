@@ -137,7 +137,14 @@ static void a_program_from_the_cache_computes_the_same(void **state)
     assert_int_equal(mts_buffer_create(world.device, 8, &buffer, NULL), MTS_CODE_OK);
     assert_int_equal(mts_buffer_create(world.device, 8, &act, NULL), MTS_CODE_OK);
     assert_int_equal(mts_buffer_write(buffer, 0, words, sizeof words, NULL), MTS_CODE_OK);
-    const mts_launch launch = {kernel, act, buffer, buffer, 1, {1, 1, 1}, {1, 1, 1}, "first"};
+    const mts_launch launch = {.kernel = kernel,
+                               .act = act,
+                               .pool = buffer,
+                               .table = buffer,
+                               .first = 1,
+                               .global = {1, 1, 1},
+                               .local = {1, 1, 1},
+                               .label = "first"};
     assert_int_equal(mts_list_create(world.device, &launch, 1, &list, NULL), MTS_CODE_OK);
     assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
     assert_int_equal(mts_buffer_read(act, 0, &result, 4, NULL), MTS_CODE_OK);

@@ -49,7 +49,7 @@ static void make_objects(void)
     assert_int_equal(mts_buffer_write(table, 0, records, sizeof records, NULL), MTS_CODE_OK);
 }
 
-static int open_as(mts_device_replay replay)
+static int open_as(mts_device_use replay)
 {
     opencl = NULL;
     kernel = NULL;
@@ -67,13 +67,13 @@ static int open_as(mts_device_replay replay)
 static int open_on(void **state)
 {
     (void)state;
-    return open_as(MTS_DEVICE_REPLAY_ON);
+    return open_as(MTS_DEVICE_USE_ON);
 }
 
 static int open_off(void **state)
 {
     (void)state;
-    return open_as(MTS_DEVICE_REPLAY_OFF);
+    return open_as(MTS_DEVICE_USE_OFF);
 }
 
 static int close_device(void **state)

@@ -55,6 +55,8 @@ typedef struct cli_bench {
     uint32_t warm_ups, runs;
     double load_before, load_after; /* of the machine, negative: unknown */
     uint64_t budget;                /* bytes that those with groups may take, 0: any */
+    uint32_t tuning_ms;             /* for measuring kernels, 0: none */
+    const char *priorities;         /* "a=2,b=1" or NULL */
     cli_contestant contestants[CLI_BENCH_STRATEGIES];
     size_t contestant_count;
     uint32_t steps[CLI_BENCH_STEPS]; /* numbers of tasks */

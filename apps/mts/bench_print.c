@@ -54,6 +54,27 @@ void cli_bench_print_text(const cli_bench *bench)
     for (size_t i = 0; i < bench->result_count; i++) {
         row_print(bench, &bench->results[i]);
     }
+    for (size_t i = 0; i < bench->result_count; i++) {
+        const cli_bench_result *r = &bench->results[i];
+        const bool measured = r->stats.predicted_ms > 0.0 || bench->tuning_ms > 0;
+        if (measured) {
+            printf("%s%5u  %-18s planned in %.1f ms", i == 0 ? "\n" : "", r->tasks, r->contestant->name,
+                   r->stats.planning_ms);
+            if (r->stats.predicted_ms > 0.0) {
+                printf(", %.2f ms predicted", r->stats.predicted_ms);
+            }
+            printf("\n");
+        }
+    }
+}
+
+static void ceiling_json(cli_json *json, const char *key, bool known, double value)
+{
+    if (known) {
+        cli_json_number(json, key, value);
+    } else {
+        cli_json_raw(json, key, "null");
+    }
 }
 
 static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_result *r)
@@ -90,6 +111,8 @@ static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_
     } else {
         cli_json_raw(json, "share_of_peak", "null");
     }
+    cli_json_number(json, "planning_ms", r->stats.planning_ms);
+    ceiling_json(json, "predicted_ms", r->stats.predicted_ms > 0.0, r->stats.predicted_ms);
     cli_json_number(json, "difference", r->difference);
     cli_json_raw(json, "groups", r->groups);
     if (bench->samples) {
@@ -100,15 +123,6 @@ static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_
         cli_json_end(json, ']');
     }
     cli_json_end(json, '}');
-}
-
-static void ceiling_json(cli_json *json, const char *key, bool known, double value)
-{
-    if (known) {
-        cli_json_number(json, key, value);
-    } else {
-        cli_json_raw(json, key, "null");
-    }
 }
 
 static void bench_json(cli_json *json, const cli_bench *bench)

@@ -13,6 +13,7 @@
 
 #include "answers.h"
 #include "command.h"
+#include "priority.h"
 
 #define TOLERANCE 1e-4
 #define REPORT_MOST ((size_t)1 << 24)
@@ -156,12 +157,19 @@ static int session_make(step *s, size_t index, bool quiet)
 {
     cli_progress progress;
     mts_session_options options;
+    uint32_t *priorities = NULL;
     const cli_contestant *contestant = &s->bench->contestants[index];
     cli_bench_result *result = &s->results[index];
     double submit = 0.0;
     mts_session_options_default(&options);
     options.strategy = contestant->strategy;
     options.grouping = contestant->grouping;
+    options.tuning_ms = s->bench->tuning_ms;
+    const int given = cli_priorities_find("bench", s->bench->priorities, s->names, s->tasks, &priorities);
+    if (given >= 0) {
+        return given;
+    }
+    options.priorities = priorities;
     options.memory_budget = contestant->grouping == MTS_GROUPING_MEASURED ? s->bench->budget : 0;
     options.tasks = s->names;
     options.task_count = s->tasks;
@@ -172,6 +180,7 @@ static int session_make(step *s, size_t index, bool quiet)
     cli_progress_begin(&progress, quiet);
     mts_status status = mts_session_create(s->app->runtime, s->app->bundle, &options, &s->sessions[index]);
     cli_progress_end(&progress);
+    free(priorities);
     status = status == MTS_STATUS_OK ? inputs_set(s, s->sessions[index]) : status;
     status = status == MTS_STATUS_OK ? run_once(s, s->sessions[index], &submit) : status;
     *result = (cli_bench_result){.tasks = s->tasks, .contestant = contestant};

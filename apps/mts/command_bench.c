@@ -101,6 +101,8 @@ static int arguments_take(arguments *args, cli_bench *bench)
         return cli_usage_error("bench", "--inputs is borrowed, copied or uploaded, not '%s'", args->inputs);
     }
     bench->budget = (uint64_t)args->budget;
+    bench->tuning_ms = args->open.tuning_ms;
+    bench->priorities = args->open.priorities;
     bench->samples = args->samples;
     bench->warm_ups = args->warm_ups;
     bench->runs = args->runs;
@@ -206,6 +208,10 @@ int cli_command_bench(int argc, char **argv)
         {"runs", 'n', CLI_KIND_COUNT, &args.runs, "N", "runs that are measured (default 50)", 1, 1e6},
         {"device", 0, CLI_KIND_TEXT, &args.open.device, "N|ID", "device, see 'mts devices' (default: auto)",
          0, 0},
+        {"tune", 0, CLI_KIND_COUNT, &args.open.tuning_ms, "MS",
+         "measure kernels for this long, for every strategy (default: do not)", 1, 1e9},
+        {"priority", 0, CLI_KIND_TEXT, &args.open.priorities, "A=2,B=1",
+         "tasks with higher numbers run first (default: 0)", 0, 0},
         {"no-cache", 0, CLI_KIND_FLAG, &args.open.no_cache, "", "build kernels anew, keep none on disk", 0,
          0},
         {"no-probe", 0, CLI_KIND_FLAG, &args.no_probe, "", "do not measure the device's peak and bandwidth",

@@ -1,13 +1,21 @@
 /*
- * command_inspect.c: mts inspect.
+ * command_inspect.c: mts inspect: what a bundle holds, or how a device would run it.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "args.h"
 #include "command.h"
 #include "files.h"
-#include "mts/mts.h"
+#include "open.h"
+
+typedef struct arguments {
+    cli_open_options open;
+    const char *grouping, *frames;
+    bool dot, plan;
+    double budget;
+} arguments;
 
 static int print_report(const mts_bundle *bundle, mts_report report, const char *error)
 {
@@ -28,52 +36,31 @@ static int print_report(const mts_bundle *bundle, mts_report report, const char 
     return status == MTS_STATUS_OK ? CLI_EXIT_OK : cli_failure("inspect", "%s", error);
 }
 
-int cli_command_inspect(int argc, char **argv)
+/* Prints the report of the bundle; nothing runs, so that no driver is needed. */
+static int inspect(const arguments *args, const char *path)
 {
-    bool dot = false;
-    const cli_option options[] = {
-        {"dot", 0, CLI_KIND_FLAG, &dot, "", "print a Graphviz graph: 'mts inspect x.mtsb --dot | dot -Tsvg'",
-         0, 0},
-    };
-    const cli_usage usage = {
-        .name = "inspect",
-        .positionals = "BUNDLE",
-        .summary =
-            "Prints what a bundle holds: tasks, families, weight bytes with and without sharing, and what\n"
-            "each layer shares.",
-        .positional_count = 1,
-        .options = options,
-        .option_count = sizeof options / sizeof options[0],
-    };
-    cli_common common = {0};
     char error[CLI_ERROR] = "";
     mts_runtime *runtime = NULL;
     mts_bundle *bundle = NULL;
-    int result = cli_parse(&usage, argc, argv, &common);
-    if (result >= 0) {
-        return result;
-    }
-    if (dot && common.json) {
-        return cli_usage_error("inspect", "give --json or --dot, not both");
-    }
-    mts_runtime_options runtime_options;
-    mts_runtime_options_default(&runtime_options);
-    runtime_options.device = "reference"; /* nothing runs: no driver is needed */
-    runtime_options.error_text = error;
-    runtime_options.error_size = sizeof error;
-    mts_status status = mts_runtime_create(&runtime_options, &runtime);
+    mts_runtime_options options;
+    int result = CLI_EXIT_OK;
+    mts_runtime_options_default(&options);
+    options.device = "reference";
+    options.error_text = error;
+    options.error_size = sizeof error;
+    mts_status status = mts_runtime_create(&options, &runtime);
     if (status == MTS_STATUS_NOT_FOUND) {
-        runtime_options.device = NULL;
-        status = mts_runtime_create(&runtime_options, &runtime);
+        options.device = NULL;
+        status = mts_runtime_create(&options, &runtime);
     }
     if (status == MTS_STATUS_OK) {
-        status = mts_bundle_open(runtime, common.positionals[0], &bundle);
+        status = mts_bundle_open(runtime, path, &bundle);
     }
     if (status == MTS_STATUS_OK) {
         result = print_report(bundle,
-                              dot           ? MTS_REPORT_DOT
-                              : common.json ? MTS_REPORT_JSON
-                                            : MTS_REPORT_TEXT,
+                              args->dot         ? MTS_REPORT_DOT
+                              : args->open.json ? MTS_REPORT_JSON
+                                                : MTS_REPORT_TEXT,
                               error);
     } else {
         result = cli_failure("inspect", "%s", error);
@@ -81,4 +68,106 @@ int cli_command_inspect(int argc, char **argv)
     mts_bundle_destroy(&bundle);
     mts_runtime_destroy(&runtime);
     return result;
+}
+
+static int explain(cli_open *app, bool json)
+{
+    const mts_report report = json ? MTS_REPORT_JSON : MTS_REPORT_TEXT;
+    size_t needed = 0;
+    (void)mts_session_explain(app->session, report, NULL, 0, &needed);
+    char *text = malloc(needed + 1);
+    if (!text) {
+        return cli_failure("inspect", "no memory");
+    }
+    const mts_status status = mts_session_explain(app->session, report, text, needed + 1, NULL);
+    if (status == MTS_STATUS_OK) {
+        printf("%s%s", text, json ? "\n" : "");
+    }
+    free(text);
+    return status == MTS_STATUS_OK ? CLI_EXIT_OK : cli_failure("inspect", "%s", app->error);
+}
+
+/* Makes a session and prints how it came about. */
+static int inspect_plan(const arguments *args, mts_strategy strategy, const char *path)
+{
+    cli_open app = {0};
+    int status = cli_open_bundle(&app, "inspect", &args->open, path);
+    status = status < 0 ? cli_open_session(&app, "inspect", &args->open, strategy) : status;
+    status = status < 0 ? explain(&app, args->open.json) : status;
+    cli_close(&app);
+    return status;
+}
+
+static int arguments_check(arguments *args, mts_strategy *strategy)
+{
+    char list[128];
+    const bool planning = args->grouping || args->frames || args->budget > 0.0 || args->open.device ||
+                          args->open.strategy || args->open.tasks || args->open.tuning_ms > 0 ||
+                          args->open.priorities;
+    if (args->dot + args->open.json + args->plan > 1 && !(args->plan && args->open.json && !args->dot)) {
+        return cli_usage_error("inspect", args->plan
+                                              ? "a plan has no Graphviz graph: give --plan or --dot, not both"
+                                              : "give --json or --dot, not both");
+    }
+    if (planning && !args->plan) {
+        return cli_usage_error("inspect", "how a device would run the bundle is shown by --plan only");
+    }
+    if (!cli_strategy_find(args->open.strategy, strategy)) {
+        return cli_usage_error("inspect", "no strategy '%s'; there are: %s", args->open.strategy,
+                               cli_strategy_list(list, sizeof list));
+    }
+    if (args->grouping && strcmp(args->grouping, "family") != 0 && strcmp(args->grouping, "measured") != 0) {
+        return cli_usage_error("inspect", "--grouping is family or measured, not '%s'", args->grouping);
+    }
+    if (args->frames && strcmp(args->frames, "separate") != 0 && strcmp(args->frames, "common") != 0) {
+        return cli_usage_error("inspect", "--frames is separate or common, not '%s'", args->frames);
+    }
+    args->open.grouping = args->grouping && strcmp(args->grouping, "measured") == 0 ? MTS_GROUPING_MEASURED
+                                                                                    : MTS_GROUPING_FAMILY;
+    args->open.separate_inputs = !args->frames || strcmp(args->frames, "separate") == 0;
+    args->open.memory_budget = (uint64_t)args->budget;
+    return -1;
+}
+
+int cli_command_inspect(int argc, char **argv)
+{
+    arguments args = {.dot = false};
+    const cli_option options[] = {
+        {"dot", 0, CLI_KIND_FLAG, &args.dot, "",
+         "print a Graphviz graph: 'mts inspect x.mtsb --dot | dot -Tsvg'", 0, 0},
+        {"plan", 'p', CLI_KIND_FLAG, &args.plan, "",
+         "make a session and print how it runs: groups, slices, latency, memory, what was considered and why "
+         "it lost",
+         0, 0},
+        {"grouping", 'g', CLI_KIND_TEXT, &args.grouping, "HOW",
+         "with --plan; family: all tasks that fit together (default); measured: groups are chosen by "
+         "measuring",
+         0, 0},
+        {"budget", 'b', CLI_KIND_NUMBER, &args.budget, "BYTES",
+         "with --plan; device memory that the session may take", 1, 1e15},
+        {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",
+         "with --plan; separate: a frame per task (default); common: one for all", 0, 0},
+        CLI_OPEN_OPTIONS(args.open),
+    };
+    const cli_usage usage = {
+        .name = "inspect",
+        .positionals = "BUNDLE",
+        .summary =
+            "Prints what a bundle holds: tasks, families, weight bytes with and without sharing, and what\n"
+            "each layer shares. With --plan: how a device runs it.",
+        .details = "Example: mts inspect app.mtsb --plan --grouping measured --budget 20000000 --tune 5000",
+        .positional_count = 1,
+        .options = options,
+        .option_count = sizeof options / sizeof options[0],
+    };
+    cli_common common = {0};
+    mts_strategy strategy = MTS_STRATEGY_COMPACT;
+    int status = cli_parse(&usage, argc, argv, &common);
+    args.open.json = common.json;
+    status = status < 0 ? arguments_check(&args, &strategy) : status;
+    if (status >= 0) {
+        return status;
+    }
+    return args.plan ? inspect_plan(&args, strategy, common.positionals[0])
+                     : inspect(&args, common.positionals[0]);
 }

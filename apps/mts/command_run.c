@@ -317,6 +317,7 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, cons
     result->bundle = bundle;
     result->image_path = args->image;
     result->top = args->top;
+    result->tuned = args->open.tuning_ms > 0;
     if (args->image) {
         if (!cli_image_read(args->image, &result->image, app->error)) {
             return cli_failure("run", "%s", app->error);

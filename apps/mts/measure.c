@@ -82,6 +82,7 @@ void cli_measure_json(cli_json *json, const cli_latency *latency, const mts_sess
     cli_json_integer(json, "launches", stats->launches);
     cli_json_integer(json, "groups", stats->groups);
     cli_json_integer(json, "kernels", stats->kernels);
+    cli_json_number(json, "planning_ms", stats->planning_ms);
     cli_json_integer(json, "mul_adds", stats->mul_adds);
 }
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "command.h"
+#include "priority.h"
 
 /* Directory for kernel binaries, made if need be; false: do without. */
 static bool cache_folder(char *path, size_t size)
@@ -122,23 +123,49 @@ int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *opt
     return -1;
 }
 
+/* Numbers for the tasks of the session; NULL in *out without --priority. */
+static int priorities_find(const cli_open *app, const char *name, const cli_open_options *options,
+                           uint32_t **out)
+{
+    const uint32_t count = cli_task_count(app);
+    const char **names = calloc((size_t)count + 1, sizeof *names);
+    *out = NULL;
+    if (!names) {
+        return cli_failure(name, "no memory");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        names[i] = cli_task(app, i).name;
+    }
+    const int status = cli_priorities_find(name, options->priorities, names, count, out);
+    free(names);
+    return status;
+}
+
 int cli_open_session(cli_open *app, const char *name, const cli_open_options *options, mts_strategy strategy)
 {
     cli_progress progress;
+    uint32_t *priorities = NULL;
     mts_session_options session;
     mts_session_options_default(&session);
     mts_session_destroy(&app->session);
+    const int given = priorities_find(app, name, options, &priorities);
+    if (given >= 0) {
+        return given;
+    }
     session.strategy = strategy;
     session.tasks = app->tasks.items;
     session.task_count = (uint32_t)app->tasks.count;
     session.separate_inputs = options->separate_inputs ? 1 : 0;
     session.grouping = options->grouping;
     session.memory_budget = options->memory_budget;
+    session.tuning_ms = options->tuning_ms;
+    session.priorities = priorities;
     session.context = &progress;
     session.progress = cli_progress_step;
     cli_progress_begin(&progress, options->json);
     const mts_status status = mts_session_create(app->runtime, app->bundle, &session, &app->session);
     cli_progress_end(&progress);
+    free(priorities);
     return status == MTS_STATUS_OK ? -1 : cli_failure(name, "%s", app->error);
 }
 

@@ -26,7 +26,9 @@ typedef struct cli_open_options {
     bool check, no_cache, json;
     bool separate_inputs;   /* a frame per task */
     mts_grouping grouping;  /* FAMILY if not set */
-    uint64_t memory_budget; /* bytes that chosen groups may take, 0: any */
+    uint64_t memory_budget; /* bytes that the session may take, 0: any */
+    uint32_t tuning_ms;     /* for measuring kernels, 0: none */
+    const char *priorities; /* "a=2,b=1" or NULL */
     mts_replay replay;      /* AUTO if not set */
 } cli_open_options;
 
@@ -37,6 +39,16 @@ typedef struct cli_open_options {
         {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or mts",   \
          0,          0},                                                                                      \
         {"check", 0, CLI_KIND_FLAG, &(o).check, "", "watch the use of the device (slow)", 0, 0},              \
+        {"tune", 0,  CLI_KIND_COUNT, &(o).tuning_ms, "MS", "measure kernels for this long (default: do not)", \
+         1,      1e9},                                                                                        \
+        {"priority",                                                                                          \
+         0,                                                                                                   \
+         CLI_KIND_TEXT,                                                                                       \
+         &(o).priorities,                                                                                     \
+         "A=2,B=1",                                                                                           \
+         "tasks with higher numbers run first (default: 0)",                                                  \
+         0,                                                                                                   \
+         0},                                                                                                  \
     {                                                                                                         \
         "no-cache", 0, CLI_KIND_FLAG, &(o).no_cache, "", "build kernels anew, keep none on disk", 0, 0        \
     }

@@ -26,6 +26,7 @@ typedef struct cli_result {
     cli_image image;  /* no pixels if there is none */
     uint32_t crop[4]; /* x, y, width, height of the part that was used */
     uint32_t top;     /* answers per task */
+    bool tuned;       /* kernels were measured */
     uint32_t run_count;
     cli_run runs[CLI_RUNS_MOST]; /* the session is that of the last one */
     double difference; /* largest |a - b| / max(1, |b|) between two runs' outputs; negative: one run */

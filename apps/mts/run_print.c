@@ -83,6 +83,18 @@ static int task_print(cli_open *app, const mts_task_desc *task, uint32_t top)
     return -1;
 }
 
+/* Only where something was measured, or read from a cache instead. */
+static void planning_print(const cli_result *result)
+{
+    for (uint32_t r = 0; r < result->run_count; r++) {
+        const mts_session_stats *stats = &result->runs[r].stats;
+        if (result->tuned || stats->predicted_ms > 0.0) {
+            printf("%s was planned in %.1f ms\n", cli_strategy_name(result->runs[r].strategy),
+                   stats->planning_ms);
+        }
+    }
+}
+
 static void runs_print(const cli_result *result)
 {
     char weights[32];
@@ -115,6 +127,7 @@ static void runs_print(const cli_result *result)
 int cli_run_print_text(cli_open *app, const cli_result *result)
 {
     printf("%s on %s\n", result->device.id, result->device.name);
+    planning_print(result);
     printf("%-20s %s\n", "task", "answer");
     for (uint32_t i = 0; i < cli_task_count(app); i++) {
         const mts_task_desc task = cli_task(app, i);

@@ -150,7 +150,10 @@ void mts_explain_plan_text(const mts_engine *engine, mts_text *text)
     }
     class_text(engine, MTS_FINDING_SESSION, text);
     if (f->predicted_ms > 0.0) {
-        mts_text_add(text, "predicted: %.3f ms (the model is within %.1f %% of what was measured)\n",
-                     f->predicted_ms, f->model_error * 100.0);
+        mts_text_add(text, "predicted: %.3f ms", f->predicted_ms);
+        if (f->model_error > 0.0) {
+            mts_text_add(text, "; the model is within %.1f %% of what was measured", f->model_error * 100.0);
+        }
+        mts_text_add(text, "\n");
     }
 }

@@ -65,6 +65,7 @@ typedef struct mts_trial_request {
     const uint32_t *group_of; /* per position; NULL: one group */
     uint64_t slice_bytes;
     const mts_choices *choices;
+    bool own_kernels; /* built for it alone, instead of those of the trial before */
 } mts_trial_request;
 
 /* Whether a failure is that of the candidate: it does not fit, or does not build or run on the device. */

@@ -80,7 +80,7 @@ mts_code mts_trial_make(mts_planning *p, const mts_trial_request *request, mts_e
     mts_code code = prepare(p, request, &with);
     if (code == MTS_CODE_OK) {
         with.options.lend_inputs = false; /* nobody lends any yet */
-        mts_engine_aids aids = {.like = p->previous};
+        mts_engine_aids aids = {.like = request->own_kernels ? NULL : p->previous};
         code = mts_engine_create_decided(p->device, p->archive, &with.options, &with.decision, &aids, out,
                                          p->error);
     }

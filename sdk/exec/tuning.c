@@ -58,8 +58,10 @@ static mts_code report(const tuner *t, uint32_t at, uint32_t count)
 static mts_code make(const tuner *t, const mts_choices *choices, mts_engine **out)
 {
     mts_planning *p = t->p;
-    const mts_trial_request request = {
-        .group_of = p->group_of, .slice_bytes = p->decision.slice_bytes, .choices = choices};
+    const mts_trial_request request = {.group_of = p->group_of,
+                                       .slice_bytes = p->decision.slice_bytes,
+                                       .choices = choices,
+                                       .own_kernels = true};
     return mts_trial_make(p, &request, out);
 }
 

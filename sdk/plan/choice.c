@@ -119,8 +119,8 @@ uint32_t mts_choice_candidates(const mts_device_info *device, mts_choice *out, u
     mts_choice choice = usual;
     choice.kernel = MTS_CHOICE_WINOGRAD;
     propose(device, choice, out, &count, most);
-    for (size_t v = 0; v < sizeof halves / sizeof halves[0]; v++) {
-        for (size_t r = 0; r <= sizeof rows / sizeof rows[0]; r++) {
+    for (size_t r = 0; r <= sizeof rows / sizeof rows[0]; r++) { /* rows are built for, vectors are not */
+        for (size_t v = 0; v < sizeof halves / sizeof halves[0]; v++) {
             choice = usual;
             choice.rows = r == 0 ? usual.rows : rows[r - 1];
             choice.vectors = usual.vectors * 2 / halves[v];

@@ -207,6 +207,7 @@ void mts_null_limits_default(mts_null_limits *limits)
     limits->info.compute_units = 1;
     limits->info.vector_floats = 4;
     limits->info.work_group_size = 256;
+    limits->info.local_bytes = 1 << 15;
     limits->info.memory_bytes = (uint64_t)1 << 30;
     limits->info.buffer_bytes = (uint64_t)1 << 30;
     limits->launch_ns = 1000;

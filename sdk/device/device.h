@@ -45,6 +45,7 @@ typedef struct mts_device_info {
     uint32_t work_group_size; /* most work-items of a group */
     uint64_t memory_bytes;    /* global memory */
     uint64_t buffer_bytes;    /* largest buffer */
+    uint64_t local_bytes;     /* memory of a work-group; 0: none to speak of */
 } mts_device_info;
 
 /* What to build: a row of the manifest and its -D options ("" if none). */

@@ -261,6 +261,9 @@ mts_code mts_encode_plan(mts_encoding *encoding)
         describe_step(encoding, step, first, tasks);
     }
     if (code == MTS_CODE_OK) {
+        code = mts_encode_winograd_cases(encoding);
+    }
+    if (code == MTS_CODE_OK) {
         code = mts_encode_cases(encoding);
     }
     if (code == MTS_CODE_OK && (encoding->table.failed || encoding->pool.failed)) {

@@ -53,6 +53,8 @@ typedef struct mts_encoding {
     mts_encoded_launch *launches;
     size_t launch_count, launch_capacity;
     bool cases[MTS_TILE_ROWS + 1][MTS_TILE_ROWS + 1]; /* (rows_a, rows_b) that occur */
+    bool winograd_rows[MTS_WINOGRAD_ROWS + 1];        /* likewise, of its row blocks */
+    uint32_t winograd_scratch;                        /* vectors of its largest group */
     uint64_t mul_adds, counted;                       /* of all launches so far; of those that are appended */
     mts_error *error;
 } mts_encoding;
@@ -102,6 +104,12 @@ mts_code mts_encode_conv(mts_encoding *encoding, const mts_layer *layer);
    serves all layers, because a case takes tenths of a second to build. */
 mts_code mts_encode_cases(mts_encoding *encoding);
 mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer);
+/* Whether conv_winograd can compute a layer's dense convolutions on the device; then mts_encode_tile uses it if the
+   choice says so. */
+bool mts_encode_winograd_fits(mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_winograd(mts_encoding *encoding, const mts_layer *layer, const mts_choice *choice);
+/* As mts_encode_cases. */
+mts_code mts_encode_winograd_cases(mts_encoding *encoding);
 mts_code mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer);
 mts_code mts_encode_fc(mts_encoding *encoding, const mts_layer *layer);
 mts_code mts_encode_unary(mts_encoding *encoding, const mts_layer *layer);

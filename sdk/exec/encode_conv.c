@@ -83,13 +83,18 @@ static void find_residual(mts_conv_site *site, const mts_encoding *encoding, con
     site->residual_pitch = storage->pitch;
 }
 
-void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t member)
+static const mts_conversion *input_phase(const mts_plan *plan, uint32_t member)
+{
+    const uint32_t conversion = plan->members[member].input_conversion;
+    return conversion != MTS_NONE ? &plan->conversions[conversion] : NULL;
+}
+
+void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t member)
 {
     const mts_plan *plan = encoding->plan;
     const mts_member *m = &encoding->stitched->members[member];
     const mts_member_plan *how = &plan->members[member];
-    const mts_conversion *phase =
-        how->input_conversion != MTS_NONE ? &plan->conversions[how->input_conversion] : NULL;
+    const mts_conversion *phase = input_phase(plan, member);
     const mts_storage *in =
         &plan->storages[phase != NULL ? phase->storage : plan->value_storage[m->inputs[0]]];
     const mts_storage *out = &plan->storages[plan->value_storage[m->output]];
@@ -106,19 +111,26 @@ void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t me
     const uint64_t body = (uint64_t)out->dims[4] * out->row;
     site->pixels = (uint32_t)((body + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN);
     site->taps = site->conv->kernel[0] * site->conv->kernel[1];
-    if (how->variant != MTS_VARIANT_FC) {
-        site->tap = add_taps(encoding, site, phase);
-    }
-    /* without a border nobody reads what lies between the rows or behind them */
-    const bool bare = out->row == out->dims[5] && (out->gap == 0 || site->pixels == body);
-    site->mask = bare ? MTS_REC_NONE
-                      : mts_weights_mask(&encoding->pool, out->dims[4], out->row, out->dims[5], site->pixels);
     if (how->variant == MTS_VARIANT_FC) { /* the input may be a reshaped alias: a view knows its strides */
         const mts_rec_view view = mts_encode_view(encoding, m->inputs[0]);
         site->in = view.base;
         site->in_pitch = view.stride[3];
     }
     find_residual(site, encoding, how);
+}
+
+void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t member)
+{
+    mts_conv_site_open(site, encoding, member);
+    const mts_storage *out = site->out;
+    if (encoding->plan->members[member].variant != MTS_VARIANT_FC) {
+        site->tap = add_taps(encoding, site, input_phase(encoding->plan, member));
+    }
+    /* without a border nobody reads what lies between the rows or behind them */
+    const bool bare =
+        out->row == out->dims[5] && (out->gap == 0 || site->pixels == out->dims[4] * out->row);
+    site->mask = bare ? MTS_REC_NONE
+                      : mts_weights_mask(&encoding->pool, out->dims[4], out->row, out->dims[5], site->pixels);
 }
 
 static uint32_t row_vector(mts_encoding *encoding, const mts_conv_site *site, uint32_t input, uint32_t image,

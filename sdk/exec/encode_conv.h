@@ -21,6 +21,8 @@ typedef struct mts_conv_site {
     bool index_made;
 } mts_conv_site;
 
+/* All but taps and mask, which conv_winograd does not need. */
+void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t member);
 void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t member);
 /* Table index of the output channels of rows row, row + 1, .. */
 uint32_t mts_conv_index(mts_encoding *encoding, mts_conv_site *site, uint32_t row);

@@ -443,6 +443,10 @@ mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer)
     tiler t = {.encoding = encoding, .layer = layer};
     mts_arena_init(&t.scratch, encoding->arena->allocator);
     t.code = mts_encode_choice(encoding, layer, &t.choice);
+    if (t.code == MTS_CODE_OK && t.choice.kernel == MTS_CHOICE_WINOGRAD &&
+        mts_encode_winograd_fits(encoding, layer)) {
+        return mts_encode_winograd(encoding, layer, &t.choice);
+    }
     for (uint32_t m = layer->first; t.code == MTS_CODE_OK && m < layer->first + layer->count; m++) {
         if (is_tiled(&t, m)) {
             add_member(&t, m);

@@ -11,7 +11,7 @@
 
 enum { POOL_ALIGN = 16 }; /* floats: vector loads of lanes and masks */
 
-typedef enum key_kind { KEY_ROWS = 1, KEY_LANES, KEY_DENSE, KEY_ORDERED, KEY_MASK } key_kind;
+typedef enum key_kind { KEY_ROWS = 1, KEY_LANES, KEY_DENSE, KEY_ORDERED, KEY_MASK, KEY_WINOGRAD } key_kind;
 
 /* All members are set and compared byte by byte. */
 typedef struct pool_key {
@@ -144,6 +144,60 @@ uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t r
     for (uint32_t r = 0; space != NULL && r < rows; r++) {
         for (size_t c = 0; c < cells; c++) {
             space[c * rows + r] = element(weight, ref->data, (key.row + r) * cells + c);
+        }
+    }
+    return offset;
+}
+
+/* u = G g Gt (record.h), rounded once. */
+static void transform(const double g[9], float u[16])
+{
+    double t[12]; /* G g */
+    for (uint32_t x = 0; x < 3; x++) {
+        const double even = 0.5 * (g[x] + g[6 + x]);
+        t[x] = g[x];
+        t[3 + x] = even + 0.5 * g[3 + x];
+        t[6 + x] = even - 0.5 * g[3 + x];
+        t[9 + x] = g[6 + x];
+    }
+    for (uint32_t y = 0; y < 4; y++) {
+        const double even = 0.5 * (t[3 * y] + t[3 * y + 2]);
+        u[4 * y] = (float)t[3 * y];
+        u[4 * y + 1] = (float)(even + 0.5 * t[3 * y + 1]);
+        u[4 * y + 2] = (float)(even - 0.5 * t[3 * y + 1]);
+        u[4 * y + 3] = (float)t[3 * y + 2];
+    }
+}
+
+uint32_t mts_weights_winograd(mts_weights *pool, const mts_value *weight, uint32_t ref_index, uint32_t row,
+                              uint32_t rows, uint32_t channel, uint32_t count, uint32_t owner)
+{
+    const mts_block_ref *ref = &weight->blocks[ref_index];
+    const size_t skip = channel - ref->in_first;
+    const size_t position = (size_t)count * rows; /* floats of one */
+    pool_key key;
+    memset(&key, 0, sizeof key);
+    identify(&key, ref);
+    key.kind = KEY_WINOGRAD;
+    key.owner = owner;
+    key.row = row - ref->out_first;
+    key.rows = rows;
+    key.lanes = count;
+    key.other = (uint64_t)ref->in_count << 32 | skip;
+    uint32_t offset = 0;
+    float *space = claim(pool, &key, 16 * position, &offset);
+    for (uint32_t r = 0; space != NULL && r < rows; r++) {
+        for (size_t c = 0; c < count; c++) {
+            const size_t first = ((key.row + r) * (size_t)ref->in_count + skip + c) * 9;
+            double g[9];
+            float u[16];
+            for (size_t k = 0; k < 9; k++) {
+                g[k] = (double)element(weight, ref->data, first + k);
+            }
+            transform(g, u);
+            for (size_t p = 0; p < 16; p++) {
+                space[p * position + c * rows + r] = u[p];
+            }
         }
     }
     return offset;

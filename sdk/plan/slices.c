@@ -6,9 +6,10 @@
 
 #include <string.h>
 
-/* What decides between cuts; only their ratio matters: a launch costs as much as this many bytes through
- * memory. */
+/* What decides between cuts; only ratios matter. A launch, and a multiply-add, cost as much as these bytes
+ * through memory. */
 #define LAUNCH_BYTES 40000.0
+#define MUL_ADD_BYTES 0.13
 
 /* A group's layers [first, first + count) while they are cut; indices count from `first`. */
 typedef struct cutter {
@@ -18,7 +19,7 @@ typedef struct cutter {
     uint32_t lead_count;
     uint64_t *touched; /* [count] bytes that the layer reads and writes */
     uint64_t *living;  /* [count + 1] bytes that live across the cut before layer i */
-    bool *whole;       /* [count] members share products, which slices would repeat */
+    double *repeated;  /* [count] cost of the products that members share: each slice makes them again */
     double *cost;      /* [count + 1] of the best cuts of the first i layers */
     uint32_t *from;    /* [count + 1] first layer of the last stage */
     uint32_t *slices;  /* [count + 1] of that stage */
@@ -36,26 +37,69 @@ static bool copies_input(const mts_stitched *stitched, const mts_member *member)
     return node->op == MTS_OP_CONV && (node->attrs.conv.stride[0] > 1 || node->attrs.conv.stride[1] > 1);
 }
 
-static uint64_t member_bytes(const mts_stitched *stitched, const mts_member *member)
+/* Whether an earlier member of the layer reads the same value as this one's operand i. */
+static bool read_before(const mts_stitched *stitched, const mts_layer *layer, uint32_t member, uint32_t i)
 {
-    uint64_t bytes = value_bytes(stitched, member->output);
-    for (uint32_t i = 0; i < member->input_count; i++) {
-        if (member->inputs[i] != MTS_NONE) {
-            bytes += value_bytes(stitched, member->inputs[i]);
-        }
-    }
-    return bytes + (copies_input(stitched, member) ? value_bytes(stitched, member->inputs[0]) : 0);
-}
-
-/* Convolutions of one input: rows of shared blocks are computed once for them (exec/encode_tile.c). */
-static bool shares_products(const mts_stitched *stitched, const mts_layer *layer)
-{
-    for (uint32_t m = layer->first + 1; layer->op == MTS_OP_CONV && m < layer->first + layer->count; m++) {
-        if (stitched->members[m].inputs[0] == stitched->members[m - 1].inputs[0]) {
+    for (uint32_t m = layer->first; m < member; m++) {
+        const mts_member *other = &stitched->members[m];
+        if (i < other->input_count && other->inputs[i] == stitched->members[member].inputs[i]) {
             return true;
         }
     }
     return false;
+}
+
+static uint64_t layer_bytes(const mts_stitched *stitched, const mts_layer *layer)
+{
+    uint64_t bytes = 0;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        const mts_member *member = &stitched->members[m];
+        bytes += value_bytes(stitched, member->output);
+        for (uint32_t i = 0; i < member->input_count; i++) {
+            if (member->inputs[i] != MTS_NONE && !read_before(stitched, layer, m, i)) {
+                bytes += value_bytes(stitched, member->inputs[i]) *
+                         (i == 0 && copies_input(stitched, member) ? 2 : 1);
+            }
+        }
+    }
+    return bytes;
+}
+
+/* How many earlier members of the layer have the same input and this block of weights. */
+static uint32_t count_before(const mts_stitched *stitched, const mts_layer *layer, uint32_t member,
+                             uint32_t block)
+{
+    uint32_t count = 0;
+    for (uint32_t m = layer->first; m < member; m++) {
+        const mts_value *weight = mts_member_operand(stitched, &stitched->members[m], 1);
+        const bool same =
+            weight != NULL && stitched->members[m].inputs[0] == stitched->members[member].inputs[0];
+        for (uint32_t b = 0; same && b < weight->block_count; b++) {
+            count += weight->blocks[b].block == block ? 1 : 0;
+        }
+    }
+    return count;
+}
+
+/* Products of a block that two or more convolutions of one input have in common: exec/encode_tile.c makes
+ * them once a launch. */
+static double find_repeated(const mts_stitched *stitched, const mts_layer *layer)
+{
+    double mul_adds = 0.0;
+    for (uint32_t m = layer->first; layer->op == MTS_OP_CONV && m < layer->first + layer->count; m++) {
+        const mts_member *member = &stitched->members[m];
+        const mts_value *weight = mts_member_operand(stitched, member, 1);
+        const mts_attrs_conv *conv = &mts_member_node(stitched, member)->attrs.conv;
+        const int64_t *out = stitched->values[member->output].shape.dims;
+        for (uint32_t b = 0; weight != NULL && b < weight->block_count; b++) {
+            const mts_block_ref *ref = &weight->blocks[b];
+            if (ref->block != MTS_NONE && count_before(stitched, layer, m, ref->block) == 1) {
+                mul_adds += (double)ref->out_count * ref->in_count * conv->kernel[0] * conv->kernel[1] *
+                            (double)(out[0] * out[2] * out[3]);
+            }
+        }
+    }
+    return mul_adds * MUL_ADD_BYTES;
 }
 
 /* Fills living[]: values written before a cut and read behind it. Inputs are there in any case. */
@@ -114,20 +158,18 @@ static mts_code open_group(cutter *c, mts_stitched *stitched, uint32_t first, mt
     c->leads = mts_arena_zero(arena, stitched->graph_count, sizeof *c->leads);
     c->touched = mts_arena_zero(arena, c->count, sizeof *c->touched);
     c->living = mts_arena_zero(arena, (size_t)c->count + 1, sizeof *c->living);
-    c->whole = mts_arena_zero(arena, c->count, sizeof *c->whole);
+    c->repeated = mts_arena_zero(arena, c->count, sizeof *c->repeated);
     c->cost = mts_arena_zero(arena, (size_t)c->count + 1, sizeof *c->cost);
     c->from = mts_arena_zero(arena, (size_t)c->count + 1, sizeof *c->from);
     c->slices = mts_arena_zero(arena, (size_t)c->count + 1, sizeof *c->slices);
-    if (c->leads == NULL || c->touched == NULL || c->living == NULL || c->whole == NULL || c->cost == NULL ||
-        c->from == NULL || c->slices == NULL) {
+    if (c->leads == NULL || c->touched == NULL || c->living == NULL || c->repeated == NULL ||
+        c->cost == NULL || c->from == NULL || c->slices == NULL) {
         return MTS_CODE_OUT_OF_MEMORY;
     }
     for (uint32_t l = 0; l < c->count; l++) {
         const mts_layer *layer = &stitched->layers[first + l];
-        c->whole[l] = shares_products(stitched, layer);
-        for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-            c->touched[l] += member_bytes(stitched, &stitched->members[m]);
-        }
+        c->repeated[l] = find_repeated(stitched, layer);
+        c->touched[l] = layer_bytes(stitched, layer);
     }
     find_leads(c);
     return find_living(c, arena);
@@ -143,23 +185,20 @@ static uint32_t slices_of(const cutter *c, uint64_t touched, uint64_t target)
 static void extend(cutter *c, uint32_t end, uint64_t target)
 {
     uint64_t most = 0;
+    double repeated = 0.0;
     for (uint32_t first = end; first-- > 0;) {
         const uint32_t length = end - first;
         most = c->touched[first] > most ? c->touched[first] : most;
-        if (c->whole[first] && length > 1) {
-            break;
-        }
-        const uint32_t slices = c->whole[first] ? 1 : slices_of(c, most, target);
+        repeated += c->repeated[first];
+        const uint32_t slices = slices_of(c, most, target);
         const double crossing =
-            c->living[first] > target ? (double)c->living[first] : 0.0; /* else it stays in a cache */
-        const double cost = c->cost[first] + crossing + LAUNCH_BYTES * slices * length;
+            c->living[first] > target ? (double)c->living[first] : 0.0; /* else in a cache */
+        const double cost =
+            c->cost[first] + crossing + LAUNCH_BYTES * slices * length + repeated * (double)(slices - 1);
         if (length == 1 || cost < c->cost[end]) {
             c->cost[end] = cost;
             c->from[end] = first;
             c->slices[end] = slices;
-        }
-        if (c->whole[first]) {
-            break;
         }
     }
 }

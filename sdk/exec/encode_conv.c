@@ -98,7 +98,7 @@ void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t me
     const mts_storage *in =
         &plan->storages[phase != NULL ? phase->storage : plan->value_storage[m->inputs[0]]];
     const mts_storage *out = &plan->storages[plan->value_storage[m->output]];
-    const uint32_t phases = phase != NULL ? phase->stride[0] * phase->stride[1] : 1;
+    const uint32_t phases = phase != NULL ? phase->phases : 1;
     *site = (mts_conv_site){.member = m, .out = out, .row = out->row};
     site->conv = &mts_member_node(encoding->stitched, m)->attrs.conv;
     site->scatter = mts_member_node(encoding->stitched, m)->scatter;

@@ -287,21 +287,41 @@ static mts_code launch_phases(mts_encoding *encoding, const uint32_t *which, uin
     return mts_encode_launch(encoding, &launch);
 }
 
-/* Conversions of lent inputs each read a buffer of their own; the others are one launch. */
+/* A copy of each second (or stride-th) row and column, for 1x1 convolutions. */
+static mts_rec_copy thinned(const mts_encoding *encoding, const mts_conversion *c)
+{
+    mts_rec_copy record = {.dest = mts_encode_dest(encoding, c->storage),
+                           .src = mts_encode_view(encoding, c->value)};
+    for (int d = 0; d < MTS_REC_RANK; d++) {
+        record.step[d] = (mts_i32)record.src.stride[d];
+    }
+    record.step[4] *= (mts_i32)c->stride[0];
+    record.step[5] *= (mts_i32)c->stride[1];
+    return record;
+}
+
+/* Conversions of lent inputs each read a buffer of their own; the others are a launch of each kind. */
 mts_code mts_encode_phases(mts_encoding *encoding, const mts_step *step)
 {
     const mts_plan *plan = encoding->plan;
     uint32_t *kept = mts_arena_zero(encoding->arena, step->count, sizeof *kept);
+    mts_rec_copy *thin = mts_arena_zero(encoding->arena, step->count, sizeof *thin);
     uint32_t count = 0;
-    mts_code code = kept != NULL ? MTS_CODE_OK : mts_encode_memory(encoding);
+    uint32_t thin_count = 0;
+    mts_code code = kept != NULL && thin != NULL ? MTS_CODE_OK : mts_encode_memory(encoding);
     for (uint32_t i = 0; code == MTS_CODE_OK && i < step->count; i++) {
         const uint32_t which = plan->order[step->first + i];
         const mts_conversion *c = &plan->conversions[which];
         if (c->lent) {
             code = launch_phases(encoding, &which, 1, encoding->stitched->values[c->value].slot + 1);
+        } else if (c->phases < c->stride[0] * c->stride[1]) {
+            thin[thin_count++] = thinned(encoding, c);
         } else {
             kept[count++] = which;
         }
+    }
+    if (code == MTS_CODE_OK && thin_count > 0) {
+        code = launch_copies(encoding, thin, thin_count, "every other pixel");
     }
     return code == MTS_CODE_OK && count > 0 ? launch_phases(encoding, kept, count, 0) : code;
 }

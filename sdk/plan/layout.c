@@ -107,6 +107,12 @@ static uint32_t excess(int64_t reached, int64_t size)
     return reached >= size ? (uint32_t)(reached - size + 1) : 0;
 }
 
+static mts_input_kind input_kind(const layouter *l, uint32_t value)
+{
+    const bool kept = l->inputs == NULL || l->stitched->values[value].member != MTS_NONE;
+    return kept ? MTS_INPUT_KEPT : (mts_input_kind)l->inputs[value];
+}
+
 /* The phase conversion of a value with this stride, made on first use. */
 static uint32_t phase_of(layouter *l, uint32_t value, const uint32_t stride[2])
 {
@@ -119,7 +125,7 @@ static uint32_t phase_of(layouter *l, uint32_t value, const uint32_t stride[2])
     }
     mts_conversion *c = &plan->conversions[plan->conversion_count];
     *c = (mts_conversion){
-        .value = value, .storage = MTS_NONE, .phase = true, .stride = {stride[0], stride[1]}};
+        .value = value, .storage = MTS_NONE, .phase = true, .stride = {stride[0], stride[1]}, .phases = 1};
     return plan->conversion_count++;
 }
 
@@ -136,6 +142,10 @@ static void need_phase_border(layouter *l, const mts_member *member, mts_member_
     mts_conversion *c = &l->plan->conversions[how->input_conversion];
     c->top = larger(c->top, (uint32_t)conv->pad[0]);
     c->left = larger(c->left, (uint32_t)conv->pad[1]);
+    if (conv->kernel[0] != 1 || conv->kernel[1] != 1 || conv->pad[0] != 0 || conv->pad[1] != 0 ||
+        input_kind(l, c->value) == MTS_INPUT_LENT) {
+        c->phases = c->stride[0] * c->stride[1];
+    }
 }
 
 static void need_phase_size(layouter *l, const mts_member *member, uint32_t conversion)
@@ -304,12 +314,6 @@ static mts_code add_padded(layouter *l, uint32_t value, uint32_t *index)
     return add_storage(l, &s, gap + round_up((uint64_t)s.dims[4] * s.row), overrun(s.row), index);
 }
 
-static mts_input_kind input_kind(const layouter *l, uint32_t value)
-{
-    const bool kept = l->inputs == NULL || l->stitched->values[value].member != MTS_NONE;
-    return kept ? MTS_INPUT_KEPT : (mts_input_kind)l->inputs[value];
-}
-
 static mts_code add_phase(layouter *l, uint32_t conversion)
 {
     mts_conversion *c = &l->plan->conversions[conversion];
@@ -317,7 +321,7 @@ static mts_code add_phase(layouter *l, uint32_t conversion)
     mts_storage s = {.region = MTS_REGION_TRANSIENT,
                      .row = l->cells[find_root(l->cells, conversion_cell(l, conversion))].row};
     mts_shape_pad(shape, s.dims);
-    s.dims[3] *= c->stride[0] * c->stride[1];
+    s.dims[3] *= c->phases;
     s.dims[4] = c->rows;
     s.dims[5] = c->columns;
     c->lent = input_kind(l, c->value) == MTS_INPUT_LENT;

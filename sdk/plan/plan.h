@@ -45,7 +45,10 @@ typedef enum mts_variant {
     MTS_VARIANT_FC = 3
 } mts_variant;
 
-/* A copy of a value in another layout: dense, or split into stride[0] x stride[1] phases with a border. */
+/*
+ * A copy of a value in another layout: dense, or split into stride[0] x stride[1] phases with a border. Where
+ * all readers are 1x1 convolutions, only the phase that they read is made.
+ */
 typedef struct mts_conversion {
     uint32_t value; /* svalue that is copied */
     uint32_t storage;
@@ -53,6 +56,7 @@ typedef struct mts_conversion {
     bool made; /* a step for it exists */
     bool lent; /* reads the caller's buffer, not the value's storage */
     uint32_t stride[2];
+    uint32_t phases;        /* planes for each channel: 1, or all */
     uint32_t top, left;     /* border before the image; phase 0 begins there */
     uint32_t rows, columns; /* of a phase plane */
 } mts_conversion;

@@ -10,3 +10,6 @@ foreach(vector 1 4 16)
 endforeach()
 add_test(NAME perf/kernels_match_plain_c COMMAND bench_kernels --check)
 set_tests_properties(perf/kernels_match_plain_c PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+# bench_partitions: the grouping planner's plan against every partition, on random families
+add_executable(bench_partitions ${CMAKE_CURRENT_SOURCE_DIR}/perf/partitions.c)
+target_link_libraries(bench_partitions PRIVATE mts_test_support)

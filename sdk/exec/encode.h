@@ -21,6 +21,7 @@ typedef struct mts_encoded_launch {
     uint32_t first;               /* table index */
     uint32_t source;              /* 0: reads the weight pool; else 1 + the slot whose lent data it reads */
     uint32_t global[3], local[3];
+    mts_gemm gemm; /* m > 0: a matrix product; of the fields before only the kernel's name, for reports */
     bool by_group; /* global[0] counts work-groups times local[0]: both shrink together */
     const char *label;
     uint32_t members, tasks;  /* computations, and the tasks they serve */
@@ -112,6 +113,9 @@ mts_code mts_encode_winograd(mts_encoding *encoding, const mts_layer *layer, con
 mts_code mts_encode_winograd_cases(mts_encoding *encoding);
 mts_code mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer);
 mts_code mts_encode_fc(mts_encoding *encoding, const mts_layer *layer);
+/* Whether all members of a layer can be matrix products of the device's library. */
+bool mts_encode_gemm_fits(const mts_encoding *encoding, const mts_layer *layer);
+mts_code mts_encode_gemm(mts_encoding *encoding, const mts_layer *layer);
 mts_code mts_encode_unary(mts_encoding *encoding, const mts_layer *layer);
 mts_code mts_encode_binary(mts_encoding *encoding, const mts_layer *layer);
 mts_code mts_encode_scale(mts_encoding *encoding, const mts_layer *layer);

@@ -17,6 +17,13 @@ static bool has_variant(const mts_encoding *encoding, const mts_layer *layer, mt
 mts_code mts_encode_conv(mts_encoding *encoding, const mts_layer *layer)
 {
     mts_code code = MTS_CODE_OK;
+    if (mts_encode_gemm_fits(encoding, layer)) {
+        mts_choice choice;
+        code = mts_encode_choice(encoding, layer, &choice);
+        if (code != MTS_CODE_OK || choice.kernel == MTS_CHOICE_GEMM) {
+            return code != MTS_CODE_OK ? code : mts_encode_gemm(encoding, layer);
+        }
+    }
     if (has_variant(encoding, layer, MTS_VARIANT_TILE)) {
         code = mts_encode_tile(encoding, layer);
     }

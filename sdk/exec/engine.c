@@ -268,13 +268,16 @@ static mts_code record(maker *m)
         memcpy(to->global, from->global, sizeof to->global);
         memcpy(to->local, from->local, sizeof to->local);
         mts_code code = report(m, 0.1f + 0.9f * (float)i / (float)e->launch_count, from->label);
-        if (code == MTS_CODE_OK) {
+        to->gemm = from->gemm;
+        if (code == MTS_CODE_OK && from->gemm.m == 0) {
             code = find_kernel(m, from, &to->kernel);
         }
         if (code != MTS_CODE_OK) {
             return code;
         }
-        mts_engine_fit_group(to, from->by_group);
+        if (to->kernel != NULL) {
+            mts_engine_fit_group(to, from->by_group);
+        }
     }
     e->stats.kernels = e->kernel_count;
     return mts_engine_record(e, m->error);

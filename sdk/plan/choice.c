@@ -132,6 +132,11 @@ uint32_t mts_choice_candidates(const mts_device_info *device, mts_choice *out, u
         choice.local = local;
         propose(device, choice, out, &count, most);
     }
+    if (device->gemm) {
+        choice = usual;
+        choice.kernel = MTS_CHOICE_GEMM;
+        propose(device, choice, out, &count, most);
+    }
     return count;
 }
 

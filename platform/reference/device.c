@@ -280,7 +280,7 @@ static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_erro
         .compute_units = 1,
         .vector_floats = 16,
         .work_group_size = 4096,
-        .local_bytes = REACH, /* kernels take what they need from the stack */
+        .local_bytes = 1 << 19,
         .memory_bytes = REACH < SIZE_MAX ? REACH : SIZE_MAX,
         .buffer_bytes = REACH < SIZE_MAX ? REACH : SIZE_MAX,
     };

@@ -48,6 +48,7 @@ mts_code mts_encode_choice(mts_encoding *encoding, const mts_layer *layer, mts_c
     if (code == MTS_CODE_OK) {
         *choice = mts_choices_get(encoding->choices, encoding->device, &encoding->facts);
         choice->rows = choice->rows > MTS_TILE_ROWS ? MTS_TILE_ROWS : choice->rows;
+        encoding->choice = *choice;
     }
     mts_arena_release(&scratch);
     return code;
@@ -230,6 +231,7 @@ static void describe_step(mts_encoding *encoding, const mts_step *step, size_t f
         launch->tasks = tasks;
         launch->signature = encoding->facts.signature;
         launch->kind = encoding->facts.kind;
+        launch->choice = encoding->choice;
         launch->layer = layer ? step->first : MTS_NONE;
         launch->group = layer ? encoding->stitched->layers[step->first].group : MTS_NONE;
         most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;

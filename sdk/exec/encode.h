@@ -26,6 +26,7 @@ typedef struct mts_encoded_launch {
     const char *label;
     uint32_t members, tasks;  /* computations, and the tasks they serve */
     uint64_t signature, kind; /* of the layer, if there is a choice for it (plan/choice.h), else 0 */
+    mts_choice choice;        /* that was followed, if there is one */
     uint32_t layer;           /* index of the stitched layer; MTS_NONE for conversions */
     uint32_t group;           /* of tasks; MTS_NONE for conversions, which may serve several */
     uint64_t mul_adds;
@@ -45,6 +46,7 @@ typedef struct mts_encoding {
     const mts_device_info *device;
     const mts_choices *choices;   /* NULL: defaults */
     mts_layer_facts facts;        /* of the step, if there is a choice for its layer */
+    mts_choice choice;            /* of that layer */
     const mts_encode_part *parts; /* of lent inputs */
     uint32_t part_count;
     mts_arena *arena;   /* scratch, may be released after the upload */
@@ -105,8 +107,8 @@ mts_code mts_encode_conv(mts_encoding *encoding, const mts_layer *layer);
    serves all layers, because a case takes tenths of a second to build. */
 mts_code mts_encode_cases(mts_encoding *encoding);
 mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer);
-/* Whether conv_winograd can compute a layer's dense convolutions on the device; then mts_encode_tile uses it if the
-   choice says so. */
+/* Whether conv_winograd can compute a layer's dense convolutions on the device; then mts_encode_tile uses it
+   if the choice says so. */
 bool mts_encode_winograd_fits(mts_encoding *encoding, const mts_layer *layer);
 mts_code mts_encode_winograd(mts_encoding *encoding, const mts_layer *layer, const mts_choice *choice);
 /* As mts_encode_cases. */

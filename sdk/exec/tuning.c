@@ -22,6 +22,7 @@ enum { PROFILE_RUNS = 5, CANDIDATES_MOST = 32 };
 typedef struct timing {
     uint64_t signature, kind;
     uint32_t members, layers;
+    mts_choice choice;
     double ms;
 } timing;
 
@@ -73,8 +74,10 @@ static void add_time(timing *list, uint32_t *count, const mts_encoded_launch *la
         i++;
     }
     if (i == *count) {
-        list[(*count)++] =
-            (timing){.signature = launch->signature, .kind = launch->kind, .members = launch->members};
+        list[(*count)++] = (timing){.signature = launch->signature,
+                                    .kind = launch->kind,
+                                    .members = launch->members,
+                                    .choice = launch->choice};
     }
     list[i].ms += ms;
     list[i].layers += same_layer ? 0 : 1;
@@ -253,7 +256,7 @@ static mts_code judge(tuner *t)
     }
     for (uint32_t i = 0; i < t->base_count && !wins; i++) {
         t->best[i] = 1.0;
-        t->choice[i] = mts_choice_default(&p->device->info, NULL);
+        t->choice[i] = t->base[i].choice;
     }
     for (uint32_t i = 0; i < t->base_count; i++) {
         p->findings.layers_changed += t->best[i] < 1.0;
@@ -276,7 +279,6 @@ static bool all_known(const tuner *t)
 
 static mts_code tune(tuner *t)
 {
-    mts_planning *p = t->p;
     mts_code code = make(t, NULL, &t->usual);
     if (code != MTS_CODE_OK || all_known(t)) {
         return code;
@@ -288,7 +290,7 @@ static mts_code tune(tuner *t)
     }
     for (uint32_t i = 0; i < t->base_count; i++) {
         t->best[i] = 1.0;
-        t->choice[i] = mts_choice_default(&p->device->info, NULL);
+        t->choice[i] = t->base[i].choice;
     }
     code = code != MTS_CODE_OK ? code : try_all(t);
     return code != MTS_CODE_OK ? code : judge(t);

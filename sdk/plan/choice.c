@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "plan/winograd.h"
 
 /*
  * Defaults: the last row that fits a device wins, so rows go from the general to the special. `name` is a
@@ -85,8 +86,11 @@ static mts_choice fit(mts_choice choice, const mts_device_info *device)
 
 mts_choice mts_choice_default(const mts_device_info *device, const mts_layer_facts *facts)
 {
-    (void)facts; /* the rows of the table hold for every layer */
-    return fit(row_of(device)->choice, device);
+    mts_choice choice = fit(row_of(device)->choice, device);
+    if (facts != NULL && facts->conv != NULL && mts_winograd_pays(device, facts)) {
+        choice.kernel = MTS_CHOICE_WINOGRAD;
+    }
+    return choice;
 }
 
 static bool same_choice(const mts_choice *a, const mts_choice *b)
@@ -98,9 +102,8 @@ static bool same_choice(const mts_choice *a, const mts_choice *b)
 static void propose(const mts_device_info *device, mts_choice choice, mts_choice *out, uint32_t *count,
                     uint32_t most)
 {
-    const mts_choice usual = mts_choice_default(device, NULL);
     const mts_choice fitting = fit(choice, device);
-    bool known = same_choice(&fitting, &usual) || *count == most;
+    bool known = *count == most;
     for (uint32_t i = 0; i < *count && !known; i++) {
         known = same_choice(&fitting, &out[i]);
     }
@@ -117,7 +120,7 @@ uint32_t mts_choice_candidates(const mts_device_info *device, mts_choice *out, u
     const mts_choice usual = mts_choice_default(device, NULL);
     uint32_t count = 0;
     mts_choice choice = usual;
-    choice.kernel = MTS_CHOICE_WINOGRAD;
+    choice.kernel = MTS_CHOICE_WINOGRAD; /* the default of some layers; that of others is among the tiles */
     propose(device, choice, out, &count, most);
     for (size_t r = 0; r <= sizeof rows / sizeof rows[0]; r++) { /* rows are built for, vectors are not */
         for (size_t v = 0; v < sizeof halves / sizeof halves[0]; v++) {

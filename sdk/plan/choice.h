@@ -60,8 +60,8 @@ mts_code mts_layer_facts_get(const mts_stitched *stitched, uint32_t layer, mts_a
 /* Without measurements; `facts` may be NULL: of any layer. Never fails; the result suits any kernel of the
  * device. */
 mts_choice mts_choice_default(const mts_device_info *device, const mts_layer_facts *facts);
-/* Choices worth measuring, the most promising first, without the default; returns how many, at most `most`.
- */
+/* Choices worth measuring, the most promising first; the defaults of layers are among them. Returns how many,
+   at most `most`. */
 uint32_t mts_choice_candidates(const mts_device_info *device, mts_choice *out, uint32_t most);
 /* The smallest tiles that every device can build: the last resort before the reference device. */
 mts_choice mts_choice_smallest(const mts_device_info *device);

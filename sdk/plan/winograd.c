@@ -9,11 +9,11 @@ bool mts_winograd_computes(const mts_attrs_conv *conv)
            conv->stride[1] == 1 && conv->dilation[0] == 1 && conv->dilation[1] == 1;
 }
 
-bool mts_winograd_pays(const mts_device_info *device, const mts_attrs_conv *conv, uint32_t in_channels,
-                       uint32_t out_channels, uint32_t height, uint32_t width)
+bool mts_winograd_pays(const mts_device_info *device, const mts_layer_facts *facts)
 {
     enum { CHANNELS_LEAST = 32, PIXELS_LEAST = 36, LOCAL_LEAST = 1 << 20 };
     return !device->is_gpu && device->vector_floats >= 16 && device->local_bytes >= LOCAL_LEAST &&
-           mts_winograd_computes(conv) && in_channels >= CHANNELS_LEAST && out_channels >= CHANNELS_LEAST &&
-           (uint64_t)height * width >= PIXELS_LEAST;
+           mts_winograd_computes(facts->conv) && facts->in_channels >= CHANNELS_LEAST &&
+           facts->out_channels >= CHANNELS_LEAST &&
+           (uint64_t)facts->height * facts->width >= PIXELS_LEAST;
 }

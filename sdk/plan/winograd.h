@@ -4,16 +4,11 @@
 #ifndef MTS_PLAN_WINOGRAD_H
 #define MTS_PLAN_WINOGRAD_H
 
-#include "device/device.h"
-#include "graph/graph.h"
+#include "plan/choice.h"
 
 /* 3 x 3 taps, stride and dilation 1, one group. */
 bool mts_winograd_computes(const mts_attrs_conv *conv);
-/*
- * Whether it is faster than tiles for such a convolution of this many channels (of a member) with outputs of
- * height x width pixels.
- */
-bool mts_winograd_pays(const mts_device_info *device, const mts_attrs_conv *conv, uint32_t in_channels,
-                       uint32_t out_channels, uint32_t height, uint32_t width);
+/* Whether it is expected to be faster than tiles for a layer with facts->conv. */
+bool mts_winograd_pays(const mts_device_info *device, const mts_layer_facts *facts);
 
 #endif

@@ -12,6 +12,7 @@
 enum { WARM_RUNS = 2, TIMED_RUNS = 7, RACE_LEAST = 4, RACE_MOST = 40 };
 
 #define RACE_NS UINT64_C(250000000) /* time for a race, unless RACE_LEAST rounds take longer */
+#define LONG_NS UINT64_C(700000000) /* a slow device is measured by fewer runs than that */
 #define RACE_LOST 1.2               /* slower by this factor: no more rounds are needed */
 
 bool mts_trial_is_mishap(mts_code code)
@@ -114,9 +115,13 @@ static mts_code run_again(mts_planning *p, mts_engine *engine, int round, double
 
 mts_code mts_trial_time(mts_planning *p, mts_engine *engine, double *ms)
 {
+    const uint64_t start = mts_os_clock_ns();
     mts_code code = MTS_CODE_OK;
     for (int round = 0; code == MTS_CODE_OK && round < WARM_RUNS + TIMED_RUNS; round++) {
         code = run_again(p, engine, round, ms);
+        if (round >= WARM_RUNS && mts_os_clock_ns() - start > LONG_NS) {
+            break;
+        }
     }
     return code;
 }
@@ -128,10 +133,9 @@ mts_code mts_trial_race(mts_planning *p, mts_engine *a, mts_engine *b, double *m
     for (int round = 0; code == MTS_CODE_OK && round < WARM_RUNS + RACE_MOST; round++) {
         code = run_again(p, a, round, ms_a);
         code = code != MTS_CODE_OK ? code : run_again(p, b, round, ms_b);
-        if (round < WARM_RUNS + RACE_LEAST) {
-            continue;
-        }
-        if (*ms_a > *ms_b * RACE_LOST || *ms_b > *ms_a * RACE_LOST || mts_os_clock_ns() - start > RACE_NS) {
+        const uint64_t passed = mts_os_clock_ns() - start;
+        const bool enough = round >= WARM_RUNS + RACE_LEAST || (round >= WARM_RUNS && passed > LONG_NS);
+        if (enough && (*ms_a > *ms_b * RACE_LOST || *ms_b > *ms_a * RACE_LOST || passed > RACE_NS)) {
             break;
         }
     }

@@ -28,19 +28,26 @@ typedef struct world {
 
 static world w;
 
-static void session_make(void)
+/* tasks: 1, or 0 for all. */
+static void session_make(uint32_t tasks)
 {
+    mts_session_options options;
+    mts_task_desc task;
+    mts_session_options_default(&options);
     assert_int_equal(mts_bundle_open(w.fixture.runtime, api_bundle_path(), &w.bundle), MTS_STATUS_OK);
-    if (mts_session_create(w.fixture.runtime, w.bundle, NULL, &w.session) != MTS_STATUS_OK) {
+    assert_int_equal(mts_bundle_task(w.bundle, 0, &task), MTS_STATUS_OK);
+    options.tasks = tasks == 1 ? &task.name : NULL;
+    options.task_count = tasks;
+    if (mts_session_create(w.fixture.runtime, w.bundle, &options, &w.session) != MTS_STATUS_OK) {
         fail_msg("cannot make a session: %s", w.fixture.error);
     }
 }
 
-static void open_on(const char *device)
+static void open_on(const char *device, uint32_t tasks)
 {
     memset(&w, 0, sizeof w);
     api_open(&w.fixture, device);
-    session_make();
+    session_make(tasks);
     api_pixels(w.pixels, 7);
 }
 
@@ -56,14 +63,21 @@ static int close_all(void **state)
 static int open_reference(void **state)
 {
     (void)state;
-    open_on("reference");
+    open_on("reference", 0);
+    return 0;
+}
+
+static int open_small(void **state)
+{
+    (void)state;
+    open_on("reference", 1);
     return 0;
 }
 
 static int open_null(void **state)
 {
     (void)state;
-    open_on("null");
+    open_on("null", 0);
     return 0;
 }
 
@@ -205,7 +219,7 @@ static void a_device_that_fails_to_measure_says_so_and_works_on(void **state)
     mts_bundle_destroy(&w.bundle);
     mts_device **device = &w.fixture.runtime->device;
     assert_int_equal(mts_wrap_fault(device, &plan, device, NULL), MTS_CODE_OK);
-    session_make();
+    session_make(1);
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         for (uint32_t nth = 1; nth <= 3; nth++) { /* the run that does not count, the first, the second */
             plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_LIST_PROFILE, .nth = nth, .code = codes[i]};
@@ -261,7 +275,7 @@ static void a_driver_profiles_the_same_launches(void **state)
         api_close(&w.fixture);
         skip();
     }
-    session_make();
+    session_make(0);
     api_pixels(w.pixels, 7);
     const size_t bytes = run(before);
     every_launch_is_named_counted_and_timed(state);
@@ -285,11 +299,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_bytes_of_a_convolution_are_its_input_weights_and_output,
                                         open_null, close_all),
         cmocka_unit_test_setup_teardown(the_timeline_is_that_of_the_device, open_null, close_all),
-        cmocka_unit_test_setup_teardown(a_run_that_is_not_waited_for_is_busy, open_reference, close_all),
-        cmocka_unit_test_setup_teardown(wrong_arguments_are_refused_before_anything_runs, open_reference,
+        cmocka_unit_test_setup_teardown(a_run_that_is_not_waited_for_is_busy, open_small, close_all),
+        cmocka_unit_test_setup_teardown(wrong_arguments_are_refused_before_anything_runs, open_small,
                                         close_all),
-        cmocka_unit_test_setup_teardown(outputs_come_back_with_the_next_run, open_reference, close_all),
-        cmocka_unit_test_setup_teardown(a_device_that_fails_to_measure_says_so_and_works_on, open_reference,
+        cmocka_unit_test_setup_teardown(outputs_come_back_with_the_next_run, open_small, close_all),
+        cmocka_unit_test_setup_teardown(a_device_that_fails_to_measure_says_so_and_works_on, open_small,
                                         close_all),
         cmocka_unit_test_setup_teardown(a_device_that_cannot_measure_is_unsupported, open_null, close_all),
         cmocka_unit_test_setup_teardown(every_failed_allocation_is_out_of_memory, open_null, close_all),

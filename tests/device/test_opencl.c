@@ -244,7 +244,7 @@ static void a_driver_with_that_quirk_is_flushed_every_few_launches(void **state)
 {
     (void)state;
     need_device();
-    static const mts_cl_quirks quirk = {"", 4, 0, false, false, false, ""};
+    static const mts_cl_quirks quirk = {.match = "", .flush_every = 4, .options = ""};
     mts_kernel *kernel = make_kernel("");
     mts_buffer *buffer = make_buffer();
     mts_launch launches[10];

@@ -26,7 +26,8 @@ typedef struct cli_bench_result {
     double *samples; /* milliseconds, as they came; on the heap */
     double *submits; /* the part of each that handing the run over took; on the heap */
     double submit;   /* median of them */
-    double device;   /* of all launches together, on the device's clock; negative: it does not measure */
+    double
+        device; /* of all launches of a run together, on the device's clock; negative: it does not measure */
     mts_session_stats stats;
     char *groups;      /* names of the tasks of each group, as JSON; on the heap */
     double difference; /* of the outputs from those of the first strategy, relative to an output's largest

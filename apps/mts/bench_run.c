@@ -276,27 +276,43 @@ static int latencies_find(step *s)
     return -1;
 }
 
-/* What the launches take by themselves; a run takes that, the gaps between them, and the caller's part. */
-static int launches_time(step *s)
+/* The launches of one run together, on the device's clock; UNSUPPORTED: it does not measure. */
+static mts_status launches_time(const step *s, size_t index, mts_launch_profile *launches, double *ms)
 {
+    uint32_t count = s->results[index].stats.launches;
+    const mts_status status = mts_session_profile(s->sessions[index], 1, launches, count, &count);
+    *ms = 0.0;
+    for (uint32_t k = 0; k < count && status == MTS_STATUS_OK; k++) {
+        *ms += launches[k].duration_ms;
+    }
+    return status;
+}
+
+/* Median of such sums: a run takes that, the gaps between launches, and the caller's part. */
+static int devices_time(step *s)
+{
+    double sums[CLI_BENCH_STRATEGIES][PROFILE_RUNS];
+    uint32_t most = 0;
+    mts_status status = MTS_STATUS_OK;
     for (size_t i = 0; i < s->bench->contestant_count; i++) {
-        cli_bench_result *result = &s->results[i];
-        uint32_t count = result->stats.launches;
-        mts_launch_profile *launches = calloc((size_t)count + 1, sizeof *launches);
-        if (!launches) {
-            return cli_failure("bench", "no memory");
-        }
-        const mts_status status = mts_session_profile(s->sessions[i], PROFILE_RUNS, launches, count, &count);
-        result->device = status == MTS_STATUS_OK ? 0.0 : -1.0;
-        for (uint32_t k = 0; k < count && status == MTS_STATUS_OK; k++) {
-            result->device += launches[k].duration_ms;
-        }
-        free(launches);
-        if (status != MTS_STATUS_OK && status != MTS_STATUS_UNSUPPORTED) {
-            return cli_failure("bench", "%s", s->app->error);
+        most = s->results[i].stats.launches > most ? s->results[i].stats.launches : most;
+    }
+    mts_launch_profile *launches = calloc((size_t)most + 1, sizeof *launches);
+    if (!launches) {
+        return cli_failure("bench", "no memory");
+    }
+    for (uint32_t r = 0; r < PROFILE_RUNS && status == MTS_STATUS_OK; r++) {
+        for (size_t i = 0; i < s->bench->contestant_count && status == MTS_STATUS_OK; i++) {
+            status = launches_time(s, i, launches, &sums[i][r]);
         }
     }
-    return -1;
+    free(launches);
+    for (size_t i = 0; i < s->bench->contestant_count; i++) {
+        s->results[i].device = status == MTS_STATUS_OK ? cli_latency_of(sums[i], PROFILE_RUNS).median : -1.0;
+    }
+    return status == MTS_STATUS_OK || status == MTS_STATUS_UNSUPPORTED
+               ? -1
+               : cli_failure("bench", "%s", s->app->error);
 }
 
 static void step_release(step *s)
@@ -329,7 +345,7 @@ int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet)
     }
     status = status < 0 ? sessions_time(&s) : status;
     status = status < 0 ? latencies_find(&s) : status;
-    status = status < 0 ? launches_time(&s) : status;
+    status = status < 0 ? devices_time(&s) : status;
     step_release(&s);
     return status;
 }

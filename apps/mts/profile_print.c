@@ -46,10 +46,11 @@ static void summary_print(const cli_profile *profile)
         printf("multiply-add peak %.1f GFLOP/s, copy %.1f GB/s, measured now\n", profile->ceilings.gflops,
                profile->ceilings.copy_gbps);
     }
-    printf("a run takes %.3f ms (median of %u, %.3f to %.3f); with the device's clock on, %u launches take "
-           "%.3f ms and the gaps before them %.3f ms\n\n",
-           profile->latency.median, profile->runs, profile->latency.p5, profile->latency.p95, profile->count,
-           profile->busy_ms, profile->span_ms - profile->busy_ms);
+    printf(
+        "a run takes %.3f ms (median of %u, %.3f to %.3f); the medians of its %u launches add up to %.3f ms, "
+        "of the gaps before them to %.3f ms\n\n",
+        profile->latency.median, profile->runs, profile->latency.p5, profile->latency.p95, profile->count,
+        profile->busy_ms, profile->span_ms - profile->busy_ms);
 }
 
 void cli_profile_print_text(const cli_profile *profile)

@@ -394,6 +394,7 @@ typedef struct mts_launch_profile {
 /*
  * Runs `runs` times (1..10000) on the inputs that are set, after one run that is not counted, with the
  * device's clock on, and waits. Durations and the gaps between launches are medians; start_ms adds them up.
+ * On a disturbed machine such a sum may be less than any single run takes; with `runs` 1 it is a real run's.
  * Launches follow one another in the order of the array. *count receives their number, which is
  * mts_session_stats.launches; LIMIT if that is more than `capacity`, nothing has run then. Outputs cannot be
  * read until the next run. UNSUPPORTED: the device does not measure. BUSY: the previous run has not been

@@ -2,49 +2,53 @@
  * fc_lanes: fully connected layers of many tasks in one launch.
  *
  * Responsible for a matrix times one input vector per member: work-item g computes `lanes` (= VEC) neighbouring output
- * rows, so that weights, which are read once, stream as whole vectors and inputs are scalar broadcasts:
+ * rows, so that weights stream as whole vectors and inputs are scalar broadcasts:
  *
  *     pool + weight_a:  [ceil(rows / lanes)][count][lanes]      row block g is contiguous
  *
+ * Memory bounds it: a vector of weights that members share (mts_rec_fc.mates) is loaded once for up to four of them.
  * Several accumulators run over the inputs because one chain would wait for the latency of each multiply-add. Rows
  * beyond `rows` and work-items beyond the last block store nothing. Not responsible for matrices that vary at run
  * time. Grid: (row blocks, 1, members).
  */
 #ifndef CHAINS
-#define CHAINS 8 /* 1, 2, 4, 8: independent sums */
+#define CHAINS 8 /* 4, 8: independent sums */
 #endif
 
+#define FC_MATES 4
 #define EACH_CHAIN(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+#define EACH_MATE(M, j) M(0, j) M(1, j) M(2, j) M(3, j)
 
 /* clang-format off */
-#define FC_CLEAR(j) if (j < CHAINS) sum[j] = mts_vec_splat(0.0f);
-#define FC_FMA(j) if (j < CHAINS) sum[j] = mts_vec_fma(mts_vec_load(w + j * VEC), mts_vec_splat(x[j * pitch]), sum[j]);
-#define FC_FOLD(j) if (j > 0 && j < CHAINS) sum[0] = mts_vec_add(sum[0], sum[j]);
+#define FC_CLEAR(t, j) if (t < nt && j < chains) sum[t][j] = mts_vec_splat(0.0f);
+#define FC_CLEAR_CHAIN(j) EACH_MATE(FC_CLEAR, j)
+#define FC_INPUT(t, j) if (t < nt) x[t] = act + job[t].in + channel * pitch;
+#define FC_FMA(t, j) if (t < nt) sum[t][j] = mts_vec_fma(v, mts_vec_splat(x[t][(k + j) * pitch]), sum[t][j]);
+#define FC_FMA_CHAIN(j) if (j < chains) { const mts_vec v = mts_vec_load(w + j * VEC); EACH_MATE(FC_FMA, j) }
+#define FC_FOLD(t, j) if (t < nt && j < chains) total[t] = mts_vec_add(total[t], sum[t][j]);
+#define FC_FOLD_CHAIN(j) EACH_MATE(FC_FOLD, j)
 /* clang-format on */
 
-INLINE mts_vec fc_sum(GLOBAL const float *act, GLOBAL const float *pool, GLOBAL const mts_rec_fc *job,
-                      GLOBAL const mts_rec_segment *segment, mts_u32 block) {
+/* total[t] += the segment's product of job[t], for nt jobs that have the same weights. */
+INLINE void fc_segment(GLOBAL const float *act, GLOBAL const float *w, GLOBAL const mts_rec_fc *job, mts_u32 channel,
+                       mts_u32 count, mts_vec *total, const int nt) {
+    const int chains = nt > CHAINS / 2 ? 2 : CHAINS / nt;
     const mts_u32 pitch = job->in_pitch;
-    mts_vec sum[8];
-    EACH_CHAIN(FC_CLEAR)
-    for (mts_u32 s = 0; s < job->segments; s++, segment++) {
-        const mts_u32 count = segment->count;
-        GLOBAL const float *x = act + job->in + segment->channel * pitch;
-        GLOBAL const float *w = pool + segment->weight_a + block * count * VEC;
-        mts_u32 k = 0;
-        for (; k + CHAINS <= count; k += CHAINS) {
-            EACH_CHAIN(FC_FMA)
-            x += CHAINS * pitch;
-            w += CHAINS * VEC;
-        }
-        for (; k < count; k++) {
-            sum[0] = mts_vec_fma(mts_vec_load(w), mts_vec_splat(x[0]), sum[0]);
-            x += pitch;
-            w += VEC;
-        }
+    GLOBAL const float *x[FC_MATES];
+    mts_vec sum[FC_MATES][8];
+    mts_u32 k = 0;
+    EACH_CHAIN(FC_CLEAR_CHAIN)
+    EACH_MATE(FC_INPUT, 0)
+    for (; k + chains <= count; k += chains) {
+        EACH_CHAIN(FC_FMA_CHAIN)
+        w += chains * VEC;
     }
-    EACH_CHAIN(FC_FOLD)
-    return sum[0];
+    for (; k < count; k++) {
+        const mts_vec v = mts_vec_load(w);
+        EACH_MATE(FC_FMA, 0)
+        w += VEC;
+    }
+    EACH_CHAIN(FC_FOLD_CHAIN)
 }
 
 /* The zeros around an output that is a plane of one pixel. */
@@ -80,15 +84,54 @@ INLINE void fc_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const m
     }
 }
 
+INLINE GLOBAL const mts_rec_segment *fc_segment_of(GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_fc *job, mts_u32 s) {
+    return (GLOBAL const mts_rec_segment *)(tab + job->segment) + s;
+}
+
+/* clang-format off */
+#define FC_NONE(t, j) if (t < nt) total[t] = mts_vec_splat(0.0f);
+#define FC_SAME(t, j) if (t < nt) same = same && fc_segment_of(tab, job + t, s)->weight_a == segment->weight_a;
+#define FC_ALONE(t, j) \
+    if (t < nt) fc_segment(act, pool + fc_segment_of(tab, job + t, s)->weight_a + skip, job + t, segment->channel, \
+                           segment->count, total + t, 1);
+#define FC_STORE(t, j) if (t < nt) fc_finish(act, pool, tab, job + t, block * VEC, total[t]);
+/* clang-format on */
+
+INLINE void fc_finish(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+                      GLOBAL const mts_rec_fc *job, mts_u32 row, mts_vec sum) {
+    GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+    const mts_u32 count = job->rows - row < VEC ? job->rows - row : VEC;
+    float lanes[VEC];
+    mts_vec_spill(lanes, sum);
+    for (mts_u32 i = 0; i < job->epilogues; i++, e++) fc_store(act, pool, tab, e, row, count, lanes);
+}
+
+/* One row block of nt jobs. */
+INLINE void fc_jobs(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+                    GLOBAL const mts_rec_fc *job, mts_u32 block, const int nt) {
+    mts_vec total[FC_MATES];
+    EACH_MATE(FC_NONE, 0)
+    for (mts_u32 s = 0; s < job->segments; s++) {
+        GLOBAL const mts_rec_segment *segment = fc_segment_of(tab, job, s);
+        const mts_u32 skip = block * segment->count * VEC;
+        int same = 1;
+        EACH_MATE(FC_SAME, 0)
+        if (same) {
+            fc_segment(act, pool + segment->weight_a + skip, job, segment->channel, segment->count, total, nt);
+        } else {
+            EACH_MATE(FC_ALONE, 0)
+        }
+    }
+    EACH_MATE(FC_STORE, 0)
+}
+
 KERNEL void fc_lanes__f32_planar(GLOBAL float *act, GLOBAL const float *RESTRICT pool,
                                  GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
     GLOBAL const mts_rec_fc *job = (GLOBAL const mts_rec_fc *)(tab + first) + mts_global_id(2);
-    GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
-    const mts_u32 row = mts_global_id(0) * VEC;
-    float lanes[VEC];
-    if (row >= job->rows) return;
-    const mts_u32 count = job->rows - row < VEC ? job->rows - row : VEC;
-    mts_vec_spill(lanes, fc_sum(act, pool, job, (GLOBAL const mts_rec_segment *)(tab + job->segment),
-                                mts_global_id(0)));
-    for (mts_u32 i = 0; i < job->epilogues; i++, e++) fc_store(act, pool, tab, e, row, count, lanes);
+    const mts_u32 block = mts_global_id(0);
+    if (job->mates == MTS_REC_NONE || block * VEC >= job->rows) return;
+    mts_u32 jobs = job->mates + 1;
+    for (; jobs >= FC_MATES; jobs -= FC_MATES, job += FC_MATES) fc_jobs(act, pool, tab, job, block, FC_MATES);
+    for (; jobs >= 2; jobs -= 2, job += 2) fc_jobs(act, pool, tab, job, block, 2);
+    if (jobs) fc_jobs(act, pool, tab, job, block, 1);
 }

@@ -161,6 +161,42 @@ static mts_code add_fc(collector *c, uint32_t member, mts_arena *scratch)
     return code;
 }
 
+/* Whether two records may be mates: the same rows, and segments that begin with the same weights. */
+static bool are_mates(const mts_encoding *l, const mts_rec_fc *a, const mts_rec_fc *b)
+{
+    const mts_rec_segment *x = (const mts_rec_segment *)(const void *)(l->table.words + a->segment);
+    const mts_rec_segment *y = (const mts_rec_segment *)(const void *)(l->table.words + b->segment);
+    if (a->rows != b->rows || a->in_pitch != b->in_pitch || a->segments != b->segments) {
+        return false;
+    }
+    bool common = false;
+    for (uint32_t s = 0; s < a->segments; s++) {
+        if (x[s].channel != y[s].channel || x[s].count != y[s].count) {
+            return false;
+        }
+        common = common || x[s].weight_a == y[s].weight_a;
+    }
+    return common;
+}
+
+/* Puts mates side by side: the first of them counts the others. */
+static void seat_mates(collector *c)
+{
+    mts_rec_fc *records = c->records;
+    for (size_t i = 0; i < c->count; i += records[i].mates + 1) {
+        records[i].mates = 0;
+        for (size_t k = i + 1; k < c->count; k++) {
+            if (are_mates(c->encoding, &records[i], &records[k])) {
+                mts_rec_fc *seat = &records[i + ++records[i].mates];
+                const mts_rec_fc moved = records[k];
+                records[k] = *seat;
+                *seat = moved;
+                seat->mates = MTS_REC_NONE;
+            }
+        }
+    }
+}
+
 mts_code mts_encode_fc(mts_encoding *encoding, const mts_layer *layer)
 {
     collector c = {.encoding = encoding, .size = sizeof(mts_rec_fc)};
@@ -173,6 +209,9 @@ mts_code mts_encode_fc(mts_encoding *encoding, const mts_layer *layer)
         }
     }
     const uint32_t local = encoding->device->is_gpu ? 32 : 1;
+    if (code == MTS_CODE_OK && !encoding->table.failed) {
+        seat_mates(&c);
+    }
     if (code == MTS_CODE_OK) {
         code = launch(&c, "fc_lanes__f32_planar", local, mts_encode_label(encoding, layer, "fc"));
     }

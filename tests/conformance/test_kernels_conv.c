@@ -17,6 +17,7 @@
 #define ROWS_MOST 40
 #define EPILOGUES_MOST 3
 #define MEMBERS 3
+#define FC_MEMBERS 8
 
 /* The shape that all tensors of one job share. */
 typedef struct image {
@@ -311,22 +312,31 @@ static void depthwise_agrees_for_multipliers_and_grids(void **state)
     }
 }
 
-static mts_rec_fc fc_record(kernel_pair *pair, uint32_t lanes)
+/* Segment 0 of a mate has the weights of `list`, which is that of the record before; others fill `list`. */
+static mts_rec_fc fc_record(kernel_pair *pair, uint32_t lanes, const mts_rec_fc *mate,
+                            mts_rec_segment list[2])
 {
     const image pixel = {
         .h = 1, .w = 1, .row = 1, .pixels = 1, .pitch = kernel_pair_pick(pair, 1, 3), .kernel = 1};
-    mts_rec_segment list[2];
     mts_rec_epilogue e[2];
     mts_rec_fc r = {
         .rows = kernel_pair_pick(pair, 1, ROWS_MOST), .lanes = lanes, .segments = 2, .epilogues = 2};
-    const uint32_t padded = (r.rows + lanes - 1) / lanes * lanes;
     uint32_t channel = 0;
     r.in_pitch = kernel_pair_pick(pair, 1, 4);
+    if (mate != NULL) {
+        r.rows = mate->rows;
+        r.in_pitch = mate->in_pitch;
+        r.mates = MTS_REC_NONE;
+    }
+    const uint32_t padded = (r.rows + lanes - 1) / lanes * lanes;
     for (int s = 0; s < 2; s++) {
-        list[s] = (mts_rec_segment){
-            .weight_b = MTS_REC_NONE, .channel = channel, .count = kernel_pair_pick(pair, 1, 90)};
-        list[s].weight_a = align(kernel_pair_pool(pair, padded * list[s].count + VECTOR));
-        channel += list[s].count;
+        const uint32_t count = mate != NULL ? list[s].count : kernel_pair_pick(pair, 1, 90);
+        const uint32_t own = align(kernel_pair_pool(pair, padded * count + VECTOR));
+        list[s] = (mts_rec_segment){.weight_a = mate != NULL && s == 0 ? list[s].weight_a : own,
+                                    .weight_b = MTS_REC_NONE,
+                                    .channel = channel,
+                                    .count = count};
+        channel += count;
     }
     r.in = kernel_pair_act(pair, channel * r.in_pitch);
     r.segment = kernel_pair_words(pair, list, 2 * MTS_REC_WORDS(mts_rec_segment));
@@ -339,7 +349,7 @@ static mts_rec_fc fc_record(kernel_pair *pair, uint32_t lanes)
     return r;
 }
 
-static void fc_agrees_for_segments_and_row_blocks(void **state)
+static void fc_agrees_for_segments_row_blocks_and_mates(void **state)
 {
     static const struct {
         const char *defines;
@@ -349,14 +359,17 @@ static void fc_agrees_for_segments_and_row_blocks(void **state)
     for (uint32_t n = 0; n < 24; n++) {
         const uint32_t lanes = builds[n % 3].lanes;
         const uint32_t local[3] = {1, 1, 1};
-        const uint32_t grid[3] = {(ROWS_MOST + lanes - 1) / lanes, 1, MEMBERS};
-        mts_rec_fc records[MEMBERS];
+        const uint32_t grid[3] = {(ROWS_MOST + lanes - 1) / lanes, 1, FC_MEMBERS};
+        mts_rec_fc records[FC_MEMBERS];
+        mts_rec_segment list[2];
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 1e-4f; /* sums of up to 180 products, times a scale */
-        for (int m = 0; m < MEMBERS; m++) {
-            records[m] = fc_record(pair, lanes);
+        const uint32_t together = kernel_pair_pick(pair, 1, FC_MEMBERS);
+        for (uint32_t m = 0; m < FC_MEMBERS; m++) {
+            records[m] = fc_record(pair, lanes, m > 0 && m < together ? &records[0] : NULL, list);
         }
-        const uint32_t first = kernel_pair_words(pair, records, MEMBERS * MTS_REC_WORDS(mts_rec_fc));
+        records[0].mates = together - 1;
+        const uint32_t first = kernel_pair_words(pair, records, FC_MEMBERS * MTS_REC_WORDS(mts_rec_fc));
         kernel_pair_run(pair, "fc_lanes__f32_planar", builds[n % 3].defines, first, grid, local);
     }
 }
@@ -367,7 +380,7 @@ int main(void)
         cmocka_unit_test(conv_agrees_for_segments_blocks_epilogues_and_tiles),
         cmocka_unit_test(winograd_agrees_for_segments_blocks_epilogues_and_tiles),
         cmocka_unit_test(depthwise_agrees_for_multipliers_and_grids),
-        cmocka_unit_test(fc_agrees_for_segments_and_row_blocks),
+        cmocka_unit_test(fc_agrees_for_segments_row_blocks_and_mates),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

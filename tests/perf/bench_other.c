@@ -162,7 +162,7 @@ void bench_fc_make(bench_world *w, const bench_fc *l, uint32_t vector, bench_lau
         const mts_u32 segment = bench_world_record(w, &s, sizeof s), at = bench_world_record(w, &e, sizeof e);
         r = (mts_rec_fc *)(w->table + first) + t;
         *r = (mts_rec_fc){
-            (mts_u32)l->out, vector, made.in.base + (mts_u32)t * made.in_stride, 1, 1, segment, 1, at};
+            (mts_u32)l->out, vector, made.in.base + (mts_u32)t * made.in_stride, 1, 1, segment, 1, at, 0};
     }
     *launch = (bench_launch){"fc_lanes__f32_planar", "", first, {blocks, 1, (mts_u32)l->tasks}, {1, 1, 1}};
 }

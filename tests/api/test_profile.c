@@ -234,6 +234,31 @@ static void a_device_that_fails_to_measure_says_so_and_works_on(void **state)
     assert_int_equal(profile(2), MTS_STATUS_DEVICE_LOST);
 }
 
+static void borrowed_inputs_are_read_where_they_lie(void **state)
+{
+    static float image[3 * 32 * 32];
+    mts_session_options options;
+    mts_task_desc task;
+    mts_port_desc port;
+    (void)state;
+    memset(&w, 0, sizeof w);
+    api_open(&w.fixture, "reference");
+    assert_int_equal(mts_bundle_open(w.fixture.runtime, api_bundle_path(), &w.bundle), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_task(w.bundle, 0, &task), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_input(w.bundle, task.name, 0, &port), MTS_STATUS_OK);
+    mts_session_options_default(&options);
+    options.tasks = &task.name;
+    options.task_count = 1;
+    options.borrow_inputs = 1;
+    assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &options, &w.session), MTS_STATUS_OK);
+    assert_int_equal(profile(1), MTS_STATUS_OK); /* zeros: nothing was lent yet */
+    mts_tensor tensor = {.data = image, .bytes = sizeof image, .type = port.type, .rank = port.rank};
+    memcpy(tensor.dims, port.dims, sizeof tensor.dims);
+    assert_int_equal(mts_session_input(w.session, task.name, 0, &tensor), MTS_STATUS_OK);
+    every_launch_is_named_counted_and_timed(state); /* the list is recorded anew */
+    (void)close_all(state);
+}
+
 static void a_device_that_cannot_measure_is_unsupported(void **state)
 {
     (void)state;
@@ -307,6 +332,7 @@ int main(void)
                                         close_all),
         cmocka_unit_test_setup_teardown(a_device_that_cannot_measure_is_unsupported, open_null, close_all),
         cmocka_unit_test_setup_teardown(every_failed_allocation_is_out_of_memory, open_null, close_all),
+        cmocka_unit_test(borrowed_inputs_are_read_where_they_lie),
         cmocka_unit_test(a_driver_profiles_the_same_launches),
     };
     return cmocka_run_group_tests(tests, NULL, remove_bundle);

@@ -58,6 +58,7 @@ typedef struct conv_place {
 #ifndef CONV_FETCH_AHEAD
 #define CONV_FETCH_AHEAD (VEC > 1)
 #endif
+#define CONV_FETCH_STEPS 64 /* ahead, of weights: they come from far in a network of many megabytes */
 #if CONV_FETCH_AHEAD && defined(__clang__) && !defined(__CUDACC__)
 #define conv_fetch(p, to_write) __builtin_prefetch((const void *)(size_t)(p), to_write, 3)
 #else
@@ -94,6 +95,7 @@ INLINE void conv_segment(GLOBAL const float *x, GLOBAL const float *wa, GLOBAL c
         mts_vec in[CONV_NV_MOST];
         EACH_VECTOR(CONV_LOAD, at)
         EACH_VECTOR(CONV_NEXT, at)
+        conv_fetch(wa + CONV_FETCH_STEPS * ra, 0);
         EACH_ROW(CONV_FMA_ROW)
         wa += ra;
         wb += rb;

@@ -146,6 +146,8 @@ static mts_code encode(maker *m)
     mts_weights_init(&m->encoding.pool, m->engine->allocator);
     if (m->like != NULL) {
         memcpy(m->encoding.cases, m->like->cases, sizeof m->like->cases);
+        memcpy(m->encoding.winograd_cases, m->like->winograd_cases, sizeof m->like->winograd_cases);
+        m->encoding.winograd_scratch = m->like->winograd_scratch;
     }
     mts_code code = mts_encode_plan(&m->encoding);
     if (code != MTS_CODE_OK) {
@@ -153,6 +155,8 @@ static mts_code encode(maker *m)
     }
     mts_engine *e = m->engine;
     memcpy(e->cases, m->encoding.cases, sizeof e->cases);
+    memcpy(e->winograd_cases, m->encoding.winograd_cases, sizeof e->winograd_cases);
+    e->winograd_scratch = m->encoding.winograd_scratch;
     e->launch_count = (uint32_t)m->encoding.launch_count;
     e->launches = mts_arena_zero(&e->arena, e->launch_count, sizeof *e->launches);
     if (e->launches == NULL) {

@@ -146,7 +146,7 @@ static mts_code encode(maker *m)
     mts_weights_init(&m->encoding.pool, m->engine->allocator);
     if (m->like != NULL) {
         memcpy(m->encoding.cases, m->like->cases, sizeof m->like->cases);
-        memcpy(m->encoding.winograd_cases, m->like->winograd_cases, sizeof m->like->winograd_cases);
+        memcpy(m->encoding.winograd_rows, m->like->winograd_rows, sizeof m->like->winograd_rows);
         m->encoding.winograd_scratch = m->like->winograd_scratch;
     }
     mts_code code = mts_encode_plan(&m->encoding);
@@ -155,7 +155,7 @@ static mts_code encode(maker *m)
     }
     mts_engine *e = m->engine;
     memcpy(e->cases, m->encoding.cases, sizeof e->cases);
-    memcpy(e->winograd_cases, m->encoding.winograd_cases, sizeof e->winograd_cases);
+    memcpy(e->winograd_rows, m->encoding.winograd_rows, sizeof e->winograd_rows);
     e->winograd_scratch = m->encoding.winograd_scratch;
     e->launch_count = (uint32_t)m->encoding.launch_count;
     e->launches = mts_arena_zero(&e->arena, e->launch_count, sizeof *e->launches);

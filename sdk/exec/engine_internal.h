@@ -63,6 +63,8 @@ struct mts_engine {
     engine_kernel *kernels;
     uint32_t kernel_count;
     bool cases[MTS_TILE_ROWS + 1][MTS_TILE_ROWS + 1]; /* that its tile kernels were built for */
+    bool winograd_rows[MTS_WINOGRAD_ROWS + 1];
+    uint32_t winograd_scratch;
     mts_encoded_launch *launches;
     mts_launch *recorded; /* what the list is made of */
     uint32_t launch_count;

@@ -13,6 +13,7 @@
 
 #include "answers.h"
 #include "command.h"
+#include "inputs.h"
 #include "priority.h"
 
 #define TOLERANCE 1e-4
@@ -25,102 +26,17 @@ typedef struct step {
     cli_bench *bench;
     uint32_t tasks;
     const char **names;
-    mts_tensor **inputs; /* [task][input] */
+    cli_inputs inputs;
     mts_session *sessions[CLI_BENCH_STRATEGIES];
     cli_bench_result *results; /* of the strategies */
 } step;
-
-static uint32_t random_next(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(*state >> 33);
-}
-
-/* Ordinary numbers: neither zero nor denormal values, which processors treat differently. */
-static void element_fill(mts_tensor *tensor, size_t i, uint64_t *state)
-{
-    const uint32_t bits = random_next(state);
-    const double signed_one = ((double)(bits % 65536) + 0.5) / 32768.0 - 1.0;
-    switch (tensor->type) {
-    case MTS_TYPE_FLOAT32:
-        ((float *)tensor->data)[i] = (float)signed_one;
-        break;
-    case MTS_TYPE_FLOAT64:
-        ((double *)tensor->data)[i] = signed_one;
-        break;
-    case MTS_TYPE_FLOAT16: /* 0.5 to 1 with a sign */
-        ((uint16_t *)tensor->data)[i] = (uint16_t)(0x3800u | (bits & 0x83ffu));
-        break;
-    case MTS_TYPE_INT32:
-        ((int32_t *)tensor->data)[i] = (int32_t)(bits % 256);
-        break;
-    case MTS_TYPE_INT64:
-        ((int64_t *)tensor->data)[i] = (int64_t)(bits % 256);
-        break;
-    case MTS_TYPE_UINT8:
-        ((uint8_t *)tensor->data)[i] = (uint8_t)bits;
-        break;
-    case MTS_TYPE_BOOL:
-        ((uint8_t *)tensor->data)[i] = (uint8_t)(bits & 1u);
-        break;
-    }
-}
-
-/* Data for a port; on a common frame all ports of one shape get the same data. */
-static bool input_make(const mts_port_desc *port, uint64_t seed, mts_tensor *out)
-{
-    size_t count = 1;
-    *out = (mts_tensor){.type = port->type, .rank = port->rank};
-    for (uint32_t d = 0; d < port->rank; d++) {
-        out->dims[d] = port->dims[d];
-        count *= (size_t)port->dims[d];
-    }
-    out->bytes = count * cli_type_size(port->type);
-    out->data = malloc(out->bytes + 1);
-    for (size_t i = 0; out->data && i < count; i++) {
-        element_fill(out, i, &seed);
-    }
-    return out->data != NULL;
-}
-
-static int inputs_make(step *s)
-{
-    for (uint32_t t = 0; t < s->tasks; t++) {
-        mts_task_desc task = {0};
-        (void)mts_bundle_task(s->app->bundle, t, &task);
-        s->names[t] = task.name;
-        s->inputs[t] = calloc(task.input_count + 1, sizeof **s->inputs);
-        for (uint32_t i = 0; i < task.input_count; i++) {
-            mts_port_desc port;
-            const uint64_t seed = 1 + i + (s->bench->common ? 0 : (uint64_t)t << 32);
-            (void)mts_bundle_input(s->app->bundle, task.name, i, &port);
-            if (!s->inputs[t] || !input_make(&port, seed, &s->inputs[t][i])) {
-                return cli_failure("bench", "no memory for the inputs");
-            }
-        }
-    }
-    return -1;
-}
-
-static mts_status inputs_set(const step *s, mts_session *session)
-{
-    for (uint32_t t = 0; t < s->tasks; t++) {
-        for (uint32_t i = 0; s->inputs[t][i].data; i++) {
-            const mts_status status = mts_session_input(session, s->names[t], i, &s->inputs[t][i]);
-            if (status != MTS_STATUS_OK) {
-                return status;
-            }
-        }
-    }
-    return MTS_STATUS_OK;
-}
 
 /* submit receives the milliseconds that handing the run over took. */
 static mts_status run_once(const step *s, mts_session *session, double *submit)
 {
     mts_ticket ticket = 0;
     mts_status status =
-        s->bench->inputs == CLI_BENCH_INPUTS_UPLOADED ? inputs_set(s, session) : MTS_STATUS_OK;
+        s->bench->inputs == CLI_BENCH_INPUTS_UPLOADED ? cli_inputs_set(&s->inputs, session) : MTS_STATUS_OK;
     const double start = cli_now_ms();
     status = status == MTS_STATUS_OK ? mts_session_submit(session, NULL, &ticket) : status;
     *submit = cli_now_ms() - start;
@@ -181,7 +97,7 @@ static int session_make(step *s, size_t index, bool quiet)
     mts_status status = mts_session_create(s->app->runtime, s->app->bundle, &options, &s->sessions[index]);
     cli_progress_end(&progress);
     free(priorities);
-    status = status == MTS_STATUS_OK ? inputs_set(s, s->sessions[index]) : status;
+    status = status == MTS_STATUS_OK ? cli_inputs_set(&s->inputs, s->sessions[index]) : status;
     status = status == MTS_STATUS_OK ? run_once(s, s->sessions[index], &submit) : status;
     *result = (cli_bench_result){.tasks = s->tasks, .contestant = contestant};
     result->stats.size = sizeof result->stats;
@@ -320,13 +236,7 @@ static void step_release(step *s)
     for (size_t i = 0; i < CLI_BENCH_STRATEGIES; i++) {
         mts_session_destroy(&s->sessions[i]);
     }
-    for (uint32_t t = 0; s->inputs && t < s->tasks; t++) {
-        for (uint32_t i = 0; s->inputs[t] && s->inputs[t][i].data; i++) {
-            free(s->inputs[t][i].data);
-        }
-        free(s->inputs[t]);
-    }
-    free(s->inputs);
+    cli_inputs_release(&s->inputs);
     free(s->names);
 }
 
@@ -334,8 +244,14 @@ int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet)
 {
     step s = {.app = app, .bench = bench, .tasks = tasks, .results = &bench->results[bench->result_count]};
     s.names = calloc(tasks, sizeof *s.names);
-    s.inputs = calloc(tasks, sizeof *s.inputs);
-    int status = s.names && s.inputs ? inputs_make(&s) : cli_failure("bench", "no memory");
+    bool made = s.names != NULL;
+    for (uint32_t t = 0; made && t < tasks; t++) {
+        mts_task_desc task = {0};
+        (void)mts_bundle_task(app->bundle, t, &task);
+        s.names[t] = task.name;
+    }
+    made = made && cli_inputs_make(&s.inputs, app->bundle, s.names, tasks, bench->common);
+    int status = made ? -1 : cli_failure("bench", "no memory for the inputs");
     for (size_t i = 0; i < bench->contestant_count && status < 0; i++) {
         status = session_make(&s, i, quiet);
         bench->result_count++;

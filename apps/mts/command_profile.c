@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "inputs.h"
 #include "profile.h"
 
 typedef struct arguments {
@@ -30,6 +31,7 @@ static int arguments_check(arguments *args, mts_strategy *strategy, bool *common
     }
     *common = args->frames && strcmp(args->frames, "common") == 0;
     args->open.separate_inputs = !*common;
+    args->open.borrow_inputs = true;
     args->open.grouping = args->grouping && strcmp(args->grouping, "measured") == 0 ? MTS_GROUPING_MEASURED
                                                                                     : MTS_GROUPING_FAMILY;
     args->open.memory_budget = (uint64_t)args->budget;
@@ -64,7 +66,7 @@ static void totals_find(cli_profile *profile)
 }
 
 /* Ordinary runs first: they say what a run takes when nobody looks. */
-static int measure(cli_open *app, const arguments *args, cli_profile *profile)
+static int measure(cli_open *app, const arguments *args, const cli_inputs *inputs, cli_profile *profile)
 {
     profile->stats.size = sizeof profile->stats;
     mts_status status = mts_session_stats_get(app->session, &profile->stats);
@@ -74,6 +76,7 @@ static int measure(cli_open *app, const arguments *args, cli_profile *profile)
     if (!profile->launches || !profile->kinds) {
         return cli_failure("profile", "no memory");
     }
+    status = status == MTS_STATUS_OK ? cli_inputs_set(inputs, app->session) : status;
     status =
         status == MTS_STATUS_OK ? cli_measure(app->session, NULL, args->runs, &profile->latency) : status;
     if (status == MTS_STATUS_OK) {
@@ -86,6 +89,25 @@ static int measure(cli_open *app, const arguments *args, cli_profile *profile)
     return -1;
 }
 
+/* Random inputs in this program's memory, as mts bench has them; they outlive the session, which borrows
+ * them. */
+typedef struct filling {
+    const char **names;
+    cli_inputs inputs;
+} filling;
+
+static int filling_make(filling *fill, const cli_open *app, bool common)
+{
+    const uint32_t tasks = cli_task_count(app);
+    fill->names = calloc((size_t)tasks + 1, sizeof *fill->names);
+    for (uint32_t t = 0; fill->names && t < tasks; t++) {
+        fill->names[t] = cli_task(app, t).name;
+    }
+    return fill->names && cli_inputs_make(&fill->inputs, app->bundle, fill->names, tasks, common)
+               ? -1
+               : cli_failure("profile", "no memory for the inputs");
+}
+
 static int ceilings_find(cli_open *app, cli_profile *profile)
 {
     profile->ceilings.size = sizeof profile->ceilings;
@@ -96,7 +118,8 @@ static int ceilings_find(cli_open *app, cli_profile *profile)
                : cli_failure("profile", "%s", app->error);
 }
 
-static int run(cli_open *app, const arguments *args, mts_strategy strategy, cli_profile *profile)
+static int run(cli_open *app, const arguments *args, mts_strategy strategy, filling *fill,
+               cli_profile *profile)
 {
     int status = cli_open_bundle(app, "profile", &args->open, profile->bundle);
     status = status < 0 ? cli_open_session(app, "profile", &args->open, strategy) : status;
@@ -105,7 +128,8 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, cli_
     }
     (void)mts_runtime_device(app->runtime, &profile->device);
     status = args->no_probe ? -1 : ceilings_find(app, profile);
-    status = status < 0 ? measure(app, args, profile) : status;
+    status = status < 0 ? filling_make(fill, app, profile->common) : status;
+    status = status < 0 ? measure(app, args, &fill->inputs, profile) : status;
     status = status < 0 && args->trace ? cli_profile_trace(profile, args->trace) : status;
     if (status >= 0) {
         return status;
@@ -139,7 +163,7 @@ int cli_command_profile(int argc, char **argv)
         .positionals = "BUNDLE",
         .summary =
             "Prints the device time of every launch of a run, and of each kind of launch: share, GFLOP/s,\n"
-            "share of the peak, GB/s of the bytes that have to be moved at least. Inputs are zero.",
+            "share of the peak, GB/s of the bytes that have to be moved at least.",
         .positional_count = 1,
         .options = options,
         .option_count = sizeof options / sizeof options[0],
@@ -147,6 +171,7 @@ int cli_command_profile(int argc, char **argv)
     cli_common common = {0};
     cli_open app = {0};
     cli_profile profile = {0};
+    filling fill = {0};
     mts_strategy strategy = MTS_STRATEGY_COMPACT;
     int status = cli_parse(&usage, argc, argv, &common);
     args.open.json = common.json;
@@ -154,9 +179,11 @@ int cli_command_profile(int argc, char **argv)
     profile.bundle = common.positionals[0];
     profile.strategy = cli_strategy_name(strategy);
     profile.runs = args.runs;
-    status = status < 0 ? run(&app, &args, strategy, &profile) : status;
+    status = status < 0 ? run(&app, &args, strategy, &fill, &profile) : status;
     free(profile.kinds);
     free(profile.launches);
     cli_close(&app);
+    cli_inputs_release(&fill.inputs);
+    free(fill.names);
     return status;
 }

@@ -25,6 +25,7 @@ typedef struct cli_open_options {
     const char *strategy; /* NULL: compact */
     bool check, no_cache, json;
     bool separate_inputs;   /* a frame per task */
+    bool borrow_inputs;     /* read where the program has them */
     mts_grouping grouping;  /* FAMILY if not set */
     uint64_t memory_budget; /* bytes that the session may take, 0: any */
     uint32_t tuning_ms;     /* for measuring kernels, 0: none */

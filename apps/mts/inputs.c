@@ -5,8 +5,7 @@
 
 #include <stdlib.h>
 
-#include "answers.h"
-#include "command.h"
+#include "files.h"
 
 static uint32_t random_next(uint64_t *state)
 {

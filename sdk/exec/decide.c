@@ -61,6 +61,15 @@ static mts_code measure(mts_planning *p)
     return code != MTS_CODE_OK ? code : mts_planning_tune(p); /* layers that the groups have changed */
 }
 
+static mts_code measure_and_store(mts_planning *p)
+{
+    const mts_code code = measure(p);
+    if (code == MTS_CODE_OK) {
+        mts_plan_cache_store(p);
+    }
+    return code;
+}
+
 /* What runs in which order; measured, if anything is, or as an earlier session found out. */
 static mts_code decide(mts_planning *p)
 {
@@ -73,15 +82,8 @@ static mts_code decide(mts_planning *p)
     if (!measures(p)) {
         return mts_planning_fit(p);
     }
-    if (mts_plan_cache_load(p)) {
-        p->findings.cached = true;
-        return MTS_CODE_OK;
-    }
-    code = measure(p);
-    if (code == MTS_CODE_OK) {
-        mts_plan_cache_store(p);
-    }
-    return code;
+    p->findings.cached = mts_plan_cache_load(p);
+    return p->findings.cached ? MTS_CODE_OK : measure_and_store(p);
 }
 
 /* ---- making ---- */
@@ -193,6 +195,11 @@ mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const
     code = code != MTS_CODE_OK ? code : decide(&p);
     p.findings.planning_ms = (double)(mts_os_clock_ns() - p.start) * 1e-6;
     code = code != MTS_CODE_OK ? code : make(&p, out);
+    if (p.findings.cached && (code == MTS_CODE_LIMIT || code == MTS_CODE_INVALID_ARGUMENT)) {
+        mts_plan_cache_refuse(&p); /* under a right checksum: not what this library has written */
+        code = measure_and_store(&p);
+        code = code != MTS_CODE_OK ? code : make(&p, out);
+    }
     if (code == MTS_CODE_OK && !keep_findings(&p, *out)) {
         code = mts_planning_memory(&p);
         mts_engine_destroy(out);

@@ -311,13 +311,20 @@ static void read_plan(reader *r, mts_planning *p)
     r->failed = r->failed || r->left != 0;
 }
 
-/* Forgets what a damaged file has left. */
-static void forget(mts_planning *p, const mts_decision *before)
+/* Forgets what a file has left; the groups are those of the classes again. */
+static void forget(mts_planning *p)
 {
-    p->decision = *before;
+    p->decision.slice_bytes = mts_choice_slice_bytes(&p->device->info);
+    p->decision.choices = NULL;
     p->choices.count = 0;
-    p->findings.finding_count = p->findings.trial_count = 0;
     p->findings = (mts_findings){.findings = p->findings.findings, .trials = p->findings.trials};
+    memcpy(p->group_of, p->class_of, p->task_count * sizeof *p->group_of);
+}
+
+void mts_plan_cache_refuse(mts_planning *p)
+{
+    mts_cache_reject(p->options.cache, MTS_CACHE_PLANS, "holds a plan that cannot be made");
+    forget(p);
 }
 
 bool mts_plan_cache_load(mts_planning *p)
@@ -326,26 +333,20 @@ bool mts_plan_cache_load(mts_planning *p)
     void *body = NULL;
     size_t size = 0;
     bool found = false;
-    const mts_decision before = p->decision;
-    uint32_t *groups = mts_alloc_zero(p->allocator, p->task_count, sizeof *groups);
     mts_text_init(&key, p->allocator);
     add_device(p, &key);
     add_session(p, &key);
-    if (groups != NULL && !key.failed &&
-        mts_cache_load(p->options.cache, MTS_CACHE_PLANS, mts_text_get(&key), &body, &size)) {
+    if (!key.failed && mts_cache_load(p->options.cache, MTS_CACHE_PLANS, mts_text_get(&key), &body, &size)) {
         reader r = {.at = body, .left = size};
-        memcpy(groups, p->group_of, p->task_count * sizeof *groups);
         read_plan(&r, p);
         found = !r.failed;
         if (!found) {
             mts_cache_reject(p->options.cache, MTS_CACHE_PLANS, "contradicts itself");
-            memcpy(p->group_of, groups, p->task_count * sizeof *groups);
-            forget(p, &before);
+            forget(p);
         }
         mts_alloc_free(p->allocator, body);
     }
     mts_text_release(&key);
-    mts_alloc_free(p->allocator, groups);
     return found;
 }
 

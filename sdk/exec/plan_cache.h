@@ -16,6 +16,8 @@
    False: there is none. */
 bool mts_plan_cache_load(mts_planning *p);
 void mts_plan_cache_store(mts_planning *p);
+/* The decision that was loaded cannot be made: the hit becomes a rejection, and p is as before it. */
+void mts_plan_cache_refuse(mts_planning *p);
 
 /* Measured choices and failed candidates of the device are added to p. */
 void mts_tuning_cache_load(mts_planning *p);

@@ -1,0 +1,359 @@
+/*
+ * test_plan_cache.c: what was measured is found again; files that are damaged, foreign or nonsense are not.
+ *
+ * The device computes nothing, so that planning takes no time.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "exec/engine_internal.h"
+#include "support/net.h"
+#include "support/synth.h"
+
+enum { HEADER = 32, CHECKSUM_AT = 24, FORMAT_AT = 8 };
+
+static mts_device *device;
+static test_synth synth;
+static char folder[64];
+static mts_cache cache;
+static const mts_cache_counts *plans;
+
+static int open_all(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "/tmp/mts-plans-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    cache = (mts_cache){.directory = folder, .allocator = mts_allocator_default()};
+    plans = &cache.counts[MTS_CACHE_PLANS];
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    char command[96];
+    (void)state;
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static mts_engine_options usual(void)
+{
+    return (mts_engine_options){.strategy = MTS_STRATEGY_KIND_COMPACT,
+                                .separate_inputs = true,
+                                .grouping = MTS_GROUPING_KIND_MEASURED,
+                                .cache = &cache};
+}
+
+static mts_engine *make(const mts_engine_options *options)
+{
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    test_must(mts_engine_create(device, synth.archive, options, &engine, &error), &error, "session");
+    return engine;
+}
+
+static void make_once(const mts_engine_options *options)
+{
+    mts_engine *engine = make(options);
+    mts_engine_destroy(&engine);
+}
+
+/* The only file with this ending. */
+static void find_file(const char *ending, char path[512])
+{
+    DIR *directory = opendir(folder);
+    path[0] = '\0';
+    assert_non_null(directory);
+    for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
+        if (strstr(entry->d_name, ending)) {
+            assert_int_equal(path[0], '\0');
+            (void)snprintf(path, 512, "%s/%s", folder, entry->d_name);
+        }
+    }
+    (void)closedir(directory);
+    assert_true(path[0] != '\0');
+}
+
+static unsigned char *read_file(const char *path, size_t *size)
+{
+    void *data = NULL;
+    assert_int_equal(mts_os_file_read(mts_allocator_default(), path, SIZE_MAX, &data, size, NULL),
+                     MTS_CODE_OK);
+    return data;
+}
+
+static void write_file(const char *path, const void *data, size_t size)
+{
+    assert_int_equal(mts_os_file_write(path, data, size, NULL), MTS_CODE_OK);
+}
+
+static void a_second_session_has_the_plan_of_the_first(void **state)
+{
+    (void)state;
+    const mts_engine_options options = usual();
+    mts_engine *first = make(&options);
+    assert_int_equal(plans->misses, 1);
+    assert_int_equal(plans->written, 1);
+    mts_engine *second = make(&options);
+    assert_int_equal(plans->hits, 1);
+    assert_int_equal(plans->rejected, 0);
+    assert_int_equal(plans->written, 1);
+    assert_true(second->findings.cached && !first->findings.cached);
+    assert_true(second->stats.planning_ms < 100.0);
+    assert_int_equal(second->slice_bytes, first->slice_bytes);
+    assert_int_equal(second->findings.finding_count, first->findings.finding_count);
+    assert_int_equal(second->findings.trial_count, first->findings.trial_count);
+    assert_true(second->stats.predicted_ms == first->stats.predicted_ms);
+    for (uint32_t t = 0; t < first->task_count; t++) {
+        assert_int_equal(second->tasks[t].group, first->tasks[t].group);
+    }
+    for (uint32_t i = 0; i < first->findings.finding_count; i++) {
+        assert_string_equal(second->findings.findings[i].what, first->findings.findings[i].what);
+        assert_int_equal(second->findings.findings[i].verdict, first->findings.findings[i].verdict);
+    }
+    mts_engine_destroy(&first);
+    mts_engine_destroy(&second);
+}
+
+static void other_options_have_plans_of_their_own(void **state)
+{
+    static const uint32_t some[2] = {0, 1};
+    static const uint32_t priorities[3] = {0, 1, 0};
+    (void)state;
+    mts_engine_options options[7];
+    for (int i = 0; i < 7; i++) {
+        options[i] = usual();
+    }
+    options[1].tasks = some;
+    options[1].task_count = 2;
+    options[2].strategy = MTS_STRATEGY_KIND_NETFUSE;
+    options[3].memory_budget = UINT64_C(1) << 30;
+    options[4].priorities = priorities;
+    options[5].separate_inputs = false;
+    options[6].tuning_ms = 1;
+    for (uint32_t i = 0; i < 7; i++) {
+        make_once(&options[i]);
+        assert_int_equal(plans->misses, i + 1);
+        assert_int_equal(plans->written, i + 1);
+    }
+    for (uint32_t i = 0; i < 7; i++) {
+        make_once(&options[i]);
+        assert_int_equal(plans->hits, i + 1);
+    }
+    assert_int_equal(plans->rejected, 0);
+    mts_engine_options family = usual();
+    family.grouping = MTS_GROUPING_KIND_FAMILY; /* measures nothing, so there is nothing to keep */
+    make_once(&family);
+    assert_int_equal(plans->hits + plans->misses, 14);
+}
+
+static void a_damaged_file_is_a_miss_that_is_counted_and_mended(void **state)
+{
+    char path[512];
+    size_t size = 0;
+    (void)state;
+    const mts_engine_options options = usual();
+    make_once(&options);
+    find_file(".plan", path);
+    unsigned char *good = read_file(path, &size);
+    uint32_t rejected = 0;
+    for (size_t cut = 0; cut < size; cut += 1 + size / 40) {
+        write_file(path, good, cut);
+        make_once(&options);
+        assert_int_equal(plans->rejected, ++rejected);
+    }
+    for (size_t at = 0; at < size; at += 1 + (at < HEADER ? 3 : size / 40)) {
+        good[at] ^= 0x10;
+        write_file(path, good, size);
+        make_once(&options);
+        assert_int_equal(plans->rejected, ++rejected);
+        good[at] ^= 0x10;
+    }
+    assert_int_equal(plans->hits, 0);
+    make_once(&options); /* the last one has written a good file again */
+    assert_int_equal(plans->hits, 1);
+    mts_alloc_free(mts_allocator_default(), good);
+}
+
+static void sign(unsigned char *file, size_t size)
+{
+    const uint64_t checksum = mts_hash(file + HEADER, size - HEADER, 1);
+    memcpy(file + CHECKSUM_AT, &checksum, sizeof checksum);
+}
+
+/* With a right checksum whatever a body says is either harmless or refused. */
+static void a_body_of_nonsense_under_a_right_checksum_does_no_harm(void **state)
+{
+    char path[512];
+    size_t size = 0;
+    uint32_t key_size = 0;
+    (void)state;
+    mts_engine_options options = usual();
+    make_once(&options);
+    find_file(".plan", path);
+    unsigned char *good = read_file(path, &size);
+    memcpy(&key_size, good + 12, sizeof key_size);
+    const size_t body = HEADER + key_size;
+    for (uint32_t round = 0; round < 150; round++) {
+        const uint64_t chance = mts_hash(&round, sizeof round, 9);
+        const size_t at = body + (round < 40 ? round : (size_t)(chance % (size - body)));
+        unsigned char *bad = malloc(size);
+        assert_non_null(bad);
+        memcpy(bad, good, size);
+        bad[at] = round % 3 == 0 ? 0xff : (unsigned char)(chance >> 40);
+        sign(bad, size);
+        write_file(path, bad, size);
+        make_once(&options);
+        free(bad);
+    }
+    assert_true(plans->rejected > 0);
+    mts_alloc_free(mts_allocator_default(), good);
+}
+
+/* Also one whose plan would break the memory budget. */
+static void a_plan_that_cannot_be_made_is_measured_again(void **state)
+{
+    char path[512];
+    size_t size = 0;
+    uint32_t key_size = 0;
+    (void)state;
+    mts_engine_options options = usual();
+    mts_engine *whole = make(&options);
+    options.memory_budget = whole->stats.peak_bytes - 1;
+    mts_engine_destroy(&whole);
+    char command[96];
+    (void)snprintf(command, sizeof command, "rm -f '%s'/*", folder);
+    assert_int_equal(system(command), 0);
+    mts_engine *engine = make(&options);
+    mts_engine_destroy(&engine);
+    find_file(".plan", path);
+    unsigned char *file = read_file(path, &size);
+    memcpy(&key_size, file + 12, sizeof key_size);
+    unsigned char *body = file + HEADER + key_size;
+    memset(body + 4, 0, 4 * (size_t)synth.archive->task_count);     /* one group, */
+    memset(body + 4 + 4 * (size_t)synth.archive->task_count, 0, 8); /* whole layers */
+    sign(file, size);
+    write_file(path, file, size);
+    engine = make(&options);
+    assert_true(engine->stats.peak_bytes <= options.memory_budget);
+    assert_int_equal(plans->rejected, 1);
+    mts_engine_destroy(&engine);
+    mts_alloc_free(mts_allocator_default(), file);
+}
+
+static void another_version_is_a_miss(void **state)
+{
+    char path[512];
+    size_t size = 0;
+    (void)state;
+    const mts_engine_options options = usual();
+    make_once(&options);
+    find_file(".plan", path);
+    unsigned char *file = read_file(path, &size);
+    file[FORMAT_AT] ^= 3;
+    write_file(path, file, size);
+    make_once(&options);
+    assert_int_equal(plans->rejected, 1);
+    file[FORMAT_AT] ^= 3;
+    file[HEADER] ^= 1; /* the key begins with the version of what lies in it */
+    sign(file, size);
+    write_file(path, file, size);
+    make_once(&options);
+    assert_int_equal(plans->rejected, 2);
+    assert_int_equal(plans->hits, 0);
+    mts_alloc_free(mts_allocator_default(), file);
+}
+
+static void what_cannot_be_read_or_written_costs_the_cache_only(void **state)
+{
+    char path[512];
+    (void)state;
+    const mts_engine_options options = usual();
+    make_once(&options);
+    find_file(".plan", path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0777), 0); /* a directory where the file belongs */
+    make_once(&options);
+    assert_int_equal(plans->rejected, 1);
+    assert_int_equal(plans->failed, 1);
+    assert_int_equal(rmdir(path), 0);
+    write_file(path, "", 0);
+    cache.directory = path; /* a file where the directory belongs */
+    make_once(&options);
+    assert_int_equal(plans->failed, 2);
+    cache.directory = "/proc/self/no-place-to-write";
+    make_once(&options);
+    assert_int_equal(plans->failed, 3);
+    cache.directory = NULL;
+    make_once(&options);
+    assert_int_equal(plans->failed, 3);
+}
+
+static void tunings_are_found_again_and_damaged_ones_are_not(void **state)
+{
+    char path[512];
+    size_t size = 0;
+    (void)state;
+    mts_engine_options options = usual();
+    const mts_cache_counts *tunings = &cache.counts[MTS_CACHE_TUNINGS];
+    options.grouping = MTS_GROUPING_KIND_FAMILY;
+    options.tuning_ms = 20000;
+    mts_engine *engine = make(&options);
+    const uint32_t candidates = engine->findings.candidates;
+    assert_true(candidates > 5);
+    assert_int_equal(tunings->written, 1);
+    mts_engine_destroy(&engine);
+    options.tuning_ms = 20001; /* a plan of its own, with the same layers */
+    engine = make(&options);
+    assert_int_equal(tunings->hits, 1);
+    assert_int_equal(engine->findings.candidates, 0);
+    mts_engine_destroy(&engine);
+    find_file(".tune", path);
+    unsigned char *file = read_file(path, &size);
+    file[size - 1] ^= 1;
+    write_file(path, file, size);
+    options.tuning_ms = 20002;
+    engine = make(&options);
+    assert_int_equal(tunings->rejected, 1);
+    assert_int_equal(engine->findings.candidates, candidates);
+    mts_engine_destroy(&engine);
+    mts_alloc_free(mts_allocator_default(), file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_second_session_has_the_plan_of_the_first, open_all, close_all),
+        cmocka_unit_test_setup_teardown(other_options_have_plans_of_their_own, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_damaged_file_is_a_miss_that_is_counted_and_mended, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(a_body_of_nonsense_under_a_right_checksum_does_no_harm, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(a_plan_that_cannot_be_made_is_measured_again, open_all, close_all),
+        cmocka_unit_test_setup_teardown(another_version_is_a_miss, open_all, close_all),
+        cmocka_unit_test_setup_teardown(what_cannot_be_read_or_written_costs_the_cache_only, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(tunings_are_found_again_and_damaged_ones_are_not, open_all,
+                                        close_all),
+    };
+    const double prune = 0.95;
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 3, &prune, 1, 0.5);
+    mts_error error = {0};
+    test_synth_open(&synth, &o);
+    test_must(net_device_open("null", NULL, &device, &error), &error, "null");
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    mts_device_destroy(&device);
+    test_synth_close(&synth);
+    return failed;
+}

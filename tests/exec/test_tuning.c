@@ -1,0 +1,188 @@
+/*
+ * test_tuning.c: measured choices change no output; kernels that do not build are skipped, remembered and
+ * replaced.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "exec/engine_internal.h"
+#include "platform/wrap/wrap.h"
+#include "support/net.h"
+#include "support/synth.h"
+
+/* Refuses convolution programs: all but the first that was asked for, that one, or any. */
+typedef enum refusal { NONE, OTHERS, FIRST, ALL } refusal;
+
+static struct {
+    refusal what;
+    char first[512];
+    uint32_t refused;
+} plan;
+
+static mts_code refuse(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
+{
+    (void)wrap;
+    if (call->kind != MTS_WRAP_KIND_KERNEL_CREATE || strncmp(call->desc->name, "conv_tile", 9) != 0) {
+        return MTS_CODE_OK;
+    }
+    if (plan.first[0] == '\0') {
+        (void)snprintf(plan.first, sizeof plan.first, "%s", call->desc->defines);
+    }
+    const bool first = strcmp(plan.first, call->desc->defines) == 0;
+    if (plan.what == ALL || (plan.what == FIRST && first) || (plan.what == OTHERS && !first)) {
+        plan.refused++;
+        return mts_fail(error, MTS_CODE_DEVICE, "refusal %u of a kernel", plan.refused);
+    }
+    return MTS_CODE_OK;
+}
+
+static const mts_wrap_hooks hooks = {refuse, NULL};
+
+static mts_device *open_device(const char *name, refusal what)
+{
+    mts_device *device = NULL;
+    mts_error error = {0};
+    memset(&plan, 0, sizeof plan);
+    plan.what = what;
+    test_must(net_device_open(name, NULL, &device, &error), &error, name);
+    test_must(mts_wrap_make(&device, &hooks, NULL, false, &device, &error), &error, "wrap");
+    return device;
+}
+
+static void open_synth(test_synth *s, uint32_t tasks, double prune)
+{
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, tasks, &prune, 1, 0.5);
+    test_synth_open(s, &o);
+}
+
+static void tuned_kernels_give_the_same_outputs(void **state)
+{
+    test_synth s;
+    size_t count = 0;
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    (void)state;
+    mts_device *device = open_device("reference", NONE);
+    open_synth(&s, 2, 0.95);
+    mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = true};
+    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "default");
+    assert_int_equal(engine->findings.candidates, 0);
+    float *expected = test_synth_run(engine, s.archive, &count);
+    mts_engine_destroy(&engine);
+    options.tuning_ms = 1500;
+    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "tuned");
+    assert_true(engine->findings.candidates > 0);
+    assert_true(engine->findings.layers_tuned > 5);
+    assert_int_equal(engine->findings.fallback, 0);
+    float *outputs = test_synth_run(engine, s.archive, &count);
+    assert_true(test_difference(outputs, expected, count) <= 1e-4);
+    free(expected);
+    free(outputs);
+    mts_engine_destroy(&engine);
+    test_synth_close(&s);
+    mts_device_destroy(&device);
+}
+
+static void a_candidate_that_does_not_build_is_skipped_and_remembered(void **state)
+{
+    char folder[] = "/tmp/mts-tuning-XXXXXX";
+    char command[64];
+    test_synth a, b;
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    mts_device *device = open_device("null", OTHERS);
+    open_synth(&a, 2, 0.9);
+    open_synth(&b, 3, 0.8);
+    mts_cache cache = {.directory = folder, .allocator = mts_allocator_default()};
+    const mts_engine_options options = {
+        .strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = true, .tuning_ms = 60000, .cache = &cache};
+    test_must(mts_engine_create(device, a.archive, &options, &engine, &error), &error, "session");
+    const uint32_t refused = plan.refused;
+    assert_true(refused >= 5);
+    assert_int_equal(engine->findings.skipped, refused);
+    assert_int_equal(engine->findings.complete, 1);
+    assert_int_equal(engine->findings.fallback, 0);
+    assert_int_equal(cache.skipped, refused);
+    assert_int_equal(cache.counts[MTS_CACHE_TUNINGS].written, 1);
+    mts_engine_destroy(&engine);
+    plan.first[0] = '\0'; /* another bundle, whose first program is another */
+    test_must(mts_engine_create(device, b.archive, &options, &engine, &error), &error, "other session");
+    assert_int_equal(cache.counts[MTS_CACHE_TUNINGS].hits, 1);
+    assert_int_equal(plan.refused, refused);
+    assert_int_equal(engine->findings.skipped, refused);
+    mts_engine_destroy(&engine);
+    test_synth_close(&a);
+    test_synth_close(&b);
+    mts_device_destroy(&device);
+    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void where_the_default_does_not_build_the_smallest_tiles_do(void **state)
+{
+    test_synth s;
+    size_t count = 0;
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    mts_text text;
+    (void)state;
+    open_synth(&s, 2, 0.95);
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = true};
+    mts_device *device = open_device("reference", NONE);
+    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "session");
+    float *expected = test_synth_run(engine, s.archive, &count);
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+    device = open_device("reference", FIRST);
+    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "fallback");
+    assert_int_equal(plan.refused, 1);
+    assert_int_equal(engine->findings.fallback, 2);
+    float *outputs = test_synth_run(engine, s.archive, &count);
+    assert_true(test_difference(outputs, expected, count) <= 1e-4);
+    mts_text_init(&text, mts_allocator_default());
+    mts_engine_explain(engine, false, &text);
+    assert_non_null(strstr(mts_text_get(&text), "the smallest tiles instead"));
+    mts_text_release(&text);
+    free(expected);
+    free(outputs);
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+    test_synth_close(&s);
+}
+
+static void where_nothing_builds_the_first_reason_is_given(void **state)
+{
+    test_synth s;
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    (void)state;
+    open_synth(&s, 2, 0.95);
+    mts_device *device = open_device("null", ALL);
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = true};
+    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_DEVICE);
+    assert_null(engine);
+    assert_int_equal(plan.refused, 2);
+    assert_non_null(strstr(error.text, "refusal 1 of a kernel"));
+    mts_device_destroy(&device);
+    test_synth_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tuned_kernels_give_the_same_outputs),
+        cmocka_unit_test(a_candidate_that_does_not_build_is_skipped_and_remembered),
+        cmocka_unit_test(where_the_default_does_not_build_the_smallest_tiles_do),
+        cmocka_unit_test(where_nothing_builds_the_first_reason_is_given),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

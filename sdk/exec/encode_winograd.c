@@ -15,8 +15,8 @@
 #include "stitch/tiles.h"
 
 enum {
-    GROUPS_PER_UNIT = 4,
-    CHANNEL_VECTORS = 192, /* channels times vectors of a group: its V (record.h) is 1 KiB for each of them */
+    GROUPS_PER_UNIT = 2,
+    CHANNEL_VECTORS = 256, /* channels times vectors of a group: its V (record.h) is 1 KiB for each of them */
     VECTORS_LEAST = 2,     /* as many as the rows of a full block take at a time */
     VECTORS_MOST = 8
 };
@@ -64,6 +64,12 @@ static uint32_t tile_columns(const mts_attrs_conv *conv, uint32_t w)
     return conv->pad[1] > 0 && conv->pad[3] > 0 ? w / 2 + 1 : (w + 1) / 2 + 1;
 }
 
+/* Of a device's memory for groups; drivers need some of it themselves. */
+static uint64_t floats_allowed(const winograd *w)
+{
+    return w->encoding->device->local_bytes / 8 * 7 / sizeof(float);
+}
+
 static uint32_t scratch_floats(const winograd *w, const mts_rec_winograd *r, uint32_t vectors)
 {
     return w->vec * MTS_WINOGRAD_SCRATCH(vectors, w->vec, r->channels, r->columns, r->row);
@@ -74,7 +80,7 @@ static uint32_t group_vectors(const winograd *w, const mts_rec_winograd *r)
     const uint32_t all = ceil_div(r->tiles, w->vec);
     uint32_t most = CHANNEL_VECTORS / r->channels;
     most = most < VECTORS_LEAST ? VECTORS_LEAST : most > VECTORS_MOST ? VECTORS_MOST : most;
-    while (most > 1 && scratch_floats(w, r, most) > w->encoding->device->local_bytes / sizeof(float)) {
+    while (most > 1 && scratch_floats(w, r, most) > floats_allowed(w)) {
         most--;
     }
     return ceil_div(all, ceil_div(all, most)); /* even groups */
@@ -276,7 +282,7 @@ bool mts_encode_winograd_fits(mts_encoding *encoding, const mts_layer *layer)
             return false;
         }
         const mts_rec_winograd r = shape_of(&w, m);
-        if (scratch_floats(&w, &r, r.tile / w.vec) > encoding->device->local_bytes / sizeof(float)) {
+        if (scratch_floats(&w, &r, r.tile / w.vec) > floats_allowed(&w)) {
             return false;
         }
     }

@@ -18,7 +18,6 @@
 enum { CANDIDATES = 24, RACERS = 7, ALONE_MOST = 16, RETRIES = 4, PASSES = 2 };
 
 #define HOPELESS 1.4 /* predicted latency relative to the best prediction: not worth a race */
-#define TIE 0.99     /* a challenger wins if it takes at most this part of the champion's time */
 
 /* Groups of a class that may win. */
 typedef struct candidate {
@@ -520,7 +519,7 @@ static void settle(race *r, candidate *x)
     if (r->challenger == NULL) {
         return;
     }
-    if (r->leader == NULL || x->finding.relative < TIE) {
+    if (r->leader == NULL || mts_trial_wins(x->finding.relative, x->finding.peak, r->leader->finding.peak)) {
         for (uint32_t i = 0; r->leader != NULL && i < c->candidate_count; i++) {
             c->candidates[i].finding.relative /= x->finding.relative;
         }

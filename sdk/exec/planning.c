@@ -12,7 +12,6 @@ enum { SLICE_STEPS = 4, SLICE_MOST = SLICE_STEPS + 2 };
 
 #define SLICE_SMALLEST UINT64_C(1)
 #define SLICE_FIRST (UINT64_C(8) << 20) /* where the device has no default */
-#define TIE 0.99
 
 mts_code mts_planning_memory(const mts_planning *p)
 {
@@ -265,7 +264,7 @@ static mts_code make_entry(mts_planning *p, const entry *e, mts_engine **out)
     return mts_trial_make(p, &request, out);
 }
 
-/* Runs `x` against the leader; takes its place if it is faster. */
+/* Runs `x` against the leader; takes its place if it is faster, or as fast and smaller. */
 static mts_code challenge(mts_planning *p, entry *entries, int count, int x, int *leader,
                           mts_engine **champion)
 {
@@ -277,7 +276,7 @@ static mts_code challenge(mts_planning *p, entry *entries, int count, int x, int
     if (code == MTS_CODE_OK) {
         f->verdict = MTS_VERDICT_SLOWER;
         f->relative = leader_ms > 0.0 ? f->measured_ms / leader_ms : 1.0;
-        if (f->relative < TIE) {
+        if (mts_trial_wins(f->relative, f->peak, entries[*leader].finding.peak)) {
             const double ratio = f->relative;
             for (int i = 0; i < count; i++) {
                 entries[i].finding.relative /= ratio;

@@ -76,6 +76,11 @@ mts_code mts_trial_weigh(mts_planning *p, const mts_trial_request *request, mts_
 mts_code mts_trial_make(mts_planning *p, const mts_trial_request *request, mts_engine **out);
 /* Milliseconds of the fastest of some runs. */
 mts_code mts_trial_time(mts_planning *p, mts_engine *engine, double *ms);
+/* Times closer than this to one another are noise. */
+#define MTS_TRIAL_TIE 0.98
+/* Whether a challenger of this time, relative to the leader's, takes the lead: faster, or as fast and
+ * smaller. */
+bool mts_trial_wins(double relative, uint64_t peak, uint64_t leader_peak);
 /* Runs two engines in turns: milliseconds of the fastest run of each. Stops early when one is far slower. */
 mts_code mts_trial_race(mts_planning *p, mts_engine *a, mts_engine *b, double *ms_a, double *ms_b);
 /* Makes an engine and times it alone; it becomes p->previous. */

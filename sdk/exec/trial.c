@@ -126,6 +126,11 @@ mts_code mts_trial_time(mts_planning *p, mts_engine *engine, double *ms)
     return code;
 }
 
+bool mts_trial_wins(double relative, uint64_t peak, uint64_t leader_peak)
+{
+    return relative < (peak < leader_peak ? 1.0 / MTS_TRIAL_TIE : MTS_TRIAL_TIE);
+}
+
 mts_code mts_trial_race(mts_planning *p, mts_engine *a, mts_engine *b, double *ms_a, double *ms_b)
 {
     const uint64_t start = mts_os_clock_ns();

@@ -16,7 +16,6 @@
 enum { PROFILE_RUNS = 5, CANDIDATES_MOST = 32 };
 
 #define BETTER 0.97 /* of the default's time: less is noise */
-#define TIE 0.99    /* likewise, for everything together */
 
 /* Layers of one signature in one engine: mean time of a layer. */
 typedef struct timing {
@@ -245,7 +244,8 @@ static mts_code judge(tuner *t)
                    ? code
                    : mts_trial_race(p, t->usual, tuned, &p->findings.default_ms, &p->findings.tuned_ms);
     }
-    const bool wins = code == MTS_CODE_OK && better && p->findings.tuned_ms < TIE * p->findings.default_ms;
+    const bool wins =
+        code == MTS_CODE_OK && better && p->findings.tuned_ms < MTS_TRIAL_TIE * p->findings.default_ms;
     if (tuned != NULL) {
         mts_engine_destroy(&p->previous);
         p->previous = tuned;

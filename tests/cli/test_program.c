@@ -218,6 +218,12 @@ static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void
         {"inspect", "BUNDLE"},
         {"inspect x --json --dot", "not both"},
         {"inspect x --dot=yes", "no value"},
+        {"inspect x --plan --dot", "not both"},
+        {"inspect x --budget 5", "--plan"},
+        {"inspect x --plan --grouping some", "family or measured"},
+        {"inspect x --plan --frames one", "separate or common"},
+        {"inspect x --plan --strategy none", "no strategy"},
+        {"inspect x --plan --tune 0", "--tune"},
         {"run x.mtsb", "--image"},
         {"run x.mtsb --image p.png --strategy fastest", "fastest"},
         {"run x.mtsb --image p.png --fit squeeze", "squeeze"},
@@ -508,8 +514,8 @@ static void bench_prints_a_table_and_takes_a_common_frame(void **state)
 {
     (void)state;
     compile_demo();
-    result r = expect(
-        0, "bench small.mtsb --device reference --tasks 2 --frames common --inputs uploaded --warmup 0 --runs 1");
+    result r = expect(0, "bench small.mtsb --device reference --tasks 2 --frames common --inputs uploaded "
+                         "--warmup 0 --runs 1");
     assert_non_null(strstr(r.out, "sequential"));
     assert_non_null(strstr(r.out, "one common frame"));
     assert_non_null(strstr(r.out, "uploaded"));
@@ -582,6 +588,32 @@ static void a_profile_names_every_launch_and_its_trace_can_be_opened(void **stat
     result_release(&r);
 }
 
+static void a_plan_is_explained_with_what_was_considered(void **state)
+{
+    (void)state;
+    compile_demo();
+    json_t *root = expect_json("inspect small.mtsb --plan --json --tasks pet,wheels --grouping measured "
+                               "--priority wheels=2,pet=1 --tune 200 --device reference --no-cache");
+    assert_int_equal(json_array_size(json_object_get(root, "groups")), 2);
+    const json_t *group = json_array_get(json_object_get(root, "groups"), 0);
+    assert_string_equal(json_string_value(json_array_get(group, 0)), "wheels");
+    assert_true(json_is_array(json_object_get(root, "considered")));
+    assert_true(json_number_value(json_object_get(root, "planning_ms")) > 0.0);
+    assert_true(json_is_false(json_object_get(root, "cached")));
+    assert_true(json_integer_value(json_object_get(json_object_get(root, "tuning"), "candidates")) > 0);
+    json_decref(root);
+    result r = expect(
+        0, "inspect small.mtsb --plan --tasks pet,wheels,animal --grouping measured --device reference "
+           "--no-cache");
+    assert_non_null(strstr(r.out, "considered for the tasks of class 0"));
+    assert_non_null(strstr(r.out, "each task alone"));
+    assert_non_null(strstr(r.out, "chosen"));
+    result_release(&r);
+    r = expect(2, "inspect small.mtsb --plan --priority pet=high --device reference");
+    assert_non_null(strstr(r.err, "whole numbers"));
+    result_release(&r);
+}
+
 static void labels_and_shapes_come_from_the_command_line(void **state)
 {
     (void)state;
@@ -637,6 +669,9 @@ static void a_failure_is_status_1_names_the_file_and_leaves_nothing_behind(void 
         {"profile text.txt --device reference", "text.txt"},
         {"profile small.mtsb --tasks weather --device reference", "weather"},
         {"profile small.mtsb --tasks pet --runs 1 --device reference --trace no/folder/t.json", "no/folder"},
+        {"inspect small.mtsb --plan --tasks pet --budget 4096 --device reference",
+         "smallest that can be met"},
+        {"inspect small.mtsb --plan --tasks weather --device reference", "weather"},
         {"profile small.mtsb --tasks pet --budget 4096 --device reference", "smallest that can be met"},
     };
     static const unsigned char png[] = {0x89, 'P',  'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0, 0,
@@ -733,6 +768,7 @@ int main(void)
         IN_FOLDER(a_synthetic_bundle_is_written_inspected_and_measured),
         IN_FOLDER(bench_prints_a_table_and_takes_a_common_frame),
         IN_FOLDER(a_profile_names_every_launch_and_its_trace_can_be_opened),
+        IN_FOLDER(a_plan_is_explained_with_what_was_considered),
         IN_FOLDER(labels_and_shapes_come_from_the_command_line),
         IN_FOLDER(a_failure_is_status_1_names_the_file_and_leaves_nothing_behind),
         IN_FOLDER(a_bundle_that_exists_survives_a_failing_compile),

@@ -242,6 +242,18 @@ INLINE mts_vec mts_vec_zip_high(mts_vec a, mts_vec b) {
 #endif
 
 /*
+ * mts_fetch(p, to_write) asks a CPU for memory that is needed soon, where its own prefetcher does not follow (planes lie
+ * kilobytes apart) or begins late (weights of a large network come from far). A hint without effect on results. To C,
+ * global memory is another address space, hence the integer. MTS_FETCH_STEPS: how many steps ahead weights are wanted.
+ */
+#define MTS_FETCH_STEPS 64
+#if VEC > 1 && defined(__clang__) && !defined(__CUDACC__)
+#define mts_fetch(p, to_write) __builtin_prefetch((const void *)(size_t)(p), to_write, 3)
+#else
+#define mts_fetch(p, to_write)
+#endif
+
+/*
  * The element functions (graph/kinds.h). They are macros because the program text has the kinds after this file; v is
  * a variable (it is read several times). PRELU needs a slope vector and is left to the kernels that have one.
  */

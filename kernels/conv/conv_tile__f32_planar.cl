@@ -51,20 +51,6 @@ typedef struct conv_place {
 #define CONV_SUMS_IN_MEMORY (VEC > 1)
 #endif
 
-/*
- * Asks a CPU for memory that is needed soon: planes lie kilobytes apart, which its own prefetcher does not follow. A
- * hint without effect on results. To C, global memory is another address space, hence the integer.
- */
-#ifndef CONV_FETCH_AHEAD
-#define CONV_FETCH_AHEAD (VEC > 1)
-#endif
-#define CONV_FETCH_STEPS 64 /* ahead, of weights: they come from far in a network of many megabytes */
-#if CONV_FETCH_AHEAD && defined(__clang__) && !defined(__CUDACC__)
-#define conv_fetch(p, to_write) __builtin_prefetch((const void *)(size_t)(p), to_write, 3)
-#else
-#define conv_fetch(p, to_write)
-#endif
-
 /* clang-format off */
 #define CONV_CLEAR(r, j) if (r < ra + rb && j < nv) sum[r][j] = mts_vec_splat(0.0f);
 #define CONV_CLEAR_ROW(r) EACH_VECTOR(CONV_CLEAR, r)
@@ -73,7 +59,7 @@ typedef struct conv_place {
 #define CONV_PUT(r, j) if (r < ra + rb && j < nv) sum[r][j] = acc[r][j];
 #define CONV_PUT_ROW(r) EACH_VECTOR(CONV_PUT, r)
 #define CONV_LOAD(x, j) if (j < nv) in[j] = mts_vec_load(x + j * step);
-#define CONV_NEXT(x, j) if (j < nv) conv_fetch(x + (nv + j) * step, 0);
+#define CONV_NEXT(x, j) if (j < nv) mts_fetch(x + (nv + j) * step, 0);
 #define CONV_FMA(r, j) if (j < nv) acc[r][j] = mts_vec_fma(in[j], w, acc[r][j]);
 #define CONV_FMA_ROW(r)                                                                                      \
     if (r < ra + rb) {                                                                                       \
@@ -95,7 +81,7 @@ INLINE void conv_segment(GLOBAL const float *x, GLOBAL const float *wa, GLOBAL c
         mts_vec in[CONV_NV_MOST];
         EACH_VECTOR(CONV_LOAD, at)
         EACH_VECTOR(CONV_NEXT, at)
-        conv_fetch(wa + CONV_FETCH_STEPS * ra, 0);
+        mts_fetch(wa + MTS_FETCH_STEPS * ra, 0);
         EACH_ROW(CONV_FMA_ROW)
         wa += ra;
         wb += rb;
@@ -171,14 +157,14 @@ INLINE void conv_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const
 /* What the epilogue will touch. Of many epilogues the first: more would push the input out of the cache. */
 INLINE void conv_expect(GLOBAL float *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_epilogue *e, mts_u32 pixel,
                         mts_u32 step, const int rows, const int nv) {
-#if CONV_FETCH_AHEAD
+#if VEC > 1
     GLOBAL const mts_u32 *index = tab + e->index;
     NO_UNROLL for (int r = 0; r < rows; r++) {
         GLOBAL const float *out = act + e->out + index[r] * e->out_pitch + pixel;
-        for (int j = 0; j < nv; j++) conv_fetch(out + j * step, 1);
+        for (int j = 0; j < nv; j++) mts_fetch(out + j * step, 1);
         if (e->res != MTS_REC_NONE) {
             GLOBAL const float *res = act + e->res + index[r] * e->res_pitch + pixel;
-            for (int j = 0; j < nv; j++) conv_fetch(res + j * step, 0);
+            for (int j = 0; j < nv; j++) mts_fetch(res + j * step, 0);
         }
     }
 #endif

@@ -190,6 +190,7 @@ INLINE void wino_segment(LOCAL_PTR const mts_vec *x, mts_u32 step, GLOBAL const 
     for (mts_u32 n = count; n; n--) {
         mts_vec in[WINO_NV_MOST];
         EACH_VECTOR(WINO_LOAD, x)
+        mts_fetch(u + MTS_FETCH_STEPS * rows, 0);
         EACH_ROW(WINO_FMA_ROW)
         x++;
         u += rows;

@@ -32,6 +32,9 @@ typedef struct mts_planning {
     size_t finding_capacity, trial_capacity;
     uint64_t fixed_bytes; /* weights and tables that no grouping changes, where a budget is to be kept */
 
+    const float *inputs; /* what trials read */
+    size_t input_count;
+
     mts_engine *previous; /* kept until the next exists, so that the device keeps its programs */
     uint64_t start;       /* nanoseconds of the clock */
     float fraction;       /* of the progress bar */

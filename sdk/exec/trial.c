@@ -57,19 +57,36 @@ mts_code mts_trial_weigh(mts_planning *p, const mts_trial_request *request, mts_
                : mts_engine_weigh(p->device, p->archive, &with.options, &with.decision, stats, p->error);
 }
 
+/* Values for the largest input. They stay until planning is over: lent ones are read in every run. */
+static mts_code make_inputs(mts_planning *p, const mts_engine *engine)
+{
+    size_t most = 0;
+    for (uint32_t s = 0; s < engine->slot_count; s++) {
+        most = engine->slots[s].count > most ? engine->slots[s].count : most;
+    }
+    if (most <= p->input_count) {
+        return MTS_CODE_OK;
+    }
+    uint32_t seed = 1;
+    float *inputs = mts_arena_zero(&p->arena, most, sizeof *inputs);
+    if (inputs == NULL) {
+        return mts_planning_memory(p);
+    }
+    for (size_t i = 0; i < most; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        inputs[i] = (float)(seed >> 8) / 8388608.0f - 1.0f + 0.0001f;
+    }
+    p->inputs = inputs;
+    p->input_count = most;
+    return MTS_CODE_OK;
+}
+
 /* What a layer costs must not depend on its data. */
 static mts_code fill_inputs(mts_planning *p, mts_engine *engine)
 {
-    uint32_t seed = 1;
-    mts_code code = MTS_CODE_OK;
+    mts_code code = make_inputs(p, engine);
     for (uint32_t s = 0; code == MTS_CODE_OK && s < engine->slot_count; s++) {
-        const engine_slot *slot = &engine->slots[s];
-        for (size_t i = 0; i < slot->count; i++) {
-            seed = seed * 1664525u + 1013904223u;
-            engine->conversion[i] = (float)(seed >> 8) / 8388608.0f - 1.0f + 0.0001f;
-        }
-        code = mts_buffer_write(engine->act, (size_t)slot->offset * sizeof(float), engine->conversion,
-                                slot->count * sizeof(float), p->error);
+        code = mts_engine_set_slot(engine, &engine->slots[s], p->inputs, p->error);
     }
     return code;
 }
@@ -80,7 +97,6 @@ mts_code mts_trial_make(mts_planning *p, const mts_trial_request *request, mts_e
     *out = NULL;
     mts_code code = prepare(p, request, &with);
     if (code == MTS_CODE_OK) {
-        with.options.lend_inputs = false; /* nobody lends any yet */
         mts_engine_aids aids = {.like = request->own_kernels ? NULL : p->previous};
         code = mts_engine_create_decided(p->device, p->archive, &with.options, &with.decision, &aids, out,
                                          p->error);

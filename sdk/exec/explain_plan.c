@@ -95,20 +95,19 @@ static void finding_text(const mts_engine *engine, const mts_finding *f, mts_tex
     }
 }
 
-static void class_text(const mts_engine *engine, uint32_t number, mts_text *text)
+/* Findings lie class by class, those of the whole session last. */
+static void considered_text(const mts_engine *engine, mts_text *text)
 {
     const mts_findings *f = &engine->findings;
-    bool any = false;
     for (uint32_t i = 0; i < f->finding_count; i++) {
-        if (f->findings[i].of_class == number) {
-            if (!any && number == MTS_FINDING_SESSION) {
-                mts_text_add(text, "considered for all groups:\n");
-            } else if (!any) {
-                mts_text_add(text, "considered for the tasks of class %u:\n", number);
-            }
-            any = true;
-            finding_text(engine, &f->findings[i], text);
+        const uint32_t number = f->findings[i].of_class;
+        const bool first = i == 0 || f->findings[i - 1].of_class != number;
+        if (first && number == MTS_FINDING_SESSION) {
+            mts_text_add(text, "considered for all groups:\n");
+        } else if (first) {
+            mts_text_add(text, "considered for the tasks of class %u:\n", number);
         }
+        finding_text(engine, &f->findings[i], text);
     }
 }
 
@@ -129,7 +128,6 @@ static void tuning_text(const mts_findings *f, mts_text *text)
 void mts_explain_plan_text(const mts_engine *engine, mts_text *text)
 {
     const mts_findings *f = &engine->findings;
-    uint32_t classes = 0;
     mts_text_add(text, "planned in %.1f ms%s\n", f->planning_ms, f->cached ? ", from the cache" : "");
     if (f->fallback != 0) {
         mts_text_add(text, "kernels as planned cannot be used on this device: %s instead\n",
@@ -141,14 +139,7 @@ void mts_explain_plan_text(const mts_engine *engine, mts_text *text)
         mts_text_add(text, "measured: class %u, %3u task(s) in one group %.3f ms\n", t->of_class, t->tasks,
                      t->latency);
     }
-    for (uint32_t i = 0; i < f->finding_count; i++) {
-        const uint32_t number = f->findings[i].of_class;
-        classes = number != MTS_FINDING_SESSION && number >= classes ? number + 1 : classes;
-    }
-    for (uint32_t number = 0; number < classes; number++) {
-        class_text(engine, number, text);
-    }
-    class_text(engine, MTS_FINDING_SESSION, text);
+    considered_text(engine, text);
     if (f->predicted_ms > 0.0) {
         mts_text_add(text, "predicted: %.3f ms", f->predicted_ms);
         if (f->model_error > 0.0) {

@@ -163,12 +163,13 @@ static void put_finding(writer *w, const mts_finding *f)
     put_f64(w, f->relative);
 }
 
-static mts_finding get_finding(reader *r)
+static mts_finding get_finding(reader *r, uint32_t classes)
 {
     mts_finding f = {.of_class = 0};
     get(r, f.what, sizeof f.what);
     r->failed = r->failed || f.what[sizeof f.what - 1] != '\0';
     f.of_class = get_u32(r, UINT32_MAX);
+    r->failed = r->failed || (f.of_class >= classes && f.of_class != MTS_FINDING_SESSION);
     f.groups = get_u32(r, TASKS_MOST);
     f.verdict = get_u32(r, MTS_VERDICT_COUNT - 1);
     f.slice_bytes = get_u64(r);
@@ -189,9 +190,9 @@ static void put_trial(writer *w, const mts_trial *t)
     put_u64(w, t->weights);
 }
 
-static mts_trial get_trial(reader *r)
+static mts_trial get_trial(reader *r, uint32_t classes)
 {
-    mts_trial t = {.of_class = get_u32(r, UINT32_MAX)};
+    mts_trial t = {.of_class = get_u32(r, classes - 1)};
     t.tasks = get_u32(r, TASKS_MOST);
     t.latency = get_f64(r);
     t.modelled = get_f64(r);
@@ -247,12 +248,12 @@ static void get_findings(reader *r, mts_planning *p)
     f->model_error = get_f64(r);
     const uint32_t findings = get_u32(r, ENTRIES_MOST);
     for (uint32_t i = 0; i < findings && !r->failed; i++) {
-        const mts_finding finding = get_finding(r);
+        const mts_finding finding = get_finding(r, p->class_count);
         r->failed = r->failed || mts_planning_finding(p, &finding) != MTS_CODE_OK;
     }
     const uint32_t trials = get_u32(r, ENTRIES_MOST);
     for (uint32_t i = 0; i < trials && !r->failed; i++) {
-        const mts_trial trial = get_trial(r);
+        const mts_trial trial = get_trial(r, p->class_count);
         r->failed = r->failed || mts_planning_trial(p, &trial) != MTS_CODE_OK;
     }
 }
@@ -296,6 +297,27 @@ static void add_session(const mts_planning *p, mts_text *key)
 
 /* ---- plans ---- */
 
+/* Each group lies in one class, and groups ascend with the classes: those of higher priority run first. */
+static bool groups_are_of_classes(mts_planning *p)
+{
+    uint32_t last = 0;
+    uint32_t *class_of_group = mts_arena_zero(&p->arena, p->task_count, sizeof *class_of_group);
+    for (uint32_t t = 0; class_of_group != NULL && t < p->task_count; t++) {
+        uint32_t *number = &class_of_group[p->group_of[t]]; /* plus 1; 0: no task so far */
+        if (*number != 0 && *number != p->class_of[t] + 1) {
+            return false;
+        }
+        *number = p->class_of[t] + 1;
+    }
+    for (uint32_t g = 0; class_of_group != NULL && g < p->task_count; g++) {
+        if (class_of_group[g] != 0 && class_of_group[g] < last) {
+            return false;
+        }
+        last = class_of_group[g] != 0 ? class_of_group[g] : last;
+    }
+    return class_of_group != NULL;
+}
+
 static void read_plan(reader *r, mts_planning *p)
 {
     const uint32_t tasks = get_u32(r, TASKS_MOST);
@@ -303,6 +325,7 @@ static void read_plan(reader *r, mts_planning *p)
     for (uint32_t i = 0; i < p->task_count && !r->failed; i++) {
         p->group_of[i] = get_u32(r, p->task_count - 1);
     }
+    r->failed = r->failed || !groups_are_of_classes(p);
     p->decision.slice_bytes = get_u64(r);
     const uint32_t chosen = get_u32(r, 1);
     get_choices(r, &p->choices);

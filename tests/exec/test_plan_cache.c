@@ -63,9 +63,22 @@ static mts_engine *make(const mts_engine_options *options)
     return engine;
 }
 
+/* What a person is shown is made of what lies in the file, too. */
+static void explain(const mts_engine *engine)
+{
+    mts_text text;
+    for (int json = 0; json < 2; json++) {
+        mts_text_init(&text, mts_allocator_default());
+        mts_engine_explain(engine, json != 0, &text);
+        assert_false(text.failed);
+        mts_text_release(&text);
+    }
+}
+
 static void make_once(const mts_engine_options *options)
 {
     mts_engine *engine = make(options);
+    explain(engine);
     mts_engine_destroy(&engine);
 }
 
@@ -221,12 +234,84 @@ static void a_body_of_nonsense_under_a_right_checksum_does_no_harm(void **state)
     mts_alloc_free(mts_allocator_default(), good);
 }
 
+/* The file's body with a right checksum; tests change it and write it back. */
+typedef struct plan_file {
+    char path[512];
+    unsigned char *data, *body;
+    size_t size, body_size;
+} plan_file;
+
+static plan_file plan_read(void)
+{
+    plan_file f;
+    uint32_t key_size = 0;
+    find_file(".plan", f.path);
+    f.data = read_file(f.path, &f.size);
+    memcpy(&key_size, f.data + 12, sizeof key_size);
+    f.body = f.data + HEADER + key_size;
+    f.body_size = f.size - HEADER - key_size;
+    return f;
+}
+
+static void plan_write(const plan_file *f)
+{
+    sign(f->data, f->size);
+    write_file(f->path, f->data, f->size);
+}
+
+/* 4294967294 is what a loop over all classes up to it would not come back from. */
+static void a_finding_of_a_class_that_the_session_lacks_is_refused(void **state)
+{
+    static const uint32_t lacks[] = {1, 4294967294u};
+    (void)state;
+    const mts_engine_options options = usual();
+    for (uint32_t i = 0; i < 2; i++) {
+        mts_engine *engine = make(&options);
+        char what[MTS_FINDING_TEXT];
+        memcpy(what, engine->findings.findings[0].what, sizeof what);
+        mts_engine_destroy(&engine);
+        plan_file f = plan_read();
+        unsigned char *at = f.body;
+        while (memcmp(at, what, sizeof what) != 0) {
+            assert_true(++at + sizeof what + 4 <= f.body + f.body_size);
+        }
+        memcpy(at + sizeof what, &lacks[i], sizeof lacks[i]);
+        plan_write(&f);
+        mts_alloc_free(mts_allocator_default(), f.data);
+        make_once(&options);
+        assert_int_equal(plans->rejected, i + 1);
+        assert_int_equal(plans->hits, 2 * i);
+        make_once(&options); /* it was replaced */
+        assert_int_equal(plans->hits, 2 * i + 1);
+    }
+}
+
+/* Tasks of different priority never share a group, and the higher one runs first, whatever a file says. */
+static void groups_that_contradict_the_priorities_are_refused(void **state)
+{
+    static const uint32_t priorities[3] = {0, 1, 0};
+    static const uint32_t wrong[3][3] = {{0, 0, 0}, {0, 1, 0}, {0, 2, 1}};
+    (void)state;
+    mts_engine_options options = usual();
+    options.priorities = priorities;
+    make_once(&options);
+    for (uint32_t i = 0; i < 3; i++) {
+        plan_file f = plan_read();
+        memcpy(f.body + 4, wrong[i], sizeof wrong[i]);
+        plan_write(&f);
+        mts_alloc_free(mts_allocator_default(), f.data);
+        mts_engine *engine = make(&options);
+        assert_int_equal(plans->rejected, i + 1);
+        assert_int_equal(engine->tasks[1].group, 0);
+        assert_true(engine->tasks[0].group > 0 && engine->tasks[2].group > 0);
+        mts_engine_destroy(&engine);
+    }
+    assert_int_equal(plans->hits, 0);
+}
+
 /* Also one whose plan would break the memory budget. */
 static void a_plan_that_cannot_be_made_is_measured_again(void **state)
 {
-    char path[512];
-    size_t size = 0;
-    uint32_t key_size = 0;
     (void)state;
     mts_engine_options options = usual();
     mts_engine *whole = make(&options);
@@ -237,19 +322,15 @@ static void a_plan_that_cannot_be_made_is_measured_again(void **state)
     assert_int_equal(system(command), 0);
     mts_engine *engine = make(&options);
     mts_engine_destroy(&engine);
-    find_file(".plan", path);
-    unsigned char *file = read_file(path, &size);
-    memcpy(&key_size, file + 12, sizeof key_size);
-    unsigned char *body = file + HEADER + key_size;
-    memset(body + 4, 0, 4 * (size_t)synth.archive->task_count);     /* one group, */
-    memset(body + 4 + 4 * (size_t)synth.archive->task_count, 0, 8); /* whole layers */
-    sign(file, size);
-    write_file(path, file, size);
+    plan_file f = plan_read();
+    memset(f.body + 4, 0, 4 * (size_t)synth.archive->task_count);     /* one group, */
+    memset(f.body + 4 + 4 * (size_t)synth.archive->task_count, 0, 8); /* whole layers */
+    plan_write(&f);
     engine = make(&options);
     assert_true(engine->stats.peak_bytes <= options.memory_budget);
     assert_int_equal(plans->rejected, 1);
     mts_engine_destroy(&engine);
-    mts_alloc_free(mts_allocator_default(), file);
+    mts_alloc_free(mts_allocator_default(), f.data);
 }
 
 static void another_version_is_a_miss(void **state)
@@ -339,6 +420,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_damaged_file_is_a_miss_that_is_counted_and_mended, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(a_body_of_nonsense_under_a_right_checksum_does_no_harm, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(a_finding_of_a_class_that_the_session_lacks_is_refused, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(groups_that_contradict_the_priorities_are_refused, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(a_plan_that_cannot_be_made_is_measured_again, open_all, close_all),
         cmocka_unit_test_setup_teardown(another_version_is_a_miss, open_all, close_all),

@@ -82,6 +82,8 @@ static mts_code device_open(mts_runtime *runtime, const mts_runtime_options *opt
     };
     runtime->cache =
         (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};
+    (void)snprintf(runtime->cache.setting, sizeof runtime->cache.setting, "replay %u check %u threads %u",
+                   (unsigned)options->replay, options->check, options->threads);
     mts_code code =
         mts_api_device_open(options->device, &device_options, &runtime->device, &runtime->desc, error);
     if (code == MTS_CODE_OK && options->check) {

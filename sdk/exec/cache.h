@@ -27,6 +27,7 @@ typedef struct mts_cache {
     const char *directory; /* NULL: nothing is kept */
     const mts_allocator *allocator;
     const mts_log *log; /* may be NULL */
+    char setting[64];   /* how the device was opened, as far as that changes latencies: part of keys */
     mts_cache_counts counts[MTS_CACHE_KIND_COUNT];
     uint32_t skipped; /* kernel variants that did not build or run, or were known not to */
 } mts_cache;

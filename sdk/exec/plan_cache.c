@@ -14,7 +14,6 @@
 #define MTS_VERSION_TEXT "unversioned"
 #endif
 
-#define CONTENT_FORMAT 1u
 #define TASKS_MOST 65536u
 #define ENTRIES_MOST 8192u
 
@@ -272,14 +271,20 @@ static uint64_t kernels_hash(void)
     return hash;
 }
 
+/* All that latencies and candidates depend on, whatever the session. */
 static void add_device(const mts_planning *p, mts_text *key)
 {
     const mts_device_info *info = &p->device->info;
+    const mts_cache *cache = p->options.cache;
     mts_text_add(key, "format %u\nlibrary %s\nkernels %016llx\nbackend %s\ndevice %s\ndriver %s\n",
-                 CONTENT_FORMAT, MTS_VERSION_TEXT, (unsigned long long)kernels_hash(), info->backend,
+                 MTS_PLAN_FORMAT, MTS_VERSION_TEXT, (unsigned long long)kernels_hash(), info->backend,
                  info->name, info->driver);
-    mts_text_add(key, "units %u vector %u group %u memory %llu\n", info->compute_units, info->vector_floats,
-                 info->work_group_size, (unsigned long long)info->memory_bytes);
+    mts_text_add(key, "gpu %d unified %d gemm %d host buffers %d\n", info->is_gpu, info->unified_memory,
+                 info->gemm, info->host_buffers);
+    mts_text_add(key, "units %u vector %u group %u memory %llu buffer %llu local %llu\n", info->compute_units,
+                 info->vector_floats, info->work_group_size, (unsigned long long)info->memory_bytes,
+                 (unsigned long long)info->buffer_bytes, (unsigned long long)info->local_bytes);
+    mts_text_add(key, "opened %s\n", cache != NULL ? cache->setting : "");
 }
 
 static void add_session(const mts_planning *p, mts_text *key)

@@ -12,6 +12,13 @@
 
 #include "exec/planning.h"
 
+/*
+ * Part of every key. To be raised by hand with each change after which an old decision or measurement is not
+ * what this library would find: of what the files hold, of stitching, layouts, slices, encoding, defaults or
+ * candidates, and of how groups and slices are chosen. Kernels need no thought: keys have their sources.
+ */
+#define MTS_PLAN_FORMAT 2u
+
 /* The decision and the findings of an earlier session with the same key: fills p->decision and p->findings.
    False: there is none. */
 bool mts_plan_cache_load(mts_planning *p);

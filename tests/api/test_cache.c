@@ -39,7 +39,7 @@ typedef struct start {
 
 /* A runtime on the device, a session with two tasks, its groups measured and its kernels tuned for a moment.
  */
-static void start_up(const char *device, start *out)
+static void start_with(const char *device, const mts_runtime_options *how, start *out)
 {
     static const char *const tasks[2] = {"pet", "wheels"};
     api_fixture fixture;
@@ -49,6 +49,8 @@ static void start_up(const char *device, start *out)
     memset(&fixture, 0, sizeof fixture);
     mts_runtime_options runtime = api_options(&fixture, device);
     runtime.cache_dir = folder;
+    runtime.replay = how->replay;
+    runtime.check = how->check;
     assert_int_equal(mts_runtime_create(&runtime, &fixture.runtime), MTS_STATUS_OK);
     assert_int_equal(mts_bundle_open(fixture.runtime, api_bundle_path(), &bundle), MTS_STATUS_OK);
     mts_session_options_default(&options);
@@ -68,6 +70,13 @@ static void start_up(const char *device, start *out)
     mts_session_destroy(&session);
     mts_bundle_destroy(&bundle);
     api_close(&fixture);
+}
+
+static void start_up(const char *device, start *out)
+{
+    mts_runtime_options usual;
+    mts_runtime_options_default(&usual);
+    start_with(device, &usual, out);
 }
 
 static void a_second_start_plans_at_once_and_builds_nothing(void **state)
@@ -100,6 +109,26 @@ static void a_second_start_plans_at_once_and_builds_nothing(void **state)
     api_bundle_remove();
 }
 
+/* Latencies are those of a way of submitting; a checked device is slower. */
+static void a_device_opened_in_another_way_is_measured_anew(void **state)
+{
+    start last;
+    (void)state;
+    mts_runtime_options runtimes[4];
+    for (int i = 0; i < 4; i++) {
+        mts_runtime_options_default(&runtimes[i]);
+    }
+    runtimes[1].replay = MTS_REPLAY_ON;
+    runtimes[2].replay = MTS_REPLAY_OFF;
+    runtimes[3].check = 1;
+    for (int i = 0; i < 8; i++) {
+        start_with("reference", &runtimes[i % 4], &last);
+        assert_int_equal(last.cache.plans.written, i < 4);
+        assert_int_equal(last.cache.plans.hits, i >= 4);
+    }
+    api_bundle_remove();
+}
+
 static void counting_needs_a_runtime_and_a_place_of_the_right_size(void **state)
 {
     api_fixture fixture;
@@ -122,6 +151,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_second_start_plans_at_once_and_builds_nothing, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_device_opened_in_another_way_is_measured_anew, make_folder,
                                         remove_folder),
         cmocka_unit_test(counting_needs_a_runtime_and_a_place_of_the_right_size),
     };

@@ -171,6 +171,30 @@ static void other_options_have_plans_of_their_own(void **state)
     assert_int_equal(plans->hits + plans->misses, 14);
 }
 
+/* What was measured on one device, opened in one way, is not used on another or in another way. */
+static void other_devices_and_settings_have_plans_of_their_own(void **state)
+{
+    const mts_engine_options options = usual();
+    const mts_device_info info = device->info;
+    mts_device_info others[4] = {info, info, info, info};
+    (void)state;
+    others[0].gemm = !info.gemm;
+    others[1].host_buffers = !info.host_buffers;
+    others[2].local_bytes = info.local_bytes + 1024;
+    others[3].buffer_bytes = info.buffer_bytes - 1024;
+    make_once(&options);
+    for (uint32_t i = 0; i < 4; i++) {
+        device->info = others[i];
+        make_once(&options);
+        device->info = info;
+        assert_int_equal(plans->written, i + 2);
+    }
+    (void)snprintf(cache.setting, sizeof cache.setting, "replay 2");
+    make_once(&options);
+    assert_int_equal(plans->written, 6);
+    assert_int_equal(plans->hits + plans->rejected, 0);
+}
+
 static void a_damaged_file_is_a_miss_that_is_counted_and_mended(void **state)
 {
     char path[512];
@@ -417,6 +441,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_second_session_has_the_plan_of_the_first, open_all, close_all),
         cmocka_unit_test_setup_teardown(other_options_have_plans_of_their_own, open_all, close_all),
+        cmocka_unit_test_setup_teardown(other_devices_and_settings_have_plans_of_their_own, open_all,
+                                        close_all),
         cmocka_unit_test_setup_teardown(a_damaged_file_is_a_miss_that_is_counted_and_mended, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(a_body_of_nonsense_under_a_right_checksum_does_no_harm, open_all,

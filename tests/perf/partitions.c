@@ -3,9 +3,10 @@
  * partition of the tasks into groups is made and run in turns with the plan.
  *
  * usage: bench_partitions [--tasks N] [--families N] [--seed N] [--rounds N] [--device BACKEND] [--json FILE]
- *                         [--bundle FILE] [--even]
+ *                         [--bundle FILE] [--even] [--small]
  * Prints, for each family, the plan's latency relative to the fastest partition's. The fastest of many rounds
- * counts: other programs can only make a round slower. --even: tasks of one structure.
+ * counts: other programs can only make a round slower. --even: tasks of one structure. --small: runs of a
+ * millisecond, of which some are undisturbed even on a busy machine.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ typedef struct arguments {
     uint32_t tasks, families, rounds;
     uint64_t seed;
     const char *device, *json, *bundle;
-    bool even;
+    bool even, small;
 } arguments;
 
 typedef struct partition {
@@ -85,7 +86,7 @@ static void make_family(family *f, const arguments *args, uint32_t number)
     mtsc_options_default(&options);
     options.error_text = message;
     options.error_size = sizeof message;
-    const uint64_t arch = draw(&state, 4);
+    const uint64_t arch = draw(&state, args->small ? 3 : 4);
     const bool batches = !args->even && draw(&state, 2) == 0;
     for (uint32_t t = 0; t < args->tasks; t++) {
         prune[t] = t > 0 && args->even ? prune[0] : 0.75 + 0.01 * (double)draw(&state, 20);
@@ -98,7 +99,7 @@ static void make_family(family *f, const arguments *args, uint32_t number)
     o.batch = batch;
     o.batch_count = args->tasks;
     o.share = 0.1 * (double)draw(&state, 10);
-    o.input = 64 + 32 * (uint32_t)draw(&state, 6);
+    o.input = 64 + 32 * (uint32_t)draw(&state, args->small ? 2 : 6);
     o.seed = state;
     int length = snprintf(f->what, sizeof f->what, "%s %ux%u share %.1f prune", names[arch], o.input, o.input,
                           o.share);
@@ -271,6 +272,10 @@ static bool arguments_take(arguments *args, int argc, char **argv)
             args->even = true;
             continue;
         }
+        if (strcmp(argv[i], "--small") == 0) {
+            args->small = true;
+            continue;
+        }
         if (value == NULL) {
             return false;
         }
@@ -302,11 +307,10 @@ int main(int argc, char **argv)
     double worst = 0.0;
     (void)setenv("POCL_AFFINITY", "1", 0);
     if (!arguments_take(&args, argc, argv)) {
-        (void)fprintf(
-            stderr,
-            "usage: bench_partitions [--tasks 1..%d] [--families N] [--seed N] [--rounds N] [--even]\n"
-            "       [--device BACKEND] [--json FILE] [--bundle FILE]\n",
-            TASKS_MOST);
+        (void)fprintf(stderr,
+                      "usage: bench_partitions [--tasks 1..%d] [--families N] [--seed N] [--rounds N]\n"
+                      "       [--even] [--small] [--device BACKEND] [--json FILE] [--bundle FILE]\n",
+                      TASKS_MOST);
         return 2;
     }
     mts_device *device = open_device(args.device);

@@ -160,9 +160,7 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     copy_trimmed(info->driver, sizeof info->driver, driver);
     info->is_gpu = is_gpu(cl, id);
     info->unified_memory = get_number(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(cl_bool)) != 0;
-    /* a GPU may keep a copy of host memory, which then needs a map before each run; a CPU has nothing to keep
-     */
-    info->host_buffers = info->unified_memory &&
+    info->host_buffers = find_quirks(cl, found)->host_buffers && info->unified_memory &&
                          (get_number(cl, id, CL_DEVICE_TYPE, sizeof(cl_bitfield)) & CL_DEVICE_TYPE_CPU) != 0;
     info->compute_units = (uint32_t)get_number(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(cl_uint));
     const uint64_t width = get_number(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
@@ -323,7 +321,8 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
         device->driver_hash = mts_hash(driver, strlen(driver), 0);
         device->waits = 1;
         if (wants_replay(options, device->quirks)) {
-            (void)mts_cl_replay_find(&device->cl, found.platform, device->id, &device->replay);
+            (void)mts_cl_replay_find(&device->cl, found.platform, device->id, device->base.allocator,
+                                     &device->replay);
         }
         device->base.info.gemm =
             wants_gemm(options, device->quirks) && mts_cl_gemm_open(&device->cl, &device->gemm);

@@ -18,8 +18,12 @@ static const mts_cl_quirks table[] = {
     /* Its recorded lists are taken apart again at every submission: 10 to 30 % more time to submit 100 to 900
        launches, none gained, on the same processor in turns. CLBlast's products take 14 to 70 times as long
        as our kernels on pruned ResNet50 (on large ones they reach 20 GFLOP/s of 340), and the first takes 19
-       s to build. */
-    {.match = "Portable Computing Language", .no_replay = true, .no_gemm = true, .options = ""},
+       s to build. What the host writes into a buffer's memory between two runs is read without a map. */
+    {.match = "Portable Computing Language",
+     .no_replay = true,
+     .no_gemm = true,
+     .host_buffers = true,
+     .options = ""},
     {.match = "", .options = ""},
 };
 

@@ -14,6 +14,7 @@ typedef struct mts_cl_quirks {
     bool no_binaries;         /* its program binaries cannot be relied upon */
     bool no_replay;           /* recorded lists are slower than launches one by one, or wrong */
     bool no_gemm;             /* a library's matrix products are slower than our kernels */
+    bool host_buffers;        /* on a CPU: a buffer over host memory is that memory, without a copy to map */
     const char *options;      /* more build options, "" if none */
 } mts_cl_quirks;
 

@@ -25,27 +25,27 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-static bool has_extension(const mts_cl_library *cl, cl_device_id id)
+static bool has_extension(const mts_cl_library *cl, cl_device_id id, const mts_allocator *allocator)
 {
     size_t size = 0;
     if (cl->clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &size) != CL_SUCCESS || size == 0 ||
         size > EXTENSIONS_MOST) {
         return false;
     }
-    char *text = mts_alloc_zero(mts_allocator_default(), size + 1, 1);
+    char *text = mts_alloc_zero(allocator, size + 1, 1);
     const bool found = text &&
                        cl->clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, size, text, NULL) == CL_SUCCESS &&
                        has_word(text, EXTENSION);
-    mts_alloc_free(mts_allocator_default(), text);
+    mts_alloc_free(allocator, text);
     return found;
 }
 
 bool mts_cl_replay_find(const mts_cl_library *cl, cl_platform_id platform, cl_device_id id,
-                        mts_cl_replay *out)
+                        const mts_allocator *allocator, mts_cl_replay *out)
 {
     cl_bitfield needed = 0;
     memset(out, 0, sizeof *out);
-    if (!has_extension(cl, id)) {
+    if (!has_extension(cl, id, allocator)) {
         return false;
     }
     if (cl->clGetDeviceInfo(id, CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES, sizeof needed, &needed,

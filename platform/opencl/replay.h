@@ -30,6 +30,6 @@ typedef struct mts_cl_replay {
 /* False, and *out all NULL: the device has no such extension, or not all of its functions, or needs a queue
  * of another kind. */
 bool mts_cl_replay_find(const mts_cl_library *cl, cl_platform_id platform, cl_device_id id,
-                        mts_cl_replay *out);
+                        const mts_allocator *allocator, mts_cl_replay *out);
 
 #endif

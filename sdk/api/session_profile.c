@@ -34,7 +34,6 @@ static mts_code profile(mts_session *session, uint32_t runs, uint32_t count, mts
                         count);
     }
     mts_waiter_settle(&session->runtime->waiter);
-    session->finished = false;
     const mts_code code = mts_engine_profile(session->engine, runs, inner, error);
     for (uint32_t i = 0; i < count && code == MTS_CODE_OK; i++) {
         launches[i] = (mts_launch_profile){.label = inner[i].label,

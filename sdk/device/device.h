@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/status.h"
 
-#define MTS_DEVICE_ABI 1u
+#define MTS_DEVICE_ABI 2u
 #define MTS_DEVICE_NAME 128
 
 typedef struct mts_device mts_device;

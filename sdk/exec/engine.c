@@ -257,7 +257,8 @@ void mts_engine_fit_group(mts_launch *launch, bool by_group)
     }
 }
 
-static mts_code record(maker *m)
+/* Kernels, and the launches that are going to be recorded. */
+static mts_code prepare(maker *m)
 {
     mts_engine *e = m->engine;
     e->recorded = mts_arena_zero(&e->arena, e->launch_count, sizeof *e->recorded);
@@ -284,21 +285,45 @@ static mts_code record(maker *m)
         }
     }
     e->stats.kernels = e->kernel_count;
-    return mts_engine_record(e, m->error);
+    return MTS_CODE_OK;
+}
+
+/* Zeros for the largest lent input; NULL in *out if none is lent. */
+static mts_code make_stand_in(const maker *m, mts_buffer **out)
+{
+    const mts_engine *e = m->engine;
+    size_t bytes = 0;
+    for (uint32_t s = 0; s < e->slot_count; s++) {
+        const size_t own = e->slots[s].count * sizeof(float);
+        bytes = e->slots[s].lent && own > bytes ? own : bytes;
+    }
+    *out = NULL;
+    if (bytes == 0) {
+        return MTS_CODE_OK;
+    }
+    const mts_code code = mts_buffer_create(e->device, bytes, out, m->error);
+    return code != MTS_CODE_OK ? code : mts_buffer_fill(*out, 0, bytes, 0, m->error);
 }
 
 /*
- * One run on zeros: some drivers finish a kernel's build at its first launch (PoCL takes seconds), and a
- * frame must not wait for that.
+ * Records, and runs once on zeros: some drivers finish a kernel's build at its first launch (PoCL takes
+ * seconds), and a frame must not wait for that. What stands for lent inputs goes, and the list with it.
  */
 static mts_code run_once(const maker *m)
 {
-    const mts_engine *e = m->engine;
-    if (e->list == NULL) {
-        return MTS_CODE_OK;
+    mts_engine *e = m->engine;
+    mts_buffer *stand_in = NULL;
+    mts_code code = make_stand_in(m, &stand_in);
+    code = code != MTS_CODE_OK ? code : mts_engine_record(e, stand_in, m->error);
+    if (code == MTS_CODE_OK && e->list != NULL) {
+        code = mts_list_submit(e->list, m->error);
+        code = code != MTS_CODE_OK ? code : mts_device_wait(e->device, m->error);
     }
-    const mts_code code = mts_list_submit(e->list, m->error);
-    return code != MTS_CODE_OK ? code : mts_device_wait(e->device, m->error);
+    if (stand_in != NULL) {
+        mts_list_destroy(&e->list);
+        mts_buffer_destroy(&stand_in);
+    }
+    return code;
 }
 
 static mts_code make(maker *m, const mts_engine_options *options)
@@ -318,7 +343,7 @@ static mts_code make(maker *m, const mts_engine_options *options)
     code = code != MTS_CODE_OK ? code : upload_all(m);
     code = code != MTS_CODE_OK ? code : mts_maker_ports(m);
     m->in_kernels = code == MTS_CODE_OK;
-    code = code != MTS_CODE_OK ? code : record(m);
+    code = code != MTS_CODE_OK ? code : prepare(m);
     code = code != MTS_CODE_OK ? code : run_once(m);
     code = code != MTS_CODE_OK ? code : report(m, 1.0f, "ready");
     return code;

@@ -54,8 +54,9 @@ void mts_engine_destroy(mts_engine **engine);
 
 /*
  * Enqueues an input's upload: row-major, of the port's dtype, `size` bytes exactly (else INVALID_ARGUMENT).
- * With lend_inputs only the address is kept; each run reads what lies there. An address that was not lent
- * before makes the next run record its list anew, which allocates.
+ * With lend_inputs only the address is kept; each run reads what lies there. An address other than the last
+ * one makes the next run record its list anew, which allocates. A run before all were lent is
+ * INVALID_ARGUMENT.
  */
 mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data,
                               size_t size, mts_error *error);

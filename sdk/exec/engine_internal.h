@@ -68,8 +68,7 @@ struct mts_engine {
     mts_encoded_launch *launches;
     mts_launch *recorded; /* what the list is made of */
     uint32_t launch_count;
-    mts_list *list;    /* NULL: to be recorded before the next run */
-    mts_buffer *zeros; /* stands for what was not lent yet */
+    mts_list *list; /* NULL: to be recorded before the next run */
     mts_engine_stats stats;
 
     float *staging;    /* outputs, as they came from the device */
@@ -109,15 +108,14 @@ mts_code mts_engine_weigh(mts_device *device, const mts_archive *archive, const 
                           const mts_decision *decision, mts_engine_stats *stats, mts_error *error);
 /* Gives a slot its data: written, or lent (then it has to stay). */
 mts_code mts_engine_set_slot(mts_engine *engine, engine_slot *slot, const float *floats, mts_error *error);
-/* Makes the command list if there is none. */
-mts_code mts_engine_record(mts_engine *engine, mts_error *error);
+/* Makes the command list if there is none. `stand_in` is read for what was not lent yet; NULL: that is an
+   INVALID_ARGUMENT. */
+mts_code mts_engine_record(mts_engine *engine, mts_buffer *stand_in, mts_error *error);
 /* What a run needs: the list, and lent data where the device cannot see it. */
 mts_code mts_engine_ready(mts_engine *engine, mts_error *error);
 /* Takes the address of a lent slot's data, slot->count floats. */
 mts_code mts_engine_lend(mts_engine *engine, engine_slot *slot, const float *data, mts_error *error);
 void mts_engine_lent_release(mts_engine *engine);
-/* Counts device memory that comes (or, if negative, goes) after the engine was made. */
-void mts_engine_account(mts_engine *engine, int64_t bytes);
 engine_task *mts_engine_find(const mts_engine *engine, uint32_t task);
 /* Shrinks a launch's groups to what its kernel was built for. */
 void mts_engine_fit_group(mts_launch *launch, bool by_group);

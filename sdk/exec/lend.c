@@ -4,12 +4,6 @@
  */
 #include "exec/engine_internal.h"
 
-void mts_engine_account(mts_engine *engine, int64_t bytes)
-{
-    engine->stats.workspace_bytes = (uint64_t)((int64_t)engine->stats.workspace_bytes + bytes);
-    engine->stats.peak_bytes = (uint64_t)((int64_t)engine->stats.peak_bytes + bytes);
-}
-
 static mts_code make_buffer(mts_engine *engine, const void *data, size_t bytes, mts_buffer **out,
                             mts_error *error)
 {
@@ -40,7 +34,7 @@ mts_code mts_engine_lend(mts_engine *engine, engine_slot *slot, const float *dat
 
 mts_code mts_engine_ready(mts_engine *engine, mts_error *error)
 {
-    mts_code code = mts_engine_record(engine, error);
+    mts_code code = mts_engine_record(engine, NULL, error);
     for (uint32_t s = 0; code == MTS_CODE_OK && s < engine->slot_count; s++) {
         const engine_slot *slot = &engine->slots[s];
         if (slot->buffer != NULL && !engine->device->info.host_buffers) {
@@ -55,5 +49,4 @@ void mts_engine_lent_release(mts_engine *engine)
     for (uint32_t s = 0; engine->slots != NULL && s < engine->slot_count; s++) {
         mts_buffer_destroy(&engine->slots[s].buffer);
     }
-    mts_buffer_destroy(&engine->zeros);
 }

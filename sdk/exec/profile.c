@@ -79,7 +79,6 @@ mts_code mts_engine_profile(mts_engine *engine, uint32_t runs, mts_engine_launch
                         ? MTS_CODE_OK
                         : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the times of %u runs", runs);
     if (code == MTS_CODE_OK) {
-        engine->finished = false;
         code = mts_list_profile(engine->list, times, count, error); /* this one is not kept */
     }
     for (uint32_t r = 0; r < runs && code == MTS_CODE_OK; r++) {

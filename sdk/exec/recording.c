@@ -4,46 +4,33 @@
  */
 #include "exec/engine_internal.h"
 
-/* The data of slots that were never lent: zeros, for the largest of them. NULL if all were. */
-static mts_code fit_zeros(mts_engine *engine, mts_error *error)
+/* Fails with the name of the first input that nobody lent. */
+static mts_code check_lent(const mts_engine *engine, mts_error *error)
 {
-    size_t bytes = 0;
-    for (uint32_t s = 0; s < engine->slot_count; s++) {
-        const engine_slot *slot = &engine->slots[s];
-        const size_t own = slot->count * sizeof(float);
-        bytes = slot->lent && slot->buffer == NULL && own > bytes ? own : bytes;
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        const engine_task *task = &engine->tasks[t];
+        for (uint32_t i = 0; i < task->input_count; i++) {
+            const engine_slot *slot = &engine->slots[task->inputs[i].slot];
+            if (slot->lent && slot->buffer == NULL) {
+                return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                                "input %u of task %s was never set, and the session borrows its inputs", i,
+                                engine->archive->tasks[task->task].name);
+            }
+        }
     }
-    if (engine->zeros != NULL && engine->zeros->size >= bytes && bytes > 0) {
-        return MTS_CODE_OK;
-    }
-    if (engine->zeros != NULL) {
-        mts_engine_account(engine, -(int64_t)engine->zeros->size);
-        mts_buffer_destroy(&engine->zeros);
-    }
-    if (bytes == 0) {
-        return MTS_CODE_OK;
-    }
-    const mts_code code = mts_buffer_create(engine->device, bytes, &engine->zeros, error);
-    if (code != MTS_CODE_OK) {
-        return code;
-    }
-    mts_engine_account(engine, (int64_t)bytes);
-    return mts_buffer_fill(engine->zeros, 0, bytes, 0, error);
+    return MTS_CODE_OK;
 }
 
-mts_code mts_engine_record(mts_engine *engine, mts_error *error)
+mts_code mts_engine_record(mts_engine *engine, mts_buffer *stand_in, mts_error *error)
 {
-    if (engine->list != NULL || engine->launch_count == 0) {
-        return MTS_CODE_OK; /* no launch: every output is a constant or an input */
-    }
-    const mts_code code = fit_zeros(engine, error);
-    if (code != MTS_CODE_OK) {
-        return code;
+    const mts_code code = stand_in == NULL ? check_lent(engine, error) : MTS_CODE_OK;
+    if (code != MTS_CODE_OK || engine->list != NULL || engine->launch_count == 0) {
+        return code; /* no launch: every output is a constant or an input */
     }
     for (uint32_t i = 0; i < engine->launch_count; i++) {
         const uint32_t source = engine->launches[i].source;
-        mts_buffer *lent = source > 0 ? engine->slots[source - 1].buffer : NULL;
-        engine->recorded[i].pool = source == 0 ? engine->pool : lent != NULL ? lent : engine->zeros;
+        mts_buffer *lent = source == 0 ? engine->pool : engine->slots[source - 1].buffer;
+        engine->recorded[i].pool = lent != NULL ? lent : stand_in;
     }
     return mts_list_create(engine->device, engine->recorded, engine->launch_count, &engine->list, error);
 }

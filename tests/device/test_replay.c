@@ -376,7 +376,8 @@ static void assert_not_found(const mts_cl_library *cl)
     static const mts_cl_replay none;
     mts_cl_replay found;
     memset(&found, 0xff, sizeof found);
-    assert_false(mts_cl_replay_find(cl, platform_of(&opencl->cl), opencl->id, &found));
+    assert_false(
+        mts_cl_replay_find(cl, platform_of(&opencl->cl), opencl->id, mts_allocator_default(), &found));
     assert_memory_equal(&found, &none, sizeof none);
 }
 
@@ -396,7 +397,7 @@ static void a_driver_without_one_of_the_functions_records_nothing(void **state)
     }
     missing_name = "";
     mts_cl_replay found;
-    assert_true(mts_cl_replay_find(&cl, platform_of(&cl), opencl->id, &found));
+    assert_true(mts_cl_replay_find(&cl, platform_of(&cl), opencl->id, mts_allocator_default(), &found));
     cl.clGetExtensionFunctionAddressForPlatform = NULL;
     assert_not_found(&cl);
 }
@@ -445,7 +446,8 @@ static void only_the_extension_itself_on_an_in_order_queue_counts(void **state)
     }
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
         extensions = same[i];
-        assert_true(mts_cl_replay_find(&cl, platform_of(&opencl->cl), opencl->id, &found));
+        assert_true(
+            mts_cl_replay_find(&cl, platform_of(&opencl->cl), opencl->id, mts_allocator_default(), &found));
     }
     queue_needs = 1; /* out of order */
     assert_not_found(&cl);

@@ -63,7 +63,9 @@ static void add_task(mts_archive *archive, uint32_t t, mts_dtype dtype)
     }
 }
 
-static void open_world(world *w, uint32_t tasks, mts_dtype dtype)
+typedef enum lending { KEPT, LENT, LENT_TO_A_DEVICE_OF_ITS_OWN_MEMORY, LENDING_COUNT } lending;
+
+static void open_lent(world *w, uint32_t tasks, mts_dtype dtype, lending how)
 {
     mts_error error = {0};
     memset(w, 0, sizeof *w);
@@ -77,8 +79,15 @@ static void open_world(world *w, uint32_t tasks, mts_dtype dtype)
     }
     const mts_device_options options = {.allocator = &w->memory.allocator};
     assert_int_equal(reference()->open(0, &options, &w->device, &error), MTS_CODE_OK);
-    const mts_engine_options engine = {.strategy = MTS_STRATEGY_KIND_COMPACT};
+    w->device->info.host_buffers = how == LENT;
+    const mts_engine_options engine = {
+        .strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = how != KEPT, .lend_inputs = how != KEPT};
     assert_int_equal(mts_engine_create(w->device, w->archive, &engine, &w->engine, &error), MTS_CODE_OK);
+}
+
+static void open_world(world *w, uint32_t tasks, mts_dtype dtype)
+{
+    open_lent(w, tasks, dtype, KEPT);
 }
 
 static void close_world(world *w)
@@ -162,9 +171,130 @@ static void a_first_picture_that_fails_at_any_allocation_can_be_given_again(void
     assert_true(failures > 3);
 }
 
+static void expect_doubled(world *w, uint32_t task, const float *input)
+{
+    const float *values = output(w, task);
+    for (int i = 0; i < 3 * SIDE * SIDE; i++) {
+        assert_true(values[i] == 2.0f * input[i]);
+    }
+}
+
+static void lent_data_is_read_where_it_lies_in_every_run(void **state)
+{
+    (void)state;
+    for (lending how = LENT; how < LENDING_COUNT; how++) {
+        world w;
+        float data[3][3 * SIDE * SIDE];
+        mts_error error = {0};
+        open_lent(&w, 2, MTS_DTYPE_F32, how);
+        for (int i = 0; i < 3 * SIDE * SIDE; i++) {
+            data[0][i] = (float)i;
+            data[1][i] = (float)(1000 + i);
+            data[2][i] = (float)(5000 - i);
+        }
+        for (uint32_t t = 0; t < 2; t++) {
+            assert_int_equal(mts_engine_set_input(w.engine, t, 0, data[t], sizeof data[t], &error),
+                             MTS_CODE_OK);
+        }
+        run(&w);
+        expect_doubled(&w, 0, data[0]);
+        expect_doubled(&w, 1, data[1]);
+        data[0][7] = -3.5f; /* changed in place: nothing is set again */
+        run(&w);
+        expect_doubled(&w, 0, data[0]);
+        assert_int_equal(mts_engine_set_input(w.engine, 1, 0, data[2], sizeof data[2], &error), MTS_CODE_OK);
+        run(&w);
+        expect_doubled(&w, 1, data[2]);
+        assert_int_equal(mts_engine_set_input(w.engine, 1, 0, data[1], sizeof data[1], &error), MTS_CODE_OK);
+        run(&w);
+        expect_doubled(&w, 0, data[0]);
+        expect_doubled(&w, 1, data[1]);
+        close_world(&w);
+    }
+}
+
+static void a_run_before_every_input_was_lent_is_refused(void **state)
+{
+    (void)state;
+    world w;
+    float data[3 * SIDE * SIDE] = {1.0f};
+    mts_error error = {0};
+    open_lent(&w, 2, MTS_DTYPE_F32, LENT);
+    assert_int_equal(mts_engine_submit(w.engine, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "task a"));
+    assert_int_equal(mts_engine_set_input(w.engine, 0, 0, data, sizeof data, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_submit(w.engine, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "task b"));
+    assert_int_equal(mts_engine_set_input(w.engine, 1, 0, data, sizeof data, &error), MTS_CODE_OK);
+    run(&w);
+    expect_doubled(&w, 1, data);
+    close_world(&w);
+}
+
+static void lent_integers_are_converted_when_they_are_set(void **state)
+{
+    (void)state;
+    for (lending how = LENT; how < LENDING_COUNT; how++) {
+        world w;
+        int32_t data[3 * SIDE * SIDE];
+        mts_error error = {0};
+        open_lent(&w, 1, MTS_DTYPE_I32, how);
+        for (int i = 0; i < 3 * SIDE * SIDE; i++) {
+            data[i] = i;
+        }
+        assert_int_equal(mts_engine_set_input(w.engine, 0, 0, data, sizeof data, &error), MTS_CODE_OK);
+        data[4] = 77;
+        run(&w);
+        assert_true(output(&w, 0)[4] == 8.0f);
+        assert_int_equal(mts_engine_set_input(w.engine, 0, 0, data, sizeof data, &error), MTS_CODE_OK);
+        run(&w);
+        assert_true(output(&w, 0)[4] == 154.0f);
+        close_world(&w);
+    }
+}
+
+static void what_a_device_cannot_read_in_place_is_counted(void **state)
+{
+    (void)state;
+    uint64_t peak[LENDING_COUNT];
+    for (lending how = LENT; how < LENDING_COUNT; how++) {
+        world w;
+        mts_engine_stats stats;
+        open_lent(&w, 3, MTS_DTYPE_F32, how);
+        mts_engine_stats_get(w.engine, &stats);
+        peak[how] = stats.peak_bytes;
+        close_world(&w);
+    }
+    assert_int_equal(peak[LENT_TO_A_DEVICE_OF_ITS_OWN_MEMORY] - peak[LENT],
+                     3 * sizeof(float) * 3 * SIDE * SIDE);
+}
+
+static void pictures_are_refused_where_inputs_are_lent(void **state)
+{
+    (void)state;
+    world w;
+    const uint8_t pixels[3 * SIDE * SIDE] = {0};
+    mts_error error = {0};
+    const mts_picture picture = {.data = pixels,
+                                 .width = SIDE,
+                                 .height = SIDE,
+                                 .stride = 3 * SIDE,
+                                 .format = MTS_PIXEL_RGB,
+                                 .crop_width = SIDE,
+                                 .crop_height = SIDE};
+    open_lent(&w, 1, MTS_DTYPE_F32, LENT);
+    assert_int_equal(mts_engine_set_picture(w.engine, 0, &picture, &error), MTS_CODE_INVALID_ARGUMENT);
+    close_world(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lent_data_is_read_where_it_lies_in_every_run),
+        cmocka_unit_test(a_run_before_every_input_was_lent_is_refused),
+        cmocka_unit_test(lent_integers_are_converted_when_they_are_set),
+        cmocka_unit_test(what_a_device_cannot_read_in_place_is_counted),
+        cmocka_unit_test(pictures_are_refused_where_inputs_are_lent),
         cmocka_unit_test(setting_an_integer_input_leaves_the_outputs_of_the_last_run_alone),
         cmocka_unit_test(a_first_picture_that_fails_at_any_allocation_can_be_given_again),
     };

@@ -332,8 +332,8 @@ typedef uint64_t mts_ticket;
  * another address is set or the session is destroyed, and must not change from a submission to the end of its
  * wait (other types are converted, which copies them, in this call). Where the device reads host memory (a
  * CPU) nothing is copied but what a layer wants in another layout, and only while it is read: inputs cost no
- * memory. Elsewhere every submission uploads. An address that is new makes the next submission prepare its
- * launches again, which allocates.
+ * memory. Elsewhere every submission uploads. An address other than the last one makes the next submission
+ * prepare its launches again, which allocates. A submission before every input was set is INVALID_ARGUMENT.
  */
 MTS_API mts_status mts_session_input(mts_session *session, const char *task, uint32_t index,
                                      const mts_tensor *tensor);
@@ -342,7 +342,8 @@ MTS_API mts_status mts_session_input(mts_session *session, const char *task, uin
 MTS_API mts_status mts_session_input_frame(mts_session *session, const char *task, const mts_frame *frame);
 /*
  * Starts one run. The frame becomes input 0 of every task that takes frames; NULL: inputs stay as they were
- * set last (zero at first). Does not wait for this run. BUSY if the previous one has not been waited for.
+ * set last (zero at first, unless the session borrows them). Does not wait for this run. BUSY if the previous
+ * one has not been waited for.
  */
 MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket);
 /*
@@ -396,9 +397,8 @@ typedef struct mts_launch_profile {
  * device's clock on, and waits. Durations and the gaps between launches are medians; start_ms adds them up.
  * On a disturbed machine such a sum may be less than any single run takes; with `runs` 1 it is a real run's.
  * Launches follow one another in the order of the array. *count receives their number, which is
- * mts_session_stats.launches; LIMIT if that is more than `capacity`, nothing has run then. Outputs cannot be
- * read until the next run. UNSUPPORTED: the device does not measure. BUSY: the previous run has not been
- * waited for.
+ * mts_session_stats.launches; LIMIT if that is more than `capacity`, nothing has run then. Outputs stay those
+ * of the last run. UNSUPPORTED: the device does not measure. BUSY: the previous run has not been waited for.
  */
 MTS_API mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_profile *launches,
                                        uint32_t capacity, uint32_t *count);

@@ -81,7 +81,8 @@ static int session_make(step *s, size_t index, bool quiet)
     options.strategy = contestant->strategy;
     options.grouping = contestant->grouping;
     options.tuning_ms = s->bench->tuning_ms;
-    const int given = cli_priorities_find("bench", s->bench->priorities, s->names, s->tasks, &priorities);
+    const int given =
+        cli_priorities_find("bench", s->bench->priorities, s->app->bundle, s->names, s->tasks, &priorities);
     if (given >= 0) {
         return given;
     }

@@ -136,7 +136,7 @@ static int priorities_find(const cli_open *app, const char *name, const cli_open
     for (uint32_t i = 0; i < count; i++) {
         names[i] = cli_task(app, i).name;
     }
-    const int status = cli_priorities_find(name, options->priorities, names, count, out);
+    const int status = cli_priorities_find(name, options->priorities, app->bundle, names, count, out);
     free(names);
     return status;
 }

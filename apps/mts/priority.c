@@ -10,9 +10,10 @@
 
 #define PRIORITY_MOST 1000000.0
 
-static int take(const char *command, const char *item, const char *const *names, uint32_t count,
-                uint32_t *out)
+static int take(const char *command, const char *item, const mts_bundle *bundle, const char *const *names,
+                uint32_t count, uint32_t *out)
 {
+    mts_port_desc port;
     char name[256];
     double number = 0.0;
     const char *value = cli_split_pair(item, name, sizeof name);
@@ -20,6 +21,10 @@ static int take(const char *command, const char *item, const char *const *names,
         number != (double)(uint32_t)number) {
         return cli_usage_error(command,
                                "--priority takes TASK=NUMBER,TASK=NUMBER with whole numbers, not '%s'", item);
+    }
+    if (mts_bundle_output(bundle, name, 0, &port) == MTS_STATUS_NOT_FOUND) {
+        return cli_usage_error(command, "--priority: the bundle has no task '%s' ('mts inspect' lists them)",
+                               name);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(names[i], name) == 0) {
@@ -29,8 +34,8 @@ static int take(const char *command, const char *item, const char *const *names,
     return -1;
 }
 
-int cli_priorities_find(const char *command, const char *text, const char *const *names, uint32_t count,
-                        uint32_t **out)
+int cli_priorities_find(const char *command, const char *text, const mts_bundle *bundle,
+                        const char *const *names, uint32_t count, uint32_t **out)
 {
     cli_list items = {0};
     int status = -1;
@@ -49,7 +54,7 @@ int cli_priorities_find(const char *command, const char *text, const char *const
         }
     }
     for (size_t i = 0; i < items.count && status < 0; i++) {
-        status = take(command, items.items[i], names, count, *out);
+        status = take(command, items.items[i], bundle, names, count, *out);
     }
     cli_list_release(&items);
     free(copy);

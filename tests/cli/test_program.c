@@ -614,6 +614,24 @@ static void a_plan_is_explained_with_what_was_considered(void **state)
     result_release(&r);
 }
 
+static void a_priority_of_a_task_that_the_bundle_lacks_is_a_usage_error(void **state)
+{
+    static const char *const commands[] = {
+        "inspect small.mtsb --plan --priority pet=1,weels=2 --device reference --no-cache",
+        "profile small.mtsb --priority weels=2 --device reference --no-cache",
+        "bench small.mtsb --priority weels=2 --device reference --no-cache --no-probe"};
+    (void)state;
+    compile_demo();
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        result r = expect(2, commands[i]);
+        assert_non_null(strstr(r.err, "'weels'"));
+        result_release(&r);
+    }
+    result r = expect(0, "bench small.mtsb --tasks 1 --runs 1 --warmup 0 --priority wheels=2,animal=1 "
+                         "--device reference --no-cache --no-probe");
+    result_release(&r);
+}
+
 static void labels_and_shapes_come_from_the_command_line(void **state)
 {
     (void)state;
@@ -769,6 +787,7 @@ int main(void)
         IN_FOLDER(bench_prints_a_table_and_takes_a_common_frame),
         IN_FOLDER(a_profile_names_every_launch_and_its_trace_can_be_opened),
         IN_FOLDER(a_plan_is_explained_with_what_was_considered),
+        IN_FOLDER(a_priority_of_a_task_that_the_bundle_lacks_is_a_usage_error),
         IN_FOLDER(labels_and_shapes_come_from_the_command_line),
         IN_FOLDER(a_failure_is_status_1_names_the_file_and_leaves_nothing_behind),
         IN_FOLDER(a_bundle_that_exists_survives_a_failing_compile),

@@ -11,13 +11,12 @@ bool mts_winograd_computes(const mts_attrs_conv *conv)
 
 /*
  * Measured on two cores with AVX-512 (docs/results): from 32 channels on the products that are saved outweigh
- * the transforms. Transformed weights are 16/9 of the bytes. Small images use each of them too seldom: large
- * ones come from memory anew for every frame, which takes longer than the products, and few small ones gain
- * less than the memory is worth (32 pruned ResNet18: 2 % of the time for 14 % of the peak).
+ * the transforms. Transformed weights are 16/9 of the bytes, which pays for images of 7 x 7 only because the
+ * kernel asks for them ahead.
  */
 bool mts_winograd_pays(const mts_device_info *device, const mts_layer_facts *facts)
 {
-    enum { CHANNELS_LEAST = 32, PIXELS_LEAST = 100, LOCAL_LEAST = 1 << 20 };
+    enum { CHANNELS_LEAST = 32, PIXELS_LEAST = 36, LOCAL_LEAST = 1 << 20 };
     return !device->is_gpu && device->vector_floats >= 16 && device->local_bytes >= LOCAL_LEAST &&
            mts_winograd_computes(facts->conv) && facts->in_channels >= CHANNELS_LEAST &&
            facts->out_channels >= CHANNELS_LEAST && (uint64_t)facts->height * facts->width >= PIXELS_LEAST;

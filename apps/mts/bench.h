@@ -13,9 +13,10 @@
 
 /* What is measured: a strategy, and whether it chooses groups. */
 typedef struct cli_contestant {
-    char name[32]; /* "compact", "compact+groups" */
+    char name[32]; /* "compact", "compact+groups+budget" */
     mts_strategy strategy;
     mts_grouping grouping;
+    bool budget; /* keeps that of the bench */
 } cli_contestant;
 
 /* One contestant on the first `tasks` tasks of the bundle. */
@@ -55,7 +56,7 @@ typedef struct cli_bench {
     mts_replay replay;
     uint32_t warm_ups, runs;
     double load_before, load_after; /* of the machine, negative: unknown */
-    uint64_t budget;                /* bytes that those with groups may take, 0: any */
+    uint64_t budget;                /* bytes that those with +budget may take */
     uint32_t tuning_ms;             /* for measuring kernels, 0: none */
     const char *priorities;         /* "a=2,b=1" or NULL */
     cli_contestant contestants[CLI_BENCH_STRATEGIES];

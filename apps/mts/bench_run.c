@@ -87,7 +87,7 @@ static int session_make(step *s, size_t index, bool quiet)
         return given;
     }
     options.priorities = priorities;
-    options.memory_budget = contestant->grouping == MTS_GROUPING_MEASURED ? s->bench->budget : 0;
+    options.memory_budget = contestant->budget ? s->bench->budget : 0;
     options.tasks = s->names;
     options.task_count = s->tasks;
     options.separate_inputs = s->bench->common ? 0 : 1;

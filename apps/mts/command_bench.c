@@ -17,17 +17,26 @@ typedef struct arguments {
     uint32_t warm_ups, runs;
 } arguments;
 
-/* A strategy's name, with groups if "+groups" follows. */
+/* Cuts `ending` off the end of a name, if something else stands before it. */
+static bool ending_cut(char *name, const char *ending)
+{
+    const size_t length = strlen(name);
+    const size_t tail = strlen(ending);
+    const bool found = length > tail && strcmp(name + length - tail, ending) == 0;
+    if (found) {
+        name[length - tail] = '\0';
+    }
+    return found;
+}
+
+/* A strategy's name; "+groups", then "+budget" may follow. */
 static int contestant_take(const char *name, cli_contestant *out)
 {
-    static const char suffix[] = "+groups";
     char list[128];
-    const size_t length = strlen(name);
-    const size_t ending = sizeof suffix - 1;
     (void)snprintf(out->name, sizeof out->name, "%s", name);
-    if (length < sizeof out->name && length > ending && strcmp(name + length - ending, suffix) == 0) {
-        out->name[length - ending] = '\0';
-        out->grouping = MTS_GROUPING_MEASURED;
+    if (strlen(name) < sizeof out->name) {
+        out->budget = ending_cut(out->name, "+budget");
+        out->grouping = ending_cut(out->name, "+groups") ? MTS_GROUPING_MEASURED : MTS_GROUPING_FAMILY;
     }
     if (!cli_strategy_find(out->name, &out->strategy)) {
         return cli_usage_error("bench", "no strategy '%s'; there are: %s", name,
@@ -80,6 +89,18 @@ static int tasks_take(const arguments *args, cli_bench *bench)
                                  args->tasks);
 }
 
+/* A budget that nobody keeps, or that is not given, is a mistake. */
+static int budget_check(const cli_bench *bench)
+{
+    bool kept = false;
+    for (size_t i = 0; i < bench->contestant_count; i++) {
+        kept = kept || bench->contestants[i].budget;
+    }
+    return kept == (bench->budget > 0) ? -1
+           : kept                      ? cli_usage_error("bench", "a strategy with +budget needs --budget")
+                  : cli_usage_error("bench", "--budget needs a strategy with +budget, e.g. compact+budget");
+}
+
 static int arguments_take(arguments *args, cli_bench *bench)
 {
     bool known = !args->inputs;
@@ -106,7 +127,8 @@ static int arguments_take(arguments *args, cli_bench *bench)
     bench->samples = args->samples;
     bench->warm_ups = args->warm_ups;
     bench->runs = args->runs;
-    const int status = strategies_take(args, bench);
+    int status = strategies_take(args, bench);
+    status = status < 0 ? budget_check(bench) : status;
     return status < 0 ? tasks_take(args, bench) : status;
 }
 
@@ -191,11 +213,10 @@ int cli_command_bench(int argc, char **argv)
     const cli_option options[] = {
         {"strategies", 's', CLI_KIND_TEXT, &args.strategies, "S,S",
          "what to compare, the first one is the baseline (default: sequential,compact); with +groups after "
-         "it, groups "
-         "are chosen by measuring",
+         "it, groups are chosen by measuring; with +budget, it keeps --budget",
          0, 0},
-        {"budget", 'b', CLI_KIND_NUMBER, &args.budget, "BYTES", "device memory that chosen groups may take",
-         1, 1e15},
+        {"budget", 'b', CLI_KIND_NUMBER, &args.budget, "BYTES",
+         "device memory that those with +budget may take", 1, 1e15},
         {"tasks", 't', CLI_KIND_TEXT, &args.tasks, "N,N", "the first N tasks, for each N (default: all)", 0,
          0},
         {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",

@@ -245,6 +245,8 @@ static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void
         {"bench", "BUNDLE"},
         {"bench x.mtsb --strategies compact,quick", "quick"},
         {"bench x.mtsb --strategies +groups", "+groups"},
+        {"bench x.mtsb --strategies compact+budget", "--budget"},
+        {"bench x.mtsb --budget 9", "+budget"},
         {"bench x.mtsb --tasks 4,none", "none"},
         {"bench x.mtsb --frames both", "both"},
         {"bench x.mtsb --runs 0", "range"},

@@ -13,6 +13,7 @@
 #include "platform/opencl/library.h"
 #include "platform/opencl/quirks.h"
 #include "platform/opencl/replay.h"
+#include "platform/os/cache_file.h"
 
 extern const mts_backend mts_backend_opencl;
 
@@ -127,18 +128,11 @@ void mts_cl_programs_release(mts_cl_device *device);
 
 /* ---- cache.c ---- */
 
-/* A program on disk, held while it is used. */
-typedef struct mts_cl_binary {
-    void *file; /* on the device's allocator */
-    const unsigned char *data;
-    size_t size;
-} mts_cl_binary;
-
 /* The key of a program; release it with mts_alloc_free. NULL: no memory. */
 char *mts_cl_cache_key(const mts_cl_device *device, const mts_kernel_source *source, const char *options);
-/* False: a miss, for whatever reason. */
-bool mts_cl_cache_load(mts_cl_device *device, const char *key, mts_cl_binary *binary);
-void mts_cl_cache_release(mts_cl_device *device, mts_cl_binary *binary);
+/* False: a miss, for whatever reason. Else the caller releases the binary, which is the file's body. */
+bool mts_cl_cache_load(mts_cl_device *device, const char *key, mts_os_cache_file *binary);
+void mts_cl_cache_release(mts_cl_device *device, mts_os_cache_file *binary);
 /* Reads the program's binary and writes it; failures are counted and logged only. */
 void mts_cl_cache_store(mts_cl_device *device, const char *key, cl_program program);
 

@@ -73,11 +73,11 @@ static bool has_kernel(mts_cl_device *device, const mts_cl_program *program)
     return true;
 }
 
-static bool build_from_binary(mts_cl_device *device, mts_cl_program *program, const mts_cl_binary *binary)
+static bool build_from_binary(mts_cl_device *device, mts_cl_program *program, const mts_os_cache_file *binary)
 {
     cl_int status = CL_SUCCESS;
     cl_int result = CL_SUCCESS;
-    const unsigned char *data = binary->data;
+    const unsigned char *data = binary->body;
     program->handle = device->cl.clCreateProgramWithBinary(device->context, 1, &device->id, &binary->size,
                                                            &data, &status, &result);
     if (result != CL_SUCCESS || !program->handle) {
@@ -113,7 +113,7 @@ static mts_code build_from_source(mts_cl_device *device, mts_cl_program *program
 
 static mts_code build(mts_cl_device *device, mts_cl_program *program, mts_error *error)
 {
-    mts_cl_binary binary = {0};
+    mts_os_cache_file binary = {.file = NULL};
     const bool cached = device->cache_dir != NULL;
     char *key = cached ? mts_cl_cache_key(device, program->source, program->options) : NULL;
     if (cached && !key) {

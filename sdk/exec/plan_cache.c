@@ -56,6 +56,7 @@ typedef struct reader {
     const unsigned char *at;
     size_t left;
     bool failed;
+    bool starved; /* it failed for lack of memory */
 } reader;
 
 static void get(reader *r, void *data, size_t size)
@@ -68,6 +69,13 @@ static void get(reader *r, void *data, size_t size)
     memcpy(data, r->at, size);
     r->at += size;
     r->left -= size;
+}
+
+/* What became of a value that was read. */
+static void took(reader *r, mts_code code)
+{
+    r->failed = r->failed || code != MTS_CODE_OK;
+    r->starved = r->starved || code == MTS_CODE_OUT_OF_MEMORY;
 }
 
 /* A number up to `most`. */
@@ -145,7 +153,7 @@ static void get_choices(reader *r, mts_choices *choices)
         e.choice = get_choice(r);
         e.ms = get_f64(r);
         e.default_ms = get_f64(r);
-        r->failed = r->failed || mts_choices_add(choices, &e, NULL) != MTS_CODE_OK;
+        took(r, mts_choices_add(choices, &e, NULL));
     }
 }
 
@@ -248,12 +256,12 @@ static void get_findings(reader *r, mts_planning *p)
     const uint32_t findings = get_u32(r, ENTRIES_MOST);
     for (uint32_t i = 0; i < findings && !r->failed; i++) {
         const mts_finding finding = get_finding(r, p->class_count);
-        r->failed = r->failed || mts_planning_finding(p, &finding) != MTS_CODE_OK;
+        took(r, mts_planning_finding(p, &finding));
     }
     const uint32_t trials = get_u32(r, ENTRIES_MOST);
     for (uint32_t i = 0; i < trials && !r->failed; i++) {
         const mts_trial trial = get_trial(r, p->class_count);
-        r->failed = r->failed || mts_planning_trial(p, &trial) != MTS_CODE_OK;
+        took(r, mts_planning_trial(p, &trial));
     }
 }
 
@@ -300,27 +308,51 @@ static void add_session(const mts_planning *p, mts_text *key)
     mts_text_add(key, "\n");
 }
 
+/* ---- files ---- */
+
+/* Whether what was read is what was written. */
+static bool finish(mts_planning *p, mts_cache_kind kind, const reader *r, mts_os_cache_file *file)
+{
+    mts_cache_release(p->options.cache, file);
+    if (r->failed) {
+        mts_cache_undo(p->options.cache, kind, r->starved ? MTS_CODE_OUT_OF_MEMORY : MTS_CODE_MALFORMED,
+                       r->starved ? "does not fit into memory" : "contradicts itself");
+    }
+    return !r->failed;
+}
+
+static void store(mts_planning *p, mts_cache_kind kind, mts_text *key, writer *w)
+{
+    const bool made = !key->failed && !w->failed;
+    mts_cache_store(p->options.cache, kind, made ? mts_text_get(key) : NULL, w->data, w->size);
+    mts_text_release(key);
+    mts_alloc_free(p->allocator, w->data);
+}
+
 /* ---- plans ---- */
 
 /* Each group lies in one class, and groups ascend with the classes: those of higher priority run first. */
-static bool groups_are_of_classes(mts_planning *p)
+static mts_code check_groups(mts_planning *p)
 {
     uint32_t last = 0;
     uint32_t *class_of_group = mts_arena_zero(&p->arena, p->task_count, sizeof *class_of_group);
-    for (uint32_t t = 0; class_of_group != NULL && t < p->task_count; t++) {
+    if (class_of_group == NULL) {
+        return MTS_CODE_OUT_OF_MEMORY;
+    }
+    for (uint32_t t = 0; t < p->task_count; t++) {
         uint32_t *number = &class_of_group[p->group_of[t]]; /* plus 1; 0: no task so far */
         if (*number != 0 && *number != p->class_of[t] + 1) {
-            return false;
+            return MTS_CODE_MALFORMED;
         }
         *number = p->class_of[t] + 1;
     }
-    for (uint32_t g = 0; class_of_group != NULL && g < p->task_count; g++) {
+    for (uint32_t g = 0; g < p->task_count; g++) {
         if (class_of_group[g] != 0 && class_of_group[g] < last) {
-            return false;
+            return MTS_CODE_MALFORMED;
         }
         last = class_of_group[g] != 0 ? class_of_group[g] : last;
     }
-    return class_of_group != NULL;
+    return MTS_CODE_OK;
 }
 
 static void read_plan(reader *r, mts_planning *p)
@@ -330,7 +362,7 @@ static void read_plan(reader *r, mts_planning *p)
     for (uint32_t i = 0; i < p->task_count && !r->failed; i++) {
         p->group_of[i] = get_u32(r, p->task_count - 1);
     }
-    r->failed = r->failed || !groups_are_of_classes(p);
+    took(r, r->failed ? MTS_CODE_MALFORMED : check_groups(p));
     p->decision.slice_bytes = get_u64(r);
     const uint32_t chosen = get_u32(r, 1);
     get_choices(r, &p->choices);
@@ -351,28 +383,25 @@ static void forget(mts_planning *p)
 
 void mts_plan_cache_refuse(mts_planning *p)
 {
-    mts_cache_reject(p->options.cache, MTS_CACHE_PLANS, "holds a plan that cannot be made");
+    mts_cache_undo(p->options.cache, MTS_CACHE_PLANS, MTS_CODE_MALFORMED, "holds a plan that cannot be made");
     forget(p);
 }
 
 bool mts_plan_cache_load(mts_planning *p)
 {
     mts_text key;
-    void *body = NULL;
-    size_t size = 0;
+    mts_os_cache_file file;
     bool found = false;
     mts_text_init(&key, p->allocator);
     add_device(p, &key);
     add_session(p, &key);
-    if (!key.failed && mts_cache_load(p->options.cache, MTS_CACHE_PLANS, mts_text_get(&key), &body, &size)) {
-        reader r = {.at = body, .left = size};
+    if (!key.failed && mts_cache_load(p->options.cache, MTS_CACHE_PLANS, mts_text_get(&key), &file)) {
+        reader r = {.at = file.body, .left = file.size};
         read_plan(&r, p);
-        found = !r.failed;
+        found = finish(p, MTS_CACHE_PLANS, &r, &file);
         if (!found) {
-            mts_cache_reject(p->options.cache, MTS_CACHE_PLANS, "contradicts itself");
             forget(p);
         }
-        mts_alloc_free(p->allocator, body);
     }
     mts_text_release(&key);
     return found;
@@ -393,11 +422,7 @@ void mts_plan_cache_store(mts_planning *p)
     put_u32(&w, p->decision.choices != NULL ? 1 : 0);
     put_choices(&w, p->decision.choices);
     put_findings(&w, &p->findings);
-    if (!key.failed && !w.failed) {
-        mts_cache_store(p->options.cache, MTS_CACHE_PLANS, mts_text_get(&key), w.data, w.size);
-    }
-    mts_text_release(&key);
-    mts_alloc_free(p->allocator, w.data);
+    store(p, MTS_CACHE_PLANS, &key, &w);
 }
 
 /* ---- tunings ---- */
@@ -408,7 +433,7 @@ static void read_tuning(reader *r, mts_planning *p, mts_choices *choices)
     const uint32_t failed = get_u32(r, ENTRIES_MOST);
     for (uint32_t i = 0; i < failed && !r->failed; i++) {
         const mts_choice choice = get_choice(r);
-        r->failed = r->failed || mts_planning_failed(p, &choice) != MTS_CODE_OK;
+        took(r, mts_planning_failed(p, &choice));
     }
     r->failed = r->failed || r->left != 0;
 }
@@ -416,20 +441,16 @@ static void read_tuning(reader *r, mts_planning *p, mts_choices *choices)
 void mts_tuning_cache_load(mts_planning *p)
 {
     mts_text key;
-    void *body = NULL;
-    size_t size = 0;
+    mts_os_cache_file file;
     mts_text_init(&key, p->allocator);
     add_device(p, &key);
-    if (!key.failed &&
-        mts_cache_load(p->options.cache, MTS_CACHE_TUNINGS, mts_text_get(&key), &body, &size)) {
-        reader r = {.at = body, .left = size};
+    if (!key.failed && mts_cache_load(p->options.cache, MTS_CACHE_TUNINGS, mts_text_get(&key), &file)) {
+        reader r = {.at = file.body, .left = file.size};
         read_tuning(&r, p, &p->choices);
-        if (r.failed) {
-            mts_cache_reject(p->options.cache, MTS_CACHE_TUNINGS, "contradicts itself");
+        if (!finish(p, MTS_CACHE_TUNINGS, &r, &file)) {
             p->choices.count = 0;
             p->failed_count = 0;
         }
-        mts_alloc_free(p->allocator, body);
     }
     mts_text_release(&key);
 }
@@ -445,9 +466,5 @@ void mts_tuning_cache_store(mts_planning *p)
     for (size_t i = 0; i < p->failed_count; i++) {
         put_choice(&w, &p->failed[i]);
     }
-    if (!key.failed && !w.failed) {
-        mts_cache_store(p->options.cache, MTS_CACHE_TUNINGS, mts_text_get(&key), w.data, w.size);
-    }
-    mts_text_release(&key);
-    mts_alloc_free(p->allocator, w.data);
+    store(p, MTS_CACHE_TUNINGS, &key, &w);
 }

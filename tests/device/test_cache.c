@@ -65,7 +65,7 @@ static void open_with(const char *cache_dir)
 
 /* Builds the kernel on a newly opened device; returns what the cache did. */
 static mts_program_counts build_fresh(const mts_kernel_source *source, const char *defines,
-                                       const char *cache_dir)
+                                      const char *cache_dir)
 {
     mts_kernel *kernel = NULL;
     mts_error error = {MTS_CODE_OK, ""};
@@ -178,7 +178,7 @@ static void assert_miss_and_repair(const char *path, const void *data, size_t si
     assert_int_equal(counts.misses, 1);
     assert_int_equal(counts.rejected, 1);
     assert_int_equal(counts.stored, 1);
-    assert_true(device_fixture_logged(&world, "program cache"));
+    assert_true(device_fixture_logged(&world, "cache: "));
     counts = build_fresh(&first_source, "", folder);
     assert_int_equal(counts.hits, 1);
 }
@@ -212,7 +212,7 @@ static void a_flipped_bit_anywhere_is_a_miss(void **state)
     assert_int_equal(list_files(paths), 1);
     unsigned char *data = read_file(paths[0], &size);
     open_with(folder);
-    mts_cl_binary binary;
+    mts_os_cache_file binary;
     mts_kernel *kernel = NULL;
     assert_int_equal(mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL), MTS_CODE_OK);
     char *key = mts_cl_cache_key(opencl, &first_source, ((mts_cl_kernel *)kernel)->program->options);

@@ -76,9 +76,9 @@ static void tuned_kernels_give_the_same_outputs(void **state)
     assert_int_equal(engine->findings.candidates, 0);
     float *expected = test_synth_run(engine, s.archive, &count);
     mts_engine_destroy(&engine);
-    options.tuning_ms = 1500;
+    options.tuning_ms = 30000; /* all candidates are done long before */
     test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "tuned");
-    assert_true(engine->findings.candidates > 0);
+    assert_true(engine->findings.candidates > 0 && engine->findings.complete == 1);
     assert_true(engine->findings.layers_tuned > 5);
     assert_int_equal(engine->findings.fallback, 0);
     float *outputs = test_synth_run(engine, s.archive, &count);
@@ -112,7 +112,7 @@ static void a_candidate_that_does_not_build_is_skipped_and_remembered(void **sta
     assert_int_equal(engine->findings.complete, 1);
     assert_int_equal(engine->findings.fallback, 0);
     assert_int_equal(cache.skipped, refused);
-    assert_int_equal(cache.counts[MTS_CACHE_TUNINGS].written, 1);
+    assert_true(cache.counts[MTS_CACHE_TUNINGS].written > 0);
     mts_engine_destroy(&engine);
     plan.first[0] = '\0'; /* another bundle, whose first program is another */
     test_must(mts_engine_create(device, b.archive, &options, &engine, &error), &error, "other session");
@@ -144,7 +144,7 @@ static void where_the_default_does_not_build_the_smallest_tiles_do(void **state)
     mts_device_destroy(&device);
     device = open_device("reference", FIRST);
     test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "fallback");
-    assert_int_equal(plan.refused, 1);
+    assert_int_equal(plan.refused, 2); /* without Winograd too */
     assert_int_equal(engine->findings.fallback, 2);
     float *outputs = test_synth_run(engine, s.archive, &count);
     assert_true(test_difference(outputs, expected, count) <= 1e-4);
@@ -170,7 +170,7 @@ static void where_nothing_builds_the_first_reason_is_given(void **state)
     const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = true};
     assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_DEVICE);
     assert_null(engine);
-    assert_int_equal(plan.refused, 2);
+    assert_int_equal(plan.refused, 3);
     assert_non_null(strstr(error.text, "refusal 1 of a kernel"));
     mts_device_destroy(&device);
     test_synth_close(&s);

@@ -22,6 +22,7 @@
 static device_fixture world;
 static mts_cl_device *opencl;
 static char folder[64];
+static mts_program_counts opencl_counts; /* of the device that was closed last */
 
 static const mts_kernel_source first_source = {
     "first",
@@ -329,6 +330,58 @@ static void a_missing_folder_is_made(void **state)
     assert_int_equal(build_fresh(&first_source, "", inside).hits, 1);
 }
 
+/* A kernel on a newly opened device where the nth allocation from then on fails; how many failed. */
+static uint32_t build_starved(uint32_t nth, mts_code *code)
+{
+    mts_kernel *kernel = NULL;
+    open_with(folder);
+    world.allocator.nth = world.allocator.calls + nth;
+    *code = mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL);
+    assert_true(*code == MTS_CODE_OK || *code == MTS_CODE_OUT_OF_MEMORY);
+    if (*code == MTS_CODE_OK) {
+        mts_cl_kernel_destroy(world.device, kernel);
+    }
+    const uint32_t failed = world.allocator.failed;
+    opencl_counts = opencl->cache;
+    device_fixture_close(&world);
+    return failed;
+}
+
+static void lack_of_memory_rejects_no_program(void **state)
+{
+    (void)state;
+    uint32_t nth = 0;
+    uint32_t from_source = 0;
+    mts_code code = MTS_CODE_OK;
+    (void)build_fresh(&first_source, "", folder);
+    while (build_starved(++nth, &code) > 0) {
+        assert_true(nth < 100);
+        assert_int_equal(opencl_counts.rejected, 0);
+        from_source += code == MTS_CODE_OK && opencl_counts.built == 1;
+    }
+    assert_int_equal(opencl_counts.hits, 1);
+    assert_true(from_source > 0); /* where the file did not fit into memory */
+}
+
+static void lack_of_memory_stores_no_half_a_program(void **state)
+{
+    (void)state;
+    uint32_t nth = 0;
+    uint32_t not_stored = 0;
+    char paths[2][512];
+    mts_code code = MTS_CODE_OK;
+    while (build_starved(++nth, &code) > 0) {
+        assert_true(nth < 100);
+        assert_int_equal(list_files(paths), opencl_counts.stored);
+        not_stored += code == MTS_CODE_OK && opencl_counts.failed == 1;
+        if (opencl_counts.stored == 1) {
+            assert_int_equal(unlink(paths[0]), 0);
+        }
+    }
+    assert_int_equal(opencl_counts.stored, 1);
+    assert_true(not_stored > 0);
+}
+
 #define CACHE_TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(void)
@@ -345,6 +398,8 @@ int main(void)
         CACHE_TEST(a_driver_without_the_functions_for_binaries_works_without_a_cache),
         CACHE_TEST(a_folder_that_cannot_be_written_fails_nothing),
         CACHE_TEST(a_missing_folder_is_made),
+        CACHE_TEST(lack_of_memory_rejects_no_program),
+        CACHE_TEST(lack_of_memory_stores_no_half_a_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 
 #include "base/hash.h"
 #include "exec/engine_internal.h"
+#include "platform/wrap/fault.h"
 #include "support/net.h"
 #include "support/synth.h"
 
@@ -439,6 +440,91 @@ static void tunings_are_found_again_and_damaged_ones_are_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+/* A session whose nth allocation fails; how many failed. Other failures than lack of memory fail the test. */
+static uint32_t make_starved(const mts_engine_options *options, uint32_t nth, mts_code *code)
+{
+    const mts_allocator *usual_allocator = device->allocator;
+    mts_wrap_allocator fault;
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    mts_wrap_allocator_init(&fault, usual_allocator, nth);
+    device->allocator = &fault.base;
+    cache.allocator = &fault.base;
+    *code = mts_engine_create(device, synth.archive, options, &engine, &error);
+    mts_engine_destroy(&engine);
+    device->allocator = usual_allocator;
+    cache.allocator = usual_allocator;
+    if (*code != MTS_CODE_OK && *code != MTS_CODE_OUT_OF_MEMORY) {
+        fail_msg("allocation %u: %s", nth, error.text);
+    }
+    assert_int_equal(fault.alive, 0);
+    return fault.failed;
+}
+
+/* A file is as good as it was: lack of memory is no defect of it, and does not replace it by half of one. */
+static void lack_of_memory_rejects_no_plan(void **state)
+{
+    uint32_t nth = 0;
+    uint32_t planned_anew = 0;
+    mts_code code = MTS_CODE_OK;
+    (void)state;
+    const mts_engine_options options = usual();
+    make_once(&options);
+    do {
+        const uint32_t misses = plans->misses;
+        if (make_starved(&options, ++nth, &code) == 0) {
+            break;
+        }
+        planned_anew += code == MTS_CODE_OK && plans->misses > misses;
+        assert_int_equal(plans->rejected, 0);
+    } while (nth < 100000);
+    assert_int_equal(code, MTS_CODE_OK);
+    assert_true(nth > 20);
+    assert_true(planned_anew > 0);
+    const uint32_t hits = plans->hits;
+    make_once(&options);
+    assert_int_equal(plans->hits, hits + 1);
+}
+
+static void lack_of_memory_stores_no_half_a_plan(void **state)
+{
+    char path[512];
+    (void)state;
+    const mts_engine_options options = usual();
+    const mts_allocator *usual_allocator = cache.allocator;
+    mts_wrap_allocator fault;
+    mts_wrap_allocator_init(&fault, usual_allocator, 1); /* there is no file to read: that of storing */
+    cache.allocator = &fault.base;
+    make_once(&options);
+    cache.allocator = usual_allocator;
+    assert_int_equal(fault.failed, 1);
+    assert_int_equal(plans->failed, 1);
+    assert_int_equal(plans->written, 0);
+    make_once(&options);
+    assert_int_equal(plans->written, 1);
+    find_file(".plan", path);
+}
+
+static void lack_of_memory_rejects_no_tuning(void **state)
+{
+    char path[512];
+    mts_code code = MTS_CODE_OK;
+    (void)state;
+    const mts_cache_counts *tunings = &cache.counts[MTS_CACHE_TUNINGS];
+    mts_engine_options options = usual();
+    options.grouping = MTS_GROUPING_KIND_FAMILY;
+    options.tuning_ms = 20000;
+    make_once(&options);
+    for (uint32_t nth = 1; nth <= 60; nth++) { /* what is read before anything is tuned */
+        find_file(".plan", path);
+        assert_int_equal(unlink(path), 0);
+        (void)make_starved(&options, nth, &code);
+        assert_int_equal(tunings->rejected, 0);
+        make_once(&options); /* so that there is a plan */
+    }
+    assert_true(tunings->hits > 0);
+}
+
         cmocka_unit_test_setup_teardown(a_second_session_has_the_plan_of_the_first, open_all, close_all),
         cmocka_unit_test_setup_teardown(other_options_have_plans_of_their_own, open_all, close_all),
         cmocka_unit_test_setup_teardown(other_devices_and_settings_have_plans_of_their_own, open_all,
@@ -458,6 +544,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(tunings_are_found_again_and_damaged_ones_are_not, open_all,
                                         close_all),
     };
+        cmocka_unit_test_setup_teardown(lack_of_memory_rejects_no_plan, open_all, close_all),
+        cmocka_unit_test_setup_teardown(lack_of_memory_stores_no_half_a_plan, open_all, close_all),
+        cmocka_unit_test_setup_teardown(lack_of_memory_rejects_no_tuning, open_all, close_all),
     const double prune = 0.95;
     const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 3, &prune, 1, 0.5);
     mts_error error = {0};

@@ -29,6 +29,8 @@ typedef struct maker {
 } maker;
 
 mts_code mts_maker_memory(const maker *m);
+/* Whether input `input` of two tasks of a bundle is the same data where inputs are common. */
+bool mts_maker_common_input(const mts_archive *archive, uint32_t one, uint32_t other, uint32_t input);
 /* Gives every input a slot. */
 mts_code mts_maker_slots(maker *m);
 /* Which inputs are lent, and where their data goes: input_kinds, parts, slots. The graphs are stitched. */

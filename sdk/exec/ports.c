@@ -20,21 +20,21 @@ static bool same_preprocess(const mts_preprocess *a, const mts_preprocess *b)
     return true;
 }
 
-/* Whether input `input` of tasks i and k is the same data when inputs are common. */
-static bool common_input(const maker *m, uint32_t i, uint32_t k, uint32_t input)
+bool mts_maker_common_input(const mts_archive *archive, uint32_t one, uint32_t other, uint32_t input)
 {
-    const mts_archive *archive = m->engine->archive;
-    const mts_preprocess *a = &archive->tasks[m->engine->tasks[i].task].preprocess;
-    const mts_preprocess *b = &archive->tasks[m->engine->tasks[k].task].preprocess;
-    if (input >= m->graphs[k]->input_count) {
+    const mts_task *a = &archive->tasks[one];
+    const mts_task *b = &archive->tasks[other];
+    if (input >= a->graph->input_count || input >= b->graph->input_count) {
         return false;
     }
-    const mts_port *x = &m->graphs[i]->inputs[input];
-    const mts_port *y = &m->graphs[k]->inputs[input];
-    if (x->dtype != y->dtype || !mts_shape_equal(&x->shape, &y->shape) || !same_preprocess(a, b)) {
+    const mts_port *x = &a->graph->inputs[input];
+    const mts_port *y = &b->graph->inputs[input];
+    if (x->dtype != y->dtype || !mts_shape_equal(&x->shape, &y->shape) ||
+        !same_preprocess(&a->preprocess, &b->preprocess)) {
         return false;
     }
-    return (input == 0 && mts_preprocess_takes_pictures(a, m->graphs[i])) || strcmp(x->name, y->name) == 0;
+    return (input == 0 && mts_preprocess_takes_pictures(&a->preprocess, a->graph)) ||
+           strcmp(x->name, y->name) == 0;
 }
 
 /*
@@ -46,7 +46,7 @@ static uint32_t find_slot(const maker *m, uint32_t task, uint32_t input)
     mts_engine *e = m->engine;
     uint32_t common = e->slot_count;
     for (uint32_t k = 0; k < task && !e->options.separate_inputs; k++) {
-        if (common_input(m, task, k, input)) {
+        if (mts_maker_common_input(e->archive, e->tasks[task].task, e->tasks[k].task, input)) {
             const uint32_t slot = m->slot_of[k][input];
             if (!m->program.copied[task] && !m->program.copied[k]) {
                 return slot;

@@ -164,6 +164,9 @@ void mts_cost_fit(const mts_cost_sample *samples, uint32_t count, mts_cost_model
             double slope = 0.0;
             double curve = 0.0;
             for (uint32_t i = 0; i < count; i++) {
+                if (samples[i].ms <= 0.0) {
+                    continue;
+                }
                 const double weight = 1.0 / samples[i].ms;
                 const double x = samples[i].set.term[k] * weight;
                 slope += x * (1.0 - mts_cost_predict(model, &samples[i].set) * weight);
@@ -175,11 +178,16 @@ void mts_cost_fit(const mts_cost_sample *samples, uint32_t count, mts_cost_model
         }
     }
     double squares = 0.0;
+    uint32_t fitted = 0;
     for (uint32_t i = 0; i < count; i++) {
+        if (samples[i].ms <= 0.0) {
+            continue;
+        }
+        fitted++;
         const double error = mts_cost_predict(model, &samples[i].set) / samples[i].ms - 1.0;
         squares += error * error;
     }
-    model->error = count > 0 ? sqrt(squares / count) : 0.0;
+    model->error = fitted > 0 ? sqrt(squares / fitted) : 0.0;
 }
 
 double mts_cost_predict(const mts_cost_model *model, const mts_cost_set *set)

@@ -50,6 +50,7 @@ typedef struct mts_cost_model {
     double error; /* root mean square of the relative errors of the samples */
 } mts_cost_model;
 
+/* Samples of no time, of a clock too coarse for them, do not count. */
 void mts_cost_fit(const mts_cost_sample *samples, uint32_t count, mts_cost_model *model);
 double mts_cost_predict(const mts_cost_model *model, const mts_cost_set *set);
 

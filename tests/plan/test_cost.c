@@ -63,6 +63,25 @@ static void noise_makes_no_constant_negative(void **state)
     assert_true(mts_cost_predict(&found, &samples[0].set) == 0.0);
 }
 
+/* A clock may be too coarse for a fast device. */
+static void what_took_no_time_does_not_count(void **state)
+{
+    (void)state;
+    mts_cost_sample samples[6];
+    mts_cost_model with, without;
+    for (uint32_t i = 0; i < 6; i++) {
+        for (uint32_t k = 0; k < MTS_COST_TERMS; k++) {
+            samples[i].set.term[k] = chance(i, k);
+        }
+        samples[i].ms = i < 5 ? 0.5 + chance(i, 77) : 0.0;
+    }
+    mts_cost_fit(samples, 6, &with);
+    mts_cost_fit(samples, 5, &without);
+    assert_memory_equal(&with, &without, sizeof with);
+    mts_cost_fit(&samples[5], 1, &with);
+    assert_true(with.error == 0.0 && mts_cost_predict(&with, &samples[0].set) == 0.0);
+}
+
 /* The table of a family whose tasks see the same or different inputs. */
 static const mts_cost_table *table_of(const test_synth *s, bool common, mts_strategy_kind strategy,
                                       mts_arena *arena)
@@ -144,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fit_finds_the_constants_of_a_device_that_obeys_the_model),
         cmocka_unit_test(noise_makes_no_constant_negative),
+        cmocka_unit_test(what_took_no_time_does_not_count),
         cmocka_unit_test(sets_cost_the_sum_of_their_tasks_but_for_launches),
         cmocka_unit_test(what_tasks_have_in_common_counts_once),
     };

@@ -437,9 +437,6 @@ static void tunings_are_found_again_and_damaged_ones_are_not(void **state)
     mts_alloc_free(mts_allocator_default(), file);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
 /* A session whose nth allocation fails; how many failed. Other failures than lack of memory fail the test. */
 static uint32_t make_starved(const mts_engine_options *options, uint32_t nth, mts_code *code)
 {
@@ -525,6 +522,9 @@ static void lack_of_memory_rejects_no_tuning(void **state)
     assert_true(tunings->hits > 0);
 }
 
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_second_session_has_the_plan_of_the_first, open_all, close_all),
         cmocka_unit_test_setup_teardown(other_options_have_plans_of_their_own, open_all, close_all),
         cmocka_unit_test_setup_teardown(other_devices_and_settings_have_plans_of_their_own, open_all,
@@ -541,12 +541,12 @@ static void lack_of_memory_rejects_no_tuning(void **state)
         cmocka_unit_test_setup_teardown(another_version_is_a_miss, open_all, close_all),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_or_written_costs_the_cache_only, open_all,
                                         close_all),
-        cmocka_unit_test_setup_teardown(tunings_are_found_again_and_damaged_ones_are_not, open_all,
-                                        close_all),
-    };
         cmocka_unit_test_setup_teardown(lack_of_memory_rejects_no_plan, open_all, close_all),
         cmocka_unit_test_setup_teardown(lack_of_memory_stores_no_half_a_plan, open_all, close_all),
         cmocka_unit_test_setup_teardown(lack_of_memory_rejects_no_tuning, open_all, close_all),
+        cmocka_unit_test_setup_teardown(tunings_are_found_again_and_damaged_ones_are_not, open_all,
+                                        close_all),
+    };
     const double prune = 0.95;
     const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 3, &prune, 1, 0.5);
     mts_error error = {0};

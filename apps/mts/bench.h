@@ -53,7 +53,7 @@ typedef struct cli_bench {
     bool common; /* all tasks see the same frame */
     cli_bench_inputs inputs;
     bool samples; /* print them */
-    mts_replay replay;
+    mts_use replay;
     uint32_t warm_ups, runs;
     double load_before, load_after; /* of the machine, negative: unknown */
     uint64_t budget;                /* bytes that those with +budget may take */

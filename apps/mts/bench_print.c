@@ -138,9 +138,9 @@ static void bench_json(cli_json *json, const cli_bench *bench)
     cli_json_string(json, "frames", bench->common ? "common" : "separate");
     cli_json_string(json, "inputs", cli_bench_inputs_names[bench->inputs]);
     cli_json_string(json, "replay",
-                    bench->replay == MTS_REPLAY_ON    ? "on"
-                    : bench->replay == MTS_REPLAY_OFF ? "off"
-                                                      : "auto");
+                    bench->replay == MTS_USE_ON    ? "on"
+                    : bench->replay == MTS_USE_OFF ? "off"
+                                                   : "auto");
     cli_json_integer(json, "warmup", bench->warm_ups);
     cli_json_integer(json, "runs", bench->runs);
     cli_json_integer(json, "budget", bench->budget);

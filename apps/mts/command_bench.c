@@ -110,7 +110,7 @@ static int arguments_take(arguments *args, cli_bench *bench)
     if (args->replay && args->no_replay) {
         return cli_usage_error("bench", "give --replay or --no-replay, not both");
     }
-    args->open.replay = args->replay ? MTS_REPLAY_ON : args->no_replay ? MTS_REPLAY_OFF : MTS_REPLAY_AUTO;
+    args->open.replay = args->replay ? MTS_USE_ON : args->no_replay ? MTS_USE_OFF : MTS_USE_AUTO;
     bench->replay = args->open.replay;
     bench->common = args->frames && strcmp(args->frames, "common") == 0;
     for (int i = 0; args->inputs && i < CLI_BENCH_INPUTS_COUNT; i++) {
@@ -237,6 +237,7 @@ int cli_command_bench(int argc, char **argv)
          0},
         {"no-probe", 0, CLI_KIND_FLAG, &args.no_probe, "", "do not measure the device's peak and bandwidth",
          0, 0},
+        {"gemm", 0, CLI_KIND_FLAG, &args.open.gemm, "", "let --tune try CLBlast for dense products", 0, 0},
         {"replay", 0, CLI_KIND_FLAG, &args.replay, "",
          "submit recorded lists where the driver can (default: where that is faster)", 0, 0},
         {"no-replay", 0, CLI_KIND_FLAG, &args.no_replay, "", "submit launch by launch", 0, 0},

@@ -101,6 +101,7 @@ int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *opt
     runtime.cache_dir = !options->no_cache && cache_folder(cache, sizeof cache) ? cache : NULL;
     runtime.check = options->check ? 1 : 0;
     runtime.replay = options->replay;
+    runtime.gemm = options->gemm ? MTS_USE_ON : MTS_USE_AUTO;
     runtime.error_text = app->error;
     runtime.error_size = sizeof app->error;
     runtime.log = log_print;

@@ -30,7 +30,8 @@ typedef struct cli_open_options {
     uint64_t memory_budget; /* bytes that the session may take, 0: any */
     uint32_t tuning_ms;     /* for measuring kernels, 0: none */
     const char *priorities; /* "a=2,b=1" or NULL */
-    mts_replay replay;      /* AUTO if not set */
+    mts_use replay;         /* AUTO if not set */
+    bool gemm;              /* let --tune try a library's matrix products */
 } cli_open_options;
 
 /* Rows of an option table for what cli_open_options holds. */
@@ -42,6 +43,7 @@ typedef struct cli_open_options {
         {"check", 0, CLI_KIND_FLAG, &(o).check, "", "watch the use of the device (slow)", 0, 0},              \
         {"tune", 0,  CLI_KIND_COUNT, &(o).tuning_ms, "MS", "measure kernels for this long (default: do not)", \
          1,      1e9},                                                                                        \
+        {"gemm", 0, CLI_KIND_FLAG, &(o).gemm, "", "let --tune try CLBlast for dense products", 0, 0},         \
         {"priority",                                                                                          \
          0,                                                                                                   \
          CLI_KIND_TEXT,                                                                                       \

@@ -37,8 +37,11 @@ static const char *options_defect(const mts_runtime_options *options)
     if ((options->alloc == NULL) != (options->free == NULL)) {
         return "runtime options: give both alloc and free, or neither";
     }
-    if ((uint32_t)options->replay > MTS_REPLAY_ON) {
+    if ((uint32_t)options->replay > MTS_USE_ON) {
         return "runtime options: no such replay";
+    }
+    if ((uint32_t)options->gemm > MTS_USE_ON) {
+        return "runtime options: no such gemm";
     }
     if (options->check > 1) {
         return "runtime options: check is 0 or 1";
@@ -79,11 +82,13 @@ static mts_code device_open(mts_runtime *runtime, const mts_runtime_options *opt
         .programs = &runtime->programs,
         .threads = options->threads,
         .replay = (mts_device_use)options->replay,
+        .gemm = (mts_device_use)options->gemm,
     };
     runtime->cache =
         (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};
-    (void)snprintf(runtime->cache.setting, sizeof runtime->cache.setting, "replay %u check %u threads %u",
-                   (unsigned)options->replay, options->check, options->threads);
+    (void)snprintf(runtime->cache.setting, sizeof runtime->cache.setting,
+                   "replay %u gemm %u check %u threads %u", (unsigned)options->replay,
+                   (unsigned)options->gemm, options->check, options->threads);
     mts_code code =
         mts_api_device_open(options->device, &device_options, &runtime->device, &runtime->desc, error);
     if (code == MTS_CODE_OK && options->check) {

@@ -57,7 +57,8 @@ static void start_with(const char *device, const mts_runtime_options *how, start
     options.tasks = tasks;
     options.task_count = 2;
     options.grouping = MTS_GROUPING_MEASURED;
-    options.tuning_ms = 1;
+    options.tuning_ms =
+        strncmp(device, "opencl", 6) == 0 ? 0 : 60000; /* to the end, where builds are quick */
     if (mts_session_create(fixture.runtime, bundle, &options, &session) != MTS_STATUS_OK) {
         fail_msg("%s", fixture.error);
     }
@@ -96,7 +97,7 @@ static void a_second_start_plans_at_once_and_builds_nothing(void **state)
         assert_int_equal(second.cache.plans.hits, 1);
         assert_int_equal(second.cache.plans.misses + second.cache.plans.rejected + second.cache.plans.written,
                          0);
-        assert_int_equal(second.cache.tunings.hits + second.cache.tunings.misses, 0); /* the plan has them */
+        assert_int_equal(second.cache.tunings.written, 0); /* the plan has them */
         assert_int_equal(second.cache.programs_built, 0);
         assert_int_equal(second.cache.programs.misses, 0);
         assert_true((second.cache.programs.hits > 0) == builds);
@@ -118,8 +119,8 @@ static void a_device_opened_in_another_way_is_measured_anew(void **state)
     for (int i = 0; i < 4; i++) {
         mts_runtime_options_default(&runtimes[i]);
     }
-    runtimes[1].replay = MTS_REPLAY_ON;
-    runtimes[2].replay = MTS_REPLAY_OFF;
+    runtimes[1].replay = MTS_USE_ON;
+    runtimes[2].replay = MTS_USE_OFF;
     runtimes[3].check = 1;
     for (int i = 0; i < 8; i++) {
         start_with("reference", &runtimes[i % 4], &last);

@@ -28,7 +28,7 @@ static bool has_driver(void)
 }
 
 /* All outputs of RUNS runs on different frames, one after another; returns how many floats. */
-static size_t outputs_of(mts_replay replay, mts_strategy strategy, float *out)
+static size_t outputs_of(mts_use replay, mts_strategy strategy, float *out)
 {
     api_fixture fixture;
     mts_bundle *bundle = NULL;
@@ -77,9 +77,9 @@ static void recorded_runs_give_the_same_bits_in_every_strategy(void **state)
     for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++) {
         float plain[RUNS * OUTPUTS];
         float recorded[RUNS * OUTPUTS];
-        const size_t count = outputs_of(MTS_REPLAY_OFF, strategies[i], plain);
+        const size_t count = outputs_of(MTS_USE_OFF, strategies[i], plain);
         assert_true(count >= RUNS * 8);
-        assert_int_equal(outputs_of(MTS_REPLAY_ON, strategies[i], recorded), count);
+        assert_int_equal(outputs_of(MTS_USE_ON, strategies[i], recorded), count);
         assert_memory_equal(plain, recorded, count * sizeof *plain);
     }
 }

@@ -96,7 +96,7 @@ static void options_that_contradict_themselves_are_refused(void **state)
     options.check = 2;
     assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_INVALID_ARGUMENT);
     options = api_options(&fixture, "reference");
-    options.replay = (mts_replay)3;
+    options.replay = (mts_use)3;
     assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(fixture.error, "replay"));
     options = api_options(&fixture, "reference");

@@ -31,9 +31,9 @@
  *   - Strings are UTF-8. Sizes are in bytes, times in milliseconds.
  *
  * Promises, each tested: no input crashes, hangs or over-allocates; the library never aborts, never prints,
- * keeps no global mutable state; a steady-state run allocates nothing and builds no kernel; same build,
- * device and plan give bit-identical outputs; in all strategies, the values of an output differ from the
- * reference's by at most 1e-4 of the output's largest magnitude.
+ * keeps no global mutable state; a steady-state run allocates nothing (but see `gemm`) and builds no kernel;
+ * same build, device and plan give bit-identical outputs; in all strategies, the values of an output differ
+ * from the reference's by at most 1e-4 of the output's largest magnitude.
  *
  * Thread-safety: a runtime and all objects made from it belong to one thread at a time. Different runtimes
  * are independent.
@@ -113,12 +113,12 @@ typedef enum mts_log_severity {
     MTS_LOG_DEBUG = 3
 } mts_log_severity;
 
-/* How a device gets the launches of a run. The outputs are the same. */
-typedef enum mts_replay {
-    MTS_REPLAY_AUTO = 0, /* what is faster on the device, as far as it is known (default) */
-    MTS_REPLAY_OFF = 1,  /* launch by launch */
-    MTS_REPLAY_ON = 2    /* recorded once and submitted with one call, where the driver can */
-} mts_replay;
+/* Whether something optional of a driver is used. The outputs are the same within the tolerance. */
+typedef enum mts_use {
+    MTS_USE_AUTO = 0, /* where it is faster on the device, as far as that is known (default) */
+    MTS_USE_OFF = 1,
+    MTS_USE_ON = 2 /* where the driver can */
+} mts_use;
 
 typedef struct mts_runtime_options {
     size_t size;        /* sizeof(mts_runtime_options) */
@@ -128,11 +128,13 @@ typedef struct mts_runtime_options {
                               kept; NULL (default): no cache. One that cannot be written means no cache, not a
                               failure. Copied */
     uint32_t threads;      /* of a CPU device that has its own threads; 0 (default): all */
-    mts_replay replay;     /* default MTS_REPLAY_AUTO */
-    uint32_t check;        /* 1: put the checking decorator around the device (slower); default 0 */
-    char *error_text;      /* caller's buffer for the sentence of the last failure, or NULL (default) */
-    size_t error_size;     /* bytes of error_text */
-    void *context;         /* handed to the callbacks */
+    mts_use replay;        /* a run's launches are recorded once and submitted with one call */
+    mts_use gemm;   /* a library (CLBlast) may multiply matrices; tuning_ms then tries it for layers that are
+                       one   dense product. It allocates in every run, and a run with it is not replayed */
+    uint32_t check; /* 1: put the checking decorator around the device (slower); default 0 */
+    char *error_text;  /* caller's buffer for the sentence of the last failure, or NULL (default) */
+    size_t error_size; /* bytes of error_text */
+    void *context;     /* handed to the callbacks */
     void (*log)(void *context, mts_log_severity severity, const char *text); /* NULL (default): silent */
     void *(*alloc)(void *context, size_t size); /* both NULL (default): malloc and free */
     void (*free)(void *context, void *memory);

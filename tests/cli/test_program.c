@@ -595,7 +595,7 @@ static void a_plan_is_explained_with_what_was_considered(void **state)
     (void)state;
     compile_demo();
     json_t *root = expect_json("inspect small.mtsb --plan --json --tasks pet,wheels --grouping measured "
-                               "--priority wheels=2,pet=1 --tune 200 --device reference --no-cache");
+                               "--priority wheels=2,pet=1 --tune 20000 --device reference --no-cache");
     assert_int_equal(json_array_size(json_object_get(root, "groups")), 2);
     const json_t *group = json_array_get(json_object_get(root, "groups"), 0);
     assert_string_equal(json_string_value(json_array_get(group, 0)), "wheels");

@@ -1,15 +1,14 @@
 /*
  * decide.c: from options to a decision, by cache or by measurement, and from the decision to an engine.
  *
- * The way down when kernels do not build or run: the decided choices, the defaults, the smallest tiles. What
- * comes after is the caller's: another device, of which `reference` needs no driver.
+ * The way down when kernels do not build or run: the decided choices, the defaults, the default tiles, the
+ * smallest tiles. What did not work is remembered and not tried again by later sessions. What comes after is
+ * the caller's: another device, of which `reference` needs no driver.
  */
 #include <string.h>
 
 #include "exec/plan_cache.h"
 #include "platform/os/os.h"
-
-#define PLANNED 0.8f /* of the progress bar, if anything is measured */
 
 static mts_code resolve_tasks(mts_planning *p, const mts_engine_options *options)
 {
@@ -37,81 +36,83 @@ static mts_code resolve_tasks(mts_planning *p, const mts_engine_options *options
     return MTS_CODE_OK;
 }
 
+static bool measures_groups(const mts_planning *p)
+{
+    return p->options.grouping == MTS_GROUPING_KIND_MEASURED &&
+           p->options.strategy != MTS_STRATEGY_KIND_SEQUENTIAL;
+}
+
 static bool measures(const mts_planning *p)
 {
-    const bool groups = p->options.grouping == MTS_GROUPING_KIND_MEASURED &&
-                        p->options.strategy != MTS_STRATEGY_KIND_SEQUENTIAL;
-    return groups || p->options.tuning_ms > 0;
+    return measures_groups(p) || p->options.tuning_ms > 0;
 }
 
+/* A budget that cannot be kept is refused before anything is measured, and kept whatever is. */
 static mts_code measure(mts_planning *p)
 {
-    if (p->options.tuning_ms > 0) {
-        mts_tuning_cache_load(p);
+    const bool groups = measures_groups(p);
+    p->fresh = true;
+    mts_code code = groups ? mts_planning_least(p) : mts_planning_fit(p);
+    code = code != MTS_CODE_OK ? code : mts_planning_tune(p);
+    if (groups) {
+        code = code != MTS_CODE_OK ? code : mts_planning_group(p);
+        code = code != MTS_CODE_OK ? code : mts_planning_tune(p); /* layers that the groups have changed */
     }
-    mts_code code = mts_planning_tune(p);
-    if (code != MTS_CODE_OK) {
-        return code;
-    }
-    if (p->options.grouping != MTS_GROUPING_KIND_MEASURED ||
-        p->options.strategy == MTS_STRATEGY_KIND_SEQUENTIAL) {
-        return mts_planning_fit(p);
-    }
-    code = mts_planning_group(p);
-    return code != MTS_CODE_OK ? code : mts_planning_tune(p); /* layers that the groups have changed */
+    return code != MTS_CODE_OK ? code : mts_planning_fit(p);
 }
 
-static mts_code measure_and_store(mts_planning *p)
+/* The plan is from the cache, but an earlier session had no time for all candidates. */
+static mts_code tune_more(mts_planning *p)
 {
-    const mts_code code = measure(p);
-    if (code == MTS_CODE_OK) {
-        mts_plan_cache_store(p);
-    }
-    return code;
+    p->fresh = true;
+    const mts_code code = mts_planning_tune(p);
+    return code != MTS_CODE_OK ? code : mts_planning_fit(p);
 }
 
 /* What runs in which order; measured, if anything is, or as an earlier session found out. */
 static mts_code decide(mts_planning *p)
 {
-    mts_code code = mts_planning_classes(p);
+    const mts_code code = mts_planning_classes(p);
     p->decision.group_of = p->group_of;
     p->decision.slice_bytes = mts_choice_slice_bytes(&p->device->info);
     if (code != MTS_CODE_OK) {
         return code;
     }
+    mts_tuning_cache_load(p);
     if (!measures(p)) {
         return mts_planning_fit(p);
     }
     p->findings.cached = mts_plan_cache_load(p);
-    return p->findings.cached ? MTS_CODE_OK : measure_and_store(p);
+    if (!p->findings.cached) {
+        return measure(p);
+    }
+    return p->options.tuning_ms == 0 || p->findings.complete != 0 ? MTS_CODE_OK : tune_more(p);
 }
 
 /* ---- making ---- */
 
 /* The caller's progress, in the part of the bar that is left. */
 typedef struct rest {
-    int (*progress)(void *context, float fraction, const char *what);
-    void *context;
+    mts_planning *p;
     float first;
 } rest;
 
 static int rest_report(void *context, float fraction, const char *what)
 {
     const rest *r = context;
-    return r->progress(r->context, r->first + (1.0f - r->first) * fraction, what);
+    return mts_planning_report(r->p, r->first + (1.0f - r->first) * fraction, what) != MTS_CODE_OK;
 }
 
-static mts_code make_with(mts_planning *p, const mts_choices *choices, bool *kernels_failed, mts_engine **out)
+static mts_code make_once(mts_planning *p, bool *kernels_failed, mts_engine **out)
 {
-    rest r = {.progress = p->options.progress, .context = p->options.context};
+    rest r = {.p = p, .first = p->reported};
     mts_engine_options options = p->options;
     mts_decision decision = p->decision;
-    r.first = measures(p) && !p->findings.cached ? PLANNED : 0.0f;
     options.tasks = p->tasks;
     options.task_count = p->task_count;
     options.context = &r;
-    options.progress = r.progress != NULL ? rest_report : NULL;
-    decision.choices = choices;
+    options.progress = rest_report;
+    decision.choices = decision.choices != NULL ? decision.choices : &p->defaults;
     mts_engine_aids aids = {.like = NULL};
     const mts_code code =
         mts_engine_create_decided(p->device, p->archive, &options, &decision, &aids, out, p->error);
@@ -119,26 +120,79 @@ static mts_code make_with(mts_planning *p, const mts_choices *choices, bool *ker
     return code;
 }
 
+/* Gives up what was chosen first of all that may be to blame; *left: there was something. */
+static mts_code step_down(mts_planning *p, bool *left)
+{
+    const mts_choice tiles = mts_choice_default(&p->device->info, NULL);
+    mts_choice winograd = tiles;
+    winograd.kernel = MTS_CHOICE_WINOGRAD;
+    *left = true;
+    if (p->decision.choices != NULL) {
+        p->decision.choices = NULL;
+        p->fresh = true;
+        p->findings.fallback = 1;
+        return MTS_CODE_OK;
+    }
+    if (!mts_choices_failed(&p->defaults, &winograd)) {
+        p->findings.fallback = 1;
+        return mts_planning_failed(p, &winograd);
+    }
+    *left = !mts_choices_failed(&p->defaults, &tiles);
+    p->findings.fallback = 2;
+    return mts_planning_failed(p, &tiles);
+}
+
 static mts_code make(mts_planning *p, mts_engine **out)
 {
-    const mts_choice smallest = mts_choice_smallest(&p->device->info);
-    const mts_choices last = {.forced = &smallest};
-    const mts_choices *const ladder[] = {p->decision.choices, NULL, &last};
-    mts_error first = {0};
+    const size_t known = p->failed_count;
     bool failed = false;
-    mts_code code = make_with(p, ladder[0], &failed, out);
-    first = *p->error;
-    for (uint32_t rung = p->decision.choices != NULL ? 1 : 2; failed && rung < 3; rung++) {
+    bool left = true;
+    mts_code code = make_once(p, &failed, out);
+    const mts_error first = *p->error;
+    while (failed && left) {
         mts_log_write(p->device->log, MTS_LOG_LEVEL_WARNING, "a session cannot be made as planned: %s",
                       p->error->text);
-        p->findings.fallback = rung;
         if (p->options.cache != NULL) {
             p->options.cache->skipped++;
         }
-        code = make_with(p, ladder[rung], &failed, out);
+        code = step_down(p, &left);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+        code = left ? make_once(p, &failed, out) : first.code;
     }
-    if (failed) {
+    if (p->findings.fallback != 0 && (failed || code == MTS_CODE_LIMIT)) {
+        mts_planning_forgive(p, known);
         *p->error = first; /* what is wrong with the plan, not with the last resort */
+        return first.code;
+    }
+    if (code == MTS_CODE_OK && p->failed_count > known) {
+        mts_tuning_cache_store(p);
+    }
+    return code;
+}
+
+/* Nothing that another plan would not meet too. */
+static bool blames_plan(mts_code code)
+{
+    return code != MTS_CODE_OK && code != MTS_CODE_CANCELLED && code != MTS_CODE_OUT_OF_MEMORY &&
+           code != MTS_CODE_DEVICE_LOST;
+}
+
+/* Decides and makes; a plan from the cache that cannot be made is refused, and measured again. */
+static mts_code decide_and_make(mts_planning *p, mts_engine **out)
+{
+    mts_code code = decide(p);
+    p->findings.planning_ms = (double)(mts_os_clock_ns() - p->start) * 1e-6;
+    code = code != MTS_CODE_OK ? code : make(p, out);
+    if (p->findings.cached && blames_plan(code)) {
+        mts_plan_cache_refuse(p);
+        code = measure(p);
+        p->findings.planning_ms = (double)(mts_os_clock_ns() - p->start) * 1e-6;
+        code = code != MTS_CODE_OK ? code : make(p, out);
+    }
+    if (code == MTS_CODE_OK && p->fresh) {
+        mts_plan_cache_store(p);
     }
     return code;
 }
@@ -171,6 +225,7 @@ static void release(mts_planning *p)
 {
     mts_engine_destroy(&p->previous);
     mts_choices_release(&p->choices);
+    mts_choices_release(&p->planned);
     mts_alloc_free(p->allocator, p->failed);
     mts_alloc_free(p->allocator, p->findings.findings);
     mts_alloc_free(p->allocator, p->findings.trials);
@@ -190,16 +245,10 @@ mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const
     *out = NULL;
     mts_arena_init(&p.arena, p.allocator);
     mts_choices_init(&p.choices, p.allocator);
+    mts_choices_init(&p.planned, p.allocator);
     mts_code code = mts_planning_report(&p, 0.0f, "planning");
     code = code != MTS_CODE_OK ? code : resolve_tasks(&p, options);
-    code = code != MTS_CODE_OK ? code : decide(&p);
-    p.findings.planning_ms = (double)(mts_os_clock_ns() - p.start) * 1e-6;
-    code = code != MTS_CODE_OK ? code : make(&p, out);
-    if (p.findings.cached && (code == MTS_CODE_LIMIT || code == MTS_CODE_INVALID_ARGUMENT)) {
-        mts_plan_cache_refuse(&p); /* under a right checksum: not what this library has written */
-        code = measure_and_store(&p);
-        code = code != MTS_CODE_OK ? code : make(&p, out);
-    }
+    code = code != MTS_CODE_OK ? code : decide_and_make(&p, out);
     if (code == MTS_CODE_OK && !keep_findings(&p, *out)) {
         code = mts_planning_memory(&p);
         mts_engine_destroy(out);

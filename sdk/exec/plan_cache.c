@@ -137,6 +137,7 @@ static void put_choices(writer *w, const mts_choices *choices)
         put_u64(w, e->signature);
         put_u64(w, e->kind);
         put_u32(w, e->members);
+        put_u32(w, e->tried);
         put_choice(w, &e->choice);
         put_f64(w, e->ms);
         put_f64(w, e->default_ms);
@@ -150,6 +151,7 @@ static void get_choices(reader *r, mts_choices *choices)
         mts_choice_entry e = {.signature = get_u64(r)};
         e.kind = get_u64(r);
         e.members = get_u32(r, UINT32_MAX);
+        e.tried = get_u32(r, UINT32_MAX);
         e.choice = get_choice(r);
         e.ms = get_f64(r);
         e.default_ms = get_f64(r);
@@ -365,8 +367,8 @@ static void read_plan(reader *r, mts_planning *p)
     took(r, r->failed ? MTS_CODE_MALFORMED : check_groups(p));
     p->decision.slice_bytes = get_u64(r);
     const uint32_t chosen = get_u32(r, 1);
-    get_choices(r, &p->choices);
-    p->decision.choices = chosen != 0 ? &p->choices : NULL;
+    get_choices(r, &p->planned);
+    p->decision.choices = chosen != 0 ? &p->planned : NULL;
     get_findings(r, p);
     r->failed = r->failed || r->left != 0;
 }
@@ -376,7 +378,7 @@ static void forget(mts_planning *p)
 {
     p->decision.slice_bytes = mts_choice_slice_bytes(&p->device->info);
     p->decision.choices = NULL;
-    p->choices.count = 0;
+    p->planned.count = 0;
     p->findings = (mts_findings){.findings = p->findings.findings, .trials = p->findings.trials};
     memcpy(p->group_of, p->class_of, p->task_count * sizeof *p->group_of);
 }
@@ -449,7 +451,7 @@ void mts_tuning_cache_load(mts_planning *p)
         read_tuning(&r, p, &p->choices);
         if (!finish(p, MTS_CACHE_TUNINGS, &r, &file)) {
             p->choices.count = 0;
-            p->failed_count = 0;
+            mts_planning_forgive(p, 0);
         }
     }
     mts_text_release(&key);

@@ -18,10 +18,11 @@ mts_code mts_planning_memory(const mts_planning *p)
     return mts_fail(p->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan a session");
 }
 
-mts_code mts_planning_report(const mts_planning *p, float fraction, const char *what)
+mts_code mts_planning_report(mts_planning *p, float fraction, const char *what)
 {
     const mts_engine_options *o = &p->options;
-    if (o->progress != NULL && o->progress(o->context, fraction, what) != 0) {
+    p->reported = fraction > p->reported ? fraction : p->reported;
+    if (o->progress != NULL && o->progress(o->context, p->reported, what) != 0) {
         return mts_fail(p->error, MTS_CODE_CANCELLED, "cancelled while planning the session (%s)", what);
     }
     return MTS_CODE_OK;
@@ -174,10 +175,10 @@ static uint32_t *each_alone(mts_planning *p)
     return group_of;
 }
 
-mts_code mts_planning_smallest(mts_planning *p)
+mts_code mts_planning_least(mts_planning *p)
 {
     smallest least = {0};
-    if (p->options.memory_budget == 0) {
+    if (p->options.memory_budget == 0 || p->least_groups != NULL) {
         return MTS_CODE_OK;
     }
     uint32_t *whole = mts_arena_zero(&p->arena, p->task_count, sizeof *whole);
@@ -196,40 +197,72 @@ mts_code mts_planning_smallest(mts_planning *p)
     if (least.peak > p->options.memory_budget) {
         return over_budget(p, least.peak);
     }
-    memcpy(p->group_of, least.group_of, p->task_count * sizeof *whole);
-    p->decision.slice_bytes = least.slice_bytes;
+    p->least_groups = least.group_of;
+    p->least_slice_bytes = least.slice_bytes;
+    return MTS_CODE_OK;
+}
+
+/* The slices stay: what is measured next is measured with those that are usual. */
+mts_code mts_planning_smallest(mts_planning *p)
+{
     mts_engine_stats stats = {0};
-    code = weigh(p, p->group_of, least.slice_bytes, p->decision.choices, &stats);
+    mts_code code = mts_planning_least(p);
+    if (code != MTS_CODE_OK || p->options.memory_budget == 0) {
+        return code;
+    }
+    memcpy(p->group_of, p->least_groups, p->task_count * sizeof *p->group_of);
+    code = weigh(p, p->group_of, p->least_slice_bytes, p->decision.choices, &stats);
     if (code == MTS_CODE_OK && stats.peak_bytes > p->options.memory_budget) {
         p->decision.choices = NULL; /* smaller tiles need larger tables */
     }
     return code;
 }
 
-mts_code mts_planning_fit(mts_planning *p)
+/* The largest slices that keep the budget. *least: smallest peak that was weighed, if none does. */
+static mts_code fit_slices(mts_planning *p, const mts_choices *choices, bool *fits, uint64_t *least)
 {
     uint64_t sizes[SLICE_MOST];
-    uint64_t least = UINT64_MAX;
     const int count = slice_sizes(p, sizes);
-    const mts_choices *choices = p->decision.choices;
-    for (int i = 0; p->options.memory_budget != 0 && i < 2 * count; i++) {
+    *fits = false;
+    *least = UINT64_MAX;
+    for (int i = 0; i < count; i++) {
         mts_engine_stats stats = {0};
-        if (i >= count && p->decision.choices == NULL) {
-            break;
-        }
-        choices = i >= count ? NULL : p->decision.choices;
-        const mts_code code = weigh(p, p->group_of, sizes[i % count], choices, &stats);
+        const mts_code code = weigh(p, p->group_of, sizes[i], choices, &stats);
         if (code != MTS_CODE_OK) {
             return code;
         }
-        least = stats.peak_bytes < least ? stats.peak_bytes : least;
+        *least = stats.peak_bytes < *least ? stats.peak_bytes : *least;
         if (stats.peak_bytes <= p->options.memory_budget) {
-            p->decision.slice_bytes = sizes[i % count];
+            p->decision.slice_bytes = sizes[i];
             p->decision.choices = choices;
+            *fits = true;
             return MTS_CODE_OK;
         }
     }
-    return p->options.memory_budget == 0 ? MTS_CODE_OK : over_budget(p, least);
+    return MTS_CODE_OK;
+}
+
+mts_code mts_planning_fit(mts_planning *p)
+{
+    bool fits = p->options.memory_budget == 0;
+    uint64_t least = 0;
+    mts_code code = MTS_CODE_OK;
+    if (!fits && p->decision.choices != NULL) {
+        code = fit_slices(p, p->decision.choices, &fits, &least);
+    }
+    if (code == MTS_CODE_OK && !fits) {
+        code = fit_slices(p, NULL, &fits, &least);
+    }
+    if (code != MTS_CODE_OK || fits) {
+        return code;
+    }
+    if (p->least_groups == NULL) {
+        return over_budget(p, least);
+    }
+    memcpy(p->group_of, p->least_groups, p->task_count * sizeof *p->group_of);
+    p->decision.slice_bytes = p->least_slice_bytes;
+    p->decision.choices = NULL;
+    return MTS_CODE_OK;
 }
 
 /* ---- slices ---- */
@@ -337,7 +370,8 @@ mts_code mts_planning_slice(mts_planning *p)
         return MTS_CODE_OK;
     }
     p->fraction = 0.85f;
-    mts_code code = collect(p, entries, &count);
+    mts_code code = mts_planning_fit(p); /* what is raced first keeps the budget */
+    code = code != MTS_CODE_OK ? code : collect(p, entries, &count);
     if (code != MTS_CODE_OK || count < 2) {
         return code;
     }

@@ -24,26 +24,33 @@ typedef struct mts_planning {
     uint32_t *class_of;
 
     mts_decision decision; /* what has been decided so far; group_of and choices point to those below */
+    bool fresh;            /* it is not in the cache */
     uint32_t *group_of;
-    mts_choices choices;
-    mts_choice *failed; /* candidates that do not build or run on the device, from the allocator */
+    mts_choices choices;  /* measured on this device, now or for earlier sessions */
+    mts_choices planned;  /* those of a plan from the cache */
+    mts_choices defaults; /* nothing measured */
+    mts_choice *failed;   /* what does not build or run on the device, from the allocator */
     size_t failed_count, failed_capacity;
     mts_findings findings;
     size_t finding_capacity, trial_capacity;
     uint64_t fixed_bytes; /* weights and tables that no grouping changes, where a budget is to be kept */
+    const uint32_t *least_groups; /* of the plan that takes least memory; NULL: not looked for */
+    uint64_t least_slice_bytes;
 
     const float *inputs; /* what trials read */
     size_t input_count;
 
     mts_engine *previous; /* kept until the next exists, so that the device keeps its programs */
     uint64_t start;       /* nanoseconds of the clock */
-    float fraction;       /* of the progress bar */
+    uint64_t tuned_ns;    /* spent on tuning */
+    float fraction;       /* of the progress bar, where the work is */
+    float reported;       /* what the caller has seen: never less than before */
     mts_error *error;
 } mts_planning;
 
 mts_code mts_planning_memory(const mts_planning *p);
 /* Calls the caller's progress; CANCELLED if it says so. */
-mts_code mts_planning_report(const mts_planning *p, float fraction, const char *what);
+mts_code mts_planning_report(mts_planning *p, float fraction, const char *what);
 /* Append a copy. */
 mts_code mts_planning_finding(mts_planning *p, const mts_finding *finding);
 mts_code mts_planning_trial(mts_planning *p, const mts_trial *trial);
@@ -53,8 +60,10 @@ mts_code mts_planning_trial(mts_planning *p, const mts_trial *trial);
  * the budget and they help. The request stays valid as long as the planning.
  */
 mts_code mts_planning_weigh(mts_planning *p, const uint32_t *group_of, uint64_t *slice_bytes, uint64_t *peak);
-/* Decides for the plan that takes least memory; LIMIT, with its number, if even that is over the budget.
-   Nothing to do without a budget. */
+/* Finds the plan that takes least memory, with default choices; LIMIT, with its number, if even that is over
+   the budget. Nothing to do without a budget. */
+mts_code mts_planning_least(mts_planning *p);
+/* Decides for the groups of that plan, which leave most memory to be spent on others. */
 mts_code mts_planning_smallest(mts_planning *p);
 /* Races sizes of slices with the groups that were decided. */
 mts_code mts_planning_slice(mts_planning *p);
@@ -97,12 +106,16 @@ mts_code mts_planning_classes(mts_planning *p);
 /* Groups and slices by measurement, within the memory budget. LIMIT: none keeps it; the text names the
    smallest that can be kept. */
 mts_code mts_planning_group(mts_planning *p);
-/* Slices that keep the memory budget, nothing measured. LIMIT as above. */
+/* Makes the decision keep the memory budget: by slices, by default choices, by the plan that takes least if
+   that was looked for. Nothing is measured. LIMIT as above. */
 mts_code mts_planning_fit(mts_planning *p);
-/* Measures choices for the layers of the plan decided so far, until options.tuning_ms are over. A layer that
-   has one from a cache is left alone. */
+/*
+ * Measures choices for the layers of the plan decided so far. Goes on where an earlier one of these layers
+ * was cut short, for what is left of options.tuning_ms. What was learnt is stored in any case.
+ */
 mts_code mts_planning_tune(mts_planning *p);
-/* Remembers a candidate that does not build or run on the device. */
+/* Remembers a choice that does not build or run on the device, and forgets all but the first `count`. */
 mts_code mts_planning_failed(mts_planning *p, const mts_choice *choice);
+void mts_planning_forgive(mts_planning *p, size_t count);
 
 #endif

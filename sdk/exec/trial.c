@@ -44,7 +44,7 @@ static mts_code prepare(mts_planning *p, const mts_trial_request *request, prepa
     out->options.memory_budget = 0;
     out->decision.group_of = request->group_of != NULL ? request->group_of : one_group;
     out->decision.slice_bytes = request->slice_bytes;
-    out->decision.choices = request->choices;
+    out->decision.choices = request->choices != NULL ? request->choices : &p->defaults;
     return MTS_CODE_OK;
 }
 

@@ -3,8 +3,8 @@
  *
  * Each candidate is applied to all layers of a session and timed launch by launch, in turns with the default,
  * so that one engine measures it for every layer and a disturbed machine disturbs both. What wins is put
- * together and has to beat the default as a whole. Not responsible for what a choice means (exec/encode_*.c)
- * nor for keeping it (plan_cache.c).
+ * together and has to beat the default as a whole. What one session has no time for the next one goes on
+ * with. Not responsible for what a choice means (exec/encode_*.c) nor for keeping it (plan_cache.c).
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,11 @@ typedef struct timing {
 typedef struct tuner {
     mts_planning *p;
     uint64_t deadline; /* nanoseconds of the clock */
-    mts_engine *usual; /* default choices */
+    uint64_t longest;  /* that a candidate took */
+    float from;        /* of the progress bar */
+    mts_choice candidates[CANDIDATES_MOST];
+    uint32_t candidate_count, first, tried; /* earlier sessions have run those before `first` */
+    mts_engine *usual;                      /* default choices */
     mts_engine_launch *launches;
     timing *base, *other;
     uint32_t base_count, other_count, capacity;
@@ -36,21 +40,22 @@ typedef struct tuner {
     mts_choice *choice;
 } tuner;
 
-static bool out_of_time(const tuner *t)
+/* For one more candidate, and for running the winners together. The first always has time: a tuning gets on.
+ */
+static bool has_time(const tuner *t)
 {
-    return mts_os_clock_ns() >= t->deadline;
+    return t->tried == t->first || mts_os_clock_ns() + 2 * t->longest < t->deadline;
 }
 
-static mts_code report(const tuner *t, uint32_t at, uint32_t count)
+static mts_code report(const tuner *t)
 {
     char what[48];
-    const uint64_t budget = (uint64_t)t->p->options.tuning_ms * 1000000u;
-    const uint64_t now = mts_os_clock_ns();
-    const uint64_t left = now < t->deadline ? t->deadline - now : 0;
-    const float by_time = budget > 0 ? 1.0f - (float)left / (float)budget : 1.0f;
-    const float by_count = count > 0 ? (float)at / (float)count : 1.0f;
-    (void)snprintf(what, sizeof what, "tuning, candidate %u of %u", at + 1, count);
-    return mts_planning_report(t->p, 0.1f + 0.6f * (by_time > by_count ? by_time : by_count), what);
+    mts_planning *p = t->p;
+    const float share = p->options.grouping == MTS_GROUPING_KIND_MEASURED ? 0.1f : 0.7f;
+    const float part = (float)(t->tried - t->first) / (float)(t->candidate_count - t->first);
+    (void)snprintf(what, sizeof what, "tuning, candidate %u of %u", t->tried + 1, t->candidate_count);
+    p->fraction = t->from + share * part;
+    return mts_planning_report(p, p->fraction, what);
 }
 
 /* ---- engines ---- */
@@ -117,24 +122,33 @@ static mts_code make_room(tuner *t)
 
 /* ---- candidates ---- */
 
+static void use_failed(mts_planning *p, size_t count)
+{
+    mts_choices *const tables[] = {&p->choices, &p->planned, &p->defaults};
+    p->failed_count = count;
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        tables[i]->failed = p->failed;
+        tables[i]->failed_count = count;
+    }
+}
+
 mts_code mts_planning_failed(mts_planning *p, const mts_choice *choice)
 {
+    if (mts_choices_failed(&p->defaults, choice)) {
+        return MTS_CODE_OK;
+    }
     if (!mts_alloc_grow(p->allocator, (void **)&p->failed, &p->failed_capacity, p->failed_count + 1,
                         sizeof *p->failed)) {
         return mts_planning_memory(p);
     }
-    p->failed[p->failed_count++] = *choice;
+    p->failed[p->failed_count] = *choice;
+    use_failed(p, p->failed_count + 1);
     return MTS_CODE_OK;
 }
 
-static bool has_failed(const mts_planning *p, const mts_choice *choice)
+void mts_planning_forgive(mts_planning *p, size_t count)
 {
-    for (size_t i = 0; i < p->failed_count; i++) {
-        if (memcmp(&p->failed[i], choice, sizeof *choice) == 0) {
-            return true;
-        }
-    }
-    return false;
+    use_failed(p, count);
 }
 
 static void skip(tuner *t)
@@ -182,7 +196,6 @@ static mts_code try_candidate(tuner *t, const mts_choice *candidate)
                       candidate->kernel, candidate->rows, candidate->vectors, candidate->local,
                       p->error->text);
         skip(t);
-        code = code == MTS_CODE_DEVICE ? mts_planning_failed(p, candidate) : MTS_CODE_OK;
     }
     if (engine != NULL) {
         mts_engine_destroy(&p->previous);
@@ -191,61 +204,93 @@ static mts_code try_candidate(tuner *t, const mts_choice *candidate)
     return code;
 }
 
+/*
+ * Counts as failed until it has run: where a kernel takes the device or the process with it, the next start
+ * does not try it again.
+ */
+static mts_code try_marked(tuner *t, const mts_choice *candidate)
+{
+    mts_planning *p = t->p;
+    const size_t before = p->failed_count;
+    const uint64_t start = mts_os_clock_ns();
+    mts_code code = mts_planning_failed(p, candidate);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    mts_tuning_cache_store(p);
+    code = try_candidate(t, candidate);
+    if (code != MTS_CODE_DEVICE && code != MTS_CODE_DEVICE_LOST) {
+        mts_planning_forgive(p, before);
+    }
+    const uint64_t passed = mts_os_clock_ns() - start;
+    t->longest = passed > t->longest ? passed : t->longest;
+    return mts_trial_is_mishap(code) ? MTS_CODE_OK : code;
+}
+
 static mts_code try_all(tuner *t)
 {
     mts_planning *p = t->p;
-    mts_choice candidates[CANDIDATES_MOST];
-    const uint32_t count = mts_choice_candidates(&p->device->info, candidates, CANDIDATES_MOST);
     mts_code code = MTS_CODE_OK;
-    uint32_t tried = 0;
-    for (; code == MTS_CODE_OK && tried < count && !out_of_time(t); tried++) {
-        code = report(t, tried, count);
-        if (code == MTS_CODE_OK && has_failed(p, &candidates[tried])) {
+    while (code == MTS_CODE_OK && t->tried < t->candidate_count && has_time(t)) {
+        const mts_choice *candidate = &t->candidates[t->tried];
+        code = report(t);
+        if (code == MTS_CODE_OK && mts_choices_failed(&p->defaults, candidate)) {
             skip(t);
         } else if (code == MTS_CODE_OK) {
-            code = try_candidate(t, &candidates[tried]);
+            code = try_marked(t, candidate);
         }
+        t->tried += code == MTS_CODE_OK ? 1 : 0;
     }
-    p->findings.complete = tried == count;
+    p->findings.complete = t->tried == t->candidate_count;
     return code;
 }
 
 /* ---- the result ---- */
 
-/* What won, as choices of the planning; those of a cut-short tuning too, so that the next goes on. */
-static mts_code keep(tuner *t, mts_choices *choices)
+static uint32_t tried_before(const tuner *t, uint64_t signature)
+{
+    const mts_choice_entry *known = mts_choices_find(&t->p->choices, signature);
+    return known != NULL ? known->tried : 0;
+}
+
+/* Each layer begins with what it is known to be best with. */
+static void begin(tuner *t)
+{
+    for (uint32_t i = 0; i < t->base_count; i++) {
+        const mts_choice_entry *known = mts_choices_find(&t->p->choices, t->base[i].signature);
+        const bool faster = known != NULL && known->ms > 0.0 && known->ms < known->default_ms;
+        t->best[i] = faster ? known->ms / known->default_ms : 1.0;
+        t->choice[i] = faster ? known->choice : t->base[i].choice;
+    }
+}
+
+/* The best so far, after `tried` candidates. */
+static mts_code keep(tuner *t, uint32_t tried)
 {
     mts_code code = MTS_CODE_OK;
     for (uint32_t i = 0; code == MTS_CODE_OK && i < t->base_count; i++) {
+        const uint32_t before = tried_before(t, t->base[i].signature);
         const mts_choice_entry entry = {.signature = t->base[i].signature,
                                         .kind = t->base[i].kind,
                                         .members = t->base[i].members,
+                                        .tried = tried > before ? tried : before,
                                         .choice = t->choice[i],
                                         .ms = t->base[i].ms * t->best[i],
                                         .default_ms = t->base[i].ms};
-        code = mts_choices_add(choices, &entry, t->p->error);
+        code = mts_choices_add(&t->p->choices, &entry, t->p->error);
     }
     return code;
 }
 
-/* All winners together against the default; where that is not faster, the default is what is kept. */
-static mts_code judge(tuner *t)
+static mts_code race_winners(tuner *t, bool *won)
 {
     mts_planning *p = t->p;
     mts_engine *tuned = NULL;
-    bool better = false;
-    for (uint32_t i = 0; i < t->base_count; i++) {
-        better = better || t->best[i] < 1.0;
-    }
-    mts_code code = keep(t, &p->choices);
-    if (code == MTS_CODE_OK && better) {
-        code = make(t, &p->choices, &tuned);
-        code = code != MTS_CODE_OK
-                   ? code
-                   : mts_trial_race(p, t->usual, tuned, &p->findings.default_ms, &p->findings.tuned_ms);
-    }
-    const bool wins =
-        code == MTS_CODE_OK && better && p->findings.tuned_ms < MTS_TRIAL_TIE * p->findings.default_ms;
+    mts_code code = make(t, &p->choices, &tuned);
+    code = code != MTS_CODE_OK
+               ? code
+               : mts_trial_race(p, t->usual, tuned, &p->findings.default_ms, &p->findings.tuned_ms);
+    *won = code == MTS_CODE_OK && p->findings.tuned_ms < MTS_TRIAL_TIE * p->findings.default_ms;
     if (tuned != NULL) {
         mts_engine_destroy(&p->previous);
         p->previous = tuned;
@@ -254,56 +299,98 @@ static mts_code judge(tuner *t)
         code = MTS_CODE_OK;
         skip(t);
     }
-    for (uint32_t i = 0; i < t->base_count && !wins; i++) {
-        t->best[i] = 1.0;
-        t->choice[i] = t->base[i].choice;
-    }
-    for (uint32_t i = 0; i < t->base_count; i++) {
-        p->findings.layers_changed += t->best[i] < 1.0;
-    }
-    p->findings.layers_tuned += t->base_count;
-    return code != MTS_CODE_OK || wins ? code : keep(t, &p->choices);
+    return code;
 }
 
-/* Whether every layer of the engine has a choice already, from a cache or an earlier round. */
-static bool all_known(const tuner *t)
+/*
+ * All winners together against the default. Where that is not faster the default is what is kept, except for
+ * layers that an earlier tuning has finished. Until then nothing is: the next session goes on.
+ */
+static mts_code judge(tuner *t)
 {
-    for (uint32_t i = 0; i < t->usual->launch_count; i++) {
-        const uint64_t signature = t->usual->launches[i].signature;
-        if (signature != 0 && mts_choices_find(&t->p->choices, signature) == NULL) {
-            return false;
+    mts_findings *f = &t->p->findings;
+    uint32_t better = 0;
+    for (uint32_t i = 0; i < t->base_count; i++) {
+        better += t->best[i] < 1.0 ? 1 : 0;
+    }
+    bool won = false;
+    mts_code code = keep(t, t->tried - 1);
+    if (code == MTS_CODE_OK && better > 0) {
+        code = race_winners(t, &won);
+    }
+    if (code == MTS_CODE_CANCELLED) {
+        return code;
+    }
+    for (uint32_t i = 0; i < t->base_count && !won; i++) {
+        if (tried_before(t, t->base[i].signature) < t->candidate_count) {
+            t->best[i] = 1.0;
+            t->choice[i] = t->base[i].choice;
         }
     }
-    return true;
+    f->layers_changed += won ? better : 0;
+    f->layers_tuned += t->base_count;
+    const mts_code kept = keep(t, t->tried);
+    return code != MTS_CODE_OK ? code : kept;
+}
+
+/* Where earlier sessions stopped: candidates that all layers of the engine have been tried with. */
+static uint32_t first_untried(const tuner *t)
+{
+    uint32_t first = t->candidate_count;
+    for (uint32_t i = 0; i < t->usual->launch_count; i++) {
+        const uint64_t signature = t->usual->launches[i].signature;
+        const uint32_t tried = signature != 0 ? tried_before(t, signature) : first;
+        first = tried < first ? tried : first;
+    }
+    return first;
 }
 
 static mts_code tune(tuner *t)
 {
+    mts_planning *p = t->p;
+    t->candidate_count = mts_choice_candidates(&p->device->info, t->candidates, CANDIDATES_MOST);
     mts_code code = make(t, NULL, &t->usual);
-    if (code != MTS_CODE_OK || all_known(t)) {
+    if (code != MTS_CODE_OK) {
         return code;
+    }
+    t->first = t->tried = first_untried(t);
+    p->findings.complete = t->first == t->candidate_count;
+    if (p->findings.complete) {
+        return MTS_CODE_OK;
     }
     code = make_room(t);
     code = code != MTS_CODE_OK ? code : profile(t, t->usual, t->base, &t->base_count);
     if (code == MTS_CODE_UNSUPPORTED) {
-        return MTS_CODE_OK; /* nothing can be timed: the defaults it is */
+        p->findings.complete = 1; /* nothing can be timed: the defaults it is */
+        return MTS_CODE_OK;
     }
-    for (uint32_t i = 0; i < t->base_count; i++) {
-        t->best[i] = 1.0;
-        t->choice[i] = t->base[i].choice;
+    if (code != MTS_CODE_OK) {
+        return code;
     }
-    code = code != MTS_CODE_OK ? code : try_all(t);
-    return code != MTS_CODE_OK ? code : judge(t);
+    begin(t);
+    code = try_all(t);
+    if (code == MTS_CODE_OK) {
+        return judge(t);
+    }
+    if (t->tried > 0) {
+        (void)keep(t, t->tried);
+    }
+    return code;
 }
 
 mts_code mts_planning_tune(mts_planning *p)
 {
-    tuner t = {.p = p, .deadline = p->start + (uint64_t)p->options.tuning_ms * 1000000u};
-    if (p->options.tuning_ms == 0 || out_of_time(&t)) {
+    const uint64_t start = mts_os_clock_ns();
+    const uint64_t limit = (uint64_t)p->options.tuning_ms * 1000000u;
+    tuner t = {.p = p, .from = p->fraction, .deadline = start + limit - p->tuned_ns};
+    p->findings.complete = 0;
+    if (p->tuned_ns >= limit) {
         return MTS_CODE_OK;
     }
-    const size_t before = p->choices.count + p->failed_count;
     mts_code code = tune(&t);
+    if (t.base_count > 0) {
+        mts_tuning_cache_store(p);
+    }
     if (mts_trial_is_mishap(code) && code != MTS_CODE_OUT_OF_MEMORY) {
         code = MTS_CODE_OK; /* the session itself will say what is wrong */
     }
@@ -313,9 +400,7 @@ mts_code mts_planning_tune(mts_planning *p)
     }
     if (code == MTS_CODE_OK) {
         p->decision.choices = p->choices.count > 0 ? &p->choices : NULL;
-        if (p->choices.count + p->failed_count > before) {
-            mts_tuning_cache_store(p);
-        }
     }
+    p->tuned_ns += mts_os_clock_ns() - start;
     return code;
 }

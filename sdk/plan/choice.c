@@ -339,6 +339,29 @@ static uint32_t distance(uint32_t a, uint32_t b)
     return a > b ? a - b : b - a;
 }
 
+bool mts_choices_failed(const mts_choices *choices, const mts_choice *choice)
+{
+    for (size_t i = 0; choices != NULL && i < choices->failed_count; i++) {
+        if (same_choice(&choices->failed[i], choice)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first of the choice, the default, the default tiles and the smallest tiles that has not failed. */
+static mts_choice avoid_failed(const mts_choices *choices, const mts_device_info *device,
+                               const mts_layer_facts *facts, mts_choice choice)
+{
+    if (mts_choices_failed(choices, &choice)) {
+        choice = mts_choice_default(device, facts);
+    }
+    if (mts_choices_failed(choices, &choice)) {
+        choice = mts_choice_default(device, NULL);
+    }
+    return mts_choices_failed(choices, &choice) ? mts_choice_smallest(device) : choice;
+}
+
 mts_choice mts_choices_get(const mts_choices *choices, const mts_device_info *device,
                            const mts_layer_facts *facts)
 {
@@ -350,7 +373,7 @@ mts_choice mts_choices_get(const mts_choices *choices, const mts_device_info *de
         found = choices->entries[i].kind == facts->kind ? &choices->entries[i] : NULL;
     }
     if (found == NULL) {
-        return mts_choice_default(device, facts);
+        return avoid_failed(choices, device, facts, mts_choice_default(device, facts));
     }
     for (size_t i = 0; found->signature != facts->signature && i < choices->count; i++) {
         const mts_choice_entry *other = &choices->entries[i];
@@ -359,5 +382,5 @@ mts_choice mts_choices_get(const mts_choices *choices, const mts_device_info *de
             found = other;
         }
     }
-    return fit(found->choice, device);
+    return avoid_failed(choices, device, facts, fit(found->choice, device));
 }

@@ -41,6 +41,7 @@ typedef struct mts_layer_facts {
 typedef struct mts_choice_entry {
     uint64_t signature, kind;
     uint32_t members;
+    uint32_t tried; /* of mts_choice_candidates, from the first: all, or tuning can go on there */
     mts_choice choice;
     double ms, default_ms; /* of the layer's launches with this choice, and with the default */
 } mts_choice_entry;
@@ -49,8 +50,9 @@ typedef struct mts_choice_entry {
 typedef struct mts_choices {
     const mts_allocator *allocator;
     const mts_choice *forced; /* for every layer, whatever the entries say; NULL: none */
+    const mts_choice *failed; /* do not build or run on the device: only if forced; the caller's */
     mts_choice_entry *entries;
-    size_t count, capacity;
+    size_t failed_count, count, capacity;
 } mts_choices;
 
 /* Facts of layer `layer`; `scratch` is used, its content is not needed afterwards. OUT_OF_MEMORY only. */
@@ -77,9 +79,11 @@ void mts_choices_release(mts_choices *choices);
 mts_code mts_choices_add(mts_choices *choices, const mts_choice_entry *entry, mts_error *error);
 /* The entry of this signature; NULL if there is none. */
 const mts_choice_entry *mts_choices_find(const mts_choices *choices, uint64_t signature);
+bool mts_choices_failed(const mts_choices *choices, const mts_choice *choice);
 /*
  * The choice for a layer: measured for its signature, else for the same kind of layer with the nearest number
- * of members, else the default. `choices` may be NULL.
+ * of members, else the default. Where that has failed: the default, the default tiles, the smallest tiles.
+ * `choices` may be NULL.
  */
 mts_choice mts_choices_get(const mts_choices *choices, const mts_device_info *device,
                            const mts_layer_facts *facts);

@@ -155,7 +155,7 @@ static void other_options_have_plans_of_their_own(void **state)
     options[3].memory_budget = UINT64_C(1) << 30;
     options[4].priorities = priorities;
     options[5].separate_inputs = false;
-    options[6].tuning_ms = 1;
+    options[6].tuning_ms = 60000; /* enough: a plan that is not tuned to the end is stored again */
     for (uint32_t i = 0; i < 7; i++) {
         make_once(&options[i]);
         assert_int_equal(plans->misses, i + 1);
@@ -351,9 +351,12 @@ static void a_plan_that_cannot_be_made_is_measured_again(void **state)
     memset(f.body + 4, 0, 4 * (size_t)synth.archive->task_count);     /* one group, */
     memset(f.body + 4 + 4 * (size_t)synth.archive->task_count, 0, 8); /* whole layers */
     plan_write(&f);
+    const uint64_t start = mts_os_clock_ns();
     engine = make(&options);
+    const double passed = (double)(mts_os_clock_ns() - start) * 1e-6;
     assert_true(engine->stats.peak_bytes <= options.memory_budget);
     assert_int_equal(plans->rejected, 1);
+    assert_true(engine->stats.planning_ms > passed / 2); /* not that of reading the cache */
     mts_engine_destroy(&engine);
     mts_alloc_free(mts_allocator_default(), f.data);
 }
@@ -418,7 +421,7 @@ static void tunings_are_found_again_and_damaged_ones_are_not(void **state)
     mts_engine *engine = make(&options);
     const uint32_t candidates = engine->findings.candidates;
     assert_true(candidates > 5);
-    assert_int_equal(tunings->written, 1);
+    assert_true(tunings->written > 0);
     mts_engine_destroy(&engine);
     options.tuning_ms = 20001; /* a plan of its own, with the same layers */
     engine = make(&options);

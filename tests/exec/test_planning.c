@@ -305,6 +305,7 @@ static void planning_reports_its_progress_and_can_be_cancelled_at_any_time(void 
     mts_engine_destroy(&engine);
     assert_true(w.calls > 10);
     assert_true(w.last > 0.999f);
+    assert_false(w.backwards);
     const int calls = w.calls;
     for (int stop = 1; stop < calls / 2; stop += 1 + calls / 12) {
         mts_error error = {0};

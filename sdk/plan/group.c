@@ -24,13 +24,34 @@ typedef struct grouper {
     mts_group_result *out;
     front *states;
     uint32_t state_count;
-    bool bounded; /* only latency counts when there is no budget */
+    bool weighed; /* groups have weights, so that memory has to be weighed against latency */
+    bool least;   /* looks for the plan of least memory, whatever its latency and the budget */
     mts_error *error;
 } grouper;
 
+static uint64_t peak_of(const grouper *g, const partial *plan)
+{
+    return g->request->fixed_bytes + plan->weights + plan->arena;
+}
+
+/* More groups only add to a partial plan's peak. */
+static bool is_over(const grouper *g, const partial *plan)
+{
+    return !g->least && g->request->budget != 0 && peak_of(g, plan) > g->request->budget;
+}
+
+/* Where groups have no weights, an arena either fits or does not: the fastest of those that fit is kept. */
 static bool as_good(const grouper *g, const partial *a, const partial *b)
 {
-    return a->latency <= b->latency && (!g->bounded || (a->weights <= b->weights && a->arena <= b->arena));
+    const bool memory = g->least || (g->request->budget != 0 && g->weighed);
+    return (g->least || a->latency <= b->latency) &&
+           (!memory || (a->weights <= b->weights && a->arena <= b->arena));
+}
+
+static mts_code no_memory(const grouper *g)
+{
+    return mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks",
+                    g->request->task_count);
 }
 
 static mts_code keep(grouper *g, uint32_t state, const partial *plan)
@@ -50,8 +71,7 @@ static mts_code keep(grouper *g, uint32_t state, const partial *plan)
     f->count = kept;
     if (!mts_alloc_grow(g->request->allocator, (void **)&f->plans, &f->capacity, kept + 1,
                         sizeof *f->plans)) {
-        return mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks",
-                        g->request->task_count);
+        return no_memory(g);
     }
     f->plans[f->count++] = *plan;
     return MTS_CODE_OK;
@@ -69,18 +89,16 @@ static mts_code extend(grouper *g, uint32_t from, uint32_t to, uint32_t last, co
                               .state = from,
                               .index = i,
                               .last = last};
-        code = keep(g, to, &plan);
+        code = is_over(g, &plan) ? MTS_CODE_OK : keep(g, to, &plan);
     }
     return code;
 }
 
 static mts_code open_states(grouper *g, uint32_t count)
 {
-    g->state_count = count;
     g->states = mts_alloc_zero(g->request->allocator, count, sizeof *g->states);
     if (g->states == NULL) {
-        return mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks",
-                        g->request->task_count);
+        return no_memory(g);
     }
     const partial nothing = {0};
     return keep(g, 0, &nothing);
@@ -95,54 +113,50 @@ static void close_states(grouper *g)
     g->states = NULL;
 }
 
-static mts_code cost_of_set(const grouper *g, uint32_t set, mts_group_cost *cost)
+/* The first `which` tasks, or the tasks whose bits are set in it. */
+static uint32_t list_set(const grouper *g, uint32_t which, uint32_t *tasks)
 {
-    uint32_t tasks[32];
     uint32_t count = 0;
-    for (uint32_t t = 0; t < 32; t++) {
-        if ((set >> t & 1) != 0) {
+    for (uint32_t t = 0; t < g->request->task_count; t++) {
+        if (g->request->uniform ? t < which : (which >> t & 1) != 0) {
             tasks[count++] = t;
         }
     }
-    return g->request->cost(g->request->context, tasks, count, cost, g->error);
+    return count;
+}
+
+/* Costs by size, or by set. */
+static mts_code price_all(grouper *g, mts_group_cost *costs, uint32_t *tasks)
+{
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t which = 1; code == MTS_CODE_OK && which < g->state_count; which++) {
+        const uint32_t count = list_set(g, which, tasks);
+        code = g->request->cost(g->request->context, tasks, count, &costs[which], g->error);
+        g->weighed = g->weighed || costs[which].weights > 0;
+    }
+    return code;
 }
 
 /* State n: the first n tasks are grouped. F_n = min over j of F_(n-j) + L_j. */
-static mts_code plan_uniform(grouper *g)
+static mts_code plan_uniform(grouper *g, const mts_group_cost *costs)
 {
-    const uint32_t count = g->request->task_count;
-    mts_group_cost *costs = mts_alloc_zero(g->request->allocator, (size_t)count + 1, sizeof *costs);
-    uint32_t *tasks = mts_alloc_zero(g->request->allocator, count, sizeof *tasks);
-    mts_code code = open_states(g, count + 1);
-    if (code == MTS_CODE_OK && (costs == NULL || tasks == NULL)) {
-        code = mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks", count);
-    }
-    for (uint32_t n = 1; code == MTS_CODE_OK && n <= count; n++) {
-        tasks[n - 1] = n - 1;
-        code = g->request->cost(g->request->context, tasks, n, &costs[n], g->error);
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t n = 1; code == MTS_CODE_OK && n <= g->request->task_count; n++) {
         for (uint32_t j = 1; code == MTS_CODE_OK && j <= n; j++) {
             code = extend(g, n - j, n, j, &costs[j]);
         }
     }
-    mts_alloc_free(g->request->allocator, costs);
-    mts_alloc_free(g->request->allocator, tasks);
     return code;
 }
 
 /* State S: the tasks of S are grouped. The group that holds the lowest task of S is split off. */
-static mts_code plan_subsets(grouper *g)
+static mts_code plan_subsets(grouper *g, const mts_group_cost *costs)
 {
     const uint32_t all = (1u << g->request->task_count) - 1;
-    mts_group_cost *costs = mts_alloc_zero(g->request->allocator, (size_t)all + 1, sizeof *costs);
-    mts_code code = open_states(g, all + 1);
-    if (code == MTS_CODE_OK && costs == NULL) {
-        code = mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks",
-                        g->request->task_count);
-    }
+    mts_code code = MTS_CODE_OK;
     for (uint32_t set = 1; code == MTS_CODE_OK && set <= all; set++) {
         const uint32_t lowest = set & (~set + 1);
         const uint32_t others = set ^ lowest;
-        code = cost_of_set(g, set, &costs[set]);
         for (uint32_t with = others; code == MTS_CODE_OK; with = (with - 1) & others) {
             code = extend(g, others ^ with, set, with | lowest, &costs[with | lowest]);
             if (with == 0) {
@@ -150,13 +164,7 @@ static mts_code plan_subsets(grouper *g)
             }
         }
     }
-    mts_alloc_free(g->request->allocator, costs);
     return code;
-}
-
-static uint64_t peak_of(const grouper *g, const partial *plan)
-{
-    return g->request->fixed_bytes + plan->weights + plan->arena;
 }
 
 static mts_code too_small(const grouper *g)
@@ -166,7 +174,7 @@ static mts_code too_small(const grouper *g)
                     (unsigned long long)g->request->budget, (unsigned long long)g->out->smallest_peak);
 }
 
-/* The fastest complete plan within the budget; NULL if there is none. */
+/* The fastest complete plan, all of which keep the budget; NULL if there is none. */
 static const partial *choose(const grouper *g)
 {
     const front *complete = &g->states[g->state_count - 1];
@@ -175,11 +183,7 @@ static const partial *choose(const grouper *g)
         const partial *plan = &complete->plans[i];
         const uint64_t peak = peak_of(g, plan);
         g->out->smallest_peak = i == 0 || peak < g->out->smallest_peak ? peak : g->out->smallest_peak;
-        if (i == 0 || plan->latency < g->out->unlimited_latency) {
-            g->out->unlimited_latency = plan->latency;
-        }
-        if ((g->request->budget == 0 || peak <= g->request->budget) &&
-            (best == NULL || plan->latency < best->latency)) {
+        if (best == NULL || plan->latency < best->latency) {
             best = plan;
         }
     }
@@ -202,7 +206,7 @@ static mts_code trace_back(grouper *g, const partial *plan)
 {
     uint32_t *raw = mts_alloc_zero(g->request->allocator, g->request->task_count, sizeof *raw);
     if (raw == NULL) {
-        return mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group tasks");
+        return no_memory(g);
     }
     g->out->latency = plan->latency;
     g->out->peak = peak_of(g, plan);
@@ -219,14 +223,39 @@ static mts_code trace_back(grouper *g, const partial *plan)
     return MTS_CODE_OK;
 }
 
+static mts_code search(grouper *g, const mts_group_cost *costs)
+{
+    const mts_code code = open_states(g, g->state_count);
+    return code != MTS_CODE_OK ? code : g->request->uniform ? plan_uniform(g, costs) : plan_subsets(g, costs);
+}
+
+static mts_code find_least(grouper *g, const mts_group_cost *costs)
+{
+    close_states(g);
+    g->least = true;
+    const mts_code code = search(g, costs);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    (void)choose(g);
+    return too_small(g);
+}
+
 static mts_code plan_exact(grouper *g)
 {
-    mts_code code = g->request->uniform ? plan_uniform(g) : plan_subsets(g);
+    const mts_group_request *request = g->request;
+    g->state_count = request->uniform ? request->task_count + 1 : 1u << request->task_count;
+    mts_group_cost *costs = mts_alloc_zero(request->allocator, g->state_count, sizeof *costs);
+    uint32_t *tasks = mts_alloc_zero(request->allocator, request->task_count, sizeof *tasks);
+    mts_code code = costs != NULL && tasks != NULL ? price_all(g, costs, tasks) : no_memory(g);
+    code = code != MTS_CODE_OK ? code : search(g, costs);
     if (code == MTS_CODE_OK) {
         const partial *best = choose(g);
-        code = best != NULL ? trace_back(g, best) : too_small(g);
+        code = best != NULL ? trace_back(g, best) : find_least(g, costs);
     }
     close_states(g);
+    mts_alloc_free(request->allocator, costs);
+    mts_alloc_free(request->allocator, tasks);
     return code;
 }
 
@@ -294,9 +323,6 @@ static mts_code try_groups(greedy *s, uint32_t groups)
     mts_group_result *out = s->g->out;
     const uint64_t peak = peak_of(s->g, &total);
     out->smallest_peak = groups == 1 || peak < out->smallest_peak ? peak : out->smallest_peak;
-    if (groups == 1 || total.latency < out->unlimited_latency) {
-        out->unlimited_latency = total.latency;
-    }
     const bool fits = request->budget == 0 || peak <= request->budget;
     if (fits && (!s->found || total.latency < s->best_latency)) {
         s->found = true;
@@ -335,8 +361,7 @@ static mts_code plan_greedy(grouper *g)
     s.tasks = mts_alloc_zero(allocator, request->task_count, sizeof *s.tasks);
     mts_code code = MTS_CODE_OK;
     if (s.order == NULL || s.raw == NULL || s.best == NULL || s.tasks == NULL) {
-        code = mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks",
-                        request->task_count);
+        code = no_memory(g);
     }
     if (code == MTS_CODE_OK) {
         code = rank_tasks(&s);
@@ -361,7 +386,7 @@ static mts_code plan_greedy(grouper *g)
 
 mts_code mts_group_plan(const mts_group_request *request, mts_group_result *result, mts_error *error)
 {
-    grouper g = {.request = request, .out = result, .bounded = request->budget != 0, .error = error};
+    grouper g = {.request = request, .out = result, .error = error};
     if (request->task_count == 0) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "there are no tasks to group");
     }

@@ -3,9 +3,10 @@
  *
  * Minimises the summed latency of the groups subject to a memory budget: weights of all groups + the largest
  * arena + what is there in any case. Three branches: equal structure, exact over the number of tasks; up to
- * 15 tasks, exact over subsets; else greedy, balanced by latency in snake order. Where a budget binds,
- * partial plans are kept as long as no other is at least as good in latency, weights and arena. Pure: costs
- * come from the caller, measured or modelled.
+ * 15 tasks, exact over subsets; else greedy, balanced by latency in snake order. Where a budget binds and
+ * groups have weights, partial plans are kept as long as no other is at least as good in latency, weights and
+ * arena; without weights, one is kept of those that fit. Weights that no grouping changes are fixed bytes.
+ * Pure: costs come from the caller, measured or modelled, and each set is asked for once before the search.
  */
 #ifndef MTS_PLAN_GROUP_H
 #define MTS_PLAN_GROUP_H
@@ -43,9 +44,8 @@ typedef struct mts_group_result {
                            appearance */
     uint32_t group_count;
     double latency;
-    uint64_t peak;            /* bytes, fixed ones included */
-    uint64_t smallest_peak;   /* of the plans that were considered */
-    double unlimited_latency; /* of the best plan without the budget */
+    uint64_t peak;          /* bytes, fixed ones included */
+    uint64_t smallest_peak; /* LIMIT: the least that a plan takes, of those that were considered */
 } mts_group_result;
 
 /* Fills *result. Errors: LIMIT (no plan within the budget; the text and smallest_peak say what would fit),

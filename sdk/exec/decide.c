@@ -145,8 +145,10 @@ static mts_code step_down(mts_planning *p, bool *left)
 static mts_code make(mts_planning *p, mts_engine **out)
 {
     const size_t known = p->failed_count;
+    const mts_choice tiles = mts_choice_default(&p->device->info, NULL);
     bool failed = false;
     bool left = true;
+    p->findings.fallback = mts_choices_failed(&p->defaults, &tiles) ? 2 : 0;
     mts_code code = make_once(p, &failed, out);
     const mts_error first = *p->error;
     while (failed && left) {

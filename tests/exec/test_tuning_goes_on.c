@@ -1,0 +1,360 @@
+/*
+ * test_tuning_goes_on.c: what a tuning learnt outlives the end of its time, of the session that was to be
+ * made and of the device; memory budgets and time limits hold while it measures.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "exec/engine_internal.h"
+#include "plan/choice.h"
+#include "platform/wrap/wrap.h"
+#include "support/net.h"
+#include "support/synth.h"
+
+enum { CANDIDATES_MOST = 64, LONG_ENOUGH = 120000 };
+
+/* What the device does, and what it has seen. */
+static struct {
+    bool lost, refuses;
+    uint32_t build_ms, run_ms;
+    char first[512]; /* defines of the first tile program, which it may refuse to build */
+    uint32_t refused;
+    int buffers, most_buffers;
+} plan;
+
+static char folder[64];
+static mts_cache cache;
+static test_synth synth;
+
+static void sleep_ms(uint32_t ms)
+{
+    const struct timespec time = {.tv_nsec = (long)ms * 1000000};
+    (void)nanosleep(&time, NULL);
+}
+
+static mts_code before(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
+{
+    (void)wrap;
+    if (call->kind == MTS_WRAP_KIND_LIST_SUBMIT) {
+        sleep_ms(plan.run_ms);
+        return plan.lost ? mts_fail(error, MTS_CODE_DEVICE_LOST, "lost by a kernel") : MTS_CODE_OK;
+    }
+    if (call->kind != MTS_WRAP_KIND_KERNEL_CREATE) {
+        return MTS_CODE_OK;
+    }
+    sleep_ms(plan.build_ms);
+    if (!plan.refuses || strncmp(call->desc->name, "conv_tile", 9) != 0) {
+        return MTS_CODE_OK;
+    }
+    if (plan.first[0] == '\0') {
+        (void)snprintf(plan.first, sizeof plan.first, "%s", call->desc->defines);
+    }
+    if (strcmp(plan.first, call->desc->defines) != 0) {
+        return MTS_CODE_OK;
+    }
+    plan.refused++;
+    return mts_fail(error, MTS_CODE_DEVICE, "a kernel that does not build");
+}
+
+static void after(mts_wrap *wrap, const mts_wrap_call *call, mts_code code)
+{
+    (void)wrap;
+    plan.buffers += call->kind == MTS_WRAP_KIND_BUFFER_CREATE && code == MTS_CODE_OK;
+    plan.buffers -= call->kind == MTS_WRAP_KIND_BUFFER_DESTROY;
+    plan.most_buffers = plan.buffers > plan.most_buffers ? plan.buffers : plan.most_buffers;
+}
+
+static const mts_wrap_hooks hooks = {before, after};
+
+static mts_device *open_device(const char *name)
+{
+    mts_device *device = NULL;
+    mts_error error = {0};
+    memset(&plan, 0, sizeof plan);
+    test_must(net_device_open(name, NULL, &device, &error), &error, name);
+    test_must(mts_wrap_make(&device, &hooks, NULL, false, &device, &error), &error, "wrap");
+    return device;
+}
+
+static int open_all(void **state)
+{
+    const double prune[2] = {0.95, 0.9};
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, prune, 2, 0.5);
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "/tmp/mts-goes-on-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    cache = (mts_cache){.directory = folder, .allocator = mts_allocator_default()};
+    test_synth_open(&synth, &o);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    char command[96];
+    (void)state;
+    test_synth_close(&synth);
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static mts_engine_options tuned(uint32_t tuning_ms)
+{
+    return (mts_engine_options){.strategy = MTS_STRATEGY_KIND_COMPACT,
+                                .separate_inputs = true,
+                                .tuning_ms = tuning_ms,
+                                .cache = &cache};
+}
+
+static mts_engine *make(mts_device *device, const mts_engine_options *options)
+{
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    test_must(mts_engine_create(device, synth.archive, options, &engine, &error), &error, "session");
+    return engine;
+}
+
+static uint32_t candidates_of(const mts_device *device)
+{
+    mts_choice candidates[CANDIDATES_MOST];
+    return mts_choice_candidates(&device->info, candidates, CANDIDATES_MOST);
+}
+
+/* ---- what was learnt ---- */
+
+static void a_tuning_that_is_cut_short_goes_on_at_the_next_start(void **state)
+{
+    uint32_t starts = 1;
+    (void)state;
+    mts_device *device = open_device("null");
+    const uint32_t all = candidates_of(device);
+    const mts_engine_options options = tuned(1);
+    mts_engine *engine = make(device, &options);
+    assert_int_equal(engine->findings.complete, 0);
+    assert_in_range(engine->findings.candidates, 1, all - 1);
+    for (; !engine->findings.complete && starts <= all; starts++) {
+        const uint32_t done = engine->findings.candidates;
+        mts_engine_destroy(&engine);
+        engine = make(device, &options);
+        assert_true(engine->findings.candidates > done);
+        assert_true(engine->findings.cached);
+    }
+    assert_int_equal(engine->findings.complete, 1);
+    assert_int_equal(engine->findings.candidates, all);
+    mts_engine_destroy(&engine);
+    engine = make(device, &options);
+    assert_int_equal(engine->findings.candidates, all);
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+}
+
+typedef enum event { CANCEL, LOSE } event;
+
+/* Something happens while the sixth candidate is tried. */
+static int at_the_sixth(void *context, float fraction, const char *what)
+{
+    const event *e = context;
+    (void)fraction;
+    if (strncmp(what, "tuning, candidate 6 of", 22) == 0) {
+        plan.lost = *e == LOSE;
+        return *e == CANCEL;
+    }
+    return 0;
+}
+
+static void interrupt(mts_device *device, event what, mts_code expected)
+{
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    mts_engine_options options = tuned(LONG_ENOUGH);
+    options.context = &what;
+    options.progress = at_the_sixth;
+    assert_int_equal(mts_engine_create(device, synth.archive, &options, &engine, &error), expected);
+    assert_null(engine);
+    plan.lost = false;
+}
+
+static void a_cancelled_tuning_keeps_what_it_learnt(void **state)
+{
+    (void)state;
+    mts_device *device = open_device("null");
+    const mts_engine_options options = tuned(LONG_ENOUGH);
+    interrupt(device, CANCEL, MTS_CODE_CANCELLED);
+    mts_engine *engine = make(device, &options);
+    assert_int_equal(engine->findings.complete, 1);
+    assert_int_equal(engine->findings.candidates, candidates_of(device) - 5);
+    assert_int_equal(engine->findings.skipped, 0);
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+}
+
+static void a_candidate_that_lost_the_device_is_not_tried_again(void **state)
+{
+    (void)state;
+    mts_device *device = open_device("null");
+    const mts_engine_options options = tuned(LONG_ENOUGH);
+    interrupt(device, LOSE, MTS_CODE_DEVICE_LOST);
+    mts_device_destroy(&device);
+    device = open_device("null");
+    mts_engine *engine = make(device, &options);
+    assert_int_equal(engine->findings.complete, 1);
+    assert_int_equal(engine->findings.candidates, candidates_of(device) - 6);
+    assert_int_equal(engine->findings.skipped, 1);
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+}
+
+/* Also by sessions for which nothing is measured. */
+static void a_default_kernel_that_does_not_build_is_not_built_again(void **state)
+{
+    (void)state;
+    mts_device *device = open_device("null");
+    plan.refuses = true;
+    const mts_engine_options options = tuned(0);
+    mts_engine *engine = make(device, &options);
+    assert_int_equal(engine->findings.fallback, 2);
+    const uint32_t refused = plan.refused;
+    assert_true(refused > 0);
+    mts_engine_destroy(&engine);
+    engine = make(device, &options);
+    assert_int_equal(plan.refused, refused);
+    assert_int_equal(engine->findings.fallback, 2);
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+}
+
+/* ---- limits ---- */
+
+/* The last number of the sentence, which is the smallest budget that can be met. */
+static uint64_t named_number(const char *text)
+{
+    const char *last = strrchr(text, ' ');
+    assert_non_null(last);
+    return strtoull(last, NULL, 10);
+}
+
+static uint64_t least_budget(mts_device *device, const mts_engine_options *options)
+{
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    mts_engine_options tight = *options;
+    tight.memory_budget = 1000;
+    assert_int_equal(mts_engine_create(device, synth.archive, &tight, &engine, &error), MTS_CODE_LIMIT);
+    assert_non_null(strstr(error.text, "the smallest that can be met is "));
+    return named_number(error.text);
+}
+
+static void the_smallest_budget_is_kept_whatever_is_measured(void **state)
+{
+    (void)state;
+    mts_device *device = open_device("reference");
+    for (int grouping = 0; grouping < 2; grouping++) {
+        mts_engine_options options = tuned(LONG_ENOUGH);
+        options.grouping = (mts_grouping_kind)grouping;
+        options.memory_budget = least_budget(device, &options);
+        mts_engine *engine = make(device, &options);
+        assert_true(engine->findings.candidates > 0 || grouping > 0);
+        assert_true(engine->stats.peak_bytes <= options.memory_budget);
+        mts_engine_destroy(&engine);
+    }
+    mts_device_destroy(&device);
+}
+
+/* The plan that takes least cuts layers to single tasks, which is not how sets of tasks are to be compared.
+ */
+static void a_budget_does_not_change_what_sets_of_tasks_are_measured_with(void **state)
+{
+    (void)state;
+    mts_device *device = open_device("null");
+    mts_engine_options options = tuned(0);
+    options.grouping = MTS_GROUPING_KIND_MEASURED;
+    mts_engine *unlimited = make(device, &options);
+    options.memory_budget = least_budget(device, &options);
+    mts_engine *limited = make(device, &options);
+    assert_true(limited->stats.peak_bytes < unlimited->stats.peak_bytes);
+    assert_true(unlimited->findings.trial_count > 0);
+    for (uint32_t i = 0; i < unlimited->findings.trial_count; i++) {
+        const mts_trial *a = &unlimited->findings.trials[i];
+        const mts_trial *b = &limited->findings.trials[i];
+        assert_int_equal(a->tasks, b->tasks);
+        assert_int_equal(a->arena, b->arena);
+    }
+    mts_engine_destroy(&limited);
+    mts_engine_destroy(&unlimited);
+    mts_device_destroy(&device);
+}
+
+static void at_most_three_sessions_are_in_memory(void **state)
+{
+    (void)state;
+    mts_device *device = open_device("null");
+    mts_engine_options options = tuned(LONG_ENOUGH);
+    mts_engine *engine = make(device, &options);
+    const int one = plan.buffers;
+    mts_engine_destroy(&engine);
+    options.grouping = MTS_GROUPING_KIND_MEASURED;
+    engine = make(device, &options);
+    assert_in_range(plan.most_buffers, one + 1, 3 * one);
+    mts_engine_destroy(&engine);
+    assert_int_equal(plan.buffers, 0);
+    mts_device_destroy(&device);
+}
+
+static void a_tuning_ends_within_its_time(void **state)
+{
+    (void)state;
+    mts_device *device = open_device("null");
+    plan.build_ms = 60;
+    const mts_engine_options options = tuned(4000);
+    mts_engine *engine = make(device, &options);
+    assert_true(engine->findings.candidates > 0 && engine->findings.complete == 0);
+    assert_true(engine->stats.planning_ms < 4000.0 + 600.0); /* the last race */
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+}
+
+static void measuring_groups_takes_no_time_from_tuning(void **state)
+{
+    (void)state;
+    mts_device *device = open_device("null");
+    mts_engine_options options = tuned(LONG_ENOUGH);
+    mts_engine *engine = make(device, &options); /* all of the first tuning */
+    mts_engine_destroy(&engine);
+    options = tuned(1000);
+    options.grouping = MTS_GROUPING_KIND_MEASURED;
+    options.memory_budget = least_budget(device, &options); /* groups that it does not know */
+    plan.run_ms = 20;
+    engine = make(device, &options);
+    assert_true(engine->stats.planning_ms > 1000.0);
+    assert_true(engine->findings.candidates > 0);
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_tuning_that_is_cut_short_goes_on_at_the_next_start, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(a_cancelled_tuning_keeps_what_it_learnt, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_candidate_that_lost_the_device_is_not_tried_again, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(a_default_kernel_that_does_not_build_is_not_built_again, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(the_smallest_budget_is_kept_whatever_is_measured, open_all,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(a_budget_does_not_change_what_sets_of_tasks_are_measured_with,
+                                        open_all, close_all),
+        cmocka_unit_test_setup_teardown(at_most_three_sessions_are_in_memory, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_tuning_ends_within_its_time, open_all, close_all),
+        cmocka_unit_test_setup_teardown(measuring_groups_takes_no_time_from_tuning, open_all, close_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -210,7 +210,7 @@ static mts_trial get_trial(reader *r, uint32_t classes)
     return t;
 }
 
-static double finite(double value)
+static double finite_or_zero(double value)
 {
     return isfinite(value) && value >= 0.0 ? value : 0.0;
 }
@@ -222,23 +222,23 @@ static void put_findings(writer *w, const mts_findings *f)
     put_u32(w, f->candidates);
     put_u32(w, f->skipped);
     put_u32(w, f->complete);
-    put_f64(w, finite(f->default_ms));
-    put_f64(w, finite(f->tuned_ms));
-    put_f64(w, finite(f->predicted_ms));
-    put_f64(w, finite(f->model_error));
+    put_f64(w, finite_or_zero(f->default_ms));
+    put_f64(w, finite_or_zero(f->tuned_ms));
+    put_f64(w, finite_or_zero(f->predicted_ms));
+    put_f64(w, finite_or_zero(f->model_error));
     put_u32(w, f->finding_count);
     for (uint32_t i = 0; i < f->finding_count; i++) {
         mts_finding tame = f->findings[i];
-        tame.predicted_ms = finite(tame.predicted_ms);
-        tame.measured_ms = finite(tame.measured_ms);
-        tame.relative = finite(tame.relative);
+        tame.predicted_ms = finite_or_zero(tame.predicted_ms);
+        tame.measured_ms = finite_or_zero(tame.measured_ms);
+        tame.relative = finite_or_zero(tame.relative);
         put_finding(w, &tame);
     }
     put_u32(w, f->trial_count);
     for (uint32_t i = 0; i < f->trial_count; i++) {
         mts_trial tame = f->trials[i];
-        tame.latency = finite(tame.latency);
-        tame.modelled = finite(tame.modelled);
+        tame.latency = finite_or_zero(tame.latency);
+        tame.modelled = finite_or_zero(tame.modelled);
         put_trial(w, &tame);
     }
 }

@@ -32,6 +32,7 @@ static mts_code null_buffer_create(mts_device *base, const void *host, size_t si
     (void)host; /* info.host_buffers is false */
     null_device *device = (null_device *)base;
     if (size > base->info.memory_bytes - device->used) {
+        base->full = true;
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "%zu bytes do not fit: %llu of %llu are in use", size,
                         (unsigned long long)device->used, (unsigned long long)base->info.memory_bytes);
     }

@@ -90,6 +90,9 @@ mts_code mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, 
         code = MTS_CODE_DEVICE_LOST;
     } else if (means_memory(result, stage)) {
         code = MTS_CODE_OUT_OF_MEMORY;
+        if (device && result != CL_OUT_OF_HOST_MEMORY) {
+            device->base.full = true;
+        }
     }
     return mts_fail(error, code, "%s on '%s' failed with %s (%d)", call,
                     device ? device->base.info.name : "OpenCL", mts_cl_error_name(result), result);

@@ -33,6 +33,7 @@ static mts_code fault_before(mts_wrap *wrap, const mts_wrap_call *call, mts_erro
     }
     plan->failed++;
     wrap->base.lost = wrap->base.lost || plan->code == MTS_CODE_DEVICE_LOST;
+    wrap->base.full = wrap->base.full || plan->code == MTS_CODE_OUT_OF_MEMORY;
     return mts_fail(error, plan->code, "%s fails on purpose (call %u)", mts_wrap_kind_name(call->kind),
                     plan->calls);
 }

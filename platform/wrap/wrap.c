@@ -13,6 +13,8 @@ static mts_code begin(mts_wrap *wrap, const mts_wrap_call *call, mts_error *erro
 static mts_code end(mts_wrap *wrap, const mts_wrap_call *call, mts_code code)
 {
     wrap->base.lost = wrap->base.lost || wrap->inner->lost;
+    wrap->base.full = wrap->base.full || wrap->inner->full;
+    wrap->inner->full = false;
     if (wrap->hooks->after) {
         wrap->hooks->after(wrap, call, code);
     }

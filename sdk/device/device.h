@@ -127,6 +127,8 @@ struct mts_device {
     const mts_log *log;
     mts_device_info info;
     bool lost; /* set by a backend, read by the front */
+    bool full; /* set by a backend: the last OUT_OF_MEMORY was the device's, not the host's; never cleared by
+                  it */
 };
 /* First members of every backend's objects, filled by the front after a successful create. */
 struct mts_buffer {

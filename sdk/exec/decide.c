@@ -114,8 +114,13 @@ static mts_code make_once(mts_planning *p, bool *kernels_failed, mts_engine **ou
     options.progress = rest_report;
     decision.choices = decision.choices != NULL ? decision.choices : &p->defaults;
     mts_engine_aids aids = {.like = NULL};
-    const mts_code code =
+    p->device->full = false;
+    mts_code code =
         mts_engine_create_decided(p->device, p->archive, &options, &decision, &aids, out, p->error);
+    if (code == MTS_CODE_OUT_OF_MEMORY && p->device->full && p->previous != NULL) {
+        mts_engine_destroy(&p->previous); /* no room for the session beside what was measured last */
+        code = mts_engine_create_decided(p->device, p->archive, &options, &decision, &aids, out, p->error);
+    }
     *kernels_failed = aids.kernels_failed;
     return code;
 }

@@ -339,7 +339,7 @@ static mts_code measure_one_group(class_plan *c, double *ms)
     }
     const mts_code code = mts_class_calibrate(&c->of);
     *ms = code == MTS_CODE_OK ? mts_class_predict(&c->of, groups, 1) : 0.0;
-    return mts_trial_is_mishap(code) ? MTS_CODE_OK : code; /* the session itself will say what is wrong */
+    return mts_trial_is_mishap(code) ? MTS_CODE_OK : code;
 }
 
 /* `predicted`: milliseconds of what was decided; 0: unknown. */
@@ -357,6 +357,9 @@ static mts_code group_class(mts_planning *p, uint32_t number, uint64_t until, do
         return measure_one_group(&c, predicted);
     }
     code = mts_class_calibrate(&c.of);
+    if (mts_trial_is_mishap(code)) {
+        return MTS_CODE_OK; /* not even single tasks run: the session itself will say what is wrong */
+    }
     code = code != MTS_CODE_OK ? code : race_all(&c, &r);
     code = code != MTS_CODE_OK ? code : keep_winner(&c, &r);
     *predicted = r.leader != NULL ? r.leader->finding.predicted_ms : 0.0;

@@ -80,7 +80,8 @@ typedef struct mts_trial_request {
     bool own_kernels; /* built for it alone, instead of those of the trial before */
 } mts_trial_request;
 
-/* Whether a failure is that of the candidate: it does not fit, or does not build or run on the device. */
+/* Whether a failure is that of the candidate: it does not fit, or does not build or run on the device. Trials
+   fail with LIMIT where the device's memory ran out: OUT_OF_MEMORY is the host's and ends the planning. */
 bool mts_trial_is_mishap(mts_code code);
 /* Memory of such a session, exactly. */
 mts_code mts_trial_weigh(mts_planning *p, const mts_trial_request *request, mts_engine_stats *stats);

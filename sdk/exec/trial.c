@@ -17,8 +17,17 @@ enum { WARM_RUNS = 2, TIMED_RUNS = 7, RACE_LEAST = 4, RACE_MOST = 40 };
 
 bool mts_trial_is_mishap(mts_code code)
 {
-    return code == MTS_CODE_LIMIT || code == MTS_CODE_DEVICE || code == MTS_CODE_OUT_OF_MEMORY ||
-           code == MTS_CODE_UNSUPPORTED;
+    return code == MTS_CODE_LIMIT || code == MTS_CODE_DEVICE || code == MTS_CODE_UNSUPPORTED;
+}
+
+/* Where the device's memory ran out, a candidate did not fit; where the host's did, planning is over. */
+static mts_code tell_memory(mts_planning *p, mts_code code)
+{
+    if (code != MTS_CODE_OUT_OF_MEMORY || !p->device->full) {
+        return code;
+    }
+    p->error->code = MTS_CODE_LIMIT;
+    return MTS_CODE_LIMIT;
 }
 
 typedef struct prepared {
@@ -51,7 +60,8 @@ static mts_code prepare(mts_planning *p, const mts_trial_request *request, prepa
 mts_code mts_trial_weigh(mts_planning *p, const mts_trial_request *request, mts_engine_stats *stats)
 {
     prepared with;
-    const mts_code code = prepare(p, request, &with);
+    mts_code code = prepare(p, request, &with);
+    code = code != MTS_CODE_OK ? code : mts_planning_report(p, p->fraction, "weighing a plan");
     return code != MTS_CODE_OK
                ? code
                : mts_engine_weigh(p->device, p->archive, &with.options, &with.decision, stats, p->error);
@@ -91,6 +101,14 @@ static mts_code fill_inputs(mts_planning *p, mts_engine *engine)
     return code;
 }
 
+static mts_code make_filled(mts_planning *p, const prepared *with, mts_engine_aids *aids, mts_engine **out)
+{
+    p->device->full = false;
+    const mts_code code = mts_engine_create_decided(p->device, p->archive, &with->options, &with->decision,
+                                                    aids, out, p->error);
+    return tell_memory(p, code != MTS_CODE_OK ? code : fill_inputs(p, *out));
+}
+
 mts_code mts_trial_make(mts_planning *p, const mts_trial_request *request, mts_engine **out)
 {
     prepared with;
@@ -98,10 +116,14 @@ mts_code mts_trial_make(mts_planning *p, const mts_trial_request *request, mts_e
     mts_code code = prepare(p, request, &with);
     if (code == MTS_CODE_OK) {
         mts_engine_aids aids = {.like = request->own_kernels ? NULL : p->previous};
-        code = mts_engine_create_decided(p->device, p->archive, &with.options, &with.decision, &aids, out,
-                                         p->error);
+        code = make_filled(p, &with, &aids, out);
     }
-    code = code != MTS_CODE_OK ? code : fill_inputs(p, *out);
+    if (code == MTS_CODE_LIMIT && p->device->full && p->previous != NULL) {
+        mts_engine_aids none = {.like = NULL};
+        mts_engine_destroy(out);
+        mts_engine_destroy(&p->previous); /* its kernels are not worth its memory */
+        code = make_filled(p, &with, &none, out);
+    }
     code = code != MTS_CODE_OK ? code : mts_planning_report(p, p->fraction, "measuring");
     if (code != MTS_CODE_OK) {
         mts_engine_destroy(out);
@@ -111,11 +133,12 @@ mts_code mts_trial_make(mts_planning *p, const mts_trial_request *request, mts_e
 
 static mts_code run(mts_planning *p, mts_engine *engine, double *ms)
 {
+    p->device->full = false;
     const uint64_t start = mts_os_clock_ns();
     mts_code code = mts_engine_submit(engine, p->error);
     code = code != MTS_CODE_OK ? code : mts_engine_wait(engine, p->error);
     *ms = (double)(mts_os_clock_ns() - start) * 1e-6;
-    return code;
+    return tell_memory(p, code);
 }
 
 /* Two passes: the better of a fastest run so far and this one; the first runs do not count. */

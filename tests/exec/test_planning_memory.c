@@ -1,0 +1,194 @@
+/*
+ * test_planning_memory.c: a planning that runs out of the host's memory, of the device's, or of its caller's
+ * patience; and what a prediction is the sum of.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "exec/engine_internal.h"
+#include "support/fault_allocator.h"
+#include "support/net.h"
+#include "support/synth.h"
+
+static mts_device *open_null(const mts_allocator *allocator)
+{
+    size_t count = 0;
+    mts_device *device = NULL;
+    mts_error error = {0};
+    const mts_device_options options = {.allocator = allocator};
+    const mts_backend *const *table = mts_backend_table(&count);
+    for (size_t i = 0; i < count && device == NULL; i++) {
+        if (strcmp(table[i]->name, "null") == 0) {
+            test_must(table[i]->open(0, &options, &device, &error), &error, "null");
+        }
+    }
+    assert_non_null(device);
+    return device;
+}
+
+static mts_engine_options measured(uint64_t budget)
+{
+    return (mts_engine_options){.strategy = MTS_STRATEGY_KIND_COMPACT,
+                                .separate_inputs = true,
+                                .grouping = MTS_GROUPING_KIND_MEASURED,
+                                .memory_budget = budget};
+}
+
+/* Tasks of two structures, so that the model is asked too. */
+static void open_family(test_synth *s, uint32_t tasks)
+{
+    const double prune[2] = {0.97, 0.95};
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, tasks, prune, 2, 0.5);
+    test_synth_open(s, &o);
+}
+
+static uint32_t count_failed(const mts_engine *engine)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < engine->findings.finding_count; i++) {
+        count += engine->findings.findings[i].verdict == MTS_VERDICT_FAILED;
+    }
+    return count;
+}
+
+/* Nothing that was measured under a lack of memory is taken for a result. Only what profiles tell of a
+   layer's bytes may be missing. */
+static void every_failing_allocation_ends_the_planning_and_leaks_nothing(void **state)
+{
+    test_synth s;
+    uint32_t failures = 0;
+    (void)state;
+    open_family(&s, 3);
+    for (int budget = 0; budget < 2; budget++) {
+        for (size_t step = 1;; step += 1 + step / 4) {
+            mts_fault_allocator fault;
+            mts_engine *engine = NULL;
+            mts_error error = {0};
+            mts_fault_allocator_init(&fault, 0);
+            mts_device *device = open_null(&fault.allocator);
+            const size_t alive = fault.alive;
+            const mts_engine_options options = measured(budget == 0 ? 0 : UINT64_C(1) << 40);
+            fault.fail_at = fault.calls + step;
+            const mts_code code = mts_engine_create(device, s.archive, &options, &engine, &error);
+            const bool failed = fault.calls >= fault.fail_at;
+            const bool harmless = code == MTS_CODE_OK && count_failed(engine) == 0;
+            assert_true(code == MTS_CODE_OUT_OF_MEMORY || harmless);
+            assert_true(failed || code == MTS_CODE_OK);
+            mts_engine_destroy(&engine);
+            assert_int_equal(fault.alive, alive);
+            mts_device_destroy(&device);
+            failures += code == MTS_CODE_OUT_OF_MEMORY ? 1 : 0;
+            if (!failed) {
+                break;
+            }
+        }
+    }
+    assert_true(failures > 40);
+    test_synth_close(&s);
+}
+
+static void a_device_with_room_for_one_session_only_is_planned_for(void **state)
+{
+    test_synth s;
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    mts_device *device = open_null(mts_allocator_default());
+    (void)state;
+    open_family(&s, 4);
+    mts_engine_options options = measured(0);
+    options.grouping = MTS_GROUPING_KIND_FAMILY;
+    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "family");
+    const uint64_t peak = engine->stats.peak_bytes;
+    mts_engine_destroy(&engine);
+    options.grouping = MTS_GROUPING_KIND_MEASURED;
+    device->info.memory_bytes = peak * 9 / 8;
+    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "measured");
+    assert_true(engine->stats.peak_bytes <= device->info.memory_bytes);
+    assert_int_equal(engine->findings.trial_count, 7); /* all, each alone, two pairs */
+    mts_engine_destroy(&engine);
+    device->info.memory_bytes = peak / 4;
+    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_OUT_OF_MEMORY);
+    assert_null(engine);
+    mts_device_destroy(&device);
+    test_synth_close(&s);
+}
+
+/* Stops at the `stop_at`-th report of some work; 0: never. */
+typedef struct watcher {
+    const char *work;
+    uint32_t seen, stop_at;
+} watcher;
+
+static int watch(void *context, float fraction, const char *what)
+{
+    watcher *w = context;
+    (void)fraction;
+    w->seen += strcmp(what, w->work) == 0 ? 1 : 0;
+    return w->stop_at != 0 && w->seen == w->stop_at;
+}
+
+static void the_search_for_groups_and_each_weighing_report_and_can_be_cancelled(void **state)
+{
+    static const char *const works[] = {"searching for groups", "weighing a plan"};
+    test_synth s;
+    mts_device *device = open_null(mts_allocator_default());
+    (void)state;
+    open_family(&s, 4);
+    for (int i = 0; i < 2; i++) {
+        for (uint32_t stop = 1; stop <= (i == 0 ? 1u : 5u); stop += 4) {
+            watcher w = {.work = works[i], .stop_at = stop};
+            mts_engine_options options = measured(UINT64_C(1) << 40);
+            mts_engine *engine = NULL;
+            mts_error error = {0};
+            options.progress = watch;
+            options.context = &w;
+            const mts_code code = mts_engine_create(device, s.archive, &options, &engine, &error);
+            assert_int_equal(code, MTS_CODE_CANCELLED);
+            assert_int_equal(w.seen, stop);
+            assert_null(engine);
+        }
+    }
+    mts_device_destroy(&device);
+    test_synth_close(&s);
+}
+
+/* Each class counts, those of one task too. */
+static void a_prediction_is_the_sum_over_all_classes(void **state)
+{
+    static const uint32_t priorities[3] = {2, 1, 0};
+    test_synth s;
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    mts_device *device = open_null(mts_allocator_default());
+    (void)state;
+    open_family(&s, 3);
+    mts_engine_options options = measured(0);
+    options.priorities = priorities;
+    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "session");
+    double sum = 0.0;
+    assert_int_equal(engine->findings.trial_count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(engine->findings.trials[i].of_class, i);
+        sum += engine->findings.trials[i].latency;
+    }
+    assert_true(sum > 0.0 && engine->stats.predicted_ms > sum * 0.7);
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+    test_synth_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_failing_allocation_ends_the_planning_and_leaks_nothing),
+        cmocka_unit_test(a_device_with_room_for_one_session_only_is_planned_for),
+        cmocka_unit_test(the_search_for_groups_and_each_weighing_report_and_can_be_cancelled),
+        cmocka_unit_test(a_prediction_is_the_sum_over_all_classes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

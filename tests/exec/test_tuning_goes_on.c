@@ -285,6 +285,7 @@ static void a_budget_does_not_change_what_sets_of_tasks_are_measured_with(void *
         const mts_trial *b = &limited->findings.trials[i];
         assert_int_equal(a->tasks, b->tasks);
         assert_int_equal(a->arena, b->arena);
+        assert_int_equal(a->weights, b->weights); /* with launch tables, which slices change */
     }
     mts_engine_destroy(&limited);
     mts_engine_destroy(&unlimited);
@@ -311,11 +312,11 @@ static void a_tuning_ends_within_its_time(void **state)
 {
     (void)state;
     mts_device *device = open_device("null");
-    plan.build_ms = 60;
-    const mts_engine_options options = tuned(4000);
+    plan.build_ms = 200; /* a session of five kernels takes a second */
+    const mts_engine_options options = tuned(3500);
     mts_engine *engine = make(device, &options);
     assert_true(engine->findings.candidates > 0 && engine->findings.complete == 0);
-    assert_true(engine->stats.planning_ms < 4000.0 + 600.0); /* the last race */
+    assert_true(engine->stats.planning_ms < 3500.0 + 100.0);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }

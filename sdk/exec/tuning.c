@@ -318,7 +318,7 @@ static mts_code judge(tuner *t)
     if (code == MTS_CODE_OK && better > 0) {
         code = race_winners(t, &won);
     }
-    if (code == MTS_CODE_CANCELLED) {
+    if (code != MTS_CODE_OK && code != MTS_CODE_DEVICE_LOST) {
         return code;
     }
     for (uint32_t i = 0; i < t->base_count && !won; i++) {
@@ -391,7 +391,7 @@ mts_code mts_planning_tune(mts_planning *p)
     if (t.base_count > 0) {
         mts_tuning_cache_store(p);
     }
-    if (mts_trial_is_mishap(code) && code != MTS_CODE_OUT_OF_MEMORY) {
+    if (mts_trial_is_mishap(code)) {
         code = MTS_CODE_OK; /* the session itself will say what is wrong */
     }
     if (t.usual != NULL) {

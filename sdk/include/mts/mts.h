@@ -296,14 +296,16 @@ typedef struct mts_session_options {
     uint64_t memory_budget;   /* bytes of weights, activations and workspace together; 0 (default): no limit.
                                  MTS_GROUPING_FAMILY keeps it by running layers for a few tasks at a time,
                                  MTS_GROUPING_MEASURED by groups too. LIMIT if it cannot be kept: the sentence
-                                 names the smallest that can. While groups or kernels are measured, two
+                                 names the smallest that can. While groups or kernels are measured, three
                                  sessions may be in memory, which can be more than the budget */
     const uint32_t *priorities; /* one number per task, in the order of `tasks`; NULL (default): all alike.
                                    Tasks with a higher number run in earlier groups, which tasks of a lower
                                    one never join */
     uint32_t tuning_ms; /* time for finding each layer's fastest kernel by measurement; 0 (default): none,
-                           kernels are chosen by the kind of device. What was begun is finished: a build
-                           can take it some seconds longer */
+                           kernels are chosen by the kind of device. Measuring groups does not count. At
+                           least one candidate is tried and the winners run against the default: three
+                           sessions are made, which takes as long as their kernels take to build. With
+                           a cache_dir the next session goes on where the time was over */
     void *context;      /* handed to progress */
     /* Called while the session is made, fraction 0..1; a non-zero return cancels with MTS_STATUS_CANCELLED.
      */

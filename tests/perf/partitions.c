@@ -1,12 +1,15 @@
 /*
- * partitions.c: is the grouping planner's plan the best there is? Random families of up to 6 tasks; every
- * partition of the tasks into groups is made and run in turns with the plan.
+ * partitions.c: is the grouping planner's plan the best there is? Random families of up to 8 tasks, against
+ * every partition of the tasks into groups.
  *
  * usage: bench_partitions [--tasks N] [--families N] [--seed N] [--rounds N] [--device BACKEND] [--json FILE]
  *                         [--bundle FILE] [--even] [--small]
+ * Up to 5 tasks: every partition (52) is made and run in turns with the plan. 6 to 8 tasks have up to 4140
+ * partitions: each set of tasks is run as one group, a partition counts as the sum of its groups, and the 12
+ * partitions of the smallest sums are made and run in turns with the plan. All have the plan's slices.
  * Prints, for each family, the plan's latency relative to the fastest partition's, both run again against
- * each other. The fastest of many rounds counts: other programs can only make a round slower. --even: tasks
- * of one structure. --small: runs of a millisecond, of which some are undisturbed even on a busy machine.
+ * each other: medians. --even: tasks of one structure. --small: runs of a millisecond, of which some are
+ * undisturbed even on a busy machine.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +22,7 @@
 #include "mts/mtsc.h"
 #include "platform/os/os.h"
 
-enum { TASKS_MOST = 6, PARTITIONS_MOST = 203, NAME_MOST = 256 };
+enum { TASKS_MOST = 8, ALL_MOST = 5, PARTITIONS_MOST = 52, PROMISING = 12, WARM_RUNS = 2, NAME_MOST = 256 };
 
 typedef struct arguments {
     uint32_t tasks, families, rounds;
@@ -32,7 +35,7 @@ typedef struct partition {
     uint32_t group_of[TASKS_MOST];
     uint32_t groups;
     mts_engine *engine;
-    double ms;
+    double sum, ms; /* of its groups, where they were run by themselves; of itself */
 } partition;
 
 typedef struct family {
@@ -41,8 +44,9 @@ typedef struct family {
     mts_archive *archive;
     mts_engine *plan;
     double plan_ms;
+    double set_ms[1 << TASKS_MOST]; /* of each set as one group, more than ALL_MOST tasks only */
     partition partitions[PARTITIONS_MOST];
-    uint32_t count;
+    uint32_t count, seen; /* those that are run; all */
 } family;
 
 static void give_up(const char *what, const mts_error *error)
@@ -117,13 +121,44 @@ static void make_family(family *f, const arguments *args, uint32_t number)
 
 /* ---- partitions ---- */
 
+static double sum_of(const family *f, const uint32_t *group_of, uint32_t groups, uint32_t tasks)
+{
+    double sum = 0.0;
+    for (uint32_t g = 0; g < groups; g++) {
+        uint32_t set = 0;
+        for (uint32_t t = 0; t < tasks; t++) {
+            set |= group_of[t] == g ? 1u << t : 0;
+        }
+        sum += f->set_ms[set];
+    }
+    return sum;
+}
+
+/* Takes a partition in: all of them, or those of the smallest sums. */
+static void take(family *f, const uint32_t *group_of, uint32_t groups, uint32_t tasks)
+{
+    const uint32_t most = tasks <= ALL_MOST ? PARTITIONS_MOST : PROMISING;
+    partition taken = {.groups = groups, .sum = sum_of(f, group_of, groups, tasks)};
+    memcpy(taken.group_of, group_of, tasks * sizeof *group_of);
+    uint32_t at = f->count;
+    f->seen++;
+    f->count += f->count < most ? 1 : 0;
+    while (at > 0 && f->partitions[at - 1].sum > taken.sum) {
+        if (at < most) {
+            f->partitions[at] = f->partitions[at - 1];
+        }
+        at--;
+    }
+    if (at < most) {
+        f->partitions[at] = taken;
+    }
+}
+
 /* Restricted growth strings: each partition once. */
 static void enumerate(family *f, uint32_t *group_of, uint32_t at, uint32_t groups, uint32_t tasks)
 {
     if (at == tasks) {
-        partition *p = &f->partitions[f->count++];
-        memcpy(p->group_of, group_of, tasks * sizeof *group_of);
-        p->groups = groups;
+        take(f, group_of, groups, tasks);
         return;
     }
     for (uint32_t g = 0; g <= groups; g++) {
@@ -135,12 +170,13 @@ static void enumerate(family *f, uint32_t *group_of, uint32_t at, uint32_t group
 static void fill(mts_engine *engine, const mts_archive *archive)
 {
     mts_error error = {0};
-    for (uint32_t t = 0; t < archive->task_count; t++) {
+    for (uint32_t i = 0; i < engine->task_count; i++) {
+        const uint32_t t = engine->tasks[i].task;
         const mts_port *port = &archive->tasks[t].graph->inputs[0];
         const size_t count = mts_shape_count(&port->shape);
         float *data = calloc(count, sizeof *data);
-        for (size_t i = 0; data != NULL && i < count; i++) {
-            data[i] = (float)((i * 2654435761u + t) % 1000) / 500.0f - 0.9995f;
+        for (size_t k = 0; data != NULL && k < count; k++) {
+            data[k] = (float)((k * 2654435761u + t) % 1000) / 500.0f - 0.9995f;
         }
         if (data == NULL ||
             mts_engine_set_input(engine, t, 0, data, count * sizeof *data, &error) != MTS_CODE_OK) {
@@ -150,50 +186,126 @@ static void fill(mts_engine *engine, const mts_archive *archive)
     }
 }
 
-static void make_engines(family *f, mts_device *device)
+static mts_engine_options options_of_plan(void)
 {
-    mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT,
-                                  .separate_inputs = true,
-                                  .grouping = MTS_GROUPING_KIND_MEASURED};
+    return (mts_engine_options){.strategy = MTS_STRATEGY_KIND_COMPACT,
+                                .separate_inputs = true,
+                                .grouping = MTS_GROUPING_KIND_MEASURED};
+}
+
+static void make_plan(family *f, mts_device *device)
+{
+    const mts_engine_options options = options_of_plan();
     mts_error error = {0};
     if (mts_engine_create(device, f->archive, &options, &f->plan, &error) != MTS_CODE_OK) {
         give_up("the plan", &error);
     }
     fill(f->plan, f->archive);
-    mts_engine_aids aids = {.like = f->plan};
-    for (uint32_t i = 0; i < f->count; i++) {
-        partition *p = &f->partitions[i];
-        const mts_decision decision = {.group_of = p->group_of,
-                                       .group_count = p->groups,
-                                       .slice_bytes = mts_choice_slice_bytes(&device->info)};
-        if (mts_engine_create_decided(device, f->archive, &options, &decision, &aids, &p->engine, &error) !=
-            MTS_CODE_OK) {
-            give_up("a partition", &error);
-        }
-        aids.like = p->engine;
-        fill(p->engine, f->archive);
-    }
 }
 
-static void run(mts_engine *engine, double *best)
+/* With the plan's slices: groups are compared, nothing else. `set`: tasks by their bits. */
+static mts_engine *make_engine(const family *f, mts_device *device, uint32_t set, const partition *p,
+                               const mts_engine *like)
+{
+    mts_engine_options options = options_of_plan();
+    uint32_t tasks[TASKS_MOST];
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    mts_engine_aids aids = {.like = like};
+    const mts_decision decision = {
+        .group_of = p->group_of, .group_count = p->groups, .slice_bytes = f->plan->slice_bytes};
+    options.tasks = tasks;
+    for (uint32_t t = 0; t < TASKS_MOST; t++) {
+        if ((set >> t & 1) != 0) {
+            tasks[options.task_count++] = t;
+        }
+    }
+    if (mts_engine_create_decided(device, f->archive, &options, &decision, &aids, &engine, &error) !=
+        MTS_CODE_OK) {
+        give_up("a partition", &error);
+    }
+    fill(engine, f->archive);
+    return engine;
+}
+
+static double run(mts_engine *engine)
 {
     mts_error error = {0};
     const uint64_t start = mts_os_clock_ns();
     if (mts_engine_submit(engine, &error) != MTS_CODE_OK || mts_engine_wait(engine, &error) != MTS_CODE_OK) {
         give_up("run", &error);
     }
-    const double ms = (double)(mts_os_clock_ns() - start) * 1e-6;
-    *best = *best <= 0.0 || ms < *best ? ms : *best;
+    return (double)(mts_os_clock_ns() - start) * 1e-6;
 }
 
-static void time_all(family *f, uint32_t rounds)
+static int compare_times(const void *left, const void *right)
 {
-    double ignored = 0.0;
-    for (uint32_t r = 0; r < rounds + 2; r++) {
-        run(f->plan, r < 2 ? &ignored : &f->plan_ms);
-        for (uint32_t i = 0; i < f->count; i++) {
-            run(f->partitions[i].engine, r < 2 ? &ignored : &f->partitions[i].ms);
+    const double a = *(const double *)left;
+    const double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *times, uint32_t count)
+{
+    qsort(times, count, sizeof *times, compare_times);
+    return count % 2 == 1 ? times[count / 2] : 0.5 * (times[count / 2 - 1] + times[count / 2]);
+}
+
+static double *room_for(size_t times)
+{
+    double *room = calloc(times, sizeof *room);
+    if (room == NULL) {
+        (void)fprintf(stderr, "bench_partitions: not enough memory\n");
+        exit(1);
+    }
+    return room;
+}
+
+/* Runs engines in turns; medians[i] is that of engines[i]. */
+static void time_in_turns(mts_engine *const *engines, uint32_t count, uint32_t rounds, double *medians)
+{
+    double *times = room_for((size_t)count * rounds);
+    for (uint32_t r = 0; r < WARM_RUNS + rounds; r++) {
+        for (uint32_t i = 0; i < count; i++) {
+            const double ms = run(engines[i]);
+            if (r >= WARM_RUNS) {
+                times[(size_t)i * rounds + r - WARM_RUNS] = ms;
+            }
         }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        medians[i] = median(&times[(size_t)i * rounds], rounds);
+    }
+    free(times);
+}
+
+/* Every set as one group, the largest first, whose kernels serve the others. */
+static void time_sets(family *f, mts_device *device, uint32_t rounds)
+{
+    const partition one_group = {.groups = 1};
+    mts_engine *previous = NULL;
+    for (uint32_t set = (1u << f->archive->task_count) - 1; set > 0; set--) {
+        mts_engine *engine = make_engine(f, device, set, &one_group, previous != NULL ? previous : f->plan);
+        mts_engine_destroy(&previous);
+        time_in_turns(&engine, 1, rounds, &f->set_ms[set]);
+        previous = engine;
+    }
+    mts_engine_destroy(&previous);
+}
+
+static void time_all(family *f, mts_device *device, uint32_t rounds)
+{
+    mts_engine *engines[PARTITIONS_MOST + 1] = {f->plan};
+    double medians[PARTITIONS_MOST + 1];
+    for (uint32_t i = 0; i < f->count; i++) {
+        partition *p = &f->partitions[i];
+        p->engine = make_engine(f, device, (1u << f->archive->task_count) - 1, p, engines[i]);
+        engines[i + 1] = p->engine;
+    }
+    time_in_turns(engines, f->count + 1, rounds, medians);
+    f->plan_ms = medians[0];
+    for (uint32_t i = 0; i < f->count; i++) {
+        f->partitions[i].ms = medians[i + 1];
     }
 }
 
@@ -225,7 +337,7 @@ static double report(const family *f, uint32_t rounds, FILE *json, bool first)
     const uint32_t tasks = f->plan->task_count;
     uint32_t own[TASKS_MOST];
     char plan[TASKS_MOST + 1], best_text[TASKS_MOST + 1];
-    double plan_ms = 0.0, best_ms = 0.0;
+    double again[2];
     const partition *best = &f->partitions[0];
     const partition *worst = best;
     for (uint32_t i = 0; i < f->count; i++) {
@@ -237,24 +349,24 @@ static double report(const family *f, uint32_t rounds, FILE *json, bool first)
     }
     groups_text(own, tasks, plan);
     groups_text(best->group_of, tasks, best_text);
-    for (uint32_t r = 0; r < 4 * rounds; r++) {
-        run(f->plan, &plan_ms);
-        run(best->engine, &best_ms);
-    }
+    mts_engine *const two[2] = {f->plan, best->engine};
+    time_in_turns(two, 2, 4 * rounds, again);
+    const double plan_ms = again[0];
+    const double best_ms = again[1];
     const double ratio = plan_ms / best_ms;
-    printf("%-6s %8.3f ms  best of %3u: %-6s %8.3f ms  worst %8.3f ms  predicted %8.3f ms  ratio %.3f  again "
+    printf("%-8s %8.3f ms  best of %4u: %-8s %8.3f ms  worst %8.3f ms  predicted %8.3f ms  ratio %.3f  again "
            "%8.3f and %8.3f ms: %.3f  %s\n",
-           plan, f->plan_ms, f->count, best_text, best->ms, worst->ms, f->plan->stats.predicted_ms,
+           plan, f->plan_ms, f->seen, best_text, best->ms, worst->ms, f->plan->stats.predicted_ms,
            f->plan_ms / best->ms, plan_ms, best_ms, ratio, f->what);
     (void)fflush(stdout);
     if (json != NULL) {
         (void)fprintf(
             json,
-            "%s\n  {\"family\": \"%s\", \"partitions\": %u, \"plan\": \"%s\", \"best\": \"%s\", "
+            "%s\n  {\"family\": \"%s\", \"partitions\": %u, \"run\": %u, \"plan\": \"%s\", \"best\": \"%s\", "
             "\"first\": {\"plan_ms\": %.4f, \"best_ms\": %.4f, \"worst_ms\": %.4f, \"ratio\": %.4f}, "
             "\"again\": {\"plan_ms\": %.4f, \"best_ms\": %.4f}, \"predicted_ms\": %.4f, "
             "\"planning_ms\": %.1f, \"ratio\": %.4f}",
-            first ? "" : ",", f->what, f->count, plan, best_text, f->plan_ms, best->ms, worst->ms,
+            first ? "" : ",", f->what, f->seen, f->count, plan, best_text, f->plan_ms, best->ms, worst->ms,
             f->plan_ms / best->ms, plan_ms, best_ms, f->plan->stats.predicted_ms, f->plan->stats.planning_ms,
             ratio);
         (void)fflush(json);
@@ -320,10 +432,13 @@ int main(int argc, char **argv)
     double worst = 0.0;
     (void)setenv("POCL_AFFINITY", "1", 0);
     if (!arguments_take(&args, argc, argv)) {
-        (void)fprintf(stderr,
-                      "usage: bench_partitions [--tasks 1..%d] [--families N] [--seed N] [--rounds N]\n"
-                      "       [--even] [--small] [--device BACKEND] [--json FILE] [--bundle FILE]\n",
-                      TASKS_MOST);
+        (void)fprintf(
+            stderr,
+            "usage: bench_partitions [--tasks 1..%d] [--families N] [--seed N] [--rounds N]\n"
+            "       [--even] [--small] [--device BACKEND] [--json FILE] [--bundle FILE]\n"
+            "up to %d tasks: every partition is run in turns with the plan; more: the %d whose groups,\n"
+            "run by themselves, take the least in sum. Latencies are medians.\n",
+            TASKS_MOST, ALL_MOST, PROMISING);
         return 2;
     }
     mts_device *device = open_device(args.device);
@@ -353,9 +468,12 @@ int main(int argc, char **argv)
             (void)fprintf(stderr, "bench_partitions: at most %d tasks\n", TASKS_MOST);
             return 2;
         }
+        make_plan(f, device);
+        if (args.tasks > ALL_MOST) {
+            time_sets(f, device, args.rounds);
+        }
         enumerate(f, group_of, 0, 0, args.tasks);
-        make_engines(f, device);
-        time_all(f, args.rounds);
+        time_all(f, device, args.rounds);
         const double ratio = report(f, args.rounds, json, i == 0);
         worst = ratio > worst ? ratio : worst;
         close_family(f);

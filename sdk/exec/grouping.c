@@ -78,10 +78,39 @@ static const uint32_t *assemble(const class_plan *c, const uint32_t *groups)
     return all;
 }
 
-/* Adds a plan of the class unless it is there; weighs it, with smaller slices where it is over the budget. */
-static mts_code add_candidate(class_plan *c, const char *what, const uint32_t *groups, uint32_t group_count)
+/* In a class of one structure only the sizes of groups matter: largest first, each of neighbouring tasks. */
+static uint32_t *with_sizes_in_order(class_plan *c, const uint32_t *groups)
 {
     mts_planning *p = c->of.p;
+    uint32_t *sizes = mts_arena_zero(&p->arena, c->of.count, sizeof *sizes);
+    uint32_t *ordered = mts_arena_zero(&p->arena, c->of.count, sizeof *ordered);
+    if (sizes == NULL || ordered == NULL) {
+        return NULL;
+    }
+    memcpy(ordered, groups, c->of.count * sizeof *ordered);
+    for (uint32_t i = 0; i < c->of.count; i++) {
+        sizes[groups[i]]++;
+    }
+    for (uint32_t i = 0, group = 0; c->of.uniform && i < c->of.count; group++) {
+        uint32_t largest = 0;
+        for (uint32_t g = 1; g < c->of.count; g++) {
+            largest = sizes[g] > sizes[largest] ? g : largest;
+        }
+        for (; sizes[largest] > 0; sizes[largest]--) {
+            ordered[i++] = group;
+        }
+    }
+    return ordered;
+}
+
+/* Adds a plan of the class unless it is there; weighs it, with smaller slices where it is over the budget. */
+static mts_code add_candidate(class_plan *c, const char *what, const uint32_t *given, uint32_t group_count)
+{
+    mts_planning *p = c->of.p;
+    const uint32_t *groups = with_sizes_in_order(c, given);
+    if (groups == NULL) {
+        return mts_planning_memory(p);
+    }
     for (uint32_t i = 0; i < c->candidate_count; i++) {
         if (memcmp(c->candidates[i].groups, groups, c->of.count * sizeof *groups) == 0) {
             return MTS_CODE_OK;

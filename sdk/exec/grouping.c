@@ -423,8 +423,9 @@ static mts_code race_usual(mts_planning *p, const mts_trial_request *usual, doub
     return code;
 }
 
-/* The decision goes back to what would have been without measuring; nothing that won is better. */
-static void take_usual(mts_planning *p, uint64_t slice_bytes, double relative)
+/* The decision goes back to what would have been without measuring; nothing that won is better. It takes what
+   it just took. */
+static void take_usual(mts_planning *p, uint64_t slice_bytes, double usual_ms, double relative)
 {
     for (uint32_t i = 0; i < p->findings.finding_count; i++) {
         mts_finding *f = &p->findings.findings[i];
@@ -435,6 +436,7 @@ static void take_usual(mts_planning *p, uint64_t slice_bytes, double relative)
     }
     memcpy(p->group_of, p->class_of, p->task_count * sizeof *p->group_of);
     p->decision.slice_bytes = slice_bytes;
+    p->findings.predicted_ms = usual_ms;
 }
 
 /*
@@ -475,7 +477,7 @@ static mts_code judge(mts_planning *p)
                                  .measured_ms = usual_ms,
                                  .relative = wins ? usual_ms / decided_ms : 1.0};
     if (!wins) {
-        take_usual(p, slice_bytes, decided_ms / usual_ms);
+        take_usual(p, slice_bytes, usual_ms, decided_ms / usual_ms);
     }
     return mts_planning_finding(p, &finding);
 }

@@ -57,8 +57,7 @@ static void start_with(const char *device, const mts_runtime_options *how, start
     options.tasks = tasks;
     options.task_count = 2;
     options.grouping = MTS_GROUPING_MEASURED;
-    options.tuning_ms =
-        strcmp(device, "null") == 0 ? 60000 : 0; /* to the end, where it takes no time */
+    options.tuning_ms = strcmp(device, "null") == 0 ? 60000 : 0; /* to the end, where it takes no time */
     if (mts_session_create(fixture.runtime, bundle, &options, &session) != MTS_STATUS_OK) {
         fail_msg("%s", fixture.error);
     }

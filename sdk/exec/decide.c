@@ -65,6 +65,7 @@ static mts_code measure(mts_planning *p)
 static mts_code tune_more(mts_planning *p)
 {
     p->fresh = true;
+    p->findings.layers_tuned = p->findings.layers_changed = 0; /* the same layers are counted again */
     const mts_code code = mts_planning_tune(p);
     return code != MTS_CODE_OK ? code : mts_planning_fit(p);
 }

@@ -139,12 +139,14 @@ static void a_tuning_that_is_cut_short_goes_on_at_the_next_start(void **state)
     mts_engine *engine = make(device, &options);
     assert_int_equal(engine->findings.complete, 0);
     assert_in_range(engine->findings.candidates, 1, all - 1);
+    const uint32_t layers = engine->findings.layers_tuned;
     for (; !engine->findings.complete && starts <= all; starts++) {
         const uint32_t done = engine->findings.candidates;
         mts_engine_destroy(&engine);
         engine = make(device, &options);
         assert_true(engine->findings.candidates > done);
         assert_true(engine->findings.cached);
+        assert_int_equal(engine->findings.layers_tuned, layers);
     }
     assert_int_equal(engine->findings.complete, 1);
     assert_int_equal(engine->findings.candidates, all);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Slices are halved this often before the smallest are tried: one task at a time. */
-enum { SLICE_STEPS = 4, SLICE_MOST = SLICE_STEPS + 2 };
+enum { SLICE_STEPS = 7, SLICE_MOST = SLICE_STEPS + 2 };
 
 #define SLICE_SMALLEST UINT64_C(1)
 #define SLICE_FIRST (UINT64_C(8) << 20) /* where the device has no default */

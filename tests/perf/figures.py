@@ -98,6 +98,8 @@ class Bench:
         result["commands"] = ["mts synth " + " ".join(synth) + " --input 224 -o x.mtsb",
                               "mts bench x.mtsb " + " ".join(options)]
         target.write_text(json.dumps(result, indent=1) + "\n")
+        plot = target.with_suffix(".svg")
+        plot.write_text(plot.read_text().replace(str(bundle), f"{what}"))
         return result
 
     def load(self, name):

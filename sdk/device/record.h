@@ -154,9 +154,9 @@ typedef struct mts_rec_depthwise {
  * Input k of a segment: act[in + (channel + k) * in_pitch]; only weight_a is used.
  * epilogue.index/scale/bias/slope are read at [row]; out of row r is out + index[r] * out_pitch.
  *
- * Tasks that share weights read them together: a record has `mates` records right after it with the same rows,
- * lanes, in_pitch and segments but for their weights, some of which are the same too. Those have NONE there and
- * are computed with it.
+ * Tasks that share weights read them together: a record has `mates` records right after it with the same
+ * rows, lanes, in_pitch and segments but for their weights, some of which are the same too. Those have NONE
+ * there and are computed with it.
  */
 typedef struct mts_rec_fc {
     mts_u32 rows, lanes, in, in_pitch;

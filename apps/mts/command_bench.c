@@ -39,8 +39,8 @@ static int contestant_take(const char *name, cli_contestant *out)
         out->grouping = ending_cut(out->name, "+groups") ? MTS_GROUPING_MEASURED : MTS_GROUPING_FAMILY;
     }
     if (!cli_strategy_find(out->name, &out->strategy)) {
-        return cli_usage_error("bench", "no strategy '%s'; there are: %s", name,
-                               cli_strategy_list(list, sizeof list));
+        return cli_usage_error("bench", "no strategy '%s'; there are: %s; +groups, then +budget may follow",
+                               name, cli_strategy_list(list, sizeof list));
     }
     (void)snprintf(out->name, sizeof out->name, "%s", name);
     return -1;

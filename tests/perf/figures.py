@@ -213,7 +213,7 @@ def write_targets(bench):
     for add in (targets_6, targets_budget, targets_frames, targets_mixed, targets_peers):
         add(table, bench)
     lines = ["# Targets and what was measured", "",
-             "Written by `tests/perf/figures.py` from the JSON files beside it, each of which names its commands.", "",
+             "Written by `tests/perf/figures.py` from the JSON files beside it; README.md has the commands.", "",
              "| what | measured | target | |", "|---|---|---|---|"]
     lines += [f"| {what} | {measured} | {target} | {met} |" for what, measured, target, met in table.rows]
     (bench.out / "targets.md").write_text("\n".join(lines) + "\n")

@@ -4,8 +4,6 @@
  */
 #include "plan/slices.h"
 
-#include <string.h>
-
 /* What decides between cuts; only ratios matter. A launch, and a multiply-add, cost as much as these bytes
  * through memory. */
 #define LAUNCH_BYTES 40000.0

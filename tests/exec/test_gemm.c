@@ -12,16 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/hash.h"
 #include "exec/engine_internal.h"
 #include "exec/profile.h"
-#include "mts/mtsc.h"
-#include "platform/os/os.h"
 #include "support/device_fixture.h"
+#include "support/synth.h"
 
 #define TOLERANCE 1e-4 /* of an output's largest magnitude */
 
@@ -32,47 +30,13 @@ static const char *const strategy_names[MTS_STRATEGY_KIND_COUNT] = {[MTS_STRATEG
                                                                     [MTS_STRATEGY_KIND_MTS] = "mts"};
 static const mts_choice products = {.kernel = MTS_CHOICE_GEMM, .rows = 8, .vectors = 48, .local = 1};
 
-typedef struct family {
-    char path[64];
-    mts_os_map map;
-    mts_archive *archive;
-} family;
-
-static void must(mts_code code, const mts_error *error, const char *what)
+static void family_open(test_synth *f, mtsc_arch arch, uint32_t tasks, double prune, double share,
+                        uint32_t batch)
 {
-    if (code != MTS_CODE_OK) {
-        fail_msg("%s: %s: %s", what, mts_code_name(code), error->text);
-    }
-}
-
-static void family_open(family *f, mtsc_arch arch, uint32_t tasks, double prune, double share, uint32_t batch)
-{
-    mts_error error = {0};
-    mtsc_synth_options options;
-    static int number;
-    mtsc_synth_options_default(&options);
-    options.arch = arch;
-    options.tasks = tasks;
-    options.prune = &prune;
-    options.prune_count = 1;
-    options.share = share;
-    options.input = 32;
+    mtsc_synth_options options = test_synth_options(arch, tasks, &prune, 1, share);
     options.batch = &batch;
     options.batch_count = 1;
-    memset(f, 0, sizeof *f);
-    (void)snprintf(f->path, sizeof f->path, "gemm-%d-%d.mtsb", (int)getpid(), number++);
-    assert_int_equal(mtsc_synth(&options, f->path, NULL, NULL), MTS_STATUS_OK);
-    must(mts_os_map_file(f->path, &f->map, &error), &error, "map");
-    must(mts_archive_read(f->map.data, f->map.size, f->path, NULL, mts_allocator_default(), &f->archive,
-                          &error),
-         &error, "read");
-}
-
-static void family_close(family *f)
-{
-    mts_archive_destroy(&f->archive);
-    mts_os_unmap(&f->map);
-    (void)unlink(f->path);
+    test_synth_open(f, &options);
 }
 
 static mts_device *device_open(const char *name)
@@ -84,26 +48,27 @@ static mts_device *device_open(const char *name)
     if (!backend || backend->count() == 0) {
         return NULL;
     }
-    must(backend->open(0, &options, &device, &error), &error, name);
+    test_must(backend->open(0, &options, &device, &error), &error, name);
     if (!device->info.gemm) {
         mts_device_destroy(&device);
     }
     return device;
 }
 
-static mts_engine *engine_make(mts_device *device, const family *f, mts_strategy_kind strategy, bool forced)
+static mts_engine *engine_make(mts_device *device, const test_synth *f, mts_strategy_kind strategy,
+                               bool forced)
 {
     const mts_engine_options options = {.strategy = strategy, .separate_inputs = true};
     const mts_choices choices = {.forced = &products};
     const mts_decision decision = {.choices = forced ? &choices : NULL};
     mts_engine *engine = NULL;
     mts_error error = {0};
-    must(mts_engine_create_decided(device, f->archive, &options, &decision, NULL, &engine, &error), &error,
-         strategy_names[strategy]);
+    test_must(mts_engine_create_decided(device, f->archive, &options, &decision, NULL, &engine, &error),
+              &error, strategy_names[strategy]);
     return engine;
 }
 
-static void run(mts_engine *engine, const family *f)
+static void run(mts_engine *engine, const test_synth *f)
 {
     mts_error error = {0};
     for (uint32_t t = 0; t < f->archive->task_count; t++) {
@@ -114,16 +79,16 @@ static void run(mts_engine *engine, const family *f)
             const size_t words[2] = {t, k};
             data[k] = (float)(mts_hash(words, sizeof words, 5) >> 40) / (float)(1u << 23) - 1.0f;
         }
-        must(mts_engine_set_input(engine, t, 0, data, count * sizeof *data, &error), &error, "input");
+        test_must(mts_engine_set_input(engine, t, 0, data, count * sizeof *data, &error), &error, "input");
         free(data);
     }
     for (int round = 0; round < 2; round++) { /* the second finds what the first left behind */
-        must(mts_engine_submit(engine, &error), &error, "submit");
-        must(mts_engine_wait(engine, &error), &error, "wait");
+        test_must(mts_engine_submit(engine, &error), &error, "submit");
+        test_must(mts_engine_wait(engine, &error), &error, "wait");
     }
 }
 
-static void compare(const mts_engine *want, const mts_engine *got, const family *f, const char *how)
+static void compare(const mts_engine *want, const mts_engine *got, const test_synth *f, const char *how)
 {
     for (uint32_t t = 0; t < f->archive->task_count; t++) {
         const void *a = NULL;
@@ -131,8 +96,8 @@ static void compare(const mts_engine *want, const mts_engine *got, const family 
         size_t size = 0;
         double most = 1e-3;
         mts_error error = {0};
-        must(mts_engine_output(want, t, 0, &a, &size, &error), &error, "output");
-        must(mts_engine_output(got, t, 0, &b, &size, &error), &error, "output");
+        test_must(mts_engine_output(want, t, 0, &a, &size, &error), &error, "output");
+        test_must(mts_engine_output(got, t, 0, &b, &size, &error), &error, "output");
         for (size_t i = 0; i < size / sizeof(float); i++) {
             most = fmax(most, fabs((double)((const float *)a)[i]));
         }
@@ -156,7 +121,7 @@ static uint32_t count_products(const mts_engine *engine)
 }
 
 /* Tiles against products in all strategies; least: launches that have to be products in each. */
-static void agree_on(mts_device *device, const family *f, const uint32_t least[MTS_STRATEGY_KIND_COUNT])
+static void agree_on(mts_device *device, const test_synth *f, const uint32_t least[MTS_STRATEGY_KIND_COUNT])
 {
     for (uint32_t s = 0; s < MTS_STRATEGY_KIND_COUNT; s++) {
         mts_engine *tiles = engine_make(device, f, (mts_strategy_kind)s, false);
@@ -177,7 +142,7 @@ static void agree_on(mts_device *device, const family *f, const uint32_t least[M
     }
 }
 
-static void agree(const family *f, const uint32_t least[MTS_STRATEGY_KIND_COUNT])
+static void agree(const test_synth *f, const uint32_t least[MTS_STRATEGY_KIND_COUNT])
 {
     static const char *const names[] = {"reference", "opencl"};
     for (size_t d = 0; d < 2; d++) {
@@ -199,11 +164,11 @@ static void bottlenecks_are_products_in_every_strategy(void **state)
                                      [MTS_STRATEGY_KIND_COMPACT] = 2,
                                      [MTS_STRATEGY_KIND_NETFUSE] = 2,
                                      [MTS_STRATEGY_KIND_MTS] = 34};
-    family f;
+    test_synth f;
     (void)state;
     family_open(&f, MTSC_ARCH_RESNET50, 2, 0.95, 0.8, 1);
     agree(&f, least);
-    family_close(&f);
+    test_synth_close(&f);
 }
 
 static void batches_are_one_product_or_a_batch_of_them(void **state)
@@ -212,11 +177,11 @@ static void batches_are_one_product_or_a_batch_of_them(void **state)
                                      [MTS_STRATEGY_KIND_COMPACT] = 8,
                                      [MTS_STRATEGY_KIND_NETFUSE] = 8,
                                      [MTS_STRATEGY_KIND_MTS] = 4};
-    family f;
+    test_synth f;
     (void)state;
     family_open(&f, MTSC_ARCH_RESNET18, 2, 0.95, 1.0, 3); /* all shared: every weight is one block */
     agree(&f, least);
-    family_close(&f);
+    test_synth_close(&f);
 }
 
 static void fully_connected_layers_are_products(void **state)
@@ -225,16 +190,16 @@ static void fully_connected_layers_are_products(void **state)
                                      [MTS_STRATEGY_KIND_COMPACT] = 6,
                                      [MTS_STRATEGY_KIND_NETFUSE] = 6,
                                      [MTS_STRATEGY_KIND_MTS] = 3};
-    family f;
+    test_synth f;
     (void)state;
     family_open(&f, MTSC_ARCH_VGG16, 2, 0.97, 1.0, 2);
     agree(&f, least);
-    family_close(&f);
+    test_synth_close(&f);
 }
 
 static void a_device_that_takes_none_has_tiles_whatever_was_chosen(void **state)
 {
-    family f;
+    test_synth f;
     (void)state;
     mts_device *device = device_open("reference");
     if (!device) {
@@ -246,13 +211,13 @@ static void a_device_that_takes_none_has_tiles_whatever_was_chosen(void **state)
     assert_int_equal(count_products(engine), 0);
     run(engine, &f);
     mts_engine_destroy(&engine);
-    family_close(&f);
+    test_synth_close(&f);
     mts_device_destroy(&device);
 }
 
 static void a_profile_tells_products_from_their_epilogues(void **state)
 {
-    family f;
+    test_synth f;
     mts_error error = {0};
     uint64_t mul_adds = 0;
     uint32_t told = 0;
@@ -265,7 +230,7 @@ static void a_profile_tells_products_from_their_epilogues(void **state)
     mts_engine *engine = engine_make(device, &f, MTS_STRATEGY_KIND_MTS, true);
     mts_engine_launch *launches = calloc(engine->launch_count, sizeof *launches);
     assert_non_null(launches);
-    must(mts_engine_profile(engine, 1, launches, &error), &error, "profile");
+    test_must(mts_engine_profile(engine, 1, launches, &error), &error, "profile");
     for (uint32_t i = 0; i < engine->launch_count; i++) {
         mul_adds += launches[i].mul_adds;
         if (strncmp(launches[i].label, "gemm ", 5) == 0) {
@@ -280,7 +245,7 @@ static void a_profile_tells_products_from_their_epilogues(void **state)
     assert_true(told >= 4 && mul_adds == engine->stats.mul_adds);
     free(launches);
     mts_engine_destroy(&engine);
-    family_close(&f);
+    test_synth_close(&f);
     mts_device_destroy(&device);
 }
 

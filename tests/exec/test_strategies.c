@@ -12,16 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "mts/mtsc.h"
-#include "platform/os/os.h"
 #include "support/net.h"
 #include "support/nets.h"
 #include "support/random_net.h"
+#include "support/synth.h"
 
 #define TASKS_MOST 8
 #define TOLERANCE 1e-4 /* of an output's largest magnitude */
@@ -38,14 +36,6 @@ typedef struct result {
     mts_engine_stats stats;
 } result;
 
-static void must(mts_code code, const mts_error *error, const char *what)
-{
-    if (code != MTS_CODE_OK) {
-        print_error("%s: %s: %s\n", what, mts_code_name(code), error->text);
-        fail();
-    }
-}
-
 static void set_inputs(mts_engine *engine, const mts_archive *archive, bool separate)
 {
     for (uint32_t t = 0; t < archive->task_count; t++) {
@@ -59,7 +49,8 @@ static void set_inputs(mts_engine *engine, const mts_archive *archive, bool sepa
                 const size_t words[3] = {t, i, k};
                 data[k] = (float)(mts_hash(words, sizeof words, 5) >> 40) / (float)(1u << 23) - 1.0f;
             }
-            must(mts_engine_set_input(engine, t, i, data, count * sizeof *data, &error), &error, "input");
+            test_must(mts_engine_set_input(engine, t, i, data, count * sizeof *data, &error), &error,
+                      "input");
             free(data);
         }
     }
@@ -79,7 +70,7 @@ static void set_picture(mts_engine *engine)
                                  .format = MTS_PIXEL_RGB,
                                  .crop_width = SIDE,
                                  .crop_height = SIDE};
-    must(mts_engine_set_picture(engine, MTS_NONE, &picture, &error), &error, "picture");
+    test_must(mts_engine_set_picture(engine, MTS_NONE, &picture, &error), &error, "picture");
 }
 
 static void fetch(const mts_engine *engine, const mts_archive *archive, result *out)
@@ -89,7 +80,7 @@ static void fetch(const mts_engine *engine, const mts_archive *archive, result *
             const void *data = NULL;
             size_t size = 0;
             mts_error error = {0};
-            must(mts_engine_output(engine, t, o, &data, &size, &error), &error, "output");
+            test_must(mts_engine_output(engine, t, o, &data, &size, &error), &error, "output");
             out->outputs = realloc(out->outputs, (out->count + 1) * sizeof(float) + size);
             assert_non_null(out->outputs);
             memcpy(out->outputs + out->count, data, size);
@@ -108,8 +99,8 @@ static result run(const mts_archive *archive, int device, mts_strategy_kind stra
     mts_engine *engine = NULL;
     mts_error error = {0};
     result out = {0};
-    must(mts_engine_create(devices[device], archive, &options, &engine, &error), &error,
-         strategy_names[strategy]);
+    test_must(mts_engine_create(devices[device], archive, &options, &engine, &error), &error,
+              strategy_names[strategy]);
     for (int round = 0; round < 2; round++) { /* the second round finds what the first left behind */
         out.count = 0;
         if (how == PICTURE) {
@@ -117,8 +108,8 @@ static result run(const mts_archive *archive, int device, mts_strategy_kind stra
         } else {
             set_inputs(engine, archive, how == SEPARATE);
         }
-        must(mts_engine_submit(engine, &error), &error, "submit");
-        must(mts_engine_wait(engine, &error), &error, "wait");
+        test_must(mts_engine_submit(engine, &error), &error, "submit");
+        test_must(mts_engine_wait(engine, &error), &error, "wait");
         fetch(engine, archive, &out);
     }
     mts_engine_stats_get(engine, &out.stats);
@@ -170,46 +161,6 @@ static void agree(const mts_archive *archive, int device, inputs how, mts_engine
 
 /* ---- synthetic families ---- */
 
-typedef struct synth {
-    char path[64];
-    mts_os_map map;
-    mts_archive *archive;
-} synth;
-
-static void synth_open(synth *b, const mtsc_synth_options *options)
-{
-    mts_error error = {0};
-    static int number;
-    memset(b, 0, sizeof *b);
-    (void)snprintf(b->path, sizeof b->path, "strategies-%d-%d.mtsb", (int)getpid(), number++);
-    assert_int_equal(mtsc_synth(options, b->path, NULL, NULL), MTS_STATUS_OK);
-    must(mts_os_map_file(b->path, &b->map, &error), &error, "map");
-    must(mts_archive_read(b->map.data, b->map.size, b->path, NULL, mts_allocator_default(), &b->archive,
-                          &error),
-         &error, "read");
-}
-
-static void synth_close(synth *b)
-{
-    mts_archive_destroy(&b->archive);
-    mts_os_unmap(&b->map);
-    (void)unlink(b->path);
-}
-
-static mtsc_synth_options synth_options(mtsc_arch arch, uint32_t tasks, const double *prune, uint32_t count,
-                                        double share)
-{
-    mtsc_synth_options o;
-    mtsc_synth_options_default(&o);
-    o.arch = arch;
-    o.tasks = tasks;
-    o.prune = prune;
-    o.prune_count = count;
-    o.share = share;
-    o.input = 32;
-    return o;
-}
-
 /* Multiply-adds of the convolutions if all tasks stand in one dense matrix: shared rows once, others apart.
  */
 static uint64_t dense_mul_adds(const mts_archive *archive)
@@ -244,10 +195,10 @@ static void pruned_resnets_agree_and_mts_costs_the_dense_product(void **state)
 {
     (void)state;
     const double prune = 0.9;
-    synth b;
+    test_synth b;
     mts_engine_stats stats[STRATEGIES];
-    const mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.9);
-    synth_open(&b, &o);
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.9);
+    test_synth_open(&b, &o);
     for (int d = 0; d < 2 && devices[d]; d++) {
         agree(b.archive, d, SEPARATE, stats);
         assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 1);
@@ -261,7 +212,7 @@ static void pruned_resnets_agree_and_mts_costs_the_dense_product(void **state)
     }
     agree(b.archive, 0, COMMON, NULL);
     agree(b.archive, 0, PICTURE, NULL);
-    synth_close(&b);
+    test_synth_close(&b);
 }
 
 static void nothing_or_everything_shared_agrees(void **state)
@@ -269,13 +220,13 @@ static void nothing_or_everything_shared_agrees(void **state)
     (void)state;
     const double prune = 0.9;
     for (int share = 0; share < 2; share++) {
-        synth b;
+        test_synth b;
         mts_engine_stats stats[STRATEGIES];
-        const mtsc_synth_options o = synth_options(MTSC_ARCH_VGG16, 3, &prune, 1, (double)share);
-        synth_open(&b, &o);
+        const mtsc_synth_options o = test_synth_options(MTSC_ARCH_VGG16, 3, &prune, 1, (double)share);
+        test_synth_open(&b, &o);
         agree(b.archive, 0, SEPARATE, stats);
         assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].mul_adds, dense_mul_adds(b.archive));
-        synth_close(&b);
+        test_synth_close(&b);
     }
 }
 
@@ -283,18 +234,19 @@ static void netfuse_pads_to_the_widest_and_the_statistics_show_it(void **state)
 {
     (void)state;
     const double prune[2] = {0.9, 0.8};
-    synth b;
+    test_synth b;
     mts_engine_stats stats[STRATEGIES];
     const uint32_t wide = 1;
     const mts_engine_options options = {
         .strategy = MTS_STRATEGY_KIND_SEQUENTIAL, .separate_inputs = true, .tasks = &wide, .task_count = 1};
-    const mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 4, prune, 2, 0.9);
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, prune, 2, 0.9);
     mts_engine *engine = NULL;
     mts_error error = {0};
     mts_engine_stats alone;
-    synth_open(&b, &o);
+    test_synth_open(&b, &o);
     agree(b.archive, 0, SEPARATE, stats);
-    must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error, "the widest alone");
+    test_must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error,
+              "the widest alone");
     mts_engine_stats_get(engine, &alone);
     mts_engine_destroy(&engine);
     assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].mul_adds, 4 * alone.mul_adds);
@@ -302,7 +254,7 @@ static void netfuse_pads_to_the_widest_and_the_statistics_show_it(void **state)
     assert_true(stats[MTS_STRATEGY_KIND_NETFUSE].weight_bytes > stats[0].weight_bytes * 3 / 2);
     assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].groups, 1);
     assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 1);
-    synth_close(&b);
+    test_synth_close(&b);
 }
 
 static void unequal_batches_agree_and_netfuse_does_not_group_them(void **state)
@@ -310,25 +262,25 @@ static void unequal_batches_agree_and_netfuse_does_not_group_them(void **state)
     (void)state;
     const double prune = 0.9;
     const uint32_t batch[2] = {1, 3};
-    synth b;
+    test_synth b;
     mts_engine_stats stats[STRATEGIES];
-    mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.9);
+    mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.9);
     o.batch = batch;
     o.batch_count = 2;
-    synth_open(&b, &o);
+    test_synth_open(&b, &o);
     agree(b.archive, 0, SEPARATE, stats);
     assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].groups, 2);
     assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 1);
-    synth_close(&b);
+    test_synth_close(&b);
 }
 
 static void measured_groups_agree(void **state)
 {
     (void)state;
     const double prune = 0.95;
-    synth b;
-    const mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 3, &prune, 1, 0.5);
-    synth_open(&b, &o);
+    test_synth b;
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 3, &prune, 1, 0.5);
+    test_synth_open(&b, &o);
     result first = run(b.archive, 0, MTS_STRATEGY_KIND_SEQUENTIAL, SEPARATE, MTS_GROUPING_KIND_FAMILY);
     for (uint32_t s = 1; s < STRATEGIES; s++) {
         result other = run(b.archive, 0, (mts_strategy_kind)s, SEPARATE, MTS_GROUPING_KIND_MEASURED);
@@ -337,7 +289,7 @@ static void measured_groups_agree(void **state)
         free(other.outputs);
     }
     free(first.outputs);
-    synth_close(&b);
+    test_synth_close(&b);
 }
 
 /* What models one by one need is enough for every strategy: at worst each task is a group. */
@@ -346,9 +298,9 @@ static void a_memory_budget_of_sequential_is_kept(void **state)
     (void)state;
     const double prune[2] = {0.95, 0.9};
     for (uint32_t kinds = 1; kinds <= 2; kinds++) { /* equal tasks, unequal ones */
-        synth b;
-        const mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 4, prune, kinds, 0.5);
-        synth_open(&b, &o);
+        test_synth b;
+        const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, prune, kinds, 0.5);
+        test_synth_open(&b, &o);
         result first = run(b.archive, 0, MTS_STRATEGY_KIND_SEQUENTIAL, SEPARATE, MTS_GROUPING_KIND_FAMILY);
         for (uint32_t s = 1; s < STRATEGIES; s++) {
             const mts_engine_options options = {.strategy = (mts_strategy_kind)s,
@@ -358,14 +310,14 @@ static void a_memory_budget_of_sequential_is_kept(void **state)
             mts_engine *engine = NULL;
             mts_engine_stats stats;
             mts_error error = {0};
-            must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error,
-                 strategy_names[s]);
+            test_must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error,
+                      strategy_names[s]);
             mts_engine_stats_get(engine, &stats);
             assert_true(stats.peak_bytes <= first.stats.peak_bytes);
             mts_engine_destroy(&engine);
         }
         free(first.outputs);
-        synth_close(&b);
+        test_synth_close(&b);
     }
 }
 
@@ -379,13 +331,13 @@ static void measured_groups_fit_the_devices_buffers(void **state)
 {
     (void)state;
     const double prune = 0.9;
-    synth b;
-    const mtsc_synth_options o = synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.0);
+    test_synth b;
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.0);
     const uint64_t before = devices[0]->info.buffer_bytes;
     mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_MTS, .separate_inputs = true};
     mts_engine *engine = NULL;
     mts_error error = {0};
-    synth_open(&b, &o);
+    test_synth_open(&b, &o);
     result alone = run(b.archive, 0, MTS_STRATEGY_KIND_SEQUENTIAL, SEPARATE, MTS_GROUPING_KIND_FAMILY);
     devices[0]->info.buffer_bytes = larger(alone.stats.weight_bytes, alone.stats.activation_bytes) * 3 / 2;
     assert_int_equal(mts_engine_create(devices[0], b.archive, &options, &engine, &error), MTS_CODE_LIMIT);
@@ -395,7 +347,7 @@ static void measured_groups_fit_the_devices_buffers(void **state)
     assert_true(groups.stats.groups > 1);
     free(alone.outputs);
     free(groups.outputs);
-    synth_close(&b);
+    test_synth_close(&b);
 }
 
 /* ---- families with planted sharing ---- */
@@ -425,7 +377,7 @@ static mts_engine_stats planted(mts_net_build build, const mts_net_plan *plan, u
         set_act(made.graph, fn);
         graphs[t] = made.graph;
     }
-    must(net_make(graphs, plan->tasks, 0.0f, &net, &error), &error, "bundle");
+    test_must(net_make(graphs, plan->tasks, 0.0f, &net, &error), &error, "bundle");
     agree(net.archive, 0, SEPARATE, stats);
     agree(net.archive, 0, COMMON, NULL);
     net_release(&net);
@@ -476,7 +428,7 @@ static void tasks_of_different_structure_agree_in_groups_of_their_own(void **sta
         assert_false(made.failed);
         graphs[t] = made.graph;
     }
-    must(net_make(graphs, 3, 0.0f, &net, &error), &error, "bundle");
+    test_must(net_make(graphs, 3, 0.0f, &net, &error), &error, "bundle");
     agree(net.archive, 0, SEPARATE, stats);
     assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 2);
     net_release(&net);
@@ -503,7 +455,7 @@ static void random_families_agree(void **state)
             graphs[t] = random_net(&family, t, &arena);
             assert_non_null(graphs[t]);
         }
-        must(net_make(graphs, family.tasks, 0.0f, &net, &error), &error, "bundle");
+        test_must(net_make(graphs, family.tasks, 0.0f, &net, &error), &error, "bundle");
         agree(net.archive, 0, family.common ? COMMON : SEPARATE, stats);
         stitched += stats[MTS_STRATEGY_KIND_MTS].groups < family.tasks ? 1 : 0;
         net_release(&net);

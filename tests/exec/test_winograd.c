@@ -11,16 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/hash.h"
 #include "exec/engine_internal.h"
-#include "mts/mtsc.h"
 #include "plan/winograd.h"
-#include "platform/os/os.h"
 #include "support/device_fixture.h"
+#include "support/synth.h"
 
 #define TOLERANCE 1e-4 /* of an output's largest magnitude */
 
@@ -30,47 +28,14 @@ static const char *const strategy_names[MTS_STRATEGY_KIND_COUNT] = {[MTS_STRATEG
                                                                     [MTS_STRATEGY_KIND_NETFUSE] = "netfuse",
                                                                     [MTS_STRATEGY_KIND_MTS] = "mts"};
 
-typedef struct family {
-    char path[64];
-    mts_os_map map;
-    mts_archive *archive;
-} family;
-
-static void must(mts_code code, const mts_error *error, const char *what)
+static void family_open(test_synth *f, mtsc_arch arch, double prune, double share, uint32_t input,
+                        uint32_t batch)
 {
-    if (code != MTS_CODE_OK) {
-        fail_msg("%s: %s: %s", what, mts_code_name(code), error->text);
-    }
-}
-
-static void family_open(family *f, mtsc_arch arch, double prune, double share, uint32_t input, uint32_t batch)
-{
-    mts_error error = {0};
-    mtsc_synth_options options;
-    static int number;
-    mtsc_synth_options_default(&options);
-    options.arch = arch;
-    options.tasks = 3;
-    options.prune = &prune;
-    options.prune_count = 1;
-    options.share = share;
+    mtsc_synth_options options = test_synth_options(arch, 3, &prune, 1, share);
     options.input = input;
     options.batch = &batch;
     options.batch_count = 1;
-    memset(f, 0, sizeof *f);
-    (void)snprintf(f->path, sizeof f->path, "winograd-%d-%d.mtsb", (int)getpid(), number++);
-    assert_int_equal(mtsc_synth(&options, f->path, NULL, NULL), MTS_STATUS_OK);
-    must(mts_os_map_file(f->path, &f->map, &error), &error, "map");
-    must(mts_archive_read(f->map.data, f->map.size, f->path, NULL, mts_allocator_default(), &f->archive,
-                          &error),
-         &error, "read");
-}
-
-static void family_close(family *f)
-{
-    mts_archive_destroy(&f->archive);
-    mts_os_unmap(&f->map);
-    (void)unlink(f->path);
+    test_synth_open(f, &options);
 }
 
 static mts_device *device_open(const char *name)
@@ -80,13 +45,13 @@ static mts_device *device_open(const char *name)
     mts_device *device = NULL;
     mts_error error = {0};
     if (backend && backend->count() > 0) {
-        must(backend->open(0, &options, &device, &error), &error, name);
+        test_must(backend->open(0, &options, &device, &error), &error, name);
     }
     return device;
 }
 
-static mts_engine *engine_make(mts_device *device, const family *f, mts_strategy_kind strategy, bool common,
-                               uint32_t kernel)
+static mts_engine *engine_make(mts_device *device, const test_synth *f, mts_strategy_kind strategy,
+                               bool common, uint32_t kernel)
 {
     const mts_engine_options options = {.strategy = strategy, .separate_inputs = !common};
     mts_choice choice = mts_choice_default(&device->info, NULL);
@@ -95,12 +60,12 @@ static mts_engine *engine_make(mts_device *device, const family *f, mts_strategy
     const mts_decision decision = {.choices = &choices};
     mts_engine *engine = NULL;
     mts_error error = {0};
-    must(mts_engine_create_decided(device, f->archive, &options, &decision, NULL, &engine, &error), &error,
-         strategy_names[strategy]);
+    test_must(mts_engine_create_decided(device, f->archive, &options, &decision, NULL, &engine, &error),
+              &error, strategy_names[strategy]);
     return engine;
 }
 
-static void run(mts_engine *engine, const family *f, bool common)
+static void run(mts_engine *engine, const test_synth *f, bool common)
 {
     mts_error error = {0};
     for (uint32_t t = 0; t < (common ? 1 : f->archive->task_count); t++) {
@@ -111,17 +76,17 @@ static void run(mts_engine *engine, const family *f, bool common)
             const size_t words[2] = {t, k};
             data[k] = (float)(mts_hash(words, sizeof words, 5) >> 40) / (float)(1u << 23) - 1.0f;
         }
-        must(mts_engine_set_input(engine, t, 0, data, count * sizeof *data, &error), &error, "input");
+        test_must(mts_engine_set_input(engine, t, 0, data, count * sizeof *data, &error), &error, "input");
         free(data);
     }
     for (int round = 0; round < 2; round++) { /* the second finds what the first left behind */
-        must(mts_engine_submit(engine, &error), &error, "submit");
-        must(mts_engine_wait(engine, &error), &error, "wait");
+        test_must(mts_engine_submit(engine, &error), &error, "submit");
+        test_must(mts_engine_wait(engine, &error), &error, "wait");
     }
 }
 
 /* Largest difference as a part of the output's largest magnitude. */
-static double difference(const mts_engine *want, const mts_engine *got, const family *f)
+static double difference(const mts_engine *want, const mts_engine *got, const test_synth *f)
 {
     double worst = 0.0;
     for (uint32_t t = 0; t < f->archive->task_count; t++) {
@@ -130,8 +95,8 @@ static double difference(const mts_engine *want, const mts_engine *got, const fa
         size_t size = 0;
         double most = 1e-3;
         mts_error error = {0};
-        must(mts_engine_output(want, t, 0, &a, &size, &error), &error, "output");
-        must(mts_engine_output(got, t, 0, &b, &size, &error), &error, "output");
+        test_must(mts_engine_output(want, t, 0, &a, &size, &error), &error, "output");
+        test_must(mts_engine_output(got, t, 0, &b, &size, &error), &error, "output");
         for (size_t i = 0; i < size / sizeof(float); i++) {
             most = fmax(most, fabs((double)((const float *)a)[i]));
         }
@@ -153,7 +118,7 @@ static uint32_t count_winograd(const mts_engine *engine)
 }
 
 /* least: launches that have to be Winograd's in each strategy. */
-static void agree_on(mts_device *device, const family *f, bool common, uint32_t least)
+static void agree_on(mts_device *device, const test_synth *f, bool common, uint32_t least)
 {
     for (uint32_t s = 0; s < MTS_STRATEGY_KIND_COUNT; s++) {
         const mts_strategy_kind kind = (mts_strategy_kind)s;
@@ -173,7 +138,7 @@ static void agree_on(mts_device *device, const family *f, bool common, uint32_t 
     }
 }
 
-static void agree(const family *f, bool common, uint32_t least)
+static void agree(const test_synth *f, bool common, uint32_t least)
 {
     static const char *const names[] = {"reference", "opencl"};
     for (size_t d = 0; d < 2; d++) {
@@ -189,35 +154,35 @@ static void agree(const family *f, bool common, uint32_t least)
 
 static void pruned_resnets_with_shared_channels_agree(void **state)
 {
-    family f;
+    test_synth f;
     (void)state;
     family_open(&f, MTSC_ARCH_RESNET18, 0.9, 0.8, 50, 1); /* images of 13, 7, 4 and 2 pixels a side */
     agree(&f, false, 13);
-    family_close(&f);
+    test_synth_close(&f);
 }
 
 static void batches_agree(void **state)
 {
-    family f;
+    test_synth f;
     (void)state;
     family_open(&f, MTSC_ARCH_RESNET18, 0.9, 1.0, 33, 3);
     agree(&f, false, 1);
-    family_close(&f);
+    test_synth_close(&f);
 }
 
 static void plain_stacks_agree_from_separate_and_from_common_frames(void **state)
 {
-    family f;
+    test_synth f;
     (void)state;
     family_open(&f, MTSC_ARCH_VGG16, 0.9, 0.7, 32, 1); /* the first layers of a common frame share products */
     agree(&f, false, 12);
     agree(&f, true, 8);
-    family_close(&f);
+    test_synth_close(&f);
 }
 
 static void a_shared_block_is_transformed_once(void **state)
 {
-    family f;
+    test_synth f;
     mts_engine_stats one;
     mts_engine_stats direct;
     (void)state;
@@ -233,13 +198,13 @@ static void a_shared_block_is_transformed_once(void **state)
     assert_true(one.mul_adds >= direct.mul_adds); /* tiles do equal jobs once */
     assert_true(one.weight_bytes > direct.weight_bytes);
     assert_true((double)one.weight_bytes < (double)direct.weight_bytes * 16.0 / 9.0 * 1.05 + 65536.0);
-    family_close(&f);
+    test_synth_close(&f);
     mts_device_destroy(&device);
 }
 
 static void a_device_without_memory_for_groups_has_tiles_whatever_was_chosen(void **state)
 {
-    family f;
+    test_synth f;
     (void)state;
     mts_device *device = device_open("reference");
     assert_non_null(device);
@@ -253,7 +218,7 @@ static void a_device_without_memory_for_groups_has_tiles_whatever_was_chosen(voi
         mts_engine_destroy(&engine);
         device->info.local_bytes = 1 << 19;
     }
-    family_close(&f);
+    test_synth_close(&f);
     mts_device_destroy(&device);
 }
 

@@ -116,6 +116,161 @@ MTS_API void mtsc_synth_options_default(mtsc_synth_options *options);
 MTS_API mts_status mtsc_synth(const mtsc_synth_options *synth, const char *path, const mtsc_options *options,
                               mtsc_summary *summary);
 
+/* ---- methods that change models: zip, prune, split ---- */
+
+/*
+ * Images to calibrate with; labels are never asked for. Callbacks are called by one thread at a time, with
+ * index < count, possibly more than once for an index and in any order; non-zero: the image cannot be had,
+ * and the method fails with IO and the index. A method that needs images refuses none with INVALID_ARGUMENT.
+ */
+typedef struct mtsc_data {
+    size_t size;    /* sizeof(mtsc_data) */
+    uint32_t count; /* images */
+    void *context;
+    /* Writes a picture as width * height pixels of 3 bytes, R G B, dense. For tasks that take frames; NULL:
+       there are none. */
+    int (*picture)(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb);
+    /* Writes an input of a task, row-major as the port says, `count` numbers. For tasks that take no frames;
+       NULL (default): there are none. Numbers that are not finite are INVALID_ARGUMENT. */
+    int (*tensor)(void *context, uint32_t index, const char *task, uint32_t input, float *out, size_t count);
+} mtsc_data;
+
+MTS_API void mtsc_data_default(mtsc_data *data);
+
+typedef enum mtsc_form {
+    MTSC_FORM_FILTERS = 0, /* a shared channel shares its whole filter (default) */
+    MTSC_FORM_UXYZ = 1     /* a shared channel shares the part of its filter that reads shared channels */
+} mtsc_form;
+
+typedef enum mtsc_assignment {
+    MTSC_ASSIGNMENT_OPTIMAL = 0, /* least total difference (default) */
+    MTSC_ASSIGNMENT_GREEDY = 1   /* smallest difference first, as MTZ's authors do */
+} mtsc_assignment;
+
+/* What became of a layer; names live during the call only. */
+typedef struct mtsc_zip_layer {
+    const char *name;
+    uint32_t channels, shared; /* of the narrowest task; shared 0: rolled back or never tried */
+    double change;             /* of the task that changed most, see mtsc_zip_options.max_change, after it */
+    const char *task;          /* that task */
+    int rolled_back;
+    double seconds_left; /* estimate, without re-training */
+} mtsc_zip_layer;
+
+typedef struct mtsc_zip_options {
+    size_t size;              /* sizeof(mtsc_zip_options) */
+    const char *const *tasks; /* to zip; NULL (default): all. The others are written as they are */
+    uint32_t task_count;
+    double share; /* shared / all channels of each layer, 0..1; default 0.9 */
+    mtsc_form form;
+    mtsc_assignment assignment;
+    uint32_t round; /* shared channels are a multiple of this, or all; default 4, a kernel's vector. 1: any */
+    const char *const *layers; /* only layers whose name begins with one of these; NULL (default): all */
+    uint32_t layer_count;
+    const char *const *base; /* tasks of `tasks` that keep every bit; the others take over their filters */
+    uint32_t base_count;
+    double max_change; /* in percent; default 100 (no gate). A layer after which more of some task's answers
+                          would have changed is left as it was. An answer is the largest of a task's first
+                          output; where that is no vector of classes, change is the root mean square
+                          difference in percent of the output's standard deviation. Layers may use up the
+                          limit in proportion to the bytes that have been saved by then */
+    double retrain_seconds; /* 0 (default): none. > 0: afterwards all that is not of `base` is trained for
+                               this long to answer as before (distillation), without labels */
+    uint64_t seed;          /* default 1. Equal options, data and machine give equal bundles */
+    void *context;
+    void (*layer)(void *context, const mtsc_zip_layer *layer); /* told of each layer; NULL (default): not */
+} mtsc_zip_options;
+
+typedef struct mtsc_zip_report {
+    size_t size; /* sizeof(mtsc_zip_report), set by the caller */
+    mtsc_summary summary;
+    uint32_t layers, zipped, rolled_back;
+    double
+        shared_weights; /* of a task's weights of layers, the part that lies in blocks of all tasks; mean */
+    double change, change_worst; /* over the data, as max_change: mean of the tasks, worst task */
+    double zip_seconds, retrain_seconds;
+    double loss_first, loss_last; /* of re-training */
+} mtsc_zip_report;
+
+MTS_API void mtsc_zip_options_default(mtsc_zip_options *options);
+/*
+ * Multi-task zipping: makes the tasks of a bundle share weights (MTZ, NeurIPS 2018, with the merge in closed
+ * form, per-task scale and bias; docs/ZIP.md), and writes a new bundle. options and report may be NULL.
+ *
+ * INVALID_ARGUMENT: tasks that do not align (named, with the first layer that does not), data that does not
+ * fit a task, statistics that are singular (task and layer). LIMIT: no layer passes max_change (task and
+ * layer). UNSUPPORTED: an operator that cannot be calibrated (node and task). CANCELLED. The input bundle is
+ * only read; a failure writes nothing.
+ */
+MTS_API mts_status mtsc_zip(const char *bundle_path, const mtsc_data *data, const mtsc_zip_options *zip,
+                            const char *out_path, const mtsc_options *options, mtsc_zip_report *report);
+
+typedef enum mtsc_criterion {
+    MTSC_CRITERION_L1 = 0,    /* sum of a channel's absolute weights (default) */
+    MTSC_CRITERION_APOZ = 1,  /* part of its activations that is zero */
+    MTSC_CRITERION_AVG = 2,   /* its mean activation */
+    MTSC_CRITERION_HYBRID = 3 /* mostly small activations, unless their mean is large (sensAI, Eq. 1 and 2) */
+} mtsc_criterion;
+
+typedef enum mtsc_target {
+    MTSC_TARGET_LAYER = 0,  /* `ratio` of the channels of every group of coupled channels (default) */
+    MTSC_TARGET_GLOBAL = 1, /* `ratio` of all channels, the least important of the network first */
+    MTSC_TARGET_FLOPS = 2,  /* until `ratio` of the multiply-adds are gone */
+    MTSC_TARGET_BYTES = 3   /* until `ratio` of the weights' bytes are gone */
+} mtsc_target;
+
+typedef struct mtsc_prune_options {
+    size_t size;              /* sizeof(mtsc_prune_options) */
+    const char *const *tasks; /* to prune; NULL (default): all. The others are written as they are */
+    uint32_t task_count;
+    mtsc_criterion criterion;
+    mtsc_target target;
+    double ratio;   /* 0..0.99; default 0.5 */
+    uint32_t round; /* channels kept are a multiple of this where a layer has as many; default 1 */
+    int refit; /* 1 (default): readers of what went are fitted to what they computed before (least squares) */
+    int together; /* 1: aligned tasks lose the same channels, by their mean importance, and go on sharing.
+                     0 (default) */
+} mtsc_prune_options;
+
+typedef struct mtsc_prune_report {
+    size_t size; /* sizeof(mtsc_prune_report), set by the caller */
+    mtsc_summary summary;
+    uint64_t channels, channels_kept; /* of all tasks that were pruned, as are the following */
+    uint64_t mul_adds, mul_adds_kept, weights_bytes, weights_bytes_kept;
+} mtsc_prune_report;
+
+MTS_API void mtsc_prune_options_default(mtsc_prune_options *options);
+/* Removes channels with all their weights (docs/PRUNE.md). data may be NULL where no activations are needed
+   (L1 without refit). Errors as mtsc_zip; INVALID_ARGUMENT too where nothing can be removed. */
+MTS_API mts_status mtsc_prune(const char *bundle_path, const mtsc_data *data, const mtsc_prune_options *prune,
+                              const char *out_path, const mtsc_options *options, mtsc_prune_report *report);
+
+typedef struct mtsc_split_options {
+    size_t size;              /* sizeof(mtsc_split_options) */
+    const char *task;         /* a classifier of the bundle */
+    uint32_t groups;          /* 2..its classes; default 2 */
+    double ratio;             /* of the multiply-adds that each subnet loses, 0..0.99; default 0.5 */
+    mtsc_criterion criterion; /* default HYBRID */
+    double retrain_seconds;   /* of each subnet, as in mtsc_zip_options; default 0 */
+    uint64_t seed;            /* default 1 */
+} mtsc_split_options;
+
+typedef struct mtsc_split_report {
+    size_t size; /* sizeof(mtsc_split_report), set by the caller */
+    mtsc_summary summary;
+    uint64_t mul_adds, mul_adds_groups; /* of the whole model; of all subnets together */
+    double change;                      /* of the combined answers over the data, percent of images */
+} mtsc_split_report;
+
+MTS_API void mtsc_split_options_default(mtsc_split_options *options);
+/*
+ * Splits a classifier into subnets that know a group of its classes each (sensAI, MLSys 2021; docs/SPLIT.md):
+ * tasks NAME.1ofK .. NAME.KofK with labels and class_map, the last label of each "none of these". Errors as
+ * mtsc_zip; UNSUPPORTED where the task is no classifier with a last fully connected layer.
+ */
+MTS_API mts_status mtsc_split(const char *bundle_path, const mtsc_data *data, const mtsc_split_options *split,
+                              const char *out_path, const mtsc_options *options, mtsc_split_report *report);
+
 #ifdef __cplusplus
 }
 #endif

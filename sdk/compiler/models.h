@@ -1,0 +1,34 @@
+/*
+ * models.h: the tasks of a bundle in a form that methods may change: graphs whose constants are whole and
+ * whose filters stand in the order of their channels. Discovery cuts them into shared blocks again when they
+ * are written (passes/discover.h), so a method only has to make weights equal.
+ */
+#ifndef MTS_COMPILER_MODELS_H
+#define MTS_COMPILER_MODELS_H
+
+#include "bundle/archive.h"
+#include "mts/mtsc.h"
+#include "platform/os/os.h"
+
+typedef struct mts_models {
+    const mts_allocator *allocator;
+    mts_os_map map;       /* of the bundle's file */
+    mts_archive *archive; /* as it was read */
+    mts_arena arena;      /* of the graphs below */
+    uint32_t count;
+    mts_task *tasks; /* all tasks of the bundle; graphs with one block per constant and no scatter */
+} mts_models;
+
+/* Opens a bundle for reading; the file is never written. Release in any case. */
+mts_code mts_models_open(const char *path, const mts_allocator *allocator, mts_models *out, mts_error *error);
+void mts_models_release(mts_models *models);
+/* Index of a task; NOT_FOUND names it. */
+mts_code mts_models_find(const mts_models *models, const char *name, uint32_t *task, mts_error *error);
+/*
+ * Finds what tasks[count] share, and writes them as a bundle. The graphs are rewritten: afterwards the models
+ * are only good for release. INVALID_ARGUMENT if `path` is the file that was opened. summary may be NULL.
+ */
+mts_code mts_models_write(mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
+                          mtsc_summary *summary, mts_error *error);
+
+#endif

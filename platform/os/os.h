@@ -46,6 +46,8 @@ mts_code mts_os_file_read(const mts_allocator *allocator, const char *path, size
  * 0666 less the umask.
  */
 mts_code mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error);
+/* Whether both paths lead to one file that exists. */
+bool mts_os_file_same(const char *path, const char *other);
 /* Makes a directory and its missing parents; one that exists is fine. */
 mts_code mts_os_directory_make(const char *path, mts_error *error);
 

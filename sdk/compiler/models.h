@@ -12,6 +12,7 @@
 
 typedef struct mts_models {
     const mts_allocator *allocator;
+    const char *path;     /* in the arena */
     mts_os_map map;       /* of the bundle's file */
     mts_archive *archive; /* as it was read */
     mts_arena arena;      /* of the graphs below */
@@ -25,10 +26,10 @@ void mts_models_release(mts_models *models);
 /* Index of a task; NOT_FOUND names it. */
 mts_code mts_models_find(const mts_models *models, const char *name, uint32_t *task, mts_error *error);
 /*
- * Finds what tasks[count] share, and writes them as a bundle. The graphs are rewritten: afterwards the models
- * are only good for release. INVALID_ARGUMENT if `path` is the file that was opened. summary may be NULL.
+ * A method's result: finds what the tasks share and writes them as a bundle. INVALID_ARGUMENT if `path` is
+ * the file that was opened. The models are not changed. summary may be NULL.
  */
-mts_code mts_models_write(mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
-                          mtsc_summary *summary, mts_error *error);
+mts_code mts_models_write(const mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
+                          const mtsc_options *options, mtsc_summary *summary, mts_error *error);
 
 #endif

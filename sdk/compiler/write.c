@@ -1,5 +1,6 @@
 /*
- * write.c: mtsc_compiler_write: copies of all tasks, discovery, bytes, and the file.
+ * write.c: mtsc_compiler_write, and what every method writes with: copies of all tasks, discovery, bytes, and
+ * the file.
  */
 #include "compiler/compiler.h"
 #include "compiler/emit/file.h"
@@ -7,20 +8,21 @@
 #include "compiler/passes/discover.h"
 #include "compiler/passes/siblings.h"
 
-/* The tasks with graphs of their own, so that a compiler can be written more than once. */
-static mts_code make_archive(const mtsc_compiler *compiler, mts_archive **out, mts_error *error)
+/* The tasks with graphs of their own, so that they can be written more than once. */
+static mts_code make_archive(const mts_task *tasks, size_t count, const mts_allocator *allocator,
+                             mts_archive **out, mts_error *error)
 {
-    mts_archive *archive = mts_archive_create(compiler->allocator);
+    mts_archive *archive = mts_archive_create(allocator);
     *out = archive;
     if (archive) {
-        archive->tasks = mts_arena_zero(&archive->arena, compiler->count, sizeof(*archive->tasks));
+        archive->tasks = mts_arena_zero(&archive->arena, count, sizeof(*archive->tasks));
     }
     if (!archive || !archive->tasks) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
     }
-    for (size_t i = 0; i < compiler->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         mts_task *task = &archive->tasks[i];
-        *task = compiler->tasks[i].task;
+        *task = tasks[i];
         task->graph = mts_graph_clone(task->graph, &archive->arena);
         if (!task->graph) {
             return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
@@ -45,17 +47,37 @@ static void summarize(const mts_archive *archive, const mts_discover_report *rep
     summary->deviation = report->deviation;
 }
 
-static mts_code write_archive(const mtsc_compiler *compiler, mts_archive *archive, const char *path,
+static mts_code write_archive(mts_archive *archive, const mtsc_options *options, const char *path,
                               mts_discover_report *report, mts_error *error)
 {
-    const mts_discover_options options = {.tolerance = compiler->options.tolerance};
-    mts_code code = mts_discover(archive, &options, report, error);
+    const mts_discover_options discover = {.tolerance = options->tolerance};
+    mts_code code = mts_discover(archive, &discover, report, error);
     if (code == MTS_CODE_OK) {
-        code = mts_compiler_progress(&compiler->options, 0.6f, "writing the bundle", error);
+        code = mts_compiler_progress(options, 0.6f, "writing the bundle", error);
     }
     if (code == MTS_CODE_OK) {
-        code = mts_bundle_write(archive, path, compiler->allocator, error);
+        code = mts_bundle_write(archive, path, archive->arena.allocator, error);
     }
+    return code;
+}
+
+mts_code mts_compiler_write_tasks(const mts_task *tasks, size_t count, const mtsc_options *options,
+                                  const char *path, const mts_allocator *allocator, mtsc_summary *summary,
+                                  mts_error *error)
+{
+    mts_archive *archive = NULL;
+    mts_discover_report report = {0};
+    mts_code code = mts_compiler_progress(options, 0.0f, "looking for shared weights", error);
+    if (code == MTS_CODE_OK) {
+        code = make_archive(tasks, count, allocator, &archive, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = write_archive(archive, options, path, &report, error);
+    }
+    if (code == MTS_CODE_OK && summary) {
+        summarize(archive, &report, summary);
+    }
+    mts_archive_destroy(&archive);
     return code;
 }
 
@@ -68,19 +90,16 @@ static mts_code write_bundle(const mtsc_compiler *compiler, const char *path, mt
     if (compiler->count == 0) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "there is no task to write");
     }
-    mts_archive *archive = NULL;
-    mts_discover_report report = {0};
-    mts_code code = mts_compiler_progress(&compiler->options, 0.0f, "looking for shared weights", error);
-    if (code == MTS_CODE_OK) {
-        code = make_archive(compiler, &archive, error);
+    mts_task *tasks = mts_alloc_zero(compiler->allocator, compiler->count, sizeof(*tasks));
+    if (!tasks) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
     }
-    if (code == MTS_CODE_OK) {
-        code = write_archive(compiler, archive, path, &report, error);
+    for (size_t i = 0; i < compiler->count; i++) {
+        tasks[i] = compiler->tasks[i].task;
     }
-    if (code == MTS_CODE_OK && summary) {
-        summarize(archive, &report, summary);
-    }
-    mts_archive_destroy(&archive);
+    const mts_code code = mts_compiler_write_tasks(tasks, compiler->count, &compiler->options, path,
+                                                   compiler->allocator, summary, error);
+    mts_alloc_free(compiler->allocator, tasks);
     return code;
 }
 

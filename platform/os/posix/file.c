@@ -222,6 +222,13 @@ static bool make_one(const char *path)
     return there;
 }
 
+bool mts_os_file_same(const char *path, const char *other)
+{
+    struct stat a;
+    struct stat b;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 mts_code mts_os_directory_make(const char *path, mts_error *error)
 {
     char part[PATH_MOST];

@@ -1,0 +1,149 @@
+/*
+ * models.c: see models.h.
+ */
+#include "compiler/models.h"
+
+#include <string.h>
+
+#include "compiler/compiler.h"
+#include "compiler/passes/clone.h"
+
+static mts_code no_memory(mts_error *error)
+{
+    return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
+}
+
+/* Copies the blocks of a constant into one. Row r of its matrix goes to row scatter[r], if there is such a
+ * list. */
+static bool join_blocks(mts_graph *graph, mts_value *value, const uint32_t *scatter)
+{
+    uint32_t rows = 0, columns = 0, inner = 0;
+    mts_value_matrix(value, &rows, &columns, &inner);
+    const size_t cell = inner * mts_dtype_size(value->dtype);
+    unsigned char *whole = mts_arena_zero(graph->arena, (size_t)rows * columns, cell);
+    mts_block_ref *ref = mts_arena_zero(graph->arena, 1, sizeof(*ref));
+    if (!whole || !ref) {
+        return false;
+    }
+    for (uint32_t b = 0; b < value->block_count; b++) {
+        const mts_block_ref *block = &value->blocks[b];
+        const size_t length = block->in_count * cell;
+        for (uint32_t r = 0; r < block->out_count; r++) {
+            const uint32_t row = scatter ? scatter[block->out_first + r] : block->out_first + r;
+            memcpy(whole + ((size_t)row * columns + block->in_first) * cell,
+                   (const unsigned char *)block->data + r * length, length);
+        }
+    }
+    *ref = (mts_block_ref){.block = MTS_NONE, .out_count = rows, .in_count = columns, .data = whole};
+    value->blocks = ref;
+    value->block_count = 1;
+    return true;
+}
+
+/* A node with a scatter list gets a constant of its own, because other nodes may read it in another order. */
+static bool restore_order(mts_graph *graph, mts_node *node)
+{
+    const mts_value *weight = &graph->values[node->inputs[1]];
+    const uint32_t own =
+        mts_graph_add_const(graph, NULL, weight->dtype, &weight->shape, weight->blocks[0].data);
+    if (own == MTS_NONE) {
+        return false;
+    }
+    weight = &graph->values[node->inputs[1]]; /* adding may have moved the values */
+    graph->values[own].blocks = weight->blocks;
+    graph->values[own].block_count = weight->block_count;
+    node->inputs[1] = own;
+    const bool done = join_blocks(graph, &graph->values[own], node->scatter);
+    node->scatter = NULL;
+    return done;
+}
+
+static bool make_whole(mts_graph *graph)
+{
+    bool done = true;
+    for (uint32_t n = 0; n < graph->node_count && done; n++) {
+        done = !graph->nodes[n].scatter || restore_order(graph, &graph->nodes[n]);
+    }
+    for (uint32_t v = 0; v < graph->value_count && done; v++) {
+        mts_value *value = &graph->values[v];
+        if (value->block_count > 1) {
+            done = join_blocks(graph, value, NULL);
+        } else if (value->block_count == 1) {
+            value->blocks[0].block = MTS_NONE;
+        }
+    }
+    return done;
+}
+
+static mts_code copy_tasks(mts_models *models, mts_error *error)
+{
+    const mts_archive *archive = models->archive;
+    models->tasks = mts_arena_zero(&models->arena, archive->task_count, sizeof(*models->tasks));
+    if (!models->tasks) {
+        return no_memory(error);
+    }
+    for (uint32_t t = 0; t < archive->task_count; t++) {
+        mts_task *task = &models->tasks[t];
+        *task = archive->tasks[t];
+        task->graph = mts_graph_clone(task->graph, &models->arena);
+        if (!task->graph || !make_whole(task->graph)) {
+            return no_memory(error);
+        }
+    }
+    models->count = archive->task_count;
+    return MTS_CODE_OK;
+}
+
+mts_code mts_models_open(const char *path, const mts_allocator *allocator, mts_models *out, mts_error *error)
+{
+    memset(out, 0, sizeof(*out));
+    out->allocator = allocator;
+    mts_arena_init(&out->arena, allocator);
+    if (!path || !*path) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the path of the bundle is missing");
+    }
+    out->path = mts_arena_string(&out->arena, path);
+    if (!out->path) {
+        return no_memory(error);
+    }
+    mts_code code = mts_os_map_file(path, &out->map, error);
+    if (code == MTS_CODE_OK) {
+        code = mts_archive_read(out->map.size ? out->map.data : NULL, out->map.size, path, NULL, allocator,
+                                &out->archive, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = copy_tasks(out, error);
+    }
+    return code;
+}
+
+void mts_models_release(mts_models *models)
+{
+    if (models->allocator) {
+        mts_arena_release(&models->arena);
+        mts_archive_destroy(&models->archive);
+        mts_os_unmap(&models->map);
+    }
+    memset(models, 0, sizeof(*models));
+}
+
+mts_code mts_models_find(const mts_models *models, const char *name, uint32_t *task, mts_error *error)
+{
+    *task = mts_archive_find(models->archive, name);
+    return *task != MTS_NONE ? MTS_CODE_OK
+                             : mts_fail(error, MTS_CODE_NOT_FOUND, "%s: there is no task '%.255s' in it",
+                                        models->path, name);
+}
+
+mts_code mts_models_write(const mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
+                          const mtsc_options *options, mtsc_summary *summary, mts_error *error)
+{
+    if (!path || !*path) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the path of the bundle to write is missing");
+    }
+    if (mts_os_file_same(models->path, path)) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                        "%s: is the bundle that is read; write another file", path);
+    }
+    return mts_compiler_write_tasks(tasks, count, options, path, models->allocator, summary, error);
+}

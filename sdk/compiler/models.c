@@ -40,30 +40,45 @@ static bool join_blocks(mts_graph *graph, mts_value *value, const uint32_t *scat
     return true;
 }
 
-/* A node with a scatter list gets a constant of its own, because other nodes may read it in another order. */
-static bool restore_order(mts_graph *graph, mts_node *node)
+/* Where other nodes read the weight too, in their own order, the node gets a constant of its own. */
+static uint32_t own_weight(mts_graph *graph, uint32_t weight, uint32_t *uses)
 {
-    const mts_value *weight = &graph->values[node->inputs[1]];
-    const uint32_t own =
-        mts_graph_add_const(graph, NULL, weight->dtype, &weight->shape, weight->blocks[0].data);
-    if (own == MTS_NONE) {
+    if (uses[weight] == 1) {
+        return weight;
+    }
+    uses[weight]--;
+    const mts_value shared = graph->values[weight];
+    const uint32_t own = mts_graph_add_const(graph, NULL, shared.dtype, &shared.shape, shared.blocks[0].data);
+    if (own != MTS_NONE) {
+        graph->values[own].blocks = shared.blocks;
+        graph->values[own].block_count = shared.block_count;
+    }
+    return own;
+}
+
+static bool restore_orders(mts_graph *graph)
+{
+    uint32_t *uses = mts_arena_zero(graph->arena, graph->value_count, sizeof(*uses));
+    if (!uses) {
         return false;
     }
-    weight = &graph->values[node->inputs[1]]; /* adding may have moved the values */
-    graph->values[own].blocks = weight->blocks;
-    graph->values[own].block_count = weight->block_count;
-    node->inputs[1] = own;
-    const bool done = join_blocks(graph, &graph->values[own], node->scatter);
-    node->scatter = NULL;
+    mts_graph_count_uses(graph, uses);
+    bool done = true;
+    for (uint32_t n = 0; n < graph->node_count && done; n++) {
+        mts_node *node = &graph->nodes[n];
+        if (node->scatter) {
+            const uint32_t weight = own_weight(graph, node->inputs[1], uses);
+            done = weight != MTS_NONE && join_blocks(graph, &graph->values[weight], node->scatter);
+            node->inputs[1] = weight;
+            node->scatter = NULL;
+        }
+    }
     return done;
 }
 
 static bool make_whole(mts_graph *graph)
 {
-    bool done = true;
-    for (uint32_t n = 0; n < graph->node_count && done; n++) {
-        done = !graph->nodes[n].scatter || restore_order(graph, &graph->nodes[n]);
-    }
+    bool done = restore_orders(graph);
     for (uint32_t v = 0; v < graph->value_count && done; v++) {
         mts_value *value = &graph->values[v];
         if (value->block_count > 1) {

@@ -285,8 +285,8 @@ static uint32_t *same_numbers(mts_arena *arena, uint32_t count)
     return numbers;
 }
 
-/* A softmax over channels mixes them though it keeps their order. */
-static bool removable_value(const mts_graph *graph, const mts_node *node)
+/* False: a softmax over channels mixes them though it keeps their order. */
+static bool keeps_channels_apart(const mts_node *node)
 {
     return node->op != MTS_OP_SOFTMAX || node->attrs.softmax.axis != 1;
 }
@@ -317,7 +317,7 @@ bool *mts_thin_removable(const mts_graph *graph, const mts_channels *channels, m
         const mts_node *node = &graph->nodes[n];
         const uint32_t g = channels->group_of[node->output];
         if (g != MTS_NONE) {
-            barred[g] = barred[g] || !removable_value(graph, node);
+            barred[g] = barred[g] || !keeps_channels_apart(node);
             removable[g] = removable[g] || (node->op == MTS_OP_CONV && node->attrs.conv.group == 1);
         }
     }

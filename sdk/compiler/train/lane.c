@@ -1,0 +1,180 @@
+/*
+ * lane.c: see lane.h.
+ */
+#include "compiler/train/lane.h"
+
+#include <string.h>
+
+/* Puts images into a run of the task. */
+static mts_code fill(const mts_lane *lane, mts_net_run *run, mts_data *data, const uint32_t *indices,
+                     uint32_t count, const mts_data_change *changes, mts_error *error)
+{
+    const mts_graph *graph = mts_net_graph(lane->of->teacher);
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = 0; i < graph->input_count && code == MTS_CODE_OK; i++) {
+        code =
+            mts_data_fill(data, lane->of->task, i, indices, count, changes, mts_net_run_input(run, i), error);
+    }
+    return code;
+}
+
+static void input_copy(const mts_lane *lane, uint32_t images)
+{
+    const mts_graph *graph = mts_net_graph(lane->of->teacher);
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        const size_t elements = mts_shape_count(&graph->values[graph->inputs[i].value].shape);
+        memcpy(mts_net_run_input(lane->student, i), mts_net_run_input(lane->teacher, i),
+               images * elements * sizeof(float));
+    }
+}
+
+static const float *answer_values(mts_net_run *run, const mts_net *net, uint32_t output)
+{
+    return mts_net_run_value(run, mts_net_graph(net)->outputs[output].value);
+}
+
+static void compare(mts_lane *lane, uint32_t images, uint32_t batch)
+{
+    const mts_lane_task *of = lane->of;
+    for (uint32_t i = 0; i < of->answer_count; i++) {
+        if (of->answers[i].computed) {
+            lane->loss += mts_answer_loss(&of->answers[i], answer_values(lane->teacher, of->teacher, i),
+                                          answer_values(lane->student, of->student, i), images, batch,
+                                          of->answer_count, mts_net_run_output_gradient(lane->student, i));
+        }
+    }
+}
+
+static void gradients_take(mts_lane *lane, const mts_parameters *parameters, bool add)
+{
+    const mts_graph *graph = mts_net_graph(lane->of->student);
+    const uint32_t task = lane->of->task;
+    for (uint32_t i = parameters->first[task]; i < parameters->first[task + 1]; i++) {
+        const mts_parameter_array *array = &parameters->arrays[i];
+        const mts_net_layer layer = mts_net_run_gradient(lane->student, array->node);
+        size_t count = 0;
+        const float *from = mts_parameter_of(&layer, graph, array->node, array->which, &count);
+        float *to = lane->gradients + array->offset;
+        if (!add && from) {
+            memcpy(to, from, array->count * sizeof(float));
+        } else if (!add) {
+            memset(to, 0, array->count * sizeof(float));
+        }
+        for (size_t e = 0; add && from && e < array->count; e++) {
+            to[e] += from[e];
+        }
+    }
+}
+
+static mts_code chunk_step(mts_lane *lane, mts_data *data, const mts_batch *batch, uint32_t at,
+                           uint32_t images, mts_error *error)
+{
+    const uint32_t teacher_nodes = mts_net_graph(lane->of->teacher)->node_count;
+    const uint32_t student_nodes = mts_net_graph(lane->of->student)->node_count;
+    mts_code code = fill(lane, lane->teacher, data, batch->indices + at, images, batch->changes + at, error);
+    if (code == MTS_CODE_OK) {
+        input_copy(lane, images);
+        code = mts_net_run_forward(lane->teacher, images, 0, teacher_nodes, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_net_run_forward(lane->student, images, 0, student_nodes, error);
+    }
+    if (code == MTS_CODE_OK) {
+        compare(lane, images, batch->size);
+        code = mts_net_run_backward(lane->student, images, error);
+    }
+    return code;
+}
+
+mts_code mts_lane_init(mts_lane *lane, size_t elements, const mts_allocator *allocator, mts_error *error)
+{
+    const mts_code code =
+        mts_net_run_create(lane->of->teacher, lane->chunk, MTS_NET_INFERENCE, &lane->teacher, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    lane->gradients = mts_alloc_zero(allocator, elements, sizeof(float));
+    if (!lane->gradients) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for gradients");
+    }
+    return mts_net_run_create(lane->of->student, lane->chunk, MTS_NET_TRAINING, &lane->student, error);
+}
+
+void mts_lane_release(mts_lane *lane, const mts_allocator *allocator)
+{
+    mts_net_run_destroy(&lane->teacher);
+    mts_net_run_destroy(&lane->student);
+    mts_alloc_free(allocator, lane->gradients);
+    lane->gradients = NULL;
+}
+
+mts_code mts_lane_step(mts_lane *lane, mts_data *data, const mts_batch *batch,
+                       const mts_parameters *parameters, mts_error *error)
+{
+    lane->loss = 0;
+    for (uint32_t at = lane->first; at < lane->end; at += lane->chunk) {
+        const uint32_t left = lane->end - at;
+        const mts_code code =
+            chunk_step(lane, data, batch, at, left < lane->chunk ? left : lane->chunk, error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+        gradients_take(lane, parameters, at > lane->first);
+    }
+    return MTS_CODE_OK;
+}
+
+/* Sums of the teacher's answers to images that are in its run. */
+static mts_code answers_add(mts_lane *lane, uint32_t images, double *const *sums, double *squares,
+                            mts_error *error)
+{
+    const mts_lane_task *of = lane->of;
+    const mts_code code =
+        mts_net_run_forward(lane->teacher, images, 0, mts_net_graph(of->teacher)->node_count, error);
+    for (uint32_t i = 0; i < of->answer_count && code == MTS_CODE_OK; i++) {
+        if (of->answers[i].computed) {
+            mts_answer_add(&of->answers[i], answer_values(lane->teacher, of->teacher, i), images, sums[i],
+                           &squares[i]);
+        }
+    }
+    return code;
+}
+
+static bool sums_make(const mts_lane_task *of, mts_arena *arena, double ***sums, double **squares)
+{
+    *sums = mts_arena_zero(arena, of->answer_count, sizeof(**sums));
+    *squares = mts_arena_zero(arena, of->answer_count, sizeof(**squares));
+    for (uint32_t i = 0; *sums && i < of->answer_count; i++) {
+        (*sums)[i] = mts_arena_zero(arena, of->answers[i].elements, sizeof(double));
+        if (!(*sums)[i]) {
+            return false;
+        }
+    }
+    return *sums && *squares;
+}
+
+mts_code mts_lane_measure(mts_lane *lane, mts_answer *answers, mts_data *data, const uint32_t *indices,
+                          uint32_t count, const mts_allocator *allocator, mts_error *error)
+{
+    mts_code code = MTS_CODE_OK;
+    double **sums = NULL, *squares = NULL;
+    mts_arena arena;
+    mts_arena_init(&arena, allocator);
+    if (!sums_make(lane->of, &arena, &sums, &squares)) {
+        code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the answers");
+    }
+    for (uint32_t at = 0; at < count && code == MTS_CODE_OK; at += lane->chunk) {
+        const uint32_t images = count - at < lane->chunk ? count - at : lane->chunk;
+        code = fill(lane, lane->teacher, data, indices + at, images, NULL, error);
+        if (code == MTS_CODE_OK) {
+            code = answers_add(lane, images, sums, squares, error);
+        }
+    }
+    for (uint32_t i = 0; i < lane->of->answer_count && code == MTS_CODE_OK; i++) {
+        if (answers[i].computed) {
+            mts_answer_measure(&answers[i], sums[i], squares[i], count);
+        }
+    }
+    mts_arena_release(&arena);
+    return code;
+}

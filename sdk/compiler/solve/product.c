@@ -1,0 +1,25 @@
+/*
+ * product.c: see product.h.
+ */
+#include "compiler/solve/product.h"
+
+#include <cblas.h>
+
+void mts_multiply(const double *a, const double *b, uint32_t rows, uint32_t inner, uint32_t columns,
+                  double *out)
+{
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, (int)columns, (int)inner, 1.0, a,
+                (int)inner, b, (int)columns, 0.0, out, (int)columns);
+}
+
+void mts_subtract_product(const double *a, const double *b, uint32_t rows, uint32_t inner, uint32_t columns,
+                          double *out)
+{
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)columns, (int)inner, -1.0, a,
+                (int)inner, b, (int)inner, 1.0, out, (int)columns);
+}
+
+double mts_dot(const double *a, const double *b, uint32_t count)
+{
+    return cblas_ddot((int)count, a, 1, b, 1);
+}

@@ -150,8 +150,7 @@ mts_code mts_models_find(const mts_models *models, const char *name, uint32_t *t
                                         models->path, name);
 }
 
-mts_code mts_models_write(const mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
-                          const mtsc_options *options, mtsc_summary *summary, mts_error *error)
+mts_code mts_models_check_output(const mts_models *models, const char *path, mts_error *error)
 {
     if (!path || !*path) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the path of the bundle to write is missing");
@@ -160,5 +159,14 @@ mts_code mts_models_write(const mts_models *models, const mts_task *tasks, uint3
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
                         "%s: is the bundle that is read; write another file", path);
     }
-    return mts_compiler_write_tasks(tasks, count, options, path, models->allocator, summary, error);
+    return MTS_CODE_OK;
+}
+
+mts_code mts_models_write(const mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
+                          const mtsc_options *options, mtsc_summary *summary, mts_error *error)
+{
+    const mts_code code = mts_models_check_output(models, path, error);
+    return code == MTS_CODE_OK
+               ? mts_compiler_write_tasks(tasks, count, options, path, models->allocator, summary, error)
+               : code;
 }

@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 /* out[rows][columns] = a[rows][inner] b[inner][columns] */
-void mts_multiply(const double *a, const double *b, uint32_t rows, uint32_t inner, uint32_t columns, double *out);
+void mts_multiply(const double *a, const double *b, uint32_t rows, uint32_t inner, uint32_t columns,
+                  double *out);
 /* out[rows][columns] -= a[rows][inner] b[columns][inner]^T */
 void mts_subtract_product(const double *a, const double *b, uint32_t rows, uint32_t inner, uint32_t columns,
                           double *out);

@@ -10,13 +10,21 @@
 #define DECAY_SECOND 0.999
 #define EPSILON 1e-8f
 
+/* Elements of a node's constant weight: operand 1, or operand 0 of a product that has it there. */
+static size_t weight_count(const mts_graph *graph, const mts_node *node)
+{
+    const mts_value *right = &graph->values[node->inputs[1]];
+    const bool swapped = node->op == MTS_OP_MATMUL && right->kind != MTS_VALUE_CONST;
+    return mts_shape_count(swapped ? &graph->values[node->inputs[0]].shape : &right->shape);
+}
+
 float *mts_parameter_of(const mts_net_layer *layer, const mts_graph *graph, uint32_t node,
                         mts_parameter which, size_t *count)
 {
     *count = layer->outputs;
     switch (which) {
     case MTS_PARAMETER_WEIGHT:
-        *count = layer->weight ? mts_shape_count(&graph->values[graph->nodes[node].inputs[1]].shape) : 0;
+        *count = layer->weight ? weight_count(graph, &graph->nodes[node]) : 0;
         return layer->weight;
     case MTS_PARAMETER_SCALE:
         return layer->scale;

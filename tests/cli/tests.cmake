@@ -11,3 +11,7 @@ if(TARGET mts_program AND NOT MTS_SANITIZE)
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/oclgrind.sh $<TARGET_FILE:mts_program> ${CMAKE_BINARY_DIR}/oclgrind)
   set_tests_properties(cli/oclgrind PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()
+
+# The program is no library: what is tested alone comes with the test.
+target_sources(cli_combine PRIVATE ${CMAKE_SOURCE_DIR}/apps/mts/combine.c ${CMAKE_SOURCE_DIR}/apps/mts/answers.c
+  ${CMAKE_SOURCE_DIR}/apps/mts/npy.c ${CMAKE_SOURCE_DIR}/apps/mts/files.c)

@@ -1,0 +1,44 @@
+/*
+ * dataset.h: the images of --data, to calibrate with and, where they have labels, to measure accuracy on.
+ *
+ * DATA is one of:
+ *   a file of CIFAR-10 binary records: a label byte, then the planes R, G, B of 32x32 pixels;
+ *   a folder of pictures, sorted by name; what is no picture is left out, what is damaged is named;
+ *   a NumPy array (.npy), one image after another: float32 holds inputs that are ready for their tasks; uint8
+ *   [N,H,W,3] or [N,3,H,W] holds pictures for tasks that take frames, and numbers for others.
+ *
+ * Pictures are stretched to the size that a task wants, as the run-time stretches frames, but where they get
+ * smaller every pixel counts (the run-time reads four of them for each of its own). An array that is not in a
+ * task's own order of dimensions, [C,H,W] or [H,W,C], is turned.
+ */
+#ifndef MTS_APPS_DATASET_H
+#define MTS_APPS_DATASET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "files.h"
+#include "mts/mtsc.h"
+
+typedef struct cli_dataset cli_dataset;
+
+/* The first `limit` images (0: all). NULL with a sentence in `error`. */
+cli_dataset *cli_dataset_open(const char *path, uint32_t limit, char *error);
+/* NULL is fine. */
+void cli_dataset_close(cli_dataset *dataset);
+/*
+ * Looks whether tasks (all of the bundle if NULL) can be fed, and names the one that cannot. Arrays are only
+ * turned for tasks that were looked at; the bundle outlives the data set.
+ */
+bool cli_dataset_fit(cli_dataset *dataset, const mts_bundle *bundle, const char *const *tasks, uint32_t count,
+                     char *error);
+/* What mtsc_zip and the others take; belongs to the data set, which outlives it. */
+mtsc_data cli_dataset_data(cli_dataset *dataset);
+uint32_t cli_dataset_count(const cli_dataset *dataset);
+/* Whether images have labels, and the label of one (0 where they have none). */
+bool cli_dataset_labelled(const cli_dataset *dataset);
+uint32_t cli_dataset_label(const cli_dataset *dataset, uint32_t index);
+/* Why a callback of the data failed last, to be shown behind the library's own sentence; "" if none did. */
+const char *cli_dataset_reason(const cli_dataset *dataset);
+
+#endif

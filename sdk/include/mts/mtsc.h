@@ -253,6 +253,9 @@ typedef struct mtsc_split_options {
     mtsc_criterion criterion; /* default HYBRID */
     double retrain_seconds;   /* of each subnet, as in mtsc_zip_options; default 0 */
     uint64_t seed;            /* default 1 */
+    double trunk; /* of the multiply-adds, 0..0.99: layers at the beginning that stay as they are in all
+                     subnets and are computed once for all of them; default 0 */
+    int keep;     /* 1: the task stays in the bundle too. 0 (default) */
 } mtsc_split_options;
 
 typedef struct mtsc_split_report {

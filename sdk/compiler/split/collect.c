@@ -1,0 +1,80 @@
+/*
+ * collect.c: see collect.h.
+ */
+#include "compiler/split/collect.h"
+
+#include <string.h>
+
+#include "compiler/net/threads.h"
+
+#define BATCH 50u /* images a job: several jobs a processor, and a pause to cancel in */
+
+typedef struct collector {
+    const mts_net *net;
+    mts_data *data;
+    uint32_t task, images;
+    const mts_collect *wanted;
+    uint32_t count;
+    mts_net_run **runs; /* [worker], made when first needed */
+} collector;
+
+static mts_code fill_inputs(const collector *c, mts_net_run *run, const uint32_t *indices, uint32_t images,
+                            mts_error *error)
+{
+    const mts_graph *graph = mts_net_graph(c->net);
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < graph->input_count; i++) {
+        code = mts_data_fill(c->data, c->task, i, indices, images, NULL, mts_net_run_input(run, i), error);
+    }
+    return code;
+}
+
+static mts_code collect_batch(void *context, uint32_t job, uint32_t worker, mts_error *error)
+{
+    const collector *c = context;
+    const mts_graph *graph = mts_net_graph(c->net);
+    const uint32_t first = job * BATCH;
+    const uint32_t images = c->images - first < BATCH ? c->images - first : BATCH;
+    uint32_t indices[BATCH];
+    mts_code code = c->runs[worker]
+                        ? MTS_CODE_OK
+                        : mts_net_run_create(c->net, BATCH, MTS_NET_INFERENCE, &c->runs[worker], error);
+    for (uint32_t i = 0; i < images; i++) {
+        indices[i] = first + i;
+    }
+    if (code == MTS_CODE_OK) {
+        code = fill_inputs(c, c->runs[worker], indices, images, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_net_run_forward(c->runs[worker], images, 0, graph->node_count, error);
+    }
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < c->count; i++) {
+        const size_t elements = mts_shape_count(&graph->values[c->wanted[i].value].shape);
+        memcpy(c->wanted[i].out + first * elements, mts_net_run_value(c->runs[worker], c->wanted[i].value),
+               images * elements * sizeof(float));
+    }
+    return code;
+}
+
+mts_code mts_collect_values(const mts_net *net, mts_data *data, uint32_t task, const mts_collect *wanted,
+                            uint32_t count, const mts_allocator *allocator, mts_error *error)
+{
+    const uint32_t workers = mts_threads_count();
+    collector c = {.net = net,
+                   .data = data,
+                   .task = task,
+                   .images = mts_data_count(data),
+                   .wanted = wanted,
+                   .count = count,
+                   .runs = mts_alloc_zero(allocator, workers, sizeof *c.runs)};
+    if (!c.runs) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to run a network");
+    }
+    const uint32_t jobs = (c.images + BATCH - 1) / BATCH;
+    const mts_code code = mts_threads_run(jobs, collect_batch, &c, error);
+    for (uint32_t i = 0; i < workers; i++) {
+        mts_net_run_destroy(&c.runs[i]);
+    }
+    mts_alloc_free(allocator, c.runs);
+    return code;
+}

@@ -1,0 +1,85 @@
+/*
+ * retrain.c: see retrain.h. The teacher is the whole network, whose probabilities are summed up to the
+ * subnet's scores: each class of its own, and each other group as one.
+ */
+#include "compiler/split/retrain.h"
+
+#include "compiler/compiler.h"
+#include "compiler/passes/clone.h"
+#include "compiler/split/narrow.h"
+#include "compiler/train/distill.h"
+
+/* The whole network with the logarithms of what the subnet should say as its output. */
+static mts_code make_teacher(const mts_split *split, const mts_ending *ending, mts_arena *arena,
+                             mts_graph **out, mts_error *error)
+{
+    const mts_head_layer layers[2] = {{.outputs = split->head.classes, .softmax = true},
+                                      {.outputs = ending->scores,
+                                       .inputs = split->head.classes,
+                                       .weight = ending->selects,
+                                       .bias = ending->floors,
+                                       .log = true}};
+    return mts_head_replace(mts_split_task(split)->graph, split->head.output, layers, 2, arena, out, NULL,
+                            error);
+}
+
+static int progress(void *context, float fraction, double loss, double left)
+{
+    const mts_split *split = context;
+    mts_error error = {0};
+    (void)loss;
+    (void)left;
+    return mts_compiler_progress(split->options, fraction, "re-training", &error) != MTS_CODE_OK;
+}
+
+static mts_code train(mts_split *split, mts_graph *student_graph, const mts_graph *teacher_graph,
+                      mts_error *error)
+{
+    mts_net *student = NULL;
+    mts_net *teacher = NULL;
+    mts_distill_options options;
+    mts_distill_report report;
+    mts_distill_options_default(&options);
+    options.seconds = split->wanted->retrain_seconds;
+    options.seed = split->wanted->seed;
+    options.progress = progress;
+    options.context = split;
+    mts_code code = mts_net_create(student_graph, split->allocator, &student, error);
+    if (code == MTS_CODE_OK) {
+        code = mts_net_create(teacher_graph, split->allocator, &teacher, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_distill(&student, (const mts_net *const *)&teacher, 1, NULL, 0, split->data, &options,
+                           split->allocator, &report, error);
+    }
+    if (code == MTS_CODE_OK && !mts_net_store(student, NULL, student_graph)) {
+        code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for trained weights");
+    }
+    mts_net_destroy(&teacher);
+    mts_net_destroy(&student);
+    return code;
+}
+
+mts_code mts_split_retrain(mts_split *split, const mts_ending *ending, const mts_graph *body,
+                           const float *weight, const float *bias, mts_retrained *out, mts_error *error)
+{
+    const uint32_t value = split->head.input;
+    const mts_head_layer layer = {.outputs = ending->scores,
+                                  .inputs = (uint32_t)body->values[value].shape.dims[1],
+                                  .weight = weight,
+                                  .bias = bias};
+    mts_graph *teacher = NULL;
+    mts_graph *student = NULL;
+    uint32_t *nodes = NULL;
+    mts_code code = make_teacher(split, ending, &split->arena, &teacher, error);
+    if (code == MTS_CODE_OK) {
+        code = mts_head_replace(body, value, &layer, 1, &split->arena, &student, &nodes, error);
+    }
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    out->graph = mts_graph_clone(student, &split->arena);
+    out->value = student->nodes[nodes[body->values[value].producer]].output;
+    return out->graph ? train(split, out->graph, teacher, error)
+                      : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a subnet");
+}

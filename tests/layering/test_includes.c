@@ -25,6 +25,11 @@ typedef struct room {
     const char *may;
 } room;
 
+#define COMPILER_ABOVE "sdk/base sdk/tensor sdk/graph sdk/bundle sdk/include/mts platform/os generated"
+#define COMPILER_METHOD                                                                                      \
+    " sdk/compiler sdk/compiler/passes sdk/compiler/net sdk/compiler/data sdk/compiler/solve "               \
+    "sdk/compiler/train"
+
 static const room rooms[] = {
     {"sdk/include/mts", ""},
     {"sdk/base", ""},
@@ -39,7 +44,18 @@ static const room rooms[] = {
     {"sdk/api",
      "sdk/base sdk/tensor sdk/graph sdk/bundle sdk/device sdk/stitch sdk/plan sdk/exec sdk/include/mts "
      "platform/os platform/wrap"},
-    {"sdk/compiler", "sdk/base sdk/tensor sdk/graph sdk/bundle sdk/include/mts platform/os generated"},
+    {"sdk/compiler/import", COMPILER_ABOVE},
+    {"sdk/compiler/passes", COMPILER_ABOVE},
+    {"sdk/compiler/emit", COMPILER_ABOVE},
+    {"sdk/compiler/solve", COMPILER_ABOVE},
+    {"sdk/compiler/net", COMPILER_ABOVE},
+    {"sdk/compiler/data", COMPILER_ABOVE " sdk/compiler/net"},
+    {"sdk/compiler/train", COMPILER_ABOVE " sdk/compiler/passes sdk/compiler/net sdk/compiler/data"},
+    {"sdk/compiler/prune", COMPILER_ABOVE COMPILER_METHOD},
+    {"sdk/compiler/zip", COMPILER_ABOVE COMPILER_METHOD},
+    {"sdk/compiler/split", COMPILER_ABOVE COMPILER_METHOD " sdk/compiler/prune"},
+    {"sdk/compiler/synth", COMPILER_ABOVE " sdk/compiler sdk/compiler/emit sdk/compiler/passes"},
+    {"sdk/compiler", COMPILER_ABOVE " sdk/compiler/import sdk/compiler/passes sdk/compiler/emit"},
     {"platform/opencl", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
     {"platform/reference", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
     {"platform/null", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
@@ -51,9 +67,16 @@ static const room rooms[] = {
 
 /* Headers of the system or of other projects that only some rooms may see. */
 static const room guarded[] = {
-    {"dlfcn.h", "platform/os"}, {"sys/mman.h", "platform/os"},   {"CL/", "platform/opencl"},
-    {"onnx/", "sdk/compiler"},  {"protobuf-c/", "sdk/compiler"}, {"stb/", "apps"},
-    {"xxhash.h", "sdk/base"},   {"assert.h", "nobody"}, /* a library never aborts */
+    {"dlfcn.h", "platform/os"},
+    {"sys/mman.h", "platform/os"},
+    {"CL/", "platform/opencl"},
+    {"onnx/", "sdk/compiler/import sdk/compiler/emit"},
+    {"protobuf-c/", "sdk/compiler/import sdk/compiler/emit"},
+    {"oneapi/", "sdk/compiler/net sdk/compiler/solve"},
+    {"cblas.h", "sdk/compiler/solve"},
+    {"stb/", "apps"},
+    {"xxhash.h", "sdk/base"},
+    {"assert.h", "nobody"}, /* a library never aborts */
 };
 
 static const room *room_of(const char *path)

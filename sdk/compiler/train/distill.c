@@ -233,8 +233,8 @@ static mts_code measure_job(void *context, uint32_t job, uint32_t worker, mts_er
     const uint32_t task = lane->of->task;
     const uint32_t count = t->batch.images < MEASURE_IMAGES ? t->batch.images : MEASURE_IMAGES;
     (void)worker;
-    const mts_code code =
-        mts_lane_measure(lane, t->tasks[task].answers, t->data, t->batch.order, count, t->allocator, error);
+    const mts_code code = mts_lane_measure(lane, t->tasks[task].answers, &t->parameters, t->data,
+                                           t->batch.order, count, t->allocator, error);
     return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "task \"%s\"", task_name(t, task));
 }
 

@@ -19,7 +19,7 @@ typedef struct mts_distill_options {
     double seconds;  /* training ends when they are over, or the epochs are; > 0 */
     uint32_t epochs; /* most rounds over the data */
     uint32_t batch;  /* images a step */
-    float rate;      /* of Adam at its highest */
+    float rate;      /* of Adam at its highest; relative to the size of what it changes */
     uint32_t shift;  /* most pixels that pictures move, 0: none */
     bool mirror;
     uint64_t seed;

@@ -3,6 +3,7 @@
  */
 #include "compiler/train/lane.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Puts images into a run of the task. */
@@ -153,8 +154,38 @@ static bool sums_make(const mts_lane_task *of, mts_arena *arena, double ***sums,
     return *sums && *squares;
 }
 
-mts_code mts_lane_measure(mts_lane *lane, mts_answer *answers, mts_data *data, const uint32_t *indices,
-                          uint32_t count, const mts_allocator *allocator, mts_error *error)
+/* Root mean square of a node's output in the student's run. */
+static double reach_of(const mts_lane *lane, uint32_t node, uint32_t images)
+{
+    const mts_graph *graph = mts_net_graph(lane->of->student);
+    const uint32_t value = graph->nodes[node].output;
+    const size_t count = images * mts_shape_count(&graph->values[value].shape);
+    const float *values = mts_net_run_value(lane->student, value);
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += (double)values[i] * (double)values[i];
+    }
+    return count ? sqrt(sum / (double)count) : 0;
+}
+
+/* Units of the task's arrays, from images that are in the teacher's run. */
+static mts_code units_measure(mts_lane *lane, uint32_t images, mts_parameters *parameters, mts_error *error)
+{
+    const uint32_t task = lane->of->task;
+    input_copy(lane, images);
+    const mts_code code =
+        mts_net_run_forward(lane->student, images, 0, mts_net_graph(lane->of->student)->node_count, error);
+    for (uint32_t i = parameters->first[task]; i < parameters->first[task + 1] && code == MTS_CODE_OK; i++) {
+        mts_parameter_array *array = &parameters->arrays[i];
+        const bool bias = array->which == MTS_PARAMETER_BIAS;
+        mts_parameter_measure(array, bias ? reach_of(lane, array->node, images) : 0);
+    }
+    return code;
+}
+
+mts_code mts_lane_measure(mts_lane *lane, mts_answer *answers, mts_parameters *parameters, mts_data *data,
+                          const uint32_t *indices, uint32_t count, const mts_allocator *allocator,
+                          mts_error *error)
 {
     mts_code code = MTS_CODE_OK;
     double **sums = NULL, *squares = NULL;
@@ -168,6 +199,9 @@ mts_code mts_lane_measure(mts_lane *lane, mts_answer *answers, mts_data *data, c
         code = fill(lane, lane->teacher, data, indices + at, images, NULL, error);
         if (code == MTS_CODE_OK) {
             code = answers_add(lane, images, sums, squares, error);
+        }
+        if (code == MTS_CODE_OK && at == 0) {
+            code = units_measure(lane, images, parameters, error);
         }
     }
     for (uint32_t i = 0; i < lane->of->answer_count && code == MTS_CODE_OK; i++) {

@@ -32,8 +32,9 @@ void mts_lane_release(mts_lane *lane, const mts_allocator *allocator);
 /* One step. Lanes of different tasks or images may run at the same time. */
 mts_code mts_lane_step(mts_lane *lane, mts_data *data, const mts_batch *batch,
                        const mts_parameters *parameters, mts_error *error);
-/* Measures the answers' variance on `count` images as they are. */
-mts_code mts_lane_measure(mts_lane *lane, mts_answer *answers, mts_data *data, const uint32_t *indices,
-                          uint32_t count, const mts_allocator *allocator, mts_error *error);
+/* Measures the answers' variance and the units of the task's arrays on `count` images as they are. */
+mts_code mts_lane_measure(mts_lane *lane, mts_answer *answers, mts_parameters *parameters, mts_data *data,
+                          const uint32_t *indices, uint32_t count, const mts_allocator *allocator,
+                          mts_error *error);
 
 #endif

@@ -9,6 +9,7 @@
 #define DECAY_FIRST 0.9
 #define DECAY_SECOND 0.999
 #define EPSILON 1e-8f
+#define UNIT_OF_NOTHING 1e-2 /* where all numbers are zero */
 
 /* Elements of a node's constant weight: operand 1, or operand 0 of a product that has it there. */
 static size_t weight_count(const mts_graph *graph, const mts_node *node)
@@ -145,6 +146,17 @@ bool mts_parameters_finite(const mts_parameter_array *array)
     return true;
 }
 
+void mts_parameter_measure(mts_parameter_array *array, double reach)
+{
+    double sum = 0;
+    for (size_t i = 0; i < array->count; i++) {
+        sum += (double)array->values[i] * (double)array->values[i];
+    }
+    const double size = sqrt(sum / (double)array->count);
+    const double unit = array->which == MTS_PARAMETER_BIAS && reach > 0 ? reach : size;
+    array->unit = (float)(unit > 0 ? unit : UNIT_OF_NOTHING);
+}
+
 /* The corrections of the moments' start from zero are in `rate` and `epsilon`. */
 static void step_run(const mts_parameter_array *array, const float *gradients, size_t from, size_t end,
                      float rate, float epsilon)
@@ -176,7 +188,7 @@ static void step_row(const mts_parameter_array *array, const unsigned char *cell
 void mts_parameter_step(const mts_parameter_array *array, const float *gradients, uint64_t step, float rate)
 {
     const double spread = sqrt(1 - pow(DECAY_SECOND, (double)step));
-    const float corrected = (float)(rate * spread / (1 - pow(DECAY_FIRST, (double)step)));
+    const float corrected = (float)(rate * array->unit * spread / (1 - pow(DECAY_FIRST, (double)step)));
     const float epsilon = (float)(EPSILON * spread);
     if (!array->cells) {
         step_run(array, gradients, 0, array->count, corrected, epsilon);

@@ -29,6 +29,7 @@ typedef struct mts_parameter_array {
     mts_net_layer layer;   /* of the net that is trained */
     size_t count, offset;  /* elements; where they begin among all of the task */
     float *values;         /* of the net */
+    float unit;            /* the size of such numbers, see mts_parameter_measure */
     float *first, *second; /* moments */
     unsigned char *cells;  /* weights of a CONV: [outputs][inputs], else NULL */
 } mts_parameter_array;
@@ -38,10 +39,9 @@ typedef struct mts_parameters {
     mts_arena arena;
     uint32_t count;
     mts_parameter_array *arrays;
-    uint32_t *first; /* [nets + 1]: of a net's first array */
-    uint32_t *
-        *weight;      /* [nets][node]: the array of a node's weights, or MTS_NONE; NULL: net is not trained */
-    size_t *elements; /* [nets]: of all its arrays */
+    uint32_t *first;   /* [nets + 1]: of a net's first array */
+    uint32_t **weight; /* [nets][node]: the array of the weights, or MTS_NONE; NULL: not trained */
+    size_t *elements;  /* [nets]: of all its arrays */
 } mts_parameters;
 
 /* Lists the arrays of nets[count]; nets[i] that are NULL have none. False if memory is short; release in any
@@ -56,7 +56,14 @@ void mts_parameters_copy(mts_net *target, const mts_net *source);
 /* Whether all numbers are finite. */
 bool mts_parameters_finite(const mts_parameter_array *array);
 
-/* Step `step` (from 1) of Adam by the gradients of an array. Cells that are KEPT are left out. */
+/*
+ * Sets the unit, that networks of any scale take the same rate: the root mean square of weights, scales and
+ * slopes, as they are; of a bias, the `reach` of what it is added to (the root mean square of its node's
+ * output), as biases may well be zero.
+ */
+void mts_parameter_measure(mts_parameter_array *array, double reach);
+/* Step `step` (from 1) of Adam by the gradients of an array, `rate` in units. Cells that are KEPT are left
+ * out. */
 void mts_parameter_step(const mts_parameter_array *array, const float *gradients, uint64_t step, float rate);
 
 #endif

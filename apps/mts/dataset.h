@@ -20,6 +20,8 @@
 #include "files.h"
 #include "mts/mtsc.h"
 
+#define CLI_DATASET_SIDE 32u /* of labelled pictures */
+
 typedef struct cli_dataset cli_dataset;
 
 /* The first `limit` images (0: all). NULL with a sentence in `error`. */
@@ -27,10 +29,10 @@ cli_dataset *cli_dataset_open(const char *path, uint32_t limit, char *error);
 /* NULL is fine. */
 void cli_dataset_close(cli_dataset *dataset);
 /*
- * Looks whether tasks (all of the bundle if NULL) can be fed, and names the one that cannot. Arrays are only
- * turned for tasks that were looked at; the bundle outlives the data set.
+ * Looks whether tasks of a bundle (all if NULL) can be fed, and names the one that cannot. Needed before the
+ * data is used; nothing is run on a device.
  */
-bool cli_dataset_fit(cli_dataset *dataset, const mts_bundle *bundle, const char *const *tasks, uint32_t count,
+bool cli_dataset_fit(cli_dataset *dataset, const char *bundle_path, const char *const *tasks, uint32_t count,
                      char *error);
 /* What mtsc_zip and the others take; belongs to the data set, which outlives it. */
 mtsc_data cli_dataset_data(cli_dataset *dataset);
@@ -38,6 +40,8 @@ uint32_t cli_dataset_count(const cli_dataset *dataset);
 /* Whether images have labels, and the label of one (0 where they have none). */
 bool cli_dataset_labelled(const cli_dataset *dataset);
 uint32_t cli_dataset_label(const cli_dataset *dataset, uint32_t index);
+/* A labelled picture as it lies in the file; CLI_DATASET_SIDE pixels wide and high, R G B. */
+void cli_dataset_pixels(const cli_dataset *dataset, uint32_t index, unsigned char *rgb);
 /* Why a callback of the data failed last, to be shown behind the library's own sentence; "" if none did. */
 const char *cli_dataset_reason(const cli_dataset *dataset);
 

@@ -1,0 +1,469 @@
+/*
+ * dataset.c: records, folders and arrays behind the two callbacks of mtsc_data.
+ */
+#include "dataset.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "resample.h"
+
+#define SIDE CLI_DATASET_SIDE
+#define PLANE (SIDE * SIDE)
+#define RECORD (1u + 3u * PLANE)
+#define DATA_MOST ((size_t)1 << 30)
+#define SHAPE_TEXT 160
+
+typedef enum kind { KIND_RECORDS, KIND_FOLDER, KIND_ARRAY } kind;
+
+struct cli_dataset {
+    kind kind;
+    char *path;
+    uint32_t count;
+    unsigned char *records; /* RECORDS */
+    char **names;           /* FOLDER: [count], paths of the pictures */
+    mts_tensor array;       /* ARRAY */
+    mts_runtime *runtime;   /* of cli_dataset_fit, for the shapes of inputs */
+    mts_bundle *bundle;
+    char reason[CLI_ERROR];
+};
+
+static void fail(char *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void fail(char *error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(error, CLI_ERROR, format, arguments);
+    va_end(arguments);
+}
+
+static char *text_copy(const char *text)
+{
+    char *copy = malloc(strlen(text) + 1);
+    return copy ? strcpy(copy, text) : NULL; /* NOLINT: it fits */
+}
+
+static const char *shape_text(const int64_t *dims, uint32_t rank, char text[SHAPE_TEXT])
+{
+    int length = 0;
+    (void)snprintf(text, SHAPE_TEXT, "a single number");
+    for (uint32_t i = 0; i < rank; i++) {
+        length +=
+            snprintf(text + length, SHAPE_TEXT - (size_t)length, i ? "x%lld" : "%lld", (long long)dims[i]);
+    }
+    return text;
+}
+
+/* ---- opening ---- */
+
+static bool records_open(cli_dataset *set, char *error)
+{
+    size_t size = 0;
+    set->records = cli_file_read(set->path, DATA_MOST, &size, error);
+    if (!set->records) {
+        return false;
+    }
+    if (size == 0 || size % RECORD != 0) {
+        fail(error, "'%s' has %zu bytes: not a whole number of CIFAR-10 records of %u bytes", set->path, size,
+             RECORD);
+        return false;
+    }
+    set->count = (uint32_t)(size / RECORD);
+    return true;
+}
+
+static bool is_picture(const char *name)
+{
+    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".bmp", ".tga", ".ppm", ".pgm", ".pnm"};
+    const char *dot = strrchr(name, '.');
+    if (!dot || name[0] == '.') {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (strcasecmp(dot, endings[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Appends folder/name; names grows by doubling, so that its capacity is a power of two. */
+static bool name_add(cli_dataset *set, const char *name)
+{
+    const size_t size = strlen(set->path) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path && (set->count & (set->count - 1)) == 0) {
+        char **grown = realloc(set->names, (set->count ? 2 * (size_t)set->count : 1) * sizeof *grown);
+        set->names = grown ? grown : set->names;
+        if (!grown) {
+            free(path);
+            return false;
+        }
+    }
+    if (!path) {
+        return false;
+    }
+    (void)snprintf(path, size, "%s/%s", set->path, name);
+    set->names[set->count++] = path;
+    return true;
+}
+
+static int name_compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool folder_open(cli_dataset *set, char *error)
+{
+    DIR *folder = opendir(set->path);
+    bool good = true;
+    if (!folder) {
+        fail(error, "cannot read '%s': %s", set->path, strerror(errno));
+        return false;
+    }
+    for (const struct dirent *entry = readdir(folder); entry && good; entry = readdir(folder)) {
+        good = !is_picture(entry->d_name) || name_add(set, entry->d_name);
+    }
+    (void)closedir(folder);
+    if (!good || set->count == 0) {
+        fail(error,
+             good ? "'%s' holds no pictures (PNG, JPEG, BMP, TGA or PNM)" : "no memory for the names in '%s'",
+             set->path);
+        return false;
+    }
+    qsort(set->names, set->count, sizeof *set->names, name_compare);
+    return true;
+}
+
+static bool array_open(cli_dataset *set, char *error)
+{
+    mts_tensor *array = &set->array;
+    char shape[SHAPE_TEXT];
+    if (!cli_npy_read(set->path, array, error)) {
+        return false;
+    }
+    if (array->type != MTS_TYPE_FLOAT32 && array->type != MTS_TYPE_UINT8) {
+        fail(error, "'%s' holds %s: arrays of images are float32 or uint8", set->path,
+             cli_type_name(array->type));
+        return false;
+    }
+    if (array->rank < 2 || array->bytes == 0 || array->dims[0] > UINT32_MAX) {
+        fail(error, "'%s' is %s: arrays of images have their number first, then the dimensions of one",
+             set->path, shape_text(array->dims, array->rank, shape));
+        return false;
+    }
+    set->count = (uint32_t)array->dims[0];
+    return true;
+}
+
+cli_dataset *cli_dataset_open(const char *path, uint32_t limit, char *error)
+{
+    struct stat info;
+    const size_t length = strlen(path);
+    cli_dataset *set = calloc(1, sizeof *set);
+    char *copy = text_copy(path);
+    if (!set || !copy) {
+        free(set);
+        free(copy);
+        fail(error, "no memory");
+        return NULL;
+    }
+    set->path = copy;
+    set->kind = stat(path, &info) == 0 && S_ISDIR(info.st_mode)            ? KIND_FOLDER
+                : length > 4 && strcasecmp(path + length - 4, ".npy") == 0 ? KIND_ARRAY
+                                                                           : KIND_RECORDS;
+    const bool opened = set->kind == KIND_FOLDER  ? folder_open(set, error)
+                        : set->kind == KIND_ARRAY ? array_open(set, error)
+                                                  : records_open(set, error);
+    if (!opened) {
+        cli_dataset_close(set);
+        return NULL;
+    }
+    if (limit > 0 && limit < set->count) {
+        for (uint32_t i = limit; i < set->count && set->names; i++) {
+            free(set->names[i]);
+        }
+        set->count = limit;
+    }
+    return set;
+}
+
+void cli_dataset_close(cli_dataset *dataset)
+{
+    if (!dataset) {
+        return;
+    }
+    for (uint32_t i = 0; i < dataset->count && dataset->names; i++) {
+        free(dataset->names[i]);
+    }
+    mts_bundle_destroy(&dataset->bundle);
+    mts_runtime_destroy(&dataset->runtime);
+    free(dataset->names);
+    free(dataset->records);
+    free(dataset->array.data);
+    free(dataset->path);
+    free(dataset);
+}
+
+/* ---- pictures ---- */
+
+/* Dimensions of one image of an array. */
+static const int64_t *element_dims(const cli_dataset *set, uint32_t *rank)
+{
+    *rank = set->array.rank - 1;
+    return set->array.dims + 1;
+}
+
+/* How an array's images are pictures. */
+typedef struct pixels {
+    uint32_t width, height, channels;
+    size_t row, column, channel; /* steps in the array */
+} pixels;
+
+static bool array_pixels(const cli_dataset *set, pixels *out)
+{
+    uint32_t rank = 0;
+    const int64_t *d = element_dims(set, &rank);
+    if (set->array.type != MTS_TYPE_UINT8 || rank != 3 || d[0] > INT32_MAX || d[1] > INT32_MAX ||
+        d[2] > INT32_MAX) {
+        return false;
+    }
+    const bool inner = d[2] == 3 || (d[2] == 1 && d[0] != 3 && d[0] != 1);
+    if (!inner && d[0] != 3 && d[0] != 1) {
+        return false;
+    }
+    out->height = (uint32_t)d[inner ? 0 : 1];
+    out->width = (uint32_t)d[inner ? 1 : 2];
+    out->channels = (uint32_t)d[inner ? 2 : 0];
+    out->channel = inner ? 1 : (size_t)out->width * out->height;
+    out->column = inner ? out->channels : 1;
+    out->row = out->column * out->width;
+    return true;
+}
+
+static bool has_pictures(const cli_dataset *set)
+{
+    pixels p;
+    return set->kind != KIND_ARRAY || array_pixels(set, &p);
+}
+
+static bool array_picture(const cli_dataset *set, uint32_t index, cli_image *image)
+{
+    pixels p;
+    (void)array_pixels(set, &p);
+    const size_t count = (size_t)p.width * p.height;
+    const unsigned char *from = (const unsigned char *)set->array.data + index * count * p.channels;
+    *image = (cli_image){.pixels = malloc(3 * count + 1), .width = p.width, .height = p.height};
+    for (size_t i = 0; image->pixels && i < count; i++) {
+        const size_t at = i / p.width * p.row + i % p.width * p.column;
+        for (size_t c = 0; c < 3; c++) {
+            image->pixels[3 * i + c] = from[at + (p.channels == 3 ? c * p.channel : 0)];
+        }
+    }
+    return image->pixels != NULL;
+}
+
+void cli_dataset_pixels(const cli_dataset *dataset, uint32_t index, unsigned char *rgb)
+{
+    const unsigned char *planes = dataset->records + (size_t)index * RECORD + 1;
+    for (size_t i = 0; i < PLANE; i++) {
+        rgb[3 * i] = planes[i];
+        rgb[3 * i + 1] = planes[PLANE + i];
+        rgb[3 * i + 2] = planes[2 * (size_t)PLANE + i];
+    }
+}
+
+static int picture_get(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
+{
+    cli_dataset *set = context;
+    unsigned char record[3 * PLANE];
+    cli_image image = {.pixels = record, .width = SIDE, .height = SIDE};
+    bool made = true;
+    set->reason[0] = '\0';
+    if (set->kind == KIND_RECORDS) {
+        cli_dataset_pixels(set, index, record);
+    } else if (set->kind == KIND_FOLDER) {
+        made = cli_image_read(set->names[index], &image, set->reason);
+    } else {
+        made = array_picture(set, index, &image);
+    }
+    made = made && cli_resample(&image, width, height, rgb);
+    if (!made && !set->reason[0]) {
+        fail(set->reason, "no memory for image %u of '%s'", index, set->path);
+    }
+    if (set->kind != KIND_RECORDS) {
+        cli_image_release(&image);
+    }
+    return made ? 0 : 1;
+}
+
+/* ---- inputs that are no pictures ---- */
+
+typedef enum order { ORDER_NONE, ORDER_AS_IS, ORDER_TURN_IN, ORDER_TURN_OUT } order;
+
+static bool dims_equal(const int64_t *a, const int64_t *b, uint32_t rank)
+{
+    return memcmp(a, b, rank * sizeof *a) == 0;
+}
+
+/* How an image of the array becomes an input: as it is, [H,W,C] to [C,H,W], or the other way round. */
+static order order_find(const cli_dataset *set, const mts_port_desc *port)
+{
+    uint32_t rank = 0;
+    const int64_t *d = element_dims(set, &rank);
+    const bool batch = port->rank == rank + 1 && port->dims[0] == 1;
+    const int64_t *want = port->dims + (batch ? 1 : 0);
+    if (!batch && port->rank != rank) {
+        return ORDER_NONE;
+    }
+    if (dims_equal(d, want, rank)) {
+        return ORDER_AS_IS;
+    }
+    if (rank == 3 && dims_equal((const int64_t[]){d[2], d[0], d[1]}, want, 3)) {
+        return ORDER_TURN_IN;
+    }
+    return rank == 3 && dims_equal((const int64_t[]){d[1], d[2], d[0]}, want, 3) ? ORDER_TURN_OUT
+                                                                                 : ORDER_NONE;
+}
+
+static int tensor_get(void *context, uint32_t index, const char *task, uint32_t input, float *out,
+                      size_t count)
+{
+    cli_dataset *set = context;
+    mts_port_desc port;
+    uint32_t rank = 0;
+    const int64_t *d = element_dims(set, &rank);
+    set->reason[0] = '\0';
+    const order how =
+        set->bundle && mts_bundle_input(set->bundle, task, input, &port) == MTS_STATUS_OK && input == 0
+            ? order_find(set, &port)
+            : ORDER_NONE;
+    if (how == ORDER_NONE ||
+        count * (size_t)set->array.dims[0] * cli_type_size(set->array.type) != set->array.bytes) {
+        fail(set->reason, "the images of '%s' are no inputs of task '%s'", set->path, task);
+        return 1;
+    }
+    /* Turned, element (a, b) of a matrix [rows][columns] becomes (b, a). */
+    const size_t columns = how == ORDER_TURN_IN    ? (size_t)d[2]
+                           : how == ORDER_TURN_OUT ? count / (size_t)d[0]
+                                                   : 1;
+    const size_t rows = columns ? count / columns : 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t from = index * count + i;
+        out[i % columns * rows + i / columns] = set->array.type == MTS_TYPE_UINT8
+                                                    ? (float)((const unsigned char *)set->array.data)[from]
+                                                    : ((const float *)set->array.data)[from];
+    }
+    return 0;
+}
+
+static bool task_fits(const cli_dataset *set, const mts_task_desc *task, char *error)
+{
+    mts_port_desc port;
+    char wanted[SHAPE_TEXT];
+    char given[SHAPE_TEXT];
+    uint32_t rank = 0;
+    if (task->input_count == 0 || (task->takes_frames && task->input_count == 1 && has_pictures(set))) {
+        return true;
+    }
+    if (set->kind != KIND_ARRAY) {
+        fail(error, "task '%s' takes no pictures (%s): give its inputs as an array, FILE.npy", task->name,
+             task->takes_frames ? "it has other inputs too"
+                                : "it has no color, or its input is not one image");
+        return false;
+    }
+    if (task->input_count > 1) {
+        fail(error, "task '%s' has %u inputs; an array feeds one", task->name, task->input_count);
+        return false;
+    }
+    if (mts_bundle_input(set->bundle, task->name, 0, &port) != MTS_STATUS_OK) {
+        fail(error, "task '%s' has no input", task->name);
+        return false;
+    }
+    if (order_find(set, &port) == ORDER_NONE) {
+        const int64_t *d = element_dims(set, &rank);
+        fail(error, "task '%s': its input '%s' is %s, but an image of '%s' is %s", task->name, port.name,
+             shape_text(port.dims, port.rank, wanted), set->path, shape_text(d, rank, given));
+        return false;
+    }
+    return true;
+}
+
+static bool bundle_open(cli_dataset *set, const char *path, char *error)
+{
+    mts_runtime_options options;
+    mts_runtime_options_default(&options);
+    options.device = "reference";     /* nothing is run: it is there on every machine */
+    options.error_text = set->reason; /* lives as long as the bundle */
+    options.error_size = sizeof set->reason;
+    mts_bundle_destroy(&set->bundle);
+    mts_runtime_destroy(&set->runtime);
+    if (mts_runtime_create(&options, &set->runtime) == MTS_STATUS_OK &&
+        mts_bundle_open(set->runtime, path, &set->bundle) == MTS_STATUS_OK) {
+        return true;
+    }
+    fail(error, "%s", set->reason);
+    set->reason[0] = '\0';
+    return false;
+}
+
+bool cli_dataset_fit(cli_dataset *dataset, const char *bundle_path, const char *const *tasks, uint32_t count,
+                     char *error)
+{
+    if (!bundle_open(dataset, bundle_path, error)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < mts_bundle_task_count(dataset->bundle); i++) {
+        mts_task_desc task;
+        if (mts_bundle_task(dataset->bundle, i, &task) != MTS_STATUS_OK) {
+            fail(error, "'%s' has no task %u", bundle_path, i);
+            return false;
+        }
+        bool chosen = tasks == NULL;
+        for (uint32_t k = 0; k < count && tasks; k++) {
+            chosen = chosen || strcmp(tasks[k], task.name) == 0;
+        }
+        if (chosen && !task_fits(dataset, &task, error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+mtsc_data cli_dataset_data(cli_dataset *dataset)
+{
+    mtsc_data data;
+    mtsc_data_default(&data);
+    data.count = dataset->count;
+    data.context = dataset;
+    data.picture = has_pictures(dataset) ? picture_get : NULL;
+    data.tensor = dataset->kind == KIND_ARRAY ? tensor_get : NULL;
+    return data;
+}
+
+uint32_t cli_dataset_count(const cli_dataset *dataset)
+{
+    return dataset->count;
+}
+
+bool cli_dataset_labelled(const cli_dataset *dataset)
+{
+    return dataset->kind == KIND_RECORDS;
+}
+
+uint32_t cli_dataset_label(const cli_dataset *dataset, uint32_t index)
+{
+    return dataset->kind == KIND_RECORDS ? dataset->records[(size_t)index * RECORD] : 0;
+}
+
+const char *cli_dataset_reason(const cli_dataset *dataset)
+{
+    return dataset->reason;
+}

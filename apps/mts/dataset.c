@@ -26,11 +26,10 @@ struct cli_dataset {
     kind kind;
     char *path;
     uint32_t count;
-    unsigned char *records; /* RECORDS */
-    char **names;           /* FOLDER: [count], paths of the pictures */
-    mts_tensor array;       /* ARRAY */
-    mts_runtime *runtime;   /* of cli_dataset_fit, for the shapes of inputs */
-    mts_bundle *bundle;
+    unsigned char *records;   /* RECORDS */
+    char **names;             /* FOLDER: [count], paths of the pictures */
+    mts_tensor array;         /* ARRAY */
+    const mts_bundle *bundle; /* for the shapes of inputs, see cli_dataset_fit */
     char reason[CLI_ERROR];
 };
 
@@ -203,8 +202,6 @@ void cli_dataset_close(cli_dataset *dataset)
     for (uint32_t i = 0; i < dataset->count && dataset->names; i++) {
         free(dataset->names[i]);
     }
-    mts_bundle_destroy(&dataset->bundle);
-    mts_runtime_destroy(&dataset->runtime);
     free(dataset->names);
     free(dataset->records);
     free(dataset->array.data);
@@ -396,34 +393,14 @@ static bool task_fits(const cli_dataset *set, const mts_task_desc *task, char *e
     return true;
 }
 
-static bool bundle_open(cli_dataset *set, const char *path, char *error)
-{
-    mts_runtime_options options;
-    mts_runtime_options_default(&options);
-    options.device = "reference";     /* nothing is run: it is there on every machine */
-    options.error_text = set->reason; /* lives as long as the bundle */
-    options.error_size = sizeof set->reason;
-    mts_bundle_destroy(&set->bundle);
-    mts_runtime_destroy(&set->runtime);
-    if (mts_runtime_create(&options, &set->runtime) == MTS_STATUS_OK &&
-        mts_bundle_open(set->runtime, path, &set->bundle) == MTS_STATUS_OK) {
-        return true;
-    }
-    fail(error, "%s", set->reason);
-    set->reason[0] = '\0';
-    return false;
-}
-
-bool cli_dataset_fit(cli_dataset *dataset, const char *bundle_path, const char *const *tasks, uint32_t count,
+bool cli_dataset_fit(cli_dataset *dataset, const mts_bundle *bundle, const char *const *tasks, uint32_t count,
                      char *error)
 {
-    if (!bundle_open(dataset, bundle_path, error)) {
-        return false;
-    }
+    dataset->bundle = bundle;
     for (uint32_t i = 0; i < mts_bundle_task_count(dataset->bundle); i++) {
         mts_task_desc task;
         if (mts_bundle_task(dataset->bundle, i, &task) != MTS_STATUS_OK) {
-            fail(error, "'%s' has no task %u", bundle_path, i);
+            fail(error, "the bundle has no task %u", i);
             return false;
         }
         bool chosen = tasks == NULL;

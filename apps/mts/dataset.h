@@ -29,10 +29,10 @@ cli_dataset *cli_dataset_open(const char *path, uint32_t limit, char *error);
 /* NULL is fine. */
 void cli_dataset_close(cli_dataset *dataset);
 /*
- * Looks whether tasks of a bundle (all if NULL) can be fed, and names the one that cannot. Needed before the
- * data is used; nothing is run on a device.
+ * Looks whether tasks of a bundle (all if `tasks` is NULL) can be fed, and names the one that cannot. Needed
+ * before the data is used; the bundle outlives the data set.
  */
-bool cli_dataset_fit(cli_dataset *dataset, const char *bundle_path, const char *const *tasks, uint32_t count,
+bool cli_dataset_fit(cli_dataset *dataset, const mts_bundle *bundle, const char *const *tasks, uint32_t count,
                      char *error);
 /* What mtsc_zip and the others take; belongs to the data set, which outlives it. */
 mtsc_data cli_dataset_data(cli_dataset *dataset);

@@ -37,7 +37,7 @@ foreach(lib mts mtsc)
     set(PC_PRIVATE "-lm -ldl -pthread")
   else()
     set(PC_DESCRIPTION "Compiler of the MTS SDK: ONNX models in, one bundle out")
-    set(PC_PRIVATE "-lprotobuf-c -ljansson -ldnnl -lopenblas -lm")
+    set(PC_PRIVATE "-lprotobuf-c -ljansson -ldnnl -lopenblas -lgomp -lm")
   endif()
   set(PC_NAME ${lib})
   file(RELATIVE_PATH PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix) # "../.." or so

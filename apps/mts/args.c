@@ -264,7 +264,7 @@ int cli_parse(const cli_usage *usage, int argc, char **argv, cli_common *common)
             if (status >= 0) {
                 return status;
             }
-        } else if (positionals >= usage->positional_count) {
+        } else if (positionals >= usage->positional_count + usage->positional_more) {
             return cli_usage_error(usage->name, "unexpected argument '%s'", argv[i]);
         } else {
             common->positionals[positionals++] = argv[i];

@@ -39,6 +39,7 @@ typedef struct cli_usage {
     const char *summary;
     const char *details; /* closing paragraph of the help, or NULL */
     uint32_t positional_count;
+    uint32_t positional_more; /* further ones that may be left out */
     const cli_option *options;
     size_t option_count;
 } cli_usage;

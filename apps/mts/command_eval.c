@@ -1,6 +1,5 @@
 /*
- * command_eval.c: mts eval: accuracy per task on a file of CIFAR-10 binary records (one label byte, then the
- * planes R, G, B of 32x32 pixels).
+ * command_eval.c: mts eval: accuracy per task on labelled pictures, and how it differs in a second bundle.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,20 +7,59 @@
 
 #include "answers.h"
 #include "command.h"
+#include "dataset.h"
 #include "json.h"
 #include "open.h"
 
-#define SIDE 32u
-#define PLANE (SIDE * SIDE)
-#define RECORD (1u + 3u * PLANE)
-#define DATA_MOST ((size_t)1 << 30)
+#define SIDE CLI_DATASET_SIDE
 
 typedef struct score {
-    mts_task_desc task;
-    uint32_t right;
+    char *name;    /* on the heap: outlives the bundle */
+    double before; /* percent; negative: the bundle has no such task */
+    double after;
 } score;
 
-static int scores_begin(cli_open *app, score *scores, uint32_t *count)
+typedef struct scores {
+    score *items;
+    uint32_t count;
+    size_t images;
+} scores;
+
+/* A task that is measured. */
+typedef struct subject {
+    mts_task_desc task;
+    uint32_t right;
+} subject;
+
+static void scores_release(scores *all)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        free(all->items[i].name);
+    }
+    free(all->items);
+    *all = (scores){0};
+}
+
+/* The score of a task, made if there is none; NULL: no memory. */
+static score *score_of(scores *all, const char *name)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (strcmp(all->items[i].name, name) == 0) {
+            return &all->items[i];
+        }
+    }
+    score *grown = realloc(all->items, (all->count + (size_t)1) * sizeof *grown);
+    all->items = grown ? grown : all->items;
+    char *copy = grown ? malloc(strlen(name) + 1) : NULL;
+    if (!copy) {
+        return NULL;
+    }
+    memcpy(copy, name, strlen(name) + 1);
+    all->items[all->count] = (score){.name = copy, .before = -1, .after = -1};
+    return &all->items[all->count++];
+}
+
+static int subjects_begin(cli_open *app, subject *subjects, uint32_t *count)
 {
     *count = 0;
     for (uint32_t i = 0; i < cli_task_count(app); i++) {
@@ -34,7 +72,7 @@ static int scores_begin(cli_open *app, score *scores, uint32_t *count)
             }
             continue;
         }
-        scores[(*count)++].task = task;
+        subjects[(*count)++].task = task;
     }
     return *count
                ? -1
@@ -42,17 +80,14 @@ static int scores_begin(cli_open *app, score *scores, uint32_t *count)
                              "no task of the bundle has a class_map: compile it from a task list with one");
 }
 
-/* One record: frame in, right answers counted. Returns -1 to go on. */
-static int record_run(cli_open *app, const unsigned char *record, size_t number, score *scores,
-                      uint32_t count)
+/* One picture: frame in, right answers counted. Returns -1 to go on. */
+static int image_run(cli_open *app, const cli_dataset *data, uint32_t index, subject *subjects,
+                     uint32_t count)
 {
-    unsigned char pixels[3 * PLANE];
+    unsigned char pixels[3 * SIDE * SIDE];
     mts_ticket ticket = 0;
-    for (size_t i = 0; i < PLANE; i++) {
-        pixels[3 * i] = record[1 + i];
-        pixels[3 * i + 1] = record[1 + PLANE + i];
-        pixels[3 * i + 2] = record[1 + 2 * (size_t)PLANE + i];
-    }
+    cli_dataset_pixels(data, index, pixels);
+    const uint32_t label = cli_dataset_label(data, index);
     const mts_frame frame = {
         .size = sizeof frame, .data = pixels, .width = SIDE, .height = SIDE, .format = MTS_PIXEL_FORMAT_RGB};
     if (mts_session_submit(app->session, &frame, &ticket) != MTS_STATUS_OK ||
@@ -60,27 +95,164 @@ static int record_run(cli_open *app, const unsigned char *record, size_t number,
         return cli_failure("eval", "%s", app->error);
     }
     for (uint32_t t = 0; t < count; t++) {
+        const mts_task_desc *task = &subjects[t].task;
         mts_tensor output;
-        if (record[0] >= scores[t].task.class_count) {
-            return cli_failure("eval", "record %zu: class %u, but the class_map of task '%s' has %u entries",
-                               number, record[0], scores[t].task.name, scores[t].task.class_count);
+        if (label >= task->class_count) {
+            return cli_failure("eval", "record %u: class %u, but the class_map of task '%s' has %u entries",
+                               index, label, task->name, task->class_count);
         }
-        if (mts_session_output(app->session, scores[t].task.name, 0, &output) != MTS_STATUS_OK) {
+        if (mts_session_output(app->session, task->name, 0, &output) != MTS_STATUS_OK) {
             return cli_failure("eval", "%s", app->error);
         }
-        scores[t].right += cli_value_largest(&output) == scores[t].task.class_map[record[0]] ? 1 : 0;
+        subjects[t].right += cli_value_largest(&output) == task->class_map[label] ? 1 : 0;
     }
     return -1;
 }
 
-static int scores_print(const score *scores, uint32_t count, size_t images, bool as_json)
+static int subjects_run(cli_open *app, const cli_dataset *data, bool json, subject *subjects, bool second,
+                        scores *all)
+{
+    const uint32_t images = cli_dataset_count(data);
+    uint32_t count = 0;
+    cli_progress progress;
+    int status = subjects_begin(app, subjects, &count);
+    if (status >= 0) {
+        return status;
+    }
+    cli_progress_begin(&progress, json);
+    for (uint32_t i = 0; i < images && status < 0; i++) {
+        status = image_run(app, data, i, subjects, count);
+        (void)cli_progress_step(&progress, (float)i / (float)images, second ? "second bundle" : "images");
+    }
+    cli_progress_end(&progress);
+    for (uint32_t t = 0; t < count && status < 0; t++) {
+        score *one = score_of(all, subjects[t].task.name);
+        if (!one) {
+            return cli_failure("eval", "no memory");
+        }
+        *(second ? &one->after : &one->before) = 100.0 * subjects[t].right / (double)images;
+    }
+    return status;
+}
+
+/* Adds the accuracies of a bundle's tasks. */
+static int bundle_run(const char *path, const cli_open_options *open, mts_strategy strategy,
+                      const cli_dataset *data, bool second, scores *all)
+{
+    cli_open app = {0};
+    int status = cli_open_bundle(&app, "eval", open, path);
+    status = status < 0 ? cli_open_session(&app, "eval", open, strategy) : status;
+    if (status < 0) {
+        subject *subjects = calloc((size_t)cli_task_count(&app) + 1, sizeof *subjects);
+        status = subjects ? subjects_run(&app, data, open->json, subjects, second, all)
+                          : cli_failure("eval", "no memory");
+        free(subjects);
+    }
+    cli_close(&app);
+    return status;
+}
+
+/* ---- what is printed ---- */
+
+/* Of the tasks that both bundles have; loss: points that the second is worse. */
+typedef struct comparison {
+    uint32_t count;
+    double before, after, mean_loss, worst_loss;
+    const char *worst;
+} comparison;
+
+static bool in_both(const score *one)
+{
+    return one->before >= 0 && one->after >= 0;
+}
+
+static comparison compare(const scores *all)
+{
+    comparison c = {0};
+    for (uint32_t i = 0; i < all->count; i++) {
+        const score *one = &all->items[i];
+        const double loss = one->before - one->after;
+        if (in_both(one)) {
+            c.count++;
+            c.before += one->before;
+            c.after += one->after;
+            if (!c.worst || loss > c.worst_loss) {
+                c.worst_loss = loss;
+                c.worst = one->name;
+            }
+        }
+    }
+    if (c.count > 0) {
+        c.before /= c.count;
+        c.after /= c.count;
+        c.mean_loss = c.before - c.after;
+    }
+    return c;
+}
+
+static void cell_print(double percent)
+{
+    if (percent < 0) {
+        printf(" %9s", "-");
+    } else {
+        printf(" %7.2f %%", percent);
+    }
+}
+
+/* No minus before a zero. */
+static double difference(double before, double after)
+{
+    const double d = after - before;
+    return d > -0.005 && d < 0.005 ? 0 : d;
+}
+
+static void one_print(const scores *all)
+{
+    printf("%-20s %9s   (%zu images)\n", "task", "accuracy", all->images);
+    for (uint32_t i = 0; i < all->count; i++) {
+        printf("%-20s %7.2f %%\n", all->items[i].name, all->items[i].before);
+    }
+}
+
+static void two_print(const scores *all)
+{
+    const comparison c = compare(all);
+    printf("%-20s %9s %9s %11s   (%zu images)\n", "task", "before", "after", "difference", all->images);
+    for (uint32_t i = 0; i < all->count; i++) {
+        const score *one = &all->items[i];
+        printf("%-20s", one->name);
+        cell_print(one->before);
+        cell_print(one->after);
+        if (in_both(one)) {
+            printf(" %+11.2f", difference(one->before, one->after));
+        }
+        printf("\n");
+    }
+    if (c.count > 0) {
+        printf("%-20s %7.2f %% %7.2f %% %+11.2f\n", "mean", c.before, c.after, difference(c.before, c.after));
+        printf("%-20s %9s %9s %+11.2f   %s\n", "worst", "", "", difference(c.worst_loss, 0), c.worst);
+    }
+}
+
+static void score_json(cli_json *json, const score *one, size_t images, bool two)
+{
+    cli_json_object(json, NULL);
+    cli_json_string(json, "name", one->name);
+    if (one->before >= 0) {
+        cli_json_number(json, "accuracy", one->before);
+    }
+    if (two && one->after >= 0) {
+        cli_json_number(json, "accuracy_after", one->after);
+    }
+    cli_json_integer(json, "images", images);
+    cli_json_end(json, '}');
+}
+
+static int scores_print(const scores *all, bool two, bool as_json)
 {
     cli_json json;
     if (!as_json) {
-        printf("%-20s %9s   (%zu images)\n", "task", "accuracy", images);
-        for (uint32_t t = 0; t < count; t++) {
-            printf("%-20s %7.2f %%\n", scores[t].task.name, 100.0 * scores[t].right / (double)images);
-        }
+        (two ? two_print : one_print)(all);
         return CLI_EXIT_OK;
     }
     if (!cli_json_begin(&json)) {
@@ -88,51 +260,49 @@ static int scores_print(const score *scores, uint32_t count, size_t images, bool
     }
     cli_json_object(&json, NULL);
     cli_json_array(&json, "tasks");
-    for (uint32_t t = 0; t < count; t++) {
-        cli_json_object(&json, NULL);
-        cli_json_string(&json, "name", scores[t].task.name);
-        cli_json_number(&json, "accuracy", 100.0 * scores[t].right / (double)images);
-        cli_json_integer(&json, "images", images);
-        cli_json_end(&json, '}');
+    for (uint32_t i = 0; i < all->count; i++) {
+        score_json(&json, &all->items[i], all->images, two);
     }
     cli_json_end(&json, ']');
+    const comparison c = compare(all);
+    if (c.count > 0) {
+        cli_json_number(&json, "mean_loss", c.mean_loss);
+        cli_json_number(&json, "worst_loss", c.worst_loss);
+        cli_json_string(&json, "worst_task", c.worst);
+    }
     cli_json_end(&json, '}');
     return cli_json_finish(&json) ? CLI_EXIT_OK : cli_failure("eval", "no memory");
 }
 
-static int data_run(cli_open *app, const char *path, uint32_t limit, bool json, score *scores)
+/* ---- the command ---- */
+
+static int data_run(const char *path, uint32_t limit, const cli_open_options *open, mts_strategy strategy,
+                    const char *const bundles[2])
 {
-    size_t size = 0;
-    uint32_t count = 0;
-    cli_progress progress;
-    int status = scores_begin(app, scores, &count);
-    if (status >= 0) {
-        return status;
-    }
-    unsigned char *data = cli_file_read(path, DATA_MOST, &size, app->error);
+    char error[CLI_ERROR];
+    scores all = {0};
+    cli_dataset *data = cli_dataset_open(path, limit, error);
     if (!data) {
-        return cli_failure("eval", "%s", app->error);
+        return cli_failure("eval", "%s", error);
     }
-    size_t images = size / RECORD;
-    if (images == 0 || size % RECORD != 0) {
-        free(data);
-        return cli_failure("eval", "'%s' has %zu bytes: not a whole number of CIFAR-10 records of %u bytes",
-                           path, size, RECORD);
+    if (!cli_dataset_labelled(data)) {
+        cli_dataset_close(data);
+        return cli_failure("eval", "'%s' has no labels: accuracy is measured on CIFAR-10 binary records",
+                           path);
     }
-    images = limit && limit < images ? limit : images;
-    cli_progress_begin(&progress, json);
-    for (size_t i = 0; i < images && status < 0; i++) {
-        status = record_run(app, data + i * RECORD, i, scores, count);
-        (void)cli_progress_step(&progress, (float)i / (float)images, "images");
+    int status = -1;
+    all.images = cli_dataset_count(data);
+    for (int i = 0; i < 2 && bundles[i] && status < 0; i++) {
+        status = bundle_run(bundles[i], open, strategy, data, i > 0, &all);
     }
-    cli_progress_end(&progress);
-    free(data);
-    return status < 0 ? scores_print(scores, count, images, json) : status;
+    status = status < 0 ? scores_print(&all, bundles[1] != NULL, open->json) : status;
+    scores_release(&all);
+    cli_dataset_close(data);
+    return status;
 }
 
 int cli_command_eval(int argc, char **argv)
 {
-    cli_open app = {0};
     cli_open_options open = {0};
     const char *data = NULL;
     uint32_t limit = 0;
@@ -143,15 +313,18 @@ int cli_command_eval(int argc, char **argv)
     };
     const cli_usage usage = {
         .name = "eval",
-        .positionals = "BUNDLE",
+        .positionals = "BUNDLE [BUNDLE2]",
         .summary = "Measures the accuracy of each task that has a class_map, all tasks stitched.",
+        .details = "With a second bundle, what mts zip, prune or split made of the first, it prints both and "
+                   "what differs.",
         .positional_count = 1,
+        .positional_more = 1,
         .options = options,
         .option_count = sizeof options / sizeof options[0],
     };
     cli_common common = {0};
     mts_strategy strategy;
-    int status = cli_parse(&usage, argc, argv, &common);
+    const int status = cli_parse(&usage, argc, argv, &common);
     if (status >= 0) {
         return status;
     }
@@ -164,13 +337,5 @@ int cli_command_eval(int argc, char **argv)
                                cli_strategy_list(list, sizeof list));
     }
     open.json = common.json;
-    status = cli_open_bundle(&app, "eval", &open, common.positionals[0]);
-    status = status < 0 ? cli_open_session(&app, "eval", &open, strategy) : status;
-    if (status < 0) {
-        score *scores = calloc(cli_task_count(&app), sizeof *scores);
-        status = scores ? data_run(&app, data, limit, common.json, scores) : cli_failure("eval", "no memory");
-        free(scores);
-    }
-    cli_close(&app);
-    return status;
+    return data_run(data, limit, &open, strategy, common.positionals);
 }

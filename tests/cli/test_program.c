@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -426,6 +427,109 @@ static void eval_counts_right_answers_of_cifar_records(void **state)
     result_release(&r);
 }
 
+/* Records whose labels are what `object` answers, so that it is right in all of them. */
+static void write_right_records(const char *path, uint32_t count)
+{
+    uint8_t *records = calloc(count, 3073);
+    assert_non_null(records);
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t *record = records + (size_t)i * 3073;
+        for (uint32_t p = 1; p < 3073; p++) {
+            record[p] = (uint8_t)(p * (i + 3) / 7 + i * 50);
+        }
+        for (uint8_t label = 0; label < 10; label++) {
+            record[0] = label;
+            write_file("one.bin", record, 3073);
+            json_t *root =
+                expect_json("eval small.mtsb --data one.bin --tasks object --device reference --json");
+            const json_t *task = json_array_get(json_object_get(root, "tasks"), 0);
+            const bool right = json_number_value(json_object_get(task, "accuracy")) == 100.0;
+            json_decref(root);
+            if (right) {
+                break;
+            }
+        }
+    }
+    write_file(path, records, (size_t)count * 3073);
+    free(records);
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *number = json_object_get(object, key);
+    assert_true(json_is_number(number));
+    return json_number_value(number);
+}
+
+static void eval_compares_two_bundles_by_the_names_of_their_tasks(void **state)
+{
+    (void)state;
+    compile_demo();
+    write_right_records("right.bin", 3);
+    result r = expect(0, "compile --config " DEMO "/small.json -o all.mtsb");
+    result_release(&r);
+    json_t *config = json_load_file(DEMO "/small.json", 0, NULL);
+    json_t *tasks = json_object_get(config, "tasks");
+    json_t *chosen = json_array();
+    for (size_t i = 0; i < json_array_size(tasks); i++) {
+        json_t *task = json_array_get(tasks, i);
+        const char *name = json_string_value(json_object_get(task, "name"));
+        char path[1024];
+        (void)snprintf(path, sizeof path, DEMO "/%s", json_string_value(json_object_get(task, "model")));
+        if (strcmp(name, "object") == 0 || strcmp(name, "pet") == 0) {
+            assert_int_equal(symlink(path, strrchr(path, '/') + 1), 0);
+            json_object_set_new(task, "model", json_string(strrchr(path, '/') + 1));
+            json_array_append(chosen, task);
+        }
+    }
+    assert_int_equal(json_array_size(chosen), 2);
+    /* the classes of `object` are turned by one, so that it is wrong wherever it was right */
+    json_t *map = json_object_get(json_array_get(chosen, 0), "class_map");
+    for (size_t i = 0; i < 10; i++) {
+        json_array_set_new(map, i, json_integer((json_int_t)(i + 1) % 10));
+    }
+    json_object_set_new(config, "tasks", chosen);
+    assert_int_equal(json_dump_file(config, "turned.json", 0), 0);
+    json_decref(config);
+    r = expect(0, "compile --config turned.json -o turned.mtsb");
+    result_release(&r);
+
+    json_t *root = expect_json("eval all.mtsb turned.mtsb --data right.bin --device reference --json");
+    const json_t *found = json_object_get(root, "tasks");
+    assert_int_equal(json_array_size(found), 8);
+    for (size_t i = 0; i < 8; i++) {
+        const json_t *task = json_array_get(found, i);
+        const char *name = json_string_value(json_object_get(task, "name"));
+        const double before = number_of(task, "accuracy");
+        if (strcmp(name, "object") == 0) {
+            assert_true(before == 100.0 && number_of(task, "accuracy_after") == 0.0);
+        } else if (strcmp(name, "pet") == 0) {
+            assert_true(number_of(task, "accuracy_after") == before);
+        } else {
+            assert_null(json_object_get(task, "accuracy_after"));
+        }
+    }
+    assert_true(number_of(root, "mean_loss") == 50.0);
+    assert_true(number_of(root, "worst_loss") == 100.0);
+    assert_string_equal(json_string_value(json_object_get(root, "worst_task")), "object");
+    json_decref(root);
+
+    r = expect(0, "eval turned.mtsb all.mtsb --data right.bin --limit 2 --device reference");
+    assert_non_null(strstr(r.out, "(2 images)"));
+    assert_non_null(strstr(r.out, "+100.00"));
+    assert_non_null(strstr(r.out, "mean"));
+    result_release(&r);
+    r = expect(1, "eval all.mtsb missing.mtsb --data right.bin --device reference");
+    assert_non_null(strstr(r.err, "missing.mtsb"));
+    assert_string_equal(r.out, "");
+    result_release(&r);
+    assert_int_equal(mkdir("pictures", 0777), 0);
+    write_picture("pictures/a.ppm", 8, 8);
+    r = expect(1, "eval all.mtsb --data pictures --device reference");
+    assert_non_null(strstr(r.err, "no labels"));
+    result_release(&r);
+}
+
 static void an_exported_task_compiles_again_and_gives_the_same_answers(void **state)
 {
     (void)state;
@@ -784,6 +888,7 @@ int main(void)
         IN_FOLDER(the_annotated_picture_is_a_png_that_can_be_run_again),
         IN_FOLDER(saved_outputs_are_arrays_and_can_be_given_back_as_raw_inputs),
         IN_FOLDER(eval_counts_right_answers_of_cifar_records),
+        IN_FOLDER(eval_compares_two_bundles_by_the_names_of_their_tasks),
         IN_FOLDER(an_exported_task_compiles_again_and_gives_the_same_answers),
         IN_FOLDER(a_synthetic_bundle_is_written_inspected_and_measured),
         IN_FOLDER(bench_prints_a_table_and_takes_a_common_frame),

@@ -1,0 +1,392 @@
+/*
+ * Data sets of the command line: what reaches the callbacks of mtsc_data, and what is refused by name.
+ *
+ * Each test works in a folder of its own.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "dataset.h"
+#include "resample.h"
+#include "support/onnx_model.h"
+
+static char home[1024], folder[64];
+static char error[CLI_ERROR];
+static mts_runtime *runtime;
+static mts_bundle *bundle;
+
+static int set_up(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof folder, "/tmp/mts-dataset-XXXXXX");
+    error[0] = '\0';
+    return getcwd(home, sizeof home) && mkdtemp(folder) && chdir(folder) == 0 ? 0 : 1;
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+    (void)state;
+    mts_bundle_destroy(&bundle);
+    mts_runtime_destroy(&runtime);
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return chdir(home) == 0 && system(command) == 0 ? 0 : 1; /* NOLINT: the test's own fixed string */
+}
+
+static void write_file(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void write_array(const char *path, mts_type type, uint32_t rank, const int64_t *dims, void *data)
+{
+    mts_tensor tensor = {.type = type, .rank = rank, .data = data, .bytes = cli_type_size(type)};
+    for (uint32_t i = 0; i < rank; i++) {
+        tensor.dims[i] = dims[i];
+        tensor.bytes *= (size_t)dims[i];
+    }
+    assert_true(cli_npy_write(path, &tensor, error));
+}
+
+/* A picture of one colour. */
+static void write_plain(const char *path, uint32_t width, uint32_t height, unsigned char red,
+                        unsigned char green, unsigned char blue)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    (void)fprintf(file, "P6\n%u %u\n255\n", width, height);
+    for (uint32_t i = 0; i < width * height; i++) {
+        (void)fputc(red, file);
+        (void)fputc(green, file);
+        (void)fputc(blue, file);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+static cli_dataset *open_data(const char *path, uint32_t limit)
+{
+    cli_dataset *set = cli_dataset_open(path, limit, error);
+    if (!set) {
+        fail_msg("%s", error);
+    }
+    return set;
+}
+
+static void refuse(const char *path, const char *part)
+{
+    cli_dataset *set = cli_dataset_open(path, 0, error);
+    assert_null(set);
+    if (!strstr(error, path) || !strstr(error, part)) {
+        fail_msg("'%s' or '%s' is not in '%s'", path, part, error);
+    }
+}
+
+/* Opens a bundle of one task that computes abs of its input. */
+static void open_task(const char *name, mtsc_color color, int rank, const int64_t *dims, bool two)
+{
+    onnx_model model;
+    mtsc_compiler *compiler = NULL;
+    mtsc_options options;
+    mtsc_task task;
+    mts_runtime_options runtime_options;
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, rank, dims);
+    onnx_model_output(&model, "out");
+    if (two) {
+        onnx_model_input(&model, "y", ONNX_FLOAT, rank, dims);
+    }
+    onnx_model_node(&model, two ? "Add" : "Abs", two ? "x,y" : "x", "out");
+    const onnx_bytes *file = onnx_model_file(&model);
+    write_file("task.onnx", file->data, file->size);
+    onnx_model_end(&model);
+    mtsc_options_default(&options);
+    options.error_text = error;
+    options.error_size = sizeof error;
+    mtsc_task_default(&task);
+    task.name = name;
+    task.model = "task.onnx";
+    task.color = color;
+    mts_runtime_options_default(&runtime_options);
+    runtime_options.device = "reference";
+    runtime_options.error_text = error;
+    runtime_options.error_size = sizeof error;
+    if (mtsc_compiler_create(&options, &compiler) != MTS_STATUS_OK ||
+        mtsc_compiler_add(compiler, &task) != MTS_STATUS_OK ||
+        mtsc_compiler_write(compiler, "task.mtsb", NULL) != MTS_STATUS_OK ||
+        mts_runtime_create(&runtime_options, &runtime) != MTS_STATUS_OK ||
+        mts_bundle_open(runtime, "task.mtsb", &bundle) != MTS_STATUS_OK) {
+        fail_msg("%s", error);
+    }
+    mtsc_compiler_destroy(&compiler);
+}
+
+static void close_task(void)
+{
+    mts_bundle_destroy(&bundle);
+    mts_runtime_destroy(&runtime);
+}
+
+static void records_give_their_labels_and_pictures(void **state)
+{
+    uint8_t records[3 * 3073];
+    unsigned char rgb[3 * 1024];
+    unsigned char big[3 * 64 * 64];
+    (void)state;
+    for (size_t i = 0; i < sizeof records; i++) {
+        records[i] = (uint8_t)(i * 7 + i / 100);
+    }
+    records[3073] = 4;
+    write_file("r.bin", records, sizeof records);
+    cli_dataset *set = open_data("r.bin", 2);
+    mtsc_data data = cli_dataset_data(set);
+    assert_int_equal(data.count, 2);
+    assert_int_equal(cli_dataset_count(set), 2);
+    assert_true(cli_dataset_labelled(set));
+    assert_int_equal(cli_dataset_label(set, 1), 4);
+    assert_null(data.tensor);
+    assert_int_equal(data.picture(data.context, 1, 32, 32, rgb), 0);
+    for (size_t p = 0; p < 1024; p++) {
+        for (size_t c = 0; c < 3; c++) {
+            assert_int_equal(rgb[3 * p + c], records[3073 + 1 + c * 1024 + p]);
+        }
+    }
+    assert_int_equal(data.picture(data.context, 1, 64, 64, big), 0);
+    assert_memory_equal(big, rgb, 3); /* the corner lies at the middle of the first pixel's edge */
+    cli_dataset_close(set);
+    write_file("r.bin", records, 3072);
+    refuse("r.bin", "3072 bytes");
+    write_file("r.bin", records, 0);
+    refuse("r.bin", "0 bytes");
+    refuse("none.bin", "No such file");
+}
+
+static void a_folder_gives_its_pictures_by_name_in_the_wanted_size(void **state)
+{
+    unsigned char rgb[3 * 6];
+    (void)state;
+    assert_int_equal(mkdir("photos", 0777), 0);
+    refuse("photos", "no pictures");
+    write_plain("photos/b.ppm", 40, 30, 1, 2, 3);
+    write_plain("photos/a.PPM", 5, 7, 250, 100, 0);
+    write_file("photos/notes.txt", "text", 4);
+    write_file("photos/.hidden.png", "x", 1);
+    cli_dataset *set = open_data("photos", 0);
+    mtsc_data data = cli_dataset_data(set);
+    assert_int_equal(data.count, 2);
+    assert_false(cli_dataset_labelled(set));
+    for (uint32_t i = 0; i < 2; i++) {
+        const unsigned char want[2][3] = {{250, 100, 0}, {1, 2, 3}};
+        assert_int_equal(data.picture(data.context, i, 3, 2, rgb), 0);
+        for (size_t p = 0; p < 6; p++) {
+            assert_memory_equal(rgb + 3 * p, want[i], 3);
+        }
+    }
+    assert_string_equal(cli_dataset_reason(set), "");
+    cli_dataset_close(set);
+    write_file("photos/c.png", "\x89PNG\r\n\x1a\n and then nothing", 24);
+    set = open_data("photos", 0);
+    data = cli_dataset_data(set);
+    assert_int_not_equal(data.picture(data.context, 2, 3, 2, rgb), 0);
+    assert_non_null(strstr(cli_dataset_reason(set), "photos/c.png"));
+    assert_int_equal(data.picture(data.context, 0, 3, 2, rgb), 0);
+    assert_string_equal(cli_dataset_reason(set), "");
+    cli_dataset_close(set);
+    set = open_data("photos", 1);
+    assert_int_equal(cli_dataset_count(set), 1);
+    cli_dataset_close(set);
+}
+
+static void arrays_of_numbers_reach_inputs_in_the_order_of_their_dimensions(void **state)
+{
+    float numbers[2 * 24];
+    float out[24];
+    (void)state;
+    for (size_t i = 0; i < 48; i++) {
+        numbers[i] = (float)i;
+    }
+    write_array("a.npy", MTS_TYPE_FLOAT32, 4, (const int64_t[]){2, 2, 3, 4},
+                numbers); /* [N,H,W,C] or [N,C,H,W] */
+    cli_dataset *set = open_data("a.npy", 0);
+    const mtsc_data data = cli_dataset_data(set);
+    assert_int_equal(data.count, 2);
+    assert_null(data.picture);
+    static const int64_t inputs[3][4] = {{1, 2, 3, 4}, {1, 4, 2, 3}, {1, 3, 4, 2}};
+    for (size_t k = 0; k < 3; k++) {
+        open_task("task", MTSC_COLOR_NONE, 4, inputs[k], false);
+        if (!cli_dataset_fit(set, bundle, NULL, 0, error)) {
+            fail_msg("%s", error);
+        }
+        assert_int_equal(data.tensor(data.context, 1, "task", 0, out, 24), 0);
+        for (size_t a = 0; a < 2; a++) {
+            for (size_t b = 0; b < 3; b++) {
+                for (size_t c = 0; c < 4; c++) {
+                    const size_t at = k == 0   ? (a * 3 + b) * 4 + c
+                                      : k == 1 ? (c * 2 + a) * 3 + b
+                                               : (b * 4 + c) * 2 + a;
+                    assert_true(out[at] == (float)(24 + (a * 3 + b) * 4 + c));
+                }
+            }
+        }
+        close_task();
+    }
+    open_task("odd", MTSC_COLOR_NONE, 4, (const int64_t[]){1, 3, 2, 4}, false);
+    assert_false(cli_dataset_fit(set, bundle, NULL, 0, error));
+    assert_non_null(strstr(error, "'odd'"));
+    assert_non_null(strstr(error, "1x3x2x4"));
+    assert_non_null(strstr(error, "2x3x4"));
+    assert_true(cli_dataset_fit(set, bundle, (const char *const[]){"other"}, 1, error));
+    assert_int_not_equal(data.tensor(data.context, 0, "odd", 0, out, 24), 0);
+    assert_non_null(strstr(cli_dataset_reason(set), "'odd'"));
+    close_task();
+    open_task("two", MTSC_COLOR_NONE, 4, (const int64_t[]){1, 2, 3, 4}, true);
+    assert_false(cli_dataset_fit(set, bundle, NULL, 0, error));
+    assert_non_null(strstr(error, "2 inputs"));
+    cli_dataset_close(set);
+}
+
+static void arrays_of_bytes_are_pictures_for_tasks_that_take_frames(void **state)
+{
+    uint8_t bytes[2 * 18];
+    unsigned char rgb[18];
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)(i * 5);
+    }
+    write_array("hwc.npy", MTS_TYPE_UINT8, 4, (const int64_t[]){2, 2, 3, 3}, bytes);
+    write_array("chw.npy", MTS_TYPE_UINT8, 4, (const int64_t[]){2, 3, 3, 2}, bytes);
+    write_array("grey.npy", MTS_TYPE_UINT8, 4, (const int64_t[]){6, 1, 3, 2}, bytes);
+    open_task("photo", MTSC_COLOR_RGB, 4, (const int64_t[]){1, 3, 8, 8}, false);
+    for (int k = 0; k < 3; k++) {
+        cli_dataset *set = open_data(k == 0 ? "hwc.npy" : k == 1 ? "chw.npy" : "grey.npy", 0);
+        const mtsc_data data = cli_dataset_data(set);
+        assert_non_null(data.picture);
+        assert_true(cli_dataset_fit(set, bundle, NULL, 0, error));
+        assert_int_equal(data.picture(data.context, 1, k ? 2 : 3, k ? 3 : 2, rgb), 0);
+        for (size_t p = 0; p < 6; p++) {
+            for (size_t c = 0; c < 3; c++) {
+                const size_t from = k == 0 ? 18 + 3 * p + c : k == 1 ? 18 + 6 * c + p : 6 + p;
+                assert_int_equal(rgb[3 * p + c], bytes[from]);
+            }
+        }
+        cli_dataset_close(set);
+    }
+}
+
+static void what_feeds_no_task_is_refused_with_the_task(void **state)
+{
+    double wide[4] = {0};
+    float vector[3] = {0};
+    (void)state;
+    write_array("f64.npy", MTS_TYPE_FLOAT64, 2, (const int64_t[]){2, 2}, wide);
+    refuse("f64.npy", "float64");
+    write_array("flat.npy", MTS_TYPE_FLOAT32, 1, (const int64_t[]){3}, vector);
+    refuse("flat.npy", "3");
+    write_array("empty.npy", MTS_TYPE_FLOAT32, 2, (const int64_t[]){0, 3}, vector);
+    refuse("empty.npy", "no array");
+    write_file("bad.npy", "no array", 8);
+    refuse("bad.npy", "no array");
+    assert_int_equal(mkdir("photos", 0777), 0);
+    write_plain("photos/a.ppm", 5, 7, 1, 1, 1);
+    open_task("sound", MTSC_COLOR_NONE, 2, (const int64_t[]){1, 3}, false);
+    cli_dataset *set = open_data("photos", 0);
+    assert_false(cli_dataset_fit(set, bundle, NULL, 0, error));
+    assert_non_null(strstr(error, "'sound'"));
+    cli_dataset_close(set);
+    write_array("rows.npy", MTS_TYPE_FLOAT32, 2, (const int64_t[]){1, 3}, vector);
+    set = open_data("rows.npy", 0);
+    assert_true(cli_dataset_fit(set, bundle, NULL, 0, error));
+    cli_dataset_close(set);
+}
+
+/* The value of a picture between pixels, as kernels/frame computes it. */
+static double frame_value(const cli_image *image, double x, double y, size_t colour)
+{
+    x = fmin(fmax(x, 0), image->width - 1.0);
+    y = fmin(fmax(y, 0), image->height - 1.0);
+    double sum = 0;
+    for (int j = 0; j < 2; j++) {
+        for (int i = 0; i < 2; i++) {
+            const size_t column = (size_t)fmin(floor(x) + i, image->width - 1.0);
+            const size_t row = (size_t)fmin(floor(y) + j, image->height - 1.0);
+            const double weight =
+                (i ? x - floor(x) : 1 - x + floor(x)) * (j ? y - floor(y) : 1 - y + floor(y));
+            sum += weight * image->pixels[3 * (row * image->width + column) + colour];
+        }
+    }
+    return sum;
+}
+
+static void pictures_grow_as_frames_do(void **state)
+{
+    unsigned char pixels[3 * 35];
+    unsigned char out[3 * 20 * 17];
+    const cli_image image = {pixels, 5, 7};
+    (void)state;
+    for (size_t i = 0; i < sizeof pixels; i++) {
+        pixels[i] = (unsigned char)(i * i * 31);
+    }
+    assert_true(cli_resample(&image, 17, 20, out));
+    for (size_t y = 0; y < 20; y++) {
+        for (size_t x = 0; x < 17; x++) {
+            for (size_t c = 0; c < 3; c++) {
+                const double want = frame_value(&image, ((double)x + 0.5) * 5 / 17 - 0.5,
+                                                ((double)y + 0.5) * 7 / 20 - 0.5, c);
+                assert_true(fabs(out[3 * (y * 17 + x) + c] - want) < 0.51);
+            }
+        }
+    }
+}
+
+static void every_pixel_counts_where_pictures_shrink(void **state)
+{
+    enum { SIDE = 90 };
+    static unsigned char pixels[3 * SIDE * SIDE];
+    unsigned char out[3 * 9];
+    const cli_image image = {pixels, SIDE, SIDE};
+    (void)state;
+    /* a chequered board of single pixels is grey from afar, on a slope */
+    for (size_t y = 0; y < SIDE; y++) {
+        for (size_t x = 0; x < SIDE; x++) {
+            memset(pixels + 3 * (y * SIDE + x), (x + y) % 2 ? (int)(2 * x) : 0, 3);
+        }
+    }
+    assert_true(cli_resample(&image, 3, 3, out));
+    for (size_t p = 0; p < 9; p++) {
+        const double middle = (double)(p % 3) * 30 + 15;
+        const double edge = p % 3 == 1 ? 0 : 5; /* the filter is cut off at the border */
+        assert_true(fabs(out[3 * p] - middle) < edge + 1.5);
+    }
+    assert_false(cli_resample(&image, 0, 3, out));
+    const cli_image line = {pixels, SIDE * SIDE, 1};
+    assert_true(cli_resample(&line, 1, 3, out));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(records_give_their_labels_and_pictures),
+        TEST(a_folder_gives_its_pictures_by_name_in_the_wanted_size),
+        TEST(arrays_of_numbers_reach_inputs_in_the_order_of_their_dimensions),
+        TEST(arrays_of_bytes_are_pictures_for_tasks_that_take_frames),
+        TEST(what_feeds_no_task_is_refused_with_the_task),
+        TEST(pictures_grow_as_frames_do),
+        TEST(every_pixel_counts_where_pictures_shrink),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -25,6 +25,7 @@ typedef struct picture_set {
 typedef struct feed {
     uint32_t set; /* MTS_NONE: the task takes tensors */
     size_t row, column, channel;
+    float scale[4]; /* 1 / std */
 } feed;
 
 struct mts_data {
@@ -91,6 +92,9 @@ static mts_code make_feed(mts_data *data, const mts_task *task, feed *out, mts_e
         out->row = inner ? 1 : (size_t)width * channels;
         out->column = inner ? channels * (size_t)height : channels;
         out->channel = inner ? (size_t)height : 1;
+        for (uint32_t c = 0; c < 4; c++) {
+            out->scale[c] = 1.0f / task->preprocess.std[c];
+        }
     }
     const uint32_t tensors = graph->input_count - (out->set != MTS_NONE ? 1 : 0);
     if (graph->input_count == 0 || tensors == 0 || data->source.tensor) {
@@ -223,16 +227,16 @@ static uint32_t clamp(int64_t at, uint32_t count)
 }
 
 /* The formulas are those of kernels/frame. */
-static void write_pixel(const mts_preprocess *p, const unsigned char *rgb, size_t channel, float *out)
+static void write_pixel(const mts_preprocess *p, const feed *f, const unsigned char *rgb, float *out)
 {
     if (p->color == MTS_COLOR_GREY) {
         const float luma = 0.299f * (float)rgb[0] + 0.587f * (float)rgb[1] + 0.114f * (float)rgb[2];
-        out[0] = (luma - p->mean[0]) * (1.0f / p->std[0]);
+        out[0] = (luma - p->mean[0]) * f->scale[0];
         return;
     }
     const bool reversed = p->color == MTS_COLOR_BGR;
     for (size_t c = 0; c < 3; c++) {
-        out[c * channel] = ((float)rgb[reversed ? 2 - c : c] - p->mean[c]) * (1.0f / p->std[c]);
+        out[c * f->channel] = ((float)rgb[reversed ? 2 - c : c] - p->mean[c]) * f->scale[c];
     }
 }
 
@@ -246,7 +250,7 @@ static void write_picture(const mts_preprocess *p, const feed *f, const picture_
             /* The picture is mirrored first and moved then. */
             const uint32_t moved = clamp((int64_t)x - change->right, set->width);
             const uint32_t column = change->mirror ? set->width - 1 - moved : moved;
-            write_pixel(p, row + 3 * (size_t)column, f->channel, out + y * f->row + x * f->column);
+            write_pixel(p, f, row + 3 * (size_t)column, out + y * f->row + x * f->column);
         }
     }
 }

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "dataset.h"
-#include "resample.h"
+#include "apps/mts/dataset.h"
+#include "apps/mts/resample.h"
 #include "support/onnx_model.h"
 
 static char home[1024], folder[64];

@@ -22,7 +22,6 @@ if(TARGET cli_dataset AND MTS_STB_INCLUDE)
   set(apps_dir ${CMAKE_SOURCE_DIR}/apps/mts)
   target_sources(cli_dataset PRIVATE ${apps_dir}/dataset.c ${apps_dir}/resample.c ${apps_dir}/image.c
     ${apps_dir}/files.c ${apps_dir}/npy.c ${apps_dir}/stb.c)
-  target_include_directories(cli_dataset PRIVATE ${apps_dir})
   target_include_directories(cli_dataset SYSTEM PRIVATE ${MTS_STB_INCLUDE})
   set_source_files_properties(${apps_dir}/stb.c PROPERTIES COMPILE_OPTIONS "-w")
 endif()

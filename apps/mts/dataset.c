@@ -348,10 +348,11 @@ static int tensor_get(void *context, uint32_t index, const char *task, uint32_t 
         return 1;
     }
     /* Turned, element (a, b) of a matrix [rows][columns] becomes (b, a). */
-    const size_t columns = how == ORDER_TURN_IN    ? (size_t)d[2]
-                           : how == ORDER_TURN_OUT ? count / (size_t)d[0]
-                                                   : 1;
-    const size_t rows = columns ? count / columns : 0;
+    const size_t turned = how == ORDER_TURN_IN    ? (size_t)d[2]
+                          : how == ORDER_TURN_OUT ? count / (size_t)d[0]
+                                                  : 1;
+    const size_t columns = turned > 1 ? turned : 1;
+    const size_t rows = count / columns;
     for (size_t i = 0; i < count; i++) {
         const size_t from = index * count + i;
         out[i % columns * rows + i / columns] = set->array.type == MTS_TYPE_UINT8

@@ -270,7 +270,8 @@ static void add_plain(work *w, const float *x, const float *y, size_t rows)
 {
     for (size_t r = 0; r < rows; r += w->chunk) {
         const size_t count = rows - r < w->chunk ? rows - r : w->chunk;
-        add_rows(w, x + r * w->gram->inputs, y ? y + r * w->gram->targets : NULL, (uint32_t)count);
+        add_rows(w, x + r * w->gram->inputs, w->gram->targets > 0 ? y + r * w->gram->targets : NULL,
+                 (uint32_t)count);
     }
 }
 
@@ -290,7 +291,8 @@ void mts_gram_add(mts_gram *gram, const float *x, const mts_shape *x_shape, cons
     } else {
         const size_t size = f.height * f.width * f.channels;
         for (size_t i = 0; i < count; i++) {
-            add_image(&w, &f, x + i * size, y ? y + i * f.pixels * gram->targets : NULL, i % step, step);
+            add_image(&w, &f, x + i * size, gram->targets > 0 ? y + i * f.pixels * gram->targets : NULL,
+                      i % step, step);
         }
         add_rows(&w, w.s.x, w.s.y, w.filled);
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answers.h"
+#include "combine.h"
 #include "command.h"
 #include "dataset.h"
 #include "json.h"
@@ -25,11 +26,16 @@ typedef struct scores {
     size_t images;
 } scores;
 
-/* A task that is measured. */
-typedef struct subject {
-    mts_task_desc task;
-    uint32_t right;
-} subject;
+/* What is measured of a bundle: tasks, and the common answers of subnets. */
+typedef struct subjects {
+    uint32_t count;
+    mts_task_desc *tasks; /* [count], as are the others */
+    mts_tensor *outputs;  /* of the image in hand */
+    uint32_t *right;
+    cli_sets sets;
+    mts_tensor *set_outputs; /* [count], of the set in hand */
+    uint32_t *set_right;     /* [sets.count] */
+} subjects;
 
 static void scores_release(scores *all)
 {
@@ -59,9 +65,30 @@ static score *score_of(scores *all, const char *name)
     return &all->items[all->count++];
 }
 
-static int subjects_begin(cli_open *app, subject *subjects, uint32_t *count)
+static bool subjects_make(subjects *all, uint32_t most)
 {
-    *count = 0;
+    const size_t room = (size_t)most + 1;
+    *all = (subjects){0};
+    all->tasks = calloc(room, sizeof *all->tasks);
+    all->outputs = calloc(room, sizeof *all->outputs);
+    all->right = calloc(room, sizeof *all->right);
+    all->set_outputs = calloc(room, sizeof *all->set_outputs);
+    all->set_right = calloc(room, sizeof *all->set_right);
+    return all->tasks && all->outputs && all->right && all->set_outputs && all->set_right;
+}
+
+static void subjects_release(subjects *all)
+{
+    free(all->tasks);
+    free(all->outputs);
+    free(all->right);
+    free(all->set_outputs);
+    free(all->set_right);
+    cli_sets_release(&all->sets);
+}
+
+static int subjects_begin(cli_open *app, subjects *all)
+{
     for (uint32_t i = 0; i < cli_task_count(app); i++) {
         const mts_task_desc task = cli_task(app, i);
         if (task.class_count == 0 || !task.takes_frames) {
@@ -72,17 +99,32 @@ static int subjects_begin(cli_open *app, subject *subjects, uint32_t *count)
             }
             continue;
         }
-        subjects[(*count)++].task = task;
+        all->tasks[all->count++] = task;
     }
-    return *count
-               ? -1
-               : cli_failure("eval",
-                             "no task of the bundle has a class_map: compile it from a task list with one");
+    if (all->count == 0) {
+        return cli_failure("eval",
+                           "no task of the bundle has a class_map: compile it from a task list with one");
+    }
+    return cli_sets_find(all->tasks, all->count, &all->sets) ? -1 : cli_failure("eval", "no memory");
+}
+
+/* The common answers, from the outputs of all tasks. */
+static void sets_count(subjects *all, uint32_t label)
+{
+    for (uint32_t s = 0; s < all->sets.count; s++) {
+        const cli_set *set = &all->sets.items[s];
+        cli_vote vote;
+        for (uint32_t m = 0; m < set->count; m++) {
+            all->set_outputs[m] = all->outputs[set->members[m]];
+        }
+        if (cli_set_votes(set, all->tasks, all->set_outputs, 1, &vote) > 0) {
+            all->set_right[s] += cli_set_right(set, all->tasks, &vote, label) ? 1 : 0;
+        }
+    }
 }
 
 /* One picture: frame in, right answers counted. Returns -1 to go on. */
-static int image_run(cli_open *app, const cli_dataset *data, uint32_t index, subject *subjects,
-                     uint32_t count)
+static int image_run(cli_open *app, const cli_dataset *data, uint32_t index, subjects *all)
 {
     unsigned char pixels[3 * SIDE * SIDE];
     mts_ticket ticket = 0;
@@ -94,45 +136,71 @@ static int image_run(cli_open *app, const cli_dataset *data, uint32_t index, sub
         mts_session_wait(app->session, ticket, MTS_TIMEOUT_INFINITE) != MTS_STATUS_OK) {
         return cli_failure("eval", "%s", app->error);
     }
-    for (uint32_t t = 0; t < count; t++) {
-        const mts_task_desc *task = &subjects[t].task;
-        mts_tensor output;
+    for (uint32_t t = 0; t < all->count; t++) {
+        const mts_task_desc *task = &all->tasks[t];
         if (label >= task->class_count) {
             return cli_failure("eval", "record %u: class %u, but the class_map of task '%s' has %u entries",
                                index, label, task->name, task->class_count);
         }
-        if (mts_session_output(app->session, task->name, 0, &output) != MTS_STATUS_OK) {
+        if (mts_session_output(app->session, task->name, 0, &all->outputs[t]) != MTS_STATUS_OK) {
             return cli_failure("eval", "%s", app->error);
         }
-        subjects[t].right += cli_value_largest(&output) == task->class_map[label] ? 1 : 0;
+        all->right[t] += cli_value_largest(&all->outputs[t]) == task->class_map[label] ? 1 : 0;
     }
+    sets_count(all, label);
     return -1;
 }
 
-static int subjects_run(cli_open *app, const cli_dataset *data, bool json, subject *subjects, bool second,
+static bool score_add(scores *all, const char *name, uint32_t right, bool second)
+{
+    score *one = score_of(all, name);
+    if (one) {
+        *(second ? &one->after : &one->before) = 100.0 * right / (double)all->images;
+    }
+    return one != NULL;
+}
+
+/* A set has the name of the task that was split, unless that is there too. */
+static void set_name(const subjects *measured, const cli_set *set, char *text, size_t size)
+{
+    (void)snprintf(text, size, "%s", set->name);
+    for (uint32_t t = 0; t < measured->count; t++) {
+        if (strcmp(measured->tasks[t].name, set->name) == 0) {
+            (void)snprintf(text, size, "%s (of %u)", set->name, set->count);
+        }
+    }
+}
+
+static int subjects_score(const subjects *measured, bool second, scores *all)
+{
+    bool added = true;
+    for (uint32_t t = 0; t < measured->count; t++) {
+        added = added && score_add(all, measured->tasks[t].name, measured->right[t], second);
+    }
+    for (uint32_t s = 0; s < measured->sets.count; s++) {
+        char name[CLI_SET_NAME + 32];
+        set_name(measured, &measured->sets.items[s], name, sizeof name);
+        added = added && score_add(all, name, measured->set_right[s], second);
+    }
+    return added ? -1 : cli_failure("eval", "no memory");
+}
+
+static int subjects_run(cli_open *app, const cli_dataset *data, bool json, subjects *measured, bool second,
                         scores *all)
 {
     const uint32_t images = cli_dataset_count(data);
-    uint32_t count = 0;
     cli_progress progress;
-    int status = subjects_begin(app, subjects, &count);
+    int status = subjects_begin(app, measured);
     if (status >= 0) {
         return status;
     }
     cli_progress_begin(&progress, json);
     for (uint32_t i = 0; i < images && status < 0; i++) {
-        status = image_run(app, data, i, subjects, count);
+        status = image_run(app, data, i, measured);
         (void)cli_progress_step(&progress, (float)i / (float)images, second ? "second bundle" : "images");
     }
     cli_progress_end(&progress);
-    for (uint32_t t = 0; t < count && status < 0; t++) {
-        score *one = score_of(all, subjects[t].task.name);
-        if (!one) {
-            return cli_failure("eval", "no memory");
-        }
-        *(second ? &one->after : &one->before) = 100.0 * subjects[t].right / (double)images;
-    }
-    return status;
+    return status < 0 ? subjects_score(measured, second, all) : status;
 }
 
 /* Adds the accuracies of a bundle's tasks. */
@@ -143,10 +211,11 @@ static int bundle_run(const char *path, const cli_open_options *open, mts_strate
     int status = cli_open_bundle(&app, "eval", open, path);
     status = status < 0 ? cli_open_session(&app, "eval", open, strategy) : status;
     if (status < 0) {
-        subject *subjects = calloc((size_t)cli_task_count(&app) + 1, sizeof *subjects);
-        status = subjects ? subjects_run(&app, data, open->json, subjects, second, all)
-                          : cli_failure("eval", "no memory");
-        free(subjects);
+        subjects measured;
+        status = subjects_make(&measured, cli_task_count(&app))
+                     ? subjects_run(&app, data, open->json, &measured, second, all)
+                     : cli_failure("eval", "no memory");
+        subjects_release(&measured);
     }
     cli_close(&app);
     return status;

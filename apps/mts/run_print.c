@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "combine.h"
 #include "command.h"
 #include "draw.h"
 #include "run.h"
@@ -83,6 +84,74 @@ static int task_print(cli_open *app, const mts_task_desc *task, uint32_t top)
     return -1;
 }
 
+/* The tasks of the session, and which of them answer together. */
+typedef struct together {
+    uint32_t count;
+    mts_task_desc *tasks;
+    mts_tensor *outputs; /* [count], of the set in hand */
+    cli_sets sets;
+} together;
+
+static bool together_find(const cli_open *app, together *out)
+{
+    *out = (together){.count = cli_task_count(app)};
+    out->tasks = calloc((size_t)out->count + 1, sizeof *out->tasks);
+    out->outputs = calloc((size_t)out->count + 1, sizeof *out->outputs);
+    for (uint32_t i = 0; out->tasks && i < out->count; i++) {
+        out->tasks[i] = cli_task(app, i);
+    }
+    return out->tasks && out->outputs && cli_sets_find(out->tasks, out->count, &out->sets);
+}
+
+static void together_release(together *all)
+{
+    free(all->tasks);
+    free(all->outputs);
+    cli_sets_release(&all->sets);
+}
+
+/* Up to `top` common answers of a set; false: an output cannot be had. */
+static bool together_votes(const cli_open *app, together *all, const cli_set *set, uint32_t top,
+                           cli_vote *votes, size_t *count)
+{
+    for (uint32_t m = 0; m < set->count; m++) {
+        const char *name = all->tasks[set->members[m]].name;
+        if (mts_session_output(app->session, name, 0, &all->outputs[m]) != MTS_STATUS_OK) {
+            return false;
+        }
+    }
+    *count = cli_set_votes(set, all->tasks, all->outputs, top, votes);
+    return true;
+}
+
+static int sets_print(const cli_open *app, together *all, uint32_t top)
+{
+    cli_vote votes[CLI_TOP_MOST];
+    for (uint32_t s = 0; s < all->sets.count; s++) {
+        const cli_set *set = &all->sets.items[s];
+        size_t count = 0;
+        if (!together_votes(app, all, set, top, votes, &count)) {
+            return cli_failure("run", "%s", app->error);
+        }
+        printf("%-20s", set->name);
+        for (size_t i = 0; i < count; i++) {
+            printf("%s %s %.1f %%", i ? "," : "",
+                   all->tasks[set->members[votes[i].member]].labels[votes[i].label], 100.0 * votes[i].score);
+        }
+        printf("   (of %u subnets)\n", set->count);
+    }
+    return -1;
+}
+
+static int together_print(const cli_open *app, uint32_t top)
+{
+    together all;
+    const int status =
+        together_find(app, &all) ? sets_print(app, &all, top) : cli_failure("run", "no memory");
+    together_release(&all);
+    return status;
+}
+
 /* Only where something was measured, or read from a cache instead. */
 static void planning_print(const cli_result *result)
 {
@@ -135,6 +204,10 @@ int cli_run_print_text(cli_open *app, const cli_result *result)
         if (status >= 0) {
             return status;
         }
+    }
+    const int status = together_print(app, result->top);
+    if (status >= 0) {
+        return status;
     }
     if (result->runs[result->run_count - 1].measured) {
         runs_print(result);
@@ -194,6 +267,48 @@ static int task_json(cli_open *app, cli_json *json, const mts_task_desc *task, u
     return -1;
 }
 
+static int sets_json(const cli_open *app, cli_json *json, together *all, uint32_t top)
+{
+    cli_vote votes[CLI_TOP_MOST];
+    for (uint32_t s = 0; s < all->sets.count; s++) {
+        const cli_set *set = &all->sets.items[s];
+        size_t count = 0;
+        if (!together_votes(app, all, set, top, votes, &count)) {
+            return cli_failure("run", "%s", app->error);
+        }
+        cli_json_object(json, NULL);
+        cli_json_string(json, "name", set->name);
+        cli_json_integer(json, "subnets", set->count);
+        cli_json_array(json, "top");
+        for (size_t i = 0; i < count; i++) {
+            const mts_task_desc *task = &all->tasks[set->members[votes[i].member]];
+            cli_json_object(json, NULL);
+            cli_json_string(json, "task", task->name);
+            cli_json_integer(json, "index", votes[i].label);
+            cli_json_string(json, "label", task->labels[votes[i].label]);
+            cli_json_number(json, "score", votes[i].score);
+            cli_json_end(json, '}');
+        }
+        cli_json_end(json, ']');
+        cli_json_end(json, '}');
+    }
+    return -1;
+}
+
+/* Only where there are such tasks. */
+static int together_json(const cli_open *app, cli_json *json, uint32_t top)
+{
+    together all;
+    int status = together_find(app, &all) ? -1 : cli_failure("run", "no memory");
+    if (status < 0 && all.sets.count > 0) {
+        cli_json_array(json, "combined");
+        status = sets_json(app, json, &all, top);
+        cli_json_end(json, ']');
+    }
+    together_release(&all);
+    return status;
+}
+
 static int result_json(cli_open *app, cli_json *json, const cli_result *result)
 {
     cli_json_object(json, NULL);
@@ -224,6 +339,10 @@ static int result_json(cli_open *app, cli_json *json, const cli_result *result)
         }
     }
     cli_json_end(json, ']');
+    const int combined = together_json(app, json, result->top);
+    if (combined >= 0) {
+        return combined;
+    }
     cli_json_array(json, "strategies");
     for (uint32_t r = 0; r < result->run_count; r++) {
         cli_json_object(json, NULL);

@@ -12,6 +12,7 @@
 
 /* GNU OpenMP's, which oneDNN runs on: of the calling thread only. */
 extern void omp_set_num_threads(int count);
+extern int omp_get_max_threads(void);
 extern int omp_get_num_procs(void);
 
 typedef struct team {
@@ -90,7 +91,10 @@ mts_code mts_threads_run(uint32_t count, mts_threads_job job, void *context, mts
         started += pthread_create(&members[started].thread, NULL, member_main, &members[started]) == 0;
     }
     if (started == 0) {
+        const int usual = omp_get_max_threads();
+        omp_set_num_threads(1);
         work(&t, 0);
+        omp_set_num_threads(usual);
     }
     for (uint32_t i = 0; i < started; i++) {
         (void)pthread_join(members[i].thread, NULL);

@@ -443,8 +443,8 @@ static void frozen_tasks_and_ties_keep_their_bits(void **state)
     family_make(&f, IMAGES);
     mts_distill_options o = options(&f);
     mts_tie tie = filters_tie();
+    perturb(f.students[0], 0.2f, 1);
     make_equal(f.students, &tie);
-    perturb(f.students[0], 0, 1);
     float *second = parameters(f.students[1], &count);
     float *first = parameters(f.students[0], &count);
     o.frozen = frozen;
@@ -456,7 +456,7 @@ static void frozen_tasks_and_ties_keep_their_bits(void **state)
     for (size_t i = 0; i < count; i++) {
         same += memcmp(&now[i], &first[i], sizeof *now) == 0;
     }
-    assert_in_range(same, 4 * FILTERS * 9, 4 * FILTERS * 9 + count / 10);
+    assert_in_range(same, 4 * FILTERS * 9, 4 * FILTERS * 9 + 30);
     free(now);
 
     /* The same by the tie alone, and everything frozen: nothing to do. */
@@ -589,7 +589,7 @@ static void equal_arguments_give_equal_bits_on_one_processor_and_on_all(void **s
     for (uint32_t tasks = 1; tasks <= TASKS; tasks += TASKS - 1) {
         float *first = train_once(tasks, &count);
         float *second = train_once(tasks, &count);
-        assert_memory_equal(first, second, count * sizeof *first);
+        assert_memory_equal(first, second, count * sizeof *first); /* the same again */
         free(second);
         assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
         assert_int_equal(mts_threads_count(), 1);
@@ -764,7 +764,7 @@ static void perturbed_networks_of_cifar_regain_their_teachers_answers(void **sta
     must(mts_data_create(&source, tasks, 2, 1u << 30, mts_allocator_default(), &data, &error));
     const double before = changed_answers(students[0], teachers[0], data, 0, 1000);
     mts_distill_options_default(&o);
-    o.seconds = 8;
+    o.epochs = 1;
     must(mts_distill(students, (const mts_net *const *)teachers, 2, NULL, 0, data, &o,
                      mts_allocator_default(), &report, &error));
     const double after = changed_answers(students[0], teachers[0], data, 0, 1000);

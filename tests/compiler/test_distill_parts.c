@@ -154,23 +154,23 @@ static void gradients_are_the_losss(void **state)
 static void variance_is_that_of_the_answers_and_never_nothing(void **state)
 {
     (void)state;
-    mts_answer answer = {.elements = 2};
     const float values[6] = {1, 10, 2, 10, 3, 10};
     const float equal[4] = {2, 4, 2, 4}, zero[4] = {0};
-    double sums[2] = {0}, squares = 0;
-    mts_answer_add(&answer, values, 2, sums, &squares);
-    mts_answer_add(&answer, values + 4, 1, sums, &squares);
-    mts_answer_measure(&answer, sums, squares, 3);
+    double sums[2] = {0};
+    mts_answer answer = {.elements = 2, .sums = sums};
+    mts_answer_add(&answer, values, 2);
+    mts_answer_add(&answer, values + 4, 1);
+    mts_answer_measure(&answer, 3);
     assert_true(fabs(answer.variance - 1.0 / 3) < 1e-9);
     memset(sums, 0, sizeof sums);
-    squares = 0;
-    mts_answer_add(&answer, equal, 2, sums, &squares);
-    mts_answer_measure(&answer, sums, squares, 2);
+    answer.squares = 0;
+    mts_answer_add(&answer, equal, 2);
+    mts_answer_measure(&answer, 2);
     assert_true(fabs(answer.variance - 10) < 1e-9);
     memset(sums, 0, sizeof sums);
-    squares = 0;
-    mts_answer_add(&answer, zero, 2, sums, &squares);
-    mts_answer_measure(&answer, sums, squares, 2);
+    answer.squares = 0;
+    mts_answer_add(&answer, zero, 2);
+    mts_answer_measure(&answer, 2);
     assert_true(answer.variance == 1);
 }
 

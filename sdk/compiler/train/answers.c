@@ -136,28 +136,27 @@ static double divergence(const float *teacher, const float *student, uint32_t cl
     return sum * weight;
 }
 
-void mts_answer_add(const mts_answer *answer, const float *values, uint32_t images, double *sums,
-                    double *squares)
+void mts_answer_add(mts_answer *answer, const float *values, uint32_t images)
 {
     for (uint32_t i = 0; i < images; i++) {
         const float *image = values + (size_t)i * answer->elements;
         for (uint32_t e = 0; e < answer->elements; e++) {
-            sums[e] += image[e];
-            *squares += (double)image[e] * image[e];
+            answer->sums[e] += image[e];
+            answer->squares += (double)image[e] * image[e];
         }
     }
 }
 
-void mts_answer_measure(mts_answer *answer, const double *sums, double squares, uint32_t images)
+void mts_answer_measure(mts_answer *answer, uint32_t images)
 {
     const double count = (double)images * answer->elements;
     double means = 0;
     for (uint32_t e = 0; e < answer->elements; e++) {
-        means += sums[e] * sums[e] / images;
+        means += answer->sums[e] * answer->sums[e] / images;
     }
-    answer->variance = (squares - means) / count;
-    if (!(answer->variance > 1e-9 * squares / count)) {
-        answer->variance = squares > 0 ? squares / count : 1;
+    answer->variance = (answer->squares - means) / count;
+    if (!(answer->variance > 1e-9 * answer->squares / count)) {
+        answer->variance = answer->squares > 0 ? answer->squares / count : 1;
     }
 }
 

@@ -11,6 +11,8 @@ typedef struct mts_answer {
     uint32_t elements, classes; /* of an image; of a vector of classes, or 0 */
     bool computed;              /* by a node; others are not compared */
     double variance;            /* of the teacher's over the data, mean of the elements; > 0 */
+    double *sums;               /* [elements], for mts_answer_add; or NULL */
+    double squares;
 } mts_answer;
 
 /*
@@ -20,13 +22,12 @@ typedef struct mts_answer {
  * memory is short.
  */
 mts_graph *mts_answers_graph(const mts_graph *graph, mts_arena *arena);
-/* What output `index` of such a graph is; its variance is 1. */
+/* What output `index` of such a graph is; its variance is 1, there are no sums. */
 mts_answer mts_answer_of(const mts_graph *graph, uint32_t index);
-/* Adds images' values to sums[elements] and to the sum of all squares. */
-void mts_answer_add(const mts_answer *answer, const float *values, uint32_t images, double *sums,
-                    double *squares);
+/* Adds images' values to the sums and the sum of all squares. */
+void mts_answer_add(mts_answer *answer, const float *values, uint32_t images);
 /* Sets the variance from the sums of `images` images (where these are all the same: to their mean square). */
-void mts_answer_measure(mts_answer *answer, const double *sums, double squares, uint32_t images);
+void mts_answer_measure(mts_answer *answer, uint32_t images);
 /*
  * Loss of `images` images and its gradient by the student's values, both divided by `batch` x `outputs`
  * (images of the whole batch, outputs of the task).

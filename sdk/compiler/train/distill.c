@@ -115,6 +115,25 @@ static mts_code copy_make(trainer *t, const mts_net *of, mts_net **copy, mts_err
     return code;
 }
 
+static mts_code lane_task_make(trainer *t, uint32_t task, mts_error *error)
+{
+    const mts_graph *graph = mts_net_graph(t->copies[task]);
+    const uint32_t count = graph->output_count;
+    mts_answer *answers = mts_arena_zero(&t->arena, count, sizeof(*answers));
+    bool made = answers != NULL;
+    for (uint32_t i = 0; made && i < count; i++) {
+        answers[i] = mts_answer_of(graph, i);
+        answers[i].sums = mts_arena_zero(&t->arena, answers[i].elements, sizeof(double));
+        made = answers[i].sums != NULL;
+    }
+    t->tasks[task] = (mts_lane_task){.task = task,
+                                     .teacher = t->originals[task],
+                                     .student = t->copies[task],
+                                     .answer_count = count,
+                                     .answers = answers};
+    return made ? MTS_CODE_OK : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the answers");
+}
+
 static mts_code task_make(trainer *t, uint32_t task, mts_error *error)
 {
     const mts_graph *graph = mts_net_graph(t->given[task]);
@@ -132,17 +151,7 @@ static mts_code task_make(trainer *t, uint32_t task, mts_error *error)
     if (!answers_equal(graph, mts_net_graph(t->originals[task]))) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "student and teacher end in other operators");
     }
-    mts_lane_task *lane_task = &t->tasks[task];
-    *lane_task = (mts_lane_task){.task = task,
-                                 .teacher = t->originals[task],
-                                 .student = t->copies[task],
-                                 .answer_count = graph->output_count};
-    lane_task->answers = mts_arena_zero(&t->arena, graph->output_count, sizeof(mts_answer));
-    for (uint32_t i = 0; lane_task->answers && i < graph->output_count; i++) {
-        lane_task->answers[i] = mts_answer_of(graph, i);
-    }
-    return lane_task->answers ? MTS_CODE_OK
-                              : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the answers");
+    return lane_task_make(t, task, error);
 }
 
 static mts_code tasks_make(trainer *t, mts_error *error)
@@ -233,8 +242,7 @@ static mts_code measure_job(void *context, uint32_t job, uint32_t worker, mts_er
     const uint32_t task = lane->of->task;
     const uint32_t count = t->batch.images < MEASURE_IMAGES ? t->batch.images : MEASURE_IMAGES;
     (void)worker;
-    const mts_code code = mts_lane_measure(lane, t->tasks[task].answers, &t->parameters, t->data,
-                                           t->batch.order, count, t->allocator, error);
+    const mts_code code = mts_lane_measure(lane, &t->parameters, t->data, t->batch.order, count, error);
     return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "task \"%s\"", task_name(t, task));
 }
 

@@ -126,32 +126,17 @@ mts_code mts_lane_step(mts_lane *lane, mts_data *data, const mts_batch *batch,
 }
 
 /* Sums of the teacher's answers to images that are in its run. */
-static mts_code answers_add(mts_lane *lane, uint32_t images, double *const *sums, double *squares,
-                            mts_error *error)
+static mts_code answers_add(mts_lane *lane, uint32_t images, mts_error *error)
 {
     const mts_lane_task *of = lane->of;
     const mts_code code =
         mts_net_run_forward(lane->teacher, images, 0, mts_net_graph(of->teacher)->node_count, error);
     for (uint32_t i = 0; i < of->answer_count && code == MTS_CODE_OK; i++) {
         if (of->answers[i].computed) {
-            mts_answer_add(&of->answers[i], answer_values(lane->teacher, of->teacher, i), images, sums[i],
-                           &squares[i]);
+            mts_answer_add(&of->answers[i], answer_values(lane->teacher, of->teacher, i), images);
         }
     }
     return code;
-}
-
-static bool sums_make(const mts_lane_task *of, mts_arena *arena, double ***sums, double **squares)
-{
-    *sums = mts_arena_zero(arena, of->answer_count, sizeof(**sums));
-    *squares = mts_arena_zero(arena, of->answer_count, sizeof(**squares));
-    for (uint32_t i = 0; *sums && i < of->answer_count; i++) {
-        (*sums)[i] = mts_arena_zero(arena, of->answers[i].elements, sizeof(double));
-        if (!(*sums)[i]) {
-            return false;
-        }
-    }
-    return *sums && *squares;
 }
 
 /* Root mean square of a node's output in the student's run. */
@@ -183,32 +168,24 @@ static mts_code units_measure(mts_lane *lane, uint32_t images, mts_parameters *p
     return code;
 }
 
-mts_code mts_lane_measure(mts_lane *lane, mts_answer *answers, mts_parameters *parameters, mts_data *data,
-                          const uint32_t *indices, uint32_t count, const mts_allocator *allocator,
-                          mts_error *error)
+mts_code mts_lane_measure(mts_lane *lane, mts_parameters *parameters, mts_data *data, const uint32_t *indices,
+                          uint32_t count, mts_error *error)
 {
     mts_code code = MTS_CODE_OK;
-    double **sums = NULL, *squares = NULL;
-    mts_arena arena;
-    mts_arena_init(&arena, allocator);
-    if (!sums_make(lane->of, &arena, &sums, &squares)) {
-        code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the answers");
-    }
     for (uint32_t at = 0; at < count && code == MTS_CODE_OK; at += lane->chunk) {
         const uint32_t images = count - at < lane->chunk ? count - at : lane->chunk;
         code = fill(lane, lane->teacher, data, indices + at, images, NULL, error);
         if (code == MTS_CODE_OK) {
-            code = answers_add(lane, images, sums, squares, error);
+            code = answers_add(lane, images, error);
         }
         if (code == MTS_CODE_OK && at == 0) {
             code = units_measure(lane, images, parameters, error);
         }
     }
     for (uint32_t i = 0; i < lane->of->answer_count && code == MTS_CODE_OK; i++) {
-        if (answers[i].computed) {
-            mts_answer_measure(&answers[i], sums[i], squares[i], count);
+        if (lane->of->answers[i].computed) {
+            mts_answer_measure(&lane->of->answers[i], count);
         }
     }
-    mts_arena_release(&arena);
     return code;
 }

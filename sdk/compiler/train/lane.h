@@ -9,12 +9,12 @@
 #include "compiler/train/batch.h"
 #include "compiler/train/parameters.h"
 
-/* What all lanes of a task have in common. */
+/* What all lanes of a task have in common; written by mts_lane_measure alone. */
 typedef struct mts_lane_task {
     uint32_t task;
     const mts_net *teacher, *student; /* of mts_answers_graph's */
     uint32_t answer_count;
-    mts_answer *answers; /* [outputs] */
+    mts_answer *answers; /* [outputs], with sums */
 } mts_lane_task;
 
 typedef struct mts_lane {
@@ -33,8 +33,7 @@ void mts_lane_release(mts_lane *lane, const mts_allocator *allocator);
 mts_code mts_lane_step(mts_lane *lane, mts_data *data, const mts_batch *batch,
                        const mts_parameters *parameters, mts_error *error);
 /* Measures the answers' variance and the units of the task's arrays on `count` images as they are. */
-mts_code mts_lane_measure(mts_lane *lane, mts_answer *answers, mts_parameters *parameters, mts_data *data,
-                          const uint32_t *indices, uint32_t count, const mts_allocator *allocator,
-                          mts_error *error);
+mts_code mts_lane_measure(mts_lane *lane, mts_parameters *parameters, mts_data *data, const uint32_t *indices,
+                          uint32_t count, mts_error *error);
 
 #endif

@@ -19,7 +19,6 @@
 #include "compiler/solve/product.h"
 
 #define RIDGE 1e-3
-#define ROUNDS 2
 #define SCALE_LEAST 0.05 /* of the mean scale: below it a channel says little and its quotient less */
 
 static double *numbers(const mts_zip_fit *fit, size_t rows, size_t columns)
@@ -65,15 +64,16 @@ static void list_columns(mts_zip_fit *fit)
 
 static bool init_task(mts_zip_fit *fit, uint32_t t)
 {
-    fit->own[t] = numbers(fit, fit->outputs, fit->length);
-    fit->own_loss[t] = numbers(fit, fit->outputs, 1);
-    fit->scale[t] = numbers(fit, fit->outputs, 1);
-    bool done = fit->own[t] && fit->own_loss[t] && fit->scale[t];
+    const mts_gram *gram = &fit->stats[t].gram; /* rows that are not shared may differ in size */
+    fit->own[t] = numbers(fit, gram->targets, gram->inputs);
+    fit->own_loss[t] = numbers(fit, gram->targets, 1);
+    bool done = fit->own[t] && fit->own_loss[t];
     if (done && fit->row->share) {
         fit->common[t] = numbers(fit, fit->outputs, fit->length);
         fit->common_loss[t] = numbers(fit, fit->outputs, 1);
+        fit->scale[t] = numbers(fit, fit->outputs, 1);
         fit->explain[t] = numbers(fit, fit->u, fit->y);
-        done = fit->common[t] && fit->common_loss[t] && fit->explain[t];
+        done = fit->common[t] && fit->common_loss[t] && fit->scale[t] && fit->explain[t];
     }
     return done;
 }
@@ -143,16 +143,16 @@ static mts_code solve_own(const mts_zip_fit *fit, uint32_t t, double *matrix, do
 {
     const mts_gram *gram = &fit->stats[t].gram;
     const mts_net_layer layer = mts_net_layer_of(fit->zip->originals[t], fit->row->nodes[t]);
-    const size_t count = (size_t)fit->outputs * fit->length;
+    const size_t count = (size_t)gram->targets * gram->inputs;
     for (size_t i = 0; i < count; i++) {
-        work[i] = (double)layer.scale[i / fit->length] * (double)layer.weight[i];
+        work[i] = (double)layer.scale[i / gram->inputs] * (double)layer.weight[i];
     }
-    memcpy(matrix, gram->xx, (size_t)fit->length * fit->length * sizeof(double));
+    memcpy(matrix, gram->xx, (size_t)gram->inputs * gram->inputs * sizeof(double));
     memcpy(fit->own[t], gram->xy, count * sizeof(double));
     const mts_code code =
-        mts_solve_positive(matrix, fit->length, fit->own[t], fit->outputs, work, RIDGE, NULL, error);
+        mts_solve_positive(matrix, gram->inputs, fit->own[t], gram->targets, work, RIDGE, NULL, error);
     if (code == MTS_CODE_OK) {
-        mts_multiply(fit->own[t], gram->xx, fit->outputs, fit->length, fit->length, work);
+        mts_multiply(fit->own[t], gram->xx, gram->targets, gram->inputs, gram->inputs, work);
         losses_of(gram, fit->own[t], work, fit->own_loss[t]);
     }
     return code == MTS_CODE_OK ? code : fail_solve(fit, t, code, error);
@@ -162,11 +162,12 @@ static mts_code own_job(void *context, uint32_t t, uint32_t worker, mts_error *e
 {
     (void)worker;
     const mts_zip_fit *fit = context;
+    const mts_gram *gram = &fit->stats[t].gram;
     if (fit->zip->frozen[t]) {
         return MTS_CODE_OK;
     }
-    double *matrix = numbers(fit, fit->length, fit->length);
-    double *work = numbers(fit, fit->outputs, fit->length);
+    double *matrix = numbers(fit, gram->inputs, gram->inputs);
+    double *work = numbers(fit, gram->targets, gram->inputs);
     const mts_code code = matrix && work ? solve_own(fit, t, matrix, work, error) : no_memory(fit, t, error);
     mts_alloc_free(fit->zip->allocator, matrix);
     mts_alloc_free(fit->zip->allocator, work);
@@ -456,11 +457,8 @@ mts_code mts_zip_fit_common(mts_zip_fit *fit)
     for (uint32_t t = 0; t < zip->count && code == MTS_CODE_OK && !zip->based; t++) {
         code = add_pulled(fit, t);
     }
-    for (int round = 0; round < ROUNDS && code == MTS_CODE_OK; round++) {
+    if (code == MTS_CODE_OK) {
         code = solve_delta(fit);
-        if (code == MTS_CODE_OK) {
-            code = mts_threads_run(zip->count, finish_job, fit, zip->error);
-        }
     }
-    return code;
+    return code == MTS_CODE_OK ? mts_threads_run(zip->count, finish_job, fit, zip->error) : code;
 }

@@ -20,7 +20,7 @@ typedef struct mts_zip_fit {
     double *pulled; /* [u][u]: sum of the tasks' statistics of U, without what Y explains */
     double *delta;  /* [outputs][u] */
     /* per task that is not frozen: */
-    double *own[MTS_ZIP_TASKS_MAX];     /* [outputs][length], times the scale */
+    double *own[MTS_ZIP_TASKS_MAX];     /* [targets][inputs] of the statistics, times the scale */
     double *common[MTS_ZIP_TASKS_MAX];  /* [outputs][length], before the scale */
     double *scale[MTS_ZIP_TASKS_MAX];   /* [outputs], that goes with common */
     double *explain[MTS_ZIP_TASKS_MAX]; /* [u][y]: what of U's inputs Y's inputs explain */

@@ -119,8 +119,8 @@ static void put_task(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t,
     const mts_net_layer original = mts_net_layer_of(fit->zip->originals[t], row->nodes[t]);
     mts_net_layer layer = mts_net_layer_of(fit->zip->nets[t], row->nodes[t]);
     uint32_t next = 0;
-    for (uint32_t o = 0; o < row->outputs; o++) {
-        const size_t at = (size_t)o * fit->length;
+    for (uint32_t o = 0; o < gram->targets; o++) {
+        const size_t at = (size_t)o * gram->inputs;
         if (next < row->shared && row->channels[next] == o) {
             next++;
             put_filter(gram, &layer, o, fit->common[t] + at, fit->scale[t][o]);
@@ -153,7 +153,7 @@ static double unexplained_of(const mts_zip_fit *fit, const mts_zip_row *row)
     double lost = 0.0, all = 1e-30;
     for (uint32_t t = 0; t < fit->zip->count; t++) {
         uint32_t next = 0;
-        for (uint32_t o = 0; o < row->outputs && !fit->zip->frozen[t]; o++) {
+        for (uint32_t o = 0; o < fit->stats[t].gram.targets && !fit->zip->frozen[t]; o++) {
             const bool common = next < row->shared && row->channels[next] == o;
             next += common ? 1 : 0;
             lost += common ? fit->common_loss[t][o] : fit->own_loss[t][o];
@@ -168,7 +168,11 @@ mts_code mts_zip_merge(mts_zip *zip, mts_zip_row *row, uint32_t shared, const mt
 {
     mts_zip_fit fit;
     mts_code code = mts_zip_fit_init(&fit, zip, row, stats);
-    double *work = code == MTS_CODE_OK ? mts_alloc_zero(zip->allocator, fit.length, sizeof(*work)) : NULL;
+    size_t longest = 1;
+    for (uint32_t t = 0; t < zip->count; t++) {
+        longest = stats[t].gram.inputs > longest ? stats[t].gram.inputs : longest;
+    }
+    double *work = code == MTS_CODE_OK ? mts_alloc_zero(zip->allocator, longest, sizeof(*work)) : NULL;
     if (code == MTS_CODE_OK && !work) {
         code = mts_fail(zip->error, MTS_CODE_OUT_OF_MEMORY, "layer '%s': out of memory", row->name);
     }

@@ -186,9 +186,10 @@ static void restore(mts_zip *zip, const mts_zip_row *row)
     for (uint32_t t = 0; t < zip->count; t++) {
         const mts_net_layer from = mts_net_layer_of(zip->originals[t], row->nodes[t]);
         const mts_net_layer to = mts_net_layer_of(zip->nets[t], row->nodes[t]);
-        memcpy(to.weight, from.weight, (size_t)row->outputs * row->inputs * row->taps * sizeof(float));
-        memcpy(to.scale, from.scale, row->outputs * sizeof(float));
-        memcpy(to.bias, from.bias, row->outputs * sizeof(float));
+        const size_t weights = (size_t)from.outputs * from.inputs * from.rows * from.columns;
+        memcpy(to.weight, from.weight, weights * sizeof(float));
+        memcpy(to.scale, from.scale, from.outputs * sizeof(float));
+        memcpy(to.bias, from.bias, from.outputs * sizeof(float));
         mts_net_touch(zip->nets[t], row->nodes[t]);
     }
 }

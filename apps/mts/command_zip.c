@@ -1,0 +1,247 @@
+/*
+ * command_zip.c: mts zip: makes the tasks of a bundle share weights.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calibration.h"
+#include "command.h"
+#include "files.h"
+#include "json.h"
+#include "measure.h"
+#include "progress.h"
+#include "summary.h"
+
+typedef struct arguments {
+    const char *output, *data, *tasks, *base, *layers, *form, *assignment;
+    double share, max_change, retrain;
+    uint32_t round, limit, seed;
+} arguments;
+
+/* Names of a list option, and the copy of the text that they lie in. */
+typedef struct names {
+    char *copy;
+    cli_list list;
+} names;
+
+/* What the layer callback prints, or keeps for JSON. */
+typedef struct layers {
+    cli_json *json; /* NULL: print */
+    cli_progress progress;
+} layers;
+
+static bool names_take(const char *text, names *out)
+{
+    if (!text) {
+        return true;
+    }
+    out->copy = malloc(strlen(text) + 1);
+    return out->copy && cli_list_split(strcpy(out->copy, text), ',', &out->list);
+}
+
+static void names_release(names *taken)
+{
+    cli_list_release(&taken->list);
+    free(taken->copy);
+}
+
+static int choices_take(const arguments *args, mtsc_zip_options *options)
+{
+    if (args->form && strcmp(args->form, "filters") != 0 && strcmp(args->form, "uxyz") != 0) {
+        return cli_usage_error("zip", "--form is filters or uxyz, not '%s'", args->form);
+    }
+    if (args->assignment && strcmp(args->assignment, "optimal") != 0 &&
+        strcmp(args->assignment, "greedy") != 0) {
+        return cli_usage_error("zip", "--assign is optimal or greedy, not '%s'", args->assignment);
+    }
+    options->form = args->form && strcmp(args->form, "uxyz") == 0 ? MTSC_FORM_UXYZ : MTSC_FORM_FILTERS;
+    options->assignment = args->assignment && strcmp(args->assignment, "greedy") == 0
+                              ? MTSC_ASSIGNMENT_GREEDY
+                              : MTSC_ASSIGNMENT_OPTIMAL;
+    return -1;
+}
+
+static void layer_print(void *context, const mtsc_zip_layer *layer)
+{
+    layers *told = context;
+    if (told->json) {
+        cli_json_object(told->json, NULL);
+        cli_json_string(told->json, "layer", layer->name);
+        cli_json_integer(told->json, "channels", layer->channels);
+        cli_json_integer(told->json, "shared", layer->shared);
+        cli_json_number(told->json, "change", layer->change);
+        cli_json_string(told->json, "task", layer->task);
+        cli_json_integer(told->json, "rolled_back", layer->rolled_back ? 1 : 0);
+        cli_json_end(told->json, '}');
+        return;
+    }
+    cli_progress_end(&told->progress);
+    printf("%-40.40s %4u of %4u channels shared %6.2f %% changed (%s)%s\n", layer->name, layer->shared,
+           layer->channels, layer->change, layer->task, layer->rolled_back ? ", rolled back" : "");
+    (void)fflush(stdout);
+}
+
+static void report_print(const arguments *args, const mtsc_zip_report *report)
+{
+    char stored[32];
+    char unshared[32];
+    printf("wrote %s: %u of %u layers share filters (%u rolled back), %.1f %% of a task's weights\n",
+           args->output, report->zipped, report->layers, report->rolled_back, 100.0 * report->shared_weights);
+    printf("weights %s (%s unshared); changed answers: %.2f %% in the mean, %.2f %% of the worst task\n",
+           cli_bytes_text(report->summary.weights_bytes, stored, sizeof stored),
+           cli_bytes_text(report->summary.weights_bytes_unshared, unshared, sizeof unshared), report->change,
+           report->change_worst);
+    printf("zipping took %.1f s", report->zip_seconds);
+    if (args->retrain > 0.0) {
+        printf(", re-training %.1f s (loss %.4f -> %.4f)", report->retrain_seconds, report->loss_first,
+               report->loss_last);
+    }
+    printf("\n");
+}
+
+static void report_json(cli_json *json, const arguments *args, const mtsc_zip_report *report)
+{
+    cli_json_string(json, "output", args->output);
+    cli_json_integer(json, "zipped", report->zipped);
+    cli_json_integer(json, "rolled_back", report->rolled_back);
+    cli_json_number(json, "shared_weights", report->shared_weights);
+    cli_json_number(json, "change", report->change);
+    cli_json_number(json, "change_worst", report->change_worst);
+    cli_json_number(json, "zip_seconds", report->zip_seconds);
+    cli_json_number(json, "retrain_seconds", report->retrain_seconds);
+    cli_json_number(json, "loss_first", report->loss_first);
+    cli_json_number(json, "loss_last", report->loss_last);
+    cli_json_summary(json, &report->summary);
+}
+
+/* Runs with the layers going into `json`, or to standard output. */
+static int zip_run(const arguments *args, const char *bundle, mtsc_zip_options *zip,
+                   const cli_calibration *calibration, cli_json *json)
+{
+    char error[CLI_ERROR] = "";
+    mtsc_options options;
+    mtsc_zip_report report = {.size = sizeof report};
+    layers told = {.json = json};
+    mtsc_options_default(&options);
+    cli_progress_begin(&told.progress, json != NULL);
+    options.error_text = error;
+    options.error_size = sizeof error;
+    options.context = &told.progress;
+    options.progress = cli_progress_step;
+    zip->context = &told;
+    zip->layer = layer_print;
+    const mts_status status = mtsc_zip(bundle, &calibration->data, zip, args->output, &options, &report);
+    cli_progress_end(&told.progress);
+    if (status != MTS_STATUS_OK) {
+        return cli_calibration_failure(calibration, "zip", error);
+    }
+    if (json) {
+        cli_json_end(json, ']');
+        report_json(json, args, &report);
+    } else {
+        report_print(args, &report);
+    }
+    return CLI_EXIT_OK;
+}
+
+static int zip_print(const arguments *args, const char *bundle, mtsc_zip_options *zip,
+                     const cli_calibration *calibration, bool as_json)
+{
+    cli_json json;
+    if (!as_json) {
+        return zip_run(args, bundle, zip, calibration, NULL);
+    }
+    if (!cli_json_begin(&json)) {
+        return cli_failure("zip", "no memory");
+    }
+    cli_json_object(&json, NULL);
+    cli_json_array(&json, "layers");
+    const int status = zip_run(args, bundle, zip, calibration, &json);
+    if (status != CLI_EXIT_OK) {
+        cli_json_release(&json);
+        return status;
+    }
+    cli_json_end(&json, '}');
+    return cli_json_finish(&json) ? CLI_EXIT_OK : cli_failure("zip", "no memory");
+}
+
+static int zip_data(const arguments *args, const char *bundle, mtsc_zip_options *zip, bool json)
+{
+    cli_calibration calibration;
+    int status = cli_calibration_open(&calibration, "zip", bundle, args->tasks, args->data, args->limit);
+    if (status < 0) {
+        zip->tasks = calibration.app.tasks.items;
+        zip->task_count = (uint32_t)calibration.app.tasks.count;
+        status = zip_print(args, bundle, zip, &calibration, json);
+    }
+    cli_calibration_close(&calibration);
+    return status;
+}
+
+int cli_command_zip(int argc, char **argv)
+{
+    mtsc_zip_options zip;
+    mtsc_zip_options_default(&zip);
+    arguments args = {.share = zip.share, .max_change = zip.max_change, .round = zip.round, .seed = 1};
+    const cli_option options[] = {
+        {"calib", 'd', CLI_KIND_TEXT, &args.data, "DATA",
+         "images, unlabelled: CIFAR-10 records, a folder of pictures, .npy", 0, 0},
+        {"share", 's', CLI_KIND_NUMBER, &args.share, "R",
+         "part of each layer's channels to share (default 0.9)", 0.0, 1.0},
+        {"form", 0, CLI_KIND_TEXT, &args.form, "F", "filters (default) or uxyz", 0, 0},
+        {"assign", 0, CLI_KIND_TEXT, &args.assignment, "A",
+         "how channels are matched: optimal (default) or greedy", 0, 0},
+        {"round", 0, CLI_KIND_COUNT, &args.round, "N", "shared channels are a multiple of N (default 4)", 1,
+         1024},
+        {"tasks", 0, CLI_KIND_TEXT, &args.tasks, "A,B", "only these tasks (default: all)", 0, 0},
+        {"base", 0, CLI_KIND_TEXT, &args.base, "A,B",
+         "these keep every bit, the others take over their filters", 0, 0},
+        {"layers", 0, CLI_KIND_TEXT, &args.layers, "P,Q", "only layers whose names begin so (default: all)",
+         0, 0},
+        {"max-change", 0, CLI_KIND_NUMBER, &args.max_change, "PERCENT",
+         "a layer that changes more of a task's answers is rolled back (default 100)", 0.0, 100.0},
+        {"retrain", 0, CLI_KIND_NUMBER, &args.retrain, "SECONDS",
+         "then train to answer as before, without labels (default 0)", 0.0, 1e6},
+        {"limit", 0, CLI_KIND_COUNT, &args.limit, "N", "only the first N images", 1, 1e9},
+        {"seed", 0, CLI_KIND_COUNT, &args.seed, "N", "of re-training (default 1)", 0, 4294967295.0},
+        {"output", 'o', CLI_KIND_TEXT, &args.output, "FILE", "the bundle to write", 0, 0},
+    };
+    const cli_usage usage = {
+        .name = "zip",
+        .positionals = "BUNDLE",
+        .summary = "Makes the tasks of a bundle share weights, so that each shared one is stored once.",
+        .details = "Example: mts zip app.mtsb --share 0.9 --calib images/ -o zipped.mtsb\n"
+                   "then:    mts eval app.mtsb zipped.mtsb --data labelled.bin",
+        .positional_count = 1,
+        .options = options,
+        .option_count = sizeof options / sizeof options[0],
+    };
+    cli_common common = {0};
+    names base = {0};
+    names prefixes = {0};
+    int status = cli_parse(&usage, argc, argv, &common);
+    if (status < 0 && (!args.data || !args.output)) {
+        status =
+            cli_usage_error("zip", "give %s", args.data ? "the bundle to write: -o FILE" : "--calib DATA");
+    }
+    status = status < 0 ? choices_take(&args, &zip) : status;
+    if (status < 0 && !(names_take(args.base, &base) && names_take(args.layers, &prefixes))) {
+        status = cli_usage_error("zip", "--base and --layers take names: A,B");
+    }
+    if (status < 0) {
+        zip.base = base.list.items;
+        zip.base_count = (uint32_t)base.list.count;
+        zip.layers = prefixes.list.items;
+        zip.layer_count = (uint32_t)prefixes.list.count;
+        zip.share = args.share;
+        zip.round = args.round;
+        zip.max_change = args.max_change;
+        zip.retrain_seconds = args.retrain;
+        zip.seed = args.seed;
+        status = zip_data(&args, common.positionals[0], &zip, common.json);
+    }
+    names_release(&base);
+    names_release(&prefixes);
+    return status;
+}

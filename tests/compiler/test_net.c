@@ -762,8 +762,21 @@ static void shapes_without_elements_or_with_too_many_are_refused(void **state)
     }
 }
 
+static void *modest_alloc(void *context, size_t size)
+{
+    (void)context;
+    return size > (size_t)1 << 30 ? NULL : malloc(size);
+}
+
+static void modest_free(void *context, void *memory)
+{
+    (void)context;
+    free(memory);
+}
+
 static void batches_beyond_memory_are_refused(void **state)
 {
+    const mts_allocator modest = {.alloc = modest_alloc, .free = modest_free};
     fixture f;
     mts_net *net = NULL;
     mts_net_run *run = NULL;
@@ -774,7 +787,7 @@ static void batches_beyond_memory_are_refused(void **state)
     const mts_attrs attrs = {.unary = {.act = {.fn = MTS_FN_RELU}}};
     const uint32_t x = fixture_input(&f, &shape);
     fixture_output(&f, "y", fixture_node(&f, MTS_OP_UNARY, &x, 1, &attrs));
-    fixture_must(mts_net_create(f.graph, mts_allocator_default(), &net, &error), &error);
+    fixture_must(mts_net_create(f.graph, &modest, &net, &error), &error);
     assert_int_equal(mts_net_run_create(net, UINT32_MAX, MTS_NET_TRAINING, &run, &error),
                      MTS_CODE_OUT_OF_MEMORY);
     assert_null(run);

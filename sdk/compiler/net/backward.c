@@ -19,7 +19,7 @@ static const mts_step_function backwards[MTS_OP_COUNT] = {
     [MTS_OP_SLICE] = mts_backward_move,      [MTS_OP_PAD] = mts_backward_move,
     [MTS_OP_GATHER] = mts_backward_move,     [MTS_OP_TRANSPOSE] = mts_backward_move,
     [MTS_OP_RESHAPE] = mts_backward_move,    [MTS_OP_EXPAND] = mts_backward_move,
-    [MTS_OP_RESIZE] = mts_backward_resize,
+    [MTS_OP_RESIZE] = mts_backward_resize,   [MTS_OP_LRN] = mts_backward_lrn,
 };
 
 static const mts_act *act_of(const mts_node *node)
@@ -42,14 +42,8 @@ static const mts_act *act_of(const mts_node *node)
 static const char *defect(const mts_node *node)
 {
     const mts_act *act = act_of(node);
-    if (!backwards[node->op]) {
-        return "gradients cannot pass this operator";
-    }
     if (act && !mts_act_has_derivative(act)) {
         return "its element function has no derivative";
-    }
-    if (node->op == MTS_OP_REDUCE && node->attrs.reduce.kind > MTS_REDUCE_SUM) {
-        return "gradients cannot pass a maximum or minimum along axes";
     }
     return NULL;
 }

@@ -103,6 +103,7 @@ mts_code mts_backward_binary(const mts_step *step);
 mts_code mts_backward_pool(const mts_step *step);
 mts_code mts_backward_reduce(const mts_step *step);
 mts_code mts_backward_softmax(const mts_step *step);
+mts_code mts_backward_lrn(const mts_step *step);
 mts_code mts_backward_move(const mts_step *step);
 mts_code mts_backward_resize(const mts_step *step);
 /* Whether a gradient has to pass to a value. */

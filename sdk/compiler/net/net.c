@@ -8,9 +8,9 @@
 
 #include "base/size.h"
 #include "compiler/net/inside.h"
-#include "graph/infer.h"
 
 #define ALIGNMENT ((uintptr_t)64)
+#define ELEMENTS_MOST ((size_t)1 << 31) /* of a value, as in every graph that was verified */
 
 size_t mts_net_elements(const mts_graph *graph, uint32_t value)
 {
@@ -218,12 +218,28 @@ static bool read_constants(mts_net *net, const mts_node *node)
     return true;
 }
 
+static mts_code check_value(const mts_value *value, mts_error *error)
+{
+    char text[96];
+    const size_t count = mts_shape_count(&value->shape); /* 0 too where it cannot be counted */
+    for (uint32_t i = 0; i < value->shape.rank && i < MTS_RANK_MAX; i++) {
+        if (value->shape.dims[i] <= 0) {
+            return mts_fail(error, MTS_CODE_MALFORMED, "value '%s' of shape %s has no elements", value->name,
+                            mts_shape_text(&value->shape, text, sizeof text));
+        }
+    }
+    return count > 0 && count < ELEMENTS_MOST
+               ? MTS_CODE_OK
+               : mts_fail(error, MTS_CODE_LIMIT, "value '%s' of shape %s has too many elements", value->name,
+                          mts_shape_text(&value->shape, text, sizeof text));
+}
+
 static mts_code check_graph(const mts_graph *graph, mts_error *error)
 {
     for (uint32_t i = 0; i < graph->value_count; i++) {
-        const mts_code code = mts_graph_check_shape(&graph->values[i].shape, error);
+        const mts_code code = check_value(&graph->values[i], error);
         if (code != MTS_CODE_OK) {
-            return mts_fail_prefix(error, code, "value '%s'", graph->values[i].name);
+            return code;
         }
     }
     for (uint32_t i = 0; i < graph->node_count; i++) {

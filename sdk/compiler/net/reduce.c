@@ -1,5 +1,5 @@
 /*
- * reduce.c: forward of operators that combine the elements along axes: reduce, softmax.
+ * reduce.c: operators that combine the elements along axes, forwards and backwards: reduce, softmax.
  */
 #include <math.h>
 
@@ -79,15 +79,24 @@ mts_code mts_forward_reduce(const mts_step *step)
     return MTS_CODE_OK;
 }
 
-typedef struct spread {
-    float factor;
-} spread;
-
+/* Operands: gradient of the input, of the result. */
 static void spread_line(const void *context, float *const *at, const ptrdiff_t *step, size_t count)
 {
-    const float factor = ((const spread *)context)->factor;
+    const float factor = *(const float *)context;
     for (size_t i = 0; i < count; i++) {
         at[0][(ptrdiff_t)i * step[0]] += factor * at[1][(ptrdiff_t)i * step[1]];
+    }
+}
+
+/* The same, then input and result: what is an extreme gets the gradient. */
+static void choose_line(const void *context, float *const *at, const ptrdiff_t *step, size_t count)
+{
+    (void)context;
+    for (size_t i = 0; i < count; i++) {
+        const ptrdiff_t k = (ptrdiff_t)i;
+        if (at[2][k * step[2]] == at[3][k * step[3]]) {
+            at[0][k * step[0]] += at[1][k * step[1]];
+        }
     }
 }
 
@@ -100,15 +109,19 @@ mts_code mts_backward_reduce(const mts_step *step)
     mts_run_open_gradient(step->run, input, step->count);
     const mts_view x = mts_run_view_gradient(step->run, input, 0);
     const mts_view y = mts_run_view_gradient(step->run, step->node->output, 0);
-    const bool mean = step->node->attrs.reduce.kind == MTS_REDUCE_MEAN;
-    const spread context = {mean ? 1.0f / (float)reduced_count(step) : 1.0f};
+    const uint32_t kind = step->node->attrs.reduce.kind;
+    const float factor = kind == MTS_REDUCE_MEAN ? 1.0f / (float)reduced_count(step) : 1.0f;
     ptrdiff_t strides[MTS_RANK_MAX] = {0};
     mts_loop loop;
     reduced_strides(step, &y, strides);
     mts_loop_begin(&loop, step->count, mts_run_shape(step->run, input));
     mts_loop_add_strides(&loop, x.data, x.image, x.strides);
     mts_loop_add_strides(&loop, y.data, y.image, strides);
-    mts_loop_run(&loop, spread_line, &context);
+    if (kind > MTS_REDUCE_SUM) {
+        mts_loop_add_strides(&loop, mts_run_view(step->run, input, 0).data, x.image, x.strides);
+        mts_loop_add_strides(&loop, mts_run_view(step->run, step->node->output, 0).data, y.image, strides);
+    }
+    mts_loop_run(&loop, kind > MTS_REDUCE_SUM ? choose_line : spread_line, &factor);
     return MTS_CODE_OK;
 }
 

@@ -1,6 +1,6 @@
 /*
- * window.c: pooling, forwards and backwards, and local response normalisation, forwards. Channels are the
- * innermost loop.
+ * window.c: pooling and local response normalisation, forwards and backwards. Channels are the innermost
+ * loop.
  */
 #include <float.h>
 #include <math.h>
@@ -185,16 +185,21 @@ mts_code mts_backward_pool(const mts_step *step)
 
 /* ---- lrn ---- */
 
+/* What a channel is divided by, before the power. */
+static double lrn_base(const mts_attrs_lrn *attrs, const float *x, int64_t c, int64_t channels)
+{
+    const tap_range near = taps_inside(c - (attrs->size - 1) / 2, attrs->size, 1, 0, channels);
+    double sum = 0.0;
+    for (int64_t k = near.start + near.first; k < near.start + near.end; k++) {
+        sum += (double)x[k] * (double)x[k];
+    }
+    return (double)attrs->bias + (double)attrs->alpha / attrs->size * sum;
+}
+
 static void lrn_pixel(const mts_attrs_lrn *attrs, const float *x, float *y, int64_t channels)
 {
     for (int64_t c = 0; c < channels; c++) {
-        const tap_range near = taps_inside(c - (attrs->size - 1) / 2, attrs->size, 1, 0, channels);
-        double sum = 0.0;
-        for (int64_t k = near.start + near.first; k < near.start + near.end; k++) {
-            sum += (double)x[k] * (double)x[k];
-        }
-        const double base = (double)attrs->bias + (double)attrs->alpha / attrs->size * sum;
-        y[c] = (float)((double)x[c] / pow(base, (double)attrs->beta));
+        y[c] = (float)((double)x[c] / pow(lrn_base(attrs, x, c, channels), (double)attrs->beta));
     }
 }
 
@@ -206,6 +211,42 @@ mts_code mts_forward_lrn(const mts_step *step)
     const size_t pixels = pictures_of(step) * (size_t)(dims[2] * dims[3]);
     for (size_t i = 0; i < pixels; i++) {
         lrn_pixel(&step->node->attrs.lrn, x + i * (size_t)dims[1], y + i * (size_t)dims[1], dims[1]);
+    }
+    return MTS_CODE_OK;
+}
+
+/* y = x / base^beta, where the base holds the squares of the channels near by. */
+static void lrn_pixel_back(const mts_attrs_lrn *attrs, const float *x, const float *d, float *gradient,
+                           int64_t channels)
+{
+    const double factor = 2.0 * (double)attrs->alpha / attrs->size * (double)attrs->beta;
+    for (int64_t c = 0; c < channels; c++) {
+        const tap_range near = taps_inside(c - (attrs->size - 1) / 2, attrs->size, 1, 0, channels);
+        const double base = lrn_base(attrs, x, c, channels);
+        const double divisor = pow(base, (double)attrs->beta);
+        const double share = factor * (double)d[c] * (double)x[c] / (divisor * base);
+        gradient[c] += (float)((double)d[c] / divisor);
+        for (int64_t k = near.start + near.first; k < near.start + near.end; k++) {
+            gradient[k] -= (float)(share * (double)x[k]);
+        }
+    }
+}
+
+mts_code mts_backward_lrn(const mts_step *step)
+{
+    const uint32_t input = step->node->inputs[0];
+    if (!mts_run_wants(step->run, input)) {
+        return MTS_CODE_OK;
+    }
+    mts_run_open_gradient(step->run, input, step->count);
+    const int64_t *dims = mts_run_shape(step->run, input)->dims;
+    const float *x = mts_run_view(step->run, input, 0).data;
+    const float *d = mts_run_view_gradient(step->run, step->node->output, 0).data;
+    float *gradient = mts_run_view_gradient(step->run, input, 0).data;
+    const size_t channels = (size_t)dims[1], pixels = pictures_of(step) * (size_t)(dims[2] * dims[3]);
+    for (size_t i = 0; i < pixels; i++) {
+        lrn_pixel_back(&step->node->attrs.lrn, x + i * channels, d + i * channels, gradient + i * channels,
+                       dims[1]);
     }
     return MTS_CODE_OK;
 }

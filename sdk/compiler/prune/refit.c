@@ -1,25 +1,21 @@
 /*
- * refit.c: see refit.h. Two networks run side by side over the same images, the original for what is wanted
- * and the thin one for what there is; a batch's values stay until a layer needs more images than a batch has.
+ * refit.c: see refit.h. Sums over the images that a layer needs, and the equations; running both networks is
+ * twins.c's.
  */
 #include "compiler/prune/refit.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "compiler/net/net.h"
 #include "compiler/passes/clone.h"
+#include "compiler/prune/twins.h"
 #include "compiler/solve/gram.h"
 #include "compiler/solve/linear.h"
 
-#define ROWS_PER_UNKNOWN 30u
+#define ROWS_PER_UNKNOWN 60u
 #define IMAGES_LEAST 64u /* however many pixels a layer has */
-#define BATCH_MOST 256u
-#define RUN_BYTES ((size_t)256 << 20) /* of both networks' values */
 #define RIDGE 1e-3
 #define SCALE_LEAST 1e-6f /* of a layer's largest scale: filters under it are as good as absent */
-
-enum { ORIGINAL = 0, THIN = 1 };
 
 /* Sums of an output's own values z and of its targets y. */
 typedef struct pairs {
@@ -27,16 +23,12 @@ typedef struct pairs {
 } pairs;
 
 typedef struct refitter {
-    const mts_graph *graphs[2];
+    mts_twins twins;
     const mts_channels *channels;
     const mts_thin_kept *kept;
     const mts_prune_images *images;
     const mts_allocator *allocator;
-    mts_net *nets[2];
-    mts_net_run *runs[2];
-    uint32_t done;        /* nodes that both runs have computed of `chunk` */
-    uint32_t batch, held; /* images of a chunk; the chunk whose values the runs hold */
-    float *linear[2];     /* what a convolution computes, of the original and of the thin network */
+    float *linear[2]; /* what a convolution computes, of the original and of the thin network */
     float *targets;
     bool *fitted; /* [node] */
 } refitter;
@@ -67,90 +59,29 @@ static bool is_fitted(const refitter *r, const mts_node *node)
 {
     return node->op == MTS_OP_CONV && r->channels->group_of[node->inputs[0]] != MTS_NONE &&
            !kept_of(r, node->inputs[0])->all &&
-           (node->attrs.conv.group == 1 || mts_channels_depthwise(r->graphs[ORIGINAL], node));
+           (node->attrs.conv.group == 1 || mts_channels_depthwise(r->twins.graphs[MTS_TWIN_ORIGINAL], node));
 }
 
 static size_t floats_of(const refitter *r, uint32_t side, uint32_t value)
 {
-    return mts_shape_count(&r->graphs[side]->values[value].shape);
+    return mts_shape_count(&r->twins.graphs[side]->values[value].shape);
 }
-
-/* ---- running both networks ---- */
 
 static mts_code make_buffers(refitter *r, mts_arena *arena, mts_error *error)
 {
     size_t most = 1;
-    for (uint32_t n = 0; n < r->graphs[ORIGINAL]->node_count; n++) {
-        const mts_node *node = &r->graphs[ORIGINAL]->nodes[n];
-        if (is_fitted(r, node) && floats_of(r, ORIGINAL, node->output) > most) {
-            most = floats_of(r, ORIGINAL, node->output);
+    for (uint32_t n = 0; n < r->twins.graphs[MTS_TWIN_ORIGINAL]->node_count; n++) {
+        const mts_node *node = &r->twins.graphs[MTS_TWIN_ORIGINAL]->nodes[n];
+        if (is_fitted(r, node) && floats_of(r, MTS_TWIN_ORIGINAL, node->output) > most) {
+            most = floats_of(r, MTS_TWIN_ORIGINAL, node->output);
         }
     }
     for (uint32_t side = 0; side < 2; side++) {
-        r->linear[side] = mts_arena_zero(arena, most * r->batch, sizeof(float));
+        r->linear[side] = mts_arena_zero(arena, most * r->twins.batch, sizeof(float));
     }
-    r->targets = mts_arena_zero(arena, most * r->batch, sizeof(float));
-    return r->linear[ORIGINAL] && r->linear[THIN] && r->targets ? MTS_CODE_OK : no_memory(error);
-}
-
-static mts_code make_runs(refitter *r, mts_error *error)
-{
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t side = 0; side < 2 && code == MTS_CODE_OK; side++) {
-        code = mts_net_create(r->graphs[side], r->allocator, &r->nets[side], error);
-    }
-    r->batch = r->images->count < BATCH_MOST ? r->images->count : BATCH_MOST;
-    while (code == MTS_CODE_OK && r->batch > 1 &&
-           mts_net_run_bytes(r->nets[ORIGINAL], r->batch, MTS_NET_INFERENCE) / 2 +
-                   mts_net_run_bytes(r->nets[THIN], r->batch, MTS_NET_INFERENCE) / 2 >
-               RUN_BYTES / 2) {
-        r->batch /= 2;
-    }
-    for (uint32_t side = 0; side < 2 && code == MTS_CODE_OK; side++) {
-        code = mts_net_run_create(r->nets[side], r->batch, MTS_NET_INFERENCE, &r->runs[side], error);
-    }
-    r->held = MTS_NONE;
-    return code;
-}
-
-static mts_code fill_inputs(refitter *r, uint32_t first, uint32_t count, mts_error *error)
-{
-    const mts_prune_images *images = r->images;
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; i < r->graphs[ORIGINAL]->input_count && code == MTS_CODE_OK; i++) {
-        float *input = mts_net_run_input(r->runs[ORIGINAL], i);
-        code =
-            mts_data_fill(images->data, images->task, i, images->indices + first, count, NULL, input, error);
-        if (code == MTS_CODE_OK) {
-            memcpy(mts_net_run_input(r->runs[THIN], i), input,
-                   count * floats_of(r, ORIGINAL, r->graphs[ORIGINAL]->inputs[i].value) * sizeof(*input));
-        }
-    }
-    return code;
-}
-
-static uint32_t chunk_images(const refitter *r, uint32_t chunk)
-{
-    const uint32_t left = r->images->count - chunk * r->batch;
-    return left < r->batch ? left : r->batch;
-}
-
-/* Brings both runs in front of a node. */
-static mts_code advance(refitter *r, uint32_t chunk, uint32_t node, mts_error *error)
-{
-    const uint32_t count = chunk_images(r, chunk);
-    mts_code code = MTS_CODE_OK;
-    if (r->held != chunk) {
-        r->held = chunk;
-        r->done = 0;
-        code = fill_inputs(r, chunk * r->batch, count, error);
-    }
-    for (uint32_t side = 0; side < 2 && code == MTS_CODE_OK; side++) {
-        code = mts_net_run_forward(r->runs[side], count, r->done, node, error);
-    }
-    r->held = code == MTS_CODE_OK ? chunk : MTS_NONE;
-    r->done = node;
-    return code;
+    r->targets = mts_arena_zero(arena, most * r->twins.batch, sizeof(float));
+    return r->linear[MTS_TWIN_ORIGINAL] && r->linear[MTS_TWIN_THIN] && r->targets ? MTS_CODE_OK
+                                                                                  : no_memory(error);
 }
 
 /* ---- sums ---- */
@@ -161,19 +92,20 @@ static mts_code advance(refitter *r, uint32_t chunk, uint32_t node, mts_error *e
  */
 static mts_code make_targets(refitter *r, uint32_t n, uint32_t images, mts_error *error)
 {
-    const mts_node *node = &r->graphs[ORIGINAL]->nodes[n];
+    const mts_node *node = &r->twins.graphs[MTS_TWIN_ORIGINAL]->nodes[n];
     const mts_thin_kept *kept = kept_of(r, node->output);
     const uint32_t all = r->channels->groups[r->channels->group_of[node->output]].channels;
-    const size_t pixels = images * (floats_of(r, ORIGINAL, node->output) / all);
+    const size_t pixels = images * (floats_of(r, MTS_TWIN_ORIGINAL, node->output) / all);
     const bool residual = node->input_count > 4 && node->inputs[4] != MTS_NONE;
-    mts_code code = mts_net_run_linear(r->runs[ORIGINAL], images, n, false, r->linear[ORIGINAL], error);
+    mts_code code = mts_net_run_linear(r->twins.runs[MTS_TWIN_ORIGINAL], images, n, false,
+                                       r->linear[MTS_TWIN_ORIGINAL], error);
     if (code != MTS_CODE_OK) {
         return code;
     }
-    const float *was = residual ? mts_net_run_value(r->runs[ORIGINAL], node->inputs[4]) : NULL;
-    const float *is = residual ? mts_net_run_value(r->runs[THIN], node->inputs[4]) : NULL;
+    const float *was = residual ? mts_net_run_value(r->twins.runs[MTS_TWIN_ORIGINAL], node->inputs[4]) : NULL;
+    const float *is = residual ? mts_net_run_value(r->twins.runs[MTS_TWIN_THIN], node->inputs[4]) : NULL;
     for (size_t p = 0; p < pixels; p++) {
-        const float *from = r->linear[ORIGINAL] + p * all;
+        const float *from = r->linear[MTS_TWIN_ORIGINAL] + p * all;
         float *to = r->targets + p * kept->count;
         for (uint32_t k = 0; k < kept->count; k++) {
             const uint32_t c = kept->channels[k];
@@ -186,10 +118,12 @@ static mts_code make_targets(refitter *r, uint32_t n, uint32_t images, mts_error
 static mts_code add_pairs(refitter *r, fit *f, uint32_t images, mts_error *error)
 {
     const uint32_t count = f->layer.outputs;
-    const size_t pixels = images * (floats_of(r, THIN, r->graphs[THIN]->nodes[f->node].output) / count);
-    mts_code code = mts_net_run_linear(r->runs[THIN], images, f->node, false, r->linear[THIN], error);
+    const size_t pixels =
+        images * (floats_of(r, MTS_TWIN_THIN, r->twins.graphs[MTS_TWIN_THIN]->nodes[f->node].output) / count);
+    mts_code code = mts_net_run_linear(r->twins.runs[MTS_TWIN_THIN], images, f->node, false,
+                                       r->linear[MTS_TWIN_THIN], error);
     for (size_t p = 0; p < pixels && code == MTS_CODE_OK; p++) {
-        const float *y = r->targets + p * count, *z = r->linear[THIN] + p * count;
+        const float *y = r->targets + p * count, *z = r->linear[MTS_TWIN_THIN] + p * count;
         for (uint32_t o = 0; o < count; o++) {
             pairs *sums = &f->pairs[o];
             sums->y += (double)y[o];
@@ -204,10 +138,10 @@ static mts_code add_pairs(refitter *r, fit *f, uint32_t images, mts_error *error
 
 static mts_code add_chunk(refitter *r, fit *f, uint32_t chunk, mts_error *error)
 {
-    const mts_graph *thin = r->graphs[THIN];
+    const mts_graph *thin = r->twins.graphs[MTS_TWIN_THIN];
     const mts_node *node = &thin->nodes[f->node];
-    const uint32_t images = chunk_images(r, chunk);
-    mts_code code = advance(r, chunk, f->node, error);
+    const uint32_t images = mts_twins_chunk_images(&r->twins, chunk);
+    mts_code code = mts_twins_advance(&r->twins, chunk, f->node, error);
     if (code == MTS_CODE_OK) {
         code = make_targets(r, f->node, images, error);
     }
@@ -215,7 +149,7 @@ static mts_code add_chunk(refitter *r, fit *f, uint32_t chunk, mts_error *error)
         code = add_pairs(r, f, images, error);
     }
     if (code == MTS_CODE_OK && f->filters) {
-        mts_gram_add(&f->gram, mts_net_run_value(r->runs[THIN], node->inputs[0]),
+        mts_gram_add(&f->gram, mts_net_run_value(r->twins.runs[MTS_TWIN_THIN], node->inputs[0]),
                      &thin->values[node->inputs[0]].shape, &node->attrs.conv, r->targets,
                      &thin->values[node->output].shape, images, f->step);
     }
@@ -225,13 +159,13 @@ static mts_code add_chunk(refitter *r, fit *f, uint32_t chunk, mts_error *error)
 /* The chunk that the runs hold comes first: its values need not be computed again from the start. */
 static mts_code add_chunks(refitter *r, fit *f, mts_error *error)
 {
-    const uint32_t chunks = (f->images + r->batch - 1) / r->batch;
-    const uint32_t first = r->held < chunks ? r->held : 0;
+    const uint32_t chunks = (f->images + r->twins.batch - 1) / r->twins.batch;
+    const uint32_t first = r->twins.held < chunks ? r->twins.held : 0;
     mts_code code = MTS_CODE_OK;
     for (uint32_t i = 0; i < chunks && code == MTS_CODE_OK; i++) {
         if (r->images->go_on) {
             const double nodes = (double)f->node + (double)i / chunks;
-            code = r->images->go_on(r->images->context, nodes / r->graphs[THIN]->node_count,
+            code = r->images->go_on(r->images->context, nodes / r->twins.graphs[MTS_TWIN_THIN]->node_count,
                                     "fitting weights", error);
         }
         if (code == MTS_CODE_OK) {
@@ -300,7 +234,8 @@ static void solve_pairs(fit *f)
 
 static void choose_rows(const refitter *r, fit *f)
 {
-    const mts_shape *shape = &r->graphs[THIN]->values[r->graphs[THIN]->nodes[f->node].output].shape;
+    const mts_shape *shape =
+        &r->twins.graphs[MTS_TWIN_THIN]->values[r->twins.graphs[MTS_TWIN_THIN]->nodes[f->node].output].shape;
     const double pixels = (double)(mts_shape_count(shape) / f->layer.outputs);
     const double rows = ROWS_PER_UNKNOWN * ((double)unknowns_of(&f->layer) + 1.0);
     double images = ceil(rows / fmax(pixels, 1.0));
@@ -311,11 +246,12 @@ static void choose_rows(const refitter *r, fit *f)
 
 static bool make_fit(refitter *r, fit *f, mts_arena *arena)
 {
-    const mts_node *node = &r->graphs[THIN]->nodes[f->node];
-    f->layer = mts_net_layer_of(r->nets[THIN], f->node);
+    const mts_node *node = &r->twins.graphs[MTS_TWIN_THIN]->nodes[f->node];
+    f->layer = mts_net_layer_of(r->twins.nets[MTS_TWIN_THIN], f->node);
     bool some_fixed = false;
     f->filters = node->attrs.conv.group == 1 && unknowns_of(&f->layer) <= MTS_REFIT_MOST;
-    if (mts_channels_depthwise(r->graphs[ORIGINAL], &r->graphs[ORIGINAL]->nodes[f->node])) {
+    if (mts_channels_depthwise(r->twins.graphs[MTS_TWIN_ORIGINAL],
+                               &r->twins.graphs[MTS_TWIN_ORIGINAL]->nodes[f->node])) {
         f->filters = false; /* a depthwise one of one channel has one group too */
     }
     if (f->filters && f->fixed) {
@@ -350,11 +286,12 @@ static mts_code fit_node(refitter *r, uint32_t n, const bool *fixed, mts_error *
         solve_pairs(&f);
     }
     if (code == MTS_CODE_OK) {
-        mts_net_touch(r->nets[THIN], n);
+        mts_net_touch(r->twins.nets[MTS_TWIN_THIN], n);
         r->fitted[n] = true;
     } else if (code != MTS_CODE_CANCELLED) {
-        code = mts_fail_prefix(error, code, "layer '%s'",
-                               mts_node_title(r->graphs[THIN], &r->graphs[THIN]->nodes[n]));
+        code = mts_fail_prefix(
+            error, code, "layer '%s'",
+            mts_node_title(r->twins.graphs[MTS_TWIN_THIN], &r->twins.graphs[MTS_TWIN_THIN]->nodes[n]));
     }
     mts_gram_release(&f.gram);
     mts_arena_release(&arena);
@@ -364,8 +301,8 @@ static mts_code fit_node(refitter *r, uint32_t n, const bool *fixed, mts_error *
 static mts_code fit_nodes(refitter *r, const bool *const *fixed, mts_error *error)
 {
     mts_code code = MTS_CODE_OK;
-    for (uint32_t n = 0; n < r->graphs[THIN]->node_count && code == MTS_CODE_OK; n++) {
-        if (is_fitted(r, &r->graphs[ORIGINAL]->nodes[n])) {
+    for (uint32_t n = 0; n < r->twins.graphs[MTS_TWIN_THIN]->node_count && code == MTS_CODE_OK; n++) {
+        if (is_fitted(r, &r->twins.graphs[MTS_TWIN_ORIGINAL]->nodes[n])) {
             code = fit_node(r, n, fixed ? fixed[n] : NULL, error);
         }
     }
@@ -374,8 +311,8 @@ static mts_code fit_nodes(refitter *r, const bool *const *fixed, mts_error *erro
 
 static mts_code store(const refitter *r, mts_arena *arena, mts_graph **out, mts_error *error)
 {
-    mts_graph *graph = mts_graph_clone(r->graphs[THIN], arena);
-    if (!graph || !mts_net_store(r->nets[THIN], r->fitted, graph)) {
+    mts_graph *graph = mts_graph_clone(r->twins.graphs[MTS_TWIN_THIN], arena);
+    if (!graph || !mts_net_store(r->twins.nets[MTS_TWIN_THIN], r->fitted, graph)) {
         return no_memory(error);
     }
     *out = graph;
@@ -386,16 +323,15 @@ mts_code mts_refit(const mts_graph *original, const mts_channels *channels, cons
                    const mts_graph *thin, const bool *const *fixed, const mts_prune_images *images,
                    mts_arena *arena, mts_graph **out, mts_error *error)
 {
-    refitter r = {.graphs = {original, thin},
-                  .channels = channels,
-                  .kept = kept,
-                  .images = images,
-                  .allocator = arena->allocator};
+    refitter r = {.channels = channels, .kept = kept, .images = images, .allocator = arena->allocator};
     mts_arena own;
     mts_arena_init(&own, arena->allocator);
     *out = NULL;
     r.fitted = mts_arena_zero(&own, thin->node_count, sizeof(*r.fitted));
-    mts_code code = r.fitted ? make_runs(&r, error) : no_memory(error);
+    mts_code code = mts_twins_open(original, thin, images, arena->allocator, &r.twins, error);
+    if (code == MTS_CODE_OK && !r.fitted) {
+        code = no_memory(error);
+    }
     if (code == MTS_CODE_OK) {
         code = make_buffers(&r, &own, error);
     }
@@ -405,10 +341,7 @@ mts_code mts_refit(const mts_graph *original, const mts_channels *channels, cons
     if (code == MTS_CODE_OK) {
         code = store(&r, arena, out, error);
     }
-    for (uint32_t side = 0; side < 2; side++) {
-        mts_net_run_destroy(&r.runs[side]);
-        mts_net_destroy(&r.nets[side]);
-    }
+    mts_twins_release(&r.twins);
     mts_arena_release(&own);
     return code;
 }

@@ -94,8 +94,11 @@ static uint32_t chunk_of(const mts_graph *graph, uint32_t batch)
         }
         most = sum > most ? sum : most;
     }
-    const size_t chunk = CHUNK_FLOATS / most;
-    return chunk < 1 ? 1 : chunk > batch ? batch : (uint32_t)chunk;
+    uint32_t chunk = 1; /* a power of two, so that usual batches need primitives of one size only */
+    while (chunk < batch && chunk * most * 2 <= CHUNK_FLOATS) {
+        chunk *= 2;
+    }
+    return chunk;
 }
 
 static bool make_values(mts_net_run *run)

@@ -5,7 +5,7 @@
 #define MTS_COMPILER_NET_CPU_H
 
 #include "compiler/net/inside.h"
-#include "oneapi/dnnl/dnnl.h"
+#include <oneapi/dnnl/dnnl.h>
 
 #define MTS_CPU_ALIGNMENT 64u
 

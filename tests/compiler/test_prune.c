@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/half.h"
 #include "compiler/prune/choose.h"
 #include "compiler/prune/refit.h"
 #include "support/eval.h"
@@ -577,6 +578,31 @@ static void fixed_filters_keep_their_weights_and_get_a_scale_and_bias(void **sta
     assert_true(scales < without && mixed < scales && full < mixed);
 }
 
+static void weights_of_float16_are_fitted_and_stay_float16(void **state)
+{
+    (void)state;
+    mts_graph *graph = build_chain();
+    mts_value *weight = &graph->values[graph->nodes[1].inputs[1]];
+    const size_t count = mts_shape_count(&weight->shape);
+    uint16_t *half = mts_arena_zero(&arena, count, sizeof *half);
+    mts_half_array_from_float(weight->blocks[0].data, half, count);
+    weight->dtype = MTS_DTYPE_F16;
+    weight->blocks[0].data = half;
+    const fitted f = fit(graph, NULL);
+    const uint32_t w = graph->nodes[1].inputs[1];
+    assert_int_equal(f.out->values[w].dtype, MTS_DTYPE_F16);
+    assert_int_equal(f.out->values[graph->nodes[2].inputs[1]].dtype, MTS_DTYPE_F32);
+    float was[6 * 4 * 9], is[6 * 4 * 9];
+    mts_value_read_f32(&f.thin->values[w], was);
+    mts_value_read_f32(&f.out->values[w], is);
+    double change = 0;
+    for (size_t i = 0; i < 6 * 4 * 9; i++) {
+        assert_true(isfinite(is[i]) && fabsf(is[i]) < 100.0f);
+        change += fabs((double)is[i] - (double)was[i]);
+    }
+    assert_true(change > 1.0);
+}
+
 static mts_code stop(void *context, double share, const char *what, mts_error *to)
 {
     (void)share;
@@ -623,6 +649,7 @@ int main(void)
         TEST(readers_of_channels_that_others_repeat_compute_the_same_after_fitting),
         TEST(fitting_leaves_scales_and_what_reads_nothing_lost_alone),
         TEST(fixed_filters_keep_their_weights_and_get_a_scale_and_bias),
+        TEST(weights_of_float16_are_fitted_and_stay_float16),
         TEST(fitting_stops_when_it_is_told_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,9 +55,9 @@ static bool keeps_before(const mts_node *node)
     return act && node->op != MTS_OP_UNARY && mts_act_needs_before(act);
 }
 
-static bool is_trained(const mts_node *node, const mts_net_layer *layer)
+static bool is_trained(const mts_net_layer *layer)
 {
-    return layer->outputs > 0 && (layer->weight || layer->scale) && node->op != MTS_OP_UNARY;
+    return layer->weight || layer->scale;
 }
 
 /* wanted[value]: it depends on parameters (first walk) and an output depends on it (second walk). */
@@ -66,7 +66,7 @@ static void find_wanted(const mts_net *net, bool *wanted, bool *reaches)
     const mts_graph *graph = net->graph;
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const mts_node *node = &graph->nodes[i];
-        bool depends = is_trained(node, &net->layers[i]);
+        bool depends = is_trained(&net->layers[i]);
         for (uint32_t k = 0; k < node->input_count; k++) {
             depends = depends || (node->inputs[k] != MTS_NONE && wanted[node->inputs[k]]);
         }
@@ -125,8 +125,7 @@ static bool make_arrays(mts_net_run *run)
         good = run->output_gradients[i] != NULL;
     }
     for (uint32_t i = 0; i < graph->node_count && good; i++) {
-        good = mts_net_layer_make(graph, &graph->nodes[i], &run->net->layers[i], &run->arena,
-                                  &run->layer_gradients[i]);
+        good = mts_net_layer_make(graph, &graph->nodes[i], &run->arena, &run->layer_gradients[i]);
     }
     return good;
 }
@@ -186,7 +185,7 @@ static void begin_backward(mts_net_run *run, uint32_t images)
     memset(run->filled, 0, graph->value_count * sizeof *run->filled);
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const mts_net_layer *layer = &run->layer_gradients[i];
-        zero(layer->weight, mts_net_layer_weights(graph, &graph->nodes[i], layer));
+        zero(layer->weight, mts_net_weights(graph, &graph->nodes[i]));
         zero(layer->scale, layer->outputs);
         zero(layer->bias, layer->outputs);
         zero(layer->slope, layer->outputs);

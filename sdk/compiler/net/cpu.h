@@ -4,8 +4,9 @@
 #ifndef MTS_COMPILER_NET_CPU_H
 #define MTS_COMPILER_NET_CPU_H
 
-#include "compiler/net/inside.h"
 #include <oneapi/dnnl/dnnl.h>
+
+#include "compiler/net/inside.h"
 
 #define MTS_CPU_ALIGNMENT 64u
 

@@ -41,13 +41,12 @@ struct mts_net_run {
 
 /* ---- net.c ---- */
 size_t mts_net_elements(const mts_graph *graph, uint32_t value); /* of one image */
-/* Weights of a layer, of its vectors: numbers of floats. */
-size_t mts_net_layer_weights(const mts_graph *graph, const mts_node *node, const mts_net_layer *layer);
+/* Weights of a node: numbers of its constant matrix or filters, 0: none. */
+size_t mts_net_weights(const mts_graph *graph, const mts_node *node);
 /* Floats that are aligned for vectors, zero; NULL if memory is short. */
 float *mts_net_floats(mts_arena *arena, size_t count);
-/* Takes memory for the parameters that `like` has. False if memory is short. */
-bool mts_net_layer_make(const mts_graph *graph, const mts_node *node, const mts_net_layer *like,
-                        mts_arena *arena, mts_net_layer *out);
+/* Takes memory for the parameters of a node. False if memory is short. */
+bool mts_net_layer_make(const mts_graph *graph, const mts_node *node, mts_arena *arena, mts_net_layer *out);
 /* Which operand of a MATMUL is its weight, or its bias; MTS_NONE: none. */
 uint32_t mts_net_matmul_weight(const mts_graph *graph, const mts_node *node);
 uint32_t mts_net_matmul_bias(const mts_graph *graph, const mts_node *node);

@@ -8,6 +8,7 @@
 
 #include "base/size.h"
 #include "compiler/net/inside.h"
+#include "graph/kinds.h"
 
 #define ALIGNMENT ((uintptr_t)64)
 #define ELEMENTS_MOST ((size_t)1 << 31) /* of a value, as in every graph that was verified */
@@ -49,57 +50,65 @@ uint32_t mts_net_matmul_bias(const mts_graph *graph, const mts_node *node)
     return fits && mts_net_matmul_weight(graph, node) != MTS_NONE ? 2 : MTS_NONE;
 }
 
-size_t mts_net_layer_weights(const mts_graph *graph, const mts_node *node, const mts_net_layer *layer)
+size_t mts_net_weights(const mts_graph *graph, const mts_node *node)
 {
-    const uint32_t operand = node->op == MTS_OP_MATMUL ? mts_net_matmul_weight(graph, node) : 1;
-    return layer->weight && operand != MTS_NONE ? mts_net_elements(graph, node->inputs[operand]) : 0;
+    switch (node->op) {
+    case MTS_OP_CONV:
+    case MTS_OP_DECONV:
+        return mts_net_elements(graph, node->inputs[1]);
+    case MTS_OP_MATMUL: {
+        const uint32_t operand = mts_net_matmul_weight(graph, node);
+        return operand == MTS_NONE ? 0 : mts_net_elements(graph, node->inputs[operand]);
+    }
+    default:
+        return 0;
+    }
 }
 
-/* ---- what a node has: sizes, and where memory is wanted the pointer to `marker`, never written ---- */
+/* ---- what a node has: sizes, and which vectors ---- */
 
-static float marker[1];
+typedef struct parts {
+    mts_net_layer sizes; /* without arrays */
+    bool scale, bias, slope;
+} parts;
 
-static mts_net_layer describe_conv(const mts_graph *graph, const mts_node *node)
+static parts describe_conv(const mts_graph *graph, const mts_node *node)
 {
     const int64_t *w = graph->values[node->inputs[1]].shape.dims;
-    return (mts_net_layer){.outputs = (uint32_t)w[0],
-                           .inputs = (uint32_t)w[1],
-                           .rows = (uint32_t)w[2],
-                           .columns = (uint32_t)w[3],
-                           .weight = marker,
-                           .scale = marker,
-                           .bias = marker,
-                           .slope = node->attrs.conv.act.fn == MTS_FN_PRELU ? marker : NULL};
+    return (parts){.sizes = {.outputs = (uint32_t)w[0],
+                             .inputs = (uint32_t)w[1],
+                             .rows = (uint32_t)w[2],
+                             .columns = (uint32_t)w[3]},
+                   .scale = true,
+                   .bias = true,
+                   .slope = node->attrs.conv.act.fn == MTS_FN_PRELU};
 }
 
-static mts_net_layer describe_deconv(const mts_graph *graph, const mts_node *node)
+static parts describe_deconv(const mts_graph *graph, const mts_node *node)
 {
     const int64_t *w = graph->values[node->inputs[1]].shape.dims;
     const uint32_t group = node->attrs.conv.group;
-    return (mts_net_layer){.outputs = (uint32_t)w[1] * group,
-                           .inputs = (uint32_t)w[0] / group,
-                           .rows = (uint32_t)w[2],
-                           .columns = (uint32_t)w[3],
-                           .weight = marker,
-                           .bias = mts_node_input(node, 2) != MTS_NONE ? marker : NULL};
+    return (parts){.sizes = {.outputs = (uint32_t)w[1] * group,
+                             .inputs = (uint32_t)w[0] / group,
+                             .rows = (uint32_t)w[2],
+                             .columns = (uint32_t)w[3]},
+                   .bias = mts_node_input(node, 2) != MTS_NONE};
 }
 
-static mts_net_layer describe_matmul(const mts_graph *graph, const mts_node *node)
+static parts describe_matmul(const mts_graph *graph, const mts_node *node)
 {
-    const uint32_t operand = mts_net_matmul_weight(graph, node);
-    if (operand == MTS_NONE) {
-        return (mts_net_layer){0};
+    if (mts_net_matmul_weight(graph, node) == MTS_NONE) {
+        return (parts){.bias = false};
     }
     const mts_shape *b = &graph->values[node->inputs[1]].shape;
-    return (mts_net_layer){.outputs = (uint32_t)b->dims[b->rank - 1],
-                           .inputs = (uint32_t)b->dims[b->rank - 2],
-                           .rows = 1,
-                           .columns = 1,
-                           .weight = marker,
-                           .bias = mts_net_matmul_bias(graph, node) != MTS_NONE ? marker : NULL};
+    return (parts){.sizes = {.outputs = (uint32_t)b->dims[b->rank - 1],
+                             .inputs = (uint32_t)b->dims[b->rank - 2],
+                             .rows = 1,
+                             .columns = 1},
+                   .bias = mts_net_matmul_bias(graph, node) != MTS_NONE};
 }
 
-static mts_net_layer describe(const mts_graph *graph, const mts_node *node)
+static parts describe(const mts_graph *graph, const mts_node *node)
 {
     switch (node->op) {
     case MTS_OP_CONV:
@@ -109,26 +118,30 @@ static mts_net_layer describe(const mts_graph *graph, const mts_node *node)
     case MTS_OP_MATMUL:
         return describe_matmul(graph, node);
     case MTS_OP_SCALE:
-        return (mts_net_layer){.outputs = (uint32_t)graph->values[node->output].shape.dims[1],
-                               .scale = marker,
-                               .bias = marker,
-                               .slope = node->attrs.unary.act.fn == MTS_FN_PRELU ? marker : NULL};
+        return (parts){.sizes = {.outputs = (uint32_t)graph->values[node->output].shape.dims[1]},
+                       .scale = true,
+                       .bias = true,
+                       .slope = node->attrs.unary.act.fn == MTS_FN_PRELU};
     default:
-        return (mts_net_layer){0};
+        return (parts){.bias = false};
     }
 }
 
-bool mts_net_layer_make(const mts_graph *graph, const mts_node *node, const mts_net_layer *like,
-                        mts_arena *arena, mts_net_layer *out)
+static bool make_part(mts_arena *arena, bool wanted, size_t count, float **out)
 {
-    const size_t weights = mts_net_layer_weights(graph, node, like);
-    *out = *like;
-    out->weight = like->weight ? mts_net_floats(arena, weights) : NULL;
-    out->scale = like->scale ? mts_net_floats(arena, like->outputs) : NULL;
-    out->bias = like->bias ? mts_net_floats(arena, like->outputs) : NULL;
-    out->slope = like->slope ? mts_net_floats(arena, like->outputs) : NULL;
-    return (out->weight || !like->weight) && (out->scale || !like->scale) && (out->bias || !like->bias) &&
-           (out->slope || !like->slope);
+    *out = wanted ? mts_net_floats(arena, count) : NULL;
+    return *out || !wanted;
+}
+
+bool mts_net_layer_make(const mts_graph *graph, const mts_node *node, mts_arena *arena, mts_net_layer *out)
+{
+    const size_t weights = mts_net_weights(graph, node);
+    const parts p = describe(graph, node);
+    *out = p.sizes;
+    return make_part(arena, weights > 0, weights, &out->weight) &&
+           make_part(arena, p.scale, out->outputs, &out->scale) &&
+           make_part(arena, p.bias, out->outputs, &out->bias) &&
+           make_part(arena, p.slope, out->outputs, &out->slope);
 }
 
 /* ---- reading constants ---- */
@@ -164,7 +177,7 @@ static bool read_layer(const mts_net *net, const mts_node *node, const mts_net_l
 {
     const mts_graph *graph = net->graph;
     if (node->op == MTS_OP_CONV) {
-        float *rows = mts_alloc_zero(net->allocator, mts_net_layer_weights(graph, node, layer), sizeof *rows);
+        float *rows = mts_alloc_zero(net->allocator, mts_net_weights(graph, node), sizeof *rows);
         if (!rows) {
             return false;
         }
@@ -261,8 +274,7 @@ static bool fill_net(mts_net *net)
     bool good = net->layers && net->versions && net->constants;
     for (uint32_t i = 0; i < graph->node_count && good; i++) {
         const mts_node *node = &graph->nodes[i];
-        const mts_net_layer like = describe(graph, node);
-        good = mts_net_layer_make(graph, node, &like, &net->arena, &net->layers[i]) &&
+        good = mts_net_layer_make(graph, node, &net->arena, &net->layers[i]) &&
                read_layer(net, node, &net->layers[i]) && read_constants(net, node);
         net->versions[i] = 1;
     }
@@ -327,7 +339,7 @@ void mts_net_copy(mts_net *net, const mts_net *from)
 {
     for (uint32_t i = 0; i < net->graph->node_count; i++) {
         const mts_net_layer *a = &net->layers[i], *b = &from->layers[i];
-        copy_floats(a->weight, b->weight, mts_net_layer_weights(net->graph, &net->graph->nodes[i], a));
+        copy_floats(a->weight, b->weight, mts_net_weights(net->graph, &net->graph->nodes[i]));
         copy_floats(a->scale, b->scale, a->outputs);
         copy_floats(a->bias, b->bias, a->outputs);
         copy_floats(a->slope, b->slope, a->outputs);

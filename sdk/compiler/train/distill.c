@@ -20,8 +20,10 @@
 #define MEMORY_MOST ((size_t)2 << 30) /* of all runs; more make batches go through in chunks */
 #define JOBS_LEAST 4                  /* lanes of a step, or a multiple of this, where batches allow it */
 #define LANE_IMAGES_LEAST 8           /* smaller lanes would waste more than processors that wait */
-#define MEASURE_IMAGES 256            /* whose answers' variance is measured */
-#define PROGRESS_NS 100000000u        /* between calls of the callback */
+#define LOSS_FAR 0.25                 /* of a student at its start that takes the full rate */
+#define RATE_PART_LEAST 0.05
+#define MEASURE_IMAGES 256     /* whose answers' variance is measured */
+#define PROGRESS_NS 100000000u /* between calls of the callback */
 
 typedef struct trainer {
     const mts_allocator *allocator;
@@ -31,6 +33,7 @@ typedef struct trainer {
     const mts_net *const *teachers;
     const mts_tie *ties;
     uint32_t tie_count;
+    mts_frozen frozen;
     mts_data *data;
     mts_arena arena;
     mts_net **copies, **originals; /* [count] of answers graphs; NULL where the task is frozen */
@@ -47,11 +50,6 @@ typedef struct trainer {
     uint32_t loss_count;
     uint64_t told; /* when that was */
 } trainer;
-
-static bool is_frozen(const trainer *t, uint32_t task)
-{
-    return t->options->frozen && t->options->frozen[task];
-}
 
 static const char *task_name(const trainer *t, uint32_t task)
 {
@@ -164,16 +162,15 @@ static mts_code tasks_make(trainer *t, mts_error *error)
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for training");
     }
     for (uint32_t i = 0; i < t->count; i++) {
-        const mts_code code = is_frozen(t, i) ? MTS_CODE_OK : task_make(t, i, error);
+        const mts_code code = mts_frozen_task(&t->frozen, i) ? MTS_CODE_OK : task_make(t, i, error);
         if (code != MTS_CODE_OK) {
             return mts_fail_prefix(error, code, "task \"%s\"", task_name(t, i));
         }
     }
-    if (!mts_parameters_init(&t->parameters, t->copies, t->count, t->allocator)) {
+    if (!mts_parameters_init(&t->parameters, t->copies, t->count, &t->frozen, t->allocator)) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for Adam's moments");
     }
-    return mts_ties_mark(t->ties, t->tie_count, t->given, t->count, t->options->frozen, &t->parameters,
-                         error);
+    return mts_ties_mark(t->ties, t->tie_count, t->given, t->count, &t->frozen, &t->parameters, error);
 }
 
 /* Fewer tasks than processors, or few more, would leave processors waiting: tasks get several lanes. */
@@ -277,7 +274,7 @@ static mts_code gather_job(void *context, uint32_t job, uint32_t worker, mts_err
     trainer *t = context;
     (void)worker;
     (void)error;
-    if (mts_tie_moves(&t->ties[job], t->options->frozen)) {
+    if (mts_tie_moves(&t->ties[job], &t->frozen)) {
         mts_tie_gather(&t->ties[job], &t->parameters, t->gradients);
     }
     return MTS_CODE_OK;
@@ -298,7 +295,7 @@ static mts_code spread_job(void *context, uint32_t job, uint32_t worker, mts_err
     trainer *t = context;
     (void)worker;
     (void)error;
-    if (mts_tie_moves(&t->ties[job], t->options->frozen)) {
+    if (mts_tie_moves(&t->ties[job], &t->frozen)) {
         mts_tie_spread(&t->ties[job], &t->parameters);
     }
     return MTS_CODE_OK;
@@ -317,6 +314,16 @@ static mts_code touch_job(void *context, uint32_t job, uint32_t worker, mts_erro
         }
     }
     return MTS_CODE_OK;
+}
+
+/*
+ * Steps of Adam have a size of their own: at the full rate, students that are nearly there would first be
+ * thrown back. The loss grows with the square of what the weights are off, so its root tells how far to go.
+ */
+static void rate_fit(trainer *t)
+{
+    const double part = sqrt(t->losses[0] / LOSS_FAR);
+    mts_schedule_lower(&t->schedule, (float)fmin(1, fmax(RATE_PART_LEAST, part)));
 }
 
 /* The step's loss, mean of the tasks. */
@@ -339,6 +346,9 @@ static mts_code loss_take(trainer *t, mts_error *error)
     t->losses[t->schedule.step - 1] = sum / (t->lane_count / t->lanes_per_task);
     t->loss_sum += t->losses[t->schedule.step - 1];
     t->loss_count++;
+    if (t->schedule.step == 1) {
+        rate_fit(t);
+    }
     return MTS_CODE_OK;
 }
 
@@ -440,7 +450,7 @@ static void trainer_release(trainer *t)
 void mts_distill_options_default(mts_distill_options *options)
 {
     *options = (mts_distill_options){
-        .seconds = 60, .epochs = 20, .batch = 64, .rate = 1e-3f, .shift = 2, .mirror = true, .seed = 1};
+        .seconds = 60, .epochs = 20, .batch = 64, .rate = 1e-2f, .shift = 2, .mirror = true, .seed = 1};
 }
 
 mts_code mts_distill(mts_net *const *students, const mts_net *const *teachers, uint32_t count,
@@ -457,6 +467,7 @@ mts_code mts_distill(mts_net *const *students, const mts_net *const *teachers, u
                  .teachers = teachers,
                  .ties = ties,
                  .tie_count = tie_count,
+                 .frozen = {options->frozen, options->frozen_nodes},
                  .data = data};
     uint32_t trained = 0;
     *report = (mts_distill_report){0};

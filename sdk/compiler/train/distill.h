@@ -19,11 +19,13 @@ typedef struct mts_distill_options {
     double seconds;  /* training ends when they are over, or the epochs are; > 0 */
     uint32_t epochs; /* most rounds over the data */
     uint32_t batch;  /* images a step */
-    float rate;      /* of Adam at its highest; relative to the size of what it changes */
+    float rate;      /* of Adam at its highest, relative to the size of what it changes; students that are
+                        close to their teachers from the start take less of it */
     uint32_t shift;  /* most pixels that pictures move, 0: none */
     bool mirror;
     uint64_t seed;
-    const bool *frozen; /* [task] whose parameters keep their values, or NULL */
+    const bool *frozen;           /* [task] whose parameters keep their values, or NULL */
+    const uint32_t *frozen_nodes; /* [task] nodes in front whose parameters keep their values, or NULL */
     /* Non-zero cancels. `loss`: mean of the tasks' since the last call; `left`: seconds. */
     int (*progress)(void *context, float fraction, double loss, double left);
     void *context;

@@ -11,6 +11,16 @@
 #define EPSILON 1e-8f
 #define UNIT_OF_NOTHING 1e-2 /* where all numbers are zero */
 
+bool mts_frozen_task(const mts_frozen *frozen, uint32_t task)
+{
+    return frozen->tasks && frozen->tasks[task];
+}
+
+bool mts_frozen_node(const mts_frozen *frozen, uint32_t task, uint32_t node)
+{
+    return mts_frozen_task(frozen, task) || (frozen->nodes && node < frozen->nodes[task]);
+}
+
 /* Elements of a node's constant weight: operand 1, or operand 0 of a product that has it there. */
 static size_t weight_count(const mts_graph *graph, const mts_node *node)
 {
@@ -61,7 +71,7 @@ static bool array_add(mts_parameters *p, mts_net *net, uint32_t task, uint32_t n
            (array->cells || which != MTS_PARAMETER_WEIGHT || graph->nodes[node].op != MTS_OP_CONV);
 }
 
-static bool net_add(mts_parameters *p, mts_net *net, uint32_t task)
+static bool net_add(mts_parameters *p, mts_net *net, uint32_t task, const mts_frozen *frozen)
 {
     const uint32_t nodes = mts_net_graph(net)->node_count;
     p->weight[task] = mts_arena_zero(&p->arena, nodes, sizeof(**p->weight));
@@ -70,7 +80,8 @@ static bool net_add(mts_parameters *p, mts_net *net, uint32_t task)
     }
     for (uint32_t node = 0; node < nodes; node++) {
         p->weight[task][node] = MTS_NONE;
-        for (int which = 0; which < MTS_PARAMETER_COUNT; which++) {
+        const bool keeps = mts_frozen_node(frozen, task, node);
+        for (int which = 0; !keeps && which < MTS_PARAMETER_COUNT; which++) {
             if (!array_add(p, net, task, node, (mts_parameter)which)) {
                 return false;
             }
@@ -80,7 +91,7 @@ static bool net_add(mts_parameters *p, mts_net *net, uint32_t task)
 }
 
 bool mts_parameters_init(mts_parameters *parameters, mts_net *const *nets, uint32_t count,
-                         const mts_allocator *allocator)
+                         const mts_frozen *frozen, const mts_allocator *allocator)
 {
     size_t nodes = 0;
     *parameters = (mts_parameters){.allocator = allocator};
@@ -98,7 +109,7 @@ bool mts_parameters_init(mts_parameters *parameters, mts_net *const *nets, uint3
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (nets[i] && !net_add(parameters, nets[i], i)) {
+        if (nets[i] && !net_add(parameters, nets[i], i, frozen)) {
             return false;
         }
         parameters->first[i + 1] = parameters->count;

@@ -19,6 +19,14 @@ typedef enum mts_parameter {
 float *mts_parameter_of(const mts_net_layer *layer, const mts_graph *graph, uint32_t node,
                         mts_parameter which, size_t *count);
 
+/* What keeps its values; both may be NULL. */
+typedef struct mts_frozen {
+    const bool *tasks;     /* [task]: as a whole */
+    const uint32_t *nodes; /* [task]: so many nodes in front */
+} mts_frozen;
+bool mts_frozen_task(const mts_frozen *frozen, uint32_t task);
+bool mts_frozen_node(const mts_frozen *frozen, uint32_t task, uint32_t node);
+
 /* What a cell of weights is (bits). */
 #define MTS_CELL_TIED 1u /* belongs to a tie */
 #define MTS_CELL_KEPT 2u /* not changed by mts_parameter_step: another task's, or frozen */
@@ -40,14 +48,14 @@ typedef struct mts_parameters {
     uint32_t count;
     mts_parameter_array *arrays;
     uint32_t *first;   /* [nets + 1]: of a net's first array */
-    uint32_t **weight; /* [nets][node]: the array of the weights, or MTS_NONE; NULL: not trained */
+    uint32_t **weight; /* [nets][node]: the array of the weights, or MTS_NONE (frozen); NULL: all frozen */
     size_t *elements;  /* [nets]: of all its arrays */
 } mts_parameters;
 
-/* Lists the arrays of nets[count]; nets[i] that are NULL have none. False if memory is short; release in any
- * case. */
+/* Lists the arrays of nets[count] that are not frozen; nets[i] that are NULL have none. False if memory is
+ * short; release in any case. */
 bool mts_parameters_init(mts_parameters *parameters, mts_net *const *nets, uint32_t count,
-                         const mts_allocator *allocator);
+                         const mts_frozen *frozen, const mts_allocator *allocator);
 void mts_parameters_release(mts_parameters *parameters);
 
 /* Copies parameters and touches what was copied. The target's graph is the source's with a part of the nodes

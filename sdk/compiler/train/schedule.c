@@ -51,6 +51,12 @@ bool mts_schedule_next(mts_schedule *s)
     return true;
 }
 
+void mts_schedule_lower(mts_schedule *s, float part)
+{
+    s->peak *= part;
+    s->rate *= part;
+}
+
 double mts_schedule_left(const mts_schedule *s)
 {
     const double time = fmax(0, s->seconds - seconds_since(s->start));

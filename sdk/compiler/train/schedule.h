@@ -26,6 +26,8 @@ typedef struct mts_schedule {
 void mts_schedule_init(mts_schedule *schedule, uint64_t start, double seconds, uint64_t most, float peak);
 /* Begins a step. False: training is over (never before the first step). */
 bool mts_schedule_next(mts_schedule *schedule);
+/* Takes a part of the rate from the step in hand on. */
+void mts_schedule_lower(mts_schedule *schedule, float part);
 /* Seconds that are left to the end. */
 double mts_schedule_left(const mts_schedule *schedule);
 

@@ -89,8 +89,8 @@ static bool sides_equal(const mts_tie *tie, const side *a, const side *b)
 /* False: a cell is tied already. */
 static bool side_mark(const mts_tie *tie, const side *s, bool kept, const mts_parameters *parameters)
 {
-    if (!parameters->weight[s->task]) {
-        return true; /* keeps its values as a whole */
+    if (!parameters->weight[s->task] || parameters->weight[s->task][s->node] == MTS_NONE) {
+        return true; /* frozen, as is the tie */
     }
     unsigned char *cells = parameters->arrays[parameters->weight[s->task][s->node]].cells;
     for (uint32_t k = 0; k < tie->out_count; k++) {
@@ -105,8 +105,8 @@ static bool side_mark(const mts_tie *tie, const side *s, bool kept, const mts_pa
     return true;
 }
 
-static mts_code tie_mark(const mts_tie *tie, mts_net *const *nets, uint32_t net_count, const bool *frozen,
-                         mts_parameters *parameters, mts_error *error)
+static mts_code tie_mark(const mts_tie *tie, mts_net *const *nets, uint32_t net_count,
+                         const mts_frozen *frozen, mts_parameters *parameters, mts_error *error)
 {
     side lead = {0};
     for (uint32_t i = 0; i < tie->task_count; i++) {
@@ -168,7 +168,7 @@ static void row_copy(const mts_tie *tie, const side *from, const float *row, con
 }
 
 mts_code mts_ties_mark(const mts_tie *ties, uint32_t count, mts_net *const *nets, uint32_t net_count,
-                       const bool *frozen, mts_parameters *parameters, mts_error *error)
+                       const mts_frozen *frozen, mts_parameters *parameters, mts_error *error)
 {
     for (uint32_t i = 0; i < count; i++) {
         const mts_code code = tie_mark(&ties[i], nets, net_count, frozen, parameters, error);
@@ -179,11 +179,11 @@ mts_code mts_ties_mark(const mts_tie *ties, uint32_t count, mts_net *const *nets
     return MTS_CODE_OK;
 }
 
-bool mts_tie_moves(const mts_tie *tie, const bool *frozen)
+bool mts_tie_moves(const mts_tie *tie, const mts_frozen *frozen)
 {
     bool held = tie->frozen || tie->task_count == 0;
-    for (uint32_t i = 0; frozen && i < tie->task_count; i++) {
-        held = held || frozen[tie->tasks[i]];
+    for (uint32_t i = 0; i < tie->task_count; i++) {
+        held = held || mts_frozen_node(frozen, tie->tasks[i], tie->nodes[i]);
     }
     return !held;
 }

@@ -89,22 +89,25 @@ static void the_rate_rises_and_falls_to_nothing_in_the_steps_there_are(void **st
     assert_in_range(rose, 5, 20);
 }
 
+/* A machine that is busy with other things may sleep longer: one of three has to be in time. */
 static void time_ends_training_with_the_rate_near_nothing(void **state)
 {
     (void)state;
-    mts_schedule schedule;
     const struct timespec pause = {.tv_nsec = 2000000};
-    const uint64_t start = mts_os_clock_ns();
-    uint32_t steps = 0;
-    mts_schedule_init(&schedule, start, 0.4, 1000000, 1);
-    while (mts_schedule_next(&schedule)) {
-        (void)nanosleep(&pause, NULL);
-        steps++;
+    bool kept = false;
+    for (int i = 0; i < 3 && !kept; i++) {
+        mts_schedule schedule;
+        const uint64_t start = mts_os_clock_ns();
+        uint32_t steps = 0;
+        mts_schedule_init(&schedule, start, 0.4, 1000000, 1);
+        while (mts_schedule_next(&schedule)) {
+            (void)nanosleep(&pause, NULL);
+            steps++;
+        }
+        const double seconds = (double)(mts_os_clock_ns() - start) * 1e-9;
+        kept = seconds > 0.32 && seconds < 0.44 && steps > 20 && schedule.rate < 0.02f;
     }
-    const double seconds = (double)(mts_os_clock_ns() - start) * 1e-9;
-    assert_true(seconds > 0.32 && seconds < 0.44);
-    assert_true(steps > 20);
-    assert_true(schedule.rate < 0.02f);
+    assert_true(kept);
 }
 
 static void one_step_is_made_even_if_the_time_is_over(void **state)

@@ -32,8 +32,8 @@ static int progress(void *context, float fraction, double loss, double left)
     return mts_compiler_progress(split->options, fraction, "re-training", &error) != MTS_CODE_OK;
 }
 
-static mts_code train(mts_split *split, mts_graph *student_graph, const mts_graph *teacher_graph,
-                      mts_error *error)
+static mts_code train(mts_split *split, uint32_t trunk, mts_graph *student_graph,
+                      const mts_graph *teacher_graph, mts_error *error)
 {
     mts_net *student = NULL;
     mts_net *teacher = NULL;
@@ -42,6 +42,7 @@ static mts_code train(mts_split *split, mts_graph *student_graph, const mts_grap
     mts_distill_options_default(&options);
     options.seconds = split->wanted->retrain_seconds;
     options.seed = split->wanted->seed;
+    options.frozen_nodes = &trunk;
     options.progress = progress;
     options.context = split;
     mts_code code = mts_net_create(student_graph, split->allocator, &student, error);
@@ -58,6 +59,17 @@ static mts_code train(mts_split *split, mts_graph *student_graph, const mts_grap
     mts_net_destroy(&teacher);
     mts_net_destroy(&student);
     return code;
+}
+
+/* Nodes of the trunk that are in the student too, where they stand in front as well. */
+static uint32_t trunk_of(const mts_split *split, const uint32_t *nodes)
+{
+    const uint32_t trunk = mts_split_trunk(split);
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < trunk; n++) {
+        count += nodes[n] != MTS_NONE ? 1 : 0;
+    }
+    return count;
 }
 
 mts_code mts_split_retrain(mts_split *split, const mts_ending *ending, const mts_graph *body,
@@ -80,6 +92,6 @@ mts_code mts_split_retrain(mts_split *split, const mts_ending *ending, const mts
     }
     out->graph = mts_graph_clone(student, &split->arena);
     out->value = student->nodes[nodes[body->values[value].producer]].output;
-    return out->graph ? train(split, out->graph, teacher, error)
+    return out->graph ? train(split, trunk_of(split, nodes), out->graph, teacher, error)
                       : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a subnet");
 }

@@ -38,7 +38,8 @@ typedef struct mts_net_layer {
 
 /*
  * Copies a graph's parameters; the graph outlives the net and is not changed. UNSUPPORTED names an operator
- * that cannot be run here and its node; OUT_OF_MEMORY.
+ * that cannot be run here and its node; MALFORMED, LIMIT: a value without elements or with 2^31 of them;
+ * OUT_OF_MEMORY.
  */
 mts_code mts_net_create(const mts_graph *graph, const mts_allocator *allocator, mts_net **out,
                         mts_error *error);

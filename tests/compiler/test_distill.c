@@ -727,39 +727,59 @@ static int photo(void *context, uint32_t index, uint32_t width, uint32_t height,
     return width != 32 || height != 32;
 }
 
-static double changed_answers(mts_net *a, mts_net *b, mts_data *data, uint32_t task, uint32_t images)
+typedef struct comparison {
+    mts_net *nets[2];
+    mts_data *data;
+    uint32_t images, changed;
+} comparison;
+
+static uint32_t best_of(const float *scores, uint32_t count)
 {
-    uint32_t changed = 0;
-    uint32_t index[100];
-    mts_net *const nets[2] = {a, b};
-    mts_net_run *runs[2] = {0};
-    const mts_graph *graph = mts_net_graph(a);
-    const uint32_t classes = (uint32_t)mts_shape_count(&graph->outputs[0].shape);
-    for (int k = 0; k < 2; k++) {
-        must(mts_net_run_create(nets[k], 100, MTS_NET_INFERENCE, &runs[k], &error));
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        best = scores[i] > scores[best] ? i : best;
     }
-    for (uint32_t at = 0; at < images; at += 100) {
+    return best;
+}
+
+static mts_code compare_job(void *context, uint32_t job, uint32_t worker, mts_error *failure)
+{
+    comparison *c = context;
+    uint32_t index[100];
+    mts_net_run *runs[2] = {0};
+    const mts_port *port = &mts_net_graph(c->nets[0])->outputs[0];
+    const uint32_t classes = (uint32_t)mts_shape_count(&port->shape);
+    mts_code code = MTS_CODE_OK;
+    (void)worker;
+    for (int k = 0; k < 2 && code == MTS_CODE_OK; k++) {
+        code = mts_net_run_create(c->nets[k], 100, MTS_NET_INFERENCE, &runs[k], failure);
+    }
+    for (uint32_t at = 0; at < c->images && code == MTS_CODE_OK; at += 100) {
         for (uint32_t i = 0; i < 100; i++) {
             index[i] = at + i;
         }
-        for (int k = 0; k < 2; k++) {
-            must(mts_data_fill(data, task, 0, index, 100, NULL, mts_net_run_input(runs[k], 0), &error));
-            must(mts_net_run_forward(runs[k], 100, 0, graph->node_count, &error));
-        }
-        const float *x = mts_net_run_value(runs[0], graph->outputs[0].value);
-        const float *y = mts_net_run_value(runs[1], graph->outputs[0].value);
-        for (uint32_t i = 0; i < 100; i++) {
-            uint32_t best = 0, other = 0;
-            for (uint32_t c = 0; c < classes; c++) {
-                best = x[i * classes + c] > x[i * classes + best] ? c : best;
-                other = y[i * classes + c] > y[i * classes + other] ? c : other;
+        for (int k = 0; k < 2 && code == MTS_CODE_OK; k++) {
+            code = mts_data_fill(c->data, job, 0, index, 100, NULL, mts_net_run_input(runs[k], 0), failure);
+            if (code == MTS_CODE_OK) {
+                code = mts_net_run_forward(runs[k], 100, 0, mts_net_graph(c->nets[k])->node_count, failure);
             }
-            changed += best != other;
+        }
+        for (uint32_t i = 0; i < 100 && code == MTS_CODE_OK; i++) {
+            c->changed += best_of(mts_net_run_value(runs[0], port->value) + i * classes, classes) !=
+                          best_of(mts_net_run_value(runs[1], port->value) + i * classes, classes);
         }
     }
     mts_net_run_destroy(&runs[0]);
     mts_net_run_destroy(&runs[1]);
-    return 100.0 * changed / images;
+    return code;
+}
+
+/* Percent of the answers of task 0. */
+static double changed_answers(mts_net *a, mts_net *b, mts_data *data, uint32_t images)
+{
+    comparison c = {.nets = {a, b}, .data = data, .images = images};
+    must(mts_threads_run(1, compare_job, &c, &error));
+    return 100.0 * c.changed / images;
 }
 
 static void perturbed_networks_of_cifar_regain_their_teachers_answers(void **state)
@@ -798,12 +818,12 @@ static void perturbed_networks_of_cifar_regain_their_teachers_answers(void **sta
     source.count = 2000;
     source.picture = photo;
     must(mts_data_create(&source, tasks, 2, 1u << 30, mts_allocator_default(), &data, &error));
-    const double before = changed_answers(students[0], teachers[0], data, 0, 500);
+    const double before = changed_answers(students[0], teachers[0], data, 500);
     mts_distill_options_default(&o);
     o.epochs = 2;
     must(mts_distill(students, (const mts_net *const *)teachers, 2, NULL, 0, data, &o,
                      mts_allocator_default(), &report, &error));
-    const double after = changed_answers(students[0], teachers[0], data, 0, 500);
+    const double after = changed_answers(students[0], teachers[0], data, 500);
     print_message("%u steps, loss %.3g to %.3g, answers changed %.1f %% to %.1f %%\n", (unsigned)report.steps,
                   report.loss_first, report.loss_last, before, after);
     assert_true(before > 10);

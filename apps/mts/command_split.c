@@ -43,7 +43,7 @@ static int arguments_take(const arguments *args, mtsc_split_options *out)
         return cli_usage_error("split", "give the classifier to split: --task NAME");
     }
     if (!args->data) {
-        return cli_usage_error("split", "give the pictures to calibrate with: --calib FILE");
+        return cli_usage_error("split", "give the pictures to calibrate with: --calib DATA");
     }
     if (args->criterion && !criterion_find(args->criterion, &out->criterion)) {
         return cli_usage_error("split", "--criterion is l1, apoz, avg or hybrid, not '%s'", args->criterion);

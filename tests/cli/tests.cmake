@@ -7,6 +7,10 @@ if(TARGET cli_prune AND TARGET mts_program)
   add_dependencies(cli_prune mts_program)
   target_compile_definitions(cli_prune PRIVATE MTS_PROGRAM="$<TARGET_FILE:mts_program>")
 endif()
+if(TARGET cli_split AND TARGET mts_program)
+  add_dependencies(cli_split mts_program)
+  target_compile_definitions(cli_split PRIVATE MTS_PROGRAM="$<TARGET_FILE:mts_program>")
+endif()
 
 # A stitched network in a simulator that reports races and accesses outside of buffers. Sanitizers add nothing
 # to it but time.

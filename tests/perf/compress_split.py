@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Measures what splitting a classifier does to accuracy, work and latency, on the CIFAR task 'object'.
+
+    tests/perf/compress_split.py --mts build/release/bin/mts --data ../shared/data/cifar -o docs/results/split.json
+
+Everything is fitted on calib_5000.bin, whose labels nothing reads; accuracy is that on test_5000.bin. The file holds every
+command with what it said; a table as docs/SPLIT.md shows it goes to standard output. What the file holds already is not measured
+again; --only NAME,NAME measures these anew.
+"""
+
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TASK = "object"
+
+# name: options of mts split
+ROWS = {
+    "2-whole": ["--groups", "2", "--ratio", "0"],
+    "5-whole": ["--groups", "5", "--ratio", "0"],
+    "10-whole": ["--groups", "10", "--ratio", "0"],
+    "5-0.3": ["--groups", "5", "--ratio", "0.3"],
+    "5-0.5": ["--groups", "5", "--ratio", "0.5"],
+    "5-0.8-trunk-0.53": ["--groups", "5", "--ratio", "0.8", "--trunk", "0.53"],
+    "5-0.8-trunk-0.77": ["--groups", "5", "--ratio", "0.8", "--trunk", "0.77"],
+    "2-0.5-retrain": ["--groups", "2", "--ratio", "0.5", "--retrain", "60"],
+    "5-0.8-retrain": ["--groups", "5", "--ratio", "0.8", "--retrain", "60"],
+    "5-0.8-trunk-0.53-retrain": ["--groups", "5", "--ratio", "0.8", "--trunk", "0.53", "--retrain", "60"],
+    "5-0.8-trunk-0.77-retrain": ["--groups", "5", "--ratio", "0.8", "--trunk", "0.77", "--retrain", "60"],
+    "5-0.9-trunk-0.53-retrain": ["--groups", "5", "--ratio", "0.9", "--trunk", "0.53", "--retrain", "60"],
+    "10-0.9-trunk-0.53-retrain": ["--groups", "10", "--ratio", "0.9", "--trunk", "0.53", "--retrain", "60"],
+}
+
+
+def run(words):
+    """Runs a command and returns the JSON that it prints."""
+    print(" ".join(words), file=sys.stderr, flush=True)
+    return json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)
+
+
+class Workshop:
+    """Where bundles lie, and how commands are written down."""
+
+    def __init__(self, mts, data, folder):
+        self.mts, self.data, self.folder = mts, data, folder
+
+    def said(self, words):
+        text = " ".join(words)
+        return text.replace(self.mts, "mts").replace(f"{self.folder}/", "").replace(f"{self.data}/", "")
+
+    def bundle(self):
+        """A bundle of the one task."""
+        tasks = json.loads((self.data / "finetuned.json").read_text())["tasks"]
+        task = next(task for task in tasks if task["name"] == TASK)
+        model = self.data / task["model"]
+        shutil.copy(model, self.folder / model.name)
+        (self.folder / "object.json").write_text(json.dumps({"tasks": [dict(task, model=model.name)]}))
+        path = self.folder / "object.mtsb"
+        run([self.mts, "compile", "--config", str(self.folder / "object.json"), "-o", str(path), "--json"])
+        return path
+
+    def accuracy(self, bundle):
+        words = [self.mts, "eval", str(bundle), "--data", str(self.data / "test_5000.bin"), "--json"]
+        return self.said(words), {task["name"]: task["accuracy"] for task in run(words)["tasks"]}
+
+    def latency(self, bundle, strategies):
+        words = [self.mts, "bench", str(bundle), "--frames", "common", "--strategies", strategies, "--no-probe",
+                 "--runs", "200", "--json"]
+        report = run(words)
+        results = {row["strategy"]: {key: row[key] for key in ("latency_ms", "bytes", "launches", "mul_adds")}
+                   for row in report["results"]}
+        return {"command": self.said(words), "device": report["device"], "load": report["load"], "results": results}
+
+    def row(self, bundle, options):
+        out = self.folder / "split.mtsb"
+        words = [self.mts, "split", str(bundle), "--task", TASK, *options, "--calib",
+                 str(self.data / "calib_5000.bin"), "-o", str(out), "--json"]
+        report = run(words)
+        command, accuracies = self.accuracy(out)
+        return {"split": self.said(words), "mul_adds": report["mul_adds_groups"], "change": report["change"],
+                "weights_bytes": report["weights_bytes"], "eval": command, "accuracy": accuracies.pop(TASK),
+                "subnets": accuracies, "bench": self.latency(out, "sequential,compact")}
+
+
+def table(results):
+    whole = results["whole"]
+    base = whole["bench"]["results"]["compact"]
+    lines = ["| options | accuracy | multiply-adds | weights | latency, one by one | latency, stitched |",
+             "|---|---|---|---|---|---|",
+             f"| whole | {whole['accuracy']:.2f} % | {whole['mul_adds'] / 1e6:.1f} M | "
+             f"{base['bytes']['weights'] / 1e6:.2f} MB | | {base['latency_ms']['median']:.2f} ms |"]
+    for name, row in results["rows"].items():
+        bench = row["bench"]["results"]
+        lines.append(f"| {' '.join(ROWS[name])} | {row['accuracy']:.2f} % | {row['mul_adds'] / 1e6:.1f} M | "
+                     f"{row['weights_bytes'] / 1e6:.2f} MB | {bench['sequential']['latency_ms']['median']:.2f} ms | "
+                     f"{bench['compact']['latency_ms']['median']:.2f} ms |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mts", required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    only = [name for name in arguments.only.split(",") if name]
+    results = json.loads(arguments.output.read_text()) if arguments.output.exists() else {"rows": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        shop = Workshop(arguments.mts, arguments.data, pathlib.Path(folder))
+        bundle = shop.bundle()
+        if "whole" not in results:
+            command, accuracies = shop.accuracy(bundle)
+            bench = shop.latency(bundle, "compact")
+            results["whole"] = {"eval": command, "accuracy": accuracies[TASK], "bench": bench,
+                                "mul_adds": bench["results"]["compact"]["mul_adds"]}
+        for name, options in ROWS.items():
+            if name in only if only else name not in results["rows"]:
+                results["rows"][name] = shop.row(bundle, options)
+                arguments.output.write_text(json.dumps(results, indent=1) + "\n")
+        results["rows"] = {name: results["rows"][name] for name in ROWS if name in results["rows"]}
+        arguments.output.write_text(json.dumps(results, indent=1) + "\n")
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()

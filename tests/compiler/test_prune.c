@@ -14,11 +14,13 @@
 #include "base/half.h"
 #include "compiler/prune/choose.h"
 #include "compiler/prune/refit.h"
+#include "compiler/prune/twins.h"
 #include "support/eval.h"
 #include "support/nets.h"
 
 #define SIDE 8
 #define IMAGES 64u
+#define IMAGES_MOST 600u /* more than run at once */
 
 static mts_arena arena;
 static mts_error error;
@@ -171,15 +173,15 @@ static int tensor(void *context, uint32_t index, const char *task, uint32_t inpu
 static mts_prune_images images_of(mts_graph *graph, const float *values)
 {
     static mts_task task;
-    static uint32_t indices[IMAGES];
+    static uint32_t indices[IMAGES_MOST];
     static mtsc_data source;
     mts_prune_images images = {.indices = indices, .count = IMAGES};
     task = (mts_task){.name = "t", .graph = graph};
     mtsc_data_default(&source);
-    source.count = IMAGES;
+    source.count = IMAGES_MOST;
     source.tensor = tensor;
     source.context = (void *)(uintptr_t)values;
-    for (uint32_t i = 0; i < IMAGES; i++) {
+    for (uint32_t i = 0; i < IMAGES_MOST; i++) {
         indices[i] = i;
     }
     must(mts_data_create(&source, &task, 1, 1 << 20, mts_allocator_default(), &images.data, &error));
@@ -603,6 +605,46 @@ static void weights_of_float16_are_fitted_and_stay_float16(void **state)
     assert_true(change > 1.0);
 }
 
+/* Both runs hold what a run of the chunk alone would. */
+static void expect_chunk(mts_twins *twins, uint32_t chunk, uint32_t node)
+{
+    const mts_graph *graph = twins->graphs[0];
+    const mts_prune_images *images = twins->images;
+    const uint32_t count = mts_twins_chunk_images(twins, chunk), value = graph->nodes[node - 1].output;
+    mts_net_run *alone = NULL;
+    must(mts_twins_advance(twins, chunk, node, &error));
+    must(mts_net_run_create(twins->nets[0], count, MTS_NET_INFERENCE, &alone, &error));
+    must(mts_data_fill(images->data, 0, 0, images->indices + (size_t)chunk * twins->batch, count, NULL,
+                       mts_net_run_input(alone, 0), &error));
+    must(mts_net_run_forward(alone, count, 0, node, &error));
+    const size_t bytes = count * mts_shape_count(&graph->values[value].shape) * sizeof(float);
+    for (uint32_t side = 0; side < 2; side++) {
+        assert_memory_equal(mts_net_run_value(twins->runs[side], value), mts_net_run_value(alone, value),
+                            bytes);
+    }
+    mts_net_run_destroy(&alone);
+}
+
+static void chunks_of_images_that_take_turns_go_on_where_they_were_left(void **state)
+{
+    (void)state;
+    mts_graph *graph = build_residual();
+    mts_prune_images images = images_of(graph, NULL);
+    mts_twins twins;
+    images.count = IMAGES_MOST;
+    must(mts_twins_open(graph, graph, &images, mts_allocator_default(), &twins, &error));
+    assert_true(twins.chunk_count >= 3);
+    for (uint32_t node = 1; node <= graph->node_count; node++) {
+        for (uint32_t c = 0; c < twins.chunk_count; c++) {
+            expect_chunk(&twins, (c + node) % twins.chunk_count, node);
+        }
+    }
+    assert_true(twins.stored > 0);
+    mts_twins_release(&twins);
+    assert_null(twins.runs[0]);
+    mts_data_destroy(&images.data);
+}
+
 static mts_code stop(void *context, double share, const char *what, mts_error *to)
 {
     (void)share;
@@ -649,6 +691,7 @@ int main(void)
         TEST(readers_of_channels_that_others_repeat_compute_the_same_after_fitting),
         TEST(fitting_leaves_scales_and_what_reads_nothing_lost_alone),
         TEST(fixed_filters_keep_their_weights_and_get_a_scale_and_bias),
+        TEST(chunks_of_images_that_take_turns_go_on_where_they_were_left),
         TEST(weights_of_float16_are_fitted_and_stay_float16),
         TEST(fitting_stops_when_it_is_told_to),
     };

@@ -18,6 +18,7 @@
 #include "compiler/net/threads.h"
 #include "compiler/passes/fold.h"
 #include "compiler/train/distill.h"
+#include "compiler/train/lane.h"
 #include "platform/os/os.h"
 #include "support/data.h"
 #include "support/fault_allocator.h"
@@ -633,6 +634,53 @@ static void equal_arguments_give_equal_bits_on_one_processor_and_on_all(void **s
     }
 }
 
+/* The gradients of a step of the first task, on the heap; `chunk` images go through at once. */
+static float *lane_gradients(family *f, const mts_batch *batch, uint32_t chunk, double *loss, size_t *count)
+{
+    const mts_frozen nothing = {0};
+    const mts_graph *graph = mts_net_graph(f->students[0]);
+    mts_answer answer = mts_answer_of(graph, 0);
+    const mts_lane_task of = {
+        .teacher = f->teachers[0], .student = f->students[0], .answer_count = 1, .answers = &answer};
+    mts_lane lane = {.of = &of, .end = batch->size, .chunk = chunk};
+    mts_parameters all;
+    assert_true(mts_parameters_init(&all, f->students, 1, &nothing, mts_allocator_default()));
+    *count = all.elements[0];
+    must(mts_lane_init(&lane, *count, mts_allocator_default(), &error));
+    must(mts_lane_step(&lane, f->data, batch, &all, &error));
+    float *gradients = malloc(*count * sizeof *gradients);
+    memcpy(gradients, lane.gradients, *count * sizeof *gradients);
+    *loss = lane.loss;
+    mts_lane_release(&lane, mts_allocator_default());
+    mts_parameters_release(&all);
+    return gradients;
+}
+
+static void a_batch_that_goes_through_in_chunks_has_the_same_gradients(void **state)
+{
+    (void)state;
+    family f;
+    mts_batch batch;
+    size_t count = 0;
+    double loss = 0, chunked_loss = 0, size = 0, difference = 0;
+    family_make(&f, IMAGES);
+    perturb(f.students[0], 0.3f, 3);
+    assert_true(mts_batch_init(&batch, IMAGES, 16, 2, true, 1, mts_allocator_default()));
+    mts_batch_next(&batch);
+    float *whole = lane_gradients(&f, &batch, 16, &loss, &count);
+    float *chunked = lane_gradients(&f, &batch, 5, &chunked_loss, &count);
+    for (size_t i = 0; i < count; i++) {
+        size = fmax(size, fabs((double)whole[i]));
+        difference = fmax(difference, fabs((double)whole[i] - (double)chunked[i]));
+    }
+    assert_true(size > 1e-4 && difference < 1e-4 * size);
+    assert_true(loss > 0 && fabs(loss - chunked_loss) < 1e-5 * loss);
+    free(whole);
+    free(chunked);
+    mts_batch_release(&batch);
+    family_free(&f);
+}
+
 static void a_failure_leaves_every_bit(void **state)
 {
     (void)state;
@@ -850,6 +898,7 @@ int main(void)
         cmocka_unit_test(ties_that_cannot_be_are_refused_with_task_and_node),
         cmocka_unit_test(options_and_pairs_that_cannot_be_are_refused),
         cmocka_unit_test(equal_arguments_give_equal_bits_on_one_processor_and_on_all),
+        cmocka_unit_test(a_batch_that_goes_through_in_chunks_has_the_same_gradients),
         cmocka_unit_test(a_failure_leaves_every_bit),
         cmocka_unit_test(a_loss_that_is_no_number_names_the_task_and_leaves_every_bit),
         cmocka_unit_test(training_keeps_to_its_time),

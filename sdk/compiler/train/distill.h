@@ -41,7 +41,8 @@ void mts_distill_options_default(mts_distill_options *options);
 /*
  * Trains students[count] in place against teachers[count] (same graphs' outputs). Tied cells are equal in
  * bits afterwards, in all tasks of a tie, as they have to be before (INVALID_ARGUMENT). A failure, a loss
- * that is no number and a cancellation leave the students as they were.
+ * that is no number (INVALID_ARGUMENT, with the task) and a cancellation leave the students as they were.
+ * Where the epochs end well before the time, equal arguments give equal bits, on any number of processors.
  */
 mts_code mts_distill(mts_net *const *students, const mts_net *const *teachers, uint32_t count,
                      const mts_tie *ties, uint32_t tie_count, mts_data *data,

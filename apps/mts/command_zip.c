@@ -94,8 +94,8 @@ static void report_print(const arguments *args, const mtsc_zip_report *report)
            report->change_worst);
     printf("zipping took %.1f s", report->zip_seconds);
     if (args->retrain > 0.0) {
-        printf(", re-training %.1f s (loss %.4f -> %.4f)", report->retrain_seconds, report->loss_first,
-               report->loss_last);
+        printf(", re-training %.1f s (loss %.4f -> %.4f)%s", report->retrain_seconds, report->loss_first,
+               report->loss_last, report->retrained ? "" : ", which was no better and is not kept");
     }
     printf("\n");
 }
@@ -110,6 +110,7 @@ static void report_json(cli_json *json, const arguments *args, const mtsc_zip_re
     cli_json_number(json, "change_worst", report->change_worst);
     cli_json_number(json, "zip_seconds", report->zip_seconds);
     cli_json_number(json, "retrain_seconds", report->retrain_seconds);
+    cli_json_integer(json, "retrained", report->retrained ? 1 : 0);
     cli_json_number(json, "loss_first", report->loss_first);
     cli_json_number(json, "loss_last", report->loss_last);
     cli_json_summary(json, &report->summary);

@@ -166,7 +166,9 @@ mts_code mts_models_write(const mts_models *models, const mts_task *tasks, uint3
                           const mtsc_options *options, mtsc_summary *summary, mts_error *error)
 {
     const mts_code code = mts_models_check_output(models, path, error);
+    mtsc_options quiet = *options; /* the method tells of its progress */
+    quiet.progress = NULL;
     return code == MTS_CODE_OK
-               ? mts_compiler_write_tasks(tasks, count, options, path, models->allocator, summary, error)
+               ? mts_compiler_write_tasks(tasks, count, &quiet, path, models->allocator, summary, error)
                : code;
 }

@@ -29,7 +29,7 @@ mts_code mts_models_find(const mts_models *models, const char *name, uint32_t *t
 mts_code mts_models_check_output(const mts_models *models, const char *path, mts_error *error);
 /*
  * A method's result: finds what the tasks share and writes them as a bundle. INVALID_ARGUMENT if `path` is
- * the file that was opened. The models are not changed. summary may be NULL.
+ * the file that was opened. The models are not changed; options->progress is not called. summary may be NULL.
  */
 mts_code mts_models_write(const mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
                           const mtsc_options *options, mtsc_summary *summary, mts_error *error);

@@ -16,6 +16,7 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "base/size.h"
+#include "compiler/solve/blas.h"
 
 #define CHUNK_FLOATS ((size_t)1 << 19) /* of gathered rows: a processor's second cache */
 #define CHUNK_LEAST 256u
@@ -25,8 +26,8 @@
 
 /* Parts of mts_gram.scratch. */
 typedef struct scratch {
-    float *xx, *xy, *ones, *sums; /* sums of products; a vector of ones; the sums of a chunk's columns */
-    float *x, *y;                 /* gathered rows */
+    float *xx, *xy, *sums; /* sums of products; of a chunk's columns */
+    float *x, *y;          /* gathered rows */
 } scratch;
 
 /* What is being added. */
@@ -57,7 +58,7 @@ static bool scratch_floats(uint32_t inputs, uint32_t targets, size_t *floats)
     size_t gathered = 0;
     return mts_size_add(inputs, targets, &width) && mts_size_mul(width, inputs, &products) &&
            mts_size_mul(width, rows, &gathered) && mts_size_add(products, gathered, floats) &&
-           mts_size_add(*floats, rows + longer(inputs, targets), floats);
+           mts_size_add(*floats, longer(inputs, targets), floats);
 }
 
 static scratch scratch_of(const mts_gram *gram, uint32_t chunk)
@@ -65,8 +66,7 @@ static scratch scratch_of(const mts_gram *gram, uint32_t chunk)
     const size_t n = gram->inputs;
     scratch s = {.xx = gram->scratch};
     s.xy = s.xx + n * n;
-    s.ones = s.xy + n * gram->targets;
-    s.sums = s.ones + chunk;
+    s.sums = s.xy + n * gram->targets;
     s.x = s.sums + longer(gram->inputs, gram->targets);
     s.y = s.x + n * chunk;
     return s;
@@ -128,8 +128,13 @@ static void settle(work *w)
 /* Adds the columns' sums of rows[count][width]. */
 static void add_sums(const work *w, const float *rows, uint32_t count, uint32_t width, double *sums)
 {
-    const int n = (int)width;
-    cblas_sgemv(CblasRowMajor, CblasTrans, (int)count, n, 1.0f, rows, n, w->s.ones, 1, 0.0f, w->s.sums, 1);
+    memset(w->s.sums, 0, width * sizeof(float));
+    for (uint32_t r = 0; r < count; r++) {
+        const float *row = rows + (size_t)r * width;
+        for (uint32_t i = 0; i < width; i++) {
+            w->s.sums[i] += row[i];
+        }
+    }
     for (uint32_t i = 0; i < width; i++) {
         sums[i] += (double)w->s.sums[i];
     }
@@ -153,8 +158,10 @@ static void multiply(const float *a, size_t lda, size_t m, const float *b, size_
     const dnnl_dim_t d[] = {(dnnl_dim_t)m, (dnnl_dim_t)n, (dnnl_dim_t)rows, (dnnl_dim_t)lda, (dnnl_dim_t)ldb};
     if (dnnl_sgemm('T', 'N', d[0], d[1], d[2], 1.0f, a, d[3], b, d[4], keep, out, d[4]) != dnnl_success) {
         /* It was short of memory, which OpenBLAS has taken already. */
+        mts_blas_enter();
         cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)m, (int)n, (int)rows, 1.0f, a, (int)lda, b,
                     (int)ldb, keep, out, (int)ldb);
+        mts_blas_leave();
     }
 }
 
@@ -282,9 +289,6 @@ void mts_gram_add(mts_gram *gram, const float *x, const mts_shape *x_shape, cons
     const size_t count = images * (size_t)x_shape->dims[0];
     work w = {.gram = gram, .chunk = chunk_rows(gram->inputs)};
     w.s = scratch_of(gram, w.chunk);
-    for (uint32_t i = 0; i < w.chunk; i++) {
-        w.s.ones[i] = 1.0f;
-    }
     step = step ? step : 1;
     if (f.plain && step == 1) {
         add_plain(&w, x, y, count * f.pixels);

@@ -12,6 +12,7 @@
 #include <cblas.h>
 
 #include "base/size.h"
+#include "compiler/solve/blas.h"
 
 #define RIDGE_FIRST 1e-9 /* tried after a ridge of 0 */
 #define RIDGE_MOST 1e-1
@@ -47,7 +48,9 @@ static bool factor(double *a, uint32_t n, const double *diagonal, double ridge)
         }
     }
     /* The upper triangle of a row-major matrix is the lower one of Fortran's. */
+    mts_blas_enter();
     dpotrf_("L", &size, a, &size, &info);
+    mts_blas_leave();
     bool good = info == 0;
     for (size_t i = 0; i < n && good; i++) {
         const double pivot = a[i * n + i];
@@ -97,7 +100,9 @@ static mts_code solve(double *a, uint32_t n, double *b, uint32_t count, const do
     }
     add_pull(b, x0, (size_t)count * n, ridge * mean);
     if (count > 0) {
+        mts_blas_enter();
         dpotrs_("L", &size, &sides, a, &size, b, &size, &info);
+        mts_blas_leave();
     }
     if (used) {
         *used = ridge;
@@ -130,8 +135,10 @@ mts_code mts_solve_positive(double *a, uint32_t n, double *b, uint32_t count, co
 static void multiply(const double *a, const double *x, uint32_t n, double *out)
 {
     const blasint size = (blasint)n;
+    mts_blas_enter();
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, size, size, size, 1.0, a, size, x, size, 0.0, out,
                 size);
+    mts_blas_leave();
     for (size_t i = 0; i < n; i++) {
         for (size_t j = i + 1; j < n; j++) {
             out[i * n + j] = (out[i * n + j] + out[j * n + i]) / 2;

@@ -121,24 +121,38 @@ static void sum_costs(mts_zip *zip)
     }
 }
 
-/* The first convolution of a task that others lack, for the message that tasks do not align. */
+static uint32_t first_without(const mts_zip *zip, const mts_alignment *rows, uint32_t row)
+{
+    uint32_t t = 0;
+    while (t < zip->count && node_of(zip, rows, row, t)) {
+        t++;
+    }
+    return t;
+}
+
+/* The first convolution of a task that another lacks, for the message that tasks do not align. */
 static mts_code fail_alignment(mts_zip *zip, const mts_alignment *rows)
 {
     for (uint32_t r = 0; r < rows->row_count; r++) {
+        const uint32_t without = first_without(zip, rows, r);
         for (uint32_t t = 0; t < zip->count; t++) {
             const mts_node *node = node_of(zip, rows, r, t);
-            if (node && node->op == MTS_OP_CONV && !in_all(zip, rows, r)) {
-                return mts_fail(
-                    zip->error, MTS_CODE_INVALID_ARGUMENT,
-                    "the tasks do not align: layer '%s' of task '%s' has no counterpart in all others",
-                    mts_node_title(zip->tasks[t].graph, node), zip->tasks[t].name);
+            if (!node || node->op != MTS_OP_CONV) {
+                continue;
             }
-            if (node && node->op == MTS_OP_CONV && t > 0 && !equal_filters(zip, rows, r)) {
+            const char *layer = mts_node_title(zip->tasks[t].graph, node);
+            if (without < zip->count) {
                 return mts_fail(
                     zip->error, MTS_CODE_INVALID_ARGUMENT,
-                    "the tasks do not align: layer '%s' of task '%s' has filters of another size than "
-                    "that of task '%s'",
-                    mts_node_title(zip->tasks[t].graph, node), zip->tasks[t].name, zip->tasks[0].name);
+                    "the tasks do not align: layer '%s' of task '%s' has no counterpart in task '%s'", layer,
+                    zip->tasks[t].name, zip->tasks[without].name);
+            }
+            if (t > 0 && !equal_filters(zip, rows, r)) {
+                return mts_fail(
+                    zip->error, MTS_CODE_INVALID_ARGUMENT,
+                    "the tasks do not align: filters of layer '%s' of task '%s' have not the size of "
+                    "all others'",
+                    layer, zip->tasks[t].name);
             }
         }
     }

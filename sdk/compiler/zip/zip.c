@@ -29,6 +29,7 @@ typedef struct call {
     const mts_zip_row *first_failed; /* at the gate, or NULL */
     uint32_t first_failed_task;
     double first_failed_change;
+    bool trained;
 } call;
 
 static double seconds_since(uint64_t start_ns)
@@ -334,7 +335,18 @@ static int retrain_progress(void *context, float fraction, double loss, double l
     return mts_compiler_progress(zip->compiler, 0.95f + 0.04f * fraction, what, NULL) == MTS_CODE_OK ? 0 : 1;
 }
 
-static mts_code retrain(call *c)
+static mts_code mean_change(mts_zip *zip, double *mean)
+{
+    uint32_t worst = 0;
+    const mts_code code = mts_zip_gate_look(zip, &worst);
+    *mean = 0.0;
+    for (uint32_t t = 0; t < zip->count; t++) {
+        *mean += zip->change[t] / zip->count;
+    }
+    return code;
+}
+
+static mts_code train(call *c)
 {
     mts_zip *zip = &c->zip;
     mts_tie *ties = NULL;
@@ -358,6 +370,46 @@ static mts_code retrain(call *c)
     return code;
 }
 
+/* Little time, or few images, can do more harm than good: what changed less of the answers is kept. */
+static mts_code train_and_judge(call *c, mts_net **before)
+{
+    mts_zip *zip = &c->zip;
+    double plain = 0.0, trained = 0.0;
+    mts_code code = mean_change(zip, &plain);
+    if (code == MTS_CODE_OK) {
+        code = train(c);
+    }
+    if (code == MTS_CODE_OK) {
+        code = mean_change(zip, &trained);
+    }
+    c->trained = code == MTS_CODE_OK && trained <= plain;
+    for (uint32_t t = 0; t < zip->count && code == MTS_CODE_OK && !c->trained; t++) {
+        mts_net_copy(zip->nets[t], before[t]);
+    }
+    return code;
+}
+
+static mts_code retrain(call *c)
+{
+    mts_zip *zip = &c->zip;
+    mts_net *before[MTS_ZIP_TASKS_MAX] = {NULL};
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t t = 0; t < zip->count && code == MTS_CODE_OK; t++) {
+        code = mts_net_create(zip->tasks[t].graph, zip->allocator, &before[t], zip->error);
+        if (code == MTS_CODE_OK) {
+            mts_net_copy(before[t], zip->nets[t]);
+        }
+    }
+    if (code == MTS_CODE_OK) {
+        code = train_and_judge(c, before);
+    }
+    for (uint32_t t = 0; t < zip->count; t++) {
+        mts_net_destroy(&before[t]);
+    }
+    c->report.retrained = c->trained;
+    return code;
+}
+
 /* Which nodes of a task have new parameters; NULL: all of them may. */
 static bool *changed_nodes(call *c, uint32_t t)
 {
@@ -377,10 +429,9 @@ static mts_code store(call *c)
         if (zip->frozen[t]) {
             continue;
         }
-        const bool trained = zip->options->retrain_seconds > 0.0;
-        bool *nodes = trained ? NULL : changed_nodes(c, t);
+        bool *nodes = c->trained ? NULL : changed_nodes(c, t);
         task->graph = mts_graph_clone(zip->tasks[t].graph, &zip->arena);
-        if ((!trained && !nodes) || !task->graph || !mts_net_store(zip->nets[t], nodes, task->graph)) {
+        if ((!c->trained && !nodes) || !task->graph || !mts_net_store(zip->nets[t], nodes, task->graph)) {
             return mts_fail(zip->error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
         }
     }

@@ -190,6 +190,7 @@ typedef struct mtsc_zip_report {
     double change, change_worst; /* over the data, as max_change: mean of the tasks, worst task */
     double zip_seconds, retrain_seconds;
     double loss_first, loss_last; /* of re-training */
+    int retrained; /* 1: what re-training made was kept, because fewer answers change with it */
 } mtsc_zip_report;
 
 MTS_API void mtsc_zip_options_default(mtsc_zip_options *options);

@@ -475,6 +475,7 @@ static void a_target_that_cannot_be_met_says_how_far_it_can(void **state)
     (void)state;
     bool ***keep = NULL;
     choice c = start_choice(mts_net_build_flatten, 5);
+    c.cost.channels = &c.channels; /* the choice was returned by value */
     c.problem.costs = &c.cost;
     c.problem.target = MTSC_TARGET_GLOBAL;
     c.problem.ratio = 0.99;

@@ -2,6 +2,7 @@
  * Distillation: students find back to their teachers, what is tied stays one, what is frozen stays, and a
  * failure changes nothing.
  */
+#define _GNU_SOURCE /* processors of a thread */
 #include <math.h>
 #include <sched.h>
 #include <setjmp.h>

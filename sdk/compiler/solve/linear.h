@@ -18,9 +18,5 @@
  */
 mts_code mts_solve_positive(double *a, uint32_t n, double *b, uint32_t count, const double *x0, double ridge,
                             double *used, mts_error *error);
-/* out = A (A + B)^-1 B, the parallel sum of two positive semi-definite matrices [n][n]; ridge as above, on
-   the sum. OUT_OF_MEMORY, INVALID_ARGUMENT as above. */
-mts_code mts_solve_parallel_sum(const double *a, const double *b, uint32_t n, double ridge,
-                                const mts_allocator *allocator, double *out, mts_error *error);
 
 #endif

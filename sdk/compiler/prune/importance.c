@@ -9,9 +9,8 @@
 
 #include "compiler/net/net.h"
 
-#define SMALL 0.1        /* theta 1 of HYBRID: of the layer's mean activation */
-#define SHARE_WEIGHT 0.5 /* of a channel's share of activations that are not small, beside its mean */
-#define TIE 1e-6         /* what the mean counts beside a share of zeros: it decides between equal ones */
+#define LARGE 6.0 /* theta 1 of HYBRID: of the layer's mean activation */
+#define TIE 1e-6  /* what the mean counts beside a share of zeros: it decides between equal ones */
 #define IMAGES_MOST 2048u
 #define BATCH 64u
 #define RUN_BYTES (256u << 20)
@@ -274,7 +273,7 @@ static mts_code run_images(finder *f, bool twice, mts_error *error)
     }
     if (code == MTS_CODE_OK && twice) {
         for (uint32_t i = 0; i < f->observed_count; i++) {
-            f->observed[i].threshold = SMALL * mean_of(&f->observed[i]);
+            f->observed[i].threshold = LARGE * mean_of(&f->observed[i]);
         }
         code = count_images(f, run, batch, 0.5, 1, error);
     }
@@ -285,9 +284,9 @@ static mts_code run_images(finder *f, bool twice, mts_error *error)
 
 /*
  * sensAI removes channels most of whose activations are small (over a limit), except those whose mean is
- * large (over theta 2). As both limits are let go together, a channel goes when the larger of its mean and
- * of half its share, each in units of the layer's average, falls below them: that is its rank. (Half, because
- * what fires often and weakly is what fitted biases make up for: with the whole, answers changed more.)
+ * large (over theta 2). As both limits are let go together, a channel goes when the larger of its mean and of
+ * its share of activations that are not small, each in units of the layer's average, falls below them: that
+ * is its rank.
  */
 static double score_of(const observed *o, mtsc_criterion criterion, uint32_t c, double mean, double share)
 {
@@ -299,7 +298,7 @@ static double score_of(const observed *o, mtsc_criterion criterion, uint32_t c, 
     case MTSC_CRITERION_AVG:
         return own_mean;
     default:
-        return fmax(own_mean, share > 0 ? SHARE_WEIGHT * own_share / share : 0);
+        return fmax(own_mean, share > 0 ? own_share / share : 0);
     }
 }
 

@@ -12,3 +12,10 @@ if(MTS_PYTHON3 AND TARGET mts_program)
             --work ${CMAKE_BINARY_DIR}/differential)
   set_tests_properties(differential/onnxruntime PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endif()
+if(MTS_PYTHON3 AND TARGET mts_program)
+  add_test(NAME differential/methods
+    COMMAND ${MTS_PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/differential/methods_test.py
+            --program $<TARGET_FILE:mts_program> --config ${CMAKE_SOURCE_DIR}/apps/mts/demo/small.json
+            --data ${MTS_DIFFERENTIAL_DATA} --work ${CMAKE_BINARY_DIR}/differential-methods)
+  set_tests_properties(differential/methods PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
+endif()

@@ -42,6 +42,7 @@ static mts_code train(mts_split *split, uint32_t trunk, mts_graph *student_graph
     mts_distill_options_default(&options);
     options.seconds = split->wanted->retrain_seconds;
     options.seed = split->wanted->seed;
+    options.soft = true;
     options.frozen_nodes = &trunk;
     options.progress = progress;
     options.context = split;

@@ -396,12 +396,27 @@ static mts_code progress(trainer *t, bool last, mts_error *error)
 
 /* ---- all of it ---- */
 
+/* Differences weigh nothing against an endless variance. */
+static void drop_differences(trainer *t)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        for (uint32_t o = 0; t->copies[i] && o < t->tasks[i].answer_count; o++) {
+            if (t->tasks[i].answers[o].classes) {
+                t->tasks[i].answers[o].variance = (double)INFINITY;
+            }
+        }
+    }
+}
+
 static mts_code train(trainer *t, uint32_t trained, uint64_t start, mts_error *error)
 {
     const mts_distill_options *o = t->options;
     mts_code code = lanes_make(t, trained, error);
     if (code == MTS_CODE_OK) {
         code = mts_threads_run(trained, measure_job, t, error);
+    }
+    if (code == MTS_CODE_OK && o->soft) {
+        drop_differences(t);
     }
     const uint64_t steps = (uint64_t)o->epochs * (t->batch.images / t->batch.size);
     mts_schedule_init(&t->schedule, start, o->seconds, steps < UINT32_MAX ? steps : UINT32_MAX, o->rate);

@@ -24,6 +24,8 @@ typedef struct mts_distill_options {
     uint32_t shift;  /* most pixels that pictures move, 0: none */
     bool mirror;
     uint64_t seed;
+    bool soft; /* vectors of classes are compared by their divergence alone: for teachers whose scores mean
+                  nothing but their probabilities. false (default) */
     const bool *frozen;           /* [task] whose parameters keep their values, or NULL */
     const uint32_t *frozen_nodes; /* [task] nodes in front whose parameters keep their values, or NULL */
     /* Non-zero cancels. `loss`: mean of the tasks' since the last call; `left`: seconds. */

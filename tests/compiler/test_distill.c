@@ -359,6 +359,34 @@ static void students_that_are_their_teachers_hardly_move(void **state)
     family_free(&f);
 }
 
+/* Loss of students whose scores are all 3 above their teachers': the same probabilities. */
+static double loss_of_raised_scores(bool soft)
+{
+    family f;
+    mts_distill_report report;
+    family_make(&f, IMAGES);
+    for (uint32_t i = 0; i < TASKS; i++) {
+        const mts_net_layer head = mts_net_layer_of(f.students[i], 4);
+        for (uint32_t c = 0; c < head.outputs; c++) {
+            head.bias[c] += 3;
+        }
+        mts_net_touch(f.students[i], 4);
+    }
+    mts_distill_options o = options(&f);
+    o.epochs = 1;
+    o.soft = soft;
+    must(distill(&f, NULL, 0, &o, &report));
+    family_free(&f);
+    return report.loss_first;
+}
+
+static void soft_comparison_sees_probabilities_alone(void **state)
+{
+    (void)state;
+    assert_true(loss_of_raised_scores(true) < 1e-3);
+    assert_true(loss_of_raised_scores(false) > 0.1);
+}
+
 static void tied_filters_move_and_stay_equal_in_bits(void **state)
 {
     (void)state;
@@ -891,6 +919,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(perturbed_students_come_back_to_their_teachers),
         cmocka_unit_test(students_that_are_their_teachers_hardly_move),
+        cmocka_unit_test(soft_comparison_sees_probabilities_alone),
         cmocka_unit_test(tied_filters_move_and_stay_equal_in_bits),
         cmocka_unit_test(tied_cells_of_some_inputs_stay_equal_and_two_ties_share_a_layer),
         cmocka_unit_test(tied_filters_serve_all_their_tasks),

@@ -5,7 +5,8 @@
 
 Everything is fitted on calib_5000.bin, whose labels nothing reads; accuracy is that on test_5000.bin. The file holds every
 command with what it said; a table as docs/SPLIT.md shows it goes to standard output. What the file holds already is not measured
-again; --only NAME,NAME measures these anew.
+again; --only NAME,NAME measures these anew. Bundles are kept in --folder; --bench only measures the latency of those that lie
+there, once nothing else runs on the machine.
 """
 
 import argparse
@@ -18,21 +19,27 @@ import tempfile
 
 TASK = "object"
 
+RETRAIN = ["--retrain", "60"]
+TRUNK = {"0.53": ["--trunk", "0.53"], "0.77": ["--trunk", "0.77"]}  # two and three of the network's four stages
+
 # name: options of mts split
 ROWS = {
-    "2-whole": ["--groups", "2", "--ratio", "0"],
-    "5-whole": ["--groups", "5", "--ratio", "0"],
-    "10-whole": ["--groups", "10", "--ratio", "0"],
+    "2-0": ["--groups", "2", "--ratio", "0"],
+    "5-0": ["--groups", "5", "--ratio", "0"],
+    "10-0": ["--groups", "10", "--ratio", "0"],
     "5-0.3": ["--groups", "5", "--ratio", "0.3"],
     "5-0.5": ["--groups", "5", "--ratio", "0.5"],
-    "5-0.8-trunk-0.53": ["--groups", "5", "--ratio", "0.8", "--trunk", "0.53"],
-    "5-0.8-trunk-0.77": ["--groups", "5", "--ratio", "0.8", "--trunk", "0.77"],
-    "2-0.5-retrain": ["--groups", "2", "--ratio", "0.5", "--retrain", "60"],
-    "5-0.8-retrain": ["--groups", "5", "--ratio", "0.8", "--retrain", "60"],
-    "5-0.8-trunk-0.53-retrain": ["--groups", "5", "--ratio", "0.8", "--trunk", "0.53", "--retrain", "60"],
-    "5-0.8-trunk-0.77-retrain": ["--groups", "5", "--ratio", "0.8", "--trunk", "0.77", "--retrain", "60"],
-    "5-0.9-trunk-0.53-retrain": ["--groups", "5", "--ratio", "0.9", "--trunk", "0.53", "--retrain", "60"],
-    "10-0.9-trunk-0.53-retrain": ["--groups", "10", "--ratio", "0.9", "--trunk", "0.53", "--retrain", "60"],
+    "5-0.8": ["--groups", "5", "--ratio", "0.8"],
+    "5-0.8-trunk-0.53": ["--groups", "5", "--ratio", "0.8", *TRUNK["0.53"]],
+    "2-0.5-trunk-0.77": ["--groups", "2", "--ratio", "0.5", *TRUNK["0.77"]],
+    "5-0.7-trunk-0.77": ["--groups", "5", "--ratio", "0.7", *TRUNK["0.77"]],
+    "5-0.8-trunk-0.77": ["--groups", "5", "--ratio", "0.8", *TRUNK["0.77"]],
+    "5-0.9-trunk-0.77": ["--groups", "5", "--ratio", "0.9", *TRUNK["0.77"]],
+    "10-0.9-trunk-0.77": ["--groups", "10", "--ratio", "0.9", *TRUNK["0.77"]],
+    "5-0.8-retrain": ["--groups", "5", "--ratio", "0.8", *RETRAIN],
+    "5-0.8-trunk-0.53-retrain": ["--groups", "5", "--ratio", "0.8", *TRUNK["0.53"], *RETRAIN],
+    "5-0.8-trunk-0.77-retrain": ["--groups", "5", "--ratio", "0.8", *TRUNK["0.77"], *RETRAIN],
+    "5-0.9-trunk-0.77-retrain": ["--groups", "5", "--ratio", "0.9", *TRUNK["0.77"], *RETRAIN],
 }
 
 
@@ -75,8 +82,8 @@ class Workshop:
                    for row in report["results"]}
         return {"command": self.said(words), "device": report["device"], "load": report["load"], "results": results}
 
-    def row(self, bundle, options):
-        out = self.folder / "split.mtsb"
+    def row(self, name, bundle, options):
+        out = self.folder / f"split-{name}.mtsb"
         words = [self.mts, "split", str(bundle), "--task", TASK, *options, "--calib",
                  str(self.data / "calib_5000.bin"), "-o", str(out), "--json"]
         report = run(words)
@@ -101,29 +108,49 @@ def table(results):
     return "\n".join(lines)
 
 
+def save(arguments, results):
+    results["rows"] = {name: results["rows"][name] for name in ROWS if name in results["rows"]}
+    arguments.output.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def measure(shop, arguments, results):
+    only = [name for name in arguments.only.split(",") if name]
+    bundle = shop.bundle()
+    if "whole" not in results:
+        command, accuracies = shop.accuracy(bundle)
+        latency = shop.latency(bundle, "compact")
+        results["whole"] = {"eval": command, "accuracy": accuracies[TASK], "bench": latency,
+                            "mul_adds": latency["results"]["compact"]["mul_adds"]}
+    for name, options in ROWS.items():
+        if name in only if only else name not in results["rows"]:
+            results["rows"][name] = shop.row(name, bundle, options)
+            save(arguments, results)
+
+
+def bench(shop, arguments, results):
+    results["whole"]["bench"] = shop.latency(shop.folder / "object.mtsb", "compact")
+    for name, row in results["rows"].items():
+        bundle = shop.folder / f"split-{name}.mtsb"
+        if bundle.exists():
+            row["bench"] = shop.latency(bundle, "sequential,compact")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mts", required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
     parser.add_argument("--only", default="")
+    parser.add_argument("--folder", type=pathlib.Path)
+    parser.add_argument("--bench", action="store_true")
     arguments = parser.parse_args()
-    only = [name for name in arguments.only.split(",") if name]
     results = json.loads(arguments.output.read_text()) if arguments.output.exists() else {"rows": {}}
-    with tempfile.TemporaryDirectory() as folder:
-        shop = Workshop(arguments.mts, arguments.data, pathlib.Path(folder))
-        bundle = shop.bundle()
-        if "whole" not in results:
-            command, accuracies = shop.accuracy(bundle)
-            bench = shop.latency(bundle, "compact")
-            results["whole"] = {"eval": command, "accuracy": accuracies[TASK], "bench": bench,
-                                "mul_adds": bench["results"]["compact"]["mul_adds"]}
-        for name, options in ROWS.items():
-            if name in only if only else name not in results["rows"]:
-                results["rows"][name] = shop.row(bundle, options)
-                arguments.output.write_text(json.dumps(results, indent=1) + "\n")
-        results["rows"] = {name: results["rows"][name] for name in ROWS if name in results["rows"]}
-        arguments.output.write_text(json.dumps(results, indent=1) + "\n")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (arguments.folder or pathlib.Path(temporary)).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        shop = Workshop(arguments.mts, arguments.data, folder)
+        (bench if arguments.bench else measure)(shop, arguments, results)
+        save(arguments, results)
     print(table(results))
 
 

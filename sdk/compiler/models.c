@@ -94,18 +94,21 @@ static mts_code copy_tasks(mts_models *models, mts_error *error)
 {
     const mts_archive *archive = models->archive;
     models->tasks = mts_arena_zero(&models->arena, archive->task_count, sizeof(*models->tasks));
-    if (!models->tasks) {
+    models->arenas = mts_arena_zero(&models->arena, archive->task_count, sizeof(*models->arenas));
+    if (!models->tasks || !models->arenas) {
         return no_memory(error);
     }
-    for (uint32_t t = 0; t < archive->task_count; t++) {
-        mts_task *task = &models->tasks[t];
-        *task = archive->tasks[t];
-        task->graph = mts_graph_clone(task->graph, &models->arena);
+    for (; models->count < archive->task_count; models->count++) {
+        mts_task *task = &models->tasks[models->count];
+        mts_arena *arena = &models->arenas[models->count];
+        mts_arena_init(arena, models->allocator);
+        *task = archive->tasks[models->count];
+        task->graph = mts_graph_clone(task->graph, arena);
         if (!task->graph || !make_whole(task->graph)) {
+            models->count++; /* its arena has to be released */
             return no_memory(error);
         }
     }
-    models->count = archive->task_count;
     return MTS_CODE_OK;
 }
 
@@ -134,6 +137,9 @@ mts_code mts_models_open(const char *path, const mts_allocator *allocator, mts_m
 
 void mts_models_release(mts_models *models)
 {
+    for (uint32_t t = 0; t < models->count; t++) {
+        mts_arena_release(&models->arenas[t]);
+    }
     if (models->allocator) {
         mts_arena_release(&models->arena);
         mts_archive_destroy(&models->archive);

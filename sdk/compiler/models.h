@@ -15,7 +15,8 @@ typedef struct mts_models {
     const char *path;     /* in the arena */
     mts_os_map map;       /* of the bundle's file */
     mts_archive *archive; /* as it was read */
-    mts_arena arena;      /* of the graphs below */
+    mts_arena arena;      /* of what follows, but for the graphs */
+    mts_arena *arenas;    /* [count]: each graph has its own, so that several threads may change one each */
     uint32_t count;
     mts_task *tasks; /* all tasks of the bundle; graphs with one block per constant and no scatter */
 } mts_models;

@@ -286,6 +286,23 @@ static void a_trunk_stays_common_to_all_subnets(void **state)
     end(&w);
 }
 
+static void re_training_does_no_harm_and_leaves_the_trunk_alone(void **state)
+{
+    (void)state;
+    world w;
+    begin(&w);
+    w.wanted.ratio = 0.8;
+    w.wanted.trunk = 0.3;
+    assert_int_equal(split(&w), MTS_STATUS_OK);
+    const double before = w.report.change;
+    w.wanted.retrain_seconds = 3.0;
+    split_and_read(&w);
+    assert_true(w.report.change < before + 5.0); /* less, but for a machine that is too busy to train */
+    assert_int_equal(first_block(subnet_of(&w, 1)), first_block(subnet_of(&w, 2)));
+    assert_int_equal(first_block(subnet_of(&w, 1)), first_block(subnet_of(&w, 3)));
+    end(&w);
+}
+
 static void the_task_stays_where_it_is_to_be_kept(void **state)
 {
     (void)state;
@@ -484,6 +501,7 @@ int main(void)
         cmocka_unit_test(without_pruning_the_subnets_answer_as_the_task_did),
         cmocka_unit_test(pruning_leaves_the_work_that_was_asked_for),
         cmocka_unit_test(a_trunk_stays_common_to_all_subnets),
+        cmocka_unit_test(re_training_does_no_harm_and_leaves_the_trunk_alone),
         cmocka_unit_test(the_task_stays_where_it_is_to_be_kept),
         cmocka_unit_test(equal_arguments_give_equal_bundles),
         cmocka_unit_test(answers_of_a_subnet_are_probabilities),

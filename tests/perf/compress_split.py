@@ -93,18 +93,19 @@ class Workshop:
                 "subnets": accuracies, "bench": self.latency(out, "sequential,compact")}
 
 
+def cells(accuracy, latencies):
+    """Of a row of the table; multiply-adds are those that the stitched group does: equal layers count once."""
+    compact = latencies["compact"]
+    alone = f"{latencies['sequential']['latency_ms']['median']:.2f} ms" if "sequential" in latencies else ""
+    return (f"{accuracy:.2f} % | {compact['mul_adds'] / 1e6:.1f} M | {compact['bytes']['weights'] / 1e6:.2f} MB | {alone} | "
+            f"{compact['latency_ms']['median']:.2f} ms |")
+
+
 def table(results):
-    whole = results["whole"]
-    base = whole["bench"]["results"]["compact"]
-    lines = ["| options | accuracy | multiply-adds | weights | latency, one by one | latency, stitched |",
-             "|---|---|---|---|---|---|",
-             f"| whole | {whole['accuracy']:.2f} % | {whole['mul_adds'] / 1e6:.1f} M | "
-             f"{base['bytes']['weights'] / 1e6:.2f} MB | | {base['latency_ms']['median']:.2f} ms |"]
+    lines = ["| options | accuracy | multiply-adds | weights | one by one | stitched |", "|---|---|---|---|---|---|",
+             "| the whole network | " + cells(results["whole"]["accuracy"], results["whole"]["bench"]["results"])]
     for name, row in results["rows"].items():
-        bench = row["bench"]["results"]
-        lines.append(f"| {' '.join(ROWS[name])} | {row['accuracy']:.2f} % | {row['mul_adds'] / 1e6:.1f} M | "
-                     f"{row['weights_bytes'] / 1e6:.2f} MB | {bench['sequential']['latency_ms']['median']:.2f} ms | "
-                     f"{bench['compact']['latency_ms']['median']:.2f} ms |")
+        lines.append(f"| `{' '.join(ROWS[name])}` | " + cells(row["accuracy"], row["bench"]["results"]))
     return "\n".join(lines)
 
 

@@ -393,6 +393,18 @@ static void what_cannot_be_asked_is_refused_with_a_reason(void **state)
     const char *const missing[] = {"object", "nobody"};
     zip.tasks = missing;
     expect_refused(MTS_STATUS_NOT_FOUND, original, &data, &zip, "nobody");
+    const char *const unnamed[] = {"object", NULL};
+    zip.tasks = unnamed;
+    expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &data, &zip, "name in a list is missing");
+    zip = zip_options(0.9, 2);
+    zip.layers = unnamed;
+    zip.layer_count = 2;
+    expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &data, &zip, "name in a list is missing");
+    zip.layers = NULL;
+    zip.layer_count = 0;
+    zip.base = unnamed + 1;
+    zip.base_count = 1;
+    expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &data, &zip, "name in a list is missing");
     zip = zip_options(0.9, 2);
     assert_int_equal(mtsc_zip(original, &data, &zip, original, &options, NULL), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(mtsc_zip("nowhere.mtsb", &data, &zip, zipped, &options, NULL), MTS_STATUS_NOT_FOUND);
@@ -449,6 +461,62 @@ static void tasks_that_do_not_align_are_named(void **state)
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, other, &data, &zip, "task 'alien'");
 }
 
+/* ---- pictures of two sizes ---- */
+
+static void add_sized(mtsc_compiler *compiler, const char *name, int64_t pixels, uint32_t seed)
+{
+    float first[12 * 3 * 9], second[8 * 12 * 9], head[4 * 8 * 9];
+    float *weights[3] = {first, second, head};
+    const size_t counts[3] = {12 * 3 * 9, 8 * 12 * 9, 4 * 8 * 9};
+    onnx_model net;
+    mtsc_task task;
+    for (uint32_t l = 0; l < 3; l++) {
+        for (uint32_t i = 0; i < counts[l]; i++) {
+            weights[l][i] = (float)(sin(i * 1.7 + l) + 0.2 * sin(i * 0.9 * seed)) * 0.2f;
+        }
+    }
+    onnx_model_begin(&net, 13);
+    onnx_model_input(&net, "x", ONNX_FLOAT, 4, (const int64_t[]){1, 3, pixels, pixels});
+    onnx_model_floats(&net, "w1", 4, (const int64_t[]){12, 3, 3, 3}, first);
+    onnx_model_floats(&net, "w2", 4, (const int64_t[]){8, 12, 3, 3}, second);
+    onnx_model_floats(&net, "w3", 4, (const int64_t[]){4, 8, 3, 3}, head);
+    onnx_model_node(&net, "Conv", "x,w1", "a");
+    onnx_model_node(&net, "Relu", "a", "b");
+    onnx_model_node(&net, "Conv", "b,w2", "c");
+    onnx_model_node(&net, "Relu", "c", "d");
+    onnx_model_node(&net, "Conv", "d,w3", "e");
+    onnx_model_node(&net, "GlobalAveragePool", "e", "y");
+    onnx_model_output(&net, "y");
+    const onnx_bytes *file = onnx_model_file(&net);
+    assert_int_equal(mtsc_file_write(model, file->data, file->size, NULL), MTS_STATUS_OK);
+    onnx_model_end(&net);
+    mtsc_task_default(&task);
+    task.name = name;
+    task.model = model;
+    task.color = MTSC_COLOR_RGB;
+    if (mtsc_compiler_add(compiler, &task) != MTS_STATUS_OK) {
+        fail_msg("%s", sentence);
+    }
+}
+
+static void tasks_with_pictures_of_two_sizes_share(void **state)
+{
+    (void)state;
+    for (int swapped = 0; swapped < 2; swapped++) {
+        mtsc_compiler *compiler = NULL;
+        assert_int_equal(mtsc_compiler_create(&options, &compiler), MTS_STATUS_OK);
+        add_sized(compiler, "one", swapped ? 32 : 8, 1);
+        add_sized(compiler, "two", swapped ? 8 : 32, 2);
+        assert_int_equal(mtsc_compiler_write(compiler, other, NULL), MTS_STATUS_OK);
+        mtsc_compiler_destroy(&compiler);
+        mtsc_zip_options zip = zip_options(1.0, 0);
+        zip.tasks = NULL;
+        const mtsc_zip_report report = must_zip(other, &zip);
+        assert_int_equal(report.zipped, 2);
+        assert_true(report.summary.weights_bytes < report.summary.weights_bytes_unshared * 7 / 10);
+    }
+}
+
 static float last_fraction;
 static int calls, calls_most;
 
@@ -493,6 +561,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_asked_is_refused_with_a_reason),
         cmocka_unit_test(images_that_say_nothing_are_named_with_task_and_layer),
         cmocka_unit_test(tasks_that_do_not_align_are_named),
+        cmocka_unit_test(tasks_with_pictures_of_two_sizes_share),
         cmocka_unit_test(progress_only_grows_and_a_cancelled_run_writes_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

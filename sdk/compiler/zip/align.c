@@ -84,9 +84,21 @@ static double correlation(const moments *sums, uint32_t i, uint32_t j)
     return a > 1e-12 && b > 1e-12 ? both / sqrt(a * b) : 0.0;
 }
 
-/* Group of the channels that a row's convolution writes, if they are free to move in the task. */
+static const mts_shape *shape_of(const matching *m, const mts_zip_row *row, uint32_t task)
+{
+    const mts_graph *graph = m->zip->tasks[task].graph;
+    return &graph->values[graph->nodes[row->nodes[task]].output].shape;
+}
+
+/*
+ * Group of the channels that a row's convolution writes, if they are free to move in the task and their
+ * pictures lie pixel by pixel as the reference's do (tasks may look at pictures of other sizes).
+ */
 static uint32_t group_of(const matching *m, const mts_zip_row *row)
 {
+    if (!mts_shape_equal(shape_of(m, row, m->task), shape_of(m, row, m->zip->reference))) {
+        return MTS_NONE;
+    }
     const uint32_t group =
         m->channels.group_of[m->zip->tasks[m->task].graph->nodes[row->nodes[m->task]].output];
     return group != MTS_NONE && row->share && m->channels.groups[group].kind == MTS_CHANNEL_FREE ? group

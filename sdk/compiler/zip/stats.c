@@ -72,13 +72,12 @@ typedef struct gathering {
     mts_zip *zip;
     const mts_zip_row *row;
     mts_zip_stats *stats;
-    uint32_t images, step;
 } gathering;
 
-static uint64_t pixels_of(const mts_zip *zip, const mts_zip_row *row)
+static uint64_t pixels_of(const mts_zip *zip, const mts_zip_row *row, uint32_t t)
 {
-    const mts_graph *graph = zip->tasks[0].graph;
-    const mts_shape *shape = &graph->values[graph->nodes[row->nodes[0]].output].shape;
+    const mts_graph *graph = zip->tasks[t].graph;
+    const mts_shape *shape = &graph->values[graph->nodes[row->nodes[t]].output].shape;
     const uint64_t pixels = (uint64_t)shape->dims[2] * (uint64_t)shape->dims[3];
     return pixels ? pixels : 1;
 }
@@ -89,11 +88,18 @@ static uint64_t rows_wanted(const mts_zip_row *row)
     return wanted < ROWS_LEAST ? ROWS_LEAST : wanted;
 }
 
-uint32_t mts_zip_stats_images(const mts_zip *zip, const mts_zip_row *row)
+uint32_t mts_zip_stats_images(const mts_zip *zip, const mts_zip_row *row, uint32_t t)
 {
-    const uint64_t images = rows_wanted(row) / pixels_of(zip, row) + 1;
+    const uint64_t images = rows_wanted(row) / pixels_of(zip, row, t) + 1;
     const uint64_t least = images < IMAGES_LEAST ? IMAGES_LEAST : images;
     return least < zip->images ? (uint32_t)least : zip->images;
+}
+
+/* Every how manieth pixel is taken: tasks may look at pictures of other sizes. */
+static uint32_t step_of(const mts_zip *zip, const mts_zip_row *row, uint32_t t)
+{
+    const uint64_t step = mts_zip_stats_images(zip, row, t) * pixels_of(zip, row, t) / rows_wanted(row);
+    return step < 1 ? 1 : step > UINT32_MAX ? UINT32_MAX : (uint32_t)step;
 }
 
 /* Adds what the residual of the original has that the zipped one's has not. */
@@ -146,7 +152,8 @@ static mts_code add_batch(const gathering *g, uint32_t t, const uint32_t *indice
                  mts_net_run_value(zip->runs[t], node->inputs[4]), mts_shape_count(shape) * count, target);
     }
     mts_gram_add(&g->stats[t].gram, mts_net_run_value(zip->runs[t], node->inputs[0]),
-                 &graph->values[node->inputs[0]].shape, &node->attrs.conv, target, shape, count, g->step);
+                 &graph->values[node->inputs[0]].shape, &node->attrs.conv, target, shape, count,
+                 step_of(zip, g->row, t));
     return MTS_CODE_OK;
 }
 
@@ -160,13 +167,14 @@ static mts_code gather_task(void *context, uint32_t t, uint32_t worker, mts_erro
     }
     const mts_graph *graph = zip->tasks[t].graph;
     const size_t size = mts_shape_count(&graph->values[graph->nodes[g->row->nodes[t]].output].shape);
+    const uint32_t images = mts_zip_stats_images(zip, g->row, t);
     float *target = mts_alloc_zero(zip->allocator, size * zip->batch, sizeof(*target));
     mts_code code = target ? MTS_CODE_OK : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
     uint32_t indices[BATCH_MOST];
-    for (uint32_t first = 0; first < g->images && code == MTS_CODE_OK; first += zip->batch) {
-        const uint32_t count = g->images - first < zip->batch ? g->images - first : zip->batch;
+    for (uint32_t first = 0; first < images && code == MTS_CODE_OK; first += zip->batch) {
+        const uint32_t count = images - first < zip->batch ? images - first : zip->batch;
         for (uint32_t i = 0; i < count; i++) {
-            indices[i] = (uint32_t)((uint64_t)(first + i) * zip->images / g->images);
+            indices[i] = (uint32_t)((uint64_t)(first + i) * zip->images / images);
         }
         code = add_batch(g, t, indices, count, target, error);
     }
@@ -181,9 +189,7 @@ static mts_code gather_task(void *context, uint32_t t, uint32_t worker, mts_erro
 
 mts_code mts_zip_stats_gather(mts_zip *zip, const mts_zip_row *row, mts_zip_stats *stats)
 {
-    gathering g = {.zip = zip, .row = row, .stats = stats, .images = mts_zip_stats_images(zip, row)};
-    const uint64_t step = (uint64_t)g.images * pixels_of(zip, row) / rows_wanted(row);
-    g.step = step < 1 ? 1 : (uint32_t)step;
+    gathering g = {.zip = zip, .row = row, .stats = stats};
     for (uint32_t t = 0; t < zip->count; t++) {
         const mts_net_layer layer = mts_net_layer_of(zip->originals[t], row->nodes[t]);
         if (!zip->frozen[t] && !mts_gram_init(&stats[t].gram, layer.inputs * layer.rows * layer.columns,

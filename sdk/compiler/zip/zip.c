@@ -51,6 +51,16 @@ void mtsc_zip_options_default(mtsc_zip_options *options)
     }
 }
 
+static bool all_named(const char *const *names, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!names[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static const char *options_defect(const mtsc_zip_options *o)
 {
     if (!(o->share >= 0.0 && o->share <= 1.0)) {
@@ -70,6 +80,10 @@ static const char *options_defect(const mtsc_zip_options *o)
     }
     if ((o->task_count && !o->tasks) || (o->base_count && !o->base) || (o->layer_count && !o->layers)) {
         return "a count without its list";
+    }
+    if (!all_named(o->tasks, o->task_count) || !all_named(o->base, o->base_count) ||
+        !all_named(o->layers, o->layer_count)) {
+        return "a name in a list is missing";
     }
     return NULL;
 }
@@ -139,7 +153,7 @@ static mts_code take_base(call *c, const mtsc_zip_options *options, mts_error *e
 
 static uint64_t row_cost(const mts_zip *zip, const mts_zip_row *row)
 {
-    return row->fit ? row->cost * 2 * mts_zip_stats_images(zip, row) +
+    return row->fit ? row->cost * 2 * mts_zip_stats_images(zip, row, 0) +
                           zip->rows[zip->row_count - 1].cost * zip->gate_images
                     : 0;
 }

@@ -16,7 +16,7 @@
 #include "graph/align.h"
 
 #define MTS_ZIP_TASKS_MAX 64u
-#define MTS_ZIP_UNKNOWNS_MAX 8192u /* of a filter; longer ones are averaged, not fitted */
+#define MTS_ZIP_UNKNOWNS_MAX 8192u /* of a filter; longer ones stay as they are */
 
 /* A convolution that every task has. */
 typedef struct mts_zip_row {
@@ -93,8 +93,8 @@ mts_code mts_zip_nets_create(mts_zip *zip);
 void mts_zip_nets_destroy(mts_zip *zip);
 mts_code mts_zip_stats_gather(mts_zip *zip, const mts_zip_row *row, mts_zip_stats *stats);
 void mts_zip_stats_release(mts_zip *zip, mts_zip_stats *stats);
-/* Images that a row's statistics take. */
-uint32_t mts_zip_stats_images(const mts_zip *zip, const mts_zip_row *row);
+/* Images that a row's statistics take of a task. */
+uint32_t mts_zip_stats_images(const mts_zip *zip, const mts_zip_row *row, uint32_t t);
 
 /*
  * merge.c: fits a row with `shared` common channels (0: each task on its own) and writes the filters, scales

@@ -81,6 +81,23 @@ static bool per_image_epilogue(const mts_graph *graph, const mts_node *node)
     return false;
 }
 
+/* Whether every task's filters are short enough to be fitted, and what follows them can be. */
+static bool can_fit(const mts_zip *zip, const mts_alignment *rows, uint32_t row)
+{
+    for (uint32_t t = 0; t < zip->count; t++) {
+        const mts_graph *graph = zip->tasks[t].graph;
+        const mts_node *node = node_of(zip, rows, row, t);
+        const mts_shape *shape = &weight_of(graph, node)->shape;
+        const uint64_t unknowns =
+            (uint64_t)shape->dims[1] * (uint64_t)shape->dims[2] * (uint64_t)shape->dims[3];
+        if (node->attrs.conv.group != 1 || unknowns > MTS_ZIP_UNKNOWNS_MAX ||
+            per_image_epilogue(graph, node)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool fill_row(mts_zip *zip, const mts_alignment *rows, uint32_t row, const bool *inner,
                      mts_zip_row *out)
 {
@@ -91,8 +108,7 @@ static bool fill_row(mts_zip *zip, const mts_alignment *rows, uint32_t row, cons
     out->outputs = (uint32_t)shape->dims[0];
     out->inputs = (uint32_t)shape->dims[1];
     out->taps = (uint32_t)(shape->dims[2] * shape->dims[3]);
-    out->fit = node->attrs.conv.group == 1 && (uint64_t)out->inputs * out->taps <= MTS_ZIP_UNKNOWNS_MAX &&
-               !per_image_epilogue(graph, node);
+    out->fit = can_fit(zip, rows, row);
     out->share = out->fit && inner[node->output] && equal_filters(zip, rows, row) &&
                  layer_wanted(zip->options, out->name);
     uint32_t *nodes = mts_arena_zero(&zip->arena, zip->count, sizeof(*nodes));

@@ -1,9 +1,9 @@
 /*
  * gate.c: how much of what the tasks answer has changed, without labels.
  *
- * The answer of a classifier (an output 0 of rank 2 with two numbers or more) is the largest number; its
- * change is the part of the images with another one. Any other output 0 changes by the root mean square
- * difference over the standard deviation of the original output.
+ * The answer of a classifier (an output 0 of [1,C] or [1,C,1,1,...] with two numbers or more) is the largest
+ * number; its change is the part of the images with another one. Any other output 0 changes by the root mean
+ * square difference over the standard deviation of the original output.
  */
 #include <math.h>
 #include <string.h>
@@ -34,7 +34,8 @@ static const mts_value *output_of(const mts_zip *zip, uint32_t t)
 
 static bool classifies(const mts_value *output)
 {
-    return output->shape.rank == 2 && output->shape.dims[0] == 1 && output->shape.dims[1] > 1;
+    const mts_shape *shape = &output->shape;
+    return shape->rank >= 2 && shape->dims[1] > 1 && mts_shape_count(shape) == (size_t)shape->dims[1];
 }
 
 static uint32_t largest(const float *numbers, size_t count)

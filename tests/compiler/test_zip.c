@@ -461,10 +461,12 @@ static void tasks_that_do_not_align_are_named(void **state)
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, other, &data, &zip, "task 'alien'");
 }
 
-/* ---- pictures of two sizes ---- */
+/* ---- small networks: pictures of two sizes, channels that say nothing ---- */
 
-static void add_sized(mtsc_compiler *compiler, const char *name, int64_t pixels, uint32_t seed)
+/* With `dead` channels 8 to 11 of the first layer are another network's and never pass its ReLU. */
+static void add_small(mtsc_compiler *compiler, const char *name, int64_t pixels, uint32_t seed, bool dead)
 {
+    float bias[12] = {0};
     float first[12 * 3 * 9], second[8 * 12 * 9], head[4 * 8 * 9];
     float *weights[3] = {first, second, head};
     const size_t counts[3] = {12 * 3 * 9, 8 * 12 * 9, 4 * 8 * 9};
@@ -475,12 +477,17 @@ static void add_sized(mtsc_compiler *compiler, const char *name, int64_t pixels,
             weights[l][i] = (float)(sin(i * 1.7 + l) + 0.2 * sin(i * 0.9 * seed)) * 0.2f;
         }
     }
+    for (uint32_t i = 8 * 27; i < 12 * 27 && dead; i++) {
+        first[i] = (float)sin((double)i * i * seed);
+        bias[i / 27] = -1000.0f;
+    }
     onnx_model_begin(&net, 13);
     onnx_model_input(&net, "x", ONNX_FLOAT, 4, (const int64_t[]){1, 3, pixels, pixels});
     onnx_model_floats(&net, "w1", 4, (const int64_t[]){12, 3, 3, 3}, first);
     onnx_model_floats(&net, "w2", 4, (const int64_t[]){8, 12, 3, 3}, second);
     onnx_model_floats(&net, "w3", 4, (const int64_t[]){4, 8, 3, 3}, head);
-    onnx_model_node(&net, "Conv", "x,w1", "a");
+    onnx_model_floats(&net, "b1", 1, (const int64_t[]){12}, bias);
+    onnx_model_node(&net, "Conv", "x,w1,b1", "a");
     onnx_model_node(&net, "Relu", "a", "b");
     onnx_model_node(&net, "Conv", "b,w2", "c");
     onnx_model_node(&net, "Relu", "c", "d");
@@ -499,22 +506,39 @@ static void add_sized(mtsc_compiler *compiler, const char *name, int64_t pixels,
     }
 }
 
+static void write_small(int64_t pixels_one, int64_t pixels_two, bool dead)
+{
+    mtsc_compiler *compiler = NULL;
+    assert_int_equal(mtsc_compiler_create(&options, &compiler), MTS_STATUS_OK);
+    add_small(compiler, "one", pixels_one, 1, dead);
+    add_small(compiler, "two", pixels_two, 2, dead);
+    assert_int_equal(mtsc_compiler_write(compiler, other, NULL), MTS_STATUS_OK);
+    mtsc_compiler_destroy(&compiler);
+}
+
 static void tasks_with_pictures_of_two_sizes_share(void **state)
 {
     (void)state;
     for (int swapped = 0; swapped < 2; swapped++) {
-        mtsc_compiler *compiler = NULL;
-        assert_int_equal(mtsc_compiler_create(&options, &compiler), MTS_STATUS_OK);
-        add_sized(compiler, "one", swapped ? 32 : 8, 1);
-        add_sized(compiler, "two", swapped ? 8 : 32, 2);
-        assert_int_equal(mtsc_compiler_write(compiler, other, NULL), MTS_STATUS_OK);
-        mtsc_compiler_destroy(&compiler);
+        write_small(swapped ? 32 : 8, swapped ? 8 : 32, false);
         mtsc_zip_options zip = zip_options(1.0, 0);
         zip.tasks = NULL;
         const mtsc_zip_report report = must_zip(other, &zip);
         assert_int_equal(report.zipped, 2);
         assert_true(report.summary.weights_bytes < report.summary.weights_bytes_unshared * 7 / 10);
     }
+}
+
+static void own_channels_that_are_always_zero_are_no_obstacle_to_uxyz(void **state)
+{
+    (void)state;
+    write_small(16, 16, true);
+    mtsc_zip_options zip = zip_options(0.67, 0);
+    zip.tasks = NULL;
+    zip.form = MTSC_FORM_UXYZ;
+    const mtsc_zip_report report = must_zip(other, &zip);
+    assert_int_equal(report.zipped, 2);
+    assert_true(isfinite(report.change_worst));
 }
 
 static float last_fraction;
@@ -562,6 +586,7 @@ int main(void)
         cmocka_unit_test(images_that_say_nothing_are_named_with_task_and_layer),
         cmocka_unit_test(tasks_that_do_not_align_are_named),
         cmocka_unit_test(tasks_with_pictures_of_two_sizes_share),
+        cmocka_unit_test(own_channels_that_are_always_zero_are_no_obstacle_to_uxyz),
         cmocka_unit_test(progress_only_grows_and_a_cancelled_run_writes_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -247,7 +247,18 @@ static void gather_part(const double *from, uint32_t stride, const uint32_t *row
     }
 }
 
-/* explain = G_UY G_YY^-1 of a task. */
+/* Inputs that are zero in every image say nothing: there is nothing to solve for. */
+static bool all_zero(const double *matrix, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (matrix[(size_t)i * n + i] != 0.0) { /* variances; NaN is for the solver to refuse */
+            return false;
+        }
+    }
+    return true;
+}
+
+/* explain = G_UY G_YY^-1 of a task; 0 where its own inputs are. */
 static mts_code explain_job(void *context, uint32_t t, uint32_t worker, mts_error *error)
 {
     (void)worker;
@@ -263,8 +274,10 @@ static mts_code explain_job(void *context, uint32_t t, uint32_t worker, mts_erro
     const double *xx = fit->stats[t].gram.xx;
     gather_part(xx, fit->length, own, fit->y, own, fit->y, matrix);
     gather_part(xx, fit->length, fit->columns, fit->u, own, fit->y, fit->explain[t]);
-    const mts_code code =
-        mts_solve_positive(matrix, fit->y, fit->explain[t], fit->u, NULL, RIDGE, NULL, error);
+    mts_code code = MTS_CODE_OK;
+    if (!all_zero(matrix, fit->y)) {
+        code = mts_solve_positive(matrix, fit->y, fit->explain[t], fit->u, NULL, RIDGE, NULL, error);
+    }
     mts_alloc_free(fit->zip->allocator, matrix);
     return code == MTS_CODE_OK ? code : fail_solve(fit, t, code, error);
 }
@@ -388,7 +401,7 @@ static void add_delta(const mts_zip_fit *fit, uint32_t t)
     }
 }
 
-/* Y of a task, given U. */
+/* Y of a task, given U; as it was where the task's own inputs are zero. */
 static mts_code solve_rest(const mts_zip_fit *fit, uint32_t t, double *rest, mts_error *error)
 {
     const uint32_t *columns = fit->columns + fit->u;
@@ -401,10 +414,13 @@ static mts_code solve_rest(const mts_zip_fit *fit, uint32_t t, double *rest, mts
         for (size_t i = 0; i < (size_t)fit->outputs * fit->y; i++) {
             own[i] = rest[i / fit->y * fit->length + columns[i % fit->y]];
         }
+    }
+    const bool silent = code == MTS_CODE_OK && all_zero(matrix, fit->y);
+    if (code == MTS_CODE_OK && !silent) {
         code = mts_solve_positive(matrix, fit->y, own, fit->outputs, NULL, RIDGE, NULL, error);
         code = code == MTS_CODE_OK ? code : fail_solve(fit, t, code, error);
     }
-    for (size_t i = 0; i < (size_t)fit->outputs * fit->y && code == MTS_CODE_OK; i++) {
+    for (size_t i = 0; i < (size_t)fit->outputs * fit->y && code == MTS_CODE_OK && !silent; i++) {
         fit->common[t][i / fit->y * fit->length + columns[i % fit->y]] += own[i];
     }
     mts_alloc_free(fit->zip->allocator, matrix);

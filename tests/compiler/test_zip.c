@@ -183,6 +183,7 @@ static void count_layer(void *context, const mtsc_zip_layer *layer)
     assert_non_null(layer->name);
     assert_non_null(layer->task);
     assert_true(layer->change >= 0.0 && layer->change <= 100.0);
+    assert_true(!layer->rolled_back || (layer->shared == 0 && layer->change > 0.0));
     assert_true(layer->seconds_left >= 0.0);
     assert_true(layer->shared % 4 == 0 || layer->shared == layer->channels);
 }
@@ -305,6 +306,7 @@ static void what_changes_too_much_is_rolled_back(void **state)
     const mtsc_zip_report free_run = must_zip(original, &zip);
     zip.max_change = free_run.change_worst / 2.0;
     assert_true(zip.max_change > 0.0); /* else there is nothing to roll back */
+    zip.layer = count_layer;           /* what was rolled back is told with the change for which it was */
     mtsc_zip_report report = {.size = sizeof report};
     const mts_status status = mtsc_zip(original, &data, &zip, zipped, &options, &report);
     if (status == MTS_STATUS_LIMIT) {
@@ -326,6 +328,11 @@ static void a_gate_that_nothing_passes_names_task_and_layer(void **state)
     zip.max_change = 0.0;
     expect_refused(MTS_STATUS_LIMIT, original, &data, &zip,
                    "layer '/blocks/blocks.7/conv2/Conv' changes task '");
+    const char *nowhere[] = {"/nowhere", "/elsewhere"};
+    zip.layers = nowhere;
+    zip.layer_count = 2;
+    expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &data, &zip,
+                   "no layer's name begins with '/nowhere'");
 }
 
 static void a_base_keeps_every_bit(void **state)

@@ -47,11 +47,18 @@ static uint32_t largest(const float *numbers, size_t count)
     return (uint32_t)best;
 }
 
+/* Numbers that are none are worse than any: no limit lets them pass. */
+static bool worse(double change, double than)
+{
+    return change > than || (isnan(change) && !isnan(than));
+}
+
 static void compare(tally *sums, const float *original, const float *now, size_t size, uint32_t images)
 {
     for (uint32_t i = 0; i < images; i++) {
         sums->images++;
-        sums->other += largest(original + i * size, size) != largest(now + i * size, size) ? 1 : 0;
+        const uint32_t answer = largest(now + i * size, size);
+        sums->other += answer != largest(original + i * size, size) || isnan(now[i * size + answer]) ? 1 : 0;
     }
     for (size_t i = 0; i < size * images; i++) {
         const double d = (double)original[i] - (double)now[i];
@@ -174,7 +181,7 @@ mts_code mts_zip_gate_look(mts_zip *zip, uint32_t *worst)
     const mts_code code = mts_threads_run(zip->count, look_task, &l, zip->error);
     *worst = 0;
     for (uint32_t t = 1; t < zip->count; t++) {
-        *worst = zip->change[t] > zip->change[*worst] ? t : *worst;
+        *worst = worse(zip->change[t], zip->change[*worst]) ? t : *worst;
     }
     return code;
 }
@@ -188,7 +195,7 @@ mts_code mts_zip_gate_final(mts_zip *zip, double *mean, double *worst)
     for (uint32_t t = 0; t < zip->count; t++) {
         changed += zip->frozen[t] ? 0 : 1;
         *mean += zip->change[t];
-        *worst = zip->change[t] > *worst ? zip->change[t] : *worst;
+        *worst = worse(zip->change[t], *worst) ? zip->change[t] : *worst;
     }
     *mean /= changed ? changed : 1;
     return code;

@@ -176,6 +176,16 @@ static mts_code fail_alignment(mts_zip *zip, const mts_alignment *rows)
                     "the tasks have no layer whose filters can be shared (the last layers stay private)");
 }
 
+static bool any_wanted(const mts_zip *zip)
+{
+    for (uint32_t r = 0; r < zip->row_count; r++) {
+        if (layer_wanted(zip->options, zip->rows[r].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static mts_code collect(mts_zip *zip, const mts_alignment *rows)
 {
     const bool *inner = mark_inner(zip->tasks[0].graph, &zip->arena);
@@ -194,9 +204,12 @@ static mts_code collect(mts_zip *zip, const mts_alignment *rows)
             return mts_fail(zip->error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
         }
         sharing += row->share ? 1 : 0;
-        zip->bytes_all += row->share ? mts_zip_row_saving(zip, row, mts_zip_row_target(zip, row)) : 0;
     }
     sum_costs(zip);
+    if (sharing == 0 && zip->row_count > 0 && !any_wanted(zip)) {
+        return mts_fail(zip->error, MTS_CODE_INVALID_ARGUMENT, "layers: no layer's name begins with '%.255s'",
+                        zip->options->layers[0]);
+    }
     return sharing ? MTS_CODE_OK : fail_alignment(zip, rows);
 }
 
@@ -232,6 +245,30 @@ uint64_t mts_zip_row_saving(const mts_zip *zip, const mts_zip_row *row, uint32_t
 {
     const uint32_t inputs = row->reads ? row->readable : row->inputs;
     return (uint64_t)shared * inputs * row->taps * sizeof(float) * (zip->count - 1);
+}
+
+mts_code mts_zip_rows_sum(mts_zip *zip)
+{
+    const mts_graph *graph = zip->tasks[0].graph;
+    bool any = false;
+    for (uint32_t r = 0; r < zip->row_count; r++) {
+        mts_zip_row *row = &zip->rows[r];
+        if (!row->share || (row->reads && !mts_zip_row_common(zip, row))) {
+            continue;
+        }
+        if (row->reads && graph->values[graph->nodes[row->nodes[0]].inputs[0]].kind != MTS_VALUE_INPUT) {
+            /* An estimate: what will be in common before it. Counting all inputs, whatever is saved would
+             * never be all, and the limit could not be used up. */
+            row->readable = (uint32_t)(zip->options->share * row->inputs + 0.5);
+        }
+        zip->bytes_all += mts_zip_row_saving(zip, row, mts_zip_row_target(zip, row));
+        any = true;
+    }
+    return any ? MTS_CODE_OK
+               : mts_fail(
+                     zip->error, MTS_CODE_INVALID_ARGUMENT,
+                     "form uxyz: no layer that may be shared writes channels that are free to be put into "
+                     "order");
 }
 
 /* Marks the channels of a group that are in common. Parts of a group have fewer channels, so this ends. */

@@ -28,7 +28,7 @@ typedef struct call {
     const char *out_path;
     const mts_zip_row *first_failed; /* at the gate, or NULL */
     uint32_t first_failed_task;
-    double first_failed_change;
+    double first_failed_change, first_failed_limit;
     bool trained;
 } call;
 
@@ -158,7 +158,8 @@ static uint64_t row_cost(const mts_zip *zip, const mts_zip_row *row)
                     : 0;
 }
 
-static mts_code tell(mts_zip *zip, const mts_zip_row *row, uint32_t worst, bool rolled_back)
+/* `change` of `task`: after the row, or, if it was rolled back, that for which it was. */
+static mts_code tell(mts_zip *zip, const mts_zip_row *row, double change, uint32_t task, bool rolled_back)
 {
     const mtsc_zip_options *options = zip->options;
     const double spent = seconds_since(zip->started_ns);
@@ -166,16 +167,18 @@ static mts_code tell(mts_zip *zip, const mts_zip_row *row, uint32_t worst, bool 
     const mtsc_zip_layer layer = {.name = row->name,
                                   .channels = row->outputs,
                                   .shared = row->shared,
-                                  .change = zip->change[worst],
-                                  .task = zip->tasks[worst].name,
+                                  .change = change,
+                                  .task = zip->tasks[task].name,
                                   .rolled_back = rolled_back,
                                   .seconds_left = part > 0.0 ? spent * (1.0 - part) / part : 0.0};
     if (options->layer && row->share) {
         options->layer(options->context, &layer);
     }
-    char what[160];
-    (void)snprintf(what, sizeof(what), "%.80s: %u of %u channels, %.1f %% changed, %.0f s left", row->name,
-                   row->shared, row->outputs, layer.change, layer.seconds_left);
+    char what[256];
+    (void)snprintf(what, sizeof(what),
+                   "%.80s: %u of %u channels, %.1f %% changed%s, %.2g %% of its variance lost, %.0f s left",
+                   row->name, row->shared, row->outputs, layer.change, rolled_back ? " (rolled back)" : "",
+                   100.0 * row->lost, layer.seconds_left);
     return mts_compiler_progress(zip->compiler, (float)(0.95 * part), what, zip->error);
 }
 
@@ -191,8 +194,7 @@ static double limit_of(const mts_zip *zip, const mts_zip_row *row)
 static mts_code fit_row(mts_zip *zip, mts_zip_row *row, uint32_t shared, const mts_zip_stats *stats,
                         uint32_t *worst)
 {
-    double unexplained = 0.0;
-    mts_code code = mts_zip_merge(zip, row, shared, stats, &unexplained);
+    mts_code code = mts_zip_merge(zip, row, shared, stats, &row->lost);
     return code == MTS_CODE_OK ? mts_zip_gate_look(zip, worst) : code;
 }
 
@@ -211,20 +213,23 @@ static void restore(mts_zip *zip, const mts_zip_row *row)
 
 /* Filters of each task's own again: as they were, or, behind layers that were zipped, fitted to their inputs.
  */
-static mts_code roll_back(call *c, mts_zip_row *row, const mts_zip_stats *stats, uint32_t *worst)
+static mts_code roll_back(call *c, mts_zip_row *row, const mts_zip_stats *stats, uint32_t worst)
 {
     mts_zip *zip = &c->zip;
+    uint32_t then = 0;
     if (zip->rolled_back++ == 0) {
         c->first_failed = row;
-        c->first_failed_task = *worst;
-        c->first_failed_change = zip->change[*worst];
+        c->first_failed_task = worst;
+        c->first_failed_change = zip->change[worst];
+        c->first_failed_limit = limit_of(zip, row);
     }
     mts_zip_row_undo(zip, row);
     if (zip->zipped) {
-        return fit_row(zip, row, 0, stats, worst);
+        return fit_row(zip, row, 0, stats, &then);
     }
     restore(zip, row);
-    return mts_zip_gate_look(zip, worst);
+    row->lost = 0.0;
+    return mts_zip_gate_look(zip, &then);
 }
 
 static mts_code zip_row(call *c, mts_zip_row *row, mts_zip_stats *stats)
@@ -239,9 +244,10 @@ static mts_code zip_row(call *c, mts_zip_row *row, mts_zip_stats *stats)
     if (code == MTS_CODE_OK) {
         code = fit_row(zip, row, shared, stats, &worst);
     }
-    if (code == MTS_CODE_OK && row->shared && zip->change[worst] > limit_of(zip, row)) {
+    const double change = zip->change[worst];
+    if (code == MTS_CODE_OK && row->shared && !(change <= limit_of(zip, row))) { /* NaN does not pass */
         rolled_back = true;
-        code = roll_back(c, row, stats, &worst);
+        code = roll_back(c, row, stats, worst);
     }
     if (code != MTS_CODE_OK) {
         return code;
@@ -250,7 +256,7 @@ static mts_code zip_row(call *c, mts_zip_row *row, mts_zip_stats *stats)
     zip->zipped += row->shared ? 1 : 0;
     zip->bytes_zipped += row->shared ? mts_zip_row_saving(zip, row, row->shared) : 0;
     zip->cost_done += row_cost(zip, row);
-    return tell(zip, row, worst, rolled_back);
+    return tell(zip, row, change, worst, rolled_back);
 }
 
 static mts_code zip_rows(call *c)
@@ -275,9 +281,10 @@ static mts_code zip_rows(call *c)
                         "share %.3g leaves no channel of any layer in common", zip->options->share);
     }
     return mts_fail(zip->error, MTS_CODE_LIMIT,
-                    "no layer passes the limit of %.3g %%: sharing layer '%s' changes task '%s' by %.2f %%",
-                    zip->options->max_change, c->first_failed->name, zip->tasks[c->first_failed_task].name,
-                    c->first_failed_change);
+                    "no layer passes the limit: sharing layer '%s' changes task '%s' by %.2f %%, but may by "
+                    "%.3g %% (the part of %.3g %% that is due to the bytes it saves)",
+                    c->first_failed->name, zip->tasks[c->first_failed_task].name, c->first_failed_change,
+                    c->first_failed_limit, zip->options->max_change);
 }
 
 /* ---- the whole ---- */
@@ -335,8 +342,11 @@ static mts_code prepare(call *c, const mtsc_data *data)
     }
     if (code == MTS_CODE_OK) {
         zip->common = mts_arena_zero(&zip->arena, zip->channels.group_count, sizeof(*zip->common));
-        code = zip->common ? mts_zip_nets_create(zip)
+        code = zip->common ? mts_zip_rows_sum(zip)
                            : mts_fail(zip->error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_zip_nets_create(zip);
     }
     return code == MTS_CODE_OK ? mts_zip_gate_open(zip) : code;
 }

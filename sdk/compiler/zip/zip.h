@@ -29,6 +29,7 @@ typedef struct mts_zip_row {
     uint64_t cost;      /* multiply-adds up to and with this row, of task 0 */
     uint32_t shared;    /* channels in common now, `channels[shared]`, ascending */
     uint32_t *channels; /* room for `outputs` */
+    double lost;        /* part of its variance that the last fit left unexplained */
     uint32_t readable;  /* UXYZ: input channels in common, `reads`; FILTERS: all, reads is NULL */
     uint32_t *reads;
 } mts_zip_row;
@@ -72,6 +73,11 @@ typedef struct mts_zip_stats {
 mts_code mts_zip_rows_find(mts_zip *zip);
 /* Channels of each row to be shared: options.share of `outputs`, rounded. */
 uint32_t mts_zip_row_target(const mts_zip *zip, const mts_zip_row *row);
+/*
+ * Sums up in bytes_all what sharing every row as asked would save; after the channels are known.
+ * INVALID_ARGUMENT: UXYZ, and no row writes channels that are free to be put into order.
+ */
+mts_code mts_zip_rows_sum(mts_zip *zip);
 /* Bytes that sharing `shared` channels of a row saves. */
 uint64_t mts_zip_row_saving(const mts_zip *zip, const mts_zip_row *row, uint32_t shared);
 /* UXYZ: lists the input channels in common of a row (reads). False if memory is short. */

@@ -16,7 +16,8 @@
 #include "compiler/zip/zip.h"
 
 #define IMAGES_MOST 512u
-#define BATCH 16u
+#define RUN_BYTES_MOST ((uint64_t)1 << 30) /* of the runs of all workers */
+#define BATCH_MOST 16u
 #define PIXELS_MOST 64u /* of an image's value that are looked at */
 #define BETTER 0.05     /* of the channels' mean correlation: less is no reason to move them */
 
@@ -33,6 +34,7 @@ typedef struct matching {
     uint32_t task;
     mts_net *net;
     mts_net_run *runs[2]; /* of the reference, of the task */
+    uint32_t batch;       /* of these */
     mts_channels channels;
     mts_arena arena;
     double **cost;    /* [group]: [channel of the reference][channel]: minus the correlations */
@@ -142,9 +144,9 @@ static mts_code gather(const matching *m, moments *sums)
     mts_zip *zip = m->zip;
     const uint32_t images = zip->images < IMAGES_MOST ? zip->images : IMAGES_MOST;
     mts_code code = MTS_CODE_OK;
-    for (uint32_t first = 0; first < images && code == MTS_CODE_OK; first += BATCH) {
-        uint32_t indices[BATCH];
-        const uint32_t count = images - first < BATCH ? images - first : BATCH;
+    for (uint32_t first = 0; first < images && code == MTS_CODE_OK; first += m->batch) {
+        uint32_t indices[BATCH_MOST];
+        const uint32_t count = images - first < m->batch ? images - first : m->batch;
         for (uint32_t i = 0; i < count; i++) {
             indices[i] = (uint32_t)((uint64_t)(first + i) * zip->images / images);
         }
@@ -260,6 +262,14 @@ static mts_code match(matching *m)
     return add_costs(m, sums) ? permute(m) : no_memory(m);
 }
 
+static uint32_t batch_of(const matching *m)
+{
+    const uint64_t bytes = 1 + (uint64_t)mts_net_run_bytes(m->reference, 1, MTS_NET_INFERENCE) +
+                           (uint64_t)mts_net_run_bytes(m->net, 1, MTS_NET_INFERENCE);
+    const uint64_t fit = RUN_BYTES_MOST / mts_threads_count() / bytes;
+    return fit < 1 ? 1 : fit > BATCH_MOST ? BATCH_MOST : (uint32_t)fit;
+}
+
 static mts_code match_job(void *context, uint32_t t, uint32_t worker, mts_error *error)
 {
     (void)worker;
@@ -275,10 +285,11 @@ static mts_code match_job(void *context, uint32_t t, uint32_t worker, mts_error 
         code = mts_net_create(zip->tasks[t].graph, zip->allocator, &m.net, error);
     }
     if (code == MTS_CODE_OK) {
-        code = mts_net_run_create(m.reference, BATCH, MTS_NET_INFERENCE, &m.runs[0], error);
+        m.batch = batch_of(&m);
+        code = mts_net_run_create(m.reference, m.batch, MTS_NET_INFERENCE, &m.runs[0], error);
     }
     if (code == MTS_CODE_OK) {
-        code = mts_net_run_create(m.net, BATCH, MTS_NET_INFERENCE, &m.runs[1], error);
+        code = mts_net_run_create(m.net, m.batch, MTS_NET_INFERENCE, &m.runs[1], error);
     }
     if (code == MTS_CODE_OK) {
         code = match(&m);

@@ -150,8 +150,9 @@ typedef enum mtsc_assignment {
 /* What became of a layer; names live during the call only. */
 typedef struct mtsc_zip_layer {
     const char *name;
-    uint32_t channels, shared; /* of the narrowest task; shared 0: rolled back or never tried */
-    double change;             /* of the task that changed most, see mtsc_zip_options.max_change, after it */
+    uint32_t channels, shared; /* of each task; shared 0: rolled back, or nothing in common */
+    double change;             /* of the task that changed most, see mtsc_zip_options.max_change, after it; of
+                                  a layer that was rolled back, the change for which it was */
     const char *task;          /* that task */
     int rolled_back;
     double seconds_left; /* estimate, without re-training */
@@ -159,24 +160,28 @@ typedef struct mtsc_zip_layer {
 
 typedef struct mtsc_zip_options {
     size_t size;              /* sizeof(mtsc_zip_options) */
-    const char *const *tasks; /* to zip; NULL (default): all. The others are written as they are */
+    const char *const *tasks; /* to zip, 2 to 64; NULL (default): all. The others are written as they are */
     uint32_t task_count;
     double share; /* shared / all channels of each layer, 0..1; default 0.9 */
     mtsc_form form;
     mtsc_assignment assignment;
     uint32_t round; /* shared channels are a multiple of this, or all; default 4, a kernel's vector. 1: any */
-    const char *const *layers; /* only layers whose name begins with one of these; NULL (default): all */
+    /* Only layers whose name begins with one of these are shared; NULL (default): all. Others behind a zipped
+       one stay private, but are fitted to their changed inputs: weights there that were equal in several
+       tasks before are fitted apart. The same holds for layers that are rolled back (max_change). */
+    const char *const *layers;
     uint32_t layer_count;
     const char *const *base; /* tasks of `tasks` that keep every bit; the others take over their filters */
     uint32_t base_count;
     double max_change; /* in percent; default 100 (no gate). A layer after which more of some task's answers
-                          would have changed is left as it was. An answer is the largest of a task's first
-                          output; where that is no vector of classes, change is the root mean square
+                          would have changed stays private (see layers). An answer is the largest of a task's
+                          first output; where that is no vector of classes, change is the root mean square
                           difference in percent of the output's standard deviation. Layers may use up the
                           limit in proportion to the bytes that have been saved by then */
     double retrain_seconds; /* 0 (default): none. > 0: afterwards all that is not of `base` is trained for
                                this long to answer as before (distillation), without labels */
-    uint64_t seed;          /* default 1. Equal options, data and machine give equal bundles */
+    uint64_t seed;          /* default 1. Equal options, data and machine give equal bundles, but not with
+                               re-training, which goes by time */
     void *context;
     void (*layer)(void *context, const mtsc_zip_layer *layer); /* told of each layer; NULL (default): not */
 } mtsc_zip_options;

@@ -550,26 +550,46 @@ static void refuse(family *f, const mts_tie *ties, uint32_t count, const char *p
     }
 }
 
+static void errors_name_tasks_as_the_caller_does(void **state)
+{
+    (void)state;
+    static const char *const names[TASKS] = {"cats", "dogs", "birds"};
+    mts_distill_report report;
+    family f;
+    family_make(&f, IMAGES);
+    const mts_tie tie = filters_tie();
+    mts_distill_options o = options(&f);
+    o.names = names;
+    assert_int_equal(distill(&f, &tie, 1, &o, &report), MTS_CODE_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "of task 'dogs' has other weights"));
+    mts_net_layer layer = mts_net_layer_of(f.students[2], 1);
+    layer.weight[0] = NAN;
+    mts_net_touch(f.students[2], 1);
+    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_CODE_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "task 'birds'"));
+    family_free(&f);
+}
+
 static void ties_that_cannot_be_are_refused_with_task_and_node(void **state)
 {
     (void)state;
     family f;
     family_make(&f, IMAGES);
     mts_tie tie = filters_tie();
-    refuse(&f, &tie, 1, "\"n1\" of task \"second\" has other weights");
+    refuse(&f, &tie, 1, "'n1' of task 'second' has other weights");
     make_equal(f.students, &tie);
     mts_net_layer layer = mts_net_layer_of(f.students[2], 1);
     float *cell = &layer.weight[(places[2][3] * 9 + 8) * FILTERS + 5];
     *cell = nextafterf(*cell, 100);
-    refuse(&f, &tie, 1, "task \"third\" has other weights");
+    refuse(&f, &tie, 1, "task 'third' has other weights");
     make_equal(f.students, &tie);
     const mts_tie twice[2] = {tie, tie};
-    refuse(&f, twice, 2, "task \"first\" is tied twice");
+    refuse(&f, twice, 2, "task 'first' is tied twice");
 
     const uint32_t far[4] = {0, 1, 2, FILTERS};
     const uint32_t *const outs[TASKS] = {places[0], places[1], far};
     tie.outs = outs;
-    refuse(&f, &tie, 1, "task \"third\" has no such filter");
+    refuse(&f, &tie, 1, "task 'third' has no such filter");
     tie = filters_tie();
     tie.in_count = FILTERS - 1;
     refuse(&f, &tie, 1, "has another number of input channels");
@@ -580,11 +600,11 @@ static void ties_that_cannot_be_are_refused_with_task_and_node(void **state)
     tie = filters_tie();
     const uint32_t heads[TASKS] = {1, 3, 1}, beyond[TASKS] = {1, 1, 100}, other[TASKS] = {1, 1, 4};
     tie.nodes = heads;
-    refuse(&f, &tie, 1, "task \"second\" is no convolution");
+    refuse(&f, &tie, 1, "task 'second' is no convolution");
     tie.nodes = beyond;
-    refuse(&f, &tie, 1, "task \"third\" is no convolution");
+    refuse(&f, &tie, 1, "task 'third' is no convolution");
     tie.nodes = other;
-    refuse(&f, &tie, 1, "task \"third\" ");
+    refuse(&f, &tie, 1, "task 'third' ");
     const uint32_t strange[TASKS] = {0, 1, 3};
     tie = filters_tie();
     tie.tasks = strange;
@@ -760,7 +780,7 @@ static void a_loss_that_is_no_number_names_the_task_and_leaves_every_bit(void **
     mts_net_touch(f.students[1], 4);
     float *before = parameters(f.students[0], &count);
     assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_CODE_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "\"second\""));
+    assert_non_null(strstr(error.text, "'second'"));
     assert_parameters(f.students[0], before);
     free(before);
     family_free(&f);
@@ -925,6 +945,7 @@ int main(void)
         cmocka_unit_test(tied_filters_serve_all_their_tasks),
         cmocka_unit_test(frozen_tasks_and_ties_keep_their_bits),
         cmocka_unit_test(nodes_in_front_that_are_frozen_keep_their_bits_and_so_do_their_ties),
+        cmocka_unit_test(errors_name_tasks_as_the_caller_does),
         cmocka_unit_test(ties_that_cannot_be_are_refused_with_task_and_node),
         cmocka_unit_test(options_and_pairs_that_cannot_be_are_refused),
         cmocka_unit_test(equal_arguments_give_equal_bits_on_one_processor_and_on_all),

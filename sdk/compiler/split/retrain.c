@@ -43,6 +43,7 @@ static mts_code train(mts_split *split, uint32_t trunk, mts_graph *student_graph
     options.seconds = split->wanted->retrain_seconds;
     options.seed = split->wanted->seed;
     options.soft = true;
+    options.names = (const char *const[]){mts_split_task(split)->name};
     options.frozen_nodes = &trunk;
     options.progress = progress;
     options.context = split;

@@ -53,7 +53,8 @@ typedef struct trainer {
 
 static const char *task_name(const trainer *t, uint32_t task)
 {
-    const char *name = mts_net_graph(t->given[task])->name;
+    const char *given = t->options->names ? t->options->names[task] : NULL;
+    const char *name = given ? given : mts_net_graph(t->given[task])->name;
     return name ? name : "(no name)";
 }
 
@@ -164,13 +165,14 @@ static mts_code tasks_make(trainer *t, mts_error *error)
     for (uint32_t i = 0; i < t->count; i++) {
         const mts_code code = mts_frozen_task(&t->frozen, i) ? MTS_CODE_OK : task_make(t, i, error);
         if (code != MTS_CODE_OK) {
-            return mts_fail_prefix(error, code, "task \"%s\"", task_name(t, i));
+            return mts_fail_prefix(error, code, "task '%s'", task_name(t, i));
         }
     }
     if (!mts_parameters_init(&t->parameters, t->copies, t->count, &t->frozen, t->allocator)) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for Adam's moments");
     }
-    return mts_ties_mark(t->ties, t->tie_count, t->given, t->count, &t->frozen, &t->parameters, error);
+    return mts_ties_mark(t->ties, t->tie_count, t->given, t->count, t->options->names, &t->frozen,
+                         &t->parameters, error);
 }
 
 /* Fewer tasks than processors, or few more, would leave processors waiting: tasks get several lanes. */
@@ -220,7 +222,7 @@ static mts_code lanes_make(trainer *t, uint32_t trained, mts_error *error)
             lane->chunk = chunk;
             const mts_code code = mts_lane_init(lane, t->parameters.elements[i], t->allocator, error);
             if (code != MTS_CODE_OK) {
-                return mts_fail_prefix(error, code, "task \"%s\"", task_name(t, i));
+                return mts_fail_prefix(error, code, "task '%s'", task_name(t, i));
             }
             if (part == 0) {
                 t->gradients[i] = lane->gradients;
@@ -240,7 +242,7 @@ static mts_code measure_job(void *context, uint32_t job, uint32_t worker, mts_er
     const uint32_t count = t->batch.images < MEASURE_IMAGES ? t->batch.images : MEASURE_IMAGES;
     (void)worker;
     const mts_code code = mts_lane_measure(lane, &t->parameters, t->data, t->batch.order, count, error);
-    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "task \"%s\"", task_name(t, task));
+    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "task '%s'", task_name(t, task));
 }
 
 static mts_code lane_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
@@ -250,7 +252,7 @@ static mts_code lane_job(void *context, uint32_t job, uint32_t worker, mts_error
     (void)worker;
     const mts_code code = mts_lane_step(lane, t->data, &t->batch, &t->parameters, error);
     return code == MTS_CODE_OK ? code
-                               : mts_fail_prefix(error, code, "task \"%s\"", task_name(t, lane->of->task));
+                               : mts_fail_prefix(error, code, "task '%s'", task_name(t, lane->of->task));
 }
 
 /* Adds the other lanes' gradients of a task to its first lane's. */
@@ -333,7 +335,7 @@ static mts_code loss_take(trainer *t, mts_error *error)
     for (uint32_t i = 0; i < t->lane_count; i++) {
         if (!isfinite(t->lanes[i].loss)) {
             return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
-                            "task \"%s\": the loss of training is no number after %llu steps",
+                            "task '%s': the loss of training is no number after %llu steps",
                             task_name(t, t->lanes[i].of->task), (unsigned long long)t->schedule.step - 1);
         }
         sum += t->lanes[i].loss;
@@ -428,7 +430,7 @@ static mts_code train(trainer *t, uint32_t trained, uint64_t start, mts_error *e
     }
     for (uint32_t i = 0; i < t->parameters.count && code == MTS_CODE_OK; i++) {
         if (!mts_parameters_finite(&t->parameters.arrays[i])) {
-            code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "task \"%s\": training ended in no numbers",
+            code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "task '%s': training ended in no numbers",
                             task_name(t, t->parameters.arrays[i].task));
         }
     }

@@ -26,6 +26,7 @@ typedef struct mts_distill_options {
     uint64_t seed;
     bool soft; /* vectors of classes are compared by their divergence alone: for teachers whose scores mean
                   nothing but their probabilities. false (default) */
+    const char *const *names;     /* [task] of errors, or NULL: their graphs' */
     const bool *frozen;           /* [task] whose parameters keep their values, or NULL */
     const uint32_t *frozen_nodes; /* [task] nodes in front whose parameters keep their values, or NULL */
     /* Non-zero cancels. `loss`: mean of the tasks' since the last call; `left`: seconds. */

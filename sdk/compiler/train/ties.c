@@ -40,9 +40,9 @@ static const char *title(mts_net *const *nets, const side *s)
     return s->node < graph->node_count ? mts_node_title(graph, &graph->nodes[s->node]) : "(none)";
 }
 
-static const char *task_name(mts_net *const *nets, const side *s)
+static const char *task_name(mts_net *const *nets, const char *const *names, const side *s)
 {
-    const char *name = mts_net_graph(nets[s->task])->name;
+    const char *name = names && names[s->task] ? names[s->task] : mts_net_graph(nets[s->task])->name;
     return name ? name : "(no name)";
 }
 
@@ -106,7 +106,8 @@ static bool side_mark(const mts_tie *tie, const side *s, bool kept, const mts_pa
 }
 
 static mts_code tie_mark(const mts_tie *tie, mts_net *const *nets, uint32_t net_count,
-                         const mts_frozen *frozen, mts_parameters *parameters, mts_error *error)
+                         const char *const *names, const mts_frozen *frozen, mts_parameters *parameters,
+                         mts_error *error)
 {
     side lead = {0};
     for (uint32_t i = 0; i < tie->task_count; i++) {
@@ -128,8 +129,8 @@ static mts_code tie_mark(const mts_tie *tie, mts_net *const *nets, uint32_t net_
             defect = "is tied twice";
         }
         if (defect) {
-            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "tied weights: \"%s\" of task \"%s\" %s",
-                            title(nets, &s), task_name(nets, &s), defect);
+            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "tied weights: '%s' of task '%s' %s",
+                            title(nets, &s), task_name(nets, names, &s), defect);
         }
     }
     return MTS_CODE_OK;
@@ -168,10 +169,11 @@ static void row_copy(const mts_tie *tie, const side *from, const float *row, con
 }
 
 mts_code mts_ties_mark(const mts_tie *ties, uint32_t count, mts_net *const *nets, uint32_t net_count,
-                       const mts_frozen *frozen, mts_parameters *parameters, mts_error *error)
+                       const char *const *names, const mts_frozen *frozen, mts_parameters *parameters,
+                       mts_error *error)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const mts_code code = tie_mark(&ties[i], nets, net_count, frozen, parameters, error);
+        const mts_code code = tie_mark(&ties[i], nets, net_count, names, frozen, parameters, error);
         if (code != MTS_CODE_OK) {
             return code;
         }

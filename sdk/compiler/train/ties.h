@@ -12,11 +12,12 @@
 
 /*
  * Checks ties[count] against nets[net_count] and marks their cells. INVALID_ARGUMENT: a tie points at what is
- * no cell, at cells that differ, or that another tie has too. What is frozen in one
- * task is frozen in all of the tie.
+ * no cell, at cells that differ, or that another tie has too (names[] as in distill.h, or NULL). What is
+ * frozen in one task is frozen in all of the tie.
  */
 mts_code mts_ties_mark(const mts_tie *ties, uint32_t count, mts_net *const *nets, uint32_t net_count,
-                       const mts_frozen *frozen, mts_parameters *parameters, mts_error *error);
+                       const char *const *names, const mts_frozen *frozen, mts_parameters *parameters,
+                       mts_error *error);
 /* Whether the tie's cells are trained. */
 bool mts_tie_moves(const mts_tie *tie, const mts_frozen *frozen);
 /* Adds the gradients of the other tasks to the first one's; gradients[task]: of all arrays of the task. */

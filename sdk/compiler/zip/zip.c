@@ -381,6 +381,11 @@ static mts_code train(call *c)
     options.seconds = zip->options->retrain_seconds;
     options.seed = zip->options->seed;
     options.frozen = c->frozen;
+    const char *names[MTS_ZIP_TASKS_MAX];
+    for (uint32_t t = 0; t < zip->count; t++) {
+        names[t] = zip->tasks[t].name;
+    }
+    options.names = names;
     options.progress = retrain_progress;
     options.context = zip;
     mts_code code = mts_zip_ties(zip, &ties, &tie_count);

@@ -480,6 +480,29 @@ static int stop_at_third(void *context, float fraction, const char *what)
     return ++*calls == 3;
 }
 
+static int count_call(void *context, float fraction, const char *what)
+{
+    (void)fraction;
+    (void)what;
+    ++*(int *)context;
+    return 0;
+}
+
+static void the_bundle_that_is_read_is_refused_as_output_before_any_work(void **state)
+{
+    world w;
+    int told = 0;
+    (void)state;
+    begin(&w);
+    w.options.progress = count_call;
+    w.options.context = &told;
+    assert_int_equal(mtsc_split(w.input, &w.data, &w.wanted, w.input, &w.options, &w.report),
+                     MTS_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(w.error, "is the bundle that is read"));
+    assert_int_equal(told, 0);
+    end(&w);
+}
+
 static void a_caller_may_stop_it(void **state)
 {
     (void)state;
@@ -512,6 +535,7 @@ int main(void)
         cmocka_unit_test(an_image_that_cannot_be_had_is_named),
         cmocka_unit_test(groups_without_images_are_refused),
         cmocka_unit_test(a_task_is_not_split_twice_into_as_many),
+        cmocka_unit_test(the_bundle_that_is_read_is_refused_as_output_before_any_work),
         cmocka_unit_test(a_caller_may_stop_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,6 +194,11 @@ static void a_new_end_computes_its_own_answers_from_the_same_features(void **sta
     assert_int_equal(made->outputs[0].shape.dims[1], 1);
     assert_int_equal(nodes[2], MTS_NONE); /* the old head */
     assert_int_equal(made->node_count, 5);
+    bool needed[8] = {false};
+    mts_head_mark(c.task.graph, c.body, needed); /* what the new network has of the old one */
+    for (uint32_t n = 0; n < c.task.graph->node_count; n++) {
+        assert_int_equal(needed[n], nodes[n] != MTS_NONE);
+    }
 
     float *before[64];
     float *after[64];

@@ -88,17 +88,16 @@ static mts_code memory_short(mts_error *error)
     return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a network's new end");
 }
 
-static void mark_needed(copy *c, uint32_t value)
+void mts_head_mark(const mts_graph *graph, uint32_t value, bool *needed)
 {
-    const mts_graph *from = c->from;
-    if (from->values[value].kind == MTS_VALUE_NODE) {
-        c->needed[from->values[value].producer] = true;
+    if (graph->values[value].kind == MTS_VALUE_NODE) {
+        needed[graph->values[value].producer] = true;
     }
-    for (uint32_t n = from->node_count; n-- > 0;) {
-        const mts_node *node = &from->nodes[n];
-        for (uint32_t i = 0; c->needed[n] && i < node->input_count; i++) {
-            if (node->inputs[i] != MTS_NONE && from->values[node->inputs[i]].kind == MTS_VALUE_NODE) {
-                c->needed[from->values[node->inputs[i]].producer] = true;
+    for (uint32_t n = graph->node_count; n-- > 0;) {
+        const mts_node *node = &graph->nodes[n];
+        for (uint32_t i = 0; needed[n] && i < node->input_count; i++) {
+            if (node->inputs[i] != MTS_NONE && graph->values[node->inputs[i]].kind == MTS_VALUE_NODE) {
+                needed[graph->values[node->inputs[i]].producer] = true;
             }
         }
     }
@@ -232,7 +231,7 @@ mts_code mts_head_replace(const mts_graph *graph, uint32_t value, const mts_head
     }
     memset(c.values, 0xff, graph->value_count * sizeof *c.values);
     memset(c.nodes, 0xff, graph->node_count * sizeof *c.nodes);
-    mark_needed(&c, value);
+    mts_head_mark(graph, value, c.needed);
     mts_code code = copy_inputs(&c);
     for (uint32_t n = 0; code == MTS_CODE_OK && n < graph->node_count; n++) {
         code = c.needed[n] ? copy_node(&c, n) : MTS_CODE_OK;

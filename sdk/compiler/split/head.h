@@ -18,6 +18,9 @@ typedef struct mts_head {
 /* UNSUPPORTED names what makes the task no such classifier. */
 mts_code mts_head_find(const mts_task *task, mts_head *out, mts_error *error);
 
+/* Sets needed[node] of those that compute `value`; others are left as they are. */
+void mts_head_mark(const mts_graph *graph, uint32_t value, bool *needed);
+
 /* A fully connected layer and what follows it; arrays outlive the call only. */
 typedef struct mts_head_layer {
     uint32_t outputs, inputs;

@@ -59,8 +59,9 @@ static bool arrays_make(mts_split *split)
     split->answer = mts_arena_zero(&split->arena, split->images, sizeof(*split->answer));
     split->group_of = mts_arena_zero(&split->arena, head->classes, sizeof(*split->group_of));
     split->subnets = mts_arena_zero(&split->arena, split->wanted->groups, sizeof(*split->subnets));
+    split->needed = mts_arena_zero(&split->arena, mts_split_task(split)->graph->node_count, sizeof(bool));
     return split->features && split->answers && split->combined && split->answer && split->group_of &&
-           split->subnets;
+           split->subnets && split->needed;
 }
 
 static uint32_t largest(const float *values, uint32_t count)
@@ -105,9 +106,13 @@ static mts_code ask_whole(mts_split *split, mts_error *error)
     return code;
 }
 
-static mts_code prepare(mts_split *split, const char *path, const mtsc_data *data, mts_error *error)
+static mts_code prepare(mts_split *split, const char *path, const mtsc_data *data, const char *out_path,
+                        mts_error *error)
 {
     mts_code code = mts_models_open(path, split->allocator, &split->models, error);
+    if (code == MTS_CODE_OK) {
+        code = mts_models_check_output(&split->models, out_path, error);
+    }
     if (code == MTS_CODE_OK) {
         code = mts_models_find(&split->models, split->wanted->task, &split->task, error);
     }
@@ -155,11 +160,23 @@ static double changed(const mts_split *split)
     return 100.0 * count / split->images;
 }
 
+/* Multiply-adds of the trunk as the subnets have it: without nodes that nobody needs. */
+static uint64_t trunk_work(const mts_split *split)
+{
+    const mts_graph *graph = mts_split_task(split)->graph;
+    const uint32_t trunk = mts_split_trunk(split);
+    uint64_t sum = 0;
+    mts_head_mark(graph, split->head.input, split->needed);
+    for (uint32_t n = 0; n < trunk; n++) {
+        sum += split->needed[n] ? mts_node_mul_adds(graph, &graph->nodes[n]) : 0;
+    }
+    return sum;
+}
+
 static void report_fill(const mts_split *split, mtsc_split_report *report)
 {
-    const mts_graph *whole = mts_split_task(split)->graph;
-    const uint64_t trunk = mts_split_work(whole, 0) - mts_split_work(whole, mts_split_trunk(split));
-    report->mul_adds = mts_split_work(whole, 0);
+    const uint64_t trunk = trunk_work(split);
+    report->mul_adds = mts_split_work(mts_split_task(split)->graph, 0);
     report->mul_adds_groups = trunk; /* once for all */
     for (uint32_t g = 0; g < split->wanted->groups; g++) {
         report->mul_adds_groups += mts_split_work(split->subnets[g].graph, 0) - trunk;
@@ -209,7 +226,7 @@ static mts_code make_subnets(mts_split *split, mts_error *error)
 static mts_code split_bundle(mts_split *split, const char *path, const mtsc_data *data, const char *out_path,
                              mtsc_split_report *report, mts_error *error)
 {
-    mts_code code = prepare(split, path, data, error);
+    mts_code code = prepare(split, path, data, out_path, error);
     if (code == MTS_CODE_OK) {
         code = mts_compiler_progress(split->options, 0.0f, "asking the whole network", error);
     }

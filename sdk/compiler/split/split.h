@@ -27,6 +27,7 @@ typedef struct mts_split {
     float *answers;     /* [images][head.classes]: probabilities of the whole network */
     uint32_t *answer;   /* [images]: its most probable class */
     uint32_t *group_of; /* [head.classes] */
+    bool *needed;       /* [node of the task]: the subnets have it too */
     mts_task *subnets;  /* [wanted->groups] */
     float *combined;    /* [images][head.classes]: what the subnets say of their classes */
 } mts_split;

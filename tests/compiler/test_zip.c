@@ -470,8 +470,14 @@ static void tasks_that_do_not_align_are_named(void **state)
 
 /* ---- small networks: pictures of two sizes, channels that say nothing ---- */
 
-/* With `dead` channels 8 to 11 of the first layer are another network's and never pass its ReLU. */
-static void add_small(mtsc_compiler *compiler, const char *name, int64_t pixels, uint32_t seed, bool dead)
+typedef enum small_kind {
+    PLAIN,
+    DEAD, /* channels 8 to 11 of the first layer are another network's and never pass its ReLU */
+    SEEN  /* all values are outputs: their channels must not move */
+} small_kind;
+
+static void add_small(mtsc_compiler *compiler, const char *name, int64_t pixels, uint32_t seed,
+                      small_kind kind)
 {
     float bias[12] = {0};
     float first[12 * 3 * 9], second[8 * 12 * 9], head[4 * 8 * 9];
@@ -484,7 +490,7 @@ static void add_small(mtsc_compiler *compiler, const char *name, int64_t pixels,
             weights[l][i] = (float)(sin(i * 1.7 + l) + 0.2 * sin(i * 0.9 * seed)) * 0.2f;
         }
     }
-    for (uint32_t i = 8 * 27; i < 12 * 27 && dead; i++) {
+    for (uint32_t i = 8 * 27; i < 12 * 27 && kind == DEAD; i++) {
         first[i] = (float)sin((double)i * i * seed);
         bias[i / 27] = -1000.0f;
     }
@@ -501,6 +507,10 @@ static void add_small(mtsc_compiler *compiler, const char *name, int64_t pixels,
     onnx_model_node(&net, "Conv", "d,w3", "e");
     onnx_model_node(&net, "GlobalAveragePool", "e", "y");
     onnx_model_output(&net, "y");
+    if (kind == SEEN) {
+        onnx_model_output(&net, "b");
+        onnx_model_output(&net, "d");
+    }
     const onnx_bytes *file = onnx_model_file(&net);
     assert_int_equal(mtsc_file_write(model, file->data, file->size, NULL), MTS_STATUS_OK);
     onnx_model_end(&net);
@@ -513,12 +523,12 @@ static void add_small(mtsc_compiler *compiler, const char *name, int64_t pixels,
     }
 }
 
-static void write_small(int64_t pixels_one, int64_t pixels_two, bool dead)
+static void write_small(int64_t pixels_one, int64_t pixels_two, small_kind kind)
 {
     mtsc_compiler *compiler = NULL;
     assert_int_equal(mtsc_compiler_create(&options, &compiler), MTS_STATUS_OK);
-    add_small(compiler, "one", pixels_one, 1, dead);
-    add_small(compiler, "two", pixels_two, 2, dead);
+    add_small(compiler, "one", pixels_one, 1, kind);
+    add_small(compiler, "two", pixels_two, 2, kind);
     assert_int_equal(mtsc_compiler_write(compiler, other, NULL), MTS_STATUS_OK);
     mtsc_compiler_destroy(&compiler);
 }
@@ -527,7 +537,7 @@ static void tasks_with_pictures_of_two_sizes_share(void **state)
 {
     (void)state;
     for (int swapped = 0; swapped < 2; swapped++) {
-        write_small(swapped ? 32 : 8, swapped ? 8 : 32, false);
+        write_small(swapped ? 32 : 8, swapped ? 8 : 32, PLAIN);
         mtsc_zip_options zip = zip_options(1.0, 0);
         zip.tasks = NULL;
         const mtsc_zip_report report = must_zip(other, &zip);
@@ -539,13 +549,24 @@ static void tasks_with_pictures_of_two_sizes_share(void **state)
 static void own_channels_that_are_always_zero_are_no_obstacle_to_uxyz(void **state)
 {
     (void)state;
-    write_small(16, 16, true);
+    write_small(16, 16, DEAD);
     mtsc_zip_options zip = zip_options(0.67, 0);
     zip.tasks = NULL;
     zip.form = MTSC_FORM_UXYZ;
     const mtsc_zip_report report = must_zip(other, &zip);
     assert_int_equal(report.zipped, 2);
     assert_true(isfinite(report.change_worst));
+}
+
+static void uxyz_without_channels_that_may_move_says_so(void **state)
+{
+    (void)state;
+    write_small(16, 16, SEEN);
+    mtsc_zip_options zip = zip_options(0.67, 0);
+    zip.tasks = NULL;
+    (void)must_zip(other, &zip); /* whole filters can be shared in any order */
+    zip.form = MTSC_FORM_UXYZ;
+    expect_refused(MTS_STATUS_INVALID_ARGUMENT, other, &data, &zip, "free to be put into order");
 }
 
 static float last_fraction;
@@ -594,6 +615,7 @@ int main(void)
         cmocka_unit_test(tasks_that_do_not_align_are_named),
         cmocka_unit_test(tasks_with_pictures_of_two_sizes_share),
         cmocka_unit_test(own_channels_that_are_always_zero_are_no_obstacle_to_uxyz),
+        cmocka_unit_test(uxyz_without_channels_that_may_move_says_so),
         cmocka_unit_test(progress_only_grows_and_a_cancelled_run_writes_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

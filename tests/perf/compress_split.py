@@ -20,7 +20,8 @@ import tempfile
 TASK = "object"
 
 RETRAIN = ["--retrain", "60"]
-TRUNK = {"0.53": ["--trunk", "0.53"], "0.77": ["--trunk", "0.77"]}  # two and three of the network's four stages
+TRUNK = {"0.53": ["--trunk", "0.53"], "0.77": ["--trunk", "0.77"],  # two, three of the network's four stages,
+         "0.87": ["--trunk", "0.87"]}  # and half of the fourth
 
 # name: options of mts split
 ROWS = {
@@ -35,6 +36,7 @@ ROWS = {
     "5-0.7-trunk-0.77": ["--groups", "5", "--ratio", "0.7", *TRUNK["0.77"]],
     "5-0.8-trunk-0.77": ["--groups", "5", "--ratio", "0.8", *TRUNK["0.77"]],
     "5-0.9-trunk-0.77": ["--groups", "5", "--ratio", "0.9", *TRUNK["0.77"]],
+    "5-0.8-trunk-0.87": ["--groups", "5", "--ratio", "0.8", *TRUNK["0.87"]],
     "10-0.9-trunk-0.77": ["--groups", "10", "--ratio", "0.9", *TRUNK["0.77"]],
     "5-0.8-retrain": ["--groups", "5", "--ratio", "0.8", *RETRAIN],
     "5-0.8-trunk-0.53-retrain": ["--groups", "5", "--ratio", "0.8", *TRUNK["0.53"], *RETRAIN],

@@ -162,14 +162,16 @@ def differences(bench, before, after, task):
     return found
 
 
-SQUEEZENETS = {"imagenet": ("squeezenet11_imagenet_fp32_op11.onnx", [103.9, 116.8, 123.7]),
-               "pcb": ("squeezenet11_pcb_aoi_op11.onnx", [0, 0, 0]), "eye": ("eye_state.onnx", [0, 0, 0])}
+SQUEEZENETS = {"imagenet": ("squeezenet11_imagenet_fp32_op11.onnx", [103.9, 116.8, 123.7], [1, 3, 224, 224]),
+               "pcb": ("squeezenet11_pcb_aoi_op11.onnx", [0, 0, 0], [1, 3, 227, 227]),
+               "eye": ("eye_state.onnx", [0, 0, 0], [1, 96, 96, 3])}
 
 
 def squeezenets(bench):
     """ImageNet and PCB share a trunk but for rounding; eye_state is zipped onto ImageNet, which stays as it is."""
     tasks = [{"name": name, "model": str((bench.data / "models/squeezenet11" / file).resolve()),
-              "input": {"color": "bgr", "mean": mean, "std": [1, 1, 1]}} for name, (file, mean) in SQUEEZENETS.items()]
+              "input": {"color": "bgr", "mean": mean, "std": [1, 1, 1], "shape": shape}}
+             for name, (file, mean, shape) in SQUEEZENETS.items()]
     config = bench.folder / "squeezenets.json"
     config.write_text(json.dumps({"tasks": tasks}))
     plain, merged, after = (bench.folder / f"squeezenets-{name}.mtsb" for name in ("plain", "merged", "zipped"))

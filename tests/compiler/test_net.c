@@ -520,6 +520,36 @@ static void a_weight_of_two_nodes_is_parted(void **state)
     fixture_end(&f);
 }
 
+static void what_was_float16_is_stored_as_float16_while_it_can_be(void **state)
+{
+    static const uint16_t ones[2 * 2] = {0x3c00, 0x3c00, 0x3c00, 0x3c00};
+    (void)state;
+    for (int large = 0; large < 2; large++) {
+        fixture f;
+        mts_error error = {0};
+        mts_net *net = NULL, *other = NULL;
+        fixture_begin(&f, 22);
+        const mts_shape shape = fixture_shape4(1, 2, 3, 3), weight = fixture_shape4(2, 2, 1, 1);
+        const uint32_t w = mts_graph_add_const(f.graph, NULL, MTS_DTYPE_F16, &weight, ones);
+        const mts_attrs attrs = {
+            .conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+        const uint32_t x = fixture_input(&f, &shape);
+        fixture_output(&f, "y", fixture_node(&f, MTS_OP_CONV, (const uint32_t[]){x, w}, 2, &attrs));
+        fixture_must(mts_net_create(f.graph, mts_allocator_default(), &net, &error), &error);
+        mts_net_layer_of(net, 0).weight[1] = large ? 65536.0f : 0.1f;
+        mts_graph *clone = mts_graph_clone(f.graph, &f.arena);
+        assert_true(clone && mts_net_store(net, NULL, clone));
+        fixture_must(mts_graph_verify(clone, &error), &error);
+        assert_int_equal(clone->values[w].dtype, large ? MTS_DTYPE_F32 : MTS_DTYPE_F16);
+        fixture_must(mts_net_create(clone, mts_allocator_default(), &other, &error), &error);
+        assert_true(mts_net_layer_of(other, 0).weight[0] == 1.0f);
+        assert_float_equal(mts_net_layer_of(other, 0).weight[1], large ? 65536.0f : 0.1f, 1e-4f);
+        mts_net_destroy(&net);
+        mts_net_destroy(&other);
+        fixture_end(&f);
+    }
+}
+
 /* Filters out of order (scatter) come back in the order of their channels. */
 static void scattered_filters_run_and_are_stored_in_order(void **state)
 {
@@ -829,6 +859,7 @@ int main(void)
         cmocka_unit_test(stored_parameters_make_an_equal_net),
         cmocka_unit_test(only_the_named_nodes_are_stored),
         cmocka_unit_test(a_weight_of_two_nodes_is_parted),
+        cmocka_unit_test(what_was_float16_is_stored_as_float16_while_it_can_be),
         cmocka_unit_test(scattered_filters_run_and_are_stored_in_order),
         cmocka_unit_test(jobs_run_once_each),
         cmocka_unit_test(the_first_failure_wins_and_stops_the_others),

@@ -53,8 +53,9 @@ void mts_net_touch(mts_net *net, uint32_t node);
 void mts_net_copy(mts_net *net, const mts_net *from);
 /*
  * Writes the parameters of `nodes` (all if NULL) into `graph`, a clone of the net's: constants get new bytes
- * in the graph's arena, in float32, one block each; a CONV gets scale and bias where it has none and they are
- * not 1 and 0. Other constants keep their bytes. False if memory is short.
+ * in the graph's arena, one block each, in float32, or rounded to float16 where they were float16 and no
+ * number is beyond it (65504); a CONV gets scale and bias where it has none and they are not 1 and 0. Other
+ * constants keep their bytes. False if memory is short.
  */
 bool mts_net_store(const mts_net *net, const bool *nodes, mts_graph *graph);
 

@@ -1,9 +1,11 @@
 /*
- * store.c: writes the parameters of a net into a graph as constants, one float32 block each, filters in the
- * order of their channels.
+ * store.c: writes the parameters of a net into a graph as constants, one block each, filters in the order of
+ * their channels. What was float16 is again, where its numbers can be.
  */
+#include <math.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "compiler/net/inside.h"
 
 typedef struct store {
@@ -13,19 +15,53 @@ typedef struct store {
     uint32_t known; /* values that `uses` covers */
 } store;
 
+#define HALF_MOST 65504.0f /* the largest float16 */
+
+static bool fits_half(const float *data, size_t count)
+{
+    bool fits = true;
+    for (size_t i = 0; i < count && fits; i++) {
+        fits = fabsf(data[i]) <= HALF_MOST;
+    }
+    return fits;
+}
+
+/* The bytes of a constant that takes the place of `value` (or MTS_NONE), and their type; NULL if memory is
+   short. */
+static const void *encode(const store *s, uint32_t value, const mts_shape *shape, const float *data,
+                          mts_dtype *dtype)
+{
+    const size_t count = mts_shape_count(shape);
+    *dtype = MTS_DTYPE_F32;
+    if (value == MTS_NONE || s->graph->values[value].dtype != MTS_DTYPE_F16 || !fits_half(data, count)) {
+        return data;
+    }
+    uint16_t *half = mts_arena_zero(s->graph->arena, count, sizeof *half);
+    if (half) {
+        *dtype = MTS_DTYPE_F16;
+        mts_half_array_from_float(data, half, count);
+    }
+    return half;
+}
+
 /* Operand `index` of a node gets these bytes; a constant that others read too stays, a new one takes its
    place. */
-static bool put(store *s, uint32_t node_index, uint32_t index, const mts_shape *shape, float *data)
+static bool put(store *s, uint32_t node_index, uint32_t index, const mts_shape *shape, const float *data)
 {
     mts_node *node = &s->graph->nodes[node_index];
     const uint32_t value = node->inputs[index];
+    mts_dtype dtype = MTS_DTYPE_F32;
+    const void *bytes = encode(s, value, shape, data, &dtype);
+    if (!bytes) {
+        return false;
+    }
     if (value != MTS_NONE && value < s->known && s->uses[value] > 1) {
         s->uses[value]--;
-        node->inputs[index] = mts_graph_add_const(s->graph, NULL, MTS_DTYPE_F32, shape, data);
+        node->inputs[index] = mts_graph_add_const(s->graph, NULL, dtype, shape, bytes);
         return node->inputs[index] != MTS_NONE;
     }
     if (value == MTS_NONE) {
-        const uint32_t added = mts_graph_add_const(s->graph, NULL, MTS_DTYPE_F32, shape, data);
+        const uint32_t added = mts_graph_add_const(s->graph, NULL, dtype, shape, bytes);
         node->inputs[index] = added;
         return added != MTS_NONE;
     }
@@ -35,9 +71,9 @@ static bool put(store *s, uint32_t node_index, uint32_t index, const mts_shape *
         return false;
     }
     uint32_t inner = 0;
-    constant->dtype = MTS_DTYPE_F32;
+    constant->dtype = dtype;
     block->block = MTS_NONE;
-    block->data = data;
+    block->data = bytes;
     mts_value_matrix(constant, &block->out_count, &block->in_count, &inner);
     constant->blocks = block;
     constant->block_count = 1;

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/half.h"
 #include "compiler/passes/clone.h"
 #include "compiler/prune/twins.h"
 #include "compiler/solve/gram.h"
@@ -310,32 +309,10 @@ static mts_code fit_nodes(refitter *r, const bool *const *fixed, mts_error *erro
     return code;
 }
 
-/* What was stored as float16 is again: fitting is no reason to store more. */
-static bool halve(const mts_graph *thin, mts_graph *graph)
-{
-    for (uint32_t v = 0; v < thin->value_count; v++) {
-        mts_value *value = &graph->values[v];
-        if (value->kind != MTS_VALUE_CONST || thin->values[v].dtype != MTS_DTYPE_F16 ||
-            value->dtype != MTS_DTYPE_F32) {
-            continue;
-        }
-        const size_t count = mts_shape_count(&value->shape);
-        uint16_t *half = mts_arena_zero(graph->arena, count, sizeof(*half));
-        if (!half) {
-            return false;
-        }
-        mts_half_array_from_float(value->blocks[0].data, half, count);
-        value->blocks[0].data = half;
-        value->dtype = MTS_DTYPE_F16;
-    }
-    return true;
-}
-
 static mts_code store(const refitter *r, mts_arena *arena, mts_graph **out, mts_error *error)
 {
     mts_graph *graph = mts_graph_clone(r->twins.graphs[MTS_TWIN_THIN], arena);
-    if (!graph || !mts_net_store(r->twins.nets[MTS_TWIN_THIN], r->fitted, graph) ||
-        !halve(r->twins.graphs[MTS_TWIN_THIN], graph)) {
+    if (!graph || !mts_net_store(r->twins.nets[MTS_TWIN_THIN], r->fitted, graph)) {
         return no_memory(error);
     }
     *out = graph;

@@ -562,6 +562,9 @@ static void functions_without_derivatives_are_refused_by_name(void **state)
     assert_int_equal(mts_net_run_create(net, 1, MTS_NET_TRAINING, &run, &error), MTS_CODE_UNSUPPORTED);
     assert_null(run);
     assert_non_null(strstr(error.text, "'unary' (unary)"));
+    error.text[0] = '\0';
+    assert_int_equal(mts_net_trainable(net, &error), MTS_CODE_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "'unary' (unary)"));
     fixture_must(mts_net_run_create(net, 1, MTS_NET_INFERENCE, &run, &error), &error);
     assert_int_equal(mts_net_run_backward(run, 1, &error), MTS_CODE_INVALID_ARGUMENT);
     assert_null(mts_net_run_output_gradient(run, 0));

@@ -94,12 +94,38 @@ static float *make_batch(mts_net_run *run, uint32_t value)
                : NULL;
 }
 
-static mts_code make_gradient(mts_net_run *run, const mts_node *node, mts_error *error)
+static mts_code node_check(const mts_graph *graph, const mts_node *node, mts_error *error)
 {
     const char *reason = defect(node);
-    if (reason) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "node '%s' (%s): %s",
-                        mts_node_title(run->net->graph, node), mts_op_name(node->op), reason);
+    return reason ? mts_fail(error, MTS_CODE_UNSUPPORTED, "node '%s' (%s): %s", mts_node_title(graph, node),
+                             mts_op_name(node->op), reason)
+                  : MTS_CODE_OK;
+}
+
+mts_code mts_net_trainable(const mts_net *net, mts_error *error)
+{
+    const mts_graph *graph = net->graph;
+    bool *wanted = mts_alloc_zero(net->allocator, graph->value_count, sizeof *wanted);
+    bool *reaches = mts_alloc_zero(net->allocator, graph->value_count, sizeof *reaches);
+    mts_code code = wanted && reaches
+                        ? MTS_CODE_OK
+                        : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to look at '%s'", graph->name);
+    if (code == MTS_CODE_OK) {
+        find_wanted(net, wanted, reaches);
+    }
+    for (uint32_t i = 0; code == MTS_CODE_OK && i < graph->node_count; i++) {
+        code = wanted[graph->nodes[i].output] ? node_check(graph, &graph->nodes[i], error) : MTS_CODE_OK;
+    }
+    mts_alloc_free(net->allocator, wanted);
+    mts_alloc_free(net->allocator, reaches);
+    return code;
+}
+
+static mts_code make_gradient(mts_net_run *run, const mts_node *node, mts_error *error)
+{
+    const mts_code code = node_check(run->net->graph, node, error);
+    if (code != MTS_CODE_OK) {
+        return code;
     }
     run->gradients[node->output] = make_batch(run, node->output);
     if (keeps_before(node)) {

@@ -68,6 +68,8 @@ typedef enum mts_net_mode { MTS_NET_INFERENCE, MTS_NET_TRAINING } mts_net_mode;
  */
 mts_code mts_net_run_create(const mts_net *net, uint32_t batch, mts_net_mode mode, mts_net_run **out,
                             mts_error *error);
+/* Whether a TRAINING run could be made: UNSUPPORTED as there. OUT_OF_MEMORY. */
+mts_code mts_net_trainable(const mts_net *net, mts_error *error);
 void mts_net_run_destroy(mts_net_run **run);
 size_t mts_net_run_bytes(const mts_net *net, uint32_t batch, mts_net_mode mode);
 

@@ -210,38 +210,6 @@ static void sums_of_many_rows_and_columns_are_those_of_plain_loops(void **state)
     problem_release(&p);
 }
 
-static void merged_sums_are_those_of_all_images_at_once(void **state)
-{
-    const mts_attrs_conv attrs = {
-        .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .pad = {1, 1, 1, 1}, .group = 1};
-    mts_gram parts[2];
-    mts_gram whole;
-    mts_error error = {0};
-    (void)state;
-    noise_state = 3;
-    problem p = problem_make(2, 5, 5, 2, 6, &attrs);
-    const size_t size = 2 * 5 * 5;
-    assert_true(mts_gram_init(&whole, 18, 2, mts_allocator_default()));
-    mts_gram_add(&whole, p.x, &p.x_shape, &attrs, p.y, &p.y_shape, 6, 1);
-    for (int i = 0; i < 2; i++) {
-        assert_true(mts_gram_init(&parts[i], 18, 2, mts_allocator_default()));
-        for (size_t k = 0; k < 3; k++) {
-            const size_t at = (3 * (size_t)i + k) * size;
-            mts_gram_add(&parts[i], p.x + at, &p.x_shape, &attrs, p.y + at, &p.y_shape, 1, 1);
-        }
-    }
-    mts_gram_merge(&parts[0], &parts[1]);
-    assert_int_equal(mts_gram_finish(&parts[0], &error), MTS_CODE_OK);
-    assert_int_equal(mts_gram_finish(&whole, &error), MTS_CODE_OK);
-    compare(parts[0].xx, whole.xx, (size_t)18 * 18, "xx");
-    compare(parts[0].xy, whole.xy, (size_t)18 * 2, "xy");
-    compare(parts[0].yy, whole.yy, 2, "yy");
-    mts_gram_release(&parts[0]);
-    mts_gram_release(&parts[1]);
-    mts_gram_release(&whole);
-    problem_release(&p);
-}
-
 static void statistics_of_one_row_or_with_nan_are_refused(void **state)
 {
     const mts_attrs_conv attrs = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1};
@@ -456,7 +424,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_of_every_kind_of_window_are_those_of_plain_loops),
         cmocka_unit_test(sums_of_many_rows_and_columns_are_those_of_plain_loops),
-        cmocka_unit_test(merged_sums_are_those_of_all_images_at_once),
         cmocka_unit_test(statistics_of_one_row_or_with_nan_are_refused),
         cmocka_unit_test(sums_need_memory_and_say_so),
         cmocka_unit_test(systems_are_solved_for_several_right_hand_sides_with_a_pull),

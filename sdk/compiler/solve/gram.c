@@ -303,26 +303,6 @@ void mts_gram_add(mts_gram *gram, const float *x, const mts_shape *x_shape, cons
     settle(&w);
 }
 
-void mts_gram_merge(mts_gram *gram, const mts_gram *other)
-{
-    const size_t n = gram->inputs;
-    const size_t targets = gram->targets;
-    for (size_t i = 0; i < n * n; i++) {
-        gram->xx[i] += other->xx[i];
-    }
-    for (size_t i = 0; i < n * targets; i++) {
-        gram->xy[i] += other->xy[i];
-    }
-    for (size_t i = 0; i < n; i++) {
-        gram->x[i] += other->x[i];
-    }
-    for (size_t i = 0; i < targets; i++) {
-        gram->y[i] += other->y[i];
-        gram->yy[i] += other->yy[i];
-    }
-    gram->rows += other->rows;
-}
-
 static bool all_finite(const double *values, size_t count)
 {
     double sum = 0;

@@ -34,8 +34,6 @@ void mts_gram_release(mts_gram *gram);
  */
 void mts_gram_add(mts_gram *gram, const float *x, const mts_shape *x_shape, const mts_attrs_conv *attrs,
                   const float *y, const mts_shape *y_shape, uint32_t images, uint32_t step);
-/* Adds the sums of another of the same size, before finish. */
-void mts_gram_merge(mts_gram *gram, const mts_gram *other);
 /* Turns sums into means, covariances (divided by rows) and fills the other triangle. INVALID_ARGUMENT: fewer
    than two rows, or a number that is not finite. */
 mts_code mts_gram_finish(mts_gram *gram, mts_error *error);

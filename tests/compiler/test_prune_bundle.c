@@ -251,6 +251,8 @@ static void what_cannot_be_asked_is_refused_with_a_reason(void **state)
     expect_refused(MTS_STATUS_NOT_FOUND, &data, &prune, "nobody");
     prune.tasks = (const char *const[]){"object", "object"};
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, &data, &prune, "named twice");
+    prune = prune_options(0.5, NULL, 1);
+    expect_refused(MTS_STATUS_INVALID_ARGUMENT, &data, &prune, "names are missing");
     prune = prune_options(0.5, one, 1);
     prune.round = 0;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, &data, &prune, "round");

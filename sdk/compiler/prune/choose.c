@@ -173,7 +173,7 @@ static bool write_member(const chooser *c, uint32_t s, const mts_choose_member *
     bool *list = mts_arena_zero(arena, slot->channels, sizeof(*list));
     for (uint32_t i = 0; list && i < c->slots[s].kept; i++) {
         const uint32_t channel = c->slots[s].ranks[i].channel;
-        list[member->order ? member->order[channel] : channel] = true;
+        list[channel] = true;
     }
     keep[member->task][member->group] = list;
     return list != NULL;

@@ -10,7 +10,6 @@
 /* A group of a task that loses channels with the slot. */
 typedef struct mts_choose_member {
     uint32_t task, group;
-    const uint32_t *order; /* [channels]: the member's channel for each of the slot's; NULL: the same */
 } mts_choose_member;
 
 /* Channels that are decided on together. */

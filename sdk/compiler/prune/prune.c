@@ -62,14 +62,6 @@ static mts_code go_on(void *context, double share, const char *what, mts_error *
     return code;
 }
 
-/* The progress of writing is the rest of ours. */
-static int writing(void *context, float fraction, const char *what)
-{
-    const mtsc_options *options = context;
-    const float all = (float)FITTED + (1.0f - (float)FITTED) * fraction;
-    return options->progress ? options->progress(options->context, all, what) : 0;
-}
-
 static mts_prune_images images_of(work *w, step *s)
 {
     return (mts_prune_images){.data = w->data,
@@ -94,6 +86,10 @@ static mts_code check_options(const mtsc_prune_options *prune, const mtsc_prune_
     }
     if (!(prune->ratio >= 0.0 && prune->ratio <= 0.99)) {
         return mts_fail(error, code, "prune: the ratio %g is not from 0 to 0.99", prune->ratio);
+    }
+    if (!prune->tasks && prune->task_count > 0) {
+        return mts_fail(error, code, "prune: %u tasks are counted, but their names are missing",
+                        prune->task_count);
     }
     if (prune->round == 0 || (prune->tasks && prune->task_count == 0)) {
         return mts_fail(error, code, "prune: %s", prune->round ? "no task is named" : "round is 0");
@@ -312,11 +308,7 @@ static mts_code write_tasks(work *w, const char *path, mtsc_summary *summary, mt
     for (uint32_t t = 0; t < w->count; t++) {
         all[w->tasks[t].index].graph = w->tasks[t].out;
     }
-    mtsc_options options = *w->options;
-    options.context = (void *)w->options;
-    options.progress = writing;
-    options.log = NULL; /* failures are reported once, by the caller */
-    return mts_models_write(&w->models, all, w->models.count, path, &options, summary, error);
+    return mts_models_write(&w->models, all, w->models.count, path, w->options, summary, error);
 }
 
 static mts_code run(work *w, const mtsc_data *data, const char *out_path, mtsc_prune_report *report,

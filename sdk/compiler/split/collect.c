@@ -7,12 +7,13 @@
 
 #include "compiler/net/threads.h"
 
-#define BATCH 50u /* images a job: several jobs a processor, and a pause to cancel in */
+#define BATCH 50u                      /* images a job at most: several jobs a processor */
+#define RUNS_BYTES ((size_t)512 << 20) /* of all workers' runs */
 
 typedef struct collector {
     const mts_net *net;
     mts_data *data;
-    uint32_t task, images;
+    uint32_t task, images, batch; /* images of a job */
     const mts_collect *wanted;
     uint32_t count;
     mts_net_run **runs; /* [worker], made when first needed */
@@ -33,12 +34,12 @@ static mts_code collect_batch(void *context, uint32_t job, uint32_t worker, mts_
 {
     const collector *c = context;
     const mts_graph *graph = mts_net_graph(c->net);
-    const uint32_t first = job * BATCH;
-    const uint32_t images = c->images - first < BATCH ? c->images - first : BATCH;
+    const uint32_t first = job * c->batch;
+    const uint32_t images = c->images - first < c->batch ? c->images - first : c->batch;
     uint32_t indices[BATCH];
     mts_code code = c->runs[worker]
                         ? MTS_CODE_OK
-                        : mts_net_run_create(c->net, BATCH, MTS_NET_INFERENCE, &c->runs[worker], error);
+                        : mts_net_run_create(c->net, c->batch, MTS_NET_INFERENCE, &c->runs[worker], error);
     for (uint32_t i = 0; i < images; i++) {
         indices[i] = first + i;
     }
@@ -64,13 +65,17 @@ mts_code mts_collect_values(const mts_net *net, mts_data *data, uint32_t task, c
                    .data = data,
                    .task = task,
                    .images = mts_data_count(data),
+                   .batch = BATCH,
                    .wanted = wanted,
                    .count = count,
                    .runs = mts_alloc_zero(allocator, workers, sizeof *c.runs)};
     if (!c.runs) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to run a network");
     }
-    const uint32_t jobs = (c.images + BATCH - 1) / BATCH;
+    while (c.batch > 1 && mts_net_run_bytes(net, c.batch, MTS_NET_INFERENCE) > RUNS_BYTES / workers) {
+        c.batch /= 2;
+    }
+    const uint32_t jobs = (c.images + c.batch - 1) / c.batch;
     const mts_code code = mts_threads_run(jobs, collect_batch, &c, error);
     for (uint32_t i = 0; i < workers; i++) {
         mts_net_run_destroy(&c.runs[i]);

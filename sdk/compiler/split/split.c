@@ -291,6 +291,27 @@ void mtsc_split_options_default(mtsc_split_options *options)
     }
 }
 
+/* The caller's options, told of progress that never goes back: subnets and their steps count from 0 each. */
+typedef struct steady {
+    const mtsc_options *caller;
+    float told;
+} steady;
+
+static int steady_progress(void *context, float fraction, const char *what)
+{
+    steady *s = context;
+    s->told = fraction > s->told ? fraction : s->told;
+    return s->caller->progress ? s->caller->progress(s->caller->context, s->told, what) : 0;
+}
+
+static void steady_log(void *context, mts_log_severity severity, const char *text)
+{
+    const steady *s = context;
+    if (s->caller->log) {
+        s->caller->log(s->caller->context, severity, text);
+    }
+}
+
 mts_status mtsc_split(const char *bundle_path, const mtsc_data *data, const mtsc_split_options *split,
                       const char *out_path, const mtsc_options *options, mtsc_split_report *report)
 {
@@ -305,10 +326,18 @@ mts_status mtsc_split(const char *bundle_path, const mtsc_data *data, const mtsc
     mts_code code = defect ? mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "%s", defect)
                            : arguments_check(bundle_path, data, split, out_path, report, &error);
     if (code == MTS_CODE_OK) {
-        mts_split work = {.allocator = mts_allocator_default(), .options = options, .wanted = split};
+        steady told = {.caller = options};
+        mtsc_options inner = *options;
+        inner.context = &told;
+        inner.progress = steady_progress;
+        inner.log = steady_log;
+        mts_split work = {.allocator = mts_allocator_default(), .options = &inner, .wanted = split};
         mts_arena_init(&work.arena, work.allocator);
         code = split_bundle(&work, bundle_path, data, out_path, report, &error);
         release(&work);
+    }
+    if (code == MTS_CODE_OK) {
+        (void)mts_compiler_progress(options, 1.0f, "done", NULL);
     }
     return mts_compiler_report(options, code, &error);
 }

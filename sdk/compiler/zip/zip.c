@@ -315,6 +315,19 @@ static mts_code check_outputs(const mts_zip *zip)
     return MTS_CODE_OK;
 }
 
+/* What gradients cannot pass is told before the work, not after it. */
+static mts_code check_trainable(mts_zip *zip)
+{
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t t = 0; t < zip->count && code == MTS_CODE_OK; t++) {
+        code = zip->frozen[t] ? MTS_CODE_OK : mts_net_trainable(zip->nets[t], zip->error);
+        if (code != MTS_CODE_OK) {
+            code = mts_fail_prefix(zip->error, code, "task '%s'", zip->tasks[t].name);
+        }
+    }
+    return code;
+}
+
 static mts_code prepare(call *c, const mtsc_data *data)
 {
     mts_zip *zip = &c->zip;
@@ -347,6 +360,9 @@ static mts_code prepare(call *c, const mtsc_data *data)
     }
     if (code == MTS_CODE_OK) {
         code = mts_zip_nets_create(zip);
+    }
+    if (code == MTS_CODE_OK && zip->options->retrain_seconds > 0.0) {
+        code = check_trainable(zip);
     }
     return code == MTS_CODE_OK ? mts_zip_gate_open(zip) : code;
 }

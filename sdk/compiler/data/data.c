@@ -361,3 +361,13 @@ mts_code mts_data_fill(mts_data *data, uint32_t task, uint32_t input, const uint
                ? fill_pictures(data, task, indices, count, changes, out, error)
                : fill_tensors(data, task, input, indices, count, out, error);
 }
+
+mts_code mts_data_feed(mts_data *data, uint32_t task, mts_net_run *run, const uint32_t *indices,
+                       uint32_t count, const mts_data_change *changes, mts_error *error)
+{
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = 0; i < data->tasks[task].graph->input_count && code == MTS_CODE_OK; i++) {
+        code = mts_data_fill(data, task, i, indices, count, changes, mts_net_run_input(run, i), error);
+    }
+    return code;
+}

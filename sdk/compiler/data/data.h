@@ -9,6 +9,7 @@
 #define MTS_COMPILER_DATA_DATA_H
 
 #include "bundle/archive.h"
+#include "compiler/net/net.h"
 #include "mts/mtsc.h"
 
 typedef struct mts_data mts_data;
@@ -35,6 +36,9 @@ uint32_t mts_data_count(const mts_data *data);
  */
 mts_code mts_data_fill(mts_data *data, uint32_t task, uint32_t input, const uint32_t *indices, uint32_t count,
                        const mts_data_change *changes, float *out, mts_error *error);
+/* Puts images into all inputs of a run of the task's graph, or of one with the same inputs. */
+mts_code mts_data_feed(mts_data *data, uint32_t task, mts_net_run *run, const uint32_t *indices,
+                       uint32_t count, const mts_data_change *changes, mts_error *error);
 /* Whether changes have an effect on a task: its only input is a picture. */
 bool mts_data_changes(const mts_data *data, uint32_t task);
 

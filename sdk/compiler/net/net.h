@@ -75,6 +75,8 @@ size_t mts_net_run_bytes(const mts_net *net, uint32_t batch, mts_net_mode mode);
 
 /* Where the images of graph input `index` go, in the layout above: f32[batch * elements]. */
 float *mts_net_run_input(mts_net_run *run, uint32_t index);
+/* Puts what is in the inputs of another run, of a net with the same inputs, into this one's. */
+void mts_net_run_copy_inputs(mts_net_run *run, mts_net_run *from, uint32_t images);
 /*
  * Computes nodes [first, end) in order from the values that are there, for the first `images` <= batch
  * images. INTERNAL with oneDNN's reason; OUT_OF_MEMORY.

@@ -203,6 +203,15 @@ float *mts_net_run_input(mts_net_run *run, uint32_t index)
     return run->values[run->net->graph->inputs[index].value];
 }
 
+void mts_net_run_copy_inputs(mts_net_run *run, mts_net_run *from, uint32_t images)
+{
+    const mts_graph *graph = run->net->graph;
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        memcpy(mts_net_run_input(run, i), mts_net_run_input(from, i),
+               images * mts_net_elements(graph, graph->inputs[i].value) * sizeof(float));
+    }
+}
+
 float *mts_net_run_value(mts_net_run *run, uint32_t value)
 {
     return run->values[value];

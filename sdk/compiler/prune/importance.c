@@ -204,11 +204,7 @@ static bool count_value(observed *o, const mts_shape *shape, const float *data, 
 static mts_code count_batch(finder *f, mts_net_run *run, uint32_t first, uint32_t images, mts_error *error)
 {
     const mts_prune_images *from = f->images;
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; i < f->graph->input_count && code == MTS_CODE_OK; i++) {
-        code = mts_data_fill(from->data, from->task, i, from->indices + first, images, NULL,
-                             mts_net_run_input(run, i), error);
-    }
+    mts_code code = mts_data_feed(from->data, from->task, run, from->indices + first, images, NULL, error);
     if (code == MTS_CODE_OK) {
         code = mts_net_run_forward(run, images, 0, f->graph->node_count, error);
     }

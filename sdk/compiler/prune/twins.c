@@ -153,17 +153,12 @@ static void keep(mts_twins *twins)
 static mts_code fill_inputs(mts_twins *twins, uint32_t chunk, mts_error *error)
 {
     const mts_prune_images *images = twins->images;
-    const mts_graph *graph = twins->graphs[MTS_TWIN_ORIGINAL];
+    mts_net_run *original = twins->runs[MTS_TWIN_ORIGINAL];
     const uint32_t count = mts_twins_chunk_images(twins, chunk);
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; i < graph->input_count && code == MTS_CODE_OK; i++) {
-        float *input = mts_net_run_input(twins->runs[MTS_TWIN_ORIGINAL], i);
-        code = mts_data_fill(images->data, images->task, i, images->indices + (size_t)chunk * twins->batch,
-                             count, NULL, input, error);
-        if (code == MTS_CODE_OK) {
-            memcpy(mts_net_run_input(twins->runs[MTS_TWIN_THIN], i), input,
-                   count * floats_of(twins, MTS_TWIN_ORIGINAL, graph->inputs[i].value) * sizeof(*input));
-        }
+    const mts_code code = mts_data_feed(images->data, images->task, original,
+                                        images->indices + (size_t)chunk * twins->batch, count, NULL, error);
+    if (code == MTS_CODE_OK) {
+        mts_net_run_copy_inputs(twins->runs[MTS_TWIN_THIN], original, count);
     }
     return code;
 }

@@ -19,17 +19,6 @@ typedef struct collector {
     mts_net_run **runs; /* [worker], made when first needed */
 } collector;
 
-static mts_code fill_inputs(const collector *c, mts_net_run *run, const uint32_t *indices, uint32_t images,
-                            mts_error *error)
-{
-    const mts_graph *graph = mts_net_graph(c->net);
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; code == MTS_CODE_OK && i < graph->input_count; i++) {
-        code = mts_data_fill(c->data, c->task, i, indices, images, NULL, mts_net_run_input(run, i), error);
-    }
-    return code;
-}
-
 static mts_code collect_batch(void *context, uint32_t job, uint32_t worker, mts_error *error)
 {
     const collector *c = context;
@@ -44,7 +33,7 @@ static mts_code collect_batch(void *context, uint32_t job, uint32_t worker, mts_
         indices[i] = first + i;
     }
     if (code == MTS_CODE_OK) {
-        code = fill_inputs(c, c->runs[worker], indices, images, error);
+        code = mts_data_feed(c->data, c->task, c->runs[worker], indices, images, NULL, error);
     }
     if (code == MTS_CODE_OK) {
         code = mts_net_run_forward(c->runs[worker], images, 0, graph->node_count, error);

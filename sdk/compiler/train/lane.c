@@ -6,29 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Puts images into a run of the task. */
-static mts_code fill(const mts_lane *lane, mts_net_run *run, mts_data *data, const uint32_t *indices,
-                     uint32_t count, const mts_data_change *changes, mts_error *error)
-{
-    const mts_graph *graph = mts_net_graph(lane->of->teacher);
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; i < graph->input_count && code == MTS_CODE_OK; i++) {
-        code =
-            mts_data_fill(data, lane->of->task, i, indices, count, changes, mts_net_run_input(run, i), error);
-    }
-    return code;
-}
-
-static void input_copy(const mts_lane *lane, uint32_t images)
-{
-    const mts_graph *graph = mts_net_graph(lane->of->teacher);
-    for (uint32_t i = 0; i < graph->input_count; i++) {
-        const size_t elements = mts_shape_count(&graph->values[graph->inputs[i].value].shape);
-        memcpy(mts_net_run_input(lane->student, i), mts_net_run_input(lane->teacher, i),
-               images * elements * sizeof(float));
-    }
-}
-
 static const float *answer_values(mts_net_run *run, const mts_net *net, uint32_t output)
 {
     return mts_net_run_value(run, mts_net_graph(net)->outputs[output].value);
@@ -72,9 +49,10 @@ static mts_code chunk_step(mts_lane *lane, mts_data *data, const mts_batch *batc
 {
     const uint32_t teacher_nodes = mts_net_graph(lane->of->teacher)->node_count;
     const uint32_t student_nodes = mts_net_graph(lane->of->student)->node_count;
-    mts_code code = fill(lane, lane->teacher, data, batch->indices + at, images, batch->changes + at, error);
+    mts_code code = mts_data_feed(data, lane->of->task, lane->teacher, batch->indices + at, images,
+                                  batch->changes + at, error);
     if (code == MTS_CODE_OK) {
-        input_copy(lane, images);
+        mts_net_run_copy_inputs(lane->student, lane->teacher, images);
         code = mts_net_run_forward(lane->teacher, images, 0, teacher_nodes, error);
     }
     if (code == MTS_CODE_OK) {
@@ -157,7 +135,7 @@ static double reach_of(const mts_lane *lane, uint32_t node, uint32_t images)
 static mts_code units_measure(mts_lane *lane, uint32_t images, mts_parameters *parameters, mts_error *error)
 {
     const uint32_t task = lane->of->task;
-    input_copy(lane, images);
+    mts_net_run_copy_inputs(lane->student, lane->teacher, images);
     const mts_code code =
         mts_net_run_forward(lane->student, images, 0, mts_net_graph(lane->of->student)->node_count, error);
     for (uint32_t i = parameters->first[task]; i < parameters->first[task + 1] && code == MTS_CODE_OK; i++) {
@@ -174,7 +152,7 @@ mts_code mts_lane_measure(mts_lane *lane, mts_parameters *parameters, mts_data *
     mts_code code = MTS_CODE_OK;
     for (uint32_t at = 0; at < count && code == MTS_CODE_OK; at += lane->chunk) {
         const uint32_t images = count - at < lane->chunk ? count - at : lane->chunk;
-        code = fill(lane, lane->teacher, data, indices + at, images, NULL, error);
+        code = mts_data_feed(data, lane->of->task, lane->teacher, indices + at, images, NULL, error);
         if (code == MTS_CODE_OK) {
             code = answers_add(lane, images, error);
         }

@@ -128,10 +128,7 @@ static mts_code run_batch(const matching *m, const uint32_t *indices, uint32_t c
     const uint32_t tasks[2] = {m->zip->reference, m->task};
     for (int side = 0; side < 2 && code == MTS_CODE_OK; side++) {
         const mts_graph *graph = m->zip->tasks[tasks[side]].graph;
-        for (uint32_t i = 0; i < graph->input_count && code == MTS_CODE_OK; i++) {
-            code = mts_data_fill(m->zip->data, tasks[side], i, indices, count, NULL,
-                                 mts_net_run_input(m->runs[side], i), m->error);
-        }
+        code = mts_data_feed(m->zip->data, tasks[side], m->runs[side], indices, count, NULL, m->error);
         if (code == MTS_CODE_OK) {
             code = mts_net_run_forward(m->runs[side], count, 0, graph->node_count, m->error);
         }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compiler/net/threads.h"
+#include "compiler/train/answers.h"
 #include "compiler/zip/zip.h"
 
 #define BATCH_MOST 32u
@@ -32,10 +33,10 @@ static const mts_value *output_of(const mts_zip *zip, uint32_t t)
     return &graph->values[graph->outputs[0].value];
 }
 
-static bool classifies(const mts_value *output)
+static bool classifies(const mts_graph *graph)
 {
-    const mts_shape *shape = &output->shape;
-    return shape->rank >= 2 && shape->dims[1] > 1 && mts_shape_count(shape) == (size_t)shape->dims[1];
+    const mts_answer answer = mts_answer_of(graph, 0);
+    return answer.classes > 0 && answer.classes == answer.elements;
 }
 
 static uint32_t largest(const float *numbers, size_t count)
@@ -86,10 +87,7 @@ static mts_code run_batch(mts_zip *zip, mts_net_run *run, uint32_t t, const uint
                           mts_error *error)
 {
     const mts_graph *graph = zip->tasks[t].graph;
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; i < graph->input_count && code == MTS_CODE_OK; i++) {
-        code = mts_data_fill(zip->data, t, i, indices, count, NULL, mts_net_run_input(run, i), error);
-    }
+    const mts_code code = mts_data_feed(zip->data, t, run, indices, count, NULL, error);
     return code == MTS_CODE_OK ? mts_net_run_forward(run, count, 0, graph->node_count, error) : code;
 }
 
@@ -136,7 +134,7 @@ static mts_code look_task(void *context, uint32_t t, uint32_t worker, mts_error 
         list_images(l, first, count, indices);
         code = look_batch(l, t, first, count, indices, &sums, error);
     }
-    zip->change[t] = change_of(&sums, classifies(output_of(zip, t)));
+    zip->change[t] = change_of(&sums, classifies(zip->tasks[t].graph));
     return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "task '%s'", zip->tasks[t].name);
 }
 

@@ -110,22 +110,6 @@ static void add_lost(const float *original, const float *zipped, size_t count, f
     }
 }
 
-static mts_code fill_inputs(mts_zip *zip, uint32_t t, const uint32_t *indices, uint32_t count,
-                            mts_error *error)
-{
-    const mts_graph *graph = zip->tasks[t].graph;
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; i < graph->input_count && code == MTS_CODE_OK; i++) {
-        float *original = mts_net_run_input(zip->original_runs[t], i);
-        const size_t size = mts_shape_count(&graph->values[graph->inputs[i].value].shape);
-        code = mts_data_fill(zip->data, t, i, indices, count, NULL, original, error);
-        if (code == MTS_CODE_OK) {
-            memcpy(mts_net_run_input(zip->runs[t], i), original, size * count * sizeof(float));
-        }
-    }
-    return code;
-}
-
 static mts_code add_batch(const gathering *g, uint32_t t, const uint32_t *indices, uint32_t count,
                           float *target, mts_error *error)
 {
@@ -134,8 +118,9 @@ static mts_code add_batch(const gathering *g, uint32_t t, const uint32_t *indice
     const uint32_t n = g->row->nodes[t];
     const mts_node *node = &graph->nodes[n];
     const mts_shape *shape = &graph->values[node->output].shape;
-    mts_code code = fill_inputs(zip, t, indices, count, error);
+    mts_code code = mts_data_feed(zip->data, t, zip->original_runs[t], indices, count, NULL, error);
     if (code == MTS_CODE_OK) {
+        mts_net_run_copy_inputs(zip->runs[t], zip->original_runs[t], count);
         code = mts_net_run_forward(zip->original_runs[t], count, 0, n, error);
     }
     if (code == MTS_CODE_OK) {

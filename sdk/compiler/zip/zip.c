@@ -130,12 +130,12 @@ static mts_code take_base(call *c, const mtsc_zip_options *options, mts_error *e
     mts_zip *zip = &c->zip;
     for (uint32_t i = 0; i < options->base_count; i++) {
         uint32_t t = 0;
-        while (t < zip->count && (!options->base[i] || strcmp(zip->tasks[t].name, options->base[i]) != 0)) {
+        while (t < zip->count && strcmp(zip->tasks[t].name, options->base[i]) != 0) {
             t++;
         }
         if (t == zip->count) {
             return mts_fail(error, MTS_CODE_NOT_FOUND, "base: '%.255s' is none of the tasks to zip",
-                            options->base[i] ? options->base[i] : "");
+                            options->base[i]);
         }
         c->frozen[t] = true;
         zip->reference = zip->based ? zip->reference : t;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what splitting a classifier does to accuracy, work and latency, on the CIFAR task 'object'.
 
-    tests/perf/compress_split.py --mts build/release/bin/mts --data ../shared/data/cifar -o docs/results/split.json
+    tests/perf/split.py --mts build/release/bin/mts --data ../shared/data/cifar -o docs/results/split.json
 
 Everything is fitted on calib_5000.bin, whose labels nothing reads; accuracy is that on test_5000.bin. The file holds every
 command with what it said; a table as docs/SPLIT.md shows it goes to standard output. What the file holds already is not measured

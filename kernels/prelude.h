@@ -9,9 +9,14 @@
  *   VEC   floats of a mts_vec: 1, 2, 4, 8, 16. CPU: the width of a register; GPU: 1 (scalar loads of
  *         neighbouring work-items coalesce at any tap offset) or 4
  *   REGS  vector registers a work-item may fill
+ *   HALF  0: float32 everywhere. 1: what lies in act and pool is float16, arithmetic is float32. 2: likewise, and
+ *         kernels may multiply in float16 (mts_h2), where the device is fast at it
  *
- * Vector helpers: mts_vec_load (any float address), mts_vec_store (in CUDA aligned to 16 bytes), mts_vec_spill (to
- * private floats), mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max, mts_vec_min (NaN in b stays),
+ * What lies in act and pool are mts_reals, which only mts_load, mts_store, mts_vec_load and mts_vec_store touch (any
+ * address of one; in CUDA a store is aligned to 16 bytes or the vector). Private and LOCAL scratch stays float, or
+ * mts_half by choice: mts_vec_get and mts_vec_put are for vectors there.
+ *
+ * Vector helpers: mts_vec_spill (to private floats), mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max, mts_vec_min (NaN in b stays),
  * mts_vec_keep(m, v) = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ? v : s v, add, sub, mul, div and the
  * componentwise mathematics. Of the 2 VEC floats a b: mts_vec_even, mts_vec_odd; of a0 b0 a1 b1 ..: the first VEC,
  * mts_vec_zip_low, and the others, mts_vec_zip_high. LOCAL declares memory of a work-group, LOCAL_PTR points to it.
@@ -29,6 +34,10 @@
 #else
 #define REGS 16
 #endif
+#endif
+
+#ifndef HALF
+#define HALF 0 /* 0, 1, 2 */
 #endif
 
 #ifdef __CUDACC__
@@ -72,6 +81,44 @@ INLINE mts_u32 mts_local_size(int d) { return d == 0 ? blockDim.x : d == 1 ? blo
 #define mts_ceil(x) ceilf(x)
 #define mts_trunc(x) truncf(x)
 #define mts_fabs(x) fabsf(x)
+
+/* Float16 as bits: the runtime compiler has no header for it. A program that runs on no GPU (tests) brings its own. */
+typedef unsigned short mts_half;
+typedef unsigned int mts_h2; /* the first of two in the low bits */
+#ifndef MTS_EMULATED
+INLINE float mts_half_value(mts_half h) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+    return x;
+}
+INLINE mts_half mts_half_make(float x) {
+    mts_half h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+    return h;
+}
+INLINE mts_h2 mts_h2_fma(mts_h2 a, mts_h2 b, mts_h2 c) {
+#if __CUDA_ARCH__ >= 530
+    mts_h2 d;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+    return d;
+#else
+#error "float16 products need compute capability 5.3"
+#endif
+}
+#endif
+INLINE mts_h2 mts_h2_pair(mts_half low, mts_half high) { return low | (mts_h2)high << 16; }
+INLINE float mts_h2_low(mts_h2 v) { return mts_half_value((mts_half)(v & 0xffff)); }
+INLINE float mts_h2_high(mts_h2 v) { return mts_half_value((mts_half)(v >> 16)); }
+
+#if HALF
+typedef mts_half mts_real;
+#define mts_load(p) mts_half_value(*(p))
+#define mts_store(p, x) (*(p) = mts_half_make(x))
+#else
+typedef float mts_real;
+#define mts_load(p) (*(p))
+#define mts_store(p, x) (*(p) = (x))
+#endif
 
 #if VEC == 1
 typedef float mts_vec;
@@ -124,24 +171,55 @@ typedef float mts_f32;
 #define mts_trunc(x) trunc(x)
 #define mts_fabs(x) fabs(x)
 
+/* Without cl_khr_fp16 a half is only loaded and stored, which OpenCL 1.2 can everywhere. */
+typedef half mts_half;
+#if HALF == 2
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+typedef half2 mts_h2;
+#define mts_half_value(h) ((float)(h))
+#define mts_half_make(x) ((half)(x))
+#define mts_h2_fma(a, b, c) fma(a, b, c)
+#define mts_h2_pair(low, high) ((half2)(low, high))
+#define mts_h2_low(v) ((float)(v).x)
+#define mts_h2_high(v) ((float)(v).y)
+#endif
+
+#if HALF
+typedef half mts_real;
+#define mts_load(p) vload_half(0, p)
+#define mts_store(p, x) vstore_half(x, 0, p)
+#else
+typedef float mts_real;
+#define mts_load(p) (*(p))
+#define mts_store(p, x) (*(p) = (x))
+#endif
+
 #if VEC == 1
 typedef float mts_vec;
 #elif VEC == 2
 typedef float2 mts_vec;
 #define MTS_VLOAD vload2
 #define MTS_VSTORE vstore2
+#define MTS_VLOAD_HALF vload_half2
+#define MTS_VSTORE_HALF vstore_half2
 #elif VEC == 4
 typedef float4 mts_vec;
 #define MTS_VLOAD vload4
 #define MTS_VSTORE vstore4
+#define MTS_VLOAD_HALF vload_half4
+#define MTS_VSTORE_HALF vstore_half4
 #elif VEC == 8
 typedef float8 mts_vec;
 #define MTS_VLOAD vload8
 #define MTS_VSTORE vstore8
+#define MTS_VLOAD_HALF vload_half8
+#define MTS_VSTORE_HALF vstore_half8
 #else
 typedef float16 mts_vec;
 #define MTS_VLOAD vload16
 #define MTS_VSTORE vstore16
+#define MTS_VLOAD_HALF vload_half16
+#define MTS_VSTORE_HALF vstore_half16
 #endif
 
 #endif /* language */
@@ -153,8 +231,15 @@ typedef float16 mts_vec;
     UNROLL for (int i = 0; i < VEC; i++) r.s[i] = (expression);                                              \
     return r
 
-INLINE mts_vec mts_vec_load(const float *p) { MTS_VEC_MAKE(p[i]); }
-INLINE void mts_vec_store(float *p, mts_vec v) { *(mts_vec *)p = v; }
+INLINE mts_vec mts_vec_get(const float *p) { MTS_VEC_MAKE(p[i]); }
+INLINE void mts_vec_put(float *p, mts_vec v) { UNROLL for (int i = 0; i < VEC; i++) p[i] = v.s[i]; }
+#if HALF
+INLINE mts_vec mts_vec_load(const mts_real *p) { MTS_VEC_MAKE(mts_load(p + i)); }
+INLINE void mts_vec_store(mts_real *p, mts_vec v) { UNROLL for (int i = 0; i < VEC; i++) mts_store(p + i, v.s[i]); }
+#else
+INLINE mts_vec mts_vec_load(const mts_real *p) { return mts_vec_get(p); }
+INLINE void mts_vec_store(mts_real *p, mts_vec v) { *(mts_vec *)p = v; }
+#endif
 INLINE void mts_vec_spill(float *lanes, mts_vec v) { UNROLL for (int i = 0; i < VEC; i++) lanes[i] = v.s[i]; }
 INLINE mts_vec mts_vec_splat(float x) { MTS_VEC_MAKE(x); }
 INLINE mts_vec mts_vec_fma(mts_vec a, mts_vec b, mts_vec c) { MTS_VEC_MAKE(fmaf(a.s[i], b.s[i], c.s[i])); }
@@ -190,13 +275,22 @@ MTS_VEC_MAP(fabs)
 #else /* OpenCL vectors and plain scalars have operators */
 
 #if VEC == 1
-#define mts_vec_load(p) (*(p))
-#define mts_vec_store(p, v) (*(p) = (v))
+#define mts_vec_get(p) (*(p))
+#define mts_vec_put(p, v) (*(p) = (v))
+#define mts_vec_load(p) mts_load(p)
+#define mts_vec_store(p, v) mts_store(p, v)
 #define mts_vec_spill(lanes, v) (*(lanes) = (v))
 #define mts_vec_splat(x) (x)
 #else
-#define mts_vec_load(p) MTS_VLOAD(0, p)
-#define mts_vec_store(p, v) MTS_VSTORE(v, 0, p)
+#define mts_vec_get(p) MTS_VLOAD(0, p)
+#define mts_vec_put(p, v) MTS_VSTORE(v, 0, p)
+#if HALF
+#define mts_vec_load(p) MTS_VLOAD_HALF(0, p)
+#define mts_vec_store(p, v) MTS_VSTORE_HALF(v, 0, p)
+#else
+#define mts_vec_load(p) mts_vec_get(p)
+#define mts_vec_store(p, v) mts_vec_put(p, v)
+#endif
 #define mts_vec_spill(lanes, v) MTS_VSTORE(v, 0, lanes)
 #define mts_vec_splat(x) ((mts_vec)(x))
 #endif

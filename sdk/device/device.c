@@ -330,6 +330,29 @@ void mts_list_destroy(mts_list **list)
     }
 }
 
+mts_code mts_list_update(mts_list *list, const mts_launch *launches, size_t count, mts_error *error)
+{
+    if (!list || (!launches && count)) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "list or launches is NULL");
+    }
+    mts_device *device = list->device;
+    mts_code code = check_device(device, error);
+    if (code == MTS_CODE_OK && count != list->count) {
+        code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%zu launches for a list of %zu", count,
+                        list->count);
+    }
+    for (size_t i = 0; code == MTS_CODE_OK && i < count; i++) {
+        code = check_launch(device, &launches[i], error);
+    }
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (!device->ops->list_update) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED, "device '%s' does not update lists", device->info.name);
+    }
+    return after(device, device->ops->list_update(device, list, launches, count, error), error);
+}
+
 mts_code mts_list_submit(mts_list *list, mts_error *error)
 {
     if (!list) {

@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/status.h"
 
-#define MTS_DEVICE_ABI 2u
+#define MTS_DEVICE_ABI 3u
 #define MTS_DEVICE_NAME 128
 
 typedef struct mts_device mts_device;
@@ -46,6 +46,9 @@ typedef struct mts_device_info {
     uint64_t memory_bytes;    /* global memory */
     uint64_t buffer_bytes;    /* largest buffer */
     uint64_t local_bytes;     /* memory of a work-group; 0: none to speak of */
+    bool half_products;       /* multiplies float16 at least as fast as float32 (-DHALF=2) */
+    bool matrix_units;        /* multiplies 16 x 16 x 16 float16 matrices by a work-group (tensor cores) */
+    uint32_t arch;            /* CUDA: compute capability, e.g. 87; 0 elsewhere */
 } mts_device_info;
 
 /* What to build: a row of the manifest and its -D options ("" if none). */
@@ -111,6 +114,11 @@ typedef struct mts_device_ops {
     mts_code (*list_create)(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
                             mts_error *error);
     void (*list_destroy)(mts_device *device, mts_list *list);
+    /* Replaces all launches of a list that is not running by as many with the same kernels in the same order:
+       buffers, first, global and local may differ. Does not build or record anything anew. On failure the
+       list is of no more use. NULL: unsupported, a list has to be made again. */
+    mts_code (*list_update)(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
+                            mts_error *error);
     /* Enqueues the whole list and flushes; does not wait, does not allocate. */
     mts_code (*list_submit)(mts_device *device, mts_list *list, mts_error *error);
     /* Waits until everything enqueued has finished. */
@@ -169,6 +177,9 @@ typedef struct mts_device_options {
     mts_device_use replay;          /* lists recorded by the driver; the same bits either way */
     mts_device_use gemm;            /* a library for matrix products, see mts_device_info.gemm */
     mts_program_counts *programs;   /* kept up to date by the backend; may be NULL; outlives the device */
+    /* The caller's CUcontext and CUstream, which outlive the device; NULL: its own. Other backends:
+       UNSUPPORTED if one is given. */
+    void *foreign_context, *foreign_queue;
 } mts_device_options;
 
 /* A backend is compiled in by option and found in the generated registry. */
@@ -208,6 +219,8 @@ mts_code mts_list_create(mts_device *device, const mts_launch *launches, size_t 
 mts_code mts_gemm_check(const mts_gemm *gemm, size_t act_floats, size_t pool_floats, const char *label,
                         mts_error *error);
 void mts_list_destroy(mts_list **list);
+/* See mts_device_ops.list_update; `count` is that of the list. UNSUPPORTED: make the list again. */
+mts_code mts_list_update(mts_list *list, const mts_launch *launches, size_t count, mts_error *error);
 mts_code mts_list_submit(mts_list *list, mts_error *error);
 mts_code mts_list_profile(mts_list *list, mts_launch_time *times, size_t count, mts_error *error);
 mts_code mts_device_wait(mts_device *device, mts_error *error);

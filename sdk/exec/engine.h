@@ -16,9 +16,17 @@
 
 typedef struct mts_engine mts_engine;
 
+/* The values of -DHALF: see kernels/prelude.h. */
+typedef enum mts_precision_kind {
+    MTS_PRECISION_KIND_FLOAT32 = 0,
+    MTS_PRECISION_KIND_FLOAT16_STORAGE = 1,
+    MTS_PRECISION_KIND_FLOAT16 = 2
+} mts_precision_kind;
+
 typedef struct mts_engine_options {
     mts_strategy_kind strategy;
-    const uint32_t *tasks; /* indices of the archive's tasks, distinct; NULL: all */
+    mts_precision_kind precision; /* FLOAT16 becomes FLOAT16_STORAGE on a device without half_products */
+    const uint32_t *tasks;        /* indices of the archive's tasks, distinct; NULL: all */
     uint32_t task_count;
     bool separate_inputs;
     bool lend_inputs; /* inputs stay in the caller's memory, see mts_engine_set_input */
@@ -43,8 +51,9 @@ typedef struct mts_engine_stats {
     uint64_t weight_bytes, activation_bytes, workspace_bytes, peak_bytes;
     uint64_t mul_adds;
     uint32_t launches, groups, kernels;
-    double predicted_ms; /* what the grouping planner expected; 0 if nothing was measured */
-    double planning_ms;  /* until everything was decided: measuring, or reading a cache */
+    mts_precision_kind precision; /* that is used */
+    double predicted_ms;          /* what the grouping planner expected; 0 if nothing was measured */
+    double planning_ms;           /* until everything was decided: measuring, or reading a cache */
 } mts_engine_stats;
 
 /* The device and the archive outlive the engine. */

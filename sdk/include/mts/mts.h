@@ -129,9 +129,13 @@ typedef struct mts_runtime_options {
                               failure. Copied */
     uint32_t threads;      /* of a CPU device that has its own threads; 0 (default): all */
     mts_use replay;        /* a run's launches are recorded once and submitted with one call */
-    mts_use gemm;   /* a library (CLBlast) may multiply matrices; tuning_ms then tries it for layers that are
-                       one   dense product. It allocates in every run, and a run with it is not replayed */
-    uint32_t check; /* 1: put the checking decorator around the device (slower); default 0 */
+    mts_use gemm; /* a library (CLBlast) may multiply matrices; tuning_ms then tries it for layers that are
+                     one   dense product. It allocates in every run, and a run with it is not replayed */
+    /* A program that uses CUDA itself may hand over its CUcontext, and its CUstream, on which everything then
+       runs in order. Both outlive the runtime; NULL (default): the device's primary context, an own stream.
+       UNSUPPORTED for a device that is not CUDA's, INVALID_ARGUMENT for a stream without a context */
+    void *cuda_context, *cuda_stream;
+    uint32_t check;    /* 1: put the checking decorator around the device (slower); default 0 */
     char *error_text;  /* caller's buffer for the sentence of the last failure, or NULL (default) */
     size_t error_size; /* bytes of error_text */
     void *context;     /* handed to the callbacks */
@@ -283,9 +287,18 @@ typedef enum mts_grouping {
                                  the plan */
 } mts_grouping;
 
+/* How numbers are stored and multiplied. What callers set and get stays of the port's type. */
+typedef enum mts_precision {
+    MTS_PRECISION_FLOAT32 = 0,         /* default */
+    MTS_PRECISION_FLOAT16_STORAGE = 1, /* activations and weights are float16, arithmetic is float32 */
+    MTS_PRECISION_FLOAT16 = 2 /* also products, where the device has fast ones, else as FLOAT16_STORAGE
+                                 (mts_session_stats.precision tells); sums of more than a few stay float32 */
+} mts_precision;
+
 typedef struct mts_session_options {
     size_t size; /* sizeof(mts_session_options) */
     mts_strategy strategy;
+    mts_precision precision;  /* LIMIT: a weight is too large for float16 */
     const char *const *tasks; /* names of the tasks to run; NULL (default): all */
     uint32_t task_count;
     uint32_t separate_inputs; /* 0 (default): all tasks see the same frame, equal preprocessing and equal work
@@ -369,9 +382,10 @@ typedef struct mts_session_stats {
     uint64_t mul_adds;         /* of one run */
     uint32_t launches;         /* of one run, without the one that takes a frame in */
     uint32_t groups;
-    uint32_t kernels;    /* distinct programs */
-    double planning_ms;  /* that mts_session_create took to decide: measuring, or reading a cache */
-    double predicted_ms; /* latency that the grouping planner expected; 0: nothing was measured */
+    uint32_t kernels;        /* distinct programs */
+    mts_precision precision; /* that is used */
+    double planning_ms;      /* that mts_session_create took to decide: measuring, or reading a cache */
+    double predicted_ms;     /* latency that the grouping planner expected; 0: nothing was measured */
 } mts_session_stats;
 
 MTS_API mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *stats);

@@ -138,14 +138,23 @@ uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uin
     return mts_weights_ordered(&encoding->pool, value, order, count, mts_encode_owner(encoding, member));
 }
 
-const char *mts_encode_defines(const mts_device_info *device)
+#define EACH_PRECISION(vec)                                                                                  \
+    {                                                                                                        \
+        vec, vec " -DHALF=1", vec " -DHALF=2"                                                                \
+    }
+
+const char *mts_encode_defines(const mts_device_info *device, mts_precision_kind precision)
 {
     /* a GPU's work-items read neighbouring floats and coalesce at any tap; a CPU's work-item reads a register
      */
-    if (device->is_gpu) {
-        return "-DVEC=1 -DREGS=40";
-    }
-    return device->vector_floats >= 16 ? "-DVEC=16" : device->vector_floats >= 8 ? "-DVEC=8" : "-DVEC=4";
+    static const char *const texts[][MTS_PRECISION_KIND_COUNT] = {
+        EACH_PRECISION("-DVEC=1 -DREGS=40"), EACH_PRECISION("-DVEC=16"), EACH_PRECISION("-DVEC=8"),
+        EACH_PRECISION("-DVEC=4")};
+    const uint32_t row = device->is_gpu                ? 0
+                         : device->vector_floats >= 16 ? 1
+                         : device->vector_floats >= 8  ? 2
+                                                       : 3;
+    return texts[row][precision];
 }
 
 const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, const char *what)
@@ -203,8 +212,10 @@ mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char
         pitch = dest->pitch > pitch ? dest->pitch : pitch;
         planes = own > planes ? own : planes;
     }
-    mts_encoded_launch launch = {
-        .kernel = kernel, .defines = mts_encode_defines(encoding->device), .label = label, .members = count};
+    mts_encoded_launch launch = {.kernel = kernel,
+                                 .defines = mts_encode_defines(encoding->device, encoding->precision),
+                                 .label = label,
+                                 .members = count};
     launch.first = mts_table_add(&encoding->table, records, (size_t)words * count);
     mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes + 1;

@@ -9,8 +9,9 @@
 
 #include "device/device.h"
 #include "device/kernel.h"
-#include "exec/weights.h"
+#include "exec/precision.h"
 #include "exec/table.h"
+#include "exec/weights.h"
 #include "plan/choice.h"
 #include "plan/plan.h"
 
@@ -44,6 +45,7 @@ typedef struct mts_encoding {
     const mts_plan *plan;
     const mts_stitched *stitched;
     const mts_device_info *device;
+    mts_precision_kind precision;
     const mts_choices *choices;   /* NULL: defaults */
     mts_layer_facts facts;        /* of the step, if there is a choice for its layer */
     mts_choice choice;            /* of that layer */
@@ -97,8 +99,8 @@ mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char
 uint64_t mts_encode_traffic(const mts_encoding *encoding, const mts_step *step);
 /* Fills local and global[0] of a launch over planes of `pitch` floats. */
 void mts_encode_runs(const mts_device_info *device, uint32_t pitch, uint32_t global[3], uint32_t local[3]);
-/* "-DVEC=.." of the device. */
-const char *mts_encode_defines(const mts_device_info *device);
+/* What all kernels of a session are built with: "-DVEC=.." of the device, "-DHALF=.." if not float32. */
+const char *mts_encode_defines(const mts_device_info *device, mts_precision_kind precision);
 /* "conv 3x3 x32 layer1.0.conv1" */
 const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, const char *what);
 

@@ -276,7 +276,7 @@ static mts_code launch_phases(mts_encoding *encoding, const uint32_t *which, uin
         planes = own > planes ? own : planes;
     }
     mts_encoded_launch launch = {.kernel = "phase_any__f32_planar",
-                                 .defines = mts_encode_defines(encoding->device),
+                                 .defines = mts_encode_defines(encoding->device, encoding->precision),
                                  .label = "phase split",
                                  .source = source,
                                  .members = count};

@@ -36,7 +36,8 @@ static uint32_t larger(uint32_t a, uint32_t b)
 static mts_code launch(collector *c, const char *kernel, uint32_t local, const char *label)
 {
     mts_encoding *l = c->encoding;
-    mts_encoded_launch launch = {.kernel = kernel, .defines = mts_encode_defines(l->device), .label = label};
+    mts_encoded_launch launch = {
+        .kernel = kernel, .defines = mts_encode_defines(l->device, l->precision), .label = label};
     launch.members = c->members;
     launch.first = mts_table_add(&l->table, c->records, c->count * c->size / sizeof(mts_u32));
     launch.global[0] = (c->most_x + local - 1) / local * local;

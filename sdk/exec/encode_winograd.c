@@ -312,7 +312,7 @@ mts_code mts_encode_winograd_cases(mts_encoding *encoding)
 {
     mts_text text;
     mts_text_init(&text, encoding->arena->allocator);
-    mts_text_add(&text, "%s -DSCRATCH=%u -DCASES=", mts_encode_defines(encoding->device),
+    mts_text_add(&text, "%s -DSCRATCH=%u -DCASES=", mts_encode_defines(encoding->device, encoding->precision),
                  encoding->winograd_scratch);
     for (uint32_t rows = MTS_WINOGRAD_ROWS; rows > 0; rows--) {
         if (encoding->winograd_rows[rows]) {

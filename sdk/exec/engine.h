@@ -12,16 +12,10 @@
 #include "bundle/archive.h"
 #include "device/device.h"
 #include "exec/cache.h"
+#include "exec/precision.h"
 #include "plan/strategy.h"
 
 typedef struct mts_engine mts_engine;
-
-/* The values of -DHALF: see kernels/prelude.h. */
-typedef enum mts_precision_kind {
-    MTS_PRECISION_KIND_FLOAT32 = 0,
-    MTS_PRECISION_KIND_FLOAT16_STORAGE = 1,
-    MTS_PRECISION_KIND_FLOAT16 = 2
-} mts_precision_kind;
 
 typedef struct mts_engine_options {
     mts_strategy_kind strategy;

@@ -64,7 +64,8 @@ static mts_code prepare(mts_engine *engine, mts_error *error)
 static mts_code make_kernel(mts_engine *engine, mts_error *error)
 {
     const mts_kernel_desc desc = {.name = "frame_any__f32_planar",
-                                  .defines = mts_encode_defines(&engine->device->info)};
+                                  .defines =
+                                      mts_encode_defines(&engine->device->info, engine->stats.precision)};
     mts_code code = mts_kernel_create(engine->device, &desc, &engine->picture_kernel, error);
     if (code == MTS_CODE_OK) {
         code = mts_buffer_create(engine->device, sizeof(mts_rec_frame) * engine->picture_count,

@@ -55,7 +55,7 @@ static mts_code fastest(prober *p, const mts_launch *launch, int runs, double *s
 static uint32_t vector_of(const mts_device_info *info)
 {
     uint32_t vector = 1;
-    (void)sscanf(mts_encode_defines(info), "-DVEC=%u", &vector);
+    (void)sscanf(mts_encode_defines(info, MTS_PRECISION_KIND_FLOAT32), "-DVEC=%u", &vector);
     return vector;
 }
 
@@ -90,7 +90,8 @@ static mts_code chains_run(prober *p, uint32_t chains, double *rate)
     uint32_t rounds = 1000;
     double seconds = 0.0;
     mts_kernel *kernel = NULL;
-    (void)snprintf(defines, sizeof defines, "%s -DCHAINS=%u", mts_encode_defines(info), chains);
+    (void)snprintf(defines, sizeof defines, "%s -DCHAINS=%u",
+                   mts_encode_defines(info, MTS_PRECISION_KIND_FLOAT32), chains);
     const mts_kernel_desc desc = {.name = "fma_peak__f32", .defines = defines};
     mts_code code = mts_kernel_create(p->device, &desc, &kernel, p->error);
     for (int pass = 0; pass < 2 && code == MTS_CODE_OK; pass++) {
@@ -150,7 +151,8 @@ static mts_code measure_copy(prober *p, double *out)
         bytes /= 2;
     }
     const mts_rec_copy record = copy_record((uint32_t)(bytes / (COPY_PLANE * sizeof(float))));
-    const mts_kernel_desc desc = {.name = "copy_any__f32_planar", .defines = mts_encode_defines(info)};
+    const mts_kernel_desc desc = {.name = "copy_any__f32_planar",
+                                  .defines = mts_encode_defines(info, MTS_PRECISION_KIND_FLOAT32)};
     mts_kernel *kernel = NULL;
     mts_code code = mts_kernel_create(p->device, &desc, &kernel, p->error);
     if (code == MTS_CODE_OK) {

@@ -56,6 +56,9 @@ typedef float mts_f32;
 #define UNROLL _Pragma("unroll")
 #define NO_UNROLL _Pragma("unroll 1")
 #define BARRIER() __syncthreads()
+#ifndef INFINITY /* the runtime compiler has no header for it */
+#define INFINITY __int_as_float(0x7f800000)
+#endif
 
 INLINE mts_u32 mts_global_id(int d) {
     return d == 0   ? blockIdx.x * blockDim.x + threadIdx.x

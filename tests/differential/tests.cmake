@@ -1,20 +1,20 @@
-# The program beside ONNX Runtime (pip install onnxruntime; skipped where it is missing).
-find_program(MTS_PYTHON3 python3)
-if(MTS_PYTHON3 AND TARGET mts_program)
+# The program beside ONNX Runtime (of toolchains/requirements.txt; skipped where it is missing).
+include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
+if(MTS_TEST_PYTHON AND TARGET mts_program)
   if(DEFINED ENV{MTS_TEST_DATA})
     set(MTS_DIFFERENTIAL_DATA $ENV{MTS_TEST_DATA})
   else()
     set(MTS_DIFFERENTIAL_DATA ${CMAKE_SOURCE_DIR}/../shared/data)
   endif()
   add_test(NAME differential/onnxruntime
-    COMMAND ${MTS_PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/differential/onnxruntime_test.py
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/differential/onnxruntime_test.py
             --program $<TARGET_FILE:mts_program> --data ${MTS_DIFFERENTIAL_DATA}
             --work ${CMAKE_BINARY_DIR}/differential)
   set_tests_properties(differential/onnxruntime PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endif()
-if(MTS_PYTHON3 AND TARGET mts_program)
+if(MTS_TEST_PYTHON AND TARGET mts_program)
   add_test(NAME differential/methods
-    COMMAND ${MTS_PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/differential/methods_test.py
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/differential/methods_test.py
             --program $<TARGET_FILE:mts_program> --config ${CMAKE_SOURCE_DIR}/apps/mts/demo/small.json
             --data ${MTS_DIFFERENTIAL_DATA} --work ${CMAKE_BINARY_DIR}/differential-methods)
   set_tests_properties(differential/methods PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)

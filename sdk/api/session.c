@@ -53,6 +53,9 @@ static mts_code options_check(const mts_session_options *options, mts_error *err
     if ((uint32_t)options->strategy > MTS_STRATEGY_MTS) {
         return mts_fail(error, bad, "session options: %d is no strategy", (int)options->strategy);
     }
+    if ((uint32_t)options->precision > MTS_PRECISION_FLOAT16) {
+        return mts_fail(error, bad, "session options: %d is no precision", (int)options->precision);
+    }
     if (options->tasks ? options->task_count == 0 : options->task_count != 0) {
         return mts_fail(error, bad, "session options: tasks and task_count contradict each other");
     }
@@ -76,6 +79,7 @@ static mts_code session_build(mts_session *session, const mts_session_options *o
     }
     const mts_engine_options engine = {
         .strategy = (mts_strategy_kind)options->strategy,
+        .precision = (mts_precision_kind)options->precision,
         .tasks = session->tasks,
         .task_count = session->task_count,
         .separate_inputs = options->separate_inputs != 0,
@@ -298,6 +302,7 @@ mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *
         .launches = inner.launches,
         .groups = inner.groups,
         .kernels = inner.kernels,
+        .precision = (mts_precision)inner.precision,
         .planning_ms = inner.planning_ms,
         .predicted_ms = inner.predicted_ms,
     };

@@ -126,12 +126,25 @@ static mts_code make_once(mts_planning *p, bool *kernels_failed, mts_engine **ou
     return code;
 }
 
+/* Kernels that a device may have as its default besides tiles; *marked: there was one that had not failed. */
+static mts_code give_up_special(mts_planning *p, bool *marked)
+{
+    static const mts_choice special[] = {{.kernel = MTS_CHOICE_BLOCK}, {.kernel = MTS_CHOICE_WINOGRAD}};
+    mts_code code = MTS_CODE_OK;
+    *marked = false;
+    for (size_t i = 0; code == MTS_CODE_OK && i < sizeof special / sizeof special[0]; i++) {
+        if (!mts_choices_failed(&p->defaults, &special[i])) {
+            *marked = true;
+            code = mts_planning_failed(p, &special[i]);
+        }
+    }
+    return code;
+}
+
 /* Gives up what was chosen first of all that may be to blame; *left: there was something. */
 static mts_code step_down(mts_planning *p, bool *left)
 {
-    const mts_choice tiles = mts_choice_default(&p->device->info, NULL);
-    mts_choice winograd = tiles;
-    winograd.kernel = MTS_CHOICE_WINOGRAD;
+    const mts_choice tiles = mts_choice_tiles(&p->device->info);
     *left = true;
     if (p->decision.choices != NULL) {
         p->decision.choices = NULL;
@@ -139,9 +152,11 @@ static mts_code step_down(mts_planning *p, bool *left)
         p->findings.fallback = 1;
         return MTS_CODE_OK;
     }
-    if (!mts_choices_failed(&p->defaults, &winograd)) {
+    bool special = false;
+    const mts_code code = give_up_special(p, &special);
+    if (code != MTS_CODE_OK || special) {
         p->findings.fallback = 1;
-        return mts_planning_failed(p, &winograd);
+        return code;
     }
     *left = !mts_choices_failed(&p->defaults, &tiles);
     p->findings.fallback = 2;
@@ -151,7 +166,7 @@ static mts_code step_down(mts_planning *p, bool *left)
 static mts_code make(mts_planning *p, mts_engine **out)
 {
     const size_t known = p->failed_count;
-    const mts_choice tiles = mts_choice_default(&p->device->info, NULL);
+    const mts_choice tiles = mts_choice_tiles(&p->device->info);
     bool failed = false;
     bool left = true;
     p->findings.fallback = mts_choices_failed(&p->defaults, &tiles) ? 2 : 0;
@@ -250,6 +265,7 @@ mts_code mts_engine_create(mts_device *device, const mts_archive *archive, const
                       .options = *options,
                       .start = mts_os_clock_ns(),
                       .error = error != NULL ? error : &ignored};
+    p.options.precision = mts_precision_used(&device->info, options->precision);
     *out = NULL;
     mts_arena_init(&p.arena, p.allocator);
     mts_choices_init(&p.choices, p.allocator);

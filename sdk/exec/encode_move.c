@@ -5,6 +5,10 @@
 
 #include "exec/encode.h"
 
+/* src_pool of a launch whose pool is float32 data of the caller, whatever the session's precision (record.h).
+ */
+enum { CALLERS_POOL = 2 };
+
 static mts_code launch_copies(mts_encoding *encoding, const mts_rec_copy *records, uint32_t count,
                               const char *label)
 {
@@ -202,7 +206,7 @@ static mts_code bring_part(mts_encoding *encoding, const mts_encode_part *part)
     const mts_rec_copy record = {
         .dest = {.base = base, .dims = {1, 1, 1, 1, 1, count}, .row = count, .pitch = count},
         .src = {.stride = {0, 0, 0, 0, 0, 1}},
-        .src_pool = 1,
+        .src_pool = CALLERS_POOL,
         .step = {0, 0, 0, 0, 0, 1}};
     const mts_code code = launch_copies(encoding, &record, 1, "input");
     if (code == MTS_CODE_OK) {
@@ -256,7 +260,7 @@ static mts_rec_phase phase_of(const mts_encoding *encoding, const mts_conversion
                            .src_row = view.stride[4],
                            .in_h = (mts_u32)shape->dims[2],
                            .in_w = (mts_u32)shape->dims[3],
-                           .src_pool = c->lent ? 1 : 0};
+                           .src_pool = c->lent ? CALLERS_POOL : 0};
 }
 
 /* One launch over conversions `which`[count]; source: see mts_encoded_launch. */

@@ -1,5 +1,6 @@
 /*
- * engine.c: making and destroying an engine: stitch, plan, encode, build kernels, upload, record the list.
+ * engine.c: making and destroying an engine: stitch, plan, encode, build kernels, record the list. Not
+ * responsible for its memory on the device (upload.c) nor for running it (run.c).
  */
 #include <string.h>
 
@@ -102,6 +103,14 @@ static mts_code make_program(maker *m)
     return e->note != NULL ? MTS_CODE_OK : mts_maker_memory(m);
 }
 
+/* Slices are planned in bytes of float32. */
+static uint64_t slice_bytes(const maker *m)
+{
+    const uint64_t bytes = m->decision.slice_bytes;
+    const uint64_t times = sizeof(float) / mts_precision_size(m->engine->stats.precision);
+    return bytes > UINT64_MAX / times ? UINT64_MAX : bytes * times;
+}
+
 static mts_code stitch_and_plan(maker *m)
 {
     const mts_program *program = &m->program;
@@ -121,7 +130,7 @@ static mts_code stitch_and_plan(maker *m)
     mts_code code = mts_stitch(&request, &m->scratch, &m->stitched, m->error);
     if (code == MTS_CODE_OK &&
         request.share) { /* the other strategies are as published: a layer is a launch */
-        code = mts_slices_cut(m->stitched, m->decision.slice_bytes, &m->scratch, m->error);
+        code = mts_slices_cut(m->stitched, slice_bytes(m), &m->scratch, m->error);
     }
     code = code != MTS_CODE_OK ? code : mts_maker_parts(m);
     if (code == MTS_CODE_OK) {
@@ -133,9 +142,12 @@ static mts_code stitch_and_plan(maker *m)
 
 static mts_code encode(maker *m)
 {
+    m->info = m->engine->device->info;
+    m->info.gemm = m->info.gemm && m->engine->stats.precision == MTS_PRECISION_KIND_FLOAT32;
     m->encoding = (mts_encoding){.plan = m->plan,
                                  .stitched = m->stitched,
-                                 .device = &m->engine->device->info,
+                                 .device = &m->info,
+                                 .precision = m->engine->stats.precision,
                                  .choices = m->decision.choices,
                                  .parts = m->parts,
                                  .part_count = m->part_count,
@@ -166,63 +178,6 @@ static mts_code encode(maker *m)
         memcpy(e->launches, m->encoding.launches, e->launch_count * sizeof *e->launches);
     }
     return MTS_CODE_OK;
-}
-
-static mts_code upload(maker *m, const void *data, size_t bytes, const char *what, mts_buffer **out)
-{
-    mts_device *device = m->engine->device;
-    const size_t size = bytes > 0 ? bytes : sizeof(float);
-    if (device->info.buffer_bytes != 0 && size > device->info.buffer_bytes) {
-        return mts_fail(m->error, MTS_CODE_LIMIT, "the %s need %zu bytes in one buffer; %s allows %llu", what,
-                        size, device->info.name, (unsigned long long)device->info.buffer_bytes);
-    }
-    mts_code code = mts_buffer_create(device, size, out, m->error);
-    if (code != MTS_CODE_OK) {
-        return mts_fail_prefix(m->error, code, "%s (%zu bytes)", what, size);
-    }
-    if (data == NULL) {
-        return mts_buffer_fill(*out, 0, size, 0, m->error);
-    }
-    return bytes > 0 ? mts_buffer_write(*out, 0, data, bytes, m->error) : MTS_CODE_OK;
-}
-
-static mts_code upload_all(maker *m)
-{
-    mts_engine *e = m->engine;
-    const size_t act = (size_t)m->plan->arena_floats * sizeof(float);
-    const size_t pool = m->encoding.pool.count * sizeof(float);
-    const size_t table = m->encoding.table.count * sizeof(uint32_t);
-    mts_code code = upload(m, NULL, act, "activations", &e->act);
-    if (code == MTS_CODE_OK) {
-        code = upload(m, m->encoding.pool.floats, pool, "weights", &e->pool);
-    }
-    if (code == MTS_CODE_OK) {
-        code = upload(m, m->encoding.table.words, table, "launch tables", &e->table);
-    }
-    return code;
-}
-
-/* What everything takes, and whether it keeps the budget. */
-static mts_code weigh(const maker *m)
-{
-    mts_engine *e = m->engine;
-    const uint64_t act = m->plan->arena_floats * sizeof(float);
-    const uint64_t pool = m->encoding.pool.count * sizeof(float);
-    const uint64_t table = m->encoding.table.count * sizeof(uint32_t) + mts_maker_lent_bytes(m);
-    e->stats = (mts_engine_stats){.predicted_ms = e->stats.predicted_ms,
-                                  .weight_bytes = pool,
-                                  .activation_bytes = act,
-                                  .workspace_bytes = table,
-                                  .peak_bytes = act + pool + table,
-                                  .mul_adds = m->encoding.mul_adds,
-                                  .launches = e->launch_count,
-                                  .groups = e->group_count};
-    const uint64_t budget = m->engine->options.memory_budget;
-    const uint64_t peak = m->engine->stats.peak_bytes;
-    return budget == 0 || peak <= budget
-               ? MTS_CODE_OK
-               : mts_fail(m->error, MTS_CODE_LIMIT, "the session needs %llu bytes, the memory budget is %llu",
-                          (unsigned long long)peak, (unsigned long long)budget);
 }
 
 static mts_code find_kernel(maker *m, const mts_encoded_launch *launch, mts_kernel **out)
@@ -280,7 +235,12 @@ static mts_code prepare(maker *m)
         if (code != MTS_CODE_OK) {
             return code;
         }
-        if (to->kernel != NULL) {
+        if (from->whole_group && to->kernel != NULL && to->kernel->work_group_size < to->local[0]) {
+            return mts_fail(m->error, MTS_CODE_DEVICE,
+                            "layer %s: %s was built for groups of %u work-items, the device takes %u of it",
+                            from->label, from->kernel, to->local[0], to->kernel->work_group_size);
+        }
+        if (to->kernel != NULL && !from->whole_group) {
             mts_engine_fit_group(to, from->by_group);
         }
     }
@@ -288,7 +248,7 @@ static mts_code prepare(maker *m)
     return MTS_CODE_OK;
 }
 
-/* Zeros for the largest lent input; NULL in *out if none is lent. */
+/* Zeros for the largest lent input, which is float32 in any precision; NULL in *out if none is lent. */
 static mts_code make_stand_in(const maker *m, mts_buffer **out)
 {
     const mts_engine *e = m->engine;
@@ -336,11 +296,11 @@ static mts_code make(maker *m, const mts_engine_options *options)
     code = code != MTS_CODE_OK ? code : stitch_and_plan(m);
     code = code != MTS_CODE_OK ? code : report(m, 0.05f, "packing weights");
     code = code != MTS_CODE_OK ? code : encode(m);
-    code = code != MTS_CODE_OK ? code : weigh(m);
+    code = code != MTS_CODE_OK ? code : mts_maker_weigh(m);
     if (m->weigh) {
         return code;
     }
-    code = code != MTS_CODE_OK ? code : upload_all(m);
+    code = code != MTS_CODE_OK ? code : mts_maker_upload(m);
     code = code != MTS_CODE_OK ? code : mts_maker_ports(m);
     m->in_kernels = code == MTS_CODE_OK;
     code = code != MTS_CODE_OK ? code : prepare(m);
@@ -363,6 +323,7 @@ static mts_code create(mts_device *device, const mts_archive *archive, const mts
     engine->allocator = allocator;
     engine->options = *options;
     engine->options.tasks = NULL;
+    engine->stats.precision = mts_precision_used(&device->info, options->precision);
     mts_arena_init(&engine->arena, allocator);
     m->engine = engine;
     mts_arena_init(&m->scratch, allocator);
@@ -424,6 +385,7 @@ void mts_engine_destroy(mts_engine **engine_at)
     mts_buffer_destroy(&engine->act);
     mts_alloc_free(engine->allocator, engine->staging);
     mts_alloc_free(engine->allocator, engine->conversion);
+    mts_alloc_free(engine->allocator, engine->halves);
     mts_alloc_free(engine->allocator, engine->input_mirror);
     mts_arena_release(&engine->arena);
     mts_alloc_free(engine->allocator, engine);

@@ -1,6 +1,6 @@
 /*
- * engine_internal.h: the engine's own structures, shared by engine.c and ports.c (making), recording.c (the
- * command list), run.c (running), lend.c and picture.c (inputs) and explain.c (reports).
+ * engine_internal.h: the engine's own structures, shared by engine.c, upload.c and ports.c (making),
+ * recording.c (the command list), run.c (running), lend.c and picture.c (inputs) and explain.c (reports).
  */
 #ifndef MTS_EXEC_ENGINE_INTERNAL_H
 #define MTS_EXEC_ENGINE_INTERNAL_H
@@ -10,9 +10,9 @@
 #include "exec/findings.h"
 #include "plan/decision.h"
 
-/* A graph input or output at the border. */
+/* A graph input or output at the border. Offsets and counts are in elements of the session's precision. */
 typedef struct engine_port {
-    uint64_t offset;      /* floats from the arena's start; unused for a constant output */
+    uint64_t offset;      /* elements from the arena's start; unused for a constant output */
     size_t count;         /* elements */
     mts_dtype dtype;      /* of the caller's data */
     uint32_t slot;        /* inputs: index of the slot */
@@ -74,6 +74,7 @@ struct mts_engine {
     float *staging;    /* outputs, as they came from the device */
     float *conversion; /* one input as float32 on its way to the device */
     size_t conversion_floats;
+    uint16_t *halves; /* one input or the outputs between float32 and the arena; NULL: the arena is float32 */
     uint64_t output_offset;
     size_t output_floats;
     float *input_mirror; /* for outputs that are inputs passed through; NULL if there are none */

@@ -34,7 +34,8 @@ static void explain_json(const mts_engine *engine, mts_text *text)
     const mts_engine_stats *s = &engine->stats;
     mts_text_add(text, "{\"device\": ");
     mts_text_add_json(text, engine->device->info.name);
-    mts_text_add(text, ", \"strategy\": \"%s\", \"groups\": [", strategy_name(engine));
+    mts_text_add(text, ", \"strategy\": \"%s\", \"precision\": \"%s\", \"groups\": [", strategy_name(engine),
+                 mts_precision_name(s->precision));
     for (uint32_t g = 0; g < engine->group_count; g++) {
         mts_text_add(text, "%s[", g == 0 ? "" : ", ");
         add_group_names(engine, g, true, text);
@@ -65,8 +66,9 @@ static void explain_json(const mts_engine *engine, mts_text *text)
 static void explain_text(const mts_engine *engine, mts_text *text)
 {
     const mts_engine_stats *s = &engine->stats;
-    mts_text_add(text, "strategy %s on %s, %u task(s) in %u group(s)\n", strategy_name(engine),
-                 engine->device->info.name, engine->task_count, engine->group_count);
+    mts_text_add(text, "strategy %s in %s on %s, %u task(s) in %u group(s)\n", strategy_name(engine),
+                 mts_precision_name(s->precision), engine->device->info.name, engine->task_count,
+                 engine->group_count);
     for (uint32_t g = 0; g < engine->group_count; g++) {
         mts_text_add(text, "group %u: ", g);
         add_group_names(engine, g, false, text);

@@ -1,5 +1,5 @@
 /*
- * maker.h: an engine while it is made, shared by engine.c and ports.c.
+ * maker.h: an engine while it is made, shared by engine.c, upload.c and ports.c.
  */
 #ifndef MTS_EXEC_MAKER_H
 #define MTS_EXEC_MAKER_H
@@ -24,6 +24,7 @@ typedef struct maker {
     mts_encode_part *parts; /* of lent inputs */
     uint32_t part_count;
     mts_plan *plan;
+    mts_device_info info; /* what encoding may use of the device: no float32 library for float16 */
     mts_encoding encoding;
     mts_error *error;
 } maker;
@@ -37,6 +38,10 @@ mts_code mts_maker_slots(maker *m);
 mts_code mts_maker_parts(maker *m);
 /* Device memory that lent inputs need because the device cannot read the caller's. */
 uint64_t mts_maker_lent_bytes(const maker *m);
+/* What everything takes, into the engine's stats. LIMIT: over the budget. */
+mts_code mts_maker_weigh(const maker *m);
+/* Arena, weights and tables; LIMIT if a weight is too large for the session's precision. */
+mts_code mts_maker_upload(maker *m);
 /* Fills the engine's ports and slots; the plan exists and is encoded. */
 mts_code mts_maker_ports(maker *m);
 

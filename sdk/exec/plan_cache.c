@@ -117,6 +117,8 @@ static void put_choice(writer *w, const mts_choice *choice)
     put_u32(w, choice->rows);
     put_u32(w, choice->vectors);
     put_u32(w, choice->local);
+    put_u32(w, choice->depth);
+    put_u32(w, choice->parts);
 }
 
 static mts_choice get_choice(reader *r)
@@ -125,6 +127,8 @@ static mts_choice get_choice(reader *r)
     choice.rows = get_u32(r, 1024);
     choice.vectors = get_u32(r, 65536);
     choice.local = get_u32(r, 65536);
+    choice.depth = get_u32(r, 65536);
+    choice.parts = get_u32(r, 65536);
     return choice;
 }
 
@@ -281,7 +285,7 @@ static uint64_t kernels_hash(void)
     return hash;
 }
 
-/* All that latencies and candidates depend on, whatever the session. */
+/* All that latencies and candidates depend on, whatever else the session is. */
 static void add_device(const mts_planning *p, mts_text *key)
 {
     const mts_device_info *info = &p->device->info;
@@ -294,6 +298,9 @@ static void add_device(const mts_planning *p, mts_text *key)
     mts_text_add(key, "units %u vector %u group %u memory %llu buffer %llu local %llu\n", info->compute_units,
                  info->vector_floats, info->work_group_size, (unsigned long long)info->memory_bytes,
                  (unsigned long long)info->buffer_bytes, (unsigned long long)info->local_bytes);
+    mts_text_add(key, "arch %u half products %d matrix units %d\n", info->arch, info->half_products,
+                 info->matrix_units);
+    mts_text_add(key, "precision %s\n", mts_precision_name(p->options.precision));
     mts_text_add(key, "opened %s\n", cache != NULL ? cache->setting : "");
 }
 

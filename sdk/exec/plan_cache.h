@@ -17,7 +17,7 @@
  * what this library would find: of what the files hold, of stitching, layouts, slices, encoding, defaults or
  * candidates, and of how groups and slices are chosen. Kernels need no thought: keys have their sources.
  */
-#define MTS_PLAN_FORMAT 4u
+#define MTS_PLAN_FORMAT 5u
 
 /* The decision and the findings of an earlier session with the same key: fills p->decision and p->findings.
    False: there is none. */

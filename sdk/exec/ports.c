@@ -244,6 +244,14 @@ static mts_code make_outputs(maker *m, uint32_t index)
     return code;
 }
 
+/* Room for whatever crosses the border at once. */
+static size_t half_count(const mts_engine *e)
+{
+    size_t count = e->conversion_floats > e->output_floats ? e->conversion_floats : e->output_floats;
+    count = e->input_floats > count ? e->input_floats : count;
+    return e->stats.precision != MTS_PRECISION_KIND_FLOAT32 ? count : 0;
+}
+
 mts_code mts_maker_ports(maker *m)
 {
     mts_engine *e = m->engine;
@@ -258,11 +266,12 @@ mts_code mts_maker_ports(maker *m)
     e->output_floats = (size_t)m->plan->output_floats;
     e->staging = mts_alloc_zero(e->allocator, e->output_floats, sizeof *e->staging);
     e->conversion = mts_alloc_zero(e->allocator, e->conversion_floats, sizeof *e->conversion);
+    e->halves = mts_alloc_zero(e->allocator, half_count(e), sizeof *e->halves);
     if (e->input_floats > 0) {
         e->input_mirror = mts_alloc_zero(e->allocator, e->input_floats, sizeof *e->input_mirror);
     }
-    if (code == MTS_CODE_OK &&
-        (e->staging == NULL || e->conversion == NULL || (e->input_floats > 0 && e->input_mirror == NULL))) {
+    if (code == MTS_CODE_OK && (e->staging == NULL || e->conversion == NULL || e->halves == NULL ||
+                                (e->input_floats > 0 && e->input_mirror == NULL))) {
         code = mts_maker_memory(m);
     }
     return code;

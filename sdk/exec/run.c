@@ -102,11 +102,37 @@ mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input,
     return code;
 }
 
+/* Elements of the arena from float32. */
+static mts_code write_arena(mts_engine *engine, uint64_t offset, const float *floats, size_t count,
+                            mts_error *error)
+{
+    const size_t size = mts_precision_size(engine->stats.precision);
+    if (engine->stats.precision == MTS_PRECISION_KIND_FLOAT32) {
+        return mts_buffer_write(engine->act, (size_t)offset * size, floats, count * size, error);
+    }
+    mts_half_array_from_float(floats, engine->halves, count);
+    return mts_buffer_write(engine->act, (size_t)offset * size, engine->halves, count * size, error);
+}
+
+/* The same way back. */
+static mts_code read_arena(mts_engine *engine, uint64_t offset, float *floats, size_t count, mts_error *error)
+{
+    const size_t size = mts_precision_size(engine->stats.precision);
+    if (engine->stats.precision == MTS_PRECISION_KIND_FLOAT32) {
+        return mts_buffer_read(engine->act, (size_t)offset * size, floats, count * size, error);
+    }
+    const mts_code code =
+        mts_buffer_read(engine->act, (size_t)offset * size, engine->halves, count * size, error);
+    if (code == MTS_CODE_OK) {
+        mts_half_array_to_float(engine->halves, floats, count);
+    }
+    return code;
+}
+
 mts_code mts_engine_set_slot(mts_engine *engine, engine_slot *slot, const float *floats, mts_error *error)
 {
     return slot->lent ? mts_engine_lend(engine, slot, floats, error)
-                      : mts_buffer_write(engine->act, (size_t)slot->offset * sizeof(float), floats,
-                                         slot->count * sizeof(float), error);
+                      : write_arena(engine, slot->offset, floats, slot->count, error);
 }
 
 mts_code mts_engine_submit(mts_engine *engine, mts_error *error)
@@ -158,12 +184,10 @@ mts_code mts_engine_wait(mts_engine *engine, mts_error *error)
     engine->running = false;
     mts_code code = mts_device_wait(engine->device, error);
     if (code == MTS_CODE_OK && engine->output_floats > 0) {
-        code = mts_buffer_read(engine->act, (size_t)engine->output_offset * sizeof(float), engine->staging,
-                               engine->output_floats * sizeof(float), error);
+        code = read_arena(engine, engine->output_offset, engine->staging, engine->output_floats, error);
     }
     if (code == MTS_CODE_OK && engine->input_floats > 0) {
-        code = mts_buffer_read(engine->act, 0, engine->input_mirror, engine->input_floats * sizeof(float),
-                               error);
+        code = read_arena(engine, 0, engine->input_mirror, engine->input_floats, error);
     }
     if (code == MTS_CODE_OK) {
         convert_outputs(engine);

@@ -20,9 +20,14 @@ typedef struct sources {
     bool failed;
 } sources;
 
+static uint64_t value_elements(const mts_encoding *encoding, uint32_t value)
+{
+    return mts_shape_count(&encoding->stitched->values[value].shape);
+}
+
 static uint64_t value_bytes(const mts_encoding *encoding, uint32_t value)
 {
-    return (uint64_t)mts_shape_count(&encoding->stitched->values[value].shape) * sizeof(float);
+    return value_elements(encoding, value) * mts_precision_size(encoding->precision);
 }
 
 static void add_source(sources *s, source fresh)
@@ -35,7 +40,7 @@ static void add_source(sources *s, source fresh)
     s->items[s->count++] = fresh;
 }
 
-/* Weights lie in the pool as float32, whatever the bundle holds. */
+/* Weights lie in the pool in the session's precision, whatever the bundle holds. */
 static void add_constant(sources *s, const mts_member *member, const mts_value *value)
 {
     uint32_t out = 0;
@@ -48,7 +53,8 @@ static void add_constant(sources *s, const mts_member *member, const mts_value *
         add_source(s, (source){.id = numbered ? ref->block : (uint64_t)(uintptr_t)ref->data,
                                .kind = numbered ? 1 : 2,
                                .owner = mts_encode_owner(s->encoding, member),
-                               .bytes = (uint64_t)ref->out_count * ref->in_count * inner * sizeof(float)});
+                               .bytes = (uint64_t)ref->out_count * ref->in_count * inner *
+                                        mts_precision_size(s->encoding->precision)});
     }
 }
 
@@ -100,11 +106,14 @@ uint64_t mts_encode_traffic(const mts_encoding *encoding, const mts_step *step)
         return layer_bytes(encoding, &encoding->stitched->layers[step->first]);
     }
     for (uint32_t i = 0; i < step->count && step->kind == MTS_STEP_INPUT; i++) {
-        bytes += 2 * value_bytes(encoding, plan->imports[step->first + i]);
+        const uint32_t value = plan->imports[step->first + i];
+        bytes += value_elements(encoding, value) * sizeof(float) + value_bytes(encoding, value);
     }
     for (uint32_t i = 0; i < step->count && step->kind != MTS_STEP_INPUT; i++) {
         const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
-        bytes += value_bytes(encoding, c->value) + plan->storages[c->storage].floats * sizeof(float);
+        bytes +=
+            c->lent ? value_elements(encoding, c->value) * sizeof(float) : value_bytes(encoding, c->value);
+        bytes += plan->storages[c->storage].floats * mts_precision_size(encoding->precision);
     }
     return bytes;
 }

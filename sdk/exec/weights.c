@@ -288,3 +288,24 @@ uint32_t mts_weights_mask(mts_weights *pool, uint32_t rows, uint32_t row, uint32
     }
     return offset;
 }
+
+/* Entries lie in the order of their offsets. */
+bool mts_weights_holds(const mts_weights *pool, size_t at, const mts_value *value)
+{
+    size_t low = 0;
+    size_t high = pool->entry_count;
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        low = pool->entries[middle].offset <= at ? middle : low;
+        high = pool->entries[middle].offset <= at ? high : middle;
+    }
+    for (uint32_t b = 0; low < high && b < value->block_count; b++) {
+        pool_key key = {0};
+        identify(&key, &value->blocks[b]);
+        if (pool->entries[low].key.kind != KEY_MASK && pool->entries[low].key.identity == key.identity &&
+            pool->entries[low].key.by_address == key.by_address) {
+            return true;
+        }
+    }
+    return false;
+}

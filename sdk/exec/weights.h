@@ -1,5 +1,6 @@
 /*
  * weights.h: the weight pool while it is built: packed weights, vectors, masks; each distinct thing once.
+ * float32 whatever the session's precision: upload.c converts.
  *
  * What is stored is found again by a key made of the block's identity and the way it is packed, so that a
  * block which several tasks refer to lies in the pool once. Owner MTS_NONE shares across tasks; a task's
@@ -45,6 +46,8 @@ uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t o
 /* A vector with its elements in the order of order[0..count-1]; order is part of the identity by address. */
 uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
                              uint32_t owner);
+/* Whether the pool's element at `at` was made of one of a constant's blocks. */
+bool mts_weights_holds(const mts_weights *pool, size_t at, const mts_value *value);
 /* rows x row floats, rounded up to `pixels`: 1 where the column is < columns, else 0. */
 uint32_t mts_weights_mask(mts_weights *pool, uint32_t rows, uint32_t row, uint32_t columns, uint32_t pixels);
 

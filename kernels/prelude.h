@@ -12,14 +12,16 @@
  *   HALF  0: float32 everywhere. 1: what lies in act and pool is float16, arithmetic is float32. 2: likewise, and
  *         kernels may multiply in float16 (mts_h2), where the device is fast at it
  *
- * What lies in act and pool are mts_reals, which only mts_load, mts_store, mts_vec_load and mts_vec_store touch (any
- * address of one; in CUDA a store is aligned to 16 bytes or the vector). Private and LOCAL scratch stays float, or
- * mts_half by choice: mts_vec_get and mts_vec_put are for vectors there.
+ * What lies in act and pool are mts_reals, which only these touch: mts_load and mts_store (one), mts_vec_load and
+ * mts_vec_store_any (VEC of them at the address of any one), mts_vec_store (the same, but in CUDA the address is a
+ * multiple of the vector's size or of 16 bytes, whichever is less). mts_vec_get and mts_vec_put are for floats at any
+ * address: private and LOCAL scratch, which stays float or is mts_half by choice, and memory that a caller lent.
  *
- * Vector helpers: mts_vec_spill (to private floats), mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max, mts_vec_min (NaN in b stays),
- * mts_vec_keep(m, v) = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ? v : s v, add, sub, mul, div and the
- * componentwise mathematics. Of the 2 VEC floats a b: mts_vec_even, mts_vec_odd; of a0 b0 a1 b1 ..: the first VEC,
- * mts_vec_zip_low, and the others, mts_vec_zip_high. LOCAL declares memory of a work-group, LOCAL_PTR points to it.
+ * Vector helpers: mts_vec_spill (to private floats), mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max,
+ * mts_vec_min (NaN in b stays), mts_vec_keep(m, v) = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ? v : s v, add, sub,
+ * mul, div and the componentwise mathematics. Of the 2 VEC floats a b: mts_vec_even, mts_vec_odd; of a0 b0 a1 b1 ..:
+ * the first VEC, mts_vec_zip_low, and the others, mts_vec_zip_high. LOCAL declares memory of a work-group, LOCAL_PTR
+ * points to it.
  */
 #ifndef MTS_KERNELS_PRELUDE_H
 #define MTS_KERNELS_PRELUDE_H
@@ -238,9 +240,11 @@ INLINE mts_vec mts_vec_get(const float *p) { MTS_VEC_MAKE(p[i]); }
 INLINE void mts_vec_put(float *p, mts_vec v) { UNROLL for (int i = 0; i < VEC; i++) p[i] = v.s[i]; }
 #if HALF
 INLINE mts_vec mts_vec_load(const mts_real *p) { MTS_VEC_MAKE(mts_load(p + i)); }
-INLINE void mts_vec_store(mts_real *p, mts_vec v) { UNROLL for (int i = 0; i < VEC; i++) mts_store(p + i, v.s[i]); }
+INLINE void mts_vec_store_any(mts_real *p, mts_vec v) { UNROLL for (int i = 0; i < VEC; i++) mts_store(p + i, v.s[i]); }
+INLINE void mts_vec_store(mts_real *p, mts_vec v) { mts_vec_store_any(p, v); }
 #else
 INLINE mts_vec mts_vec_load(const mts_real *p) { return mts_vec_get(p); }
+INLINE void mts_vec_store_any(mts_real *p, mts_vec v) { mts_vec_put(p, v); }
 INLINE void mts_vec_store(mts_real *p, mts_vec v) { *(mts_vec *)p = v; }
 #endif
 INLINE void mts_vec_spill(float *lanes, mts_vec v) { UNROLL for (int i = 0; i < VEC; i++) lanes[i] = v.s[i]; }
@@ -297,6 +301,7 @@ MTS_VEC_MAP(fabs)
 #define mts_vec_spill(lanes, v) MTS_VSTORE(v, 0, lanes)
 #define mts_vec_splat(x) ((mts_vec)(x))
 #endif
+#define mts_vec_store_any(p, v) mts_vec_store(p, v)
 #define mts_vec_fma(a, b, c) mts_fma(a, b, c)
 #define mts_vec_add(a, b) ((a) + (b))
 #define mts_vec_sub(a, b) ((a) - (b))
@@ -336,6 +341,55 @@ INLINE mts_vec mts_vec_zip_high(mts_vec a, mts_vec b) {
 }
 #endif
 
+#endif
+
+/*
+ * ---- groups of a fixed size, and matrix units ----
+ *
+ * KERNEL_OF(n): a kernel whose groups have n work-items, always. MATRIX_ALIGN: of LOCAL arrays that hold matrices.
+ * The 32 work-items of a warp together multiply A (16 x 16) by B (16 x 16), float16, and add to a float32 sum; all of
+ * them call, with equal arguments. Element (row i, k) of A lies at p[k * step + i], (k, column j) of B at
+ * p[k * step + j], (i, j) of the sum at p[i * step + j]; p is LOCAL and 32 bytes aligned, step a multiple of 16.
+ * Each work-item holds 8 words of each, which ones is the hardware's business.
+ */
+#ifdef __CUDACC__
+#define KERNEL_OF(n) extern "C" __global__ __launch_bounds__(n)
+#define MATRIX_ALIGN __align__(32)
+typedef struct mts_matrix {
+    mts_u32 r[8];
+} mts_matrix;
+typedef struct mts_matrix_sum {
+    float r[8];
+} mts_matrix_sum;
+INLINE void mts_matrix_clear(mts_matrix_sum *c) { UNROLL for (int i = 0; i < 8; i++) c->r[i] = 0.0f; }
+#if !defined(MTS_EMULATED) && __CUDA_ARCH__ >= 700
+#define MTS_MATRIX_LOAD(what, order)                                                                         \
+    asm volatile("wmma.load." what ".sync.aligned." order ".m16n16k16.f16 {%0,%1,%2,%3,%4,%5,%6,%7}, [%8], %9;" \
+                 : "=r"(m->r[0]), "=r"(m->r[1]), "=r"(m->r[2]), "=r"(m->r[3]), "=r"(m->r[4]), "=r"(m->r[5]), \
+                   "=r"(m->r[6]), "=r"(m->r[7])                                                              \
+                 : "l"(p), "r"(step)                                                                         \
+                 : "memory")
+INLINE void mts_matrix_load_a(mts_matrix *m, const mts_half *p, mts_u32 step) { MTS_MATRIX_LOAD("a", "col"); }
+INLINE void mts_matrix_load_b(mts_matrix *m, const mts_half *p, mts_u32 step) { MTS_MATRIX_LOAD("b", "row"); }
+INLINE void mts_matrix_multiply(mts_matrix_sum *c, const mts_matrix *a, const mts_matrix *b) {
+    asm volatile("wmma.mma.sync.aligned.col.row.m16n16k16.f32.f32 {%0,%1,%2,%3,%4,%5,%6,%7}, "
+                 "{%8,%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19,%20,%21,%22,%23}, {%0,%1,%2,%3,%4,%5,%6,%7};"
+                 : "+f"(c->r[0]), "+f"(c->r[1]), "+f"(c->r[2]), "+f"(c->r[3]), "+f"(c->r[4]), "+f"(c->r[5]),
+                   "+f"(c->r[6]), "+f"(c->r[7])
+                 : "r"(a->r[0]), "r"(a->r[1]), "r"(a->r[2]), "r"(a->r[3]), "r"(a->r[4]), "r"(a->r[5]), "r"(a->r[6]),
+                   "r"(a->r[7]), "r"(b->r[0]), "r"(b->r[1]), "r"(b->r[2]), "r"(b->r[3]), "r"(b->r[4]), "r"(b->r[5]),
+                   "r"(b->r[6]), "r"(b->r[7]));
+}
+INLINE void mts_matrix_store(float *p, mts_u32 step, const mts_matrix_sum *c) {
+    asm volatile("wmma.store.d.sync.aligned.row.m16n16k16.f32 [%0], {%1,%2,%3,%4,%5,%6,%7,%8}, %9;" ::"l"(p),
+                 "f"(c->r[0]), "f"(c->r[1]), "f"(c->r[2]), "f"(c->r[3]), "f"(c->r[4]), "f"(c->r[5]), "f"(c->r[6]),
+                 "f"(c->r[7]), "r"(step)
+                 : "memory");
+}
+#endif
+#else
+#define KERNEL_OF(n) __kernel __attribute__((reqd_work_group_size(n, 1, 1)))
+#define MATRIX_ALIGN
 #endif
 
 /*

@@ -192,15 +192,14 @@ static void conv_run(const mts_reference_call *call, const mts_rec_conv *job, ui
     }
 }
 
-const char *mts_reference_conv_tile(const mts_reference_call *call)
+/* `count` stretches of pixels from table index `first` on. */
+static const char *conv_stretches(const mts_reference_call *call, uint64_t first, uint64_t count)
 {
-    for (uint32_t g = 0; g < call->groups; g++) {
-        const uint32_t words = MTS_REC_WORDS(mts_rec_tile);
-        const mts_rec_tile *tile = mts_reference_table(call, call->first + (uint64_t)g * words, words);
-        const mts_rec_conv *job =
-            tile ? mts_reference_table(call, tile->job, MTS_REC_WORDS(mts_rec_conv)) : NULL;
+    const mts_rec_tile *tile = mts_reference_table(call, first, count * MTS_REC_WORDS(mts_rec_tile));
+    for (uint64_t i = 0; tile && i < count; i++, tile++) {
+        const mts_rec_conv *job = mts_reference_table(call, tile->job, MTS_REC_WORDS(mts_rec_conv));
         if (!job || tile->pixel >= job->pixels) {
-            return "a tile or its job lies outside the table";
+            return "a tile's job lies outside the table";
         }
         const char *reason = check_conv(call, job);
         if (reason) {
@@ -209,7 +208,23 @@ const char *mts_reference_conv_tile(const mts_reference_call *call)
         const uint32_t left = job->pixels - tile->pixel;
         conv_run(call, job, tile->pixel, tile->pixel + (left < job->tile ? left : job->tile));
     }
-    return NULL;
+    return tile ? NULL : "a tile lies outside the table";
+}
+
+const char *mts_reference_conv_tile(const mts_reference_call *call)
+{
+    return conv_stretches(call, call->first, call->groups);
+}
+
+const char *mts_reference_conv_block(const mts_reference_call *call)
+{
+    const mts_rec_block *block =
+        mts_reference_table(call, call->first, (uint64_t)call->groups * MTS_REC_WORDS(mts_rec_block));
+    const char *reason = block ? NULL : "a block lies outside the table";
+    for (uint32_t g = 0; !reason && g < call->groups; g++) {
+        reason = conv_stretches(call, block[g].part, block[g].parts);
+    }
+    return reason;
 }
 
 /* ---- conv_winograd ---- */

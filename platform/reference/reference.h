@@ -31,6 +31,7 @@ typedef const char *(*mts_reference_fn)(const mts_reference_call *call);
 
 #define MTS_REFERENCE_KERNELS(X)                                                                             \
     X(conv_tile)                                                                                             \
+    X(conv_block)                                                                                            \
     X(conv_winograd)                                                                                         \
     X(depthwise_tile)                                                                                        \
     X(fc_lanes)                                                                                              \

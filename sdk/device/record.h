@@ -89,6 +89,15 @@ typedef struct mts_rec_epilogue {
 } mts_rec_epilogue;
 
 /*
+ * conv_block: what one work-group computes: the same rows of up to `parts` stretches of pixels side by side.
+ * Part i covers `tile` pixels of a job from `pixel` on, both named by a mts_rec_tile. Jobs of a block agree in
+ * rows, taps, in_pitch, tile and in the segments' number, channels and counts; they may have equal weights.
+ */
+typedef struct mts_rec_block {
+    mts_u32 parts, part; /* count, table index of mts_rec_tile[] */
+} mts_rec_block;
+
+/*
  * The stitched convolution of 3 x 3 taps, stride 1, by Winograd's F(2 x 2, 3 x 3): an output tile of 2 x 2
  * pixels takes 16 products a channel and not 36 (A. Lavin, S. Gray: Fast Algorithms for Convolutional Neural
  * Networks, 2016):

@@ -47,7 +47,9 @@ mts_code mts_encode_choice(mts_encoding *encoding, const mts_layer *layer, mts_c
                             &encoding->facts, encoding->error);
     if (code == MTS_CODE_OK) {
         *choice = mts_choices_get(encoding->choices, encoding->device, &encoding->facts);
-        choice->rows = choice->rows > MTS_TILE_ROWS ? MTS_TILE_ROWS : choice->rows;
+        if (choice->kernel != MTS_CHOICE_BLOCK && choice->rows > MTS_TILE_ROWS) {
+            choice->rows = MTS_TILE_ROWS;
+        }
         encoding->choice = *choice;
     }
     mts_arena_release(&scratch);

@@ -23,7 +23,8 @@ typedef struct mts_encoded_launch {
     uint32_t source;              /* 0: reads the weight pool; else 1 + the slot whose lent data it reads */
     uint32_t global[3], local[3];
     mts_gemm gemm; /* m > 0: a matrix product; of the fields before only the kernel's name, for reports */
-    bool by_group; /* global[0] counts work-groups times local[0]: both shrink together */
+    bool by_group;    /* global[0] counts work-groups times local[0]: both shrink together */
+    bool whole_group; /* the kernel is built for local[0] and takes nothing else */
     const char *label;
     uint32_t members, tasks;  /* computations, and the tasks they serve */
     uint64_t signature, kind; /* of the layer, if there is a choice for it (plan/choice.h), else 0 */

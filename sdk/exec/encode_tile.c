@@ -5,7 +5,7 @@
  * Jobs that have equal inputs and equal weights (tasks that share channels of a layer on one common input)
  * become one job with several epilogues: the product is computed once (DESIGN.md §3).
  */
-#include "exec/encode_conv.h"
+#include "exec/encode_tile.h"
 
 #include "base/hash.h"
 
@@ -21,43 +21,13 @@
  */
 enum { BATCH_FLOATS = 256 * 1024 };
 
-/* A job before it is written: the record, its epilogues as a list. */
-typedef struct job {
-    mts_rec_conv record;
-    uint64_t work;  /* multiply-adds of a pixel */
-    uint32_t order; /* weight rows: jobs of one weight block stand together */
-    uint32_t at;    /* table index of the record, once it is written */
-    uint32_t first_epilogue, last_epilogue;
-    const mts_rec_segment *segments;
-} job;
-
-typedef struct chained_epilogue {
-    mts_rec_epilogue record;
-    uint32_t next;
-} chained_epilogue;
-
-typedef struct tiler {
-    mts_encoding *encoding;
-    const mts_layer *layer;
-    mts_choice choice;
-    mts_arena scratch;
-    job *jobs;
-    size_t job_count, job_capacity;
-    uint32_t *slots; /* of equal jobs: index + 1 */
-    size_t slot_count;
-    chained_epilogue *epilogues;
-    size_t epilogue_count, epilogue_capacity;
-    uint32_t members;
-    mts_code code;
-} tiler;
-
-static mts_code tiler_memory(tiler *t)
+mts_code mts_tiler_memory(mts_tiler *t)
 {
     t->code = mts_encode_memory(t->encoding);
     return t->code;
 }
 
-static bool same_job(const job *a, const job *b)
+static bool same_job(const mts_tile_job *a, const mts_tile_job *b)
 {
     return a->record.in == b->record.in && a->record.segments == b->record.segments &&
            a->record.rows_a == b->record.rows_a && a->record.rows_b == b->record.rows_b &&
@@ -66,15 +36,15 @@ static bool same_job(const job *a, const job *b)
            memcmp(a->segments, b->segments, a->record.segments * sizeof *a->segments) == 0;
 }
 
-static void add_epilogue(tiler *t, job *to, const mts_rec_epilogue *record)
+static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_rec_epilogue *record)
 {
     if (!mts_alloc_grow(t->scratch.allocator, (void **)&t->epilogues, &t->epilogue_capacity,
                         t->epilogue_count + 1, sizeof *t->epilogues)) {
-        tiler_memory(t);
+        mts_tiler_memory(t);
         return;
     }
     const uint32_t index = (uint32_t)t->epilogue_count++;
-    t->epilogues[index] = (chained_epilogue){.record = *record, .next = MTS_NONE};
+    t->epilogues[index] = (mts_tile_epilogue){.record = *record, .next = MTS_NONE};
     if (to->record.epilogues++ == 0) {
         to->first_epilogue = index;
     } else {
@@ -84,7 +54,7 @@ static void add_epilogue(tiler *t, job *to, const mts_rec_epilogue *record)
 }
 
 /* Position of an equal job in the open-addressed slots, or of the free slot where it belongs. */
-static size_t slot_of(const tiler *t, const job *wanted)
+static size_t slot_of(const mts_tiler *t, const mts_tile_job *wanted)
 {
     const uint32_t key[2] = {wanted->record.in, wanted->segments[0].weight_a};
     size_t slot = (size_t)mts_hash(key, sizeof key, 0) & (t->slot_count - 1);
@@ -94,7 +64,7 @@ static size_t slot_of(const tiler *t, const job *wanted)
     return slot;
 }
 
-static bool grow_slots(tiler *t)
+static bool grow_slots(mts_tiler *t)
 {
     const size_t count = t->slot_count == 0 ? 256 : t->slot_count * 2;
     uint32_t *slots = mts_alloc_zero(t->scratch.allocator, count, sizeof *slots);
@@ -111,12 +81,12 @@ static bool grow_slots(tiler *t)
 }
 
 /* Adds a job, or only its epilogue if an equal job of the layer exists. */
-static void add_job(tiler *t, const job *fresh, const mts_rec_epilogue *epilogue)
+static void add_job(mts_tiler *t, const mts_tile_job *fresh, const mts_rec_epilogue *epilogue)
 {
     if ((t->job_count * 2 >= t->slot_count && !grow_slots(t)) ||
         !mts_alloc_grow(t->scratch.allocator, (void **)&t->jobs, &t->job_capacity, t->job_count + 1,
                         sizeof *t->jobs)) {
-        tiler_memory(t);
+        mts_tiler_memory(t);
         return;
     }
     const size_t slot = slot_of(t, fresh);
@@ -124,14 +94,14 @@ static void add_job(tiler *t, const job *fresh, const mts_rec_epilogue *epilogue
         add_epilogue(t, &t->jobs[t->slots[slot] - 1], epilogue);
         return;
     }
-    job *added = &t->jobs[t->job_count++];
+    mts_tile_job *added = &t->jobs[t->job_count++];
     *added = *fresh;
     t->slots[slot] = (uint32_t)t->job_count;
     add_epilogue(t, added, epilogue);
 }
 
 /* Packs a row block's weights and writes its K segments. */
-static const mts_rec_segment *pack_segments(tiler *t, const mts_conv_site *site, const mts_value *weight,
+static const mts_rec_segment *pack_segments(mts_tiler *t, const mts_conv_site *site, const mts_value *weight,
                                             const mts_row_blocks *rows, const mts_row_block *block)
 {
     mts_weights *pool = &t->encoding->pool;
@@ -153,16 +123,16 @@ static const mts_rec_segment *pack_segments(tiler *t, const mts_conv_site *site,
         }
     }
     if (segments == NULL) {
-        tiler_memory(t);
+        mts_tiler_memory(t);
     }
     return segments;
 }
 
-static void add_row_block(tiler *t, mts_conv_site *site, const mts_value *weight, const mts_row_blocks *rows,
-                          const mts_row_block *block, uint32_t group)
+static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *weight,
+                          const mts_row_blocks *rows, const mts_row_block *block, uint32_t group)
 {
     const uint32_t depth = site->in_channels / site->conv->group;
-    job fresh = {.order = block->row_a};
+    mts_tile_job fresh = {.order = block->row_a};
     fresh.segments = pack_segments(t, site, weight, rows, block);
     if (fresh.segments == NULL) {
         return;
@@ -176,7 +146,9 @@ static void add_row_block(tiler *t, mts_conv_site *site, const mts_value *weight
                                   .segments = block->segments,
                                   .mask = site->mask};
     fresh.work = (uint64_t)(block->rows_a + block->rows_b) * depth * site->taps;
-    t->encoding->cases[block->rows_a][block->rows_b] = true;
+    if (t->choice.kernel == MTS_CHOICE_TILE) {
+        t->encoding->cases[block->rows_a][block->rows_b] = true;
+    }
     for (uint32_t image = 0; image < site->images && t->code == MTS_CODE_OK; image++) {
         fresh.record.in = site->in + (image * site->in_channels + group * depth) * site->in_pitch;
         const mts_rec_epilogue epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
@@ -188,7 +160,7 @@ static void add_row_block(tiler *t, mts_conv_site *site, const mts_value *weight
     }
 }
 
-static bool is_tiled(const tiler *t, uint32_t member)
+static bool is_tiled(const mts_tiler *t, uint32_t member)
 {
     return t->encoding->plan->members[member].variant == MTS_VARIANT_TILE;
 }
@@ -197,7 +169,7 @@ static bool is_tiled(const tiler *t, uint32_t member)
  * Rows of shared and of private blocks side by side load each input vector once. Where members read one
  * input, rows of a shared block stay apart instead: then their jobs are equal and are done once (add_job).
  */
-static mts_tiles_mode choose_mode(const tiler *t, uint32_t index)
+static mts_tiles_mode choose_mode(const mts_tiler *t, uint32_t index)
 {
     const mts_layer *layer = t->layer;
     const mts_stitched *s = t->encoding->stitched;
@@ -212,7 +184,7 @@ static mts_tiles_mode choose_mode(const tiler *t, uint32_t index)
     return !blocks ? MTS_TILES_EVEN : common && s->shared ? MTS_TILES_FULL : MTS_TILES_JOIN;
 }
 
-static void add_member(tiler *t, uint32_t index)
+static void add_member(mts_tiler *t, uint32_t index)
 {
     const mts_tiles_mode mode = choose_mode(t, index);
     mts_conv_site site;
@@ -234,8 +206,8 @@ static void add_member(tiler *t, uint32_t index)
 /* Larger first; equal work by weight rows, so that neighbours in the list use the same weights. */
 static int compare_jobs(const void *left, const void *right)
 {
-    const job *a = left;
-    const job *b = right;
+    const mts_tile_job *a = left;
+    const mts_tile_job *b = right;
     const uint64_t x = a->work * a->record.tile;
     const uint64_t y = b->work * b->record.tile;
     if (x != y) {
@@ -247,7 +219,7 @@ static int compare_jobs(const void *left, const void *right)
     return a->record.in < b->record.in ? -1 : a->record.in > b->record.in;
 }
 
-static size_t count_tiles(const tiler *t, uint32_t most)
+static size_t count_tiles(const mts_tiler *t, uint32_t most)
 {
     size_t tiles = 0;
     for (size_t i = 0; i < t->job_count; i++) {
@@ -260,7 +232,7 @@ static size_t count_tiles(const tiler *t, uint32_t most)
  * Pixels of a tile. A CPU's work-item walks its tile alone: long tiles hide what a work-group costs, shorter
  * ones share a layer of few jobs out evenly. A GPU's group of `local` work-items takes a few pixels each.
  */
-static void choose_tiles(tiler *t, uint32_t local)
+static void choose_tiles(mts_tiler *t, uint32_t local)
 {
     const mts_device_info *device = t->encoding->device;
     const size_t enough =
@@ -277,11 +249,12 @@ static void choose_tiles(tiler *t, uint32_t local)
     }
 }
 
-static void write_jobs(tiler *t)
+void mts_tiler_write(mts_tiler *t)
 {
+    qsort(t->jobs, t->job_count, sizeof *t->jobs, compare_jobs);
     mts_table *table = &t->encoding->table;
     for (size_t i = 0; i < t->job_count; i++) {
-        job *j = &t->jobs[i];
+        mts_tile_job *j = &t->jobs[i];
         j->record.segment =
             mts_table_add(table, j->segments, j->record.segments * MTS_REC_WORDS(mts_rec_segment));
         j->record.epilogue = (uint32_t)table->count;
@@ -295,7 +268,7 @@ static void write_jobs(tiler *t)
 /* A tile while its place in the list is sought. */
 typedef struct placed {
     mts_rec_tile record;
-    uint32_t in;     /* of its job */
+    uint32_t in;     /* of its mts_tile_job */
     uint32_t batch;  /* of input that it reads */
     uint32_t job;    /* position in the sorted jobs */
     uint64_t floats; /* of input that it reads */
@@ -328,7 +301,7 @@ static int by_batch(const void *left, const void *right)
 }
 
 /* A tile reads the same pixels of each channel, in each of the phases that its taps point into. */
-static uint64_t input_floats(const job *j)
+static uint64_t input_floats(const mts_tile_job *j)
 {
     const mts_rec_conv *r = &j->record;
     const uint32_t phases = r->in_pitch / r->pixels;
@@ -336,11 +309,11 @@ static uint64_t input_floats(const job *j)
     return j->work / ((r->rows_a + r->rows_b) * r->taps) * r->tile * (planes > 0 ? planes : 1);
 }
 
-static size_t list_tiles(const tiler *t, placed *tiles)
+static size_t list_tiles(const mts_tiler *t, placed *tiles)
 {
     size_t count = 0;
     for (size_t i = 0; i < t->job_count; i++) {
-        const job *j = &t->jobs[i];
+        const mts_tile_job *j = &t->jobs[i];
         for (uint32_t p = 0; p < j->record.pixels; p += j->record.tile) {
             if (tiles != NULL) {
                 tiles[count] = (placed){.record = {.job = j->at, .pixel = p},
@@ -374,13 +347,13 @@ static void form_batches(placed *tiles, size_t count)
 }
 
 /* Writes the list of tiles. A GPU runs many at once: it meets them in the order of the jobs. */
-static uint32_t write_tiles(tiler *t, size_t *count)
+static uint32_t write_tiles(mts_tiler *t, size_t *count)
 {
     const uint32_t first = (uint32_t)t->encoding->table.count;
     *count = list_tiles(t, NULL);
     placed *tiles = mts_arena_zero(&t->scratch, *count, sizeof *tiles);
     if (tiles == NULL) {
-        tiler_memory(t);
+        mts_tiler_memory(t);
         return first;
     }
     list_tiles(t, tiles);
@@ -393,21 +366,25 @@ static uint32_t write_tiles(tiler *t, size_t *count)
     return first;
 }
 
-static mts_code finish(tiler *t)
+const char *mts_tiler_label(const mts_tiler *t)
+{
+    const mts_stitched *s = t->encoding->stitched;
+    const mts_attrs_conv *conv = &mts_member_node(s, &s->members[t->layer->first])->attrs.conv;
+    char what[64];
+    snprintf(what, sizeof what, "conv %ux%u", conv->kernel[0], conv->kernel[1]);
+    return mts_encode_label(t->encoding, t->layer, what);
+}
+
+static mts_code finish(mts_tiler *t)
 {
     mts_encoding *l = t->encoding;
     const uint32_t local = t->choice.local;
     choose_tiles(t, local);
-    qsort(t->jobs, t->job_count, sizeof *t->jobs, compare_jobs);
     size_t tiles = 0;
-    write_jobs(t);
-    const mts_attrs_conv *conv =
-        &mts_member_node(l->stitched, &l->stitched->members[t->layer->first])->attrs.conv;
-    char what[64];
-    snprintf(what, sizeof what, "conv %ux%u", conv->kernel[0], conv->kernel[1]);
+    mts_tiler_write(t);
     mts_encoded_launch launch = {.kernel = "conv_tile__f32_planar", .by_group = true, .members = t->members};
     launch.first = write_tiles(t, &tiles);
-    launch.label = mts_encode_label(l, t->layer, what);
+    launch.label = mts_tiler_label(t);
     if (tiles * local > UINT32_MAX) {
         return mts_encode_memory(l);
     }
@@ -440,12 +417,15 @@ mts_code mts_encode_cases(mts_encoding *encoding)
 
 mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer)
 {
-    tiler t = {.encoding = encoding, .layer = layer};
+    mts_tiler t = {.encoding = encoding, .layer = layer};
     mts_arena_init(&t.scratch, encoding->arena->allocator);
     t.code = mts_encode_choice(encoding, layer, &t.choice);
     if (t.code == MTS_CODE_OK && t.choice.kernel == MTS_CHOICE_WINOGRAD &&
         mts_encode_winograd_fits(encoding, layer)) {
         return mts_encode_winograd(encoding, layer, &t.choice);
+    }
+    if (t.code == MTS_CODE_OK && !mts_encode_block_fits(&t)) {
+        t.choice.kernel = MTS_CHOICE_TILE;
     }
     for (uint32_t m = layer->first; t.code == MTS_CODE_OK && m < layer->first + layer->count; m++) {
         if (is_tiled(&t, m)) {
@@ -453,7 +433,7 @@ mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer)
         }
     }
     if (t.code == MTS_CODE_OK) {
-        t.code = finish(&t);
+        t.code = t.choice.kernel == MTS_CHOICE_BLOCK ? mts_encode_blocks(&t) : finish(&t);
     }
     mts_alloc_free(t.scratch.allocator, t.jobs);
     mts_alloc_free(t.scratch.allocator, t.slots);

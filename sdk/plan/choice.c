@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "plan/block.h"
 #include "plan/winograd.h"
 
 /*
@@ -77,6 +78,9 @@ static const default_row *row_of(const mts_device_info *device)
 /* A choice made for another device of the same kind may ask for larger groups than this one has. */
 static mts_choice fit(mts_choice choice, const mts_device_info *device)
 {
+    if (choice.kernel == MTS_CHOICE_BLOCK) {
+        return mts_block_fits(device, &choice) ? choice : fit(row_of(device)->choice, device);
+    }
     choice.local = choice.local > device->work_group_size ? device->work_group_size : choice.local;
     choice.local = choice.local == 0 || !device->is_gpu ? 1 : choice.local;
     choice.rows = choice.rows == 0 ? 1 : choice.rows;
@@ -84,18 +88,24 @@ static mts_choice fit(mts_choice choice, const mts_device_info *device)
     return choice;
 }
 
+mts_choice mts_choice_tiles(const mts_device_info *device)
+{
+    return fit(row_of(device)->choice, device);
+}
+
 mts_choice mts_choice_default(const mts_device_info *device, const mts_layer_facts *facts)
 {
-    mts_choice choice = fit(row_of(device)->choice, device);
+    mts_choice choice = mts_choice_tiles(device);
     if (facts != NULL && facts->conv != NULL && mts_winograd_pays(device, facts)) {
         choice.kernel = MTS_CHOICE_WINOGRAD;
     }
-    return choice;
+    return facts != NULL && mts_block_pays(device, facts) ? mts_block_shape(device, facts) : choice;
 }
 
 static bool same_choice(const mts_choice *a, const mts_choice *b)
 {
-    return a->kernel == b->kernel && a->rows == b->rows && a->vectors == b->vectors && a->local == b->local;
+    return a->kernel == b->kernel && a->rows == b->rows && a->vectors == b->vectors && a->local == b->local &&
+           a->depth == b->depth && a->parts == b->parts;
 }
 
 /* Appends a choice that fits the device and is not there yet. */
@@ -117,9 +127,13 @@ uint32_t mts_choice_candidates(const mts_device_info *device, mts_choice *out, u
     static const uint32_t rows[] = {8, 4, 13, 6, 10};
     static const uint32_t halves[] = {2, 4, 1,
                                       8}; /* of twice the vectors: 1, 1/2, 2, 1/4 times the default */
-    const mts_choice usual = mts_choice_default(device, NULL);
+    const mts_choice usual = mts_choice_tiles(device);
     uint32_t count = 0;
-    mts_choice choice = usual;
+    mts_choice choice;
+    for (uint32_t b = 0; mts_block_candidate(device, b, &choice); b++) {
+        propose(device, choice, out, &count, most);
+    }
+    choice = usual;
     choice.kernel = MTS_CHOICE_WINOGRAD; /* the default of some layers; that of others is among the tiles */
     propose(device, choice, out, &count, most);
     for (size_t r = 0; r <= sizeof rows / sizeof rows[0]; r++) { /* rows are built for, vectors are not */
@@ -342,7 +356,8 @@ static uint32_t distance(uint32_t a, uint32_t b)
 bool mts_choices_failed(const mts_choices *choices, const mts_choice *choice)
 {
     for (size_t i = 0; choices != NULL && i < choices->failed_count; i++) {
-        if (same_choice(&choices->failed[i], choice)) {
+        const mts_choice *failed = &choices->failed[i];
+        if (same_choice(failed, choice) || (failed->rows == 0 && failed->kernel == choice->kernel)) {
             return true;
         }
     }
@@ -357,7 +372,7 @@ static mts_choice avoid_failed(const mts_choices *choices, const mts_device_info
         choice = mts_choice_default(device, facts);
     }
     if (mts_choices_failed(choices, &choice)) {
-        choice = mts_choice_default(device, NULL);
+        choice = mts_choice_tiles(device);
     }
     return mts_choices_failed(choices, &choice) ? mts_choice_smallest(device) : choice;
 }

@@ -16,14 +16,18 @@ typedef enum mts_choice_kernel {
     MTS_CHOICE_TILE = 0,     /* direct, tiles with K segments */
     MTS_CHOICE_WINOGRAD = 1, /* 3x3, stride 1 */
     MTS_CHOICE_GEMM = 2,     /* a dense matrix product of a library */
-    MTS_CHOICE_KERNEL_COUNT = 3
+    MTS_CHOICE_BLOCK = 3,    /* direct, blocks staged in a GPU's local memory */
+    MTS_CHOICE_KERNEL_COUNT = 4
 } mts_choice_kernel;
 
 typedef struct mts_choice {
     uint32_t kernel;  /* mts_choice_kernel */
-    uint32_t rows;    /* output channels of a tile at most */
-    uint32_t vectors; /* vectors of pixels that a work-item walks at most; one float each on a GPU */
-    uint32_t local;   /* work-items of a tile; 1 on a CPU */
+    uint32_t rows;    /* output channels of a tile or block at most; a block's is 16, 32 or 64 */
+    uint32_t vectors; /* vectors of pixels that a work-item walks at most; one float each on a GPU. BLOCK:
+                         pixels of a block: 32, 64 or 128 */
+    uint32_t local;   /* work-items of a tile or block; 1 on a CPU */
+    uint32_t depth;   /* BLOCK: products that are staged at once: 8, 16 or 32; else 0 */
+    uint32_t parts;   /* BLOCK: stretches of pixels of different jobs in a block at most: 1, 2, 4; else 0 */
 } mts_choice;
 
 /* What the choice of a layer can depend on. */
@@ -50,7 +54,8 @@ typedef struct mts_choice_entry {
 typedef struct mts_choices {
     const mts_allocator *allocator;
     const mts_choice *forced; /* for every layer, whatever the entries say; NULL: none */
-    const mts_choice *failed; /* do not build or run on the device: only if forced; the caller's */
+    const mts_choice *failed; /* do not build or run on the device: only if forced; the caller's. One with 0
+                                 rows stands for all of its kernel */
     mts_choice_entry *entries;
     size_t failed_count, count, capacity;
 } mts_choices;
@@ -65,6 +70,8 @@ mts_choice mts_choice_default(const mts_device_info *device, const mts_layer_fac
 /* Choices worth measuring, the most promising first; the defaults of layers are among them. Returns how many,
    at most `most`. */
 uint32_t mts_choice_candidates(const mts_device_info *device, mts_choice *out, uint32_t most);
+/* The default of layers that no special kernel computes: what to fall back on when one fails. */
+mts_choice mts_choice_tiles(const mts_device_info *device);
 /* The smallest tiles that every device can build: the last resort before the reference device. */
 mts_choice mts_choice_smallest(const mts_device_info *device);
 /* mts_decision.slice_bytes without measurements: what the caches of a CPU hold; 0 on a GPU, whose launches

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -170,6 +171,100 @@ static void conv_agrees_for_segments_blocks_epilogues_and_tiles(void **state)
             const uint32_t grid[3] = {count * local[0], 1, 1};
             kernel_pair_run(pair, "conv_tile__f32_planar", builds[i].defines, first, grid, local);
         }
+    }
+}
+
+/* ---- conv_block ---- */
+
+#define BLOCK_JOBS 5
+#define BLOCK_CHANNELS 6
+
+/* A build of the kernel. */
+typedef struct block_shape {
+    uint32_t rows, columns, group, depth, parts;
+} block_shape;
+
+/* `job` with an input, outputs and weights of its own, but for the segments that it shares with the first
+ * job. */
+static mts_rec_conv block_twin(kernel_pair *pair, const image *i, const mts_rec_conv *first)
+{
+    mts_rec_segment list[3];
+    mts_rec_epilogue epilogues[2];
+    mts_rec_conv job = *first;
+    memcpy(list, pair->table + first->segment, first->segments * sizeof *list);
+    for (uint32_t s = 0; s < job.segments; s++) {
+        if (kernel_pair_pick(pair, 0, 1)) {
+            list[s].weight_a = kernel_pair_pool(pair, list[s].count * job.taps * job.rows_a);
+            list[s].weight_b =
+                job.rows_b ? kernel_pair_pool(pair, list[s].count * job.taps * job.rows_b) : MTS_REC_NONE;
+        }
+    }
+    job.segment = kernel_pair_words(pair, list, job.segments * MTS_REC_WORDS(mts_rec_segment));
+    job.in = place(pair, i, BLOCK_CHANNELS);
+    job.mask = mask(pair, i);
+    job.epilogues = kernel_pair_pick(pair, 1, 2);
+    for (uint32_t k = 0; k < job.epilogues; k++) {
+        epilogues[k] = epilogue(pair, i, job.rows_a + job.rows_b);
+    }
+    job.epilogue = kernel_pair_words(pair, epilogues, job.epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    return job;
+}
+
+/* Stretches of one to five jobs, side by side in blocks. Returns the table index of the blocks. */
+static uint32_t block_list(kernel_pair *pair, const block_shape *shape, uint32_t *blocks)
+{
+    const image i = random_image(pair);
+    const uint32_t jobs = kernel_pair_pick(pair, 1, BLOCK_JOBS);
+    mts_rec_block list[128];
+    mts_rec_conv first = {.pixels = i.pixels, .in_pitch = i.pitch, .tile = shape->columns / shape->parts};
+    first.rows_a = kernel_pair_pick(pair, 1, shape->rows < ROWS_MOST ? shape->rows : ROWS_MOST);
+    first.rows_b =
+        kernel_pair_pick(pair, 0, (shape->rows < ROWS_MOST ? shape->rows : ROWS_MOST) - first.rows_a);
+    first.taps = i.kernel * i.kernel;
+    first.tap = taps(pair, &i);
+    first.segment = segments(pair, &first, BLOCK_CHANNELS);
+    *blocks = 0;
+    for (uint32_t m = 0; m < jobs; m++) {
+        const mts_rec_conv job = block_twin(pair, &i, &first);
+        const uint32_t at = kernel_pair_words(pair, &job, MTS_REC_WORDS(mts_rec_conv));
+        for (uint32_t p = 0; p < job.pixels; p += job.tile) {
+            const mts_rec_tile stretch = {at, p};
+            const uint32_t place_of = kernel_pair_words(pair, &stretch, MTS_REC_WORDS(mts_rec_tile));
+            const mts_rec_block *last = *blocks ? &list[*blocks - 1] : NULL;
+            const bool joins = last && last->parts < shape->parts &&
+                               last->part + last->parts * MTS_REC_WORDS(mts_rec_tile) == place_of;
+            if (joins) {
+                list[*blocks - 1].parts++;
+            } else {
+                list[(*blocks)++] = (mts_rec_block){.parts = 1, .part = place_of};
+            }
+        }
+    }
+    return kernel_pair_words(pair, list, *blocks * MTS_REC_WORDS(mts_rec_block));
+}
+
+static void conv_block_agrees_for_shapes_parts_and_shared_weights(void **state)
+{
+    static const block_shape shapes[] = {{32, 64, 128, 8, 1},   {16, 64, 128, 8, 1},  {64, 64, 128, 8, 1},
+                                         {16, 32, 64, 32, 1},   {32, 64, 128, 16, 2}, {32, 64, 128, 16, 4},
+                                         {32, 128, 128, 16, 1}, {64, 128, 256, 16, 4}};
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 3 * sizeof shapes / sizeof shapes[0]; n++) {
+        const block_shape *shape = &shapes[n / 3];
+        char defines[128];
+        uint32_t blocks = 0;
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 2e-4f; /* sums of up to 150 products, times a scale */
+        if (pair->devices[1]->info.work_group_size < shape->group) {
+            skip();
+        }
+        const uint32_t first = block_list(pair, shape, &blocks);
+        const uint32_t local[3] = {shape->group, 1, 1};
+        const uint32_t grid[3] = {blocks * shape->group, 1, 1};
+        (void)snprintf(defines, sizeof defines,
+                       "-DVEC=1 -DROWS=%u -DCOLUMNS=%u -DGROUP=%u -DDEPTH=%u -DPARTS=%u", shape->rows,
+                       shape->columns, shape->group, shape->depth, shape->parts);
+        kernel_pair_run(pair, "conv_block__f32_planar", defines, first, grid, local);
     }
 }
 
@@ -378,6 +473,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_agrees_for_segments_blocks_epilogues_and_tiles),
+        cmocka_unit_test(conv_block_agrees_for_shapes_parts_and_shared_weights),
         cmocka_unit_test(winograd_agrees_for_segments_blocks_epilogues_and_tiles),
         cmocka_unit_test(depthwise_agrees_for_multipliers_and_grids),
         cmocka_unit_test(fc_agrees_for_segments_row_blocks_and_mates),

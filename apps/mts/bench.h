@@ -9,11 +9,15 @@
 #include "open.h"
 
 #define CLI_BENCH_STRATEGIES 8
+#define CLI_BENCH_CONTESTANTS 12
 #define CLI_BENCH_STEPS 64
 
-/* What is measured: a strategy, and whether it chooses groups. */
+/* What is measured: a strategy in a precision, and whether it chooses groups. */
 typedef struct cli_contestant {
-    char name[32]; /* "compact", "compact+groups+budget" */
+    char name[32];  /* "compact", "compact+groups+budget" */
+    char label[48]; /* the name, and the precision if it is not float32 */
+    size_t place;   /* of the name among those of the bench */
+    mts_precision precision;
     mts_strategy strategy;
     mts_grouping grouping;
     bool budget; /* keeps that of the bench */
@@ -31,8 +35,9 @@ typedef struct cli_bench_result {
         device; /* of all launches of a run together, on the device's clock; negative: it does not measure */
     mts_session_stats stats;
     char *groups;      /* names of the tasks of each group, as JSON; on the heap */
-    double difference; /* of the outputs from those of the first strategy, relative to an output's largest
-                          value */
+    double difference; /* of the outputs from those of the first result in float32, relative to an output's
+                          largest value; of a float16 one, error_most */
+    double error_most, error_mean; /* of the outputs of a float16 one from those of float32, likewise */
 } cli_bench_result;
 
 /* Where inputs are when the clock starts. */
@@ -55,21 +60,22 @@ typedef struct cli_bench {
     bool samples; /* print them */
     mts_use replay;
     uint32_t warm_ups, runs;
-    double load_before, load_after; /* of the machine, negative: unknown */
-    uint64_t budget;                /* bytes that those with +budget may take */
-    uint32_t tuning_ms;             /* for measuring kernels, 0: none */
-    const char *priorities;         /* "a=2,b=1" or NULL */
-    cli_contestant contestants[CLI_BENCH_STRATEGIES];
+    double load_before, load_after;                    /* of the machine, negative: unknown */
+    uint64_t budget;                                   /* bytes that those with +budget may take */
+    uint32_t tuning_ms;                                /* for measuring kernels, 0: none */
+    const char *priorities;                            /* "a=2,b=1" or NULL */
+    cli_contestant contestants[CLI_BENCH_CONTESTANTS]; /* of one strategy together, as given */
     size_t contestant_count;
+    bool halves;                     /* some are in float16 */
     uint32_t steps[CLI_BENCH_STEPS]; /* numbers of tasks */
     size_t step_count;
-    cli_bench_result results[CLI_BENCH_STRATEGIES * CLI_BENCH_STEPS];
+    cli_bench_result results[CLI_BENCH_CONTESTANTS * CLI_BENCH_STEPS];
     size_t result_count;
 } cli_bench;
 
 /*
  * Runs all contestants on the first `tasks` tasks and appends their results: outputs are compared, then the
- * strategies take turns run by run. Returns -1 to go on, else the exit status.
+ * contestants take turns run by run. Returns -1 to go on, else the exit status.
  */
 int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet);
 void cli_bench_release(cli_bench *bench);

@@ -19,8 +19,9 @@
 #define GAP 84.0 /* between the panels */
 #define TICKS 5
 
-static const char *const colors[CLI_BENCH_STRATEGIES] = {"#7f7f7f", "#1f77b4", "#d62728", "#2ca02c",
-                                                         "#9467bd", "#8c564b", "#e377c2", "#bcbd22"};
+static const char *const colors[CLI_BENCH_CONTESTANTS] = {"#7f7f7f", "#1f77b4", "#d62728", "#2ca02c",
+                                                          "#9467bd", "#8c564b", "#e377c2", "#bcbd22",
+                                                          "#17becf", "#ff7f0e", "#aec7e8", "#98df8a"};
 
 typedef struct panel {
     FILE *out;
@@ -153,11 +154,12 @@ static void legend(FILE *out, const cli_bench *bench)
     char text[256];
     (void)snprintf(text, sizeof text, "%s, %s", bench->bundle, bench->device.name);
     text_out(out, LEFT, 20.0, "start", text);
+    const double step = fmin(bench->halves ? 190.0 : 140.0, (WIDTH - LEFT) / (double)bench->contestant_count);
     for (size_t i = 0; i < bench->contestant_count; i++) {
-        const double x = LEFT + 140.0 * (double)i;
+        const double x = LEFT + step * (double)i;
         (void)fprintf(out, "<rect x=\"%.1f\" y=\"28\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", x,
                       colors[i]);
-        text_out(out, x + 15.0, 37.0, "start", bench->contestants[i].name);
+        text_out(out, x + 15.0, 37.0, "start", bench->contestants[i].label);
     }
 }
 

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench.h"
 #include "command.h"
@@ -16,6 +17,27 @@ static const cli_bench_result *first_of(const cli_bench *bench, const cli_bench_
     return result - (size_t)(result - bench->results) % bench->contestant_count;
 }
 
+/* Of the first column: the longest label. */
+static int label_width(const cli_bench *bench)
+{
+    size_t width = 18;
+    for (size_t i = 0; i < bench->contestant_count; i++) {
+        const size_t own = strlen(bench->contestants[i].label);
+        width = own > width ? own : width;
+    }
+    return (int)width;
+}
+
+static void errors_print(const cli_bench *bench, const cli_bench_result *r)
+{
+    if (bench->halves && r->contestant->precision == MTS_PRECISION_FLOAT32) {
+        printf(" %10s %10s", "", "");
+    } else if (bench->halves) {
+        printf(" %10.2e %10.2e", r->error_most, r->error_mean);
+    }
+    printf("\n");
+}
+
 static void row_print(const cli_bench *bench, const cli_bench_result *r)
 {
     char weights[32], activations[32], peak[32], share[16] = "", device[16] = "";
@@ -26,13 +48,32 @@ static void row_print(const cli_bench *bench, const cli_bench_result *r)
     if (r->device >= 0.0) {
         (void)snprintf(device, sizeof device, "%.2f", r->device);
     }
-    printf("%5u  %-18s %8.2f ms %8.2f %8.2f %7.3f %8s %7.2f %11s %12s %11s %8u %8.1f M %7.1f %6s\n", r->tasks,
-           r->contestant->name, r->latency.median, r->latency.p5, r->latency.p95, r->submit, device,
+    printf("%5u  %-*s %8.2f ms %8.2f %8.2f %7.3f %8s %7.2f %11s %12s %11s %8u %8.1f M %7.1f %6s", r->tasks,
+           label_width(bench), r->contestant->label, r->latency.median, r->latency.p5, r->latency.p95,
+           r->submit, device,
            r->latency.median > 0.0 ? first_of(bench, r)->latency.median / r->latency.median : 0.0,
            cli_bytes_text(r->stats.weight_bytes, weights, sizeof weights),
            cli_bytes_text(r->stats.activation_bytes, activations, sizeof activations),
            cli_bytes_text(r->stats.peak_bytes, peak, sizeof peak), r->stats.launches,
            (double)r->stats.mul_adds / 1e6, gflops, share);
+    errors_print(bench, r);
+}
+
+/* Where float16 was asked for and the device has no fast products. */
+static void precisions_print(const cli_bench *bench)
+{
+    bool other = false;
+    for (size_t i = 0; i < bench->result_count; i++) {
+        other = other || bench->results[i].stats.precision != bench->results[i].contestant->precision;
+    }
+    if (bench->halves) {
+        printf(
+            "\nerrors: of the outputs against float32 of the same strategy, relative to an output's largest "
+            "value\n");
+    }
+    if (other) {
+        printf("float16 runs as float16-storage: this device multiplies float16 no faster than float32\n");
+    }
 }
 
 void cli_bench_print_text(const cli_bench *bench)
@@ -48,17 +89,18 @@ void cli_bench_print_text(const cli_bench *bench)
     printf("%s; %s; median of %u runs after %u, in turns\n\n",
            bench->common ? "one common frame" : "one frame per task", inputs_text[bench->inputs], bench->runs,
            bench->warm_ups);
-    printf("tasks  %-18s %11s %8s %8s %7s %8s %7s %11s %12s %11s %8s %10s %7s %6s\n", "strategy", "median",
-           "p5", "p95", "submit", "device", "faster", "weights", "activations", "peak", "launches",
-           "mul-adds", "GFLOP/s", "peak");
+    printf("tasks  %-*s %11s %8s %8s %7s %8s %7s %11s %12s %11s %8s %10s %7s %6s%s\n", label_width(bench),
+           "strategy", "median", "p5", "p95", "submit", "device", "faster", "weights", "activations", "peak",
+           "launches", "mul-adds", "GFLOP/s", "peak", bench->halves ? "  max error mean error" : "");
     for (size_t i = 0; i < bench->result_count; i++) {
         row_print(bench, &bench->results[i]);
     }
+    precisions_print(bench);
     for (size_t i = 0; i < bench->result_count; i++) {
         const cli_bench_result *r = &bench->results[i];
         const bool measured = r->stats.predicted_ms > 0.0 || bench->tuning_ms > 0;
         if (measured) {
-            printf("%s%5u  %-18s planned in %.1f ms", i == 0 ? "\n" : "", r->tasks, r->contestant->name,
+            printf("%s%5u  %-18s planned in %.1f ms", i == 0 ? "\n" : "", r->tasks, r->contestant->label,
                    r->stats.planning_ms);
             if (r->stats.predicted_ms > 0.0) {
                 printf(", %.2f ms predicted", r->stats.predicted_ms);
@@ -83,6 +125,8 @@ static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_
     cli_json_object(json, NULL);
     cli_json_integer(json, "tasks", r->tasks);
     cli_json_string(json, "strategy", r->contestant->name);
+    cli_json_string(json, "precision", cli_precision_name(r->contestant->precision));
+    cli_json_string(json, "precision_used", cli_precision_name(r->stats.precision));
     cli_json_string(json, "grouping",
                     r->contestant->grouping == MTS_GROUPING_MEASURED ? "measured" : "family");
     cli_json_object(json, "latency_ms");
@@ -114,6 +158,12 @@ static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_
     cli_json_number(json, "planning_ms", r->stats.planning_ms);
     ceiling_json(json, "predicted_ms", r->stats.predicted_ms > 0.0, r->stats.predicted_ms);
     cli_json_number(json, "difference", r->difference);
+    if (r->contestant->precision != MTS_PRECISION_FLOAT32) {
+        cli_json_object(json, "error");
+        cli_json_number(json, "max_relative", r->error_most);
+        cli_json_number(json, "mean_relative", r->error_mean);
+        cli_json_end(json, '}');
+    }
     cli_json_raw(json, "groups", r->groups);
     if (bench->samples) {
         cli_json_array(json, "samples_ms");

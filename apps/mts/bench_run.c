@@ -1,38 +1,24 @@
 /*
- * bench_run.c: sessions side by side on the same random inputs: compared first, then timed in turns.
+ * bench_run.c: sessions side by side on the same random inputs: compared first (bench_compare.c), then timed
+ * in turns.
  *
  * Inputs lie in arrays of this program when the clock starts, as those of any other runtime do (bench.h has
  * the other ways); outputs are in host memory when it stops.
  */
-#include "bench.h"
+#include "bench_run.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers.h"
 #include "command.h"
-#include "inputs.h"
 #include "priority.h"
 
-#define TOLERANCE 1e-4
 #define REPORT_MOST ((size_t)1 << 24)
 #define PROFILE_RUNS 5u
 
-/* Everything of one number of tasks. */
-typedef struct step {
-    cli_open *app;
-    cli_bench *bench;
-    uint32_t tasks;
-    const char **names;
-    cli_inputs inputs;
-    mts_session *sessions[CLI_BENCH_STRATEGIES];
-    cli_bench_result *results; /* of the strategies */
-} step;
-
 /* submit receives the milliseconds that handing the run over took. */
-static mts_status run_once(const step *s, mts_session *session, double *submit)
+static mts_status run_once(const cli_bench_run *s, mts_session *session, double *submit)
 {
     mts_ticket ticket = 0;
     mts_status status =
@@ -69,16 +55,15 @@ static char *groups_text(const mts_session *session)
     return text;
 }
 
-static int session_make(step *s, size_t index, bool quiet)
+int cli_bench_session(cli_bench_run *s, const cli_contestant *contestant, bool quiet, mts_session **out)
 {
     cli_progress progress;
     mts_session_options options;
     uint32_t *priorities = NULL;
-    const cli_contestant *contestant = &s->bench->contestants[index];
-    cli_bench_result *result = &s->results[index];
     double submit = 0.0;
     mts_session_options_default(&options);
     options.strategy = contestant->strategy;
+    options.precision = contestant->precision;
     options.grouping = contestant->grouping;
     options.tuning_ms = s->bench->tuning_ms;
     const int given =
@@ -95,16 +80,28 @@ static int session_make(step *s, size_t index, bool quiet)
     options.context = &progress;
     options.progress = cli_progress_step;
     cli_progress_begin(&progress, quiet);
-    mts_status status = mts_session_create(s->app->runtime, s->app->bundle, &options, &s->sessions[index]);
+    mts_status status = mts_session_create(s->app->runtime, s->app->bundle, &options, out);
     cli_progress_end(&progress);
     free(priorities);
-    status = status == MTS_STATUS_OK ? cli_inputs_set(&s->inputs, s->sessions[index]) : status;
-    status = status == MTS_STATUS_OK ? run_once(s, s->sessions[index], &submit) : status;
+    status = status == MTS_STATUS_OK ? cli_inputs_set(&s->inputs, *out) : status;
+    status = status == MTS_STATUS_OK ? run_once(s, *out, &submit) : status;
+    return status == MTS_STATUS_OK
+               ? -1
+               : cli_failure("bench", "%u tasks, %s: %s", s->tasks, contestant->label, s->app->error);
+}
+
+static int session_make(cli_bench_run *s, size_t index, bool quiet)
+{
+    const cli_contestant *contestant = &s->bench->contestants[index];
+    cli_bench_result *result = &s->results[index];
     *result = (cli_bench_result){.tasks = s->tasks, .contestant = contestant};
     result->stats.size = sizeof result->stats;
-    status = status == MTS_STATUS_OK ? mts_session_stats_get(s->sessions[index], &result->stats) : status;
-    if (status != MTS_STATUS_OK) {
-        return cli_failure("bench", "%u tasks, %s: %s", s->tasks, contestant->name, s->app->error);
+    const int status = cli_bench_session(s, contestant, quiet, &s->sessions[index]);
+    if (status >= 0) {
+        return status;
+    }
+    if (mts_session_stats_get(s->sessions[index], &result->stats) != MTS_STATUS_OK) {
+        return cli_failure("bench", "%s", s->app->error);
     }
     result->samples = calloc(s->bench->runs, sizeof *result->samples);
     result->submits = calloc(s->bench->runs, sizeof *result->submits);
@@ -112,52 +109,8 @@ static int session_make(step *s, size_t index, bool quiet)
     return result->samples && result->submits && result->groups ? -1 : cli_failure("bench", "no memory");
 }
 
-/* Largest |a - b| relative to the largest |b|; infinity if there is no number to compare. */
-static double tensor_difference(const mts_tensor *a, const mts_tensor *b)
-{
-    double most = 0.0;
-    double largest = 0.0;
-    if (cli_value_count(a) != cli_value_count(b)) {
-        return INFINITY;
-    }
-    for (size_t i = 0; i < cli_value_count(b); i++) {
-        const double x = cli_value(a, i);
-        const double y = cli_value(b, i);
-        if (!isfinite(x) || !isfinite(y)) {
-            return INFINITY;
-        }
-        most = fmax(most, fabs(x - y));
-        largest = fmax(largest, fabs(y));
-    }
-    return most == 0.0 ? 0.0 : largest > 0.0 ? most / largest : INFINITY;
-}
-
-static int outputs_compare(step *s, size_t index)
-{
-    for (uint32_t t = 0; t < s->tasks; t++) {
-        mts_port_desc port;
-        for (uint32_t o = 0; mts_bundle_output(s->app->bundle, s->names[t], o, &port) == MTS_STATUS_OK; o++) {
-            mts_tensor first;
-            mts_tensor other;
-            if (mts_session_output(s->sessions[0], s->names[t], o, &first) != MTS_STATUS_OK ||
-                mts_session_output(s->sessions[index], s->names[t], o, &other) != MTS_STATUS_OK) {
-                return cli_failure("bench", "%s", s->app->error);
-            }
-            const double difference = tensor_difference(&other, &first);
-            s->results[index].difference = fmax(s->results[index].difference, difference);
-            if (!(difference <= TOLERANCE)) {
-                return cli_failure(
-                    "bench", "%u tasks: output %s of task %s is not the same: %s differs by %.3g from %s",
-                    s->tasks, port.name, s->names[t], s->bench->contestants[index].name, difference,
-                    s->bench->contestants[0].name);
-            }
-        }
-    }
-    return -1;
-}
-
 /* A/B/A/B: what disturbs the machine disturbs all strategies alike. */
-static int sessions_time(step *s)
+static int sessions_time(cli_bench_run *s)
 {
     const cli_bench *bench = s->bench;
     for (uint32_t r = 0; r < bench->warm_ups + bench->runs; r++) {
@@ -176,7 +129,7 @@ static int sessions_time(step *s)
     return -1;
 }
 
-static int latencies_find(step *s)
+static int latencies_find(cli_bench_run *s)
 {
     const uint32_t runs = s->bench->runs;
     double *sorted = calloc(runs, sizeof *sorted);
@@ -194,7 +147,8 @@ static int latencies_find(step *s)
 }
 
 /* The launches of one run together, on the device's clock; UNSUPPORTED: it does not measure. */
-static mts_status launches_time(const step *s, size_t index, mts_launch_profile *launches, double *ms)
+static mts_status launches_time(const cli_bench_run *s, size_t index, mts_launch_profile *launches,
+                                double *ms)
 {
     uint32_t count = s->results[index].stats.launches;
     const mts_status status = mts_session_profile(s->sessions[index], 1, launches, count, &count);
@@ -206,9 +160,9 @@ static mts_status launches_time(const step *s, size_t index, mts_launch_profile 
 }
 
 /* Median of such sums: a run takes that, the gaps between launches, and the caller's part. */
-static int devices_time(step *s)
+static int devices_time(cli_bench_run *s)
 {
-    double sums[CLI_BENCH_STRATEGIES][PROFILE_RUNS];
+    double sums[CLI_BENCH_CONTESTANTS][PROFILE_RUNS];
     uint32_t most = 0;
     mts_status status = MTS_STATUS_OK;
     for (size_t i = 0; i < s->bench->contestant_count; i++) {
@@ -232,9 +186,9 @@ static int devices_time(step *s)
                : cli_failure("bench", "%s", s->app->error);
 }
 
-static void step_release(step *s)
+static void step_release(cli_bench_run *s)
 {
-    for (size_t i = 0; i < CLI_BENCH_STRATEGIES; i++) {
+    for (size_t i = 0; i < CLI_BENCH_CONTESTANTS; i++) {
         mts_session_destroy(&s->sessions[i]);
     }
     cli_inputs_release(&s->inputs);
@@ -243,7 +197,8 @@ static void step_release(step *s)
 
 int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet)
 {
-    step s = {.app = app, .bench = bench, .tasks = tasks, .results = &bench->results[bench->result_count]};
+    cli_bench_run s = {
+        .app = app, .bench = bench, .tasks = tasks, .results = &bench->results[bench->result_count]};
     s.names = calloc(tasks, sizeof *s.names);
     bool made = s.names != NULL;
     for (uint32_t t = 0; made && t < tasks; t++) {
@@ -258,7 +213,7 @@ int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet)
         bench->result_count++;
     }
     for (size_t i = 0; i < bench->contestant_count && status < 0; i++) {
-        status = outputs_compare(&s, i);
+        status = cli_bench_compare(&s, i, quiet);
     }
     status = status < 0 ? sessions_time(&s) : status;
     status = status < 0 ? latencies_find(&s) : status;

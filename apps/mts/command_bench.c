@@ -11,7 +11,7 @@
 
 typedef struct arguments {
     cli_open_options open;
-    const char *strategies, *tasks, *frames, *inputs, *plot, *output;
+    const char *strategies, *precisions, *tasks, *frames, *inputs, *plot, *output;
     bool samples, no_probe, replay, no_replay;
     double budget;
     uint32_t warm_ups, runs;
@@ -46,27 +46,63 @@ static int contestant_take(const char *name, cli_contestant *out)
     return -1;
 }
 
-static int strategies_take(const arguments *args, cli_bench *bench)
+/* Names separated by commas; *copy is what they point into, for the caller to free. */
+static int names_take(const char *option, const char *text, size_t most, cli_list *names, char **copy)
 {
-    const char *text = args->strategies ? args->strategies : "sequential,compact";
     const size_t size = strlen(text) + 1;
-    char *copy = malloc(size);
-    cli_list names = {0};
-    int status = -1;
-    if (!copy) {
+    *copy = malloc(size);
+    if (!*copy) {
         return cli_failure("bench", "no memory");
     }
-    memcpy(copy, text, size);
-    if (!cli_list_split(copy, ',', &names) || names.count > CLI_BENCH_STRATEGIES) {
-        status =
-            cli_usage_error("bench", "--strategies takes names separated by commas, at most %d; not '%s'",
-                            CLI_BENCH_STRATEGIES, text);
+    memcpy(*copy, text, size);
+    return cli_list_split(*copy, ',', names) && names->count <= most
+               ? -1
+               : cli_usage_error("bench", "--%s takes names separated by commas, at most %zu; not '%s'",
+                                 option, most, text);
+}
+
+/* The same strategy in every precision. */
+static int precisions_apply(const cli_contestant *strategy, const cli_list *precisions, cli_bench *bench)
+{
+    for (size_t i = 0; i < precisions->count; i++) {
+        if (bench->contestant_count == CLI_BENCH_CONTESTANTS) {
+            return cli_usage_error("bench", "strategies times precisions are %d at most",
+                                   CLI_BENCH_CONTESTANTS);
+        }
+        cli_contestant *added = &bench->contestants[bench->contestant_count++];
+        *added = *strategy;
+        if (!cli_precision_find(precisions->items[i], &added->precision)) {
+            return cli_usage_error("bench", "no precision '%s'; there are: %s", precisions->items[i],
+                                   cli_precision_list());
+        }
+        const bool half = added->precision != MTS_PRECISION_FLOAT32;
+        (void)snprintf(added->label, sizeof added->label, "%s%s%s", strategy->name, half ? " " : "",
+                       half ? cli_precision_name(added->precision) : "");
+        bench->halves = bench->halves || half;
+    }
+    return -1;
+}
+
+static int contestants_take(const arguments *args, cli_bench *bench)
+{
+    cli_list names = {0};
+    cli_list precisions = {0};
+    char *copies[2] = {NULL, NULL};
+    int status = names_take("strategies", args->strategies ? args->strategies : "sequential,compact",
+                            CLI_BENCH_STRATEGIES, &names, &copies[0]);
+    if (status < 0) {
+        status = names_take("precisions", args->precisions ? args->precisions : "float32",
+                            CLI_BENCH_CONTESTANTS, &precisions, &copies[1]);
     }
     for (size_t i = 0; i < names.count && status < 0; i++) {
-        status = contestant_take(names.items[i], &bench->contestants[bench->contestant_count++]);
+        cli_contestant strategy = {.place = i};
+        status = contestant_take(names.items[i], &strategy);
+        status = status < 0 ? precisions_apply(&strategy, &precisions, bench) : status;
     }
     cli_list_release(&names);
-    free(copy);
+    cli_list_release(&precisions);
+    free(copies[0]);
+    free(copies[1]);
     return status;
 }
 
@@ -127,7 +163,7 @@ static int arguments_take(arguments *args, cli_bench *bench)
     bench->samples = args->samples;
     bench->warm_ups = args->warm_ups;
     bench->runs = args->runs;
-    int status = strategies_take(args, bench);
+    int status = contestants_take(args, bench);
     status = status < 0 ? budget_check(bench) : status;
     return status < 0 ? tasks_take(args, bench) : status;
 }
@@ -215,6 +251,10 @@ int cli_command_bench(int argc, char **argv)
          "what to compare, the first one is the baseline (default: sequential,compact); with +groups after "
          "it, groups are chosen by measuring; with +budget, it keeps --budget",
          0, 0},
+        {"precisions", 0, CLI_KIND_TEXT, &args.precisions, "P,P",
+         "each strategy in each of float32 (default), float16-storage, float16; errors against float32 are "
+         "printed",
+         0, 0},
         {"budget", 'b', CLI_KIND_NUMBER, &args.budget, "BYTES",
          "device memory that those with +budget may take", 1, 1e15},
         {"tasks", 't', CLI_KIND_TEXT, &args.tasks, "N,N", "the first N tasks, for each N (default: all)", 0,
@@ -250,7 +290,11 @@ int cli_command_bench(int argc, char **argv)
         .positionals = "BUNDLE",
         .summary = "Measures strategies against each other on random inputs: latency, memory, share of the "
                    "device's\n"
-                   "peak. Outputs are compared before anything is timed; the strategies take turns.",
+                   "peak. Outputs are compared before anything is timed; the strategies take turns. Outputs "
+                   "in float16 are\n"
+                   "compared with float32 of the same strategy: the largest and the mean difference, "
+                   "relative to the\n"
+                   "largest value of an output.",
         .positional_count = 1,
         .options = options,
         .option_count = sizeof options / sizeof options[0],

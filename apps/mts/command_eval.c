@@ -24,6 +24,7 @@ typedef struct scores {
     score *items;
     uint32_t count;
     size_t images;
+    mts_precision precision; /* that the sessions use */
 } scores;
 
 /* What is measured of a bundle: tasks, and the common answers of subnets. */
@@ -209,8 +210,13 @@ static int bundle_run(const char *path, const cli_open_options *open, mts_strate
 {
     cli_open app = {0};
     int status = cli_open_bundle(&app, "eval", open, path);
+    mts_session_stats stats = {.size = sizeof stats};
     status = status < 0 ? cli_open_session(&app, "eval", open, strategy) : status;
+    if (status < 0 && mts_session_stats_get(app.session, &stats) != MTS_STATUS_OK) {
+        status = cli_failure("eval", "%s", app.error);
+    }
     if (status < 0) {
+        all->precision = stats.precision;
         subjects measured;
         status = subjects_make(&measured, cli_task_count(&app))
                      ? subjects_run(&app, data, open->json, &measured, second, all)
@@ -275,9 +281,17 @@ static double difference(double before, double after)
     return d > -0.005 && d < 0.005 ? 0 : d;
 }
 
+/* What is not usual of the sessions. */
+static const char *how(const scores *all)
+{
+    return all->precision == MTS_PRECISION_FLOAT32           ? ""
+           : all->precision == MTS_PRECISION_FLOAT16_STORAGE ? ", float16-storage"
+                                                             : ", float16";
+}
+
 static void one_print(const scores *all)
 {
-    printf("%-20s %9s   (%zu images)\n", "task", "accuracy", all->images);
+    printf("%-20s %9s   (%zu images%s)\n", "task", "accuracy", all->images, how(all));
     for (uint32_t i = 0; i < all->count; i++) {
         printf("%-20s %7.2f %%\n", all->items[i].name, all->items[i].before);
     }
@@ -286,7 +300,8 @@ static void one_print(const scores *all)
 static void two_print(const scores *all)
 {
     const comparison c = compare(all);
-    printf("%-20s %9s %9s %11s   (%zu images)\n", "task", "before", "after", "difference", all->images);
+    printf("%-20s %9s %9s %11s   (%zu images%s)\n", "task", "before", "after", "difference", all->images,
+           how(all));
     for (uint32_t i = 0; i < all->count; i++) {
         const score *one = &all->items[i];
         printf("%-20s", one->name);
@@ -328,6 +343,7 @@ static int scores_print(const scores *all, bool two, bool as_json)
         return cli_failure("eval", "no memory");
     }
     cli_json_object(&json, NULL);
+    cli_json_string(&json, "precision", cli_precision_name(all->precision));
     cli_json_array(&json, "tasks");
     for (uint32_t i = 0; i < all->count; i++) {
         score_json(&json, &all->items[i], all->images, two);
@@ -400,10 +416,9 @@ int cli_command_eval(int argc, char **argv)
     if (!data) {
         return cli_usage_error("eval", "give the labelled pictures: --data FILE");
     }
-    if (!cli_strategy_find(open.strategy, &strategy)) {
-        char list[128];
-        return cli_usage_error("eval", "no strategy '%s'; there are: %s", open.strategy,
-                               cli_strategy_list(list, sizeof list));
+    const int named = cli_open_check("eval", &open, &strategy);
+    if (named >= 0) {
+        return named;
     }
     open.json = common.json;
     return data_run(data, limit, &open, strategy, common.positionals);

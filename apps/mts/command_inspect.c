@@ -100,10 +100,9 @@ static int inspect_plan(const arguments *args, mts_strategy strategy, const char
 
 static int arguments_check(arguments *args, mts_strategy *strategy)
 {
-    char list[128];
     const bool planning = args->grouping || args->frames || args->budget > 0.0 || args->open.device ||
-                          args->open.strategy || args->open.tasks || args->open.tuning_ms > 0 ||
-                          args->open.priorities;
+                          args->open.strategy || args->open.precision || args->open.tasks ||
+                          args->open.tuning_ms > 0 || args->open.priorities;
     if (args->dot + args->open.json + args->plan > 1 && !(args->plan && args->open.json && !args->dot)) {
         return cli_usage_error("inspect", args->plan
                                               ? "a plan has no Graphviz graph: give --plan or --dot, not both"
@@ -112,9 +111,9 @@ static int arguments_check(arguments *args, mts_strategy *strategy)
     if (planning && !args->plan) {
         return cli_usage_error("inspect", "how a device would run the bundle is shown by --plan only");
     }
-    if (!cli_strategy_find(args->open.strategy, strategy)) {
-        return cli_usage_error("inspect", "no strategy '%s'; there are: %s", args->open.strategy,
-                               cli_strategy_list(list, sizeof list));
+    const int named = cli_open_check("inspect", &args->open, strategy);
+    if (named >= 0) {
+        return named;
     }
     if (args->grouping && strcmp(args->grouping, "family") != 0 && strcmp(args->grouping, "measured") != 0) {
         return cli_usage_error("inspect", "--grouping is family or measured, not '%s'", args->grouping);

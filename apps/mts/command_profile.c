@@ -18,10 +18,9 @@ typedef struct arguments {
 
 static int arguments_check(arguments *args, mts_strategy *strategy, bool *common)
 {
-    char list[128];
-    if (!cli_strategy_find(args->open.strategy, strategy)) {
-        return cli_usage_error("profile", "no strategy '%s'; there are: %s", args->open.strategy,
-                               cli_strategy_list(list, sizeof list));
+    const int named = cli_open_check("profile", &args->open, strategy);
+    if (named >= 0) {
+        return named;
     }
     if (args->grouping && strcmp(args->grouping, "family") != 0 && strcmp(args->grouping, "measured") != 0) {
         return cli_usage_error("profile", "--grouping is family or measured, not '%s'", args->grouping);

@@ -39,10 +39,9 @@ static bool crop_parse(const char *text, uint32_t crop[4])
 
 static int arguments_check(const arguments *args, mts_strategy *strategy, uint32_t crop[4])
 {
-    if (!cli_strategy_find(args->open.strategy, strategy)) {
-        char list[128];
-        return cli_usage_error("run", "no strategy '%s'; there are: %s", args->open.strategy,
-                               cli_strategy_list(list, sizeof list));
+    const int named = cli_open_check("run", &args->open, strategy);
+    if (named >= 0) {
+        return named;
     }
     if (args->compare && args->open.strategy) {
         return cli_usage_error("run", "--compare runs both strategies: leave --strategy out");

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "precision.h"
+
 double cli_now_ms(void)
 {
     struct timespec now = {0};
@@ -73,6 +75,7 @@ void cli_measure_json(cli_json *json, const cli_latency *latency, const mts_sess
         cli_json_integer(json, "runs", latency->runs);
         cli_json_end(json, '}');
     }
+    cli_json_string(json, "precision", cli_precision_name(stats->precision));
     cli_json_object(json, "bytes");
     cli_json_integer(json, "weights", stats->weight_bytes);
     cli_json_integer(json, "activations", stats->activation_bytes);

@@ -80,12 +80,27 @@ static int device_resolve(const char *name, const char *given, mts_device_desc *
     return -1;
 }
 
+int cli_open_check(const char *name, const cli_open_options *options, mts_strategy *strategy)
+{
+    char list[128];
+    mts_precision precision;
+    if (!cli_strategy_find(options->strategy, strategy)) {
+        return cli_usage_error(name, "no strategy '%s'; there are: %s", options->strategy,
+                               cli_strategy_list(list, sizeof list));
+    }
+    return cli_precision_find(options->precision, &precision)
+               ? -1
+               : cli_usage_error(name, "no precision '%s'; there are: %s", options->precision,
+                                 cli_precision_list());
+}
+
 int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *options, const char *path)
 {
     char cache[PATH_MAX];
     mts_device_desc device;
     mts_runtime_options runtime;
     mts_runtime_options_default(&runtime);
+    (void)cli_precision_find(options->precision, &app->precision);
     /* PoCL's workers often wake up on one core, which doubles times at random; pinned ones stay apart */
     (void)setenv("POCL_AFFINITY", "1", 0);
     if (options->tasks) {
@@ -154,6 +169,7 @@ int cli_open_session(cli_open *app, const char *name, const cli_open_options *op
         return given;
     }
     session.strategy = strategy;
+    session.precision = app->precision;
     session.tasks = app->tasks.items;
     session.task_count = (uint32_t)app->tasks.count;
     session.separate_inputs = options->separate_inputs ? 1 : 0;

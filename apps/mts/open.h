@@ -7,6 +7,7 @@
 #include "args.h"
 #include "files.h"
 #include "mts/mts.h"
+#include "precision.h"
 #include "progress.h"
 #include "strategy.h"
 
@@ -15,14 +16,16 @@ typedef struct cli_open {
     mts_bundle *bundle;
     mts_session *session;
     char *task_names; /* the copy that `tasks` points into */
-    cli_list tasks;   /* named with --tasks; empty: all */
+    mts_precision precision;
+    cli_list tasks; /* named with --tasks; empty: all */
     char error[CLI_ERROR];
 } cli_open;
 
 typedef struct cli_open_options {
-    const char *device;   /* id or number in the list; NULL: auto */
-    const char *tasks;    /* "a,b" or NULL */
-    const char *strategy; /* NULL: compact */
+    const char *device;    /* id or number in the list; NULL: auto */
+    const char *tasks;     /* "a,b" or NULL */
+    const char *strategy;  /* NULL: compact */
+    const char *precision; /* NULL: float32 */
     bool check, no_cache, json;
     bool separate_inputs;   /* a frame per task */
     bool borrow_inputs;     /* read where the program has them */
@@ -40,6 +43,8 @@ typedef struct cli_open_options {
         {"device", 0, CLI_KIND_TEXT, &(o).device, "N|ID", "device, see 'mts devices' (default: auto)", 0, 0}, \
         {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or mts",   \
          0,          0},                                                                                      \
+        {"precision", 0, CLI_KIND_TEXT, &(o).precision, "P", "float32 (default), float16-storage or float16", \
+         0,           0},                                                                                     \
         {"check", 0, CLI_KIND_FLAG, &(o).check, "", "watch the use of the device (slow)", 0, 0},              \
         {"tune", 0,  CLI_KIND_COUNT, &(o).tuning_ms, "MS", "measure kernels for this long (default: do not)", \
          1,      1e9},                                                                                        \
@@ -56,6 +61,8 @@ typedef struct cli_open_options {
         "no-cache", 0, CLI_KIND_FLAG, &(o).no_cache, "", "build kernels anew, keep none on disk", 0, 0        \
     }
 
+/* Names of the strategy and the precision. -1 to go on, else the exit status, with the message printed. */
+int cli_open_check(const char *name, const cli_open_options *options, mts_strategy *strategy);
 /*
  * All return -1 to go on, else the exit status, with the message printed. `name` is the subcommand's. What is
  * open is closed by cli_close in any case.

@@ -40,7 +40,8 @@ static void columns_print(const cli_profile *profile, double ms, uint64_t mul_ad
 
 static void summary_print(const cli_profile *profile)
 {
-    printf("%s, %s; strategy %s, %s\n", profile->device.id, profile->device.name, profile->strategy,
+    printf("%s, %s; strategy %s in %s, %s\n", profile->device.id, profile->device.name, profile->strategy,
+           cli_precision_name(profile->stats.precision),
            profile->common ? "one common frame" : "one frame per task");
     if (profile->has_ceilings) {
         printf("multiply-add peak %.1f GFLOP/s, copy %.1f GB/s, measured now\n", profile->ceilings.gflops,

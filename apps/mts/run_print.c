@@ -195,7 +195,10 @@ static void runs_print(const cli_result *result)
 
 int cli_run_print_text(cli_open *app, const cli_result *result)
 {
-    printf("%s on %s\n", result->device.id, result->device.name);
+    const mts_precision precision = result->runs[result->run_count - 1].stats.precision;
+    printf("%s on %s%s%s\n", result->device.id, result->device.name,
+           precision != MTS_PRECISION_FLOAT32 ? ", in " : "",
+           precision != MTS_PRECISION_FLOAT32 ? cli_precision_name(precision) : "");
     planning_print(result);
     printf("%-20s %s\n", "task", "answer");
     for (uint32_t i = 0; i < cli_task_count(app); i++) {

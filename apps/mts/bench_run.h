@@ -1,0 +1,28 @@
+/*
+ * bench_run.h: the sessions of one number of tasks, between the file that makes and times them (bench_run.c)
+ * and the one that compares their outputs (bench_compare.c).
+ */
+#ifndef MTS_APPS_BENCH_RUN_H
+#define MTS_APPS_BENCH_RUN_H
+
+#include "bench.h"
+#include "inputs.h"
+
+typedef struct cli_bench_run {
+    cli_open *app;
+    cli_bench *bench;
+    uint32_t tasks;
+    const char **names;
+    cli_inputs inputs;
+    mts_session *sessions[CLI_BENCH_CONTESTANTS];
+    cli_bench_result *results; /* of the contestants */
+} cli_bench_run;
+
+/* Both return -1 to go on, else the exit status. */
+/* A session with its inputs set, after one run. */
+int cli_bench_session(cli_bench_run *run, const cli_contestant *contestant, bool quiet, mts_session **out);
+/* Fills the differences of a contestant's result; all sessions have run. A failure if float32 is not the
+ * same. */
+int cli_bench_compare(cli_bench_run *run, size_t index, bool quiet);
+
+#endif

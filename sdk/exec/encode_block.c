@@ -13,9 +13,9 @@
 bool mts_encode_block_fits(const mts_tiler *t)
 {
     const mts_stitched *s = t->encoding->stitched;
+    const uint32_t end = t->layer->first + t->layer->count;
     bool fits = true;
-    for (uint32_t m = t->layer->first;
-         t->choice.kernel == MTS_CHOICE_BLOCK && m < t->layer->first + t->layer->count; m++) {
+    for (uint32_t m = t->layer->first; m < end; m++) {
         fits = fits && mts_block_computes(&mts_member_node(s, &s->members[m])->attrs.conv);
     }
     return fits;

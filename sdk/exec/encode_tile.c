@@ -424,7 +424,7 @@ mts_code mts_encode_tile(mts_encoding *encoding, const mts_layer *layer)
         mts_encode_winograd_fits(encoding, layer)) {
         return mts_encode_winograd(encoding, layer, &t.choice);
     }
-    if (t.code == MTS_CODE_OK && !mts_encode_block_fits(&t)) {
+    if (t.choice.kernel != MTS_CHOICE_BLOCK || !mts_encode_block_fits(&t)) {
         t.choice.kernel = MTS_CHOICE_TILE;
     }
     for (uint32_t m = layer->first; t.code == MTS_CODE_OK && m < layer->first + layer->count; m++) {

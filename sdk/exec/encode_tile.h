@@ -44,7 +44,7 @@ void mts_tiler_write(mts_tiler *t);
 /* "conv 3x3 x32 layer1.0.conv1" */
 const char *mts_tiler_label(const mts_tiler *t);
 
-/* Whether conv_block computes the layer in the shape of t->choice; true for other kernels. */
+/* Whether conv_block can compute the layer. */
 bool mts_encode_block_fits(const mts_tiler *t);
 /* Cuts the jobs into blocks, writes everything and appends the launch. */
 mts_code mts_encode_blocks(mts_tiler *t);

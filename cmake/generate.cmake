@@ -14,7 +14,7 @@ add_custom_command(
   VERBATIM)
 
 set(MTS_BACKENDS "")
-foreach(backend OPENCL REFERENCE NULL)
+foreach(backend CUDA OPENCL REFERENCE NULL)
   if(MTS_BACKEND_${backend})
     string(TOLOWER ${backend} lower)
     list(APPEND MTS_BACKENDS ${lower})

@@ -196,7 +196,12 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
     return mts_null_open(&limits, options, out, error);
 }
 
-const mts_backend mts_backend_null = {"null", backend_count, backend_describe, backend_open};
+const mts_backend mts_backend_null = {
+    .name = "null",
+    .count = backend_count,
+    .describe = backend_describe,
+    .open = backend_open,
+};
 
 void mts_null_limits_default(mts_null_limits *limits)
 {

@@ -345,4 +345,9 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
     return MTS_CODE_OK;
 }
 
-const mts_backend mts_backend_opencl = {"opencl", backend_count, backend_describe, backend_open};
+const mts_backend mts_backend_opencl = {
+    .name = "opencl",
+    .count = backend_count,
+    .describe = backend_describe,
+    .open = backend_open,
+};

@@ -3,7 +3,8 @@
  *
  * An id is the backend's name and, where a machine can have several, a number: "opencl:0", "reference".
  * Backends come from the generated registry, in order of preference. The null backend computes nothing, so it
- * opens only by its name and stands in no list.
+ * opens only by its name and stands in no list; so do devices that have a name instead of a number:
+ * "cuda:sm_62".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,6 +32,26 @@ static bool backend_listed(const mts_backend *backend)
     return !backend_in(backend, unlisted_backends, sizeof unlisted_backends / sizeof unlisted_backends[0]);
 }
 
+static void fill_desc(const mts_device_info *info, mts_device_desc *out)
+{
+    memset(out, 0, sizeof *out);
+    (void)snprintf(out->name, sizeof out->name, "%s", info->name);
+    (void)snprintf(out->driver, sizeof out->driver, "%s", info->driver);
+    out->is_gpu = info->is_gpu ? 1 : 0;
+    out->compute_units = info->compute_units;
+    out->vector_floats = info->vector_floats;
+    out->memory_bytes = info->memory_bytes;
+}
+
+static void fill_id(const mts_backend *backend, uint32_t index, mts_device_desc *out)
+{
+    if (backend_in(backend, single_backends, sizeof single_backends / sizeof single_backends[0])) {
+        (void)snprintf(out->id, sizeof out->id, "%s", backend->name);
+    } else {
+        (void)snprintf(out->id, sizeof out->id, "%s:%" PRIu32, backend->name, index);
+    }
+}
+
 static mts_code describe(const mts_backend *backend, uint32_t index, mts_device_desc *out, mts_error *error)
 {
     mts_device_info info = {0};
@@ -38,73 +59,86 @@ static mts_code describe(const mts_backend *backend, uint32_t index, mts_device_
     if (code != MTS_CODE_OK) {
         return code;
     }
-    memset(out, 0, sizeof *out);
-    if (backend_in(backend, single_backends, sizeof single_backends / sizeof single_backends[0])) {
-        (void)snprintf(out->id, sizeof out->id, "%s", backend->name);
-    } else {
-        (void)snprintf(out->id, sizeof out->id, "%s:%" PRIu32, backend->name, index);
-    }
-    (void)snprintf(out->name, sizeof out->name, "%s", info.name);
-    (void)snprintf(out->driver, sizeof out->driver, "%s", info.driver);
-    out->is_gpu = info.is_gpu ? 1 : 0;
-    out->compute_units = info.compute_units;
-    out->vector_floats = info.vector_floats;
-    out->memory_bytes = info.memory_bytes;
+    fill_desc(&info, out);
+    fill_id(backend, index, out);
     return MTS_CODE_OK;
 }
 
-/* Finds the backend and the number that an id names. */
-static mts_code parse_id(const char *id, const mts_backend **backend, uint32_t *index, mts_error *error)
+/* What an id names. */
+typedef struct target {
+    const mts_backend *backend;
+    uint32_t index;
+    const char *name; /* instead of the index; NULL: none */
+} target;
+
+static mts_code parse_number(const char *id, const char *text, uint32_t *number, mts_error *error)
+{
+    char *end = NULL;
+    const unsigned long value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value > UINT16_MAX) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND, "device '%s': the part after ':' is not a device number",
+                        id);
+    }
+    *number = (uint32_t)value;
+    return MTS_CODE_OK;
+}
+
+static mts_code parse_id(const char *id, target *out, mts_error *error)
 {
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
     const char *colon = strchr(id, ':');
     const size_t length = colon ? (size_t)(colon - id) : strlen(id);
-    unsigned long number = 0;
-    if (colon) {
-        char *end = NULL;
-        number = strtoul(colon + 1, &end, 10);
-        if (colon[1] < '0' || colon[1] > '9' || *end != '\0' || number > UINT16_MAX) {
-            return mts_fail(error, MTS_CODE_NOT_FOUND,
-                            "device '%s': the part after ':' is not a device number", id);
-        }
-    }
+    *out = (target){.backend = NULL};
     for (size_t i = 0; i < count; i++) {
         if (strlen(table[i]->name) == length && strncmp(table[i]->name, id, length) == 0) {
-            *backend = table[i];
-            *index = (uint32_t)number;
-            return MTS_CODE_OK;
+            out->backend = table[i];
         }
     }
-    return mts_fail(error, MTS_CODE_NOT_FOUND, "device '%s': this build has no backend '%.*s'", id,
-                    (int)length, id);
+    if (out->backend && out->backend->open_named && colon && (colon[1] < '0' || colon[1] > '9')) {
+        out->name = colon + 1;
+        return MTS_CODE_OK;
+    }
+    const mts_code code = colon ? parse_number(id, colon + 1, &out->index, error) : MTS_CODE_OK;
+    if (code == MTS_CODE_OK && !out->backend) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND, "device '%s': this build has no backend '%.*s'", id,
+                        (int)length, id);
+    }
+    return code;
 }
 
-/* A GPU if there is one, else the first listed device that the registry offers. */
-static mts_code choose(const mts_backend **backend, uint32_t *index, mts_error *error)
+static bool has_foreign(const mts_device_options *options)
+{
+    return options->foreign_context != NULL || options->foreign_queue != NULL;
+}
+
+/* A GPU if there is one, else the first listed device that the registry offers; of those that take the
+ * caller's context if there is one to take. */
+static mts_code choose(const mts_device_options *options, target *out, mts_error *error)
 {
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
-    *backend = NULL;
+    *out = (target){.backend = NULL};
     for (size_t i = 0; i < count; i++) {
-        const uint32_t devices = backend_listed(table[i]) ? table[i]->count() : 0;
+        const bool fits = backend_listed(table[i]) && (table[i]->takes_foreign || !has_foreign(options));
+        const uint32_t devices = fits ? table[i]->count() : 0;
         for (uint32_t device = 0; device < devices; device++) {
             mts_device_info info = {0};
             if (table[i]->describe(device, &info, NULL) != MTS_CODE_OK) {
                 continue;
             }
-            if (info.is_gpu || !*backend) {
-                *backend = table[i];
-                *index = device;
+            if (info.is_gpu || !out->backend) {
+                *out = (target){.backend = table[i], .index = device};
             }
             if (info.is_gpu) {
                 return MTS_CODE_OK;
             }
         }
     }
-    return *backend
+    return out->backend
                ? MTS_CODE_OK
-               : mts_fail(error, MTS_CODE_NOT_FOUND, "this machine has no device that this build can open");
+               : mts_fail(error, MTS_CODE_NOT_FOUND, "this machine has no device that this build can open%s",
+                          has_foreign(options) ? " with the caller's context" : "");
 }
 
 uint32_t mts_api_device_count(void)
@@ -133,26 +167,50 @@ mts_code mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *er
     return mts_fail(error, MTS_CODE_NOT_FOUND, "there is no device %" PRIu32, index);
 }
 
+/* In a context of the caller's the device may be another one than the number says: asked when it is open. */
+static mts_code open_index(const target *what, const char *id, const mts_device_options *options,
+                           mts_device **out, mts_device_desc *desc, mts_error *error)
+{
+    const uint32_t devices = what->backend->count();
+    if (what->index >= devices) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND, "device '%s': backend '%s' finds %" PRIu32 " devices here",
+                        id, what->backend->name, devices);
+    }
+    const mts_code code = what->backend->open(what->index, options, out, error);
+    if (code == MTS_CODE_OK) {
+        fill_desc(&(*out)->info, desc);
+        fill_id(what->backend, what->index, desc);
+    }
+    return code;
+}
+
+static mts_code open_named(const target *what, const char *id, const mts_device_options *options,
+                           mts_device **out, mts_device_desc *desc, mts_error *error)
+{
+    const mts_code code = what->backend->open_named(what->name, options, out, error);
+    if (code == MTS_CODE_OK) {
+        fill_desc(&(*out)->info, desc);
+        (void)snprintf(desc->id, sizeof desc->id, "%s", id);
+    }
+    return code;
+}
+
 mts_code mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,
                              mts_device_desc *desc, mts_error *error)
 {
-    const mts_backend *backend = NULL;
-    uint32_t index = 0;
+    target what;
     const bool automatic = !id || strcmp(id, "auto") == 0;
-    mts_code code = automatic ? choose(&backend, &index, error) : parse_id(id, &backend, &index, error);
+    const mts_code code = automatic ? choose(options, &what, error) : parse_id(id, &what, error);
     if (code != MTS_CODE_OK) {
         return code;
     }
-    const uint32_t devices = backend->count();
-    if (index >= devices) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "device '%s': backend '%s' finds %" PRIu32 " devices here",
-                        id ? id : "auto", backend->name, devices);
+    if (has_foreign(options) && !what.backend->takes_foreign) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED,
+                        "device '%s': backend '%s' takes no context of the caller's", id ? id : "auto",
+                        what.backend->name);
     }
-    code = describe(backend, index, desc, error);
-    if (code == MTS_CODE_OK) {
-        code = backend->open(index, options, out, error);
-    }
-    return code;
+    return what.name ? open_named(&what, id, options, out, desc, error)
+                     : open_index(&what, automatic ? "auto" : id, options, out, desc, error);
 }
 
 uint32_t mts_device_count(void)

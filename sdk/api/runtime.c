@@ -46,6 +46,9 @@ static const char *options_defect(const mts_runtime_options *options)
     if (options->check > 1) {
         return "runtime options: check is 0 or 1";
     }
+    if (options->cuda_stream && !options->cuda_context) {
+        return "runtime options: cuda_stream without cuda_context";
+    }
     if (options->error_size > 0 && !options->error_text) {
         return "runtime options: error_size without error_text";
     }
@@ -83,6 +86,8 @@ static mts_code device_open(mts_runtime *runtime, const mts_runtime_options *opt
         .threads = options->threads,
         .replay = (mts_device_use)options->replay,
         .gemm = (mts_device_use)options->gemm,
+        .foreign_context = options->cuda_context,
+        .foreign_queue = options->cuda_stream,
     };
     runtime->cache =
         (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};

@@ -56,6 +56,7 @@ static const room rooms[] = {
     {"sdk/compiler/split", COMPILER_ABOVE COMPILER_METHOD " sdk/compiler/prune"},
     {"sdk/compiler/synth", COMPILER_ABOVE " sdk/compiler sdk/compiler/emit sdk/compiler/passes"},
     {"sdk/compiler", COMPILER_ABOVE " sdk/compiler/import sdk/compiler/passes sdk/compiler/emit"},
+    {"platform/cuda", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
     {"platform/opencl", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
     {"platform/reference", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
     {"platform/null", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},

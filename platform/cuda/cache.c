@@ -1,0 +1,93 @@
+/*
+ * cache.c: programs on disk: binaries, and PTX that was made ahead of time for devices without a compiler.
+ *
+ * One file per program; what it looks like is platform/os/cache_file.c's. The key spells out everything that
+ * the program depends on; PTX does not depend on driver and board. Whatever does not fit is a silent miss:
+ * this file never fails a build. Not responsible for removing old files.
+ */
+#include "platform/cuda/cuda.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+
+#define CACHE_FILE_MOST ((size_t)256 << 20)
+
+#ifndef MTS_VERSION_TEXT
+#define MTS_VERSION_TEXT "unversioned"
+#endif
+
+static mts_os_cache files_of(const mts_cu_builder *builder, bool text)
+{
+    mts_os_cache files = {.allocator = builder->allocator,
+                          .log = builder->log,
+                          .directory = builder->cache_dir,
+                          .ending = text ? "ptx" : "cubin",
+                          .most = CACHE_FILE_MOST};
+    memcpy(files.magic, text ? "MTSCUPTX" : "MTSCUBIN", sizeof files.magic);
+    return files;
+}
+
+char *mts_cu_cache_key(const mts_cu_builder *builder, bool is_text, const mts_kernel_source *source,
+                       const char *options)
+{
+    const mts_device_info *info = builder->info;
+    const size_t length = strlen(source->source);
+    mts_text text;
+    mts_text_init(&text, builder->allocator);
+    mts_text_add(&text, "library %s\narch sm_%u\nkernel %s\nsource %016llx %zu\noptions %s\n",
+                 MTS_VERSION_TEXT, info->arch, source->name,
+                 (unsigned long long)mts_hash(source->source, length, 0), length, options);
+    if (!is_text) {
+        mts_text_add(&text, "device %s\ndriver %s\n", info->name, info->driver);
+    }
+    char *key = text.failed ? NULL : mts_alloc_string(builder->allocator, mts_text_get(&text));
+    mts_text_release(&text);
+    return key;
+}
+
+static bool take_body(const mts_cu_builder *builder, bool text, const mts_os_cache_file *file,
+                      mts_cu_image *image)
+{
+    if (text && file->body[file->size - 1] != '\0') {
+        return false;
+    }
+    *image = (mts_cu_image){
+        .data = mts_alloc_zero(builder->allocator, file->size, 1), .size = file->size, .is_text = text};
+    if (!image->data) {
+        return false;
+    }
+    memcpy(image->data, file->body, file->size);
+    return true;
+}
+
+bool mts_cu_cache_load(mts_cu_builder *builder, bool text, const char *key, mts_cu_image *image)
+{
+    mts_os_cache_file file = {.file = NULL};
+    *image = (mts_cu_image){.data = NULL};
+    const mts_os_cache files = files_of(builder, text);
+    const mts_code code = mts_os_cache_load(&files, key, &file);
+    builder->made.rejected += mts_os_cache_rejects(code);
+    const bool found = code == MTS_CODE_OK && take_body(builder, text, &file, image);
+    mts_os_cache_release(&files, &file);
+    return found;
+}
+
+mts_code mts_cu_cache_store(mts_cu_builder *builder, const char *key, const mts_cu_image *image)
+{
+    const mts_os_cache files = files_of(builder, image->is_text);
+    mts_os_cache_file file = {.file = NULL};
+    mts_code code = mts_os_cache_make(&files, key, image->size, &file);
+    if (code == MTS_CODE_OK) {
+        memcpy(file.body, image->data, image->size);
+        code = mts_os_cache_store(&files, &file);
+    } else {
+        mts_log_write(builder->log, MTS_LOG_LEVEL_DEBUG, "cache: a program of %zu bytes does not fit",
+                      image->size);
+    }
+    mts_os_cache_release(&files, &file);
+    builder->made.stored += code == MTS_CODE_OK;
+    builder->made.failed += code != MTS_CODE_OK;
+    return code;
+}

@@ -1,0 +1,204 @@
+/*
+ * compile.c: from a kernel's text to a binary or to PTX, by NVRTC. Not responsible for what is kept where,
+ * nor for loading it.
+ */
+#include "platform/cuda/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define OPTIONS_ALWAYS "-std=c++14"
+#define OPTIONS_MOST 64
+#define LOG_IN_ERROR 320 /* characters of a compiler's log that fit into an error text */
+
+/* One attempt: for which compute capability, and what is wanted of it. */
+typedef struct target {
+    uint32_t arch;
+    bool text;
+} target;
+
+char *mts_cu_options_make(const mts_cu_builder *builder, const char *defines)
+{
+    mts_text text;
+    mts_text_init(&text, builder->allocator);
+    mts_text_add(&text, "%s %s", OPTIONS_ALWAYS, defines);
+    char *options = text.failed ? NULL : mts_alloc_string(builder->allocator, mts_text_get(&text));
+    mts_text_release(&text);
+    return options;
+}
+
+void mts_cu_image_release(const mts_cu_builder *builder, mts_cu_image *image)
+{
+    mts_alloc_free(builder->allocator, image->data);
+    *image = (mts_cu_image){.data = NULL};
+}
+
+/* Cuts `words` at its spaces, in place. */
+static mts_code split(char *words, const char *list[OPTIONS_MOST], int *count, mts_error *error)
+{
+    for (char *at = words + strspn(words, " "); *at; at += strspn(at, " ")) {
+        if (*count == OPTIONS_MOST) {
+            return mts_fail(error, MTS_CODE_LIMIT, "more than %d options for a kernel", OPTIONS_MOST);
+        }
+        list[(*count)++] = at;
+        at += strcspn(at, " ");
+        if (*at) {
+            *at++ = '\0';
+        }
+    }
+    return MTS_CODE_OK;
+}
+
+/* The compiler's log on the allocator, without spaces at its ends; NULL if there is none. *text is where it
+ * starts. */
+static char *compile_log(const mts_cu_builder *builder, nvrtcProgram program, const char **text)
+{
+    size_t size = 0;
+    if (builder->rtc.nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size == 0 ||
+        size == SIZE_MAX) {
+        return NULL;
+    }
+    char *log = mts_alloc_zero(builder->allocator, size + 1, 1);
+    if (!log) {
+        return NULL;
+    }
+    (void)builder->rtc.nvrtcGetProgramLog(program, log);
+    log[size] = '\0';
+    *text = log + strspn(log, " \t\r\n");
+    size_t length = strlen(*text);
+    while (length && strchr(" \t\r\n", (*text)[length - 1])) {
+        length--;
+    }
+    log[(size_t)(*text - log) + length] = '\0';
+    return log;
+}
+
+static mts_code call_failed(const mts_cu_builder *builder, const mts_kernel_source *source,
+                            nvrtcResult result, const char *call, mts_error *error)
+{
+    const mts_code code = result == NVRTC_ERROR_OUT_OF_MEMORY ? MTS_CODE_OUT_OF_MEMORY : MTS_CODE_DEVICE;
+    return mts_fail(error, code, "kernel '%s': %s failed with %s (%d)", source->name, call,
+                    builder->rtc.nvrtcGetErrorString(result), result);
+}
+
+static mts_code compile_failed(const mts_cu_builder *builder, const mts_kernel_source *source,
+                               const char *options, nvrtcProgram program, nvrtcResult result,
+                               mts_error *error)
+{
+    const char *text = "no log";
+    char *log = compile_log(builder, program, &text);
+    mts_code code = MTS_CODE_DEVICE;
+    if (result == NVRTC_ERROR_OUT_OF_MEMORY) {
+        code = MTS_CODE_OUT_OF_MEMORY;
+    } else if (result == NVRTC_ERROR_INVALID_OPTION) {
+        code = MTS_CODE_UNSUPPORTED;
+    } else {
+        mts_log_write(builder->log, MTS_LOG_LEVEL_WARNING, "kernel '%s' (%s) does not compile: %s",
+                      source->name, options, text);
+    }
+    (void)mts_fail(error, code, "kernel '%s': nvrtcCompileProgram failed with %s (%d): %.*s", source->name,
+                   builder->rtc.nvrtcGetErrorString(result), result, LOG_IN_ERROR, text);
+    mts_alloc_free(builder->allocator, log);
+    return code;
+}
+
+static mts_code run_compiler(const mts_cu_builder *builder, const mts_kernel_source *source,
+                             const char *options, const target *to, nvrtcProgram program, mts_error *error)
+{
+    const char *list[OPTIONS_MOST] = {NULL};
+    char arch[64];
+    int count = 1;
+    (void)snprintf(arch, sizeof arch, "--gpu-architecture=%s_%u", to->text ? "compute" : "sm", to->arch);
+    list[0] = arch;
+    char *words = mts_alloc_string(builder->allocator, options);
+    if (!words) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the options of kernel '%s'",
+                        source->name);
+    }
+    mts_code code = split(words, list, &count, error);
+    if (code == MTS_CODE_OK) {
+        const nvrtcResult result = builder->rtc.nvrtcCompileProgram(program, count, list);
+        if (result != NVRTC_SUCCESS) {
+            code = compile_failed(builder, source, options, program, result, error);
+        }
+    }
+    mts_alloc_free(builder->allocator, words);
+    return code;
+}
+
+static mts_code take_image(const mts_cu_builder *builder, const mts_kernel_source *source, bool text,
+                           nvrtcProgram program, mts_cu_image *out, mts_error *error)
+{
+    const mts_rtc_library *rtc = &builder->rtc;
+    mts_cu_image image = {.is_text = text};
+    nvrtcResult result =
+        text ? rtc->nvrtcGetPTXSize(program, &image.size) : rtc->nvrtcGetCUBINSize(program, &image.size);
+    if (result != NVRTC_SUCCESS || image.size == 0) {
+        return call_failed(builder, source, result, text ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", error);
+    }
+    image.data = mts_alloc_zero(builder->allocator, image.size, 1);
+    if (!image.data) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the %zu bytes of kernel '%s'",
+                        image.size, source->name);
+    }
+    result = text ? rtc->nvrtcGetPTX(program, image.data) : rtc->nvrtcGetCUBIN(program, image.data);
+    if (result != NVRTC_SUCCESS) {
+        mts_cu_image_release(builder, &image);
+        return call_failed(builder, source, result, text ? "nvrtcGetPTX" : "nvrtcGetCUBIN", error);
+    }
+    if (text) {
+        image.data[image.size - 1] = '\0'; /* so it should be */
+    }
+    *out = image;
+    return MTS_CODE_OK;
+}
+
+static mts_code compile_for(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
+                            const target *to, mts_cu_image *out, mts_error *error)
+{
+    char name[128];
+    nvrtcProgram program = NULL;
+    (void)snprintf(name, sizeof name, "%s.cu", source->name);
+    nvrtcResult result = builder->rtc.nvrtcCreateProgram(&program, source->source, name, 0, NULL, NULL);
+    if (result != NVRTC_SUCCESS) {
+        return call_failed(builder, source, result, "nvrtcCreateProgram", error);
+    }
+    mts_code code = run_compiler(builder, source, options, to, program, error);
+    if (code == MTS_CODE_OK) {
+        code = take_image(builder, source, to->text, program, out, error);
+    }
+    (void)builder->rtc.nvrtcDestroyProgram(&program);
+    return code;
+}
+
+mts_code mts_cu_compile(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
+                        bool text, mts_cu_image *out, mts_error *error)
+{
+    const uint32_t arch = builder->info->arch;
+    *out = (mts_cu_image){.data = NULL};
+    if (!builder->rtc.handle) {
+        const mts_code code = mts_rtc_library_open(&builder->rtc, error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+    }
+    const bool has_binary = builder->rtc.nvrtcGetCUBINSize && builder->rtc.nvrtcGetCUBIN;
+    target to = {.arch = arch, .text = text || !has_binary};
+    mts_code code = compile_for(builder, source, options, &to, out, error);
+    /* A compiler that is older than the device: the driver makes its code of an older device's PTX. */
+    while (code == MTS_CODE_UNSUPPORTED && !text) {
+        to = (target){.arch = to.text ? mts_cu_quirks_before(to.arch) : arch, .text = true};
+        mts_error ignored;
+        if (to.arch == 0) {
+            break; /* the error is that of the device itself */
+        }
+        code = compile_for(builder, source, options, &to, out, &ignored);
+        if (code != MTS_CODE_OK && code != MTS_CODE_UNSUPPORTED && error) {
+            *error = ignored;
+        }
+    }
+    builder->made.built += code != MTS_CODE_UNSUPPORTED;
+    return code;
+}

@@ -1,0 +1,352 @@
+/*
+ * device.c: finds, describes, opens and closes CUDA devices, and holds the backend's vtable.
+ *
+ * A device lives in its GPU's primary context, which the whole process shares, or in a context of the
+ * caller's. Either is made current on the way in and taken back on the way out, so that the calling thread's
+ * own stays what it was.
+ */
+#include "platform/cuda/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- finding ---- */
+
+static mts_code fail_call(const mts_cu_library *cu, CUresult result, const char *call, mts_error *error)
+{
+    const mts_code code = result == CUDA_ERROR_OUT_OF_MEMORY ? MTS_CODE_OUT_OF_MEMORY
+                          : result == CUDA_ERROR_NO_DEVICE   ? MTS_CODE_NOT_FOUND
+                                                             : MTS_CODE_DEVICE;
+    return mts_fail(error, code, "%s failed with %s (%d)", call, mts_cu_library_error_name(cu, result),
+                    result);
+}
+
+/* The driver, ready to be asked for devices; the caller closes it if this succeeds. */
+static mts_code driver_open(mts_cu_library *cu, int *count, mts_error *error)
+{
+    mts_code code = mts_cu_library_open(cu, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    const char *call = "cuInit";
+    CUresult result = cu->cuInit(0);
+    if (result == CUDA_SUCCESS) {
+        call = "cuDeviceGetCount";
+        result = cu->cuDeviceGetCount(count);
+    }
+    if (result != CUDA_SUCCESS) {
+        code = fail_call(cu, result, call, error);
+        mts_cu_library_close(cu);
+    }
+    return code;
+}
+
+static mts_code open_index(mts_cu_library *cu, uint32_t index, CUdevice *id, mts_error *error)
+{
+    int count = 0;
+    mts_code code = driver_open(cu, &count, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (count < 0 || index >= (uint32_t)count) {
+        code = mts_fail(error, MTS_CODE_NOT_FOUND, "there is no CUDA device %u; %d were found", index, count);
+    } else {
+        const CUresult result = cu->cuDeviceGet(id, (int)index);
+        code = result == CUDA_SUCCESS ? MTS_CODE_OK : fail_call(cu, result, "cuDeviceGet", error);
+    }
+    if (code != MTS_CODE_OK) {
+        mts_cu_library_close(cu);
+    }
+    return code;
+}
+
+/* ---- describing ---- */
+
+/* 0 if the driver does not tell. */
+static uint32_t get_number(const mts_cu_library *cu, CUdevice id, int what)
+{
+    int value = 0;
+    return cu->cuDeviceGetAttribute(&value, what, id) == CUDA_SUCCESS && value > 0 ? (uint32_t)value : 0;
+}
+
+static mts_code describe(const mts_cu_library *cu, CUdevice id, mts_device_info *info, mts_error *error)
+{
+    char name[MTS_DEVICE_NAME] = "";
+    size_t memory = 0;
+    const uint32_t major = get_number(cu, id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    const uint32_t minor = get_number(cu, id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    memset(info, 0, sizeof *info);
+    CUresult result = cu->cuDeviceGetName(name, (int)sizeof name - 1, id);
+    if (result != CUDA_SUCCESS) {
+        return fail_call(cu, result, "cuDeviceGetName", error);
+    }
+    result = cu->cuDeviceTotalMem_v2(&memory, id);
+    if (result != CUDA_SUCCESS) {
+        return fail_call(cu, result, "cuDeviceTotalMem", error);
+    }
+    if (major == 0) {
+        return mts_fail(error, MTS_CODE_DEVICE, "the driver does not tell the compute capability of '%s'",
+                        name);
+    }
+    (void)snprintf(info->backend, sizeof info->backend, "cuda");
+    (void)snprintf(info->name, sizeof info->name, "%s", name);
+    (void)snprintf(info->driver, sizeof info->driver, "CUDA %d.%d, compute capability %u.%u",
+                   cu->version / 1000, cu->version % 1000 / 10, major, minor);
+    info->is_gpu = true;
+    info->unified_memory = get_number(cu, id, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
+    info->host_buffers =
+        info->unified_memory && get_number(cu, id, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY) != 0 &&
+        get_number(cu, id, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED) != 0 && cu->cuMemHostRegister_v2 &&
+        cu->cuMemHostUnregister && cu->cuMemHostGetDevicePointer_v2;
+    info->compute_units = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    info->vector_floats = 4;
+    info->work_group_size = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    info->memory_bytes = info->buffer_bytes = memory;
+    info->local_bytes = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    info->arch = major * 10 + minor;
+    info->half_products = mts_cu_quirks_find(info->arch)->half_products;
+    info->matrix_units = mts_cu_quirks_find(info->arch)->matrix_units;
+    return MTS_CODE_OK;
+}
+
+static uint32_t backend_count(void)
+{
+    mts_cu_library cu;
+    int count = 0;
+    if (driver_open(&cu, &count, NULL) != MTS_CODE_OK) {
+        return 0;
+    }
+    mts_cu_library_close(&cu);
+    return count > 0 ? (uint32_t)count : 0;
+}
+
+static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
+{
+    mts_cu_library cu;
+    CUdevice id = 0;
+    memset(info, 0, sizeof *info);
+    mts_code code = open_index(&cu, index, &id, error);
+    if (code == MTS_CODE_OK) {
+        code = describe(&cu, id, info, error);
+        mts_cu_library_close(&cu);
+    }
+    return code;
+}
+
+/* ---- the vtable ---- */
+
+mts_code mts_cu_enter(mts_cu_device *device, mts_error *error)
+{
+    return mts_cu_check(device, device->cu.cuCtxPushCurrent_v2(device->context), MTS_CU_CALL_CREATE,
+                        "cuCtxPushCurrent", error);
+}
+
+void mts_cu_leave(mts_cu_device *device)
+{
+    CUcontext ours = NULL;
+    (void)device->cu.cuCtxPopCurrent_v2(&ours);
+}
+
+mts_code mts_cu_finish(mts_cu_device *device, mts_error *error)
+{
+    return mts_cu_check(device, device->cu.cuStreamSynchronize(device->stream), MTS_CU_CALL_WAIT,
+                        "cuStreamSynchronize", error);
+}
+
+static mts_code device_wait(mts_device *base, mts_error *error)
+{
+    mts_cu_device *device = (mts_cu_device *)base;
+    mts_code code = mts_cu_enter(device, error);
+    if (code == MTS_CODE_OK) {
+        code = mts_cu_finish(device, error);
+        mts_cu_leave(device);
+    }
+    return code;
+}
+
+/*
+ * An error that broke the context stays until the context is gone, also for a device that is opened again. As
+ * long as somebody else in the process has retained the primary context it would not go by releasing it,
+ * hence the reset; it takes nothing from them that still worked. A caller's context is the caller's to
+ * destroy.
+ */
+static void context_release(mts_cu_device *device)
+{
+    if (device->owns_context) {
+        if (device->broken && device->cu.cuDevicePrimaryCtxReset) {
+            (void)device->cu.cuDevicePrimaryCtxReset(device->id);
+        }
+        (void)device->cu.cuDevicePrimaryCtxRelease(device->id);
+    }
+}
+
+/* Also of a half-opened device. */
+static void device_destroy(mts_device *base)
+{
+    mts_cu_device *device = (mts_cu_device *)base;
+    const mts_allocator *allocator = base->allocator;
+    if (device->context && mts_cu_enter(device, NULL) == MTS_CODE_OK) {
+        if (!base->lost) {
+            (void)mts_cu_finish(device, NULL);
+        }
+        mts_cu_programs_release(device, true);
+        mts_cu_stages_release(device);
+        if (device->owns_stream) {
+            (void)device->cu.cuStreamDestroy_v2(device->stream);
+        }
+        mts_cu_leave(device);
+    }
+    mts_cu_programs_release(device, false);
+    context_release(device);
+    mts_cu_builder_release(&device->builder);
+    mts_cu_library_close(&device->cu);
+    mts_alloc_free(allocator, device);
+}
+
+static const mts_device_ops ops = {
+    .abi = MTS_DEVICE_ABI,
+    .destroy = device_destroy,
+    .buffer_create = mts_cu_buffer_create,
+    .buffer_destroy = mts_cu_buffer_destroy,
+    .buffer_write = mts_cu_buffer_write,
+    .buffer_read = mts_cu_buffer_read,
+    .buffer_fill = mts_cu_buffer_fill,
+    .kernel_create = mts_cu_kernel_create,
+    .kernel_destroy = mts_cu_kernel_destroy,
+    .list_create = mts_cu_list_create,
+    .list_destroy = mts_cu_list_destroy,
+    .list_update = mts_cu_list_update,
+    .list_submit = mts_cu_list_submit,
+    .wait = device_wait,
+    .list_profile = mts_cu_list_profile,
+};
+
+/* ---- opening ---- */
+
+mts_code mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
+                             const mts_device_options *options, mts_error *error)
+{
+    builder->allocator = options->allocator;
+    builder->log = options->log;
+    builder->info = &device->info;
+    builder->counts = options->programs;
+    if (options->cache_dir) {
+        builder->cache_dir = mts_alloc_string(options->allocator, options->cache_dir);
+        if (!builder->cache_dir) {
+            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the path of the program cache");
+        }
+    }
+    return MTS_CODE_OK;
+}
+
+void mts_cu_builder_release(mts_cu_builder *builder)
+{
+    mts_rtc_library_close(&builder->rtc);
+    if (builder->cache_dir) {
+        mts_alloc_free(builder->allocator, builder->cache_dir);
+    }
+}
+
+/* A caller's context decides which device it is; a number that says otherwise is a mistake. */
+static mts_code adopt_context(mts_cu_device *device, uint32_t index, void *context, mts_error *error)
+{
+    CUdevice id = 0;
+    device->context = context;
+    mts_code code = mts_cu_enter(device, error);
+    if (code != MTS_CODE_OK) {
+        device->context = NULL;
+        return mts_fail_prefix(error, code, "the caller's CUDA context");
+    }
+    code = mts_cu_check(device, device->cu.cuCtxGetDevice(&id), MTS_CU_CALL_CREATE, "cuCtxGetDevice", error);
+    mts_cu_leave(device);
+    if (code == MTS_CODE_OK && index != 0 && id != device->id) {
+        code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the caller's CUDA context is not one of device %u",
+                        index);
+    }
+    if (code == MTS_CODE_OK && id != device->id) {
+        device->id = id;
+        code = describe(&device->cu, id, &device->base.info, error);
+    }
+    return code;
+}
+
+static mts_code retain_context(mts_cu_device *device, mts_error *error)
+{
+    const CUresult result = device->cu.cuDevicePrimaryCtxRetain(&device->context, device->id);
+    if (result != CUDA_SUCCESS) {
+        device->context = NULL;
+    }
+    device->owns_context = result == CUDA_SUCCESS;
+    return mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuDevicePrimaryCtxRetain", error);
+}
+
+/* What lives in the context: the stream and the pinned memory. */
+static mts_code furnish(mts_cu_device *device, void *stream, mts_error *error)
+{
+    mts_code code = mts_cu_enter(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    device->stream = stream;
+    if (!stream) {
+        const CUresult result = device->cu.cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING);
+        code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuStreamCreate", error);
+        device->owns_stream = code == MTS_CODE_OK;
+        device->stream = device->owns_stream ? device->stream : NULL;
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_cu_stages_make(device, error);
+    }
+    mts_cu_leave(device);
+    return code;
+}
+
+static mts_code start(mts_cu_device *device, uint32_t index, const mts_device_options *options,
+                      mts_error *error)
+{
+    mts_code code = open_index(&device->cu, index, &device->id, error);
+    if (code == MTS_CODE_OK) {
+        code = describe(&device->cu, device->id, &device->base.info, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = options->foreign_context ? adopt_context(device, index, options->foreign_context, error)
+                                        : retain_context(device, error);
+    }
+    if (code == MTS_CODE_OK) {
+        device->replays = options->replay != MTS_DEVICE_USE_OFF && mts_cu_replay_has(&device->cu);
+        code = furnish(device, options->foreign_queue, error);
+    }
+    return code == MTS_CODE_OK ? mts_cu_builder_init(&device->builder, &device->base, options, error) : code;
+}
+
+static mts_code backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
+                             mts_error *error)
+{
+    *out = NULL;
+    if (options->foreign_queue && !options->foreign_context) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "a CUDA stream needs its context");
+    }
+    mts_cu_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
+    if (!device) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a CUDA device");
+    }
+    device->base.ops = &ops;
+    device->base.allocator = options->allocator;
+    device->base.log = options->log;
+    const mts_code code = start(device, index, options, error);
+    if (code != MTS_CODE_OK) {
+        device_destroy(&device->base);
+        return code;
+    }
+    *out = &device->base;
+    return MTS_CODE_OK;
+}
+
+const mts_backend mts_backend_cuda = {
+    .name = "cuda",
+    .count = backend_count,
+    .describe = backend_describe,
+    .open = backend_open,
+    .open_named = mts_cu_offline_open,
+    .takes_foreign = true,
+};

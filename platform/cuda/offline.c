@@ -1,0 +1,264 @@
+/*
+ * offline.c: a device of which only the compute capability is known, and that is not here.
+ *
+ * It makes programs as PTX and keeps them in the cache directory; a device of that compute capability finds
+ * them there, and needs no compiler. Its buffers have no memory, its lists do nothing, and what is read is
+ * zero. It says of itself what the board with that compute capability says, so that the same programs are
+ * asked for.
+ */
+#include "platform/cuda/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNITS_OTHERS 32
+#define MEMORY_BYTES ((uint64_t)1 << 40)
+#define GROUP_MOST 1024
+#define LOCAL_BYTES 49152
+
+typedef struct offline_device {
+    mts_device base;
+    mts_cu_builder builder;
+} offline_device;
+
+static void offline_destroy(mts_device *base)
+{
+    offline_device *device = (offline_device *)base;
+    mts_cu_builder_release(&device->builder);
+    mts_alloc_free(base->allocator, device);
+}
+
+static mts_code offline_buffer_create(mts_device *device, const void *host, size_t size, mts_buffer **out,
+                                      mts_error *error)
+{
+    (void)host;
+    mts_buffer *buffer = mts_alloc_zero(device->allocator, 1, sizeof *buffer);
+    if (!buffer) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a buffer of %zu bytes", size);
+    }
+    *out = buffer;
+    return MTS_CODE_OK;
+}
+
+static void offline_buffer_destroy(mts_device *device, mts_buffer *buffer)
+{
+    mts_alloc_free(device->allocator, buffer);
+}
+
+static mts_code offline_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                                     size_t size, mts_error *error)
+{
+    (void)device, (void)buffer, (void)offset, (void)data, (void)size, (void)error;
+    return MTS_CODE_OK;
+}
+
+static mts_code offline_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
+                                    size_t size, mts_error *error)
+{
+    (void)device, (void)buffer, (void)offset, (void)error;
+    memset(data, 0, size);
+    return MTS_CODE_OK;
+}
+
+static mts_code offline_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                                    uint32_t word, mts_error *error)
+{
+    (void)device, (void)buffer, (void)offset, (void)size, (void)word, (void)error;
+    return MTS_CODE_OK;
+}
+
+/* Compiled, and kept if there is a place for it: that is what the device is for, so a full disk is a failure.
+ */
+static mts_code make_text(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
+                          const char *key, mts_error *error)
+{
+    mts_cu_image image = {.data = NULL};
+    mts_code code = mts_cu_compile(builder, source, options, true, &image, error);
+    if (code == MTS_CODE_NOT_FOUND || code == MTS_CODE_UNSUPPORTED) {
+        return mts_fail_prefix(error, code, "programs for sm_%u cannot be made here", builder->info->arch);
+    }
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (key && mts_cu_cache_store(builder, key, &image) != MTS_CODE_OK) {
+        code = mts_fail(error, MTS_CODE_IO, "kernel '%s': its program cannot be written to '%s'",
+                        source->name, builder->cache_dir);
+    }
+    mts_cu_image_release(builder, &image);
+    return code;
+}
+
+static mts_code find_or_make(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
+                             mts_error *error)
+{
+    mts_cu_image image = {.data = NULL};
+    char *key = NULL;
+    if (builder->cache_dir) {
+        key = mts_cu_cache_key(builder, true, source, options);
+        if (!key) {
+            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the key of kernel '%s'",
+                            source->name);
+        }
+        if (mts_cu_cache_load(builder, true, key, &image)) {
+            builder->made.hits++;
+            mts_cu_image_release(builder, &image);
+            mts_alloc_free(builder->allocator, key);
+            return MTS_CODE_OK;
+        }
+        builder->made.misses++;
+    }
+    const mts_code code = make_text(builder, source, options, key, error);
+    mts_alloc_free(builder->allocator, key);
+    return code;
+}
+
+static mts_code offline_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
+                                      mts_error *error)
+{
+    mts_cu_builder *builder = &((offline_device *)base)->builder;
+    mts_kernel *kernel = mts_alloc_zero(base->allocator, 1, sizeof *kernel);
+    char *options = kernel ? mts_cu_options_make(builder, desc->defines) : NULL;
+    mts_code code = MTS_CODE_OK;
+    if (!options) {
+        code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for kernel '%s'", desc->name);
+    } else {
+        code = find_or_make(builder, mts_kernel_find(desc->name), options, error);
+    }
+    mts_alloc_free(base->allocator, options);
+    if (builder->counts) {
+        *builder->counts = builder->made;
+    }
+    if (code != MTS_CODE_OK) {
+        mts_alloc_free(base->allocator, kernel);
+        return code;
+    }
+    kernel->work_group_size = base->info.work_group_size;
+    *out = kernel;
+    return MTS_CODE_OK;
+}
+
+static void offline_kernel_destroy(mts_device *device, mts_kernel *kernel)
+{
+    mts_alloc_free(device->allocator, kernel);
+}
+
+static mts_code offline_list_create(mts_device *device, const mts_launch *launches, size_t count,
+                                    mts_list **out, mts_error *error)
+{
+    (void)launches;
+    mts_list *list = mts_alloc_zero(device->allocator, 1, sizeof *list);
+    if (!list) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
+    }
+    *out = list;
+    return MTS_CODE_OK;
+}
+
+static void offline_list_destroy(mts_device *device, mts_list *list)
+{
+    mts_alloc_free(device->allocator, list);
+}
+
+static mts_code offline_list_update(mts_device *device, mts_list *list, const mts_launch *launches,
+                                    size_t count, mts_error *error)
+{
+    (void)device, (void)list, (void)launches, (void)count, (void)error;
+    return MTS_CODE_OK;
+}
+
+static mts_code offline_list_submit(mts_device *device, mts_list *list, mts_error *error)
+{
+    (void)device, (void)list, (void)error;
+    return MTS_CODE_OK;
+}
+
+static mts_code offline_wait(mts_device *device, mts_error *error)
+{
+    (void)device, (void)error;
+    return MTS_CODE_OK;
+}
+
+static const mts_device_ops ops = {
+    .abi = MTS_DEVICE_ABI,
+    .destroy = offline_destroy,
+    .buffer_create = offline_buffer_create,
+    .buffer_destroy = offline_buffer_destroy,
+    .buffer_write = offline_buffer_write,
+    .buffer_read = offline_buffer_read,
+    .buffer_fill = offline_buffer_fill,
+    .kernel_create = offline_kernel_create,
+    .kernel_destroy = offline_kernel_destroy,
+    .list_create = offline_list_create,
+    .list_destroy = offline_list_destroy,
+    .list_update = offline_list_update,
+    .list_submit = offline_list_submit,
+    .wait = offline_wait,
+};
+
+static mts_code parse_name(const char *name, uint32_t *arch, mts_error *error)
+{
+    static const char prefix[] = "sm_";
+    char *end = NULL;
+    unsigned long number = 0;
+    const char *digits = name + (sizeof prefix - 1);
+    if (strncmp(name, prefix, sizeof prefix - 1) == 0 && *digits >= '0' && *digits <= '9') {
+        number = strtoul(digits, &end, 10);
+    }
+    if (!end || *end != '\0' || number < 30 || number > 999) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND,
+                        "CUDA device '%s': neither a number nor a compute capability like sm_62", name);
+    }
+    *arch = (uint32_t)number;
+    return MTS_CODE_OK;
+}
+
+static void describe(uint32_t arch, mts_device_info *info)
+{
+    const mts_cu_quirks *quirks = mts_cu_quirks_find(arch);
+    const bool board = quirks->arch == arch && quirks->units > 0;
+    (void)snprintf(info->backend, sizeof info->backend, "cuda");
+    (void)snprintf(info->name, sizeof info->name, "NVIDIA sm_%u", arch);
+    (void)snprintf(info->driver, sizeof info->driver, "none, compute capability %u.%u", arch / 10, arch % 10);
+    info->is_gpu = true;
+    info->unified_memory = board;
+    info->host_buffers = board && quirks->host_memory;
+    info->compute_units = board ? quirks->units : UNITS_OTHERS;
+    info->vector_floats = 4;
+    info->work_group_size = GROUP_MOST;
+    info->memory_bytes = info->buffer_bytes = MEMORY_BYTES;
+    info->local_bytes = LOCAL_BYTES;
+    info->half_products = quirks->half_products;
+    info->matrix_units = quirks->matrix_units;
+    info->arch = arch;
+}
+
+mts_code mts_cu_offline_open(const char *name, const mts_device_options *options, mts_device **out,
+                             mts_error *error)
+{
+    uint32_t arch = 0;
+    *out = NULL;
+    if (options->foreign_context || options->foreign_queue) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED, "device '%s' is not here and takes no CUDA context",
+                        name);
+    }
+    mts_code code = parse_name(name, &arch, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    offline_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
+    if (!device) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a CUDA device");
+    }
+    device->base.ops = &ops;
+    device->base.allocator = options->allocator;
+    device->base.log = options->log;
+    describe(arch, &device->base.info);
+    code = mts_cu_builder_init(&device->builder, &device->base, options, error);
+    if (code != MTS_CODE_OK) {
+        offline_destroy(&device->base);
+        return code;
+    }
+    *out = &device->base;
+    return MTS_CODE_OK;
+}

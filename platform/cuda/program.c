@@ -1,0 +1,266 @@
+/*
+ * program.c: from a kernel's text and options to a function that the driver can launch.
+ *
+ * Programs are looked up in the device, then on disk as a binary, then compiled, then looked up on disk as
+ * PTX that was made ahead of time. Not responsible for choosing options: the launch's planner does.
+ */
+#include "platform/cuda/cuda.h"
+
+#include <string.h>
+
+#define LOG_SIZE 1024
+#define JIT_ERROR_LOG 5 /* options of the driver's linker: where its log goes, and how long it may be */
+#define JIT_ERROR_LOG_SIZE 6
+
+static void program_free(mts_cu_device *device, mts_cu_program *program)
+{
+    if (program->module) {
+        (void)device->cu.cuModuleUnload(program->module);
+    }
+    mts_alloc_free(device->base.allocator, program->options);
+    mts_alloc_free(device->base.allocator, program);
+}
+
+/* A module, the function in it, and what the function can do on this device. */
+static mts_code load(mts_cu_device *device, mts_cu_program *program, const mts_cu_image *image,
+                     mts_error *error)
+{
+    const mts_cu_library *cu = &device->cu;
+    int group = 0;
+    const char *call = "cuModuleLoadData";
+    CUresult result = cu->cuModuleLoadData(&program->module, image->data);
+    if (result != CUDA_SUCCESS) {
+        program->module = NULL;
+    } else {
+        call = "cuModuleGetFunction";
+        result = cu->cuModuleGetFunction(&program->function, program->module, program->source->name);
+    }
+    if (result == CUDA_SUCCESS) {
+        call = "cuFuncGetAttribute";
+        result = cu->cuFuncGetAttribute(&group, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, program->function);
+    }
+    mts_code code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, call, error);
+    if (code == MTS_CODE_OK && group < 1) {
+        code = mts_fail(error, MTS_CODE_DEVICE, "no group of work-items fits");
+    }
+    if (code != MTS_CODE_OK) {
+        if (program->module) {
+            (void)cu->cuModuleUnload(program->module);
+            program->module = NULL;
+        }
+        return mts_fail_prefix(error, code, "kernel '%s'", program->source->name);
+    }
+    const uint32_t most = device->base.info.work_group_size;
+    program->work_group_size = (uint32_t)group < most ? (uint32_t)group : most;
+    return MTS_CODE_OK;
+}
+
+static mts_code run_linker(mts_cu_device *device, const mts_kernel_source *source, const mts_cu_image *text,
+                           CUlinkState state, mts_cu_image *out, const char *log, mts_error *error)
+{
+    void *data = NULL;
+    size_t size = 0;
+    const char *call = "cuLinkAddData";
+    CUresult result = device->cu.cuLinkAddData_v2(state, CU_JIT_INPUT_PTX, text->data, text->size,
+                                                  source->name, 0, NULL, NULL);
+    if (result == CUDA_SUCCESS) {
+        call = "cuLinkComplete";
+        result = device->cu.cuLinkComplete(state, &data, &size);
+    }
+    mts_code code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, call, error);
+    if (code != MTS_CODE_OK) {
+        (void)mts_fail_prefix(error, code, "kernel '%s'%s%.300s", source->name, log[0] ? ": " : "", log);
+        return code;
+    }
+    char *copy = data && size ? mts_alloc_zero(device->base.allocator, size, 1) : NULL;
+    if (!copy) {
+        return mts_fail(error, size ? MTS_CODE_OUT_OF_MEMORY : MTS_CODE_DEVICE,
+                        "kernel '%s': no memory for, or nothing in, a program of %zu bytes", source->name,
+                        size);
+    }
+    memcpy(copy, data, size); /* the linker's goes with its state */
+    *out = (mts_cu_image){.data = copy, .size = size};
+    return MTS_CODE_OK;
+}
+
+/* From PTX to a binary by the driver's compiler. */
+static mts_code link_text(mts_cu_device *device, const mts_kernel_source *source, const mts_cu_image *text,
+                          mts_cu_image *out, mts_error *error)
+{
+    const mts_cu_library *cu = &device->cu;
+    char log[LOG_SIZE] = "";
+    int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_SIZE};
+    void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+    CUlinkState state = NULL;
+    *out = (mts_cu_image){.data = NULL};
+    if (!cu->cuLinkCreate_v2 || !cu->cuLinkAddData_v2 || !cu->cuLinkComplete || !cu->cuLinkDestroy) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED, "kernel '%s': the driver cannot compile PTX",
+                        source->name);
+    }
+    mts_code code = mts_cu_check(device, cu->cuLinkCreate_v2(2, options, values, &state), MTS_CU_CALL_CREATE,
+                                 "cuLinkCreate", error);
+    if (code != MTS_CODE_OK) {
+        return mts_fail_prefix(error, code, "kernel '%s'", source->name);
+    }
+    code = run_linker(device, source, text, state, out, log, error);
+    (void)cu->cuLinkDestroy(state);
+    return code;
+}
+
+/* PTX that somebody made for this compute capability. */
+static bool find_text(mts_cu_builder *builder, const mts_cu_program *program, mts_cu_image *image)
+{
+    char *key =
+        builder->cache_dir ? mts_cu_cache_key(builder, true, program->source, program->options) : NULL;
+    const bool found = key && mts_cu_cache_load(builder, true, key, image);
+    mts_alloc_free(builder->allocator, key);
+    return found;
+}
+
+/* A binary from the compiler, or from PTX. Where there is no compiler for the device the error says what
+ * would help. */
+static mts_code make_binary(mts_cu_device *device, const mts_cu_program *program, mts_cu_image *out,
+                            mts_error *error)
+{
+    mts_cu_builder *builder = &device->builder;
+    mts_cu_image image = {.data = NULL};
+    mts_code code = mts_cu_compile(builder, program->source, program->options, false, &image, error);
+    if (code == MTS_CODE_NOT_FOUND || code == MTS_CODE_UNSUPPORTED) {
+        if (!find_text(builder, program, &image)) {
+            return mts_fail(error, MTS_CODE_DEVICE,
+                            "kernel '%s' was not made ahead of time ('mts kernels' does that, for the cache "
+                            "directory), and CUDA's compiler libnvrtc %s",
+                            program->source->name,
+                            code == MTS_CODE_NOT_FOUND ? "was not found" : "does not know this device");
+        }
+        code = MTS_CODE_OK;
+    }
+    if (code != MTS_CODE_OK || !image.is_text) {
+        *out = image;
+        return code;
+    }
+    code = link_text(device, program->source, &image, out, error);
+    mts_cu_image_release(builder, &image);
+    return code;
+}
+
+static bool load_cached(mts_cu_device *device, mts_cu_program *program, const char *key)
+{
+    mts_cu_builder *builder = &device->builder;
+    mts_cu_image image = {.data = NULL};
+    mts_error ignored;
+    if (!mts_cu_cache_load(builder, false, key, &image)) {
+        return false;
+    }
+    const bool ready = load(device, program, &image, &ignored) == MTS_CODE_OK;
+    builder->made.hits += ready;
+    builder->made.rejected += !ready;
+    mts_cu_image_release(builder, &image);
+    return ready;
+}
+
+static mts_code build(mts_cu_device *device, mts_cu_program *program, mts_error *error)
+{
+    mts_cu_builder *builder = &device->builder;
+    const bool cached = builder->cache_dir != NULL;
+    char *key = cached ? mts_cu_cache_key(builder, false, program->source, program->options) : NULL;
+    if (cached && !key) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the key of kernel '%s'",
+                        program->source->name);
+    }
+    mts_code code = MTS_CODE_OK;
+    if (!key || !load_cached(device, program, key)) {
+        mts_cu_image image = {.data = NULL};
+        builder->made.misses += cached;
+        code = make_binary(device, program, &image, error);
+        if (code == MTS_CODE_OK) {
+            code = load(device, program, &image, error);
+        }
+        if (code == MTS_CODE_OK && key) {
+            (void)mts_cu_cache_store(builder, key, &image);
+        }
+        mts_cu_image_release(builder, &image);
+    }
+    mts_alloc_free(builder->allocator, key);
+    if (builder->counts) {
+        *builder->counts = builder->made;
+    }
+    return code;
+}
+
+static mts_code program_get(mts_cu_device *device, const mts_kernel_source *source, const char *defines,
+                            mts_cu_program **out, mts_error *error)
+{
+    mts_cu_program *program = mts_alloc_zero(device->base.allocator, 1, sizeof *program);
+    if (program) {
+        program->source = source;
+        program->options = mts_cu_options_make(&device->builder, defines);
+    }
+    if (!program || !program->options) {
+        mts_alloc_free(device->base.allocator, program);
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the program of kernel '%s'",
+                        source->name);
+    }
+    for (mts_cu_program *old = device->programs; old; old = old->next) {
+        if (old->source == source && strcmp(old->options, program->options) == 0) {
+            program_free(device, program);
+            *out = old;
+            return MTS_CODE_OK;
+        }
+    }
+    const mts_code code = build(device, program, error);
+    if (code != MTS_CODE_OK) {
+        program_free(device, program);
+        return code;
+    }
+    program->next = device->programs;
+    device->programs = program;
+    *out = program;
+    return MTS_CODE_OK;
+}
+
+mts_code mts_cu_kernel_create_from(mts_device *base, const mts_kernel_source *source, const char *defines,
+                                   mts_kernel **out, mts_error *error)
+{
+    mts_cu_device *device = (mts_cu_device *)base;
+    mts_cu_program *program = NULL;
+    mts_cu_kernel *kernel = mts_alloc_zero(base->allocator, 1, sizeof *kernel);
+    if (!kernel) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for kernel '%s'", source->name);
+    }
+    mts_code code = mts_cu_enter(device, error);
+    if (code == MTS_CODE_OK) {
+        code = program_get(device, source, defines, &program, error);
+        mts_cu_leave(device);
+    }
+    if (code != MTS_CODE_OK) {
+        mts_alloc_free(base->allocator, kernel);
+        return code;
+    }
+    kernel->program = program;
+    kernel->base.device = base;
+    kernel->base.work_group_size = program->work_group_size;
+    *out = &kernel->base;
+    return MTS_CODE_OK;
+}
+
+mts_code mts_cu_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
+                              mts_error *error)
+{
+    return mts_cu_kernel_create_from(base, mts_kernel_find(desc->name), desc->defines, out, error);
+}
+
+void mts_cu_kernel_destroy(mts_device *base, mts_kernel *kernel)
+{
+    mts_alloc_free(base->allocator, kernel); /* its program stays for the next kernel of the same options */
+}
+
+void mts_cu_programs_release(mts_cu_device *device, bool unload)
+{
+    while (device->programs) {
+        mts_cu_program *program = device->programs;
+        device->programs = program->next;
+        program->module = unload ? program->module : NULL;
+        program_free(device, program);
+    }
+}

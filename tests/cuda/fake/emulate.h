@@ -1,0 +1,132 @@
+/*
+ * emulate.h: what a CUDA program finds around it when it is compiled as C++ for the processor.
+ *
+ * Responsible for the language's words, the built-in variables and functions that the kernels use, float16, and for
+ * the door through which the fake driver (launch.c) gets in. The fake runtime compiler puts this text before a
+ * program. Not responsible for the order in which threads run: a barrier is a call into the driver.
+ *
+ * Threads of a block run one after another in one thread of the host, so what a block shares is static here.
+ */
+#define __CUDACC__ 1
+#define __CUDACC_RTC__ 1
+#define MTS_EMULATED 1
+
+#define __global__ __attribute__((visibility("default"), used))
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __align__(n) __attribute__((aligned(n)))
+#define __launch_bounds__(...)
+/* In a section of its own, so that the driver can spoil it before a block and knows how much there is. */
+#define __shared__ static __attribute__((section("emulated_shared"), aligned(16)))
+
+extern "C" {
+float expf(float), logf(float), sqrtf(float), tanhf(float), powf(float, float), floorf(float), ceilf(float),
+    truncf(float), fabsf(float), fmaf(float, float, float), fmaxf(float, float), fminf(float, float), rintf(float),
+    exp2f(float), log2f(float), erff(float), sinf(float), cosf(float);
+void *memcpy(void *, const void *, __SIZE_TYPE__) noexcept;
+}
+
+struct dim3 {
+    unsigned int x, y, z;
+};
+
+/* Shared with launch.c, which has the same in C. */
+struct emulated_world {
+    dim3 thread, block, block_size, grid_size;
+    void *driver;
+    /* Ends when all threads of the block (or of the warp) have called it in the same line. */
+    void (*meet)(void *driver, int whole_block, int line);
+    unsigned int *shared_begin, *shared_end;
+    const char *meets; /* NULL: no kernel here has a barrier, so each thread can run to its end */
+};
+
+extern unsigned int __start_emulated_shared[] __attribute__((weak, visibility("hidden")));
+extern unsigned int __stop_emulated_shared[] __attribute__((weak, visibility("hidden")));
+extern const char __start_emulated_meets[] __attribute__((weak, visibility("hidden")));
+
+static emulated_world emulated;
+
+extern "C" __attribute__((visibility("default"), used)) emulated_world *emulated_world_get() {
+    emulated.shared_begin = __start_emulated_shared;
+    emulated.shared_end = __stop_emulated_shared;
+    emulated.meets = __start_emulated_meets;
+    return &emulated;
+}
+
+#define threadIdx emulated.thread
+#define blockIdx emulated.block
+#define blockDim emulated.block_size
+#define gridDim emulated.grid_size
+#define warpSize 32
+
+/* The byte is there if the code is. */
+#define EMULATED_MEET(whole_block)                                                                           \
+    (({ asm volatile(".pushsection emulated_meets,\"a\"\n .byte 1\n .popsection"); }),                       \
+     emulated.meet(emulated.driver, whole_block, __LINE__))
+#define __syncthreads() EMULATED_MEET(1)
+#define __syncwarp(...) EMULATED_MEET(0)
+
+static inline unsigned int emulated_lane() {
+    return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+}
+
+static inline float __int_as_float(int x) {
+    float y;
+    memcpy(&y, &x, sizeof y);
+    return y;
+}
+static inline int __float_as_int(float x) {
+    int y;
+    memcpy(&y, &x, sizeof y);
+    return y;
+}
+static inline float __uint_as_float(unsigned int x) { return __int_as_float((int)x); }
+static inline unsigned int __float_as_uint(float x) { return (unsigned int)__float_as_int(x); }
+template <class T> static inline T __ldg(const T *p) { return *p; }
+
+/* ---- float16, from and to its bits ---- */
+
+static inline float mts_half_value(unsigned short h) {
+    const unsigned int sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
+    if (rest >= 0x7c00u) return __uint_as_float(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+    /* the bits in place of a float's, 112 powers of two too small; subnormals come out right as well */
+    const float magnitude = __uint_as_float(rest << 13) * 0x1p112f;
+    return sign ? -magnitude : magnitude;
+}
+
+static inline double emulated_power(int exponent) {
+    const unsigned long long bits = (unsigned long long)(exponent + 1023) << 52;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* One rounding, to the nearest even. */
+static inline unsigned short emulated_half(double x) {
+    unsigned long long bits;
+    memcpy(&bits, &x, sizeof bits);
+    const unsigned short sign = (unsigned short)(bits >> 48 & 0x8000u);
+    const double magnitude = x < 0 ? -x : x;
+    if (x != x) return sign | 0x7e00u;
+    if (magnitude >= 65520.0) return sign | 0x7c00u;
+    int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+    exponent = exponent < -14 ? -14 : exponent; /* below are the subnormals, which lie as far apart */
+    /* a double has no bits below this one's last: adding rounds where float16 does */
+    const double anchor = emulated_power(exponent - 10 + 52);
+    const double rounded = (magnitude + anchor) - anchor;
+    const unsigned int steps = (unsigned int)(rounded * emulated_power(10 - exponent));
+    return (unsigned short)(sign | (((unsigned int)(exponent + 14) << 10) + steps));
+}
+static inline unsigned short mts_half_make(float x) { return emulated_half((double)x); }
+
+/* a b is exact in a double; where adding c is not, the sum is far from the middle between two float16s. */
+static inline unsigned short emulated_half_fma(unsigned int a, unsigned int b, unsigned int c) {
+    return emulated_half((double)mts_half_value((unsigned short)a) * (double)mts_half_value((unsigned short)b) +
+                         (double)mts_half_value((unsigned short)c));
+}
+static inline unsigned int mts_h2_fma(unsigned int a, unsigned int b, unsigned int c) {
+    return emulated_half_fma(a & 0xffffu, b & 0xffffu, c & 0xffffu) |
+           (unsigned int)emulated_half_fma(a >> 16, b >> 16, c >> 16) << 16;
+}

@@ -1,0 +1,49 @@
+# The fake CUDA driver: libraries under the names by which the backend looks for them, see fake/README.md. Tests find
+# them through LD_LIBRARY_PATH.
+set(fake_cuda_source ${CMAKE_CURRENT_LIST_DIR}/fake)
+set(fake_cuda_folder ${CMAKE_BINARY_DIR}/fake_cuda)
+
+function(fake_cuda_library target folder name)
+  add_library(${target} SHARED ${ARGN})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE mts_options)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${folder})
+endfunction()
+
+# What the libraries and the tests have in common.
+find_package(Threads REQUIRED)
+fake_cuda_library(mts_fake_cuda ${fake_cuda_folder} mts_fake_cuda ${fake_cuda_source}/core.c)
+target_link_libraries(mts_fake_cuda PRIVATE Threads::Threads)
+
+set(fake_cuda_driver_files "")
+foreach(file context error graph image launch link memory module stream)
+  list(APPEND fake_cuda_driver_files ${fake_cuda_source}/${file}.c)
+endforeach()
+list(APPEND fake_cuda_driver_files ${CMAKE_SOURCE_DIR}/sdk/base/hash.c)
+set(fake_cuda_compiler_files ${fake_cuda_source}/nvrtc.c ${fake_cuda_source}/compile.c ${fake_cuda_source}/image.c
+  ${CMAKE_SOURCE_DIR}/sdk/base/hash.c)
+
+# Further arguments: functions that this driver does not have.
+function(fake_cuda_driver target folder)
+  fake_cuda_library(${target} ${folder} cuda ${fake_cuda_driver_files})
+  set_target_properties(${target} PROPERTIES SOVERSION 1)
+  target_link_libraries(${target} PRIVATE mts_fake_cuda ${CMAKE_DL_LIBS})
+  target_link_options(${target} PRIVATE -Wl,-z,nodelete)
+  foreach(name ${ARGN})
+    target_compile_definitions(${target} PRIVATE ${name}=absent_${name})
+  endforeach()
+endfunction()
+
+function(fake_cuda_compiler target folder)
+  fake_cuda_library(${target} ${folder} nvrtc ${fake_cuda_compiler_files})
+  target_link_libraries(${target} PRIVATE mts_fake_cuda)
+  target_link_options(${target} PRIVATE -Wl,-z,nodelete)
+  target_compile_definitions(${target} PRIVATE MTS_FAKE_EMULATE="${fake_cuda_source}/emulate.h"
+    MTS_FAKE_CACHE="${fake_cuda_folder}/cache")
+  foreach(name ${ARGN})
+    target_compile_definitions(${target} PRIVATE ${name}=absent_${name})
+  endforeach()
+endfunction()
+
+fake_cuda_driver(mts_fake_driver ${fake_cuda_folder})
+fake_cuda_compiler(mts_fake_compiler ${fake_cuda_folder})

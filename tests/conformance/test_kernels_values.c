@@ -346,7 +346,7 @@ static void a_record_that_leaves_the_arena_is_refused(void **state)
 /* Every operator of the manifest exists in plain C; the probe measures and is no operator. */
 static void the_reference_has_every_kernel_of_the_manifest(void **state)
 {
-#define KERNEL(folder, name, record, walk) {#name, #walk},
+#define KERNEL(folder, name, record, walk, made_for) {#name, #walk},
     static const struct {
         const char *name, *walk;
     } rows[] = {

@@ -101,7 +101,7 @@ static size_t make_arguments(const fake_compile *what, const char **arguments, c
                                          "-ffp-contract=off",
                                          "-fno-math-errno",
                                          "-fno-strict-aliasing",
-                                         "-nostdlib++"};
+                                         "-nodefaultlibs"};
     size_t count = 0;
     for (size_t i = 0; i < sizeof always / sizeof always[0]; i++) {
         arguments[count++] = always[i];
@@ -176,6 +176,7 @@ static bool compile(const char *text, const char **arguments, size_t count, void
     arguments[count++] = "-o";
     arguments[count++] = paths[1];
     arguments[count++] = "-lm";
+    arguments[count++] = "-lc";
     arguments[count] = NULL;
     const bool built = write_file(paths[0], text, strlen(text)) && spawn(arguments, paths[2]) == 0;
     *log = read_file(paths[2], &ignored);

@@ -62,11 +62,9 @@ extern "C" __attribute__((visibility("default"), used)) emulated_world *emulated
 #define warpSize 32
 
 /* The byte is there if the code is. */
-#define EMULATED_MEET(whole_block)                                                                           \
-    (({ asm volatile(".pushsection emulated_meets,\"a\"\n .byte 1\n .popsection"); }),                       \
-     emulated.meet(emulated.driver, whole_block, __LINE__))
-#define __syncthreads() EMULATED_MEET(1)
-#define __syncwarp(...) EMULATED_MEET(0)
+#define EMULATED_MARK() asm volatile(".pushsection emulated_meets,\"a\"\n .byte 1\n .popsection")
+#define __syncthreads() (({ EMULATED_MARK(); }), emulated.meet(emulated.driver, 1, __LINE__))
+#define __syncwarp(...) (({ EMULATED_MARK(); }), emulated.meet(emulated.driver, 0, __LINE__))
 
 static inline unsigned int emulated_lane() {
     return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -129,4 +127,56 @@ static inline unsigned short emulated_half_fma(unsigned int a, unsigned int b, u
 static inline unsigned int mts_h2_fma(unsigned int a, unsigned int b, unsigned int c) {
     return emulated_half_fma(a & 0xffffu, b & 0xffffu, c & 0xffffu) |
            (unsigned int)emulated_half_fma(a >> 16, b >> 16, c >> 16) << 16;
+}
+
+/*
+ * ---- matrix units ----
+ *
+ * Lane l holds the elements 8 l .. 8 l + 7 of a row-major 16 x 16 matrix, one in a word. The types are the prelude's,
+ * which comes later, hence the templates. A wrong address fails as one on a device would: by an access to nowhere.
+ */
+#define EMULATED_MATRIX(m, i, j, value)                                                                      \
+    for (unsigned int w = 0; w < 8; w++) {                                                                   \
+        const unsigned int i = (emulated_lane() % 32 * 8 + w) / 16, j = (emulated_lane() % 32 * 8 + w) % 16;  \
+        (m)->r[w] = (value);                                                                                 \
+    }
+
+static inline void emulated_aligned(const void *p, unsigned int step) {
+    if ((__UINTPTR_TYPE__)p % 32 || step % 16) *(volatile int *)16 = 0;
+}
+template <class M> static inline void mts_matrix_load_a(M *m, const unsigned short *p, unsigned int step) {
+    emulated_aligned(p, step);
+    EMULATED_MATRIX(m, i, k, p[k * step + i])
+}
+template <class M> static inline void mts_matrix_load_b(M *m, const unsigned short *p, unsigned int step) {
+    emulated_aligned(p, step);
+    EMULATED_MATRIX(m, k, j, p[k * step + j])
+}
+
+/* Each thread puts its words where the warp sees them. A thread may be one product ahead of others: two places. */
+template <class S, class M> static inline void emulated_multiply(S *c, const M *a, const M *b, int line) {
+    static float left[2][32][256], right[2][32][256];
+    static unsigned char turn[1024];
+    const unsigned int lane = emulated_lane(), at = lane % 32 * 8;
+    const unsigned int place = turn[lane]++ % 2;
+    float *l = left[place][lane / 32], *r = right[place][lane / 32];
+    for (unsigned int w = 0; w < 8; w++) {
+        l[at + w] = mts_half_value((unsigned short)a->r[w]);
+        r[at + w] = mts_half_value((unsigned short)b->r[w]);
+    }
+    EMULATED_MARK();
+    emulated.meet(emulated.driver, 0, line);
+    for (unsigned int w = 0; w < 8; w++) {
+        const unsigned int i = (at + w) / 16, j = (at + w) % 16;
+        for (unsigned int k = 0; k < 16; k++) c->r[w] = fmaf(l[i * 16 + k], r[k * 16 + j], c->r[w]);
+    }
+}
+#define mts_matrix_multiply(c, a, b) emulated_multiply(c, a, b, __LINE__)
+
+template <class S> static inline void mts_matrix_store(float *p, unsigned int step, const S *c) {
+    emulated_aligned(p, step);
+    for (unsigned int w = 0; w < 8; w++) {
+        const unsigned int at = emulated_lane() % 32 * 8 + w;
+        p[at / 16 * step + at % 16] = c->r[w];
+    }
 }

@@ -509,3 +509,8 @@ const char *mts_reference_fc_lanes(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_REC_WORDS(mts_rec_fc), fc_member);
 }
+
+const char *mts_reference_fc_block(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_fc), fc_member);
+}

@@ -35,6 +35,7 @@ typedef const char *(*mts_reference_fn)(const mts_reference_call *call);
     X(conv_winograd)                                                                                         \
     X(depthwise_tile)                                                                                        \
     X(fc_lanes)                                                                                              \
+    X(fc_block)                                                                                              \
     X(unary_any)                                                                                             \
     X(binary_any)                                                                                            \
     X(scale_any)                                                                                             \

@@ -94,11 +94,11 @@ mts_code mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer)
     return code;
 }
 
+/* Rows of a row block: fc_block's, or VEC of mts_encode_defines. */
 static uint32_t lane_count(const mts_encoding *encoding)
 {
-    /* equals VEC of mts_encode_defines: the kernel reads one vector of weights per input */
     if (encoding->device->is_gpu) {
-        return 1;
+        return encoding->choice.kernel == MTS_CHOICE_BLOCK ? 32 : 1;
     }
     return encoding->device->vector_floats >= 16 ? 16 : encoding->device->vector_floats >= 8 ? 8 : 4;
 }
@@ -198,23 +198,52 @@ static void seat_mates(collector *c)
     }
 }
 
+static mts_code launch_fc(collector *c, const char *label)
+{
+    mts_encoding *l = c->encoding;
+    const uint32_t group = l->choice.local;
+    if (!l->device->is_gpu || l->choice.kernel != MTS_CHOICE_BLOCK) {
+        return launch(c, "fc_lanes__f32_planar", l->device->is_gpu ? 32 : 1, label);
+    }
+    mts_text text;
+    mts_text_init(&text, l->arena->allocator);
+    mts_text_add(&text, "%s -DGROUP=%u", mts_encode_defines(l->device, l->precision), group);
+    mts_encoded_launch launch = {
+        .kernel = "fc_block__f32_planar", .label = label, .members = c->members, .whole_group = true};
+    launch.defines = text.failed ? NULL : mts_arena_string(l->strings, mts_text_get(&text));
+    mts_text_release(&text);
+    if (launch.defines == NULL || c->most_x > UINT32_MAX / group) {
+        return mts_encode_memory(l);
+    }
+    launch.first = mts_table_add(&l->table, c->records, c->count * c->size / sizeof(mts_u32));
+    launch.global[0] = c->most_x * group;
+    launch.global[1] = 1;
+    launch.global[2] = (uint32_t)c->count;
+    launch.local[0] = group;
+    launch.local[1] = launch.local[2] = 1;
+    return mts_encode_launch(l, &launch);
+}
+
 mts_code mts_encode_fc(mts_encoding *encoding, const mts_layer *layer)
 {
     collector c = {.encoding = encoding, .size = sizeof(mts_rec_fc)};
     mts_arena scratch;
     mts_arena_init(&scratch, encoding->arena->allocator);
     mts_code code = MTS_CODE_OK;
+    if (encoding->device->is_gpu) { /* on a CPU there is one way */
+        mts_choice choice;
+        code = mts_encode_choice(encoding, layer, &choice);
+    }
     for (uint32_t m = layer->first; code == MTS_CODE_OK && m < layer->first + layer->count; m++) {
         if (encoding->plan->members[m].variant == MTS_VARIANT_FC) {
             code = add_fc(&c, m, &scratch);
         }
     }
-    const uint32_t local = encoding->device->is_gpu ? 32 : 1;
     if (code == MTS_CODE_OK && !encoding->table.failed) {
         seat_mates(&c);
     }
     if (code == MTS_CODE_OK) {
-        code = launch(&c, "fc_lanes__f32_planar", local, mts_encode_label(encoding, layer, "fc"));
+        code = launch_fc(&c, mts_encode_label(encoding, layer, "fc"));
     }
     mts_alloc_free(encoding->arena->allocator, c.records);
     mts_arena_release(&scratch);

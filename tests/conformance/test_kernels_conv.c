@@ -447,14 +447,18 @@ static mts_rec_fc fc_record(kernel_pair *pair, uint32_t lanes, const mts_rec_fc 
 static void fc_agrees_for_segments_row_blocks_and_mates(void **state)
 {
     static const struct {
-        const char *defines;
-        uint32_t lanes;
-    } builds[] = {{"-DVEC=16", 16}, {"-DVEC=4", 4}, {"-DVEC=1", 1}};
+        const char *kernel, *defines;
+        uint32_t lanes, local;
+    } builds[] = {{"fc_lanes__f32_planar", "-DVEC=16", 16, 1},
+                  {"fc_lanes__f32_planar", "-DVEC=4", 4, 1},
+                  {"fc_lanes__f32_planar", "-DVEC=1", 1, 1},
+                  {"fc_block__f32_planar", "-DVEC=1 -DGROUP=64", 32, 64},
+                  {"fc_block__f32_planar", "-DVEC=1 -DGROUP=128", 32, 128}};
     kernel_pair *pair = *state;
-    for (uint32_t n = 0; n < 24; n++) {
-        const uint32_t lanes = builds[n % 3].lanes;
-        const uint32_t local[3] = {1, 1, 1};
-        const uint32_t grid[3] = {(ROWS_MOST + lanes - 1) / lanes, 1, FC_MEMBERS};
+    for (uint32_t n = 0; n < 40; n++) {
+        const uint32_t lanes = builds[n % 5].lanes;
+        const uint32_t local[3] = {builds[n % 5].local, 1, 1};
+        const uint32_t grid[3] = {(ROWS_MOST + lanes - 1) / lanes * local[0], 1, FC_MEMBERS};
         mts_rec_fc records[FC_MEMBERS];
         mts_rec_segment list[2];
         kernel_pair_start(pair, n + 1);
@@ -465,7 +469,7 @@ static void fc_agrees_for_segments_row_blocks_and_mates(void **state)
         }
         records[0].mates = together - 1;
         const uint32_t first = kernel_pair_words(pair, records, FC_MEMBERS * MTS_REC_WORDS(mts_rec_fc));
-        kernel_pair_run(pair, "fc_lanes__f32_planar", builds[n % 3].defines, first, grid, local);
+        kernel_pair_run(pair, builds[n % 5].kernel, builds[n % 5].defines, first, grid, local);
     }
 }
 

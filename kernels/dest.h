@@ -3,7 +3,8 @@
  *
  * Responsible for the part that every kernel with a mts_rec_dest shares: which floats a work-item owns, where
  * they lie in the tensor, the zeros around the image, and loading and storing stretches of a row as vectors.
- * The program text of a kernel has this file after the records. Not responsible for any operator.
+ * The program text of a kernel has this file after the records. A "float" in act or pool is a mts_real (prelude.h).
+ * Not responsible for any operator.
  *
  * A work-item owns `run` consecutive floats of one plane (and writes the zeros among them); it meets them as
  * stretches, each a piece of one image row, and computes a stretch in vectors of VEC floats, the last one
@@ -28,7 +29,7 @@
 #define MTS_KERNELS_DEST_H
 
 #define MTS_ARGS                                                                                             \
-    GLOBAL float *RESTRICT act, GLOBAL const float *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT tab,       \
+    GLOBAL mts_real *RESTRICT act, GLOBAL const mts_real *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT tab, \
         mts_u32 first
 #define MTS_MEMBER(type)                                                                                     \
     ((GLOBAL const type *)(tab + first + mts_global_id(2) * (mts_u32)(sizeof(type) / sizeof(mts_u32))))
@@ -47,8 +48,8 @@ typedef struct mts_span {
     int flat;            /* 1: the run is to be met as one stretch; 2: it was */
 } mts_span;
 
-INLINE void mts_zero(GLOBAL float *p, mts_u32 n) {
-    for (mts_u32 i = 0; i < n; i++) p[i] = 0.0f;
+INLINE void mts_zero(GLOBAL mts_real *p, mts_u32 n) {
+    for (mts_u32 i = 0; i < n; i++) mts_store(p + i, 0.0f);
 }
 
 /* Floats of a plane that each work-item owns. */
@@ -58,12 +59,12 @@ INLINE mts_u32 mts_run(mts_u32 pitch) {
 }
 
 /* The zeros after the last plane. */
-INLINE void mts_span_tail(GLOBAL float *act, GLOBAL const mts_rec_dest *d, mts_u32 plane, mts_u32 run) {
+INLINE void mts_span_tail(GLOBAL mts_real *act, GLOBAL const mts_rec_dest *d, mts_u32 plane, mts_u32 run) {
     for (mts_u32 i = mts_global_id(0) * run; i < d->tail; i += mts_global_size(0) * run)
         mts_zero(act + plane + i, mts_least(d->tail - i, run));
 }
 
-INLINE mts_span mts_span_open(GLOBAL float *act, GLOBAL const mts_rec_dest *d) {
+INLINE mts_span mts_span_open(GLOBAL mts_real *act, GLOBAL const mts_rec_dest *d) {
     const mts_u32 q = mts_global_id(1), planes = d->dims[0] * d->dims[1] * d->dims[2] * d->dims[3];
     const mts_u32 run = mts_run(d->pitch);
     mts_span s;
@@ -131,7 +132,7 @@ INLINE int mts_span_step(GLOBAL const mts_rec_dest *d, mts_span *s) {
 }
 
 /* Steps to the next stretch and writes the zeros before it; 0 when there is none. */
-INLINE int mts_span_next(GLOBAL float *act, GLOBAL const mts_rec_dest *d, mts_span *s) {
+INLINE int mts_span_next(GLOBAL mts_real *act, GLOBAL const mts_rec_dest *d, mts_span *s) {
     if (s->flat == 1 && s->at < s->end && mts_span_whole(d, s)) return 1;
     while (s->at < s->end) {
         const int value = mts_span_step(d, s);
@@ -169,9 +170,13 @@ INLINE mts_u32 mts_view_end(GLOBAL const mts_rec_view *v, GLOBAL const mts_rec_d
 
 #if VEC == 1
 
-INLINE float mts_row_load(GLOBAL const float *p, mts_i32 step, mts_u32 left, mts_u32 room) { return *p; }
-INLINE void mts_row_store(GLOBAL float *p, float v, mts_u32 left, mts_u32 room) { *p = v; }
-#define mts_vec_two(p) (*(p))
+INLINE float mts_row_load(GLOBAL const mts_real *p, mts_i32 step, mts_u32 left, mts_u32 room) {
+    return mts_load(p);
+}
+INLINE void mts_row_store(GLOBAL mts_real *p, float v, mts_u32 left, mts_u32 room) {
+    mts_store(p, v);
+}
+#define mts_vec_two(p) mts_load(p)
 #define mts_vec_sum(v) (v)
 #define mts_vec_most(v) (v)
 #define mts_vec_least(v) (v)
@@ -179,9 +184,9 @@ INLINE void mts_row_store(GLOBAL float *p, float v, mts_u32 left, mts_u32 room) 
 #else
 
 /* Lanes without a float repeat the first one, so that no function meets a value that is not there. */
-INLINE mts_vec mts_row_lanes(GLOBAL const float *p, mts_i32 step, mts_u32 left) {
-    mts_vec v = mts_vec_splat(*p);
-    for (mts_u32 i = 1; i < VEC && i < left; i++) ((float *)&v)[i] = p[(mts_i32)i * step];
+INLINE mts_vec mts_row_lanes(GLOBAL const mts_real *p, mts_i32 step, mts_u32 left) {
+    mts_vec v = mts_vec_splat(mts_load(p));
+    for (mts_u32 i = 1; i < VEC && i < left; i++) ((float *)&v)[i] = mts_load(p + (mts_i32)i * step);
     return v;
 }
 
@@ -189,26 +194,26 @@ INLINE mts_vec mts_row_lanes(GLOBAL const float *p, mts_i32 step, mts_u32 left) 
 #ifdef __CUDACC__
 #define mts_vec_two(p) mts_row_lanes(p, 2, VEC)
 #elif VEC == 2
-#define mts_vec_two(p) ((mts_vec)((p)[0], (p)[2]))
+#define mts_vec_two(p) ((mts_vec)(mts_load(p), mts_load((p) + 2)))
 #else
-#define mts_vec_two(p) ((mts_vec)(MTS_VLOAD(0, p).even, MTS_VLOAD(0, (p) + VEC - 1).odd))
+#define mts_vec_two(p) ((mts_vec)(mts_vec_load(p).even, mts_vec_load((p) + VEC - 1).odd))
 #endif
 
-INLINE mts_vec mts_row_load(GLOBAL const float *p, mts_i32 step, mts_u32 left, mts_u32 room) {
-    if (step == 0) return mts_vec_splat(*p);
+INLINE mts_vec mts_row_load(GLOBAL const mts_real *p, mts_i32 step, mts_u32 left, mts_u32 room) {
+    if (step == 0) return mts_vec_splat(mts_load(p));
     if (step == 1 && (left >= VEC || room >= VEC)) return mts_vec_load(p);
     if (step == 2 && (left >= VEC || room >= 2 * VEC - 1)) return mts_vec_two(p);
     return mts_row_lanes(p, step, left);
 }
 
-INLINE void mts_row_store(GLOBAL float *p, mts_vec v, mts_u32 left, mts_u32 room) {
+INLINE void mts_row_store(GLOBAL mts_real *p, mts_vec v, mts_u32 left, mts_u32 room) {
 #ifndef __CUDACC__
     if (left >= VEC || room >= VEC) {
-        MTS_VSTORE(v, 0, p);
+        mts_vec_store(p, v);
         return;
     }
 #endif
-    for (mts_u32 i = 0; i < VEC && i < left; i++) p[i] = ((const float *)&v)[i];
+    for (mts_u32 i = 0; i < VEC && i < left; i++) mts_store(p + i, ((const float *)&v)[i]);
 }
 
 INLINE float mts_vec_sum(mts_vec v) {
@@ -227,6 +232,65 @@ INLINE float mts_vec_least(mts_vec v) {
     return least;
 }
 
+#endif
+
+/*
+ * ---- memory that may be the caller's ----
+ *
+ * What is read lies in act or pool, or it is the caller's own memory in the pool's place: floats, whatever HALF is.
+ */
+typedef struct mts_source {
+    GLOBAL const mts_real *p; /* of floats where it is lent */
+    int lent;
+} mts_source;
+
+/* from: what a record says: 0 act, 1 pool, 2 the caller's memory. */
+INLINE mts_source mts_source_open(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, mts_u32 from) {
+    mts_source s;
+    s.p = from ? pool : act;
+    s.lent = HALF && from == 2;
+    return s;
+}
+
+#if HALF
+#define mts_source_floats(s) ((GLOBAL const float *)(s).p)
+
+/* n elements further on; _by: n may be negative. */
+INLINE mts_source mts_source_at(mts_source s, mts_u32 n) {
+    s.p = s.lent ? (GLOBAL const mts_real *)(mts_source_floats(s) + n) : s.p + n;
+    return s;
+}
+INLINE mts_source mts_source_by(mts_source s, mts_i32 n) {
+    s.p = s.lent ? (GLOBAL const mts_real *)(mts_source_floats(s) + n) : s.p + n;
+    return s;
+}
+INLINE float mts_source_load(mts_source s, mts_i32 n) {
+    return s.lent ? mts_source_floats(s)[n] : mts_load(s.p + n);
+}
+INLINE mts_vec mts_source_vec(mts_source s, mts_i32 n) {
+    if (s.lent) return mts_vec_get(mts_source_floats(s) + n);
+    return mts_vec_load(s.p + n);
+}
+/* mts_row_load */
+INLINE mts_vec mts_source_row(mts_source s, mts_i32 step, mts_u32 left, mts_u32 room) {
+    if (!s.lent) return mts_row_load(s.p, step, left, room);
+    if (step == 1 && (left >= VEC || room >= VEC)) return mts_source_vec(s, 0);
+    mts_vec v = mts_vec_splat(mts_source_load(s, 0));
+    for (mts_u32 i = 1; i < VEC && i < left; i++) ((float *)&v)[i] = mts_source_load(s, (mts_i32)i * step);
+    return v;
+}
+#else
+INLINE mts_source mts_source_at(mts_source s, mts_u32 n) {
+    s.p += n;
+    return s;
+}
+INLINE mts_source mts_source_by(mts_source s, mts_i32 n) {
+    s.p += n;
+    return s;
+}
+#define mts_source_load(s, n) mts_load((s).p + (n))
+#define mts_source_vec(s, n) mts_vec_load((s).p + (n))
+#define mts_source_row(s, step, left, room) mts_row_load((s).p, step, left, room)
 #endif
 
 /*
@@ -282,17 +346,17 @@ INLINE mts_reach mts_reach_open(GLOBAL const mts_rec_view *v, mts_i32 first, mts
     return r;
 }
 
-INLINE mts_vec mts_reach_gather(GLOBAL const float *row, const mts_reach *r) {
+INLINE mts_vec mts_reach_gather(GLOBAL const mts_real *row, const mts_reach *r) {
     mts_i32 at = r->first;
     mts_vec v = mts_vec_splat(r->nothing);
     for (mts_u32 i = 0; i < VEC && i < r->left; i++, at += r->stride)
-        if (at >= 0 && at < r->width) ((float *)&v)[i] = row[at * r->column];
+        if (at >= 0 && at < r->width) ((float *)&v)[i] = mts_load(row + at * r->column);
     return v;
 }
 
 /* row: act offset of column 0; mode: that of r, written out so that a loop over rows holds no decision. */
-INLINE mts_vec mts_reach_load(GLOBAL const float *act, const mts_reach *r, mts_u32 row, const int mode) {
-    GLOBAL const float *p = act + (row + (mts_u32)(r->first * r->column)); /* wraps where first is negative */
+INLINE mts_vec mts_reach_load(GLOBAL const mts_real *act, const mts_reach *r, mts_u32 row, const int mode) {
+    GLOBAL const mts_real *p = act + (row + (mts_u32)(r->first * r->column)); /* wraps where first is negative */
     if (mode == 1) return mts_vec_load(p);
     if (mode == 2) return mts_vec_two(p);
     return mts_reach_gather(act + row, r);

@@ -34,8 +34,8 @@ KERNEL void binary_any__f32_planar(MTS_ARGS) {
     s.flat = (mts_view_flat(&r->lhs, &r->dest) || binary_constant(&r->lhs)) &&
              (mts_view_flat(&r->rhs, &r->dest) || binary_constant(&r->rhs));
     while (mts_span_next(act, &r->dest, &s)) {
-        GLOBAL const float *lhs = (r->lhs_pool ? pool : act) + mts_view_at(&r->lhs, &s);
-        GLOBAL const float *rhs = (r->rhs_pool ? pool : act) + mts_view_at(&r->rhs, &s);
+        GLOBAL const mts_real *lhs = (r->lhs_pool ? pool : act) + mts_view_at(&r->lhs, &s);
+        GLOBAL const mts_real *rhs = (r->rhs_pool ? pool : act) + mts_view_at(&r->rhs, &s);
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_vec x = mts_row_load(lhs + (mts_i32)i * left_step, left_step, s.n - i, 0);
             const mts_vec y = mts_row_load(rhs + (mts_i32)i * right_step, right_step, s.n - i, 0);

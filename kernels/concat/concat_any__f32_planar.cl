@@ -2,7 +2,7 @@
  * concat_any: part i supplies the coordinates [start_i, start_i+1) along one axis. Parts may be constants of
  * the pool.
  */
-INLINE void concat_row(GLOBAL float *act, GLOBAL const float *src, mts_i32 step, const mts_span *s,
+INLINE void concat_row(GLOBAL mts_real *act, GLOBAL const mts_real *src, mts_i32 step, const mts_span *s,
                        mts_u32 done, mts_u32 n) {
     const mts_u32 to = s->to + done, room = done + n == s->n ? s->stop - to : n;
     for (mts_u32 i = 0; i < n; i += VEC)

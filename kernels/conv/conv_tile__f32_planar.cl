@@ -63,13 +63,13 @@ typedef struct conv_place {
 #define CONV_FMA(r, j) if (j < nv) acc[r][j] = mts_vec_fma(in[j], w, acc[r][j]);
 #define CONV_FMA_ROW(r)                                                                                      \
     if (r < ra + rb) {                                                                                       \
-        const mts_vec w = mts_vec_splat(r < ra ? wa[r] : wb[r - ra]);                                        \
+        const mts_vec w = mts_vec_splat(r < ra ? mts_load(wa + r) : mts_load(wb + (r - ra)));                \
         EACH_VECTOR(CONV_FMA, r)                                                                             \
     }
 /* clang-format on */
 
 /* sum += one segment. */
-INLINE void conv_segment(GLOBAL const float *x, GLOBAL const float *wa, GLOBAL const float *wb,
+INLINE void conv_segment(GLOBAL const mts_real *x, GLOBAL const mts_real *wa, GLOBAL const mts_real *wb,
                          GLOBAL const mts_i32 *tap, mts_u32 taps, mts_u32 count, mts_u32 pitch, mts_u32 step,
                          mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int ra, const int rb, const int nv) {
     mts_vec acc[CONV_ROWS_MOST][CONV_NV_MOST];
@@ -77,7 +77,7 @@ INLINE void conv_segment(GLOBAL const float *x, GLOBAL const float *wa, GLOBAL c
     EACH_ROW(CONV_GET_ROW)
     /* one loop over channels and taps: of a nest, compilers move the sums about between the inner loops */
     for (mts_u32 n = count * taps; n; n--) {
-        GLOBAL const float *at = x + tap[k];
+        GLOBAL const mts_real *at = x + tap[k];
         mts_vec in[CONV_NV_MOST];
         EACH_VECTOR(CONV_LOAD, at)
         EACH_VECTOR(CONV_NEXT, at)
@@ -92,13 +92,13 @@ INLINE void conv_segment(GLOBAL const float *x, GLOBAL const float *wa, GLOBAL c
     EACH_ROW(CONV_PUT_ROW)
 }
 
-INLINE void conv_accumulate(GLOBAL const float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+INLINE void conv_accumulate(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
                             GLOBAL const mts_rec_conv *job, mts_u32 pixel, mts_u32 step,
                             mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int ra, const int rb, const int nv) {
     GLOBAL const mts_rec_segment *segment = (GLOBAL const mts_rec_segment *)(tab + job->segment);
     EACH_ROW(CONV_CLEAR_ROW)
     for (mts_u32 s = 0; s < job->segments; s++, segment++) {
-        GLOBAL const float *x = act + job->in + segment->channel * job->in_pitch + pixel;
+        GLOBAL const mts_real *x = act + job->in + segment->channel * job->in_pitch + pixel;
         conv_segment(x, pool + segment->weight_a, pool + (rb ? segment->weight_b : 0),
                      (GLOBAL const mts_i32 *)(tab + job->tap), TAPS ? TAPS : job->taps, segment->count, job->in_pitch,
                      step, sum, ra, rb, nv);
@@ -115,18 +115,18 @@ INLINE void conv_accumulate(GLOBAL const float *act, GLOBAL const float *pool, G
 #define CONV_STORE(out, j) if (j < nv) mts_vec_store(out + j * step, mts_vec_keep(inside[j], v[j]));
 #define CONV_STORE_ROW(r)                                                                                    \
     if (r < rows) {                                                                                          \
-        const mts_vec scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : pool[e->scale + r]);           \
-        const mts_vec bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : pool[e->bias + r]);              \
-        GLOBAL float *out = act + e->out + index[r] * e->out_pitch + pixel;                                  \
+        const mts_vec scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : mts_load(pool + (e->scale + r)));\
+        const mts_vec bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : mts_load(pool + (e->bias + r))); \
+        GLOBAL mts_real *out = act + e->out + index[r] * e->out_pitch + pixel;                               \
         mts_vec v[CONV_NV_MOST];                                                                             \
         EACH_VECTOR(CONV_SCALE, r)                                                                           \
         if (e->res != MTS_REC_NONE) {                                                                        \
-            GLOBAL const float *res = act + e->res + index[r] * e->res_pitch + pixel;                        \
+            GLOBAL const mts_real *res = act + e->res + index[r] * e->res_pitch + pixel;                     \
             EACH_VECTOR(CONV_RES, res)                                                                       \
         }                                                                                                    \
         EACH_VECTOR(CONV_LOW, r)                                                                             \
         if (e->fn > MTS_FN_RELU) {                                                                           \
-            const mts_vec negative = mts_vec_splat(e->slope == MTS_REC_NONE ? slope : pool[e->slope + r]);   \
+            const mts_vec negative = mts_vec_splat(e->slope == MTS_REC_NONE ? slope : mts_load(pool + (e->slope + r)));\
             EACH_VECTOR(CONV_BEND, negative)                                                                 \
         }                                                                                                    \
         EACH_VECTOR(CONV_STORE, out)                                                                         \
@@ -134,7 +134,7 @@ INLINE void conv_accumulate(GLOBAL const float *act, GLOBAL const float *pool, G
 /* clang-format on */
 
 /* One epilogue; functions that are not simple are left to conv_finish. */
-INLINE void conv_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
                        GLOBAL const mts_rec_conv *job, GLOBAL const mts_rec_epilogue *e, mts_u32 pixel, mts_u32 step,
                        mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int rows, const int nv) {
     GLOBAL const mts_u32 *index = tab + e->index;
@@ -142,7 +142,7 @@ INLINE void conv_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const
     const float slope = mts_fn_slope(e->fn, e->a);
     mts_vec inside[CONV_NV_MOST];
     if (job->mask != MTS_REC_NONE) {
-        GLOBAL const float *mask = pool + job->mask + pixel;
+        GLOBAL const mts_real *mask = pool + job->mask + pixel;
         EACH_VECTOR(CONV_MASK, mask)
     } else {
         EACH_VECTOR(CONV_ALL, 0)
@@ -155,22 +155,22 @@ INLINE void conv_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const
 }
 
 /* What the epilogue will touch. Of many epilogues the first: more would push the input out of the cache. */
-INLINE void conv_expect(GLOBAL float *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_epilogue *e, mts_u32 pixel,
-                        mts_u32 step, const int rows, const int nv) {
+INLINE void conv_expect(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_epilogue *e,
+                        mts_u32 pixel, mts_u32 step, const int rows, const int nv) {
 #if VEC > 1
     GLOBAL const mts_u32 *index = tab + e->index;
     NO_UNROLL for (int r = 0; r < rows; r++) {
-        GLOBAL const float *out = act + e->out + index[r] * e->out_pitch + pixel;
+        GLOBAL const mts_real *out = act + e->out + index[r] * e->out_pitch + pixel;
         for (int j = 0; j < nv; j++) mts_fetch(out + j * step, 1);
         if (e->res != MTS_REC_NONE) {
-            GLOBAL const float *res = act + e->res + index[r] * e->res_pitch + pixel;
+            GLOBAL const mts_real *res = act + e->res + index[r] * e->res_pitch + pixel;
             for (int j = 0; j < nv; j++) mts_fetch(res + j * step, 0);
         }
     }
 #endif
 }
 
-INLINE void conv_vectors(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+INLINE void conv_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
                          GLOBAL const mts_rec_conv *job, mts_u32 pixel, mts_u32 step, const int ra, const int rb,
                          const int nv) {
     GLOBAL const mts_rec_epilogue *epilogue = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
@@ -181,7 +181,7 @@ INLINE void conv_vectors(GLOBAL float *act, GLOBAL const float *pool, GLOBAL con
         conv_store(act, pool, tab, job, epilogue + e, pixel, step, sum, ra + rb, nv);
 }
 
-INLINE void conv_case(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
                       GLOBAL const mts_rec_conv *job, conv_place at, const int ra, const int rb) {
     mts_u32 pixel = at.pixel;
     for (; pixel + (NV(ra + rb) - 1) * at.step < at.end; pixel += NV(ra + rb) * at.step)
@@ -190,13 +190,13 @@ INLINE void conv_case(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const 
 }
 
 /* Applies the functions that conv_store left out, in place. */
-INLINE void conv_finish(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+INLINE void conv_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
                         GLOBAL const mts_rec_conv *job, conv_place at) {
     GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         if (mts_fn_is_simple(e->fn)) continue;
         for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
-            GLOBAL float *out = act + e->out + tab[e->index + r] * e->out_pitch;
+            GLOBAL mts_real *out = act + e->out + tab[e->index + r] * e->out_pitch;
             for (mts_u32 p = at.pixel; p < at.end; p += at.step) {
                 const mts_vec x = mts_vec_load(out + p);
                 mts_vec v = mts_vec_element(e->fn, x, e->a, e->b);
@@ -207,18 +207,18 @@ INLINE void conv_finish(GLOBAL float *act, GLOBAL const float *pool, GLOBAL cons
     }
 }
 
-INLINE void conv_zero(GLOBAL float *p, mts_u32 count) {
-    for (mts_u32 i = mts_local_id(0); i < count; i += mts_local_size(0)) p[i] = 0.0f;
+INLINE void conv_zero(GLOBAL mts_real *p, mts_u32 count) {
+    for (mts_u32 i = mts_local_id(0); i < count; i += mts_local_size(0)) mts_store(p + i, 0.0f);
 }
 
 /* The zeros around the stored planes: before them, in the rounding after their pixels, and after the last one. */
-INLINE void conv_border(GLOBAL float *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_conv *job, mts_u32 first,
+INLINE void conv_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_conv *job, mts_u32 first,
                         mts_u32 end) {
     GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
             const mts_u32 channel = tab[e->index + r];
-            GLOBAL float *plane = act + e->out + channel * e->out_pitch;
+            GLOBAL mts_real *plane = act + e->out + channel * e->out_pitch;
             if (first == 0) conv_zero(plane - e->gap, e->gap);
             if (end == job->pixels) {
                 mts_u32 plane_end = job->pixels;
@@ -230,7 +230,7 @@ INLINE void conv_border(GLOBAL float *act, GLOBAL const mts_u32 *tab, GLOBAL con
     }
 }
 
-KERNEL void conv_tile__f32_planar(GLOBAL float *act, GLOBAL const float *RESTRICT pool,
+KERNEL void conv_tile__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
                                   GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
     GLOBAL const mts_rec_tile *tile = (GLOBAL const mts_rec_tile *)(tab + first) + mts_group_id(0);
     GLOBAL const mts_rec_conv *job = (GLOBAL const mts_rec_conv *)(tab + tile->job);

@@ -27,16 +27,26 @@
 #define NV(rows) (NV_FIT(rows) > 4 ? 4 : NV_FIT(rows) < 1 ? 1 : NV_FIT(rows)) /* 1 to 4 */
 #endif
 
-/* Vectors at any float address. Some drivers' vload16 and vstore16 are several small loads and stores. */
+/*
+ * Vectors at any address: READ and WRITE those of an image, LINE and LINE_SET the floats of scratch. Some drivers'
+ * vload16 and vstore16 are several small loads and stores.
+ */
 #if VEC > 1 && defined(__clang__) && !defined(__CUDACC__)
 typedef mts_vec wino_any __attribute__((aligned(4)));
-#define WINO_READ(space, p) (*(space const wino_any *)(p))
-#define WINO_WRITE(space, p, v) (*(space wino_any *)(p) = (v))
+#define WINO_LINE(p) (*(LOCAL_PTR const wino_any *)(p))
+#define WINO_LINE_SET(p, v) (*(LOCAL_PTR wino_any *)(p) = (v))
 #define WINO_SPILL(p, v) (*(wino_any *)(p) = (v))
 #else
-#define WINO_READ(space, p) mts_vec_load(p)
-#define WINO_WRITE(space, p, v) mts_vec_store(p, v)
+#define WINO_LINE(p) mts_vec_get(p)
+#define WINO_LINE_SET(p, v) mts_vec_put(p, v)
 #define WINO_SPILL(p, v) mts_vec_spill(p, v)
+#endif
+#if VEC > 1 && defined(__clang__) && !defined(__CUDACC__) && !HALF
+#define WINO_READ(p) (*(GLOBAL const wino_any *)(p))
+#define WINO_WRITE(p, v) (*(GLOBAL wino_any *)(p) = (v))
+#else
+#define WINO_READ(p) mts_vec_load(p)
+#define WINO_WRITE(p, v) mts_vec_store_any(p, v)
 #endif
 
 #define WINO_POSITIONS 16
@@ -112,20 +122,20 @@ INLINE wino_place wino_plan(GLOBAL const mts_rec_winograd *job, wino_place at, L
 /* ---- 1: inputs ---- */
 
 /* Four lines of one channel. The two columns behind a row's last tile are those of the next, or 0 (record.h). */
-INLINE void wino_gather(GLOBAL const float *plane, mts_u32 row, wino_place at, LOCAL_PTR const wino_move *move,
+INLINE void wino_gather(GLOBAL const mts_real *plane, mts_u32 row, wino_place at, LOCAL_PTR const wino_move *move,
                         LOCAL_PTR float *line) {
     for (mts_u32 i = 0; i < at.gathers; i++, move++) {
-        GLOBAL const float *d = plane + move->pixel;
+        GLOBAL const mts_real *d = plane + move->pixel;
         LOCAL_PTR float *to = line + move->line;
-        const mts_vec d0 = WINO_READ(GLOBAL, d), d1 = WINO_READ(GLOBAL, d + row);
-        const mts_vec d2 = WINO_READ(GLOBAL, d + 2 * row), d3 = WINO_READ(GLOBAL, d + 3 * row);
-        WINO_WRITE(LOCAL_PTR, to, mts_vec_sub(d0, d2));
-        WINO_WRITE(LOCAL_PTR, to + at.line, mts_vec_add(d1, d2));
-        WINO_WRITE(LOCAL_PTR, to + 2 * at.line, mts_vec_sub(d2, d1));
-        WINO_WRITE(LOCAL_PTR, to + 3 * at.line, mts_vec_sub(d1, d3));
+        const mts_vec d0 = WINO_READ(d), d1 = WINO_READ(d + row);
+        const mts_vec d2 = WINO_READ(d + 2 * row), d3 = WINO_READ(d + 3 * row);
+        WINO_LINE_SET(to, mts_vec_sub(d0, d2));
+        WINO_LINE_SET(to + at.line, mts_vec_add(d1, d2));
+        WINO_LINE_SET(to + 2 * at.line, mts_vec_sub(d2, d1));
+        WINO_LINE_SET(to + 3 * at.line, mts_vec_sub(d1, d3));
     }
     for (mts_u32 i = 2 * (at.end - at.first) + 2; i < 2 * at.vectors * VEC + 2; i += VEC) {
-        for (mts_u32 k = 0; k < 4; k++) WINO_WRITE(LOCAL_PTR, line + k * at.line + i, mts_vec_splat(0.0f));
+        for (mts_u32 k = 0; k < 4; k++) WINO_LINE_SET(line + k * at.line + i, mts_vec_splat(0.0f));
     }
 }
 
@@ -134,8 +144,8 @@ INLINE void wino_input(LOCAL_PTR const float *line, wino_place at, mts_u32 chann
     for (mts_u32 v = 0; v < at.vectors; v++, line += 2 * VEC, to += channels) {
         UNROLL for (int k = 0; k < 4; k++) {
             LOCAL_PTR const float *l = line + k * at.line;
-            const mts_vec a = WINO_READ(LOCAL_PTR, l), b = WINO_READ(LOCAL_PTR, l + VEC);
-            const mts_vec c = WINO_READ(LOCAL_PTR, l + 2), d = WINO_READ(LOCAL_PTR, l + VEC + 2);
+            const mts_vec a = WINO_LINE(l), b = WINO_LINE(l + VEC);
+            const mts_vec c = WINO_LINE(l + 2), d = WINO_LINE(l + VEC + 2);
             const mts_vec d0 = mts_vec_even(a, b), d1 = mts_vec_odd(a, b);
             const mts_vec d2 = mts_vec_even(c, d), d3 = mts_vec_odd(c, d);
             LOCAL_PTR mts_vec *p = to + 4 * k * at.position;
@@ -147,7 +157,7 @@ INLINE void wino_input(LOCAL_PTR const float *line, wino_place at, mts_u32 chann
     }
 }
 
-INLINE void wino_inputs(GLOBAL const float *act, GLOBAL const mts_rec_winograd *job, wino_place at,
+INLINE void wino_inputs(GLOBAL const mts_real *act, GLOBAL const mts_rec_winograd *job, wino_place at,
                         LOCAL_PTR mts_vec *scratch) {
     LOCAL_PTR float *lines = (LOCAL_PTR float *)(scratch + at.lines);
     LOCAL_PTR const wino_move *move = (LOCAL_PTR const wino_move *)(scratch + at.moves);
@@ -173,13 +183,13 @@ INLINE void wino_inputs(GLOBAL const float *act, GLOBAL const mts_rec_winograd *
 #define WINO_FMA(r, j) if (j < nv) acc[r][j] = mts_vec_fma(in[j], w, acc[r][j]);
 #define WINO_FMA_ROW(r)                                                                                      \
     if (r < rows) {                                                                                          \
-        const mts_vec w = mts_vec_splat(u[r]);                                                               \
+        const mts_vec w = mts_vec_splat(mts_load(u + r));                                                    \
         EACH_VECTOR(WINO_FMA, r)                                                                             \
     }
 /* clang-format on */
 
 /* One segment at one position; the first one clears the sums. */
-INLINE void wino_segment(LOCAL_PTR const mts_vec *x, mts_u32 step, GLOBAL const float *u, mts_u32 count, int more,
+INLINE void wino_segment(LOCAL_PTR const mts_vec *x, mts_u32 step, GLOBAL const mts_real *u, mts_u32 count, int more,
                          LOCAL_PTR mts_vec *sum, mts_u32 row_step, const int rows, const int nv) {
     mts_vec acc[WINO_ROWS_MOST][WINO_NV_MOST];
     if (more) {
@@ -198,14 +208,14 @@ INLINE void wino_segment(LOCAL_PTR const mts_vec *x, mts_u32 step, GLOBAL const 
     EACH_ROW(WINO_PUT_ROW)
 }
 
-INLINE void wino_case(GLOBAL const float *pool, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_winograd *job,
+INLINE void wino_case(GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_winograd *job,
                       GLOBAL const mts_rec_winograd_rows *block, wino_place at, LOCAL_PTR mts_vec *scratch,
                       const int rows) {
     const mts_u32 channels = job->channels, row_step = at.vectors * WINO_POSITIONS;
     for (mts_u32 p = 0; p < WINO_POSITIONS; p++) {
         GLOBAL const mts_rec_segment *segment = (GLOBAL const mts_rec_segment *)(tab + block->segment);
         for (mts_u32 s = 0; s < block->segments; s++, segment++) {
-            GLOBAL const float *u = pool + segment->weight_a + p * segment->count * rows;
+            GLOBAL const mts_real *u = pool + segment->weight_a + p * segment->count * rows;
             LOCAL_PTR const mts_vec *x = scratch + p * at.position + segment->channel;
             LOCAL_PTR mts_vec *sum = scratch + at.sums + p;
             mts_u32 v = 0;
@@ -235,10 +245,10 @@ INLINE void wino_output(LOCAL_PTR const mts_vec *m, wino_place at, LOCAL_PTR flo
             const mts_vec c = mts_vec_add(mts_vec_add(low[0], low[1]), low[2]);
             const mts_vec d = mts_vec_sub(mts_vec_sub(low[1], low[2]), low[3]);
             LOCAL_PTR float *to = line + 2 * v * VEC;
-            WINO_WRITE(LOCAL_PTR, to, mts_vec_zip_low(a, b));
-            WINO_WRITE(LOCAL_PTR, to + VEC, mts_vec_zip_high(a, b));
-            WINO_WRITE(LOCAL_PTR, to + at.line, mts_vec_zip_low(c, d));
-            WINO_WRITE(LOCAL_PTR, to + at.line + VEC, mts_vec_zip_high(c, d));
+            WINO_LINE_SET(to, mts_vec_zip_low(a, b));
+            WINO_LINE_SET(to + VEC, mts_vec_zip_high(a, b));
+            WINO_LINE_SET(to + at.line, mts_vec_zip_low(c, d));
+            WINO_LINE_SET(to + at.line + VEC, mts_vec_zip_high(c, d));
         }
     }
 }
@@ -251,12 +261,12 @@ typedef struct wino_finish {
 } wino_finish;
 
 /* One channel of one task. */
-INLINE void wino_plane(LOCAL_PTR const float *line, GLOBAL const float *res, GLOBAL float *out, mts_u32 stores,
+INLINE void wino_plane(LOCAL_PTR const float *line, GLOBAL const mts_real *res, GLOBAL mts_real *out, mts_u32 stores,
                        LOCAL_PTR const wino_move *move, wino_finish f) {
     for (mts_u32 i = 0; i < stores; i++, move++) {
         const mts_u32 pixel = move->pixel;
-        mts_vec v = mts_vec_fma(WINO_READ(LOCAL_PTR, line + move->line), f.scale, f.bias);
-        if (res) v = mts_vec_add(v, WINO_READ(GLOBAL, res + pixel));
+        mts_vec v = mts_vec_fma(WINO_LINE(line + move->line), f.scale, f.bias);
+        if (res) v = mts_vec_add(v, WINO_READ(res + pixel));
         v = mts_vec_max(f.low, v);
         if (f.fn > MTS_FN_RELU) v = mts_vec_min(f.high, mts_vec_slope(v, f.slope));
         if (!f.simple) v = mts_vec_element(f.fn, v, f.a, f.b);
@@ -265,21 +275,21 @@ INLINE void wino_plane(LOCAL_PTR const float *line, GLOBAL const float *res, GLO
             v = mts_vec_keep(mts_vec_max(mts_vec_splat(0.0f), beyond), v);
         }
         if (move->width == VEC) {
-            WINO_WRITE(GLOBAL, out + pixel, v);
+            WINO_WRITE(out + pixel, v);
         } else {
             float lanes[VEC];
             WINO_SPILL(lanes, v); /* as one store, which the loads below can be served from */
-            for (mts_u32 k = 0; k < move->width && k < VEC; k++) out[pixel + k] = lanes[k];
+            for (mts_u32 k = 0; k < move->width && k < VEC; k++) mts_store(out + (pixel + k), lanes[k]);
         }
     }
 }
 
-INLINE void wino_zero(GLOBAL float *p, mts_u32 count) {
-    for (mts_u32 i = 0; i < count; i++) p[i] = 0.0f;
+INLINE void wino_zero(GLOBAL mts_real *p, mts_u32 count) {
+    for (mts_u32 i = 0; i < count; i++) mts_store(p + i, 0.0f);
 }
 
 /* The zeros before and after a channel's plane. */
-INLINE void wino_border(GLOBAL float *plane, GLOBAL const mts_rec_epilogue *e, GLOBAL const mts_rec_winograd *job,
+INLINE void wino_border(GLOBAL mts_real *plane, GLOBAL const mts_rec_epilogue *e, GLOBAL const mts_rec_winograd *job,
                         wino_place at, mts_u32 channel) {
     if (at.first == 0) wino_zero(plane - e->gap, e->gap);
     if (at.end == job->tiles) {
@@ -291,13 +301,14 @@ INLINE void wino_border(GLOBAL float *plane, GLOBAL const mts_rec_epilogue *e, G
     }
 }
 
-INLINE void wino_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+INLINE void wino_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
                        GLOBAL const mts_rec_winograd *job, GLOBAL const mts_rec_epilogue *e,
-                       GLOBAL const mts_rec_winograd_rows *block, wino_place at, LOCAL_PTR const wino_move *move, LOCAL_PTR const float *line) {
+                       GLOBAL const mts_rec_winograd_rows *block, wino_place at, LOCAL_PTR const wino_move *move,
+                       LOCAL_PTR const float *line) {
     float lanes[VEC];
     wino_finish f;
     for (int i = 0; i < VEC; i++) lanes[i] = (float)i;
-    f.lane = mts_vec_load(lanes);
+    f.lane = mts_vec_get(lanes);
     f.low = mts_vec_splat(mts_fn_low(e->fn, e->a));
     f.high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     f.a = e->a;
@@ -306,17 +317,18 @@ INLINE void wino_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const
     f.simple = mts_fn_is_simple(e->fn);
     for (mts_u32 r = block->row; r < block->row + block->rows; r++, line += 2 * at.line) {
         const mts_u32 channel = tab[e->index + r];
-        GLOBAL float *out = act + e->out + channel * e->out_pitch;
-        GLOBAL const float *res = e->res == MTS_REC_NONE ? (GLOBAL const float *)0 : act + e->res + channel * e->res_pitch;
-        f.scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : pool[e->scale + r]);
-        f.bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : pool[e->bias + r]);
-        f.slope = mts_vec_splat(e->slope == MTS_REC_NONE ? mts_fn_slope(e->fn, e->a) : pool[e->slope + r]);
+        GLOBAL mts_real *out = act + e->out + channel * e->out_pitch;
+        GLOBAL const mts_real *res = (GLOBAL const mts_real *)0;
+        if (e->res != MTS_REC_NONE) res = act + e->res + channel * e->res_pitch;
+        f.scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : mts_load(pool + (e->scale + r)));
+        f.bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : mts_load(pool + (e->bias + r)));
+        f.slope = mts_vec_splat(e->slope == MTS_REC_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + (e->slope + r)));
         wino_plane(line, res, out, at.stores, move, f);
         wino_border(out, e, job, at, channel);
     }
 }
 
-KERNEL void conv_winograd__f32_planar(GLOBAL float *act, GLOBAL const float *RESTRICT pool,
+KERNEL void conv_winograd__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
                                       GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
     LOCAL mts_vec scratch[SCRATCH];
     GLOBAL const mts_rec_tile *tile = (GLOBAL const mts_rec_tile *)(tab + first) + mts_group_id(0);

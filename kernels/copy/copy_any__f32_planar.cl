@@ -4,7 +4,7 @@
  */
 KERNEL void copy_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_copy *r = MTS_MEMBER(mts_rec_copy);
-    GLOBAL const float *src = r->src_pool ? pool : act;
+    const mts_source src = mts_source_open(act, pool, r->src_pool);
     const mts_i32 step = r->step[5];
     mts_u32 end = r->src.base + 1; /* of what it reads */
     mts_span s = mts_span_open(act, &r->dest);
@@ -16,8 +16,8 @@ KERNEL void copy_any__f32_planar(MTS_ARGS) {
                                s.y * (mts_u32)r->step[4] + s.x * (mts_u32)r->step[5];
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_u32 from = offset + i * (mts_u32)step;
-            mts_row_store(act + s.to + i, mts_row_load(src + from, step, s.n - i, end - from), s.n - i,
-                          s.stop - s.to - i);
+            const mts_vec v = mts_source_row(mts_source_at(src, from), step, s.n - i, end - from);
+            mts_row_store(act + s.to + i, v, s.n - i, s.stop - s.to - i);
         }
     }
 }

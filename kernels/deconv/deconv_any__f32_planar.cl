@@ -11,10 +11,10 @@ INLINE mts_i32 deconv_floor(mts_i32 n, mts_i32 d) { return n >= 0 ? n / d : -((d
 
 #define DECONV_CHANNELS(mode)                                                                                \
     for (mts_u32 c = 0; c < channels; c++, row += r->src.stride[3], weight += step)                          \
-        acc = mts_vec_fma(mts_vec_splat(*weight), mts_reach_load(act, reach, row, mode), acc);
+        acc = mts_vec_fma(mts_vec_splat(mts_load(weight)), mts_reach_load(act, reach, row, mode), acc);
 
 /* One kernel position of all channels; row: act offset of column 0 in the first channel. */
-INLINE mts_vec deconv_channels(GLOBAL const float *act, GLOBAL const float *weight,
+INLINE mts_vec deconv_channels(GLOBAL const mts_real *act, GLOBAL const mts_real *weight,
                                GLOBAL const mts_rec_deconv *r, const mts_reach *reach, mts_u32 row) {
     const mts_u32 step = r->dest.dims[3] / r->group * r->window[0] * r->window[1];
     const mts_u32 channels = r->in_channels / r->group;
@@ -25,7 +25,7 @@ INLINE mts_vec deconv_channels(GLOBAL const float *act, GLOBAL const float *weig
 
 /* One row of kernel positions, or nothing where no input row meets it. y and x are places in the padded
  * output. */
-INLINE mts_vec deconv_row(GLOBAL const float *act, GLOBAL const float *weight, GLOBAL const mts_rec_deconv *r,
+INLINE mts_vec deconv_row(GLOBAL const mts_real *act, GLOBAL const mts_real *weight, GLOBAL const mts_rec_deconv *r,
                           mts_u32 src, mts_i32 y, mts_i32 x, mts_u32 left, mts_u32 end, mts_vec acc) {
     const mts_i32 high = (mts_i32)r->stride[0], wide = (mts_i32)r->stride[1], iy = deconv_floor(y, high);
     if (iy * high != y || iy < 0 || iy >= (mts_i32)r->in_h) return acc;
@@ -40,19 +40,19 @@ INLINE mts_vec deconv_row(GLOBAL const float *act, GLOBAL const float *weight, G
     return acc;
 }
 
-INLINE mts_vec deconv_outputs(GLOBAL const float *act, GLOBAL const float *pool,
+INLINE mts_vec deconv_outputs(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
                               GLOBAL const mts_rec_deconv *r, const mts_span *s, mts_u32 x, mts_u32 left,
                               mts_u32 end) {
     const mts_u32 outs = r->dest.dims[3] / r->group, channel = s->c[3];
     const mts_u32 first = channel / outs * (r->in_channels / r->group), taps = r->window[0] * r->window[1];
     const mts_u32 src = mts_view_plane(&r->src, s) + (first - channel) * r->src.stride[3];
-    GLOBAL const float *weight = pool + r->weight + (first * outs + channel % outs) * taps;
+    GLOBAL const mts_real *weight = pool + r->weight + (first * outs + channel % outs) * taps;
     mts_vec acc = mts_vec_splat(0.0f);
     for (mts_u32 ky = 0; ky < r->window[0]; ky++) {
         const mts_i32 y = (mts_i32)s->y + r->pad[0] - (mts_i32)(ky * r->dilation[0]);
         acc = deconv_row(act, weight + ky * r->window[1], r, src, y, (mts_i32)x + r->pad[1], left, end, acc);
     }
-    acc = mts_vec_add(acc, mts_vec_splat(r->bias == MTS_REC_NONE ? 0.0f : pool[r->bias + channel]));
+    acc = mts_vec_add(acc, mts_vec_splat(r->bias == MTS_REC_NONE ? 0.0f : mts_load(pool + (r->bias + channel))));
     return mts_row_fn(r->fn, acc, r->a, r->b);
 }
 
@@ -73,6 +73,6 @@ KERNEL void deconv_any__f32_planar(MTS_ARGS) {
                 const mts_u32 left = (s.n - i + stride - 1) / stride;
                 const mts_vec v = deconv_outputs(act, pool, r, &s, s.x + i, left, end);
                 for (mts_u32 k = 0; k < VEC && k < left; k++)
-                    act[s.to + i + k * stride] = ((const float *)&v)[k];
+                    mts_store(act + (s.to + i + k * stride), ((const float *)&v)[k]);
             }
 }

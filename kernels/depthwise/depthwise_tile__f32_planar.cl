@@ -29,43 +29,43 @@
 /* clang-format on */
 
 /* nv vectors from `pixel` on of channel c. Functions that are not simple are left to depthwise_finish. */
-INLINE void depthwise_vectors(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+INLINE void depthwise_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
                               GLOBAL const mts_rec_depthwise *job, mts_u32 c, mts_u32 pixel, mts_u32 step,
                               const int nv) {
     GLOBAL const mts_rec_epilogue *e = &job->epilogue;
     GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(tab + job->tap);
-    GLOBAL const float *x = act + job->in + c / job->multiplier * job->in_pitch + pixel;
-    GLOBAL const float *weight = pool + job->weight + c * job->taps;
-    GLOBAL float *out = act + e->out + tab[e->index + c] * e->out_pitch + pixel;
+    GLOBAL const mts_real *x = act + job->in + c / job->multiplier * job->in_pitch + pixel;
+    GLOBAL const mts_real *weight = pool + job->weight + c * job->taps;
+    GLOBAL mts_real *out = act + e->out + tab[e->index + c] * e->out_pitch + pixel;
     const mts_u32 taps = TAPS ? TAPS : job->taps;
-    const mts_vec scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : pool[e->scale + c]);
-    const mts_vec bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : pool[e->bias + c]);
+    const mts_vec scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : mts_load(pool + (e->scale + c)));
+    const mts_vec bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : mts_load(pool + (e->bias + c)));
     const mts_vec negative =
-        mts_vec_splat(e->slope == MTS_REC_NONE ? mts_fn_slope(e->fn, e->a) : pool[e->slope + c]);
+        mts_vec_splat(e->slope == MTS_REC_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + (e->slope + c)));
     const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     mts_vec v[8];
 
     EACH_VECTOR(DEPTHWISE_CLEAR)
     for (mts_u32 k = 0; k < taps; k++) {
-        GLOBAL const float *at = x + tap[k];
-        const mts_vec w = mts_vec_splat(weight[k]);
+        GLOBAL const mts_real *at = x + tap[k];
+        const mts_vec w = mts_vec_splat(mts_load(weight + k));
         EACH_VECTOR(DEPTHWISE_FMA)
     }
     EACH_VECTOR(DEPTHWISE_SCALE)
     if (e->res != MTS_REC_NONE) {
-        GLOBAL const float *res = act + e->res + tab[e->index + c] * e->res_pitch + pixel;
+        GLOBAL const mts_real *res = act + e->res + tab[e->index + c] * e->res_pitch + pixel;
         EACH_VECTOR(DEPTHWISE_RES)
     }
     EACH_VECTOR(DEPTHWISE_SIMPLE)
     if (job->mask != MTS_REC_NONE) {
-        GLOBAL const float *mask = pool + job->mask + pixel;
+        GLOBAL const mts_real *mask = pool + job->mask + pixel;
         EACH_VECTOR(DEPTHWISE_MASK)
     }
     EACH_VECTOR(DEPTHWISE_STORE)
 }
 
 /* Applies a function that is not simple, in place. */
-INLINE void depthwise_finish(GLOBAL float *out, GLOBAL const float *pool, GLOBAL const mts_rec_depthwise *job,
+INLINE void depthwise_finish(GLOBAL mts_real *out, GLOBAL const mts_real *pool, GLOBAL const mts_rec_depthwise *job,
                              mts_u32 pixel, mts_u32 step) {
     GLOBAL const mts_rec_epilogue *e = &job->epilogue;
     if (mts_fn_is_simple(e->fn)) return;
@@ -78,17 +78,17 @@ INLINE void depthwise_finish(GLOBAL float *out, GLOBAL const float *pool, GLOBAL
 }
 
 /* The zeros around the plane; every work-item along x writes its share. */
-INLINE void depthwise_border(GLOBAL float *plane, GLOBAL const mts_rec_depthwise *job, mts_u32 channel) {
+INLINE void depthwise_border(GLOBAL mts_real *plane, GLOBAL const mts_rec_depthwise *job, mts_u32 channel) {
     GLOBAL const mts_rec_epilogue *e = &job->epilogue;
     const mts_u32 id = mts_global_id(0), count = mts_global_size(0);
     mts_u32 plane_end = job->pixels;
     if (e->gap + job->pixels < e->out_pitch) plane_end = e->out_pitch - e->gap;
     if (e->last == channel) plane_end += e->tail;
-    for (mts_u32 i = id; i < e->gap; i += count) (plane - e->gap)[i] = 0.0f;
-    for (mts_u32 i = job->pixels + id; i < plane_end; i += count) plane[i] = 0.0f;
+    for (mts_u32 i = id; i < e->gap; i += count) mts_store(plane - e->gap + i, 0.0f);
+    for (mts_u32 i = job->pixels + id; i < plane_end; i += count) mts_store(plane + i, 0.0f);
 }
 
-KERNEL void depthwise_tile__f32_planar(GLOBAL float *act, GLOBAL const float *RESTRICT pool,
+KERNEL void depthwise_tile__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
                                        GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
     GLOBAL const mts_rec_depthwise *job =
         (GLOBAL const mts_rec_depthwise *)(tab + first) + mts_global_id(2);
@@ -96,7 +96,7 @@ KERNEL void depthwise_tile__f32_planar(GLOBAL float *act, GLOBAL const float *RE
     mts_u32 pixel = mts_global_id(0) * VEC;
     if (c >= job->channels) return;
     const mts_u32 channel = tab[job->epilogue.index + c];
-    GLOBAL float *plane = act + job->epilogue.out + channel * job->epilogue.out_pitch;
+    GLOBAL mts_real *plane = act + job->epilogue.out + channel * job->epilogue.out_pitch;
 
     for (; pixel + (NV - 1) * step < job->pixels; pixel += NV * step)
         depthwise_vectors(act, pool, tab, job, c, pixel, step, NV);

@@ -23,18 +23,19 @@
 #define FC_CLEAR(t, j) if (t < nt && j < chains) sum[t][j] = mts_vec_splat(0.0f);
 #define FC_CLEAR_CHAIN(j) EACH_MATE(FC_CLEAR, j)
 #define FC_INPUT(t, j) if (t < nt) x[t] = act + job[t].in + channel * pitch;
-#define FC_FMA(t, j) if (t < nt) sum[t][j] = mts_vec_fma(v, mts_vec_splat(x[t][(k + j) * pitch]), sum[t][j]);
+#define FC_X(t, j) mts_vec_splat(mts_load(x[t] + (k + j) * pitch))
+#define FC_FMA(t, j) if (t < nt) sum[t][j] = mts_vec_fma(v, FC_X(t, j), sum[t][j]);
 #define FC_FMA_CHAIN(j) if (j < chains) { const mts_vec v = mts_vec_load(w + j * VEC); EACH_MATE(FC_FMA, j) }
 #define FC_FOLD(t, j) if (t < nt && j < chains) total[t] = mts_vec_add(total[t], sum[t][j]);
 #define FC_FOLD_CHAIN(j) EACH_MATE(FC_FOLD, j)
 /* clang-format on */
 
 /* total[t] += the segment's product of job[t], for nt jobs that have the same weights. */
-INLINE void fc_segment(GLOBAL const float *act, GLOBAL const float *w, GLOBAL const mts_rec_fc *job, mts_u32 channel,
-                       mts_u32 count, mts_vec *total, const int nt) {
+INLINE void fc_segment(GLOBAL const mts_real *act, GLOBAL const mts_real *w, GLOBAL const mts_rec_fc *job,
+                       mts_u32 channel, mts_u32 count, mts_vec *total, const int nt) {
     const int chains = nt > CHAINS / 2 ? 2 : CHAINS / nt;
     const mts_u32 pitch = job->in_pitch;
-    GLOBAL const float *x[FC_MATES];
+    GLOBAL const mts_real *x[FC_MATES];
     mts_vec sum[FC_MATES][8];
     mts_u32 k = 0;
     EACH_CHAIN(FC_CLEAR_CHAIN)
@@ -52,34 +53,34 @@ INLINE void fc_segment(GLOBAL const float *act, GLOBAL const float *w, GLOBAL co
 }
 
 /* The zeros around an output that is a plane of one pixel. */
-INLINE void fc_border(GLOBAL float *out, GLOBAL const mts_rec_epilogue *e, mts_u32 channel) {
+INLINE void fc_border(GLOBAL mts_real *out, GLOBAL const mts_rec_epilogue *e, mts_u32 channel) {
     const mts_u32 after = e->out_pitch - e->gap + (e->last == channel ? e->tail : 0);
-    for (mts_u32 i = 1; i <= e->gap; i++) out[-(mts_i32)i] = 0.0f;
-    for (mts_u32 i = 1; i < after; i++) out[i] = 0.0f;
+    for (mts_u32 i = 1; i <= e->gap; i++) mts_store(out - i, 0.0f);
+    for (mts_u32 i = 1; i < after; i++) mts_store(out + i, 0.0f);
 }
 
 /* One epilogue of `count` rows from `row` on. */
-INLINE void fc_store(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+INLINE void fc_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
                      GLOBAL const mts_rec_epilogue *e, mts_u32 row, mts_u32 count, const float *sum) {
     float y[VEC];
     for (mts_u32 r = 0; r < VEC; r++) {
         float v = sum[r];
         if (r < count) {
-            if (e->scale != MTS_REC_NONE) v *= pool[e->scale + row + r];
-            if (e->bias != MTS_REC_NONE) v += pool[e->bias + row + r];
-            if (e->res != MTS_REC_NONE) v += act[e->res + tab[e->index + row + r] * e->res_pitch];
-            if (e->fn == MTS_FN_PRELU && !(v > 0.0f)) v *= pool[e->slope + row + r];
+            if (e->scale != MTS_REC_NONE) v *= mts_load(pool + (e->scale + row + r));
+            if (e->bias != MTS_REC_NONE) v += mts_load(pool + (e->bias + row + r));
+            if (e->res != MTS_REC_NONE) v += mts_load(act + (e->res + tab[e->index + row + r] * e->res_pitch));
+            if (e->fn == MTS_FN_PRELU && !(v > 0.0f)) v *= mts_load(pool + (e->slope + row + r));
         }
         y[r] = v;
     }
     if (e->fn != MTS_FN_NONE && e->fn != MTS_FN_PRELU) {
-        const mts_vec v = mts_vec_load(y);
+        const mts_vec v = mts_vec_get(y);
         mts_vec_spill(y, mts_vec_element(e->fn, v, e->a, e->b));
     }
     for (mts_u32 r = 0; r < count; r++) {
         const mts_u32 channel = tab[e->index + row + r];
-        GLOBAL float *out = act + e->out + channel * e->out_pitch;
-        *out = y[r];
+        GLOBAL mts_real *out = act + e->out + channel * e->out_pitch;
+        mts_store(out, y[r]);
         if (e->gap) fc_border(out, e, channel);
     }
 }
@@ -97,7 +98,7 @@ INLINE GLOBAL const mts_rec_segment *fc_segment_of(GLOBAL const mts_u32 *tab, GL
 #define FC_STORE(t, j) if (t < nt) fc_finish(act, pool, tab, job + t, block * VEC, total[t]);
 /* clang-format on */
 
-INLINE void fc_finish(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+INLINE void fc_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
                       GLOBAL const mts_rec_fc *job, mts_u32 row, mts_vec sum) {
     GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
     const mts_u32 count = job->rows - row < VEC ? job->rows - row : VEC;
@@ -107,7 +108,7 @@ INLINE void fc_finish(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const 
 }
 
 /* One row block of nt jobs. */
-INLINE void fc_jobs(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mts_u32 *tab,
+INLINE void fc_jobs(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
                     GLOBAL const mts_rec_fc *job, mts_u32 block, const int nt) {
     mts_vec total[FC_MATES];
     EACH_MATE(FC_NONE, 0)
@@ -125,7 +126,7 @@ INLINE void fc_jobs(GLOBAL float *act, GLOBAL const float *pool, GLOBAL const mt
     EACH_MATE(FC_STORE, 0)
 }
 
-KERNEL void fc_lanes__f32_planar(GLOBAL float *act, GLOBAL const float *RESTRICT pool,
+KERNEL void fc_lanes__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
                                  GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
     GLOBAL const mts_rec_fc *job = (GLOBAL const mts_rec_fc *)(tab + first) + mts_global_id(2);
     const mts_u32 block = mts_global_id(0);

@@ -1,7 +1,7 @@
 /*
  * frame_any: a camera picture of bytes to a model's input: crop, bilinear resize (half-pixel centres, clamped
- * to the crop), channel order, mean and scale. The launch passes the picture as `pool`. Not responsible for
- * formats with subsampled colour.
+ * to the crop), channel order, mean and scale. The launch passes the picture as `pool`: bytes, whatever HALF is.
+ * Not responsible for formats with subsampled colour.
  */
 #ifdef __CUDACC__
 typedef unsigned char frame_byte;
@@ -53,7 +53,7 @@ INLINE float frame_value(GLOBAL const frame_byte *picture, GLOBAL const mts_rec_
 
 KERNEL void frame_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_frame *r = MTS_MEMBER(mts_rec_frame);
-    GLOBAL const frame_byte *picture = (GLOBAL const frame_byte *)(pool + r->src);
+    GLOBAL const frame_byte *picture = (GLOBAL const frame_byte *)((GLOBAL const mts_u32 *)pool + r->src);
     const mts_u32 height = r->dest.dims[r->interleaved ? 3 : 4], width = r->dest.dims[r->interleaved ? 4 : 5];
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
@@ -62,7 +62,7 @@ KERNEL void frame_any__f32_planar(MTS_ARGS) {
             const mts_u32 column = r->interleaved ? s.y : s.x + i,
                           channel = r->interleaved ? s.x + i : s.c[3];
             const frame_line x = frame_find(column, width, r->crop_x, r->crop_w);
-            act[s.to + i] = frame_value(picture, r, y, x, channel);
+            mts_store(act + (s.to + i), frame_value(picture, r, y, x, channel));
         }
     }
 }

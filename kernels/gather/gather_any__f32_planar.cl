@@ -11,7 +11,7 @@ KERNEL void gather_any__f32_planar(MTS_ARGS) {
         const mts_u32 offset = mts_view_at(&r->src, &s) - at * stride;
         for (mts_u32 i = 0; i < s.n; i++) {
             const mts_u32 from = r->axis == 5 ? index[i] * stride : index[0] * stride + i * r->src.stride[5];
-            act[s.to + i] = act[offset + from];
+            mts_store(act + (s.to + i), mts_load(act + (offset + from)));
         }
     }
 }

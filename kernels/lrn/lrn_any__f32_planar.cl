@@ -16,7 +16,7 @@ KERNEL void lrn_any__f32_planar(MTS_ARGS) {
         const mts_u32 from = mts_view_at(&r->src, &s) - c * plane;
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_u32 at = from + i * r->src.stride[5];
-            GLOBAL const float *p = act + at;
+            GLOBAL const mts_real *p = act + at;
             mts_vec sum = mts_vec_splat(0.0f);
             for (mts_u32 k = low; k <= high; k++) {
                 const mts_vec v = mts_row_load(p + k * plane, step, s.n - i, end - at - k * plane);

@@ -27,11 +27,12 @@ INLINE mts_u32 pad_row(GLOBAL const mts_rec_pad *r, const mts_span *s, int *outs
     return offset;
 }
 
-INLINE void pad_ends(GLOBAL float *act, GLOBAL const mts_rec_pad *r, const mts_span *s, mts_u32 row,
+INLINE void pad_ends(GLOBAL mts_real *act, GLOBAL const mts_rec_pad *r, const mts_span *s, mts_u32 row,
                      mts_u32 from, mts_u32 end, int outside) {
     for (mts_u32 x = from; x < end; x++) {
         const mts_i32 at = outside ? -1 : pad_source(r->mode, x, r->before[5], r->src_dims[5]);
-        act[s->to - s->x + x] = at < 0 ? r->value : act[row + (mts_u32)at * r->src.stride[5]];
+        const float v = at < 0 ? r->value : mts_load(act + (row + (mts_u32)at * r->src.stride[5]));
+        mts_store(act + (s->to - s->x + x), v);
     }
 }
 
@@ -49,7 +50,7 @@ KERNEL void pad_any__f32_planar(MTS_ARGS) {
         if (outside) from = end = stop;
         pad_ends(act, r, &s, row, s.x, from, outside);
         for (mts_u32 x = from; x < end; x += VEC) {
-            GLOBAL const float *p = act + row + ((mts_i32)x - before) * step;
+            GLOBAL const mts_real *p = act + row + ((mts_i32)x - before) * step;
             mts_row_store(act + s.to - s.x + x, mts_row_load(p, step, end - x, 0), end - x, 0);
         }
         pad_ends(act, r, &s, row, end, stop, outside);

@@ -6,11 +6,11 @@
 
 /* Where a row of the phases comes from. */
 typedef struct phase_span {
-    GLOBAL const float *row; /* of the image; not read if it lies outside */
-    int inside;              /* the image has this row */
-    mts_i32 x;               /* image column of the first position in phase 0, may be outside */
-    mts_u32 to;              /* act offset of the first position in phase 0 */
-    mts_i32 n;               /* positions */
+    mts_source row; /* of the image; not read if it lies outside */
+    int inside;     /* the image has this row */
+    mts_i32 x;      /* image column of the first position in phase 0, may be outside */
+    mts_u32 to;     /* act offset of the first position in phase 0 */
+    mts_i32 n;      /* positions */
 } phase_span;
 
 /* First position whose column in phase px is at least `column`. */
@@ -21,46 +21,52 @@ INLINE mts_i32 phase_position(const phase_span *s, mts_i32 step, mts_i32 px, mts
 }
 
 /* One phase of a row. */
-INLINE void phase_one(GLOBAL float *act, GLOBAL const mts_rec_phase *r, const phase_span *s, mts_i32 px)
+INLINE void phase_one(GLOBAL mts_real *act, GLOBAL const mts_rec_phase *r, const phase_span *s, mts_i32 px)
 {
     const mts_i32 step = (mts_i32)r->sx, width = (mts_i32)r->in_w;
     const mts_i32 from = s->inside ? phase_position(s, step, px, 0) : s->n;
     const mts_i32 end = s->inside ? mts_most(from, phase_position(s, step, px, width)) : s->n;
-    GLOBAL float *to = act + s->to + (mts_u32)px * r->pitch;
+    GLOBAL mts_real *to = act + s->to + (mts_u32)px * r->pitch;
     for (mts_i32 i = 0; i < from; i++)
-        to[i] = 0.0f;
+        mts_store(to + i, 0.0f);
     for (mts_i32 i = end; i < s->n; i++)
-        to[i] = 0.0f;
+        mts_store(to + i, 0.0f);
     for (mts_i32 i = from; i < end; i += VEC) {
         const mts_i32 column = s->x + px + i * step;
         const mts_u32 left = (mts_u32)(end - i);
-        mts_row_store(to + i, mts_row_load(s->row + column, step, left, (mts_u32)(width - column)), left, 0);
+        const mts_source from_column = mts_source_by(s->row, column);
+        mts_row_store(to + i, mts_source_row(from_column, step, left, (mts_u32)(width - column)), left, 0);
     }
 }
 
 #if VEC > 1
 /* Both phases of stride 2 at once: every float of the image is loaded once. The last vector laps over the one
  * before. */
-INLINE void phase_pair(GLOBAL float *act, GLOBAL const mts_rec_phase *r, const phase_span *s)
+INLINE void phase_pair(GLOBAL mts_real *act, GLOBAL const mts_rec_phase *r, const phase_span *s)
 {
     const mts_i32 from = phase_position(s, 2, 0, 0);
     const mts_i32 end = mts_most(from, phase_position(s, 2, 1, (mts_i32)r->in_w));
-    GLOBAL float *even = act + s->to, *odd = even + r->pitch;
+    GLOBAL mts_real *even = act + s->to, *odd = even + r->pitch;
     for (mts_i32 i = 0; i < s->n; i++) {
         if (i == from)
             i = end;
         if (i == s->n)
             break;
         const mts_i32 column = s->x + 2 * i;
-        even[i] = column >= 0 && column < (mts_i32)r->in_w ? s->row[column] : 0.0f;
-        odd[i] = column + 1 >= 0 && column + 1 < (mts_i32)r->in_w ? s->row[column + 1] : 0.0f;
+        float a = 0.0f, b = 0.0f;
+        if (column >= 0 && column < (mts_i32)r->in_w)
+            a = mts_source_load(s->row, column);
+        if (column + 1 >= 0 && column + 1 < (mts_i32)r->in_w)
+            b = mts_source_load(s->row, column + 1);
+        mts_store(even + i, a);
+        mts_store(odd + i, b);
     }
     for (mts_i32 i = from; i < end; i += VEC) {
         const mts_i32 at = mts_least(i, end - VEC);
-        const mts_vec a = mts_vec_load(s->row + (s->x + 2 * at)),
-                      b = mts_vec_load(s->row + (s->x + 2 * at + VEC));
-        mts_vec_store(even + at, mts_vec_even(a, b));
-        mts_vec_store(odd + at, mts_vec_odd(a, b));
+        const mts_vec a = mts_source_vec(s->row, s->x + 2 * at);
+        const mts_vec b = mts_source_vec(s->row, s->x + 2 * at + VEC);
+        mts_vec_store_any(even + at, mts_vec_even(a, b));
+        mts_vec_store_any(odd + at, mts_vec_odd(a, b));
     }
 }
 
@@ -82,7 +88,7 @@ INLINE mts_vec phase_columns(GLOBAL const mts_rec_phase *r, mts_i32 px)
  * next row included, without what the image does not have. A store runs into the next row, which is written
  * later; rows that could not be loaded or stored so are left: the number of rows that are done is returned.
  */
-INLINE mts_u32 phase_narrow(GLOBAL float *act, GLOBAL const float *base, GLOBAL const mts_rec_phase *r,
+INLINE mts_u32 phase_narrow(GLOBAL mts_real *act, mts_source base, GLOBAL const mts_rec_phase *r,
                             mts_u32 channel)
 {
     const mts_vec first = phase_columns(r, 0), second = phase_columns(r, 1), zero = mts_vec_splat(0.0f);
@@ -91,17 +97,17 @@ INLINE mts_u32 phase_narrow(GLOBAL float *act, GLOBAL const float *base, GLOBAL 
     mts_u32 y = 0;
     for (; y < r->rows && y * r->row + VEC <= r->pitch; y++) {
         for (mts_u32 py = 0; py < r->sy; py++) {
-            GLOBAL float *to = act + r->out + (channel * r->sy + py) * 2 * r->pitch + y * r->row;
+            GLOBAL mts_real *to = act + r->out + (channel * r->sy + py) * 2 * r->pitch + y * r->row;
             const mts_i32 in_y = (mts_i32)(y * r->sy + py) - r->top, at = src + in_y * (mts_i32)r->src_row;
             mts_vec a = zero, b = zero;
             if (in_y >= 0 && in_y < (mts_i32)r->in_h) {
                 if (at < 0 || at + 2 * VEC > stop)
                     return y;
-                a = mts_vec_load(base + at);
-                b = mts_vec_load(base + at + VEC);
+                a = mts_source_vec(base, at);
+                b = mts_source_vec(base, at + VEC);
             }
-            mts_vec_store(to, mts_vec_keep(first, mts_vec_even(a, b)));
-            mts_vec_store(to + r->pitch, mts_vec_keep(second, mts_vec_odd(a, b)));
+            mts_vec_store_any(to, mts_vec_keep(first, mts_vec_even(a, b)));
+            mts_vec_store_any(to + r->pitch, mts_vec_keep(second, mts_vec_odd(a, b)));
         }
     }
     return y;
@@ -116,8 +122,8 @@ KERNEL void phase_any__f32_planar(MTS_ARGS)
     GLOBAL const mts_rec_phase *r = MTS_MEMBER(mts_rec_phase);
     const mts_u32 channel = mts_global_id(1), run = mts_run(r->pitch);
     const mts_u32 end = mts_least(mts_global_id(0) * run + run, r->pitch);
-    GLOBAL const float *base = r->src_pool ? pool : act;
-    GLOBAL const float *src = base + r->src + channel * r->src_pitch;
+    const mts_source base = mts_source_open(act, pool, r->src_pool);
+    const mts_source src = mts_source_at(base, r->src + channel * r->src_pitch);
     mts_u32 at = mts_global_id(0) * run;
     if (channel >= r->channels)
         return;
@@ -132,7 +138,7 @@ KERNEL void phase_any__f32_planar(MTS_ARGS)
             const mts_i32 in_y = (mts_i32)(y * r->sy + py) - r->top;
             phase_span s;
             s.inside = y < r->rows && in_y >= 0 && in_y < (mts_i32)r->in_h;
-            s.row = src + in_y * (mts_i32)r->src_row;
+            s.row = mts_source_by(src, in_y * (mts_i32)r->src_row);
             s.x = (mts_i32)(x * r->sx) - r->left;
             s.to = r->out + (channel * r->sy + py) * r->sx * r->pitch + at;
             s.n = (mts_i32)n;

@@ -46,7 +46,7 @@ INLINE pool_place pool_find(GLOBAL const mts_rec_pool *r, mts_u32 plane, mts_i32
         v = mts_vec_add(v, mts_reach_load(act, reach, row, mode));
 
 /* One column of the window. */
-INLINE mts_vec pool_column(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, pool_place at,
+INLINE mts_vec pool_column(GLOBAL const mts_real *act, GLOBAL const mts_rec_pool *r, pool_place at,
                            const mts_reach *reach) {
     mts_u32 row = at.top;
     mts_vec v = mts_vec_splat(reach->nothing);
@@ -60,7 +60,7 @@ INLINE mts_vec pool_column(GLOBAL const float *act, GLOBAL const mts_rec_pool *r
 
 /* Maximum or sum of `left` windows side by side, and the columns of each that lie in the image; x: the first
  * one's column. */
-INLINE mts_vec pool_windows(GLOBAL const float *act, GLOBAL const mts_rec_pool *r, pool_place at, mts_i32 x,
+INLINE mts_vec pool_windows(GLOBAL const mts_real *act, GLOBAL const mts_rec_pool *r, pool_place at, mts_i32 x,
                             mts_u32 left, mts_vec *columns) {
     const float nothing = r->kind == MTS_POOL_MAX ? POOL_NOTHING : 0.0f;
     const mts_u32 bottom = at.top + (at.count ? at.count - 1 : 0) * at.step;

@@ -10,11 +10,11 @@
 #define CHAINS 16 /* more than latency x ports of the device */
 #endif
 
-KERNEL void fma_peak__f32(GLOBAL float *act, GLOBAL const float *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT tab,
-                          mts_u32 first) {
+KERNEL void fma_peak__f32(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
+                          GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
     const mts_u32 item = mts_global_id(0);
     const mts_u32 rounds = tab[first];
-    const mts_vec a = mts_vec_splat(pool[0]), b = mts_vec_splat(pool[1]);
+    const mts_vec a = mts_vec_splat(mts_load(pool)), b = mts_vec_splat(mts_load(pool + 1));
     mts_vec chain[CHAINS];
     UNROLL for (int i = 0; i < CHAINS; i++) chain[i] = mts_vec_splat((float)(item + i));
     for (mts_u32 n = 0; n < rounds; n++) {

@@ -15,7 +15,7 @@ INLINE mts_vec reduce_start(mts_u32 kind) {
 }
 
 /* The last dimension of `left` neighbouring outputs. */
-INLINE mts_vec reduce_across(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_u32 left) {
+INLINE mts_vec reduce_across(GLOBAL const mts_real *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_u32 left) {
     for (mts_u32 j = 0; j < r->extent[5]; j++)
         v = reduce_take(r->kind, v, mts_row_load(p + j * r->step[5], (mts_i32)r->src.stride[5], left, 0));
     return v;
@@ -25,7 +25,7 @@ INLINE mts_vec reduce_across(GLOBAL const float *p, GLOBAL const mts_rec_reduce 
  * The last dimension of one output. The rest that fills no vector is masked. Every output sums in the same
  * order, also the last one, behind which memory ends: equal operands give equal results.
  */
-INLINE mts_vec reduce_along(GLOBAL const float *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_vec rest,
+INLINE mts_vec reduce_along(GLOBAL const mts_real *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_vec rest,
                             mts_u32 room) {
     mts_u32 j = 0;
     for (; j + VEC <= r->extent[5]; j += VEC) v = reduce_take(r->kind, v, mts_vec_load(p + j));
@@ -37,7 +37,7 @@ INLINE mts_vec reduce_along(GLOBAL const float *p, GLOBAL const mts_rec_reduce *
     return v;
 }
 
-INLINE mts_vec reduce_all(GLOBAL const float *act, GLOBAL const mts_rec_reduce *r, mts_u32 from, int along,
+INLINE mts_vec reduce_all(GLOBAL const mts_real *act, GLOBAL const mts_rec_reduce *r, mts_u32 from, int along,
                           mts_u32 left, mts_u32 end) {
     const mts_vec rest = mts_vec_between(0.0f, 1.0f, 0.0f, (float)(r->extent[5] % VEC));
     mts_vec v = reduce_start(r->kind);

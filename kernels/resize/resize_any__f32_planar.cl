@@ -124,26 +124,27 @@ INLINE resize_taps resize_find(GLOBAL const mts_rec_resize *r, int axis, mts_vec
 }
 
 /* All lanes: positions lie in the source, wanted or not. */
-INLINE mts_vec resize_gather(GLOBAL const float *row, mts_vec at, mts_i32 step) {
+INLINE mts_vec resize_gather(GLOBAL const mts_real *row, mts_vec at, mts_i32 step) {
     mts_vec v = at;
-    UNROLL for (int i = 0; i < VEC; i++)((float *)&v)[i] = row[(mts_i32)((const float *)&at)[i] * step];
+    UNROLL for (int i = 0; i < VEC; i++)
+        ((float *)&v)[i] = mts_load(row + (mts_i32)((const float *)&at)[i] * step);
     return v;
 }
 
 /* One source row. */
-INLINE mts_vec resize_line(GLOBAL const float *row, const resize_taps *columns, mts_i32 step) {
+INLINE mts_vec resize_line(GLOBAL const mts_real *row, const resize_taps *columns, mts_i32 step) {
     mts_vec v = mts_vec_mul(columns->weight[0], resize_gather(row, columns->at[0], step));
     for (int k = 1; k < columns->count; k++)
         v = mts_vec_fma(columns->weight[k], resize_gather(row, columns->at[k], step), v);
     return v;
 }
 
-INLINE mts_vec resize_value(GLOBAL const float *plane, GLOBAL const mts_rec_resize *r,
+INLINE mts_vec resize_value(GLOBAL const mts_real *plane, GLOBAL const mts_rec_resize *r,
                             const resize_taps *rows, const resize_taps *columns) {
     const mts_i32 high = (mts_i32)r->src.stride[4], wide = (mts_i32)r->src.stride[5];
     mts_vec v = mts_vec_splat(0.0f);
     for (int k = 0; k < rows->count; k++) {
-        GLOBAL const float *row = plane + (mts_i32)((const float *)&rows->at[k])[0] * high;
+        GLOBAL const mts_real *row = plane + (mts_i32)((const float *)&rows->at[k])[0] * high;
         if (rows->count == 1) return resize_gather(row, columns->at[0], wide);
         v = mts_vec_fma(rows->weight[k], resize_line(row, columns, wide), v);
     }
@@ -166,7 +167,7 @@ KERNEL void resize_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_resize *r = MTS_MEMBER(mts_rec_resize);
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
-        GLOBAL const float *plane = act + mts_view_plane(&r->src, &s);
+        GLOBAL const mts_real *plane = act + mts_view_plane(&r->src, &s);
         const resize_taps rows = resize_find(r, 0, mts_vec_splat((float)s.y), r->dest.dims[4]);
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const resize_taps columns = resize_find(r, 1, resize_ramp(s.x + i), r->dest.dims[5]);

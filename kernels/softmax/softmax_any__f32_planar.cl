@@ -5,14 +5,14 @@
  * at coordinate 0 computes and writes the line of each of its columns, so that neighbouring lanes read
  * neighbouring floats; stretches at the other coordinates have nothing to do.
  */
-INLINE float softmax_most(GLOBAL const float *p, mts_i32 step, mts_u32 length) {
+INLINE float softmax_most(GLOBAL const mts_real *p, mts_i32 step, mts_u32 length) {
     mts_vec most = mts_row_load(p, step, length, 0);
     for (mts_u32 i = VEC; i < length; i += VEC)
         most = mts_vec_max(most, mts_row_load(p + (mts_i32)i * step, step, length - i, 0));
     return mts_vec_most(most);
 }
 
-INLINE float softmax_sum(GLOBAL const float *p, mts_i32 step, mts_u32 length, mts_vec most) {
+INLINE float softmax_sum(GLOBAL const mts_real *p, mts_i32 step, mts_u32 length, mts_vec most) {
     mts_vec sum = mts_vec_splat(0.0f);
     for (mts_u32 i = 0; i < length; i += VEC) {
         const mts_u32 left = length - i;
@@ -30,9 +30,9 @@ INLINE mts_vec softmax_value(mts_vec x, mts_vec most, mts_vec sum, mts_u32 log) 
     return log ? mts_vec_sub(v, sum) : mts_vec_div(mts_vec_exp(v), sum);
 }
 
-INLINE void softmax_columns(GLOBAL float *act, GLOBAL const mts_rec_softmax *r, const mts_span *s) {
+INLINE void softmax_columns(GLOBAL mts_real *act, GLOBAL const mts_rec_softmax *r, const mts_span *s) {
     const mts_i32 step = (mts_i32)r->src.stride[5];
-    GLOBAL const float *row = act + mts_view_plane(&r->src, s) + s->y * r->src.stride[4];
+    GLOBAL const mts_real *row = act + mts_view_plane(&r->src, s) + s->y * r->src.stride[4];
     const mts_vec most = mts_vec_splat(softmax_most(row, step, r->length));
     const mts_vec total = mts_vec_splat(softmax_sum(row, step, r->length, most));
     const mts_vec sum = r->log ? mts_vec_log(total) : total;
@@ -42,10 +42,10 @@ INLINE void softmax_columns(GLOBAL float *act, GLOBAL const mts_rec_softmax *r, 
     }
 }
 
-INLINE void softmax_line(GLOBAL float *act, GLOBAL const mts_rec_softmax *r, mts_u32 from, mts_u32 to,
+INLINE void softmax_line(GLOBAL mts_real *act, GLOBAL const mts_rec_softmax *r, mts_u32 from, mts_u32 to,
                          mts_u32 along, mts_u32 left) {
     const mts_i32 step = (mts_i32)r->src.stride[5];
-    GLOBAL const float *p = act + from;
+    GLOBAL const mts_real *p = act + from;
     const mts_u32 stride = r->src.stride[r->axis];
     mts_vec most = mts_row_load(p, step, left, 0), total = mts_vec_splat(0.0f);
     for (mts_u32 k = 1; k < r->length; k++)

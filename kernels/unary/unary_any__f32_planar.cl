@@ -8,7 +8,7 @@ KERNEL void unary_any__f32_planar(MTS_ARGS) {
     mts_span s = mts_span_open(act, &r->dest);
     s.flat = mts_view_flat(&r->src, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
-        GLOBAL const float *from = act + mts_view_at(&r->src, &s);
+        GLOBAL const mts_real *from = act + mts_view_at(&r->src, &s);
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_vec v = mts_row_load(from + (mts_i32)i * step, step, s.n - i, 0);
             mts_row_store(act + s.to + i, mts_row_fn(r->fn, v, r->a, r->b), s.n - i, 0);

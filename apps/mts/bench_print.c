@@ -28,11 +28,9 @@ static int label_width(const cli_bench *bench)
     return (int)width;
 }
 
-static void errors_print(const cli_bench *bench, const cli_bench_result *r)
+static void errors_print(const cli_bench_result *r)
 {
-    if (bench->halves && r->contestant->precision == MTS_PRECISION_FLOAT32) {
-        printf(" %10s %10s", "", "");
-    } else if (bench->halves) {
+    if (r->contestant->precision != MTS_PRECISION_FLOAT32) {
         printf(" %10.2e %10.2e", r->error_most, r->error_mean);
     }
     printf("\n");
@@ -56,7 +54,7 @@ static void row_print(const cli_bench *bench, const cli_bench_result *r)
            cli_bytes_text(r->stats.activation_bytes, activations, sizeof activations),
            cli_bytes_text(r->stats.peak_bytes, peak, sizeof peak), r->stats.launches,
            (double)r->stats.mul_adds / 1e6, gflops, share);
-    errors_print(bench, r);
+    errors_print(r);
 }
 
 /* Where float16 was asked for and the device has no fast products. */

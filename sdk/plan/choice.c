@@ -122,33 +122,42 @@ static void propose(const mts_device_info *device, mts_choice choice, mts_choice
     }
 }
 
-uint32_t mts_choice_candidates(const mts_device_info *device, mts_choice *out, uint32_t most)
+/* Rows and vectors around the usual ones; a GPU, which has blocks besides, takes the first few rows. */
+static void propose_tiles(const mts_device_info *device, mts_choice usual, mts_choice *out, uint32_t *count,
+                          uint32_t most)
 {
     static const uint32_t rows[] = {8, 4, 13, 6, 10};
     static const uint32_t halves[] = {2, 4, 1,
                                       8}; /* of twice the vectors: 1, 1/2, 2, 1/4 times the default */
-    const mts_choice usual = mts_choice_tiles(device);
-    uint32_t count = 0;
-    mts_choice choice;
-    for (uint32_t b = 0; mts_block_candidate(device, b, &choice); b++) {
-        propose(device, choice, out, &count, most);
-    }
-    choice = usual;
-    choice.kernel = MTS_CHOICE_WINOGRAD; /* the default of some layers; that of others is among the tiles */
-    propose(device, choice, out, &count, most);
-    for (size_t r = 0; r <= sizeof rows / sizeof rows[0]; r++) { /* rows are built for, vectors are not */
+    const size_t row_count = device->is_gpu ? 2 : sizeof rows / sizeof rows[0];
+    for (size_t r = 0; r <= row_count; r++) { /* rows are built for, vectors are not */
         for (size_t v = 0; v < sizeof halves / sizeof halves[0]; v++) {
-            choice = usual;
+            mts_choice choice = usual;
             choice.rows = r == 0 ? usual.rows : rows[r - 1];
             choice.vectors = usual.vectors * 2 / halves[v];
-            propose(device, choice, out, &count, most);
+            propose(device, choice, out, count, most);
         }
     }
     for (uint32_t local = 16; device->is_gpu && local <= 256; local *= 2) {
-        choice = usual;
+        mts_choice choice = usual;
         choice.local = local;
+        propose(device, choice, out, count, most);
+    }
+}
+
+uint32_t mts_choice_candidates(const mts_device_info *device, mts_choice *out, uint32_t most)
+{
+    const mts_choice usual = mts_choice_tiles(device);
+    uint32_t count = 0;
+    mts_choice choice = usual;
+    choice.kernel = MTS_CHOICE_WINOGRAD; /* the default of some layers; that of others is among the tiles */
+    if (!device->is_gpu) {
         propose(device, choice, out, &count, most);
     }
+    for (uint32_t b = 0; mts_block_candidate(device, b, &choice); b++) {
+        propose(device, choice, out, &count, most);
+    }
+    propose_tiles(device, usual, out, &count, most);
     if (device->gemm) {
         choice = usual;
         choice.kernel = MTS_CHOICE_GEMM;

@@ -123,6 +123,18 @@ static void null_list_destroy(mts_device *device, mts_list *list)
     mts_alloc_free(device->allocator, list);
 }
 
+/* As for creating: nothing was kept, so nothing changes. */
+static mts_code null_list_update(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
+                                 mts_error *error)
+{
+    (void)device;
+    (void)list;
+    (void)launches;
+    (void)count;
+    (void)error;
+    return MTS_CODE_OK;
+}
+
 static mts_code null_list_submit(mts_device *device, mts_list *list, mts_error *error)
 {
     (void)device;
@@ -162,6 +174,7 @@ static const mts_device_ops ops = {
     .kernel_destroy = null_kernel_destroy,
     .list_create = null_list_create,
     .list_destroy = null_list_destroy,
+    .list_update = null_list_update,
     .list_submit = null_list_submit,
     .wait = null_wait,
     .list_profile = null_list_profile,

@@ -264,6 +264,7 @@ static const mts_device_ops ops = {
     .kernel_destroy = mts_cl_kernel_destroy,
     .list_create = mts_cl_list_create,
     .list_destroy = mts_cl_list_destroy,
+    .list_update = mts_cl_list_update,
     .list_submit = mts_cl_list_submit,
     .wait = device_wait,
     .list_profile = mts_cl_list_profile,

@@ -12,18 +12,35 @@ static mts_code set_argument(mts_cl_device *device, cl_kernel kernel, cl_uint in
     return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clSetKernelArg", error);
 }
 
-static mts_code set_arguments(mts_cl_device *device, cl_kernel kernel, const mts_launch *launch,
-                              mts_error *error)
+static mts_code set_arguments(mts_cl_device *device, const mts_cl_launch *made, mts_error *error)
 {
-    const mts_buffer *const buffers[] = {launch->act, launch->pool, launch->table};
+    const cl_mem *const buffers[] = {&made->act, &made->pool, &made->table};
     for (cl_uint i = 0; i < 3; i++) {
-        const cl_mem handle = ((const mts_cl_buffer *)buffers[i])->handle;
-        const mts_code code = set_argument(device, kernel, i, sizeof handle, &handle, error);
+        const mts_code code = set_argument(device, made->handle, i, sizeof(cl_mem), buffers[i], error);
         if (code != MTS_CODE_OK) {
             return code;
         }
     }
-    return set_argument(device, kernel, 3, sizeof launch->first, &launch->first, error);
+    return set_argument(device, made->handle, 3, sizeof made->first, &made->first, error);
+}
+
+static cl_mem memory_of(const mts_buffer *buffer)
+{
+    return ((const mts_cl_buffer *)buffer)->handle;
+}
+
+/* All of a launch but its kernel object and label. */
+static void fill_launch(mts_cl_launch *made, const mts_launch *launch)
+{
+    made->gemm = launch->gemm;
+    made->act = memory_of(launch->act);
+    made->pool = memory_of(launch->pool);
+    made->table = memory_of(launch->table);
+    made->first = launch->first;
+    for (int i = 0; i < 3; i++) {
+        made->global[i] = launch->global[i];
+        made->local[i] = launch->local[i];
+    }
 }
 
 /* Counts the launch as made as soon as there is something to release. */
@@ -32,11 +49,9 @@ static mts_code add_launch(mts_cl_device *device, mts_cl_list *list, const mts_l
 {
     mts_cl_launch *made = &list->launches[list->made];
     cl_int result = CL_SUCCESS;
+    fill_launch(made, launch);
+    made->label = launch->label ? launch->label : "unnamed";
     if (launch->gemm.m > 0) {
-        *made = (mts_cl_launch){.gemm = launch->gemm,
-                                .act = ((const mts_cl_buffer *)launch->act)->handle,
-                                .pool = ((const mts_cl_buffer *)launch->pool)->handle,
-                                .label = launch->label ? launch->label : "unnamed"};
         list->has_gemm = true;
         list->made++;
         return MTS_CODE_OK;
@@ -48,12 +63,44 @@ static mts_code add_launch(mts_cl_device *device, mts_cl_list *list, const mts_l
         return code;
     }
     list->made++;
-    for (int i = 0; i < 3; i++) {
-        made->global[i] = launch->global[i];
-        made->local[i] = launch->local[i];
-    }
     made->label = launch->label ? launch->label : program->source->name;
-    return set_arguments(device, made->handle, launch, error);
+    return set_arguments(device, made, error);
+}
+
+/* Most launches of a list stay as they are. */
+static bool takes_same(const mts_cl_launch *a, const mts_cl_launch *b)
+{
+    return a->act == b->act && a->pool == b->pool && a->table == b->table && a->first == b->first &&
+           memcmp(a->global, b->global, sizeof a->global) == 0 &&
+           memcmp(a->local, b->local, sizeof a->local) == 0;
+}
+
+mts_code mts_cl_list_update(mts_device *base, mts_list *base_list, const mts_launch *launches, size_t count,
+                            mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    mts_cl_list *list = (mts_cl_list *)base_list;
+    const bool recorded = list->recording != NULL;
+    bool changed = false;
+    for (size_t i = 0; i < count; i++) {
+        mts_cl_launch *made = &list->launches[i];
+        const mts_cl_launch before = *made;
+        fill_launch(made, &launches[i]);
+        made->label = launches[i].label ? launches[i].label : made->label;
+        if (!made->handle || takes_same(&before, made)) {
+            continue;
+        }
+        const mts_code code = set_arguments(device, made, error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+        changed = true;
+    }
+    if (recorded && changed) {
+        mts_cl_replay_release(device, list); /* it holds the arguments that the launches had */
+        mts_cl_replay_record(device, list);
+    }
+    return MTS_CODE_OK;
 }
 
 static mts_code enqueue(mts_cl_device *device, cl_command_queue queue, const mts_cl_launch *launch,

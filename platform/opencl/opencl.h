@@ -57,7 +57,8 @@ typedef struct mts_cl_kernel {
 typedef struct mts_cl_launch {
     cl_kernel handle; /* NULL: a matrix product */
     mts_gemm gemm;
-    cl_mem act, pool; /* of the product */
+    cl_mem act, pool, table; /* the kernel's arguments, or the product's matrices */
+    cl_uint first;
     size_t global[3], local[3];
     const char *label;
 } mts_cl_launch;
@@ -105,6 +106,8 @@ mts_code mts_cl_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offse
 mts_code mts_cl_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
                             mts_error *error);
 void mts_cl_list_destroy(mts_device *device, mts_list *list);
+mts_code mts_cl_list_update(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
+                            mts_error *error);
 mts_code mts_cl_list_submit(mts_device *device, mts_list *list, mts_error *error);
 mts_code mts_cl_list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                              mts_error *error);

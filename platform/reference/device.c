@@ -151,6 +151,17 @@ static mts_code list_create(mts_device *device, const mts_launch *launches, size
     return MTS_CODE_OK;
 }
 
+static mts_code list_update(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
+                            mts_error *error)
+{
+    (void)device;
+    (void)error;
+    if (count > 0) {
+        memcpy(((reference_list *)list)->launches, launches, count * sizeof *launches);
+    }
+    return MTS_CODE_OK;
+}
+
 static void list_destroy(mts_device *device, mts_list *list)
 {
     mts_alloc_free(device->allocator, ((reference_list *)list)->launches);
@@ -252,6 +263,7 @@ static const mts_device_ops ops = {
     .kernel_destroy = kernel_destroy,
     .list_create = list_create,
     .list_destroy = list_destroy,
+    .list_update = list_update,
     .list_submit = list_submit,
     .wait = wait,
     .list_profile = list_profile,

@@ -160,6 +160,10 @@ static mts_code check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_erro
     case MTS_WRAP_KIND_LIST_CREATE:
         code = check_launches(wrap, call, error);
         break;
+    case MTS_WRAP_KIND_LIST_UPDATE:
+        code = check_alive(wrap, call->object, user, error);
+        code = code == MTS_CODE_OK ? check_launches(wrap, call, error) : code;
+        break;
     case MTS_WRAP_KIND_LIST_SUBMIT:
     case MTS_WRAP_KIND_LIST_PROFILE:
         code = check_alive(wrap, call->object, user, error);

@@ -226,12 +226,26 @@ static void wrap_kernel_destroy(mts_device *device, mts_kernel *kernel)
     object_destroy((mts_wrap *)device, MTS_WRAP_KIND_KERNEL_DESTROY, (mts_wrap_object *)kernel);
 }
 
+/* The same launches of the inner device's objects; NULL: no memory. */
+static mts_launch *inner_launches(const mts_wrap *wrap, const mts_launch *launches, size_t count)
+{
+    mts_launch *inner = mts_alloc_zero(wrap->base.allocator, count, sizeof *inner);
+    for (size_t i = 0; inner && i < count; i++) {
+        inner[i] = launches[i];
+        inner[i].kernel = launches[i].kernel ? ((mts_wrap_object *)launches[i].kernel)->inner.kernel : NULL;
+        inner[i].act = ((mts_wrap_object *)launches[i].act)->inner.buffer;
+        inner[i].pool = ((mts_wrap_object *)launches[i].pool)->inner.buffer;
+        inner[i].table = ((mts_wrap_object *)launches[i].table)->inner.buffer;
+    }
+    return inner;
+}
+
 /* Keeps the outer launches in the object and hands the inner ones on. */
 static mts_code list_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_launch *launches,
                              size_t count, mts_error *error)
 {
     const mts_allocator *allocator = wrap->base.allocator;
-    mts_launch *inner = mts_alloc_zero(allocator, count, sizeof *inner);
+    mts_launch *inner = inner_launches(wrap, launches, count);
     object->launches = mts_alloc_zero(allocator, count, sizeof *inner);
     if (!inner || !object->launches) {
         mts_alloc_free(allocator, inner);
@@ -239,14 +253,24 @@ static mts_code list_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_
     }
     for (size_t i = 0; i < count; i++) {
         object->launches[i] = launches[i];
-        inner[i] = launches[i];
-        inner[i].kernel = launches[i].kernel ? ((mts_wrap_object *)launches[i].kernel)->inner.kernel : NULL;
-        inner[i].act = ((mts_wrap_object *)launches[i].act)->inner.buffer;
-        inner[i].pool = ((mts_wrap_object *)launches[i].pool)->inner.buffer;
-        inner[i].table = ((mts_wrap_object *)launches[i].table)->inner.buffer;
     }
     const mts_code code = mts_list_create(wrap->inner, inner, count, &object->inner.list, error);
     mts_alloc_free(allocator, inner);
+    return code;
+}
+
+static mts_code update_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_launch *launches,
+                               size_t count, mts_error *error)
+{
+    mts_launch *inner = inner_launches(wrap, launches, count);
+    if (!inner) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
+    }
+    const mts_code code = mts_list_update(object->inner.list, inner, count, error);
+    for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+        object->launches[i] = launches[i];
+    }
+    mts_alloc_free(wrap->base.allocator, inner);
     return code;
 }
 
@@ -296,6 +320,20 @@ static mts_code wrap_list_submit(mts_device *device, mts_list *list, mts_error *
     return end(wrap, &call, mts_list_submit(object->inner.list, error));
 }
 
+static mts_code wrap_list_update(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
+                                 mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)list;
+    const mts_wrap_call call = {
+        .kind = MTS_WRAP_KIND_LIST_UPDATE, .object = object, .launches = launches, .count = count};
+    const mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    return end(wrap, &call, update_forward(wrap, object, launches, count, error));
+}
+
 static mts_code wrap_wait(mts_device *device, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
@@ -332,6 +370,7 @@ static const mts_device_ops ops = {
     .kernel_destroy = wrap_kernel_destroy,
     .list_create = wrap_list_create,
     .list_destroy = wrap_list_destroy,
+    .list_update = wrap_list_update,
     .list_submit = wrap_list_submit,
     .wait = wrap_wait,
     .list_profile = wrap_list_profile,
@@ -367,7 +406,7 @@ const char *mts_wrap_kind_name(mts_wrap_kind kind)
     static const char *const names[MTS_WRAP_KIND_COUNT] = {
         "device_destroy", "buffer_create", "buffer_destroy", "buffer_write", "buffer_read",
         "buffer_fill",    "kernel_create", "kernel_destroy", "list_create",  "list_destroy",
-        "list_submit",    "wait",          "list_profile"};
+        "list_submit",    "wait",          "list_profile",   "list_update"};
     return (unsigned)kind < MTS_WRAP_KIND_COUNT ? names[kind] : "unknown";
 }
 

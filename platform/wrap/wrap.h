@@ -26,7 +26,8 @@ typedef enum mts_wrap_kind {
     MTS_WRAP_KIND_LIST_SUBMIT = 10,
     MTS_WRAP_KIND_WAIT = 11,
     MTS_WRAP_KIND_LIST_PROFILE = 12,
-    MTS_WRAP_KIND_COUNT = 13
+    MTS_WRAP_KIND_LIST_UPDATE = 13,
+    MTS_WRAP_KIND_COUNT = 14
 } mts_wrap_kind;
 
 typedef enum mts_wrap_type {

@@ -115,8 +115,8 @@ typedef struct mts_device_ops {
                             mts_error *error);
     void (*list_destroy)(mts_device *device, mts_list *list);
     /* Replaces all launches of a list that is not running by as many with the same kernels in the same order:
-       buffers, first, global and local may differ. Does not build or record anything anew. On failure the
-       list is of no more use. NULL: unsupported, a list has to be made again. */
+       buffers, first, global and local may differ. Builds nothing. On failure the list is of no more use.
+       NULL: unsupported, a list has to be made again. */
     mts_code (*list_update)(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
                             mts_error *error);
     /* Enqueues the whole list and flushes; does not wait, does not allocate. */

@@ -267,7 +267,7 @@ static mts_code make_stand_in(const maker *m, mts_buffer **out)
 
 /*
  * Records, and runs once on zeros: some drivers finish a kernel's build at its first launch (PoCL takes
- * seconds), and a frame must not wait for that. What stands for lent inputs goes, and the list with it.
+ * seconds), and a frame must not wait for that. What stands for lent inputs goes.
  */
 static mts_code run_once(const maker *m)
 {
@@ -280,7 +280,7 @@ static mts_code run_once(const maker *m)
         code = code != MTS_CODE_OK ? code : mts_device_wait(e->device, m->error);
     }
     if (stand_in != NULL) {
-        mts_list_destroy(&e->list);
+        e->stale = true;
         mts_buffer_destroy(&stand_in);
     }
     return code;

@@ -38,6 +38,7 @@ typedef struct engine_slot {
     /* Of a slot whose data stays the caller's (lend.c). */
     bool lent;
     mts_buffer *buffer; /* NULL until something is lent */
+    bool uploaded;      /* the buffer is the device's own and written before every run */
     const float *data;
     float *floats; /* a caller's other type as float32, the engine's; NULL: never needed */
 } engine_slot;
@@ -69,6 +70,7 @@ struct mts_engine {
     mts_launch *recorded; /* what the list is made of */
     uint32_t launch_count;
     mts_list *list; /* NULL: to be recorded before the next run */
+    bool stale;     /* the list names other buffers than `slots`: to be updated before the next run */
     mts_engine_stats stats;
 
     float *staging;    /* outputs, as they came from the device */
@@ -109,8 +111,8 @@ mts_code mts_engine_weigh(mts_device *device, const mts_archive *archive, const 
                           const mts_decision *decision, mts_engine_stats *stats, mts_error *error);
 /* Gives a slot its data: written, or lent (then it has to stay). */
 mts_code mts_engine_set_slot(mts_engine *engine, engine_slot *slot, const float *floats, mts_error *error);
-/* Makes the command list if there is none. `stand_in` is read for what was not lent yet; NULL: that is an
-   INVALID_ARGUMENT. */
+/* Makes the command list if there is none, or updates a stale one. `stand_in` is read for what was not lent
+   yet; NULL: that is an INVALID_ARGUMENT. */
 mts_code mts_engine_record(mts_engine *engine, mts_buffer *stand_in, mts_error *error);
 /* What a run needs: the list, and lent data where the device cannot see it. */
 mts_code mts_engine_ready(mts_engine *engine, mts_error *error);

@@ -4,30 +4,47 @@
  */
 #include "exec/engine_internal.h"
 
-static mts_code make_buffer(mts_engine *engine, const void *data, size_t bytes, mts_buffer **out,
-                            mts_error *error)
+/*
+ * A buffer over the data, or NULL where the device takes no memory of the caller's, or not this: a page of it
+ * may be in use already, as that of another input, or of the one that this one replaces.
+ */
+static mts_code import(mts_engine *engine, engine_slot *slot, const float *data, mts_buffer **out,
+                       mts_error *error)
 {
-    if (engine->device->info.host_buffers) {
-        return mts_buffer_import(engine->device, data, bytes, out, error);
+    const size_t bytes = slot->count * sizeof(float);
+    *out = NULL;
+    if (!engine->device->info.host_buffers) {
+        return MTS_CODE_OK;
     }
-    return mts_buffer_create(engine->device, bytes, out, error);
+    mts_code code = mts_buffer_import(engine->device, data, bytes, out, error);
+    if (code == MTS_CODE_UNSUPPORTED && slot->buffer != NULL) {
+        engine->stale = true;
+        slot->data = NULL;
+        mts_buffer_destroy(&slot->buffer);
+        code = mts_buffer_import(engine->device, data, bytes, out, error);
+    }
+    return code == MTS_CODE_UNSUPPORTED ? MTS_CODE_OK : code;
 }
 
 mts_code mts_engine_lend(mts_engine *engine, engine_slot *slot, const float *data, mts_error *error)
 {
-    const bool imports = engine->device->info.host_buffers;
-    if (slot->data == data || (slot->buffer != NULL && !imports)) {
+    if (slot->data == data || (slot->buffer != NULL && slot->uploaded)) {
         slot->data = data;
         return MTS_CODE_OK;
     }
     mts_buffer *fresh = NULL;
-    const mts_code code = make_buffer(engine, data, slot->count * sizeof(float), &fresh, error);
+    mts_code code = import(engine, slot, data, &fresh, error);
+    const bool uploaded = fresh == NULL;
+    if (code == MTS_CODE_OK && uploaded) {
+        code = mts_buffer_create(engine->device, slot->count * sizeof(float), &fresh, error);
+    }
     if (code != MTS_CODE_OK) {
         return code;
     }
-    mts_list_destroy(&engine->list); /* it names the buffer that goes */
+    engine->stale = true; /* the list names the buffer that goes */
     mts_buffer_destroy(&slot->buffer);
     slot->buffer = fresh;
+    slot->uploaded = uploaded;
     slot->data = data;
     return MTS_CODE_OK;
 }
@@ -37,7 +54,7 @@ mts_code mts_engine_ready(mts_engine *engine, mts_error *error)
     mts_code code = mts_engine_record(engine, NULL, error);
     for (uint32_t s = 0; code == MTS_CODE_OK && s < engine->slot_count; s++) {
         const engine_slot *slot = &engine->slots[s];
-        if (slot->buffer != NULL && !engine->device->info.host_buffers) {
+        if (slot->buffer != NULL && slot->uploaded) {
             code = mts_buffer_write(slot->buffer, 0, slot->data, slot->count * sizeof(float), error);
         }
     }

@@ -1,6 +1,6 @@
 /*
- * recording.c: an engine's launches as one command list. It is made with the engine, and again before a run
- * when lent inputs have other buffers than those it names (lend.c).
+ * recording.c: an engine's launches as one command list. It is made with the engine, and updated before a run
+ * when lent inputs have other buffers than those it names (lend.c); a device that cannot gets a new one.
  */
 #include "exec/engine_internal.h"
 
@@ -21,10 +21,21 @@ static mts_code check_lent(const mts_engine *engine, mts_error *error)
     return MTS_CODE_OK;
 }
 
+/* A list that could not be updated is of no more use, and the next run begins with a new one. */
+static mts_code update(mts_engine *engine, mts_error *error)
+{
+    const mts_code code = mts_list_update(engine->list, engine->recorded, engine->launch_count, error);
+    engine->stale = false;
+    if (code != MTS_CODE_OK) {
+        mts_list_destroy(&engine->list);
+    }
+    return code;
+}
+
 mts_code mts_engine_record(mts_engine *engine, mts_buffer *stand_in, mts_error *error)
 {
-    const mts_code code = stand_in == NULL ? check_lent(engine, error) : MTS_CODE_OK;
-    if (code != MTS_CODE_OK || engine->list != NULL || engine->launch_count == 0) {
+    mts_code code = stand_in == NULL ? check_lent(engine, error) : MTS_CODE_OK;
+    if (code != MTS_CODE_OK || (engine->list != NULL && !engine->stale) || engine->launch_count == 0) {
         return code; /* no launch: every output is a constant or an input */
     }
     for (uint32_t i = 0; i < engine->launch_count; i++) {
@@ -32,5 +43,12 @@ mts_code mts_engine_record(mts_engine *engine, mts_buffer *stand_in, mts_error *
         mts_buffer *lent = source == 0 ? engine->pool : engine->slots[source - 1].buffer;
         engine->recorded[i].pool = lent != NULL ? lent : stand_in;
     }
+    if (engine->list != NULL) {
+        code = update(engine, error);
+        if (code != MTS_CODE_UNSUPPORTED) {
+            return code;
+        }
+    }
+    engine->stale = false;
     return mts_list_create(engine->device, engine->recorded, engine->launch_count, &engine->list, error);
 }

@@ -358,8 +358,9 @@ typedef uint64_t mts_ticket;
  * another address is set or the session is destroyed, and must not change from a submission to the end of its
  * wait (other types are converted, which copies them, in this call). Where the device reads host memory (a
  * CPU) nothing is copied but what a layer wants in another layout, and only while it is read: inputs cost no
- * memory. Elsewhere every submission uploads. An address other than the last one makes the next submission
- * prepare its launches again, which allocates. A submission before every input was set is INVALID_ARGUMENT.
+ * memory. Elsewhere every submission uploads. An address other than the last one takes hold of that memory and
+ * makes the next submission change its launches; both may allocate. A submission before every input was set is
+ * INVALID_ARGUMENT.
  */
 MTS_API mts_status mts_session_input(mts_session *session, const char *task, uint32_t index,
                                      const mts_tensor *tensor);

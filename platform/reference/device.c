@@ -2,8 +2,9 @@
  * device.c: the "reference" backend: one device that is the calling thread.
  *
  * Buffers are host memory, a kernel is a C function found by name, and submitting a list runs it. Options of
- * a kernel's build are ignored: the functions take everything from the records. Not responsible for the
- * functions (the other files here) nor for checking a caller's arguments (device.c of sdk/device).
+ * a kernel's build are ignored but for HALF (half.c): the functions take everything from the records. Not
+ * responsible for the functions (the other files here) nor for checking a caller's arguments (device.c of
+ * sdk/device).
  *
  * Thread-safety: a device and its objects belong to one thread at a time.
  */
@@ -28,11 +29,13 @@ typedef struct reference_kernel {
     mts_kernel base;
     const char *name;
     mts_reference_fn run;
+    bool half; /* act and pool hold float16 */
 } reference_kernel;
 
 typedef struct reference_list {
     mts_list base;
     mts_launch *launches;
+    mts_reference_half half; /* for launches of such kernels */
 } reference_list;
 
 static const struct {
@@ -120,6 +123,7 @@ static mts_code kernel_create(mts_device *device, const mts_kernel_desc *desc, m
             kernel->base.work_group_size = device->info.work_group_size;
             kernel->name = kernels[i].name;
             kernel->run = kernels[i].run;
+            kernel->half = mts_reference_half_asked(desc->defines);
             *out = &kernel->base;
             return MTS_CODE_OK;
         }
@@ -130,6 +134,35 @@ static mts_code kernel_create(mts_device *device, const mts_kernel_desc *desc, m
 static void kernel_destroy(mts_device *device, mts_kernel *kernel)
 {
     mts_alloc_free(device->allocator, kernel);
+}
+
+static void list_destroy(mts_device *device, mts_list *list)
+{
+    mts_reference_half_free(&((reference_list *)list)->half, device->allocator);
+    mts_alloc_free(device->allocator, ((reference_list *)list)->launches);
+    mts_alloc_free(device->allocator, list);
+}
+
+/* Takes over launches, and sees to it that running them needs no memory. */
+static mts_code list_fill(mts_device *device, reference_list *list, const mts_launch *launches, size_t count,
+                          mts_error *error)
+{
+    uint64_t act = 0;
+    uint64_t pool = 0;
+    for (size_t i = 0; i < count; i++) {
+        const reference_kernel *kernel = (const reference_kernel *)launches[i].kernel;
+        list->launches[i] = launches[i];
+        if (launches[i].gemm.m == 0 && kernel->half) {
+            const uint64_t act_size = launches[i].act->size / sizeof(uint16_t);
+            const uint64_t pool_size = launches[i].pool->size / sizeof(uint16_t);
+            act = act_size > act ? act_size : act;
+            pool = pool_size > pool ? pool_size : pool;
+        }
+    }
+    if (!mts_reference_half_reserve(&list->half, device->allocator, act, pool)) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no host memory for float16 buffers as float32");
+    }
+    return MTS_CODE_OK;
 }
 
 static mts_code list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
@@ -144,8 +177,10 @@ static mts_code list_create(mts_device *device, const mts_launch *launches, size
         mts_alloc_free(device->allocator, list);
         return no_memory(count * sizeof *launches, error);
     }
-    if (count) {
-        memcpy(list->launches, launches, count * sizeof *launches);
+    const mts_code code = list_fill(device, list, launches, count, error);
+    if (code != MTS_CODE_OK) {
+        list_destroy(device, &list->base);
+        return code;
     }
     *out = &list->base;
     return MTS_CODE_OK;
@@ -154,18 +189,7 @@ static mts_code list_create(mts_device *device, const mts_launch *launches, size
 static mts_code list_update(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
                             mts_error *error)
 {
-    (void)device;
-    (void)error;
-    if (count > 0) {
-        memcpy(((reference_list *)list)->launches, launches, count * sizeof *launches);
-    }
-    return MTS_CODE_OK;
-}
-
-static void list_destroy(mts_device *device, mts_list *list)
-{
-    mts_alloc_free(device->allocator, ((reference_list *)list)->launches);
-    mts_alloc_free(device->allocator, list);
+    return list_fill(device, (reference_list *)list, launches, count, error);
 }
 
 /* The front has checked that all of it lies in the buffers. */
@@ -188,18 +212,19 @@ static void run_gemm(const mts_gemm *g, float *act, const float *pool)
     }
 }
 
-static mts_code run_launch(const mts_launch *launch, mts_error *error)
+static mts_code run_launch(const mts_launch *launch, mts_reference_half *half, mts_error *error)
 {
     const reference_buffer *act = (const reference_buffer *)launch->act;
     const reference_buffer *pool = (const reference_buffer *)launch->pool;
     const reference_buffer *table = (const reference_buffer *)launch->table;
     const reference_kernel *kernel = (const reference_kernel *)launch->kernel;
+    const size_t element = kernel && kernel->half ? sizeof(uint16_t) : sizeof(float);
     const mts_reference_call call = {
         .act = (float *)(void *)act->bytes,
         .pool = (const float *)(const void *)pool->bytes,
         .tab = (const uint32_t *)(const void *)table->bytes,
-        .act_size = act->base.size / sizeof(float),
-        .pool_size = pool->base.size / sizeof(float),
+        .act_size = act->base.size / element,
+        .pool_size = pool->base.size / element,
         .tab_size = table->base.size / sizeof(uint32_t),
         .pool_bytes = pool->base.size,
         .first = launch->first,
@@ -210,7 +235,8 @@ static mts_code run_launch(const mts_launch *launch, mts_error *error)
         run_gemm(&launch->gemm, call.act, call.pool);
         return MTS_CODE_OK;
     }
-    const char *reason = kernel->run(&call);
+    const char *reason =
+        kernel->half ? mts_reference_half_run(half, &call, kernel->name, kernel->run) : kernel->run(&call);
     if (reason) {
         return mts_fail(error, MTS_CODE_DEVICE, "launch '%s' of %s: %s",
                         launch->label ? launch->label : "unnamed", kernel->name, reason);
@@ -220,11 +246,12 @@ static mts_code run_launch(const mts_launch *launch, mts_error *error)
 
 static mts_code list_submit(mts_device *device, mts_list *list, mts_error *error)
 {
-    const mts_launch *launches = ((reference_list *)list)->launches;
+    reference_list *r = (reference_list *)list;
     mts_code code = MTS_CODE_OK;
     (void)device;
+    r->half.made_of = NULL; /* buffers have been written since */
     for (size_t i = 0; i < list->count && code == MTS_CODE_OK; i++) {
-        code = run_launch(&launches[i], error);
+        code = run_launch(&r->launches[i], &r->half, error);
     }
     return code;
 }
@@ -239,13 +266,14 @@ static mts_code wait(mts_device *device, mts_error *error)
 static mts_code list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                              mts_error *error)
 {
-    const mts_launch *launches = ((reference_list *)list)->launches;
+    reference_list *r = (reference_list *)list;
     mts_code code = MTS_CODE_OK;
     const uint64_t zero = mts_os_clock_ns();
     (void)device;
+    r->half.made_of = NULL;
     for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
         times[i].start = mts_os_clock_ns() - zero;
-        code = run_launch(&launches[i], error);
+        code = run_launch(&r->launches[i], &r->half, error);
         times[i].end = mts_os_clock_ns() - zero;
     }
     return code;
@@ -289,6 +317,7 @@ static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_erro
         .unified_memory = true,
         .gemm = true,
         .host_buffers = true,
+        .half_products = true, /* HALF=2 is computed as 1 is */
         .compute_units = 1,
         .vector_floats = 16,
         .work_group_size = 4096,

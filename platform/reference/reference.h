@@ -12,9 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/alloc.h"
 #include "device/kernel.h"
 
-/* One launch. Sizes are in floats and words. */
+/* One launch. Sizes are in floats and words; of a launch that half.c has still to convert, in elements. */
 typedef struct mts_reference_call {
     float *act;
     const float *pool;
@@ -55,6 +56,26 @@ typedef const char *(*mts_reference_fn)(const mts_reference_call *call);
 
 #define MTS_REFERENCE_DECLARE(name) const char *mts_reference_##name(const mts_reference_call *call);
 MTS_REFERENCE_KERNELS(MTS_REFERENCE_DECLARE)
+
+/* ---- float16 (half.c) ---- */
+
+/* A list's room for its arena and pool as floats. */
+typedef struct mts_reference_half {
+    float *act, *pool;
+    uint64_t act_room, pool_room;
+    const void *made_of; /* the stored pool that `pool` now holds; NULL when a list begins to run */
+    uint64_t made;       /* its elements */
+} mts_reference_half;
+
+/* Whether a kernel's options say that act and pool hold float16. */
+bool mts_reference_half_asked(const char *defines);
+/* Makes room for arenas and pools of that many elements; false: no memory. */
+bool mts_reference_half_reserve(mts_reference_half *half, const mts_allocator *allocator, uint64_t act,
+                                uint64_t pool);
+void mts_reference_half_free(mts_reference_half *half, const mts_allocator *allocator);
+/* Runs a launch on buffers of float16, for which there is room. Returns what mts_reference_fn does. */
+const char *mts_reference_half_run(mts_reference_half *half, const mts_reference_call *stored,
+                                   const char *kernel, mts_reference_fn run);
 
 /* ---- records ---- */
 

@@ -8,10 +8,12 @@
  *
  * Every kernel has one signature:
  *
- *     kernel(float *act, const float *pool, const u32 *table, u32 first)
+ *     kernel(real *act, const real *pool, const u32 *table, u32 first)
  *
- * act    activations arena; every offset into it is in floats
- * pool   packed weights, scales, biases, masks; every offset into it is in floats
+ * real   what a session stores, its elements: float32, or float16 where the kernels are built with HALF (then
+ *        "floats" and f32 of act and pool mean these elements below)
+ * act    activations arena; every offset into it is in elements
+ * pool   packed weights, scales, biases, masks; every offset into it is in elements
  * table  all records of all launches of a session; every index into it is in 32-bit words
  * first  index of this launch's first record
  *
@@ -222,7 +224,7 @@ typedef struct mts_rec_scale {
 typedef struct mts_rec_copy {
     mts_rec_dest dest;
     mts_rec_view src;
-    mts_u32 src_pool;           /* 1: src.base is a pool offset */
+    mts_u32 src_pool;           /* 1: src.base is a pool offset; 2: see mts_rec_phase */
     mts_i32 step[MTS_REC_RANK]; /* signed stride used instead of src.stride (negative steps) */
 } mts_rec_copy;
 
@@ -331,19 +333,20 @@ typedef struct mts_rec_phase {
     mts_i32 top, left;
     mts_u32 src, src_pitch, src_row; /* act offset of pixel 0 of channel 0; floats between channels, rows */
     mts_u32 in_h, in_w;
-    mts_u32 src_pool; /* 1: src is a pool offset (an input that the caller lent) */
+    mts_u32 src_pool; /* 1: src is a pool offset. 2: the launch's `pool` is memory that the caller lent: float32
+                         whatever the session stores, and src counts floats; no member then says 1 */
 } mts_rec_phase;
 
 /*
  * A camera frame to a model's input. The launch's `pool` is the picture buffer, not the weight pool: its size
- * changes with the camera's. Crop, resize (bilinear, half-pixel centres, edge clamped), channel order, y = (x
- * - mean[c]) * scale[c], x in 0..255. Stretches the crop to the output size. Channel c of the output is
- * source colour order[c] (0 red, 1 green, 2 blue, 3 luma BT.601). dest has dims [1, 1, 1, C, H, W], or [1, 1,
- * 1, H, W, C] when `interleaved` is 1.
+ * changes with the camera's, and it holds bytes whatever a session stores. Crop, resize (bilinear, half-pixel
+ * centres, edge clamped), channel order, y = (x - mean[c]) * scale[c], x in 0..255. Stretches the crop to the
+ * output size. Channel c of the output is source colour order[c] (0 red, 1 green, 2 blue, 3 luma BT.601). dest
+ * has dims [1, 1, 1, C, H, W], or [1, 1, 1, H, W, C] when `interleaved` is 1.
  */
 typedef struct mts_rec_frame {
     mts_rec_dest dest;
-    mts_u32 src;                   /* pool offset (floats) of the first byte of the picture */
+    mts_u32 src;                   /* the picture's first byte, in words of 4 bytes from the buffer's start */
     mts_u32 format;                /* MTS_PIXEL_ */
     mts_u32 width, height, stride; /* pixels, pixels, bytes */
     mts_u32 crop_x, crop_y, crop_w, crop_h;

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "platform/os/os.h"
+#include "support/second_device.h"
 #include "support/vectors.h"
 
 /* Two executors that sum in different orders over up to 110 layers; yolox differs most. */
@@ -43,7 +44,7 @@ static mts_runtime *open_device(const char *device)
     mts_runtime_options options;
     mts_runtime *runtime = NULL;
     mts_runtime_options_default(&options);
-    options.device = device;
+    options.device = second_device_id(device);
     options.cache_dir = WORK;
     options.error_text = error_text;
     options.error_size = sizeof error_text;

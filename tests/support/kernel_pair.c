@@ -13,7 +13,22 @@
 
 #include <cmocka.h>
 
-#define SPREAD 2.0f /* random values lie in [-SPREAD, SPREAD] */
+#include "base/half.h"
+
+#include "support/second_device.h"
+
+#define SPREAD 2.0f                 /* random values lie in [-SPREAD, SPREAD] */
+#define HALF_ULP (1.0f / 1024.0f)   /* of a float16, relative: two results may be rounded apart by one */
+#define HALF_LEAST (1.0f / 8388608) /* and by two steps where it has no more bits to spend */
+
+/* A launch as both devices get it. */
+typedef struct trial {
+    const char *kernel;
+    char defines[1024];
+    int half; /* -DHALF= */
+    uint32_t first;
+    const uint32_t *grid, *local;
+} trial;
 
 static mts_device *open_device(const char *backend)
 {
@@ -41,7 +56,7 @@ int kernel_pair_setup(void **state)
     pair->pool = malloc(KERNEL_PAIR_POOL * sizeof *pair->pool);
     pair->table = malloc(KERNEL_PAIR_TABLE * sizeof *pair->table);
     pair->devices[0] = open_device("reference");
-    pair->devices[1] = open_device("opencl");
+    pair->devices[1] = open_device(second_device_backend("opencl"));
     *state = pair;
     return pair->act && pair->pool && pair->table && pair->devices[0] ? 0 : -1;
 }
@@ -91,12 +106,14 @@ void kernel_pair_clear(kernel_pair *pair, uint32_t seed)
     pair->act_used = pair->pool_used = pair->table_used = 64;
     pair->region_count = 0;
     pair->tolerance = 1e-5f;
+    pair->half_slack = pair->product_slack = 0.0f;
+    pair->raw_pool = false;
 }
 
 void kernel_pair_start(kernel_pair *pair, uint32_t seed)
 {
     if (!pair->devices[1]) {
-        print_message("no OpenCL device: nothing to compare with the reference\n");
+        print_message("no second device: nothing to compare with the reference\n");
         skip();
     }
     kernel_pair_clear(pair, seed);
@@ -220,44 +237,96 @@ static void check(mts_code code, const mts_error *error, const char *kernel)
     }
 }
 
-float *kernel_pair_result(const kernel_pair *pair, mts_device *device, const char *name, const char *defines,
-                          uint32_t first, const uint32_t *grid, const uint32_t *local)
+/* What a buffer of `count` elements holds: the floats, or float16 made of them. The caller frees it. */
+static void *stored(const float *values, size_t count, bool half, size_t *size)
 {
-    const void *const data[3] = {pair->act, pair->pool, pair->table};
-    const size_t sizes[3] = {KERNEL_PAIR_ACT * sizeof(float), KERNEL_PAIR_POOL * sizeof(float),
-                             KERNEL_PAIR_TABLE * sizeof(uint32_t)};
-    const mts_kernel_desc desc = {name, defines};
-    mts_buffer *buffers[3] = {NULL, NULL, NULL};
+    *size = count * (half ? sizeof(uint16_t) : sizeof(float));
+    void *bytes = malloc(*size);
+    assert_non_null(bytes);
+    if (half) {
+        mts_half_array_from_float(values, bytes, count);
+    } else {
+        memcpy(bytes, values, *size);
+    }
+    return bytes;
+}
+
+/* The floats that `bytes` from a buffer stand for; frees `bytes`. */
+static float *floats_of(void *bytes, size_t count, bool half)
+{
+    if (!half) {
+        return bytes;
+    }
+    float *values = malloc(count * sizeof *values);
+    assert_non_null(values);
+    mts_half_array_to_float(bytes, values, count);
+    free(bytes);
+    return values;
+}
+
+static void launch_and_wait(mts_device *device, const trial *t, mts_buffer **buffers)
+{
+    const mts_kernel_desc desc = {t->kernel, t->defines};
     mts_kernel *kernel = NULL;
     mts_list *list = NULL;
     mts_error error = {0};
-    for (int i = 0; i < 3; i++) {
-        check(mts_buffer_create(device, sizes[i], &buffers[i], &error), &error, name);
-        check(mts_buffer_write(buffers[i], 0, data[i], sizes[i], &error), &error, name);
-    }
-    check(mts_kernel_create(device, &desc, &kernel, &error), &error, name);
+    check(mts_kernel_create(device, &desc, &kernel, &error), &error, t->kernel);
     const mts_launch launch = {.kernel = kernel,
                                .act = buffers[0],
                                .pool = buffers[1],
                                .table = buffers[2],
-                               .first = first,
-                               .global = {grid[0], grid[1], grid[2]},
-                               .local = {local[0], local[1], local[2]},
-                               .label = name};
-    check(mts_list_create(device, &launch, 1, &list, &error), &error, name);
-    check(mts_list_submit(list, &error), &error, name);
-    float *result = malloc(sizes[0]);
-    assert_non_null(result);
-    check(mts_buffer_read(buffers[0], 0, result, sizes[0], &error), &error, name);
+                               .first = t->first,
+                               .global = {t->grid[0], t->grid[1], t->grid[2]},
+                               .local = {t->local[0], t->local[1], t->local[2]},
+                               .label = t->kernel};
+    check(mts_list_create(device, &launch, 1, &list, &error), &error, t->kernel);
+    check(mts_list_submit(list, &error), &error, t->kernel);
+    check(mts_device_wait(device, &error), &error, t->kernel);
     mts_list_destroy(&list);
     mts_kernel_destroy(&kernel);
+}
+
+static float *run_on(const kernel_pair *pair, mts_device *device, const trial *t)
+{
+    size_t sizes[3] = {0, 0, KERNEL_PAIR_TABLE * sizeof(uint32_t)};
+    void *data[3] = {stored(pair->act, KERNEL_PAIR_ACT, t->half > 0, &sizes[0]),
+                     stored(pair->pool, KERNEL_PAIR_POOL, t->half > 0 && !pair->raw_pool, &sizes[1]),
+                     pair->table};
+    mts_buffer *buffers[3] = {NULL, NULL, NULL};
+    mts_error error = {0};
+    for (int i = 0; i < 3; i++) {
+        check(mts_buffer_create(device, sizes[i], &buffers[i], &error), &error, t->kernel);
+        check(mts_buffer_write(buffers[i], 0, data[i], sizes[i], &error), &error, t->kernel);
+    }
+    launch_and_wait(device, t, buffers);
+    check(mts_buffer_read(buffers[0], 0, data[0], sizes[0], &error), &error, t->kernel);
     for (int i = 0; i < 3; i++) {
         mts_buffer_destroy(&buffers[i]);
     }
-    return result;
+    free(data[1]);
+    return floats_of(data[0], KERNEL_PAIR_ACT, t->half > 0);
 }
 
-static bool same(float expected, float found, float tolerance)
+static trial make_trial(const char *kernel, const char *defines, int half, uint32_t first,
+                        const uint32_t *grid, const uint32_t *local)
+{
+    trial t = {.kernel = kernel, .half = half, .first = first, .grid = grid, .local = local};
+    if (half > 0) {
+        snprintf(t.defines, sizeof t.defines, "%s -DHALF=%d", defines, half);
+    } else {
+        snprintf(t.defines, sizeof t.defines, "%s", defines);
+    }
+    return t;
+}
+
+float *kernel_pair_result(const kernel_pair *pair, mts_device *device, const char *kernel,
+                          const char *defines, uint32_t first, const uint32_t *grid, const uint32_t *local)
+{
+    const trial t = make_trial(kernel, defines, 0, first, grid, local);
+    return run_on(pair, device, &t);
+}
+
+static bool same(const kernel_pair *pair, int half, float expected, float found)
 {
     if (isnan(expected) || isnan(found)) {
         return isnan(expected) && isnan(found);
@@ -265,7 +334,10 @@ static bool same(float expected, float found, float tolerance)
     if (expected == found) {
         return true;
     }
-    return fabsf(expected - found) <= tolerance * fmaxf(1.0f, fabsf(expected));
+    float allowed = pair->tolerance * fmaxf(1.0f, fabsf(expected));
+    allowed += half > 0 ? HALF_ULP * fabsf(expected) + HALF_LEAST + pair->half_slack : 0.0f;
+    allowed += half > 1 ? pair->product_slack : 0.0f;
+    return fabsf(expected - found) <= allowed;
 }
 
 static unsigned char *writable(const kernel_pair *pair)
@@ -278,18 +350,18 @@ static unsigned char *writable(const kernel_pair *pair)
     return map;
 }
 
-static void compare(const kernel_pair *pair, const char *kernel, const char *defines, const float *expected,
+static void compare(const kernel_pair *pair, const trial *t, const float *was, const float *expected,
                     const float *found)
 {
     unsigned char *map = writable(pair);
     for (uint32_t i = 0; i < KERNEL_PAIR_ACT; i++) {
-        if (!map[i] && (memcmp(&found[i], &pair->act[i], sizeof *found) != 0 ||
-                        memcmp(&expected[i], &pair->act[i], sizeof *found) != 0)) {
-            fail_msg("%s (%s): float %u outside the output was written", kernel, defines, i);
+        if (!map[i] && (memcmp(&found[i], &was[i], sizeof *found) != 0 ||
+                        memcmp(&expected[i], &was[i], sizeof *found) != 0)) {
+            fail_msg("%s (%s): element %u outside the output was written", t->kernel, t->defines, i);
         }
-        if (!same(expected[i], found[i], pair->tolerance)) {
-            fail_msg("%s (%s): float %u: reference %.9g, found %.9g, was %.9g", kernel, defines, i,
-                     (double)expected[i], (double)found[i], (double)pair->act[i]);
+        if (!same(pair, t->half, expected[i], found[i])) {
+            fail_msg("%s (%s): element %u: reference %.9g, found %.9g, was %.9g", t->kernel, t->defines, i,
+                     (double)expected[i], (double)found[i], (double)was[i]);
         }
     }
     free(map);
@@ -298,11 +370,19 @@ static void compare(const kernel_pair *pair, const char *kernel, const char *def
 void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines, uint32_t first,
                      const uint32_t *grid, const uint32_t *local)
 {
-    float *expected = kernel_pair_result(pair, pair->devices[0], kernel, defines, first, grid, local);
-    float *found = kernel_pair_result(pair, pair->devices[1], kernel, defines, first, grid, local);
-    compare(pair, kernel, defines, expected, found);
-    free(expected);
-    free(found);
+    const int most = pair->devices[1]->info.half_products ? 2 : 1;
+    for (int half = 0; half <= most; half++) {
+        const trial t = make_trial(kernel, defines, half, first, grid, local);
+        size_t size = 0;
+        float *was =
+            floats_of(stored(pair->act, KERNEL_PAIR_ACT, half > 0, &size), KERNEL_PAIR_ACT, half > 0);
+        float *expected = run_on(pair, pair->devices[0], &t);
+        float *found = run_on(pair, pair->devices[1], &t);
+        compare(pair, &t, was, expected, found);
+        free(was);
+        free(expected);
+        free(found);
+    }
 }
 
 void kernel_pair_run_dest(kernel_pair *pair, const char *kernel, const void *records, uint32_t members,

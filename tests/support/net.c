@@ -10,6 +10,7 @@
 #include "compiler/passes/clone.h"
 #include "compiler/passes/discover.h"
 #include "compiler/passes/pool.h"
+#include "support/second_device.h"
 
 mts_code net_device_open(const char *backend, const char *cache, mts_device **out, mts_error *error)
 {
@@ -18,7 +19,7 @@ mts_code net_device_open(const char *backend, const char *cache, mts_device **ou
     const mts_device_options options = {.allocator = mts_allocator_default(), .cache_dir = cache};
     *out = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(table[i]->name, backend) == 0 && table[i]->count() > 0) {
+        if (strcmp(table[i]->name, second_device_backend(backend)) == 0 && table[i]->count() > 0) {
             return table[i]->open(0, &options, out, error);
         }
     }

@@ -18,7 +18,8 @@ typedef struct test_net {
     uint64_t weight_bytes, weight_bytes_unshared;
 } test_net;
 
-/* Options of a device of tests: default allocator, kernel binaries in `cache` (may be NULL). */
+/* Options of a device of tests: default allocator, kernel binaries in `cache` (may be NULL). For "opencl" see
+   second_device.h. */
 mts_code net_device_open(const char *backend, const char *cache, mts_device **out, mts_error *error);
 
 /* The graphs are copied, their constants borrowed until the call returns. */

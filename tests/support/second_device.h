@@ -1,0 +1,15 @@
+/*
+ * second_device.h: which device is compared with the reference.
+ *
+ * Tests say "opencl" for it. With the environment variable MTS_TEST_DEVICE=cuda (any backend's name) the same
+ * tests compare that one.
+ */
+#ifndef MTS_TESTS_SUPPORT_SECOND_DEVICE_H
+#define MTS_TESTS_SUPPORT_SECOND_DEVICE_H
+
+/* The backend to open where a test says `name`. */
+const char *second_device_backend(const char *name);
+/* Likewise of ids: "opencl:0" may become "cuda:0". */
+const char *second_device_id(const char *id);
+
+#endif

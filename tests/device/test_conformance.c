@@ -366,6 +366,37 @@ static void a_list_may_be_submitted_many_times_without_allocating(void **state)
     mts_list_destroy(&list);
 }
 
+static void a_list_is_updated_to_other_records_and_buffers_without_being_made_again(void **state)
+{
+    (void)state;
+    const float ten = 10.0f;
+    make_objects();
+    mts_error error = {MTS_CODE_OK, ""};
+    mts_buffer *pool = make_buffer(64);
+    mts_launch launches[3] = {object.launch, object.launch, object.launch};
+    assert_int_equal(mts_buffer_write(pool, 0, &ten, sizeof ten, NULL), MTS_CODE_OK);
+    mts_list *list = make_list(launches, 3);
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK); /* row 0 by 8 */
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    launches[0].pool = pool;
+    launches[2].first = MTS_REC_WORDS(mts_rec_scale);
+    assert_int_equal(mts_list_update(list, launches, 2, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_list_update(list, NULL, 3, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_list_update(NULL, launches, 3, &error), MTS_CODE_INVALID_ARGUMENT);
+    const mts_code code = mts_list_update(list, launches, 3, &error);
+    if (code != MTS_CODE_UNSUPPORTED) {
+        assert_int_equal(code, MTS_CODE_OK);
+        memset(launches, 0xff, sizeof launches);                    /* the list has its own */
+        assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK); /* row 0 by 20, row 1 is twice that */
+        if (computes()) {
+            assert_row(0, 160.0f);
+            assert_row(1, 320.0f);
+        }
+    }
+    mts_list_destroy(&list);
+    mts_buffer_destroy(&pool);
+}
+
 static void profiling_runs_the_list_once_and_times_every_launch(void **state)
 {
     (void)state;
@@ -536,6 +567,7 @@ static void a_lost_device_refuses_everything_but_destroying(void **state)
     assert_int_equal(mts_kernel_create(world.device, &desc, &kernel, &error), MTS_CODE_DEVICE_LOST);
     assert_int_equal(mts_list_create(world.device, &object.launch, 1, &none, &error), MTS_CODE_DEVICE_LOST);
     assert_int_equal(mts_list_submit(list, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_list_update(list, &object.launch, 1, &error), MTS_CODE_DEVICE_LOST);
     assert_int_equal(mts_list_profile(list, &span, 1, &error), MTS_CODE_DEVICE_LOST);
     assert_int_equal(mts_device_wait(world.device, &error), MTS_CODE_DEVICE_LOST);
     mts_list_destroy(&list);
@@ -608,6 +640,7 @@ static int run_device(void)
         DEVICE_TEST(the_callers_memory_is_read_where_it_lies),
         DEVICE_TEST(commands_run_in_the_order_they_were_given),
         DEVICE_TEST(a_list_may_be_submitted_many_times_without_allocating),
+        DEVICE_TEST(a_list_is_updated_to_other_records_and_buffers_without_being_made_again),
         DEVICE_TEST(profiling_runs_the_list_once_and_times_every_launch),
         DEVICE_TEST(an_empty_list_and_an_idle_wait_do_nothing),
         DEVICE_TEST(grids_that_do_not_fit_are_refused),

@@ -96,18 +96,26 @@ static void need_extension(void)
     }
 }
 
-static void make_list(uint32_t count)
+/* Launch i takes record firsts[i]. */
+static void fill_launches(mts_launch launches[LAUNCHES], const uint32_t firsts[LAUNCHES])
 {
-    mts_launch launches[LAUNCHES];
-    memset(launches, 0, sizeof launches);
-    for (uint32_t i = 0; i < count; i++) {
-        launches[i] = (mts_launch){.kernel = kernel, .act = act, .pool = pool, .table = table, .first = i};
+    memset(launches, 0, LAUNCHES * sizeof *launches);
+    for (uint32_t i = 0; i < LAUNCHES; i++) {
+        launches[i] =
+            (mts_launch){.kernel = kernel, .act = act, .pool = pool, .table = table, .first = firsts[i]};
         launches[i].global[0] = FLOATS;
         launches[i].local[0] = 1;
         for (int k = 1; k < 3; k++) {
             launches[i].global[k] = launches[i].local[k] = 1;
         }
     }
+}
+
+static void make_list(uint32_t count)
+{
+    static const uint32_t firsts[LAUNCHES] = {0, 1, 2};
+    mts_launch launches[LAUNCHES];
+    fill_launches(launches, firsts);
     assert_int_equal(mts_list_create(world.device, launches, count, &list, NULL), MTS_CODE_OK);
 }
 
@@ -176,6 +184,32 @@ static void a_recorded_list_gives_the_bits_of_its_launches(void **state)
     assert_int_equal(enqueued, 4);
     mts_list_destroy(&list);
     assert_int_equal(released, 1);
+}
+
+static void an_updated_list_is_recorded_with_its_new_launches(void **state)
+{
+    static const uint32_t firsts[LAUNCHES] = {0, 0, 1}; /* records 1, 1, 20 */
+    float values[FLOATS];
+    mts_launch launches[LAUNCHES];
+    (void)state;
+    need_extension();
+    count_calls();
+    make_list(LAUNCHES);
+    start();
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    fill_launches(launches, firsts);
+    assert_int_equal(mts_list_update(list, launches, LAUNCHES, NULL), MTS_CODE_OK);
+    assert_int_equal(released, 1);
+    start();
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(enqueued, 2);
+    assert_int_equal(mts_buffer_read(act, 0, values, sizeof values, NULL), MTS_CODE_OK);
+    for (int i = 0; i < FLOATS; i++) {
+        assert_true(values[i] == (float)(26 + 7 * i));
+    }
+    assert_int_equal(mts_list_update(list, launches, LAUNCHES, NULL), MTS_CODE_OK);
+    assert_int_equal(released, 1); /* nothing changed */
 }
 
 static void a_recording_that_may_still_run_is_not_enqueued_again(void **state)
@@ -464,6 +498,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         REPLAY_TEST(a_recorded_list_gives_the_bits_of_its_launches),
+        REPLAY_TEST(an_updated_list_is_recorded_with_its_new_launches),
         REPLAY_TEST(a_recording_that_may_still_run_is_not_enqueued_again),
         REPLAY_TEST(replaying_allocates_nothing_of_ours),
         REPLAY_TEST(a_recorded_list_can_be_profiled),

@@ -204,6 +204,7 @@ static mts_code scenario(void)
     launch.act = launch.pool = launch.table = buffer;
     device_fixture_grid(&launch, 4);
     code = code ? code : mts_list_create(world.device, &launch, 1, &list, NULL);
+    code = code ? code : mts_list_update(list, &launch, 1, NULL);
     code = code ? code : mts_list_submit(list, NULL);
     code = code ? code : mts_list_profile(list, &time, 1, NULL);
     code = code ? code : mts_buffer_read(buffer, 0, &word, 4, NULL);
@@ -220,8 +221,8 @@ static void the_nth_call_fails_with_the_chosen_code(void **state)
     mts_fault_plan plan = {.kind = MTS_WRAP_KIND_COUNT, .code = MTS_CODE_DEVICE};
     assert_int_equal(mts_wrap_fault(&world.device, &plan, &world.device, NULL), MTS_CODE_OK);
     assert_int_equal(scenario(), MTS_CODE_OK);
-    assert_int_equal(plan.calls, 9);
-    for (uint32_t nth = 1; nth <= 9; nth++) {
+    assert_int_equal(plan.calls, 10);
+    for (uint32_t nth = 1; nth <= 10; nth++) {
         plan.calls = plan.failed = 0;
         plan.nth = nth;
         const uint32_t alive = world.allocator.alive;
@@ -319,6 +320,7 @@ static void every_call_is_told_in_order_with_its_result(void **state)
                                   "buffer_fill #1 64 bytes at 0: ok\n"
                                   "kernel_create #2 " KERNEL_NAME ": ok\n"
                                   "list_create #3 1 launches: ok\n"
+                                  "list_update #3 1 launches: ok\n"
                                   "list_submit #3 1 launches: ok\n"
                                   "list_profile #3 1 launches: ok\n"
                                   "buffer_read #1 4 bytes at 0: ok\n"

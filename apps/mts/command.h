@@ -19,5 +19,6 @@ int cli_command_split(int argc, char **argv);
 int cli_command_synth(int argc, char **argv);
 int cli_command_bench(int argc, char **argv);
 int cli_command_profile(int argc, char **argv);
+int cli_command_kernels(int argc, char **argv);
 
 #endif

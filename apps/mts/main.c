@@ -25,6 +25,7 @@ static const struct {
     {"synth", cli_command_synth, "write a bundle of random networks, for measuring"},
     {"bench", cli_command_bench, "measure strategies against each other"},
     {"profile", cli_command_profile, "measure every launch of a run"},
+    {"kernels", cli_command_kernels, "compile kernels ahead of time for NVIDIA boards"},
 };
 
 static void help(FILE *out)

@@ -87,6 +87,7 @@ static void frame_agrees_for_every_format_crop_and_layout(void **state)
         mts_rec_frame records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 1e-4f; /* of values up to 255 before the scale */
+        pair->raw_pool = true;
         for (uint32_t m = 0; m < MEMBERS; m++) {
             frame_record(pair, &records[m], (n + m) % 5);
         }

@@ -2,9 +2,10 @@
  * kernel_pair.h: one launch on two devices, the reference and another, and the comparison of all that it
  * wrote.
  *
- * Responsible for random tensors in an arena, a launch table, running them and finding what differs. Not
- * responsible for what a record means. Everything fails the running cmocka test; without a second device a
- * test is skipped.
+ * Responsible for random tensors in an arena, a launch table, running them in every precision and finding
+ * what differs. Not responsible for what a record means. Everything fails the running cmocka test; without a
+ * second device a test is skipped. The second device is the first of backend "opencl", or of the one that
+ * MTS_TEST_DEVICE names.
  */
 #ifndef MTS_TESTS_SUPPORT_KERNEL_PAIR_H
 #define MTS_TESTS_SUPPORT_KERNEL_PAIR_H
@@ -33,7 +34,12 @@ typedef struct kernel_pair {
     uint32_t act_used, pool_used, table_used;
     kernel_region regions[KERNEL_PAIR_REGIONS];
     uint32_t region_count;
-    float tolerance; /* of |reference - other| / max(1, |reference|) */
+    bool raw_pool; /* the pool is a picture, or floats that a caller lent: never float16 */
+    float
+        tolerance; /* of |reference - other| / max(1, |reference|), without the rounding of what is stored */
+    float
+        half_slack; /* what -DHALF=1 and 2 may add to the difference, where a kernel reads its own results */
+    float product_slack; /* what -DHALF=2 alone may add, where a kernel multiplies in float16 */
 } kernel_pair;
 
 /* cmocka group fixtures: *state is a kernel_pair. */
@@ -64,10 +70,13 @@ uint32_t kernel_pair_pool(kernel_pair *pair, uint32_t count);
 uint32_t kernel_pair_words(kernel_pair *pair, const void *words, uint32_t count);
 void kernel_pair_may_write(kernel_pair *pair, uint32_t first, uint32_t count);
 
-/* The arena after a launch on one device; the caller frees it. */
+/* The arena after a launch on one device in float32; the caller frees it. */
 float *kernel_pair_result(const kernel_pair *pair, mts_device *device, const char *kernel,
                           const char *defines, uint32_t first, const uint32_t *grid, const uint32_t *local);
-/* Runs on both devices and compares all floats of the arena. */
+/*
+ * Runs on both devices and compares all elements of the arena: in float32, with float16 stored (-DHALF=1)
+ * and, where the second device is fast at it, with float16 multiplied (-DHALF=2).
+ */
 void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines, uint32_t first,
                      const uint32_t *grid, const uint32_t *local);
 

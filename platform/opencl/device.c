@@ -168,6 +168,8 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     const uint64_t group = get_number(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
     info->work_group_size = group > UINT32_MAX ? UINT32_MAX : (uint32_t)group;
     info->local_bytes = get_number(cl, id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(cl_ulong));
+    info->half_products = /* a width of 0: there is no cl_khr_fp16 */
+        info->is_gpu && get_number(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF, sizeof(cl_uint)) > 0;
     if (cap && info->work_group_size > cap) {
         info->work_group_size = cap;
     }

@@ -58,6 +58,7 @@ typedef struct mts_cl_opaque_event *cl_event;
 #define CL_DEVICE_EXTENSIONS 0x1030u
 #define CL_DEVICE_HOST_UNIFIED_MEMORY 0x1035u
 #define CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT 0x103au
+#define CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF 0x103cu
 
 #define CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES 0x12aau /* of cl_khr_command_buffer */
 

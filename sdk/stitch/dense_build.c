@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define CLEARED (-1e30f) /* added before a softmax: such a channel gets probability 0 */
+#define CLEARED (-6e4f) /* added before a softmax: such a channel gets probability 0; float16 holds it */
 
 typedef struct builder {
     const mts_dense_request *request;

@@ -1,0 +1,17 @@
+/*
+ * tolerance.h: how far outputs may be from a float32 reference, of an output's largest magnitude. The only
+ * place of the tests that says it for whole networks.
+ */
+#ifndef MTS_TESTS_SUPPORT_TOLERANCE_H
+#define MTS_TESTS_SUPPORT_TOLERANCE_H
+
+/* What mts.h promises. */
+#define TEST_TOLERANCE_FLOAT32 1e-4
+/*
+ * What it says of float16: eleven bits are 5e-4 of a number, and every layer stores its own rounding. Small
+ * random networks subtract values that are nearly equal, which a trained one does not: they are the worst
+ * that is tested.
+ */
+#define TEST_TOLERANCE_FLOAT16 2e-2
+
+#endif

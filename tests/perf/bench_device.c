@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/half.h"
 #include "device/device.h"
 
 /* Short launches are timed several in a row, as a session's list runs them: a wait costs more than they do.
@@ -22,6 +23,7 @@ struct bench_device {
     mts_device *device;
     mts_buffer *act, *pool, *table;
     uint32_t vector;
+    bool half;
 };
 
 static bool failed(const char *what, const mts_error *error)
@@ -94,28 +96,59 @@ uint32_t bench_device_vector(const bench_device *device)
     return device->vector;
 }
 
-static bool store(bench_device *d, mts_buffer **buffer, const void *data, size_t count)
+void bench_device_half(bench_device *device, bool half)
+{
+    device->half = half;
+}
+
+static bool store(bench_device *d, mts_buffer **buffer, const void *data, size_t size)
 {
     mts_error error = {0};
     mts_buffer_destroy(buffer);
-    if (mts_buffer_create(d->device, count > 0 ? count * 4 : 4, buffer, &error) != MTS_CODE_OK ||
-        (count > 0 && mts_buffer_write(*buffer, 0, data, count * 4, &error) != MTS_CODE_OK)) {
+    if (mts_buffer_create(d->device, size > 0 ? size : 4, buffer, &error) != MTS_CODE_OK ||
+        (size > 0 && mts_buffer_write(*buffer, 0, data, size, &error) != MTS_CODE_OK)) {
         return failed("buffer", &error);
     }
     return true;
 }
 
+/* Elements, in the precision that is asked for. */
+static bool store_elements(bench_device *d, mts_buffer **buffer, const float *values, size_t count)
+{
+    if (!d->half) {
+        return store(d, buffer, values, count * sizeof *values);
+    }
+    uint16_t *elements = malloc((count > 0 ? count : 1) * sizeof *elements);
+    if (elements == NULL) {
+        return false;
+    }
+    mts_half_array_from_float(values, elements, count);
+    const bool ok = store(d, buffer, elements, count * sizeof *elements);
+    free(elements);
+    return ok;
+}
+
 bool bench_device_load(bench_device *d, const float *act, size_t act_count, const float *pool,
                        size_t pool_count, const uint32_t *table, size_t table_count)
 {
-    return store(d, &d->act, act, act_count) && store(d, &d->pool, pool, pool_count) &&
-           store(d, &d->table, table, table_count);
+    return store_elements(d, &d->act, act, act_count) && store_elements(d, &d->pool, pool, pool_count) &&
+           store(d, &d->table, table, table_count * sizeof *table);
 }
 
 bool bench_device_read(bench_device *d, float *act, size_t act_count)
 {
     mts_error error = {0};
-    return mts_buffer_read(d->act, 0, act, act_count * 4, &error) == MTS_CODE_OK || failed("read", &error);
+    uint16_t *elements = (uint16_t *)act;
+    const size_t size = act_count * (d->half ? sizeof *elements : sizeof *act);
+    if (mts_buffer_read(d->act, 0, act, size, &error) != MTS_CODE_OK) {
+        return failed("read", &error);
+    }
+    for (size_t i = act_count; d->half && i > 0; i--) { /* in place, from the end on */
+        uint16_t element = 0;
+        memcpy(&element, elements + i - 1, sizeof element);
+        act[i - 1] = mts_half_to_float(element);
+    }
+    return true;
 }
 
 /* Seconds of a launch in a list of `batch`; negative after a failure. */
@@ -149,7 +182,7 @@ bool bench_device_time(bench_device *d, const bench_launch *b, int warm, int cou
     const mts_kernel_desc desc = {b->kernel, defines};
     mts_launch launch = {
         .act = d->act, .pool = d->pool, .table = d->table, .first = b->first, .label = b->kernel};
-    snprintf(defines, sizeof defines, "-DVEC=%u %s", d->vector, b->defines);
+    snprintf(defines, sizeof defines, "-DVEC=%u %s%s", d->vector, b->defines, d->half ? " -DHALF=1" : "");
     if (mts_kernel_create(d->device, &desc, &launch.kernel, &error) != MTS_CODE_OK) {
         return failed(b->kernel, &error);
     }

@@ -26,6 +26,8 @@ const char *bench_device_name(const bench_device *device);
 uint32_t bench_device_units(const bench_device *device);
 uint32_t bench_device_vector(const bench_device *device);
 
+/* How what is loaded next is stored and what is timed next is built: true for float16 (-DHALF=1). */
+void bench_device_half(bench_device *device, bool half);
 /* Copies the three arrays to the device (replaces the former ones). */
 bool bench_device_load(bench_device *device, const float *act, size_t act_count, const float *pool,
                        size_t pool_count, const uint32_t *table, size_t table_count);

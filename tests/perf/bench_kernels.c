@@ -2,9 +2,9 @@
  * bench_kernels.c: GFLOP/s of the convolution family and their share of the device's measured multiply-add
  * peak.
  *
- * Responsible for the list of layers, timing and printing (text or --json). Every result is compared with
- * plain C before it is timed. Only useful work is counted: no border lanes, no zeros. Not responsible for
- * records (bench_conv.c).
+ * Responsible for the list of layers, timing and printing (text or --json). Every layer is run with float32
+ * and with float16 stored (-DHALF=1), and every result is compared with plain C before it is timed. Only
+ * useful work is counted: no border lanes, no zeros. Not responsible for records (bench_conv.c).
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,8 @@
 
 enum { WARM = 10, TIMED = 60 };
 #define TOLERANCE 1e-3
-#define SKIPPED 77 /* what ctest takes for: no device here */
+#define HALF_TOLERANCE 5e-2 /* weights and inputs have eleven bits, and sums of thousands may cancel */
+#define SKIPPED 77          /* what ctest takes for: no device here */
 
 /* The fastest of several runs: other programs may only make the peak look lower, and shares larger. */
 static double peak(bench_device *device)
@@ -92,37 +93,43 @@ typedef struct session {
     bench_conv policy; /* of its fields only most, tile, row and tasks, where not 0 */
     double top;
     int json, check, bad, printed;
+    int half, only_precision; /* of the layer that runs; 0: both, 1: float32, 2: float16 */
     uint32_t vector, local;
 } session;
+
+static double tolerance(const session *s)
+{
+    return s->half ? HALF_TOLERANCE : TOLERANCE;
+}
 
 static void report(session *s, const char *name, double flops, const double *seconds, double error,
                    uint32_t groups)
 {
     const double median = seconds[TIMED / 2], rate = median > 0.0 ? flops / median : 0.0;
+    const int right = error < tolerance(s);
     if (s->check) {
-        printf("%-34s %s (error %.0e)\n", name, error < TOLERANCE ? "right" : "WRONG", error);
+        printf("%-42s %s (error %.0e)\n", name, right ? "right" : "WRONG", error);
     } else if (s->json) {
         printf(
             "%s\n  {\"name\": \"%s\", \"correct\": %s, \"error\": %.2e, \"gflops\": %.1f, \"share\": %.3f, "
             "\"ms\": {\"median\": %.4f, \"p5\": %.4f, \"p95\": %.4f}}",
-            s->printed++ ? "," : "", name, error < TOLERANCE ? "true" : "false", error < 1e9 ? error : 1e9,
-            rate / 1e9, rate / s->top, 1e3 * median, 1e3 * seconds[TIMED / 20],
-            1e3 * seconds[TIMED - TIMED / 20 - 1]);
-    } else if (error < TOLERANCE) {
-        printf("%-34s %8.3f ms %7.1f GFLOP/s %5.1f %%   (p5 %.3f, p95 %.3f, %u groups, error %.0e)\n", name,
+            s->printed++ ? "," : "", name, right ? "true" : "false", error < 1e9 ? error : 1e9, rate / 1e9,
+            rate / s->top, 1e3 * median, 1e3 * seconds[TIMED / 20], 1e3 * seconds[TIMED - TIMED / 20 - 1]);
+    } else if (right) {
+        printf("%-42s %8.3f ms %7.1f GFLOP/s %5.1f %%   (p5 %.3f, p95 %.3f, %u groups, error %.0e)\n", name,
                1e3 * median, rate / 1e9, 100.0 * rate / s->top, 1e3 * seconds[TIMED / 20],
                1e3 * seconds[TIMED - TIMED / 20 - 1], groups, error);
     } else {
-        printf("%-34s WRONG: error %g\n", name, error);
+        printf("%-42s WRONG: error %g\n", name, error);
     }
     fflush(stdout);
 }
 
 typedef double (*error_of)(const bench_world *world, const void *layer, const float *result);
 
-/* Runs once and compares, then times; the world is freed. */
-static void measure(session *s, const char *name, const void *layer, error_of compare, double flops,
-                    bench_world *world, const bench_launch *launch)
+/* Runs once and compares, then times. */
+static void measure_one(session *s, const char *name, const void *layer, error_of compare, double flops,
+                        const bench_world *world, const bench_launch *launch)
 {
     double seconds[TIMED] = {0}, error = INFINITY;
     float *result = malloc(world->act_count * sizeof *result);
@@ -132,12 +139,27 @@ static void measure(session *s, const char *name, const void *layer, error_of co
         bench_device_time(s->device, launch, 0, 1, seconds) &&
         bench_device_read(s->device, result, world->act_count))
         error = compare(world, layer, result);
-    if (!s->check && error < TOLERANCE && !bench_device_time(s->device, launch, WARM, TIMED, seconds))
+    if (!s->check && error < tolerance(s) && !bench_device_time(s->device, launch, WARM, TIMED, seconds))
         error = INFINITY;
-    if (!(error < TOLERANCE))
+    if (!(error < tolerance(s)))
         s->bad++;
     report(s, name, flops, seconds, error, launch->global[0] * launch->global[1] * launch->global[2]);
     free(result);
+}
+
+/* In each precision; the world is freed. */
+static void measure(session *s, const char *name, const void *layer, error_of compare, double flops,
+                    bench_world *world, const bench_launch *launch)
+{
+    for (s->half = 0; s->half < 2; s->half++) {
+        char whole[96];
+        snprintf(whole, sizeof whole, "%s%s", name, s->half ? ", float16" : "");
+        if (s->only_precision == 0 || s->only_precision == s->half + 1) {
+            bench_device_half(s->device, s->half != 0);
+            measure_one(s, whole, layer, compare, flops, world, launch);
+        }
+    }
+    bench_device_half(s->device, false);
     bench_world_free(world);
 }
 
@@ -265,6 +287,10 @@ static int options(int argc, char **argv, session *s)
             s->json = 1;
         } else if (strcmp(argv[i], "--check") == 0) {
             s->check = 1;
+        } else if (strcmp(argv[i], "--float32") == 0) {
+            s->only_precision = 1;
+        } else if (strcmp(argv[i], "--float16") == 0) {
+            s->only_precision = 2;
         } else if (i + 1 < argc && strcmp(argv[i], "--only") == 0) {
             s->only = argv[++i];
         } else if (i + 1 < argc && number(s, argv[i], atoi(argv[i + 1]))) {
@@ -280,8 +306,8 @@ int main(int argc, char **argv)
 {
     session s = {.only = "", .local = 1};
     if (!options(argc, argv, &s)) {
-        fputs("bench_kernels [--json | --check] [--only TEXT] [--vector FLOATS] [--local ITEMS]\n"
-              "              [--rows MOST] [--tile VECTORS] [--row FLOATS] [--tasks N]\n"
+        fputs("bench_kernels [--json | --check] [--float32 | --float16] [--only TEXT] [--vector FLOATS]\n"
+              "              [--local ITEMS] [--rows MOST] [--tile VECTORS] [--row FLOATS] [--tasks N]\n"
               "--check compares small layers and times nothing; the last line's options replace the policy\n",
               stderr);
         return 2;

@@ -106,6 +106,9 @@ static mts_code describe(const mts_cu_library *cu, CUdevice id, mts_device_info 
     info->arch = major * 10 + minor;
     info->half_products = mts_cu_quirks_find(info->arch)->half_products;
     info->matrix_units = mts_cu_quirks_find(info->arch)->matrix_units;
+    if (info->compute_units == 0 || info->work_group_size == 0 || info->local_bytes == 0) {
+        return mts_fail(error, MTS_CODE_DEVICE, "the driver does not tell the size of '%s'", name);
+    }
     return MTS_CODE_OK;
 }
 
@@ -186,7 +189,7 @@ static void device_destroy(mts_device *base)
     mts_cu_device *device = (mts_cu_device *)base;
     const mts_allocator *allocator = base->allocator;
     if (device->context && mts_cu_enter(device, NULL) == MTS_CODE_OK) {
-        if (!base->lost) {
+        if (!base->lost && device->stream) {
             (void)mts_cu_finish(device, NULL);
         }
         mts_cu_programs_release(device, true);

@@ -47,3 +47,39 @@ endfunction()
 
 fake_cuda_driver(mts_fake_driver ${fake_cuda_folder})
 fake_cuda_compiler(mts_fake_compiler ${fake_cuda_folder})
+
+# ---- libraries of scenarios: tests run themselves again with one of these folders first ----
+
+# A driver that is too old: functions that are needed are missing.
+fake_cuda_driver(mts_fake_driver_incomplete ${fake_cuda_folder}/incomplete cuStreamSynchronize)
+# A driver that has nothing but what is needed; a compiler from before CUDA 11.1.
+set(fake_cuda_optional "")
+file(STRINGS ${CMAKE_SOURCE_DIR}/platform/cuda/symbols.def rows REGEX "^MTS_CU_OPTIONAL")
+foreach(row ${rows})
+  string(REGEX MATCH "(cu[A-Za-z0-9_]+), *\\(|(cu[A-Za-z0-9_]+),$" unused "${row}")
+  list(APPEND fake_cuda_optional ${CMAKE_MATCH_1}${CMAKE_MATCH_2})
+endforeach()
+fake_cuda_driver(mts_fake_driver_bare ${fake_cuda_folder}/bare ${fake_cuda_optional})
+fake_cuda_compiler(mts_fake_compiler_old ${fake_cuda_folder}/old nvrtcGetCUBINSize nvrtcGetCUBIN)
+# Files that are no libraries hide those of the machine.
+foreach(name libnvrtc.so libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2 libnvrtc.so.11.1 libnvrtc.so.11.0 libnvrtc.so.10.2)
+  file(WRITE ${fake_cuda_folder}/no_compiler/${name} "no library\n")
+endforeach()
+foreach(name libcuda.so.1 libcuda.so)
+  file(WRITE ${fake_cuda_folder}/no_driver/${name} "no library\n")
+endforeach()
+add_custom_target(mts_fake_cuda_libraries DEPENDS mts_fake_driver mts_fake_compiler mts_fake_driver_incomplete
+  mts_fake_driver_bare mts_fake_compiler_old)
+
+# ---- this folder's tests ----
+
+file(GLOB cuda_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/test_*.c)
+foreach(file ${cuda_tests})
+  get_filename_component(name ${file} NAME_WE)
+  string(REGEX REPLACE "^test_" "" name ${name})
+  target_sources(cuda_${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/cuda/cuda_fixture.c)
+  target_link_libraries(cuda_${name} PRIVATE mts_fake_cuda)
+  target_compile_definitions(cuda_${name} PRIVATE MTS_FAKE_FOLDER="${fake_cuda_folder}")
+  add_dependencies(cuda_${name} mts_fake_cuda_libraries)
+  set_tests_properties(cuda/${name} PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${fake_cuda_folder}")
+endforeach()

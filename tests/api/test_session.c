@@ -507,6 +507,13 @@ static void session_options_that_make_no_sense_are_refused(void **state)
     options.strategy = (mts_strategy)17;
     assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &options, &session),
                      MTS_STATUS_INVALID_ARGUMENT);
+    for (int wrong = -1; wrong <= 3; wrong += 4) {
+        options = two_tasks();
+        options.precision = (mts_precision)wrong;
+        assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &options, &session),
+                         MTS_STATUS_INVALID_ARGUMENT);
+        assert_non_null(strstr(w.fixture.error, "precision"));
+    }
     options = two_tasks();
     options.size += 8;
     assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &options, &session),
@@ -515,6 +522,31 @@ static void session_options_that_make_no_sense_are_refused(void **state)
                      MTS_STATUS_INVALID_ARGUMENT);
     assert_null(session);
     world_close(&w);
+}
+
+static mts_session_stats stats_in(mts_precision precision)
+{
+    world w;
+    mts_session_stats stats = {.size = sizeof stats};
+    mts_session_options options = two_tasks();
+    options.precision = precision;
+    world_open(&w, "reference", &options);
+    assert_int_equal(mts_session_stats_get(w.session, &stats), MTS_STATUS_OK);
+    world_close(&w);
+    return stats;
+}
+
+static void statistics_tell_the_precision_that_is_used_and_its_bytes(void **state)
+{
+    (void)state;
+    const mts_session_stats full = stats_in(MTS_PRECISION_FLOAT32);
+    const mts_session_stats storage = stats_in(MTS_PRECISION_FLOAT16_STORAGE);
+    const mts_session_stats half = stats_in(MTS_PRECISION_FLOAT16); /* plain C stands in for all devices */
+    assert_int_equal(full.precision, MTS_PRECISION_FLOAT32);
+    assert_int_equal(storage.precision, MTS_PRECISION_FLOAT16_STORAGE);
+    assert_int_equal(half.precision, MTS_PRECISION_FLOAT16);
+    assert_int_equal(2 * storage.weight_bytes, full.weight_bytes);
+    assert_int_equal(half.peak_bytes, storage.peak_bytes);
 }
 
 static void statistics_and_explanation_tell_how_the_session_runs(void **state)
@@ -593,6 +625,7 @@ int main(void)
         cmocka_unit_test(the_watched_device_has_nothing_to_report),
         cmocka_unit_test(progress_can_cancel_the_making_of_a_session),
         cmocka_unit_test(session_options_that_make_no_sense_are_refused),
+        cmocka_unit_test(statistics_tell_the_precision_that_is_used_and_its_bytes),
         cmocka_unit_test(statistics_and_explanation_tell_how_the_session_runs),
         cmocka_unit_test(failing_allocations_fail_the_session_cleanly),
     };

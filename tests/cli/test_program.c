@@ -224,9 +224,12 @@ static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void
         {"inspect x --plan --grouping some", "family or measured"},
         {"inspect x --plan --frames one", "separate or common"},
         {"inspect x --plan --strategy none", "no strategy"},
+        {"inspect x --plan --precision none", "no precision"},
+        {"inspect x --precision float16", "--plan"},
         {"inspect x --plan --tune 0", "--tune"},
         {"run x.mtsb", "--image"},
         {"run x.mtsb --image p.png --strategy fastest", "fastest"},
+        {"run x.mtsb --image p.png --precision half", "half"},
         {"run x.mtsb --image p.png --fit squeeze", "squeeze"},
         {"run x.mtsb --image p.png --crop 1,2,3", "X,Y,WIDTH,HEIGHT"},
         {"run x.mtsb --image p.png --top 0", "range"},
@@ -235,6 +238,7 @@ static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void
         {"run x.mtsb --image p.png --tasks a,,b", "a,,b"},
         {"run x.mtsb --raw a=b.npy --annotate o.png", "--image"},
         {"eval x.mtsb", "--data"},
+        {"eval x.mtsb --data d.bin --precision half", "half"},
         {"export x.mtsb --task a", "-o"},
         {"synth -o x.mtsb", "--arch"},
         {"synth --arch lenet -o x.mtsb", "lenet"},
@@ -249,11 +253,17 @@ static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void
         {"bench x.mtsb --strategies compact+budget", "--budget"},
         {"bench x.mtsb --budget 9", "+budget"},
         {"bench x.mtsb --tasks 4,none", "none"},
+        {"bench x.mtsb --precisions float32,half", "half"},
+        {"bench x.mtsb --precisions float32,,float16", "float32,,float16"},
+        {"bench x.mtsb --strategies sequential,compact,netfuse,mts,compact --precisions "
+         "float32,float16-storage,float16",
+         "12 at most"},
         {"bench x.mtsb --frames both", "both"},
         {"bench x.mtsb --runs 0", "range"},
         {"bench x.mtsb --replay --no-replay", "not both"},
         {"profile", "BUNDLE"},
         {"profile x.mtsb --strategy quick", "quick"},
+        {"profile x.mtsb --precision double", "no precision 'double'"},
         {"profile x.mtsb --grouping best", "best"},
         {"profile x.mtsb --frames both", "both"},
         {"profile x.mtsb --runs 10001", "range"},
@@ -616,6 +626,108 @@ static void a_synthetic_bundle_is_written_inspected_and_measured(void **state)
     json_decref(root);
 }
 
+static void write_synthetic(void)
+{
+    result r = expect(0, "synth --arch resnet18 --tasks 2 --prune 0.95 --share 0.5 --input 32 -o x.mtsb");
+    result_release(&r);
+}
+
+/* The only result of this strategy and precision. */
+static const json_t *result_of(const json_t *root, const char *strategy, const char *precision)
+{
+    const json_t *results = json_object_get(root, "results");
+    const json_t *found = NULL;
+    for (size_t i = 0; i < json_array_size(results); i++) {
+        const json_t *one = json_array_get(results, i);
+        if (strcmp(json_string_value(json_object_get(one, "strategy")), strategy) == 0 &&
+            strcmp(json_string_value(json_object_get(one, "precision")), precision) == 0) {
+            assert_null(found);
+            found = one;
+        }
+    }
+    assert_non_null(found);
+    return found;
+}
+
+static double bytes_of(const json_t *of, const char *kind)
+{
+    return json_number_value(json_object_get(json_object_get(of, "bytes"), kind));
+}
+
+static void bench_measures_precisions_and_their_errors(void **state)
+{
+    static const char *const strategies[2] = {"sequential", "compact"};
+    (void)state;
+    write_synthetic();
+    json_t *root = expect_json("bench x.mtsb --device reference --precisions float32,float16-storage,float16 "
+                               "--warmup 0 --runs 1 --plot x.svg --json");
+    assert_int_equal(json_array_size(json_object_get(root, "results")), 6);
+    for (int s = 0; s < 2; s++) {
+        const json_t *full = result_of(root, strategies[s], "float32");
+        const json_t *storage = result_of(root, strategies[s], "float16-storage");
+        const json_t *half = result_of(root, strategies[s], "float16");
+        assert_null(json_object_get(full, "error"));
+        assert_string_equal(json_string_value(json_object_get(half, "precision_used")), "float16");
+        assert_true(bytes_of(storage, "weights") * 2 == bytes_of(full, "weights"));
+        assert_true(bytes_of(storage, "peak") < 0.7 * bytes_of(full, "peak"));
+        const json_t *error = json_object_get(storage, "error");
+        const double most = json_number_value(json_object_get(error, "max_relative"));
+        const double mean = json_number_value(json_object_get(error, "mean_relative"));
+        assert_true(mean > 0.0 && mean < most && most < 2e-2);
+    }
+    json_decref(root);
+    char *text = slurp("x.svg");
+    assert_non_null(strstr(text, "compact float16-storage"));
+    free(text);
+}
+
+/* Where no float32 is asked for there is still one to compare with; it is not a result. */
+static void bench_of_float16_alone_compares_with_float32(void **state)
+{
+    (void)state;
+    write_synthetic();
+    json_t *root = expect_json("bench x.mtsb --device reference --strategies compact+groups --precisions "
+                               "float16-storage --warmup 0 --runs 1 --json");
+    assert_int_equal(json_array_size(json_object_get(root, "results")), 1);
+    const json_t *only = result_of(root, "compact+groups", "float16-storage");
+    const double most = json_number_value(json_object_get(json_object_get(only, "error"), "max_relative"));
+    assert_true(most > 0.0 && most < 2e-2);
+    json_decref(root);
+    result r =
+        expect(0, "bench x.mtsb --device reference --strategies compact --precisions float16 --warmup 0 "
+                  "--runs 1 --inputs copied");
+    assert_non_null(strstr(r.out, "compact float16"));
+    assert_non_null(strstr(r.out, "max error"));
+    result_release(&r);
+    r = expect(0, "bench x.mtsb --device reference --strategies compact --warmup 0 --runs 1");
+    assert_null(strstr(r.out, "max error"));
+    result_release(&r);
+}
+
+static void a_session_of_a_precision_says_so(void **state)
+{
+    (void)state;
+    write_synthetic();
+    json_t *root = expect_json("inspect x.mtsb --plan --device reference --precision float16-storage --json");
+    assert_string_equal(json_string_value(json_object_get(root, "precision")), "float16-storage");
+    json_decref(root);
+    root = expect_json("profile x.mtsb --device reference --precision float16 --runs 1 --json");
+    assert_string_equal(json_string_value(json_object_get(root, "precision")), "float16");
+    json_decref(root);
+    result r = expect(0, "inspect x.mtsb --plan --device reference");
+    assert_non_null(strstr(r.out, "in float32"));
+    result_release(&r);
+    compile_demo();
+    write_picture("p.ppm", 50, 40);
+    root = expect_json("run small.mtsb --image p.ppm --device reference --precision float16-storage --json");
+    const json_t *run = json_array_get(json_object_get(root, "strategies"), 0);
+    assert_string_equal(json_string_value(json_object_get(run, "precision")), "float16-storage");
+    json_decref(root);
+    r = expect(0, "run small.mtsb --image p.ppm --device reference --precision float16-storage");
+    assert_non_null(strstr(r.out, "in float16-storage"));
+    result_release(&r);
+}
+
 static void bench_prints_a_table_and_takes_a_common_frame(void **state)
 {
     (void)state;
@@ -891,6 +1003,9 @@ int main(void)
         IN_FOLDER(eval_compares_two_bundles_by_the_names_of_their_tasks),
         IN_FOLDER(an_exported_task_compiles_again_and_gives_the_same_answers),
         IN_FOLDER(a_synthetic_bundle_is_written_inspected_and_measured),
+        IN_FOLDER(bench_measures_precisions_and_their_errors),
+        IN_FOLDER(bench_of_float16_alone_compares_with_float32),
+        IN_FOLDER(a_session_of_a_precision_says_so),
         IN_FOLDER(bench_prints_a_table_and_takes_a_common_frame),
         IN_FOLDER(a_profile_names_every_launch_and_its_trace_can_be_opened),
         IN_FOLDER(a_plan_is_explained_with_what_was_considered),

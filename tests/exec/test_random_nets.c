@@ -1,5 +1,6 @@
 /*
- * test_random_nets.c: random families of networks: all strategies and a node-by-node oracle agree.
+ * test_random_nets.c: random families of networks: all strategies, in float32 and float16, and a node-by-node
+ * oracle agree.
  *
  * Per family: with its own input for each task or one for all, on the reference and on OpenCL, two rounds of
  * inputs in one session, and equal bits when a round is repeated.
@@ -20,12 +21,11 @@
 #include "platform/os/os.h"
 #include "support/net.h"
 #include "support/random_net.h"
+#include "support/tolerance.h"
 
 #define FAMILIES 40
 #define OPENCL_EVERY 20 /* a family in so many runs on OpenCL too: its driver builds kernels for seconds */
 #define TASKS_MOST 4
-/* Of the largest magnitude of an output: what mts.h promises. */
-#define TOLERANCE 1e-4
 #define WORK MTS_BINARY_DIR "/random-nets"
 
 static mts_device *devices[2];
@@ -91,6 +91,36 @@ static void report(const world *w, uint32_t task, uint32_t output, const char *h
     fail();
 }
 
+static double largest(const float *values, const mts_shape *shape)
+{
+    double most = 1e-3;
+    for (size_t i = 0; i < mts_shape_count(shape); i++) {
+        most = fmax(most, fabs((double)values[i]));
+    }
+    return most;
+}
+
+/* How far elements of a value may be from the oracle's. */
+static double allowed(const world *w, uint32_t task, uint32_t round, uint32_t value,
+                      mts_precision_kind precision)
+{
+    const mts_graph *graph = w->graphs[task];
+    float *const *values = w->values[round][task];
+    const double own = largest(values[value], &graph->values[value].shape);
+    const uint32_t producer = graph->values[value].producer;
+    double least = 0.0;
+    if (precision == MTS_PRECISION_KIND_FLOAT32) {
+        return TEST_TOLERANCE_FLOAT32 * own;
+    }
+    for (uint32_t i = 0; producer != MTS_NONE && i < graph->nodes[producer].input_count; i++) {
+        const uint32_t operand = graph->nodes[producer].inputs[i];
+        if (graph->nodes[producer].op == MTS_OP_BINARY && values[operand] != NULL) {
+            least = fmax(least, largest(values[operand], &graph->values[operand].shape));
+        }
+    }
+    return fmax(TEST_TOLERANCE_FLOAT16 * own, TEST_CANCELLED_FLOAT16 * least);
+}
+
 static void compare(const world *w, const mts_engine *engine, uint32_t round, const char *how)
 {
     for (uint32_t t = 0; t < w->family.tasks; t++) {
@@ -99,13 +129,10 @@ static void compare(const world *w, const mts_engine *engine, uint32_t round, co
             const float *want = w->values[round][t][graph->outputs[o].value];
             size_t count = 0;
             const float *got = net_output(engine, &w->net, t, o, &count);
-            double most = 1e-3;
+            const double most = allowed(w, t, round, graph->outputs[o].value, engine->stats.precision);
             assert_non_null(got);
             for (size_t i = 0; i < count; i++) {
-                most = fmax(most, fabs((double)want[i]));
-            }
-            for (size_t i = 0; i < count; i++) {
-                if (!(fabs((double)got[i] - (double)want[i]) <= TOLERANCE * most)) {
+                if (!(fabs((double)got[i] - (double)want[i]) <= most)) {
                     report(w, t, o, how, i, (double)got[i], (double)want[i]);
                 }
             }
@@ -143,17 +170,21 @@ static void run_rounds(const world *w, mts_engine *engine, const char *how)
     free(kept);
 }
 
-static mts_engine_stats run_with(const world *w, int device, mts_strategy_kind strategy)
+static mts_engine_stats run_with(const world *w, int device, mts_strategy_kind strategy,
+                                 mts_precision_kind precision)
 {
     static const uint64_t slices[] = {0, 1, 3000, 30000};
-    const mts_engine_options options = {
-        .strategy = strategy, .separate_inputs = !w->family.common, .lend_inputs = w->family.seed % 3 != 0};
+    const mts_engine_options options = {.strategy = strategy,
+                                        .precision = precision,
+                                        .separate_inputs = !w->family.common,
+                                        .lend_inputs = w->family.seed % 3 != 0};
     const mts_decision decision = {.slice_bytes = slices[w->family.seed / 3 % 4]};
     mts_engine *engine = NULL;
     mts_engine_stats stats;
     mts_error error = {0};
     char how[64];
-    (void)snprintf(how, sizeof how, "%s, %s", device_names[device], strategy_names[strategy]);
+    (void)snprintf(how, sizeof how, "%s, %s, %s", device_names[device], strategy_names[strategy],
+                   mts_precision_name(precision));
     must(mts_engine_create_decided(devices[device], w->net.archive, &options, &decision, NULL, &engine,
                                    &error),
          &error, w, how);
@@ -171,12 +202,15 @@ static void run_world(const random_family *family)
         if (!devices[d] || (d == 1 && family->seed % OPENCL_EVERY != 0)) {
             continue;
         }
-        const mts_engine_stats apart = run_with(&w, d, MTS_STRATEGY_KIND_SEQUENTIAL);
-        const mts_engine_stats together = run_with(&w, d, MTS_STRATEGY_KIND_COMPACT);
-        assert_true(together.mul_adds <= apart.mul_adds);
-        assert_true(together.launches <= apart.launches);
-        (void)run_with(&w, d, MTS_STRATEGY_KIND_NETFUSE);
-        (void)run_with(&w, d, MTS_STRATEGY_KIND_MTS);
+        for (int p = 0; p <= MTS_PRECISION_KIND_FLOAT16_STORAGE; p++) {
+            const mts_precision_kind precision = (mts_precision_kind)p;
+            const mts_engine_stats apart = run_with(&w, d, MTS_STRATEGY_KIND_SEQUENTIAL, precision);
+            const mts_engine_stats together = run_with(&w, d, MTS_STRATEGY_KIND_COMPACT, precision);
+            assert_true(together.mul_adds <= apart.mul_adds);
+            assert_true(together.launches <= apart.launches);
+            (void)run_with(&w, d, MTS_STRATEGY_KIND_NETFUSE, precision);
+            (void)run_with(&w, d, MTS_STRATEGY_KIND_MTS, precision);
+        }
     }
     world_release(&w);
 }

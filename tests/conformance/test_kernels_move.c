@@ -58,6 +58,21 @@ static void copy_follows_signed_and_transposed_steps(void **state)
     }
 }
 
+static void copy_reads_floats_that_a_caller_lent_whatever_is_stored(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < CASES; n++) {
+        mts_rec_copy records[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        pair->raw_pool = true;
+        for (int m = 0; m < MEMBERS; m++) {
+            copy_record(pair, &records[m]);
+            records[m].src_pool *= 2;
+        }
+        kernel_pair_run_dest(pair, "copy_any__f32_planar", records, MEMBERS, sizeof records[0]);
+    }
+}
+
 static void concat_record(kernel_pair *pair, mts_rec_concat *r, uint32_t axis)
 {
     mts_rec_part parts[5] = {0};
@@ -154,14 +169,21 @@ static void gather_agrees_along_every_axis(void **state)
     }
 }
 
-static void phase_record(kernel_pair *pair, mts_rec_phase *r)
+static void phase_record(kernel_pair *pair, mts_rec_phase *r, bool lent)
 {
     const uint32_t dims[MTS_REC_RANK] = {
         1, 1, 1, kernel_pair_pick(pair, 1, 4), kernel_pair_pick(pair, 1, 40), kernel_pair_pick(pair, 1, 70)};
-    const mts_rec_dest source = kernel_pair_place(pair, dims);
-    r->src = source.base;
-    r->src_pitch = source.pitch;
-    r->src_row = source.row;
+    if (lent) {
+        r->src = kernel_pair_pool(pair, dims[3] * dims[4] * dims[5]);
+        r->src_pitch = dims[4] * dims[5];
+        r->src_row = dims[5];
+        r->src_pool = 2;
+    } else {
+        const mts_rec_dest source = kernel_pair_place(pair, dims);
+        r->src = source.base;
+        r->src_pitch = source.pitch;
+        r->src_row = source.row;
+    }
     r->in_h = dims[4];
     r->in_w = dims[5];
     r->channels = dims[3];
@@ -177,19 +199,19 @@ static void phase_record(kernel_pair *pair, mts_rec_phase *r)
     kernel_pair_may_write(pair, r->out, planes * r->pitch);
 }
 
-static void phase_splits_images_of_any_stride_and_border(void **state)
+static void run_phases(kernel_pair *pair, bool lent)
 {
     static const struct {
         const char *defines;
         uint32_t run, local;
     } builds[] = {{"-DVEC=1", 1, 16}, {"-DVEC=16", 96, 1}, {"-DVEC=4", 7, 4}, {"-DVEC=8", 1, 64}};
-    kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
         mts_rec_phase records[MEMBERS] = {0};
         uint32_t pitch = 0;
         kernel_pair_start(pair, n + 1);
+        pair->raw_pool = lent;
         for (int m = 0; m < MEMBERS; m++) {
-            phase_record(pair, &records[m]);
+            phase_record(pair, &records[m], lent);
             pitch = records[m].pitch > pitch ? records[m].pitch : pitch;
         }
         const uint32_t first = kernel_pair_words(pair, records, MEMBERS * MTS_REC_WORDS(mts_rec_phase));
@@ -202,14 +224,26 @@ static void phase_splits_images_of_any_stride_and_border(void **state)
     }
 }
 
+static void phase_splits_images_of_any_stride_and_border(void **state)
+{
+    run_phases(*state, false);
+}
+
+static void phase_reads_floats_that_a_caller_lent_whatever_is_stored(void **state)
+{
+    run_phases(*state, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copy_follows_signed_and_transposed_steps),
+        cmocka_unit_test(copy_reads_floats_that_a_caller_lent_whatever_is_stored),
         cmocka_unit_test(concat_agrees_along_every_axis),
         cmocka_unit_test(pad_agrees_in_every_mode_and_when_it_crops),
         cmocka_unit_test(gather_agrees_along_every_axis),
         cmocka_unit_test(phase_splits_images_of_any_stride_and_border),
+        cmocka_unit_test(phase_reads_floats_that_a_caller_lent_whatever_is_stored),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

@@ -79,7 +79,7 @@ mts_code mts_cu_buffer_create(mts_device *base, const void *host, size_t size, m
 void mts_cu_buffer_destroy(mts_device *base, mts_buffer *buffer)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    if (mts_cu_enter(device, NULL) == MTS_CODE_OK) {
+    if (mts_cu_enter_to_release(device)) {
         if (buffer_of(buffer)->registered && !base->lost) {
             (void)mts_cu_finish(device, NULL);
         }

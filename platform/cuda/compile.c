@@ -179,10 +179,9 @@ mts_code mts_cu_compile(mts_cu_builder *builder, const mts_kernel_source *source
     const uint32_t arch = builder->info->arch;
     *out = (mts_cu_image){.data = NULL};
     if (!builder->rtc.handle) {
-        mts_error missing = {MTS_CODE_OK, ""}; /* the search says something also if it succeeds in the end */
-        const mts_code code = mts_rtc_library_open(&builder->rtc, &missing);
+        const mts_code code = mts_rtc_library_open(&builder->rtc, error);
         if (code != MTS_CODE_OK) {
-            return mts_fail(error, code, "%s", missing.text);
+            return code;
         }
     }
     const bool has_binary = builder->rtc.nvrtcGetCUBINSize && builder->rtc.nvrtcGetCUBIN;

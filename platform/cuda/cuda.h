@@ -117,6 +117,8 @@ mts_code mts_cu_check(mts_cu_device *device, CUresult result, mts_cu_call kind, 
 
 /* Makes the device's context the thread's current one; every such call that succeeded needs a leave. */
 mts_code mts_cu_enter(mts_cu_device *device, mts_error *error);
+/* Likewise; tries once more, since what is not released now stays in the context as long as that lives. */
+bool mts_cu_enter_to_release(mts_cu_device *device);
 void mts_cu_leave(mts_cu_device *device);
 /* Waits for the stream; within enter and leave. */
 mts_code mts_cu_finish(mts_cu_device *device, mts_error *error);

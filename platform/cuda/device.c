@@ -144,6 +144,11 @@ mts_code mts_cu_enter(mts_cu_device *device, mts_error *error)
                         "cuCtxPushCurrent", error);
 }
 
+bool mts_cu_enter_to_release(mts_cu_device *device)
+{
+    return mts_cu_enter(device, NULL) == MTS_CODE_OK || mts_cu_enter(device, NULL) == MTS_CODE_OK;
+}
+
 void mts_cu_leave(mts_cu_device *device)
 {
     CUcontext ours = NULL;
@@ -188,7 +193,7 @@ static void device_destroy(mts_device *base)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     const mts_allocator *allocator = base->allocator;
-    if (device->context && mts_cu_enter(device, NULL) == MTS_CODE_OK) {
+    if (device->context && mts_cu_enter_to_release(device)) {
         if (!base->lost && device->stream) {
             (void)mts_cu_finish(device, NULL);
         }

@@ -87,7 +87,8 @@ static mts_code check_driver(mts_cu_library *library, const char *name, const ch
 
 mts_code mts_cu_library_open_any(mts_cu_library *library, const char *const *names, mts_error *error)
 {
-    mts_code code = mts_fail(error, MTS_CODE_NOT_FOUND, "no NVIDIA driver (%s) is installed", names[0]);
+    mts_error why; /* what is told if no name leads anywhere */
+    mts_code code = mts_fail(&why, MTS_CODE_NOT_FOUND, "no NVIDIA driver (%s) is installed", names[0]);
     memset(library, 0, sizeof *library);
     for (; *names; names++) {
         mts_os_library *handle = mts_os_library_open(*names, NULL, 0);
@@ -95,7 +96,7 @@ mts_code mts_cu_library_open_any(mts_cu_library *library, const char *const *nam
             continue;
         }
         const char *missing = load_driver(library, handle);
-        code = check_driver(library, *names, missing, error);
+        code = check_driver(library, *names, missing, &why);
         if (code == MTS_CODE_OK) {
             library->handle = handle;
             return MTS_CODE_OK;
@@ -103,7 +104,7 @@ mts_code mts_cu_library_open_any(mts_cu_library *library, const char *const *nam
         mts_os_library_close(handle);
         memset(library, 0, sizeof *library);
     }
-    return code;
+    return mts_fail(error, code, "%s", why.text);
 }
 
 mts_code mts_cu_library_open(mts_cu_library *library, mts_error *error)
@@ -128,7 +129,8 @@ const char *mts_cu_library_error_name(const mts_cu_library *library, CUresult re
 
 mts_code mts_rtc_library_open_any(mts_rtc_library *library, const char *const *names, mts_error *error)
 {
-    mts_code code = mts_fail(error, MTS_CODE_NOT_FOUND, "CUDA's compiler (%s) was not found", names[0]);
+    mts_error why;
+    mts_code code = mts_fail(&why, MTS_CODE_NOT_FOUND, "CUDA's compiler (%s) was not found", names[0]);
     memset(library, 0, sizeof *library);
     for (; *names; names++) {
         mts_os_library *handle = mts_os_library_open(*names, NULL, 0);
@@ -140,11 +142,11 @@ mts_code mts_rtc_library_open_any(mts_rtc_library *library, const char *const *n
             library->handle = handle;
             return MTS_CODE_OK;
         }
-        code = mts_fail(error, MTS_CODE_NOT_FOUND, "%s has no %s", *names, missing);
+        code = mts_fail(&why, MTS_CODE_NOT_FOUND, "%s has no %s", *names, missing);
         mts_os_library_close(handle);
         memset(library, 0, sizeof *library);
     }
-    return code;
+    return mts_fail(error, code, "%s", why.text);
 }
 
 mts_code mts_rtc_library_open(mts_rtc_library *library, mts_error *error)

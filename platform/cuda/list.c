@@ -81,7 +81,7 @@ void mts_cu_list_destroy(mts_device *base, mts_list *base_list)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     mts_cu_list *list = (mts_cu_list *)base_list;
-    if (list->graph && mts_cu_enter(device, NULL) == MTS_CODE_OK) {
+    if (list->graph && mts_cu_enter_to_release(device)) {
         mts_cu_replay_release(device, list);
         mts_cu_leave(device);
     }

@@ -172,6 +172,13 @@ static mts_code open_index(const target *what, const char *id, const mts_device_
                            mts_device **out, mts_device_desc *desc, mts_error *error)
 {
     const uint32_t devices = what->backend->count();
+    mts_device_info info;
+    if (devices == 0) { /* the backend knows why: no driver, or one that is too old */
+        const mts_code reason = what->backend->describe(what->index, &info, error);
+        if (reason != MTS_CODE_OK) {
+            return mts_fail_prefix(error, reason, "device '%s'", id);
+        }
+    }
     if (what->index >= devices) {
         return mts_fail(error, MTS_CODE_NOT_FOUND, "device '%s': backend '%s' finds %" PRIu32 " devices here",
                         id, what->backend->name, devices);

@@ -183,7 +183,7 @@ static uint32_t take_meeting(fiber *out[THREADS_MOST])
     for (uint32_t i = 0; i < run.waiting_count && count == 0; i++) {
         const fiber *f = run.waiting[i];
         if (i && f->waits == 2 && run.waiting[0]->waits == 2) {
-            break; /* the first one has asked for the whole block already */
+            continue; /* the first one has asked for the whole block already */
         }
         if (!may_go(f)) {
             continue;

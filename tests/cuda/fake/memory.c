@@ -1,7 +1,7 @@
 /*
  * memory.c: device memory that notices who writes beside it, host memory, and their copies.
  *
- * Device memory ends near a page that nobody can touch, what lies between holds a pattern that is looked at
+ * Device memory ends near pages that nobody can touch, what lies between holds a pattern that is looked at
  * whenever the host waits, and fresh memory holds numbers that are none, as float32 and as float16.
  */
 #define _GNU_SOURCE
@@ -15,7 +15,8 @@
 
 #define FRESH 0x7ff17ff1u
 #define GUARD 0x7fd37fd3u
-#define ALIGN 256u /* a driver promises that much */
+#define ALIGN 256u                    /* a driver promises that much */
+#define GUARD_BYTES ((size_t)1 << 20) /* that nobody can touch, before and after a block */
 
 fake_block *fake_block_at(const void *p, size_t size, fake_kind kind)
 {
@@ -65,12 +66,12 @@ static bool is_filled(fake_block *block, const char *from, const char *end)
 
 static char *first_of(const fake_block *block)
 {
-    return block->map + sysconf(_SC_PAGESIZE);
+    return block->map + GUARD_BYTES;
 }
 
 static char *end_of(const fake_block *block)
 {
-    return block->map + block->map_size - sysconf(_SC_PAGESIZE);
+    return block->map + block->map_size - GUARD_BYTES;
 }
 
 static bool is_whole(fake_block *block)
@@ -118,23 +119,23 @@ void fake_blocks_release(fake_context *context)
     }
 }
 
-/* Pages: one that cannot be touched, some with the block at their end, one that cannot be touched. */
+/* Pages with the block at their end, between others that cannot be touched. */
 static fake_block *make_guarded(size_t size)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t inside = (size + 2 * (size_t)ALIGN + page - 1) / page * page;
     fake_block *block = calloc(1, sizeof *block);
-    char *map = mmap(NULL, inside + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!block || map == MAP_FAILED || mprotect(map + page, inside, PROT_READ | PROT_WRITE) != 0) {
+    char *map = mmap(NULL, inside + 2 * GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!block || map == MAP_FAILED || mprotect(map + GUARD_BYTES, inside, PROT_READ | PROT_WRITE) != 0) {
         abort(); /* the test machine's memory, not the device's, is full */
     }
     block->map = map;
-    block->map_size = inside + 2 * page;
+    block->map_size = inside + 2 * GUARD_BYTES;
     block->size = size;
-    block->base = map + page + (inside - size) / ALIGN * ALIGN;
-    fill(map + page, block->base, GUARD);
+    block->base = map + GUARD_BYTES + (inside - size) / ALIGN * ALIGN;
+    fill(map + GUARD_BYTES, block->base, GUARD);
     fill(block->base, block->base + size, FRESH);
-    fill(block->base + size, map + page + inside, GUARD);
+    fill(block->base + size, map + GUARD_BYTES + inside, GUARD);
     return block;
 }
 

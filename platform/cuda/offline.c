@@ -207,7 +207,7 @@ static mts_code parse_name(const char *name, uint32_t *arch, mts_error *error)
     }
     if (!end || *end != '\0' || number < 30 || number > 999) {
         return mts_fail(error, MTS_CODE_NOT_FOUND,
-                        "CUDA device '%s': neither a number nor a compute capability like sm_62", name);
+                        "'%s' is neither a number nor a compute capability like sm_62", name);
     }
     *arch = (uint32_t)number;
     return MTS_CODE_OK;
@@ -239,8 +239,7 @@ mts_code mts_cu_offline_open(const char *name, const mts_device_options *options
     uint32_t arch = 0;
     *out = NULL;
     if (options->foreign_context || options->foreign_queue) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "device '%s' is not here and takes no CUDA context",
-                        name);
+        return mts_fail(error, MTS_CODE_UNSUPPORTED, "'%s' is not here and takes no CUDA context", name);
     }
     mts_code code = parse_name(name, &arch, error);
     if (code != MTS_CODE_OK) {

@@ -199,7 +199,7 @@ static mts_code open_named(const target *what, const char *id, const mts_device_
         fill_desc(&(*out)->info, desc);
         (void)snprintf(desc->id, sizeof desc->id, "%s", id);
     }
-    return code;
+    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "device '%s'", id);
 }
 
 mts_code mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,

@@ -65,8 +65,8 @@ static void auto_never_picks_the_backend_that_computes_nothing(void **state)
 
 static void an_unknown_device_is_not_found_and_the_sentence_names_it(void **state)
 {
-    static const char *const ids[] = {"nonsense",    "opencl:x", "opencl:", "opencl:4096",
-                                      "reference:7", "",         ":"};
+    static const char *const ids[] = {"nonsense", "opencl:x", "opencl:", "opencl:4096", "reference:7",
+                                      "",         ":",        "cuda:x",  "cuda:sm_",    "cuda:sm_6x"};
     (void)state;
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
         api_fixture fixture;
@@ -76,6 +76,45 @@ static void an_unknown_device_is_not_found_and_the_sentence_names_it(void **stat
         assert_null(runtime);
         assert_non_null(strstr(fixture.error, ids[i]));
         assert_non_null(strstr(fixture.log, ids[i]));
+        assert_int_equal(fixture.alive, 0);
+    }
+}
+
+static void a_device_that_is_not_here_opens_by_its_compute_capability(void **state)
+{
+    api_fixture fixture;
+    mts_device_desc desc;
+    (void)state;
+    api_open(&fixture, "cuda:sm_62");
+    assert_int_equal(mts_runtime_device(fixture.runtime, &desc), MTS_STATUS_OK);
+    assert_string_equal(desc.id, "cuda:sm_62");
+    assert_string_equal(desc.name, "NVIDIA sm_62");
+    assert_int_equal(desc.is_gpu, 1);
+    assert_int_equal(desc.compute_units, 2);
+    api_close(&fixture);
+    for (uint32_t i = 0; i < mts_device_count(); i++) {
+        assert_int_equal(mts_device_describe(i, &desc), MTS_STATUS_OK);
+        assert_null(strstr(desc.id, "sm_"));
+    }
+}
+
+static void a_context_of_cuda_is_refused_where_the_device_is_another_ones(void **state)
+{
+    static const char *const ids[] = {"reference", "null", "cuda:sm_62"};
+    int somewhere = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        api_fixture fixture;
+        mts_runtime *runtime = NULL;
+        mts_runtime_options options = api_options(&fixture, ids[i]);
+        options.cuda_context = &somewhere;
+        assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_UNSUPPORTED);
+        assert_null(runtime);
+        assert_non_null(strstr(fixture.error, ids[i]));
+        options.cuda_context = NULL;
+        options.cuda_stream = &somewhere;
+        assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_INVALID_ARGUMENT);
+        assert_non_null(strstr(fixture.error, "cuda_stream"));
         assert_int_equal(fixture.alive, 0);
     }
 }
@@ -179,6 +218,8 @@ int main(void)
         cmocka_unit_test(a_device_beyond_the_list_is_not_found),
         cmocka_unit_test(auto_never_picks_the_backend_that_computes_nothing),
         cmocka_unit_test(an_unknown_device_is_not_found_and_the_sentence_names_it),
+        cmocka_unit_test(a_device_that_is_not_here_opens_by_its_compute_capability),
+        cmocka_unit_test(a_context_of_cuda_is_refused_where_the_device_is_another_ones),
         cmocka_unit_test(options_that_contradict_themselves_are_refused),
         cmocka_unit_test(the_sentence_is_cut_to_the_callers_buffer),
         cmocka_unit_test(every_failing_allocation_fails_the_runtime_cleanly),

@@ -1,0 +1,341 @@
+/*
+ * Sessions of the public API on the CUDA backend: the same bits as a graph and launch by launch, steady runs
+ * that make nothing, too little memory, kernels that do not fit, and a device that is lost.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cuda/cuda_fixture.h"
+#include "mts/mtsc.h"
+#include "support/api_fixture.h"
+
+#define PIXELS ((size_t)3 * 32 * 32)
+#define CLASSES 8u
+#define TASKS 2u
+#define OUTPUTS (TASKS * CLASSES)
+#define RUNS 3u
+
+typedef struct session_world {
+    api_fixture fixture;
+    mts_bundle *bundle;
+    mts_session *session;
+} session_world;
+
+static char bundle_path[64];
+static session_world s;
+
+/* Two small networks with a common input that share most channels. */
+static int make_bundle(void **state)
+{
+    static const double prune[] = {0.9, 0.85};
+    mtsc_synth_options options;
+    (void)state;
+    mtsc_synth_options_default(&options);
+    options.tasks = TASKS;
+    options.prune = prune;
+    options.prune_count = TASKS;
+    options.input = 32;
+    options.classes = CLASSES;
+    (void)snprintf(bundle_path, sizeof bundle_path, "cuda-session-%ld.mtsb", (long)getpid());
+    return mtsc_synth(&options, bundle_path, NULL, NULL) == MTS_STATUS_OK ? 0 : -1;
+}
+
+static int remove_bundle(void **state)
+{
+    (void)state;
+    return unlink(bundle_path);
+}
+
+static void open_on(const char *device, mts_use replay)
+{
+    mts_runtime_options options = api_options(&s.fixture, device);
+    options.replay = replay;
+    s.bundle = NULL;
+    s.session = NULL;
+    if (mts_runtime_create(&options, &s.fixture.runtime) != MTS_STATUS_OK ||
+        mts_bundle_open(s.fixture.runtime, bundle_path, &s.bundle) != MTS_STATUS_OK) {
+        fail_msg("%s", s.fixture.error);
+    }
+}
+
+static mts_status make_session(mts_strategy strategy)
+{
+    mts_session_options options;
+    mts_session_options_default(&options);
+    options.strategy = strategy;
+    return mts_session_create(s.fixture.runtime, s.bundle, &options, &s.session);
+}
+
+static void need_session(mts_strategy strategy)
+{
+    if (make_session(strategy) != MTS_STATUS_OK) {
+        fail_msg("%s", s.fixture.error);
+    }
+}
+
+static mts_status run(uint32_t seed)
+{
+    uint8_t pixels[PIXELS];
+    mts_ticket ticket = 0;
+    api_pixels(pixels, seed);
+    const mts_frame frame = api_frame(pixels);
+    const mts_status status = mts_session_submit(s.session, &frame, &ticket);
+    memset(pixels, 0, sizeof pixels); /* it is ours again */
+    return status == MTS_STATUS_OK ? mts_session_wait(s.session, ticket, MTS_TIMEOUT_INFINITE) : status;
+}
+
+static void need_run(uint32_t seed)
+{
+    if (run(seed) != MTS_STATUS_OK) {
+        fail_msg("%s", s.fixture.error);
+    }
+}
+
+static void take_outputs(float out[OUTPUTS])
+{
+    for (uint32_t t = 0; t < TASKS; t++) {
+        mts_task_desc task;
+        mts_tensor tensor;
+        assert_int_equal(mts_bundle_task(s.bundle, t, &task), MTS_STATUS_OK);
+        assert_int_equal(mts_session_output(s.session, task.name, 0, &tensor), MTS_STATUS_OK);
+        assert_int_equal(tensor.bytes, CLASSES * sizeof *out);
+        memcpy(out + t * CLASSES, tensor.data, tensor.bytes);
+    }
+}
+
+static void close_all(void)
+{
+    mts_session_destroy(&s.session);
+    mts_bundle_destroy(&s.bundle);
+    api_close(&s.fixture);
+    cuda_expect_clean();
+}
+
+static void outputs_of(const char *device, mts_use replay, mts_strategy strategy, float out[RUNS * OUTPUTS])
+{
+    open_on(device, replay);
+    need_session(strategy);
+    for (uint32_t i = 0; i < RUNS; i++) {
+        need_run(i + 1);
+        take_outputs(out + i * OUTPUTS);
+    }
+    close_all();
+}
+
+static void expect_close(const float *expected, const float *found, size_t count)
+{
+    float most = 0.0f;
+    for (size_t i = 0; i < count; i++) {
+        const float size = expected[i] < 0.0f ? -expected[i] : expected[i];
+        most = size > most ? size : most;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const float difference = expected[i] > found[i] ? expected[i] - found[i] : found[i] - expected[i];
+        if (!(difference <= 1e-4f * most)) {
+            fail_msg("output %zu: %.9g instead of %.9g", i, (double)found[i], (double)expected[i]);
+        }
+    }
+}
+
+static void a_graph_gives_the_bits_of_plain_launches_and_the_reference_agrees(void **state)
+{
+    static const mts_strategy strategies[] = {MTS_STRATEGY_SEQUENTIAL, MTS_STRATEGY_COMPACT,
+                                              MTS_STRATEGY_NETFUSE, MTS_STRATEGY_MTS};
+    float reference[RUNS * OUTPUTS], plain[RUNS * OUTPUTS], recorded[RUNS * OUTPUTS];
+    (void)state;
+    fake_cuda_reset();
+    outputs_of("reference", MTS_USE_AUTO, MTS_STRATEGY_SEQUENTIAL, reference);
+    for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++) {
+        outputs_of("cuda:0", MTS_USE_OFF, strategies[i], plain);
+        outputs_of("cuda:0", MTS_USE_ON, strategies[i], recorded);
+        assert_memory_equal(plain, recorded, sizeof plain);
+        expect_close(reference, plain, RUNS * OUTPUTS);
+    }
+}
+
+/* Calls that make something, or wait for more than the run. */
+static bool makes_something(const char *name)
+{
+    static const char *const makers[] = {"cuMemAlloc", "cuMemFree", "cuMemHost",   "cuModule", "cuStreamC",
+                                         "cuStreamD",  "cuEventC",  "cuEventD",    "cuGraphC", "cuGraphA",
+                                         "cuGraphI",   "cuGraphD",  "cuGraphExec", "cuLink",   "nvrtc",
+                                         "cuDevice",   "cuInit",    NULL};
+    for (const char *const *maker = makers; *maker; maker++) {
+        if (strncmp(name, *maker, strlen(*maker)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void a_steady_run_makes_nothing_and_submits_one_graph(void **state)
+{
+    (void)state;
+    fake_cuda_reset();
+    open_on("cuda:0", MTS_USE_AUTO);
+    need_session(MTS_STRATEGY_MTS);
+    need_run(1);
+    for (uint32_t i = 0; i < RUNS; i++) {
+        const uint32_t before = fake_cuda_calls();
+        const uint32_t graphs = fake_cuda_called("cuGraphLaunch");
+        const size_t allocations = s.fixture.calls;
+        need_run(i + 2);
+        for (uint32_t k = before + 1; k <= fake_cuda_calls(); k++) {
+            if (makes_something(fake_cuda_call(k))) {
+                fail_msg("a steady run calls %s", fake_cuda_call(k));
+            }
+        }
+        assert_int_equal(fake_cuda_called("cuGraphLaunch"), graphs + 1);
+        assert_int_equal(s.fixture.calls, allocations);
+    }
+    assert_int_equal(fake_cuda_called("cuStreamCreate"), 1);
+    assert_int_equal(fake_cuda_count().streams, 1);
+    close_all();
+}
+
+static void the_emulated_gpu_is_chosen_by_itself(void **state)
+{
+    mts_device_desc desc;
+    (void)state;
+    fake_cuda_reset();
+    open_on("auto", MTS_USE_AUTO);
+    assert_int_equal(mts_runtime_device(s.fixture.runtime, &desc), MTS_STATUS_OK);
+    assert_string_equal(desc.id, "cuda:0");
+    assert_int_equal(desc.is_gpu, 1);
+    close_all();
+}
+
+static void too_little_memory_is_said_and_what_fits_still_runs(void **state)
+{
+    float expected[OUTPUTS], found[OUTPUTS];
+    (void)state;
+    fake_cuda_reset();
+    open_on("cuda:0", MTS_USE_AUTO);
+    need_session(MTS_STRATEGY_MTS);
+    need_run(1);
+    take_outputs(expected);
+    mts_session_destroy(&s.session);
+    fake_cuda_device()->memory = 65536;
+    const mts_status status = make_session(MTS_STRATEGY_MTS);
+    assert_true(status == MTS_STATUS_OUT_OF_MEMORY || status == MTS_STATUS_LIMIT);
+    assert_null(s.session);
+    assert_int_equal(fake_cuda_count().device_blocks, 0);
+    fake_cuda_device()->memory = (uint64_t)1 << 30;
+    need_session(MTS_STRATEGY_MTS);
+    need_run(1);
+    take_outputs(found);
+    assert_memory_equal(expected, found, sizeof expected);
+    close_all();
+}
+
+static bool explains(const char *text)
+{
+    static char buffer[65536];
+    size_t needed = 0;
+    assert_int_equal(mts_session_explain(s.session, MTS_REPORT_TEXT, buffer, sizeof buffer, &needed),
+                     MTS_STATUS_OK);
+    return strstr(buffer, text) != NULL;
+}
+
+/* Registers, shared memory: the driver says so when a program is loaded. */
+static void a_kernel_that_does_not_fit_is_replaced_by_a_smaller_one(void **state)
+{
+    float expected[OUTPUTS], found[OUTPUTS];
+    (void)state;
+    fake_cuda_reset();
+    open_on("reference", MTS_USE_AUTO);
+    need_session(MTS_STRATEGY_MTS);
+    need_run(1);
+    take_outputs(expected);
+    close_all();
+    open_on("cuda:0", MTS_USE_AUTO);
+    fake_cuda_fail_named("cuModuleLoadData", 1, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    need_session(MTS_STRATEGY_MTS);
+    assert_true(fake_cuda_failed());
+    assert_true(explains("kernels as planned cannot be used on this device"));
+    need_run(1);
+    take_outputs(found);
+    expect_close(expected, found, OUTPUTS);
+    close_all();
+}
+
+static void a_lost_device_is_told_and_a_new_runtime_works(void **state)
+{
+    static const char *const calls[] = {"cuStreamSynchronize", "cuGraphLaunch", "cuMemcpyHtoDAsync_v2"};
+    float expected[OUTPUTS], found[OUTPUTS];
+    (void)state;
+    fake_cuda_reset();
+    open_on("cuda:0", MTS_USE_AUTO);
+    need_session(MTS_STRATEGY_MTS);
+    need_run(1);
+    take_outputs(expected);
+    close_all();
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        open_on("cuda:0", MTS_USE_AUTO);
+        need_session(MTS_STRATEGY_MTS);
+        need_run(1);
+        fake_cuda_fail_named(calls[i], 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+        assert_int_equal(run(2), MTS_STATUS_DEVICE_LOST);
+        assert_true(fake_cuda_failed());
+        assert_int_equal(run(3), MTS_STATUS_DEVICE_LOST);
+        close_all();
+        open_on("cuda:0", MTS_USE_AUTO);
+        need_session(MTS_STRATEGY_MTS);
+        need_run(1);
+        take_outputs(found);
+        assert_memory_equal(expected, found, sizeof expected);
+        close_all();
+    }
+}
+
+/* Every call of a session's first frames fails once; the runtime goes on where the device does. */
+static void each_call_of_a_run_that_fails_is_told_and_the_next_run_is_right(void **state)
+{
+    float expected[OUTPUTS], found[OUTPUTS];
+    (void)state;
+    fake_cuda_reset();
+    open_on("cuda:0", MTS_USE_AUTO);
+    need_session(MTS_STRATEGY_MTS);
+    need_run(1);
+    take_outputs(expected);
+    for (uint32_t at = 1;; at++) {
+        fake_cuda_fail(at, CUDA_ERROR_INVALID_VALUE);
+        const mts_status status = run(1);
+        const bool failed = fake_cuda_failed();
+        fake_cuda_fail(0, 0);
+        assert_true(status == MTS_STATUS_OK || (failed && status == MTS_STATUS_DEVICE));
+        need_run(1);
+        take_outputs(found);
+        assert_memory_equal(expected, found, sizeof expected);
+        assert_int_equal(fake_cuda_depth(), 0);
+        if (!failed) {
+            assert_true(at > 5);
+            break;
+        }
+    }
+    close_all();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_graph_gives_the_bits_of_plain_launches_and_the_reference_agrees),
+        cmocka_unit_test(a_steady_run_makes_nothing_and_submits_one_graph),
+        cmocka_unit_test(the_emulated_gpu_is_chosen_by_itself),
+        cmocka_unit_test(too_little_memory_is_said_and_what_fits_still_runs),
+        cmocka_unit_test(a_kernel_that_does_not_fit_is_replaced_by_a_smaller_one),
+        cmocka_unit_test(a_lost_device_is_told_and_a_new_runtime_works),
+        cmocka_unit_test(each_call_of_a_run_that_fails_is_told_and_the_next_run_is_right),
+    };
+    const int skipped = cuda_machine_check();
+    return skipped ? skipped : cmocka_run_group_tests(tests, make_bundle, remove_bundle);
+}

@@ -13,3 +13,11 @@ set_tests_properties(perf/kernels_match_plain_c PROPERTIES SKIP_RETURN_CODE 77 T
 # bench_partitions: the grouping planner's plan against every partition, on random families
 add_executable(bench_partitions ${CMAKE_CURRENT_SOURCE_DIR}/perf/partitions.c)
 target_link_libraries(bench_partitions PRIVATE mts_test_support)
+# What runs on machines with a GPU, tried without one: tiny networks on the fake driver.
+include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
+if(MTS_TEST_PYTHON AND TARGET mts_program AND TARGET mts_fake_driver AND NOT MTS_SANITIZE)
+  add_test(NAME perf/gpu_dry_run
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/perf/gpu --dry-run --build ${CMAKE_BINARY_DIR}
+            --out ${CMAKE_BINARY_DIR}/gpu_dry_run)
+  set_tests_properties(perf/gpu_dry_run PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+endif()

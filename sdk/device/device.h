@@ -33,7 +33,7 @@ typedef struct mts_list mts_list;
 
 /* Capabilities are data; a limit of 0 means unsupported. */
 typedef struct mts_device_info {
-    char backend[16]; /* "opencl", "reference", "null", ... */
+    char backend[16]; /* "cuda", "opencl", "reference", ... */
     char name[MTS_DEVICE_NAME];
     char driver[MTS_DEVICE_NAME]; /* version text, part of cache keys */
     bool is_gpu;
@@ -54,7 +54,7 @@ typedef struct mts_device_info {
 /* What to build: a row of the manifest and its -D options ("" if none). */
 typedef struct mts_kernel_desc {
     const char *name;    /* see device/kernel.h */
-    const char *defines; /* e.g. "-DVEC=16 -DCASES=\"CASE(8,0)\""; part of the cache key */
+    const char *defines; /* e.g. "-DVEC=16 -DCASES=CASE(8,0)", no space within one; part of the cache key */
 } mts_kernel_desc;
 
 /*

@@ -87,7 +87,7 @@ MTS_API const char *mts_version(void);
 /* ---- devices ---- */
 
 typedef struct mts_device_desc {
-    char id[32];      /* what mts_runtime_options.device takes: "opencl:0", "reference" */
+    char id[32];      /* what mts_runtime_options.device takes: "cuda:0", "opencl:0", "reference" */
     char name[128];   /* of the hardware */
     char driver[128]; /* version text */
     uint32_t is_gpu;  /* 1 or 0 */
@@ -124,7 +124,9 @@ typedef enum mts_use {
 typedef struct mts_runtime_options {
     size_t size;        /* sizeof(mts_runtime_options) */
     const char *device; /* id of a device; NULL or "auto" (default): a GPU, else another OpenCL device, else
-                           plain C */
+                           plain C. "cuda:sm_62" (any compute capability) is one that is not here: it
+                           computes nothing and puts the kernels that a session needs into cache_dir, for
+                           devices without a compiler */
     const char *cache_dir; /* directory for kernel binaries, plans and tunings, made when the first file is
                               kept; NULL (default): no cache. One that cannot be written means no cache, not a
                               failure. Copied */

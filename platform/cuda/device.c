@@ -146,7 +146,11 @@ mts_code mts_cu_enter(mts_cu_device *device, mts_error *error)
 
 bool mts_cu_enter_to_release(mts_cu_device *device)
 {
-    return mts_cu_enter(device, NULL) == MTS_CODE_OK || mts_cu_enter(device, NULL) == MTS_CODE_OK;
+    bool entered = false;
+    for (int attempt = 0; attempt < 2 && !entered; attempt++) {
+        entered = mts_cu_enter(device, NULL) == MTS_CODE_OK;
+    }
+    return entered;
 }
 
 void mts_cu_leave(mts_cu_device *device)

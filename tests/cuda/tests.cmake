@@ -81,5 +81,27 @@ foreach(file ${cuda_tests})
   target_link_libraries(cuda_${name} PRIVATE mts_fake_cuda)
   target_compile_definitions(cuda_${name} PRIVATE MTS_FAKE_FOLDER="${fake_cuda_folder}")
   add_dependencies(cuda_${name} mts_fake_cuda_libraries)
-  set_tests_properties(cuda/${name} PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${fake_cuda_folder}")
+  set_property(TEST cuda/${name} APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${fake_cuda_folder}")
 endforeach()
+
+# ---- other rooms' tests, with the emulated GPU in OpenCL's place ----
+
+# Sanitizers do not follow the threads of a block, and add hours.
+if(NOT MTS_SANITIZE)
+  set(cuda_emulated device_conformance conformance_kernels_conv conformance_kernels_elementwise
+    conformance_kernels_move conformance_kernels_reduce conformance_kernels_resize conformance_kernels_values
+    conformance_kernels_window exec_strategies exec_random_nets exec_precision exec_precision_border exec_blocks
+    exec_edges exec_planted exec_sharing golden_vectors)
+  foreach(name ${cuda_emulated})
+    add_test(NAME cuda/${name} COMMAND ${name})
+    set_tests_properties(cuda/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+      ENVIRONMENT "LD_LIBRARY_PATH=${fake_cuda_folder};MTS_TEST_DEVICE=cuda")
+    add_dependencies(${name} mts_fake_cuda_libraries)
+  endforeach()
+  # both work in one folder
+  foreach(name random_nets precision precision_border)
+    set_tests_properties(exec/${name} cuda/exec_${name} PROPERTIES RESOURCE_LOCK exec_${name})
+  endforeach()
+  set_tests_properties(golden/vectors cuda/golden_vectors PROPERTIES RESOURCE_LOCK golden_vectors)
+  set_property(TEST cuda/golden_vectors APPEND PROPERTY ENVIRONMENT "MTS_TEST_FILTER=small_classifier*")
+endif()

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "support/second_device.h"
+
 static void keep_line(void *context, mts_log_level level, const char *text)
 {
     device_fixture *fixture = context;
@@ -61,7 +63,7 @@ const mts_backend *device_fixture_backend(const char *name)
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(table[i]->name, name) == 0) {
+        if (strcmp(table[i]->name, second_device_backend(name)) == 0) {
             return table[i];
         }
     }

@@ -134,7 +134,17 @@ static uint32_t conversion_cell(const layouter *l, uint32_t conversion)
     return l->stitched->value_count + conversion;
 }
 
-/* Borders first: rows and columns of a phase plane depend on the largest border of all readers. */
+/* Whether the last row or column that a convolution reads lies in the padding below or beside its input. */
+static bool reads_beyond(const layouter *l, const mts_member *member, const mts_attrs_conv *conv)
+{
+    const mts_shape *in = value_shape(l, member->inputs[0]);
+    const mts_shape *out = value_shape(l, member->output);
+    return excess(reach(conv, 0, out->dims[2]), in->dims[2]) > 0 ||
+           excess(reach(conv, 1, out->dims[3]), in->dims[3]) > 0;
+}
+
+/* Borders first: rows and columns of a phase plane depend on the largest border of all readers. A copy of one
+   phase has no borders. */
 static void need_phase_border(layouter *l, const mts_member *member, mts_member_plan *how)
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
@@ -143,7 +153,7 @@ static void need_phase_border(layouter *l, const mts_member *member, mts_member_
     c->top = larger(c->top, (uint32_t)conv->pad[0]);
     c->left = larger(c->left, (uint32_t)conv->pad[1]);
     if (conv->kernel[0] != 1 || conv->kernel[1] != 1 || conv->pad[0] != 0 || conv->pad[1] != 0 ||
-        input_kind(l, c->value) == MTS_INPUT_LENT) {
+        reads_beyond(l, member, conv) || input_kind(l, c->value) == MTS_INPUT_LENT) {
         c->phases = c->stride[0] * c->stride[1];
     }
 }

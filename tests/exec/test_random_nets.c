@@ -239,6 +239,15 @@ static void families_with_a_common_input_match_the_oracle(void **state)
     }
 }
 
+/* Found by longer searches. */
+static void a_stride_that_ends_in_the_padding_below_the_image_reads_zeros(void **state)
+{
+    (void)state;
+    run_world(&(random_family){.seed = 1051, .tasks = 4, .steps = 6});
+    run_world(&(random_family){.seed = 5093, .tasks = 2, .steps = 6, .common = true});
+    run_world(&(random_family){.seed = 9027, .tasks = 2, .steps = 7, .equal = true});
+}
+
 static void equal_networks_match_the_oracle(void **state)
 {
     (void)state;
@@ -254,6 +263,7 @@ int main(void)
         cmocka_unit_test(families_with_inputs_of_their_own_match_the_oracle),
         cmocka_unit_test(families_with_a_common_input_match_the_oracle),
         cmocka_unit_test(equal_networks_match_the_oracle),
+        cmocka_unit_test(a_stride_that_ends_in_the_padding_below_the_image_reads_zeros),
     };
     mts_error error = {0};
     if (mts_os_directory_make(WORK, &error) != MTS_CODE_OK) {

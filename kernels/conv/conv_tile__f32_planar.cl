@@ -189,7 +189,7 @@ INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL 
     for (; pixel < at.end; pixel += at.step) conv_vectors(act, pool, tab, job, pixel, at.step, ra, rb, 1);
 }
 
-/* Applies the functions that conv_store left out, in place. */
+/* Applies the functions that conv_store left out, in place: to what was stored, which HALF has rounded. */
 INLINE void conv_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
                         GLOBAL const mts_rec_conv *job, conv_place at) {
     GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);

@@ -64,7 +64,7 @@ INLINE void depthwise_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool,
     EACH_VECTOR(DEPTHWISE_STORE)
 }
 
-/* Applies a function that is not simple, in place. */
+/* Applies a function that is not simple, in place: to what was stored, which HALF has rounded. */
 INLINE void depthwise_finish(GLOBAL mts_real *out, GLOBAL const mts_real *pool, GLOBAL const mts_rec_depthwise *job,
                              mts_u32 pixel, mts_u32 step) {
     GLOBAL const mts_rec_epilogue *e = &job->epilogue;

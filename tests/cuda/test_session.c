@@ -67,11 +67,14 @@ static void open_on(const char *device, mts_use replay)
     }
 }
 
+static mts_precision precision; /* of the sessions that are made */
+
 static mts_status make_session(mts_strategy strategy)
 {
     mts_session_options options;
     mts_session_options_default(&options);
     options.strategy = strategy;
+    options.precision = precision;
     return mts_session_create(s.fixture.runtime, s.bundle, &options, &s.session);
 }
 
@@ -131,7 +134,7 @@ static void outputs_of(const char *device, mts_use replay, mts_strategy strategy
     close_all();
 }
 
-static void expect_close(const float *expected, const float *found, size_t count)
+static void expect_close(const float *expected, const float *found, size_t count, float tolerance)
 {
     float most = 0.0f;
     for (size_t i = 0; i < count; i++) {
@@ -140,7 +143,7 @@ static void expect_close(const float *expected, const float *found, size_t count
     }
     for (size_t i = 0; i < count; i++) {
         const float difference = expected[i] > found[i] ? expected[i] - found[i] : found[i] - expected[i];
-        if (!(difference <= 1e-4f * most)) {
+        if (!(difference <= tolerance * most)) {
             fail_msg("output %zu: %.9g instead of %.9g", i, (double)found[i], (double)expected[i]);
         }
     }
@@ -158,8 +161,47 @@ static void a_graph_gives_the_bits_of_plain_launches_and_the_reference_agrees(vo
         outputs_of("cuda:0", MTS_USE_OFF, strategies[i], plain);
         outputs_of("cuda:0", MTS_USE_ON, strategies[i], recorded);
         assert_memory_equal(plain, recorded, sizeof plain);
-        expect_close(reference, plain, RUNS * OUTPUTS);
+        expect_close(reference, plain, RUNS * OUTPUTS, 1e-4f);
     }
+}
+
+static void so_it_is_in_float16(void **state)
+{
+    static const mts_precision precisions[] = {MTS_PRECISION_FLOAT16_STORAGE, MTS_PRECISION_FLOAT16};
+    float reference[RUNS * OUTPUTS], plain[RUNS * OUTPUTS], recorded[RUNS * OUTPUTS];
+    (void)state;
+    fake_cuda_reset();
+    outputs_of("reference", MTS_USE_AUTO, MTS_STRATEGY_SEQUENTIAL, reference);
+    for (size_t i = 0; i < sizeof precisions / sizeof precisions[0]; i++) {
+        precision = precisions[i];
+        outputs_of("cuda:0", MTS_USE_OFF, MTS_STRATEGY_COMPACT, plain);
+        outputs_of("cuda:0", MTS_USE_ON, MTS_STRATEGY_COMPACT, recorded);
+        precision = MTS_PRECISION_FLOAT32;
+        assert_memory_equal(plain, recorded, sizeof plain);
+        assert_memory_not_equal(plain, reference, sizeof plain);
+        expect_close(reference, plain, RUNS * OUTPUTS, 2e-2f);
+    }
+}
+
+static void a_wait_with_a_limit_is_done_by_another_thread(void **state)
+{
+    float expected[OUTPUTS], found[OUTPUTS];
+    uint8_t pixels[PIXELS];
+    mts_ticket ticket = 0;
+    (void)state;
+    fake_cuda_reset();
+    open_on("cuda:0", MTS_USE_AUTO);
+    need_session(MTS_STRATEGY_COMPACT);
+    need_run(7);
+    take_outputs(expected);
+    need_run(8);
+    api_pixels(pixels, 7);
+    const mts_frame frame = api_frame(pixels);
+    assert_int_equal(mts_session_submit(s.session, &frame, &ticket), MTS_STATUS_OK);
+    assert_int_equal(mts_session_wait(s.session, ticket, 60000), MTS_STATUS_OK);
+    take_outputs(found);
+    assert_memory_equal(expected, found, sizeof expected);
+    close_all();
 }
 
 /* Calls that make something, or wait for more than the run. */
@@ -264,7 +306,7 @@ static void a_kernel_that_does_not_fit_is_replaced_by_a_smaller_one(void **state
     assert_true(explains("kernels as planned cannot be used on this device"));
     need_run(1);
     take_outputs(found);
-    expect_close(expected, found, OUTPUTS);
+    expect_close(expected, found, OUTPUTS, 1e-4f);
     close_all();
 }
 
@@ -329,6 +371,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_gives_the_bits_of_plain_launches_and_the_reference_agrees),
+        cmocka_unit_test(so_it_is_in_float16),
+        cmocka_unit_test(a_wait_with_a_limit_is_done_by_another_thread),
         cmocka_unit_test(a_steady_run_makes_nothing_and_submits_one_graph),
         cmocka_unit_test(the_emulated_gpu_is_chosen_by_itself),
         cmocka_unit_test(too_little_memory_is_said_and_what_fits_still_runs),

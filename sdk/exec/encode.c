@@ -31,9 +31,9 @@ static const encode_fn encode_table[MTS_OP_COUNT] = {
 mts_code mts_encode_memory(mts_encoding *encoding)
 {
     if (encoding->pool.full) {
-        return mts_fail(
-            encoding->error, MTS_CODE_LIMIT,
-            "the weights of the session exceed 8 GiB, what the 32-bit offsets of a launch can name");
+        return mts_fail(encoding->error, MTS_CODE_LIMIT,
+                        "the weights of the session are more than 2^31 numbers, what the 32-bit offsets of a "
+                        "launch can name");
     }
     return mts_fail(encoding->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to prepare the launches");
 }

@@ -206,8 +206,8 @@ static mts_code place(planner *p)
     plan->arena_floats = begin + peak;
     if (plan->arena_floats > INT32_MAX) {
         return mts_fail(p->error, MTS_CODE_LIMIT,
-                        "activations of %llu bytes exceed the 32-bit offsets of a launch",
-                        (unsigned long long)plan->arena_floats * 4);
+                        "activations of %llu numbers exceed the 32-bit offsets of a launch",
+                        (unsigned long long)plan->arena_floats);
     }
     return MTS_CODE_OK;
 }

@@ -367,9 +367,18 @@ static void compare(const kernel_pair *pair, const trial *t, const float *was, c
     free(map);
 }
 
+/* Sessions on a GPU take vectors of 1 or 4 (prelude.h); longer ones would only cost their compilation. */
+static bool is_asked_for(const kernel_pair *pair, const char *defines)
+{
+    return !pair->devices[1]->info.is_gpu || (!strstr(defines, "-DVEC=8") && !strstr(defines, "-DVEC=16"));
+}
+
 void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines, uint32_t first,
                      const uint32_t *grid, const uint32_t *local)
 {
+    if (!is_asked_for(pair, defines)) {
+        return;
+    }
     const int most = pair->devices[1]->info.half_products ? 2 : 1;
     for (int half = 0; half <= most; half++) {
         const trial t = make_trial(kernel, defines, half, first, grid, local);

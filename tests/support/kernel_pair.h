@@ -75,7 +75,8 @@ float *kernel_pair_result(const kernel_pair *pair, mts_device *device, const cha
                           const char *defines, uint32_t first, const uint32_t *grid, const uint32_t *local);
 /*
  * Runs on both devices and compares all elements of the arena: in float32, with float16 stored (-DHALF=1)
- * and, where the second device is fast at it, with float16 multiplied (-DHALF=2).
+ * and, where the second device is fast at it, with float16 multiplied (-DHALF=2). Vectors of 8 and 16 are
+ * left out on a GPU.
  */
 void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines, uint32_t first,
                      const uint32_t *grid, const uint32_t *local);

@@ -196,25 +196,35 @@ static void a_budget_that_float32_does_not_keep_float16_keeps(void **state)
     test_synth_close(&b);
 }
 
+static mts_engine_stats weigh(const mts_archive *archive, mts_precision_kind precision, uint64_t slice_bytes)
+{
+    const mts_engine_options options = {
+        .strategy = MTS_STRATEGY_KIND_COMPACT, .precision = precision, .separate_inputs = true};
+    const mts_decision decision = {.slice_bytes = slice_bytes};
+    mts_engine_stats stats;
+    mts_error error = {0};
+    test_must(mts_engine_weigh(devices[0], archive, &options, &decision, &stats, &error), &error, "weigh");
+    return stats;
+}
+
 /* Slices are of bytes: twice as many tasks fit one in float16. */
 static void a_slice_of_the_same_bytes_holds_more_in_float16(void **state)
 {
+    enum { SLICE = 60000 };
     test_synth b;
-    mts_engine_stats stats[2];
-    mts_error error = {0};
     (void)state;
-    open_resnet(&b, 4);
-    for (int p = 0; p < 2; p++) {
-        const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT,
-                                            .precision = (mts_precision_kind)p,
-                                            .separate_inputs = true};
-        const mts_decision decision = {.slice_bytes = p == 0 ? 20000 : 10000};
-        test_must(mts_engine_weigh(devices[0], b.archive, &options, &decision, &stats[p], &error), &error,
-                  "weigh");
-    }
-    assert_int_equal(stats[0].launches,
-                     stats[1].launches); /* half the bytes, half the slice: the same cuts */
-    assert_in_range(2 * stats[1].activation_bytes, stats[0].activation_bytes, stats[0].activation_bytes + 7);
+    open_resnet(&b, 8);
+    const mts_engine_stats whole = weigh(b.archive, MTS_PRECISION_KIND_FLOAT32, 0);
+    const mts_engine_stats full = weigh(b.archive, MTS_PRECISION_KIND_FLOAT32, SLICE);
+    const mts_engine_stats half = weigh(b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, SLICE);
+    const mts_engine_stats same = weigh(b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, SLICE / 2);
+    assert_true(full.launches > whole.launches);
+    assert_true(half.launches < full.launches);
+    assert_int_equal(same.launches, full.launches);
+    assert_in_range(2 * same.activation_bytes, full.activation_bytes, full.activation_bytes + 7);
+    /* no slice is so large that its bytes in float32 could not be said */
+    assert_int_equal(weigh(b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, UINT64_MAX).launches,
+                     whole.launches);
     test_synth_close(&b);
 }
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "exec/engine.h"
+#include "platform/wrap/fault.h"
 #include "support/fault_allocator.h"
 
 enum { SIDE = 4, PICTURE_SIDE = 6, TASKS = 3 };
@@ -65,7 +66,8 @@ static void add_task(mts_archive *archive, uint32_t t, mts_dtype dtype)
 
 typedef enum lending { KEPT, LENT, LENT_TO_A_DEVICE_OF_ITS_OWN_MEMORY, LENDING_COUNT } lending;
 
-static void open_lent(world *w, uint32_t tasks, mts_dtype dtype, lending how)
+/* plan: NULL, or what the device's calls are counted and refused by. */
+static void open_planned(world *w, uint32_t tasks, mts_dtype dtype, lending how, mts_fault_plan *plan)
 {
     mts_error error = {0};
     memset(w, 0, sizeof *w);
@@ -80,9 +82,17 @@ static void open_lent(world *w, uint32_t tasks, mts_dtype dtype, lending how)
     const mts_device_options options = {.allocator = &w->memory.allocator};
     assert_int_equal(reference()->open(0, &options, &w->device, &error), MTS_CODE_OK);
     w->device->info.host_buffers = how == LENT;
+    if (plan != NULL) {
+        assert_int_equal(mts_wrap_fault(&w->device, plan, &w->device, &error), MTS_CODE_OK);
+    }
     const mts_engine_options engine = {
         .strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = how != KEPT, .lend_inputs = how != KEPT};
     assert_int_equal(mts_engine_create(w->device, w->archive, &engine, &w->engine, &error), MTS_CODE_OK);
+}
+
+static void open_lent(world *w, uint32_t tasks, mts_dtype dtype, lending how)
+{
+    open_planned(w, tasks, dtype, how, NULL);
 }
 
 static void open_world(world *w, uint32_t tasks, mts_dtype dtype)
@@ -213,6 +223,105 @@ static void lent_data_is_read_where_it_lies_in_every_run(void **state)
     }
 }
 
+static void lend(world *w, uint32_t task, const float *data)
+{
+    mts_error error = {0};
+    assert_int_equal(mts_engine_set_input(w->engine, task, 0, data, sizeof(float) * 3 * SIDE * SIDE, &error),
+                     MTS_CODE_OK);
+}
+
+static void fill(float *data, float first)
+{
+    for (int i = 0; i < 3 * SIDE * SIDE; i++) {
+        data[i] = first + (float)i;
+    }
+}
+
+static void another_address_changes_the_list_and_does_not_make_it_again(void **state)
+{
+    (void)state;
+    static const mts_wrap_kind kinds[] = {MTS_WRAP_KIND_LIST_CREATE, MTS_WRAP_KIND_LIST_UPDATE};
+    uint32_t calls[2];
+    float data[3][3 * SIDE * SIDE];
+    for (int k = 0; k < 2; k++) {
+        mts_fault_plan plan = {.kind = kinds[k], .nth = 0};
+        world w;
+        open_planned(&w, 2, MTS_DTYPE_F32, LENT, &plan);
+        for (int d = 0; d < 3; d++) {
+            fill(data[d], 100.0f * (float)d);
+        }
+        lend(&w, 0, data[0]);
+        for (int r = 1; r < 5; r++) {
+            lend(&w, 1, data[1 + r % 2]);
+            run(&w);
+            run(&w);
+            expect_doubled(&w, 0, data[0]);
+            expect_doubled(&w, 1, data[1 + r % 2]);
+        }
+        calls[k] = plan.calls;
+        close_world(&w);
+    }
+    assert_int_equal(calls[0], 1);
+    assert_int_equal(calls[1], 4); /* once for each address, also the first */
+}
+
+static void a_list_that_cannot_be_changed_is_made_again(void **state)
+{
+    (void)state;
+    static const mts_code codes[] = {MTS_CODE_UNSUPPORTED, MTS_CODE_DEVICE};
+    float data[2][3 * SIDE * SIDE];
+    for (int c = 0; c < 2; c++) {
+        mts_fault_plan plan = {
+            .kind = MTS_WRAP_KIND_LIST_UPDATE, .nth = 1, .onwards = true, .code = codes[c]};
+        world w;
+        mts_error error = {0};
+        open_planned(&w, 1, MTS_DTYPE_F32, LENT, &plan);
+        for (int r = 0; r < 4; r++) {
+            fill(data[r % 2], (float)r);
+            lend(&w, 0, data[r % 2]);
+            if (codes[c] != MTS_CODE_UNSUPPORTED && r % 2 == 0) { /* a failure is told once */
+                assert_int_equal(mts_engine_submit(w.engine, &error), codes[c]);
+            }
+            run(&w);
+            expect_doubled(&w, 0, data[r % 2]);
+            plan.nth = codes[c] != MTS_CODE_UNSUPPORTED && r % 2 == 0 ? 0 : 1;
+            plan.calls = 0;
+        }
+        close_world(&w);
+    }
+}
+
+static void memory_that_the_device_refuses_is_copied_in_every_run(void **state)
+{
+    (void)state;
+    mts_fault_plan plan = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .code = MTS_CODE_UNSUPPORTED};
+    float data[3][3 * SIDE * SIDE];
+    world w;
+    open_planned(&w, 2, MTS_DTYPE_F32, LENT, &plan);
+    for (int d = 0; d < 3; d++) {
+        fill(data[d], 100.0f * (float)d);
+    }
+    lend(&w, 0, data[0]);
+    plan.calls = 0;
+    plan.nth = 1;
+    lend(&w, 1, data[1]);
+    assert_int_equal(plan.failed, 1);
+    run(&w);
+    expect_doubled(&w, 0, data[0]);
+    expect_doubled(&w, 1, data[1]);
+    data[1][3] = -8.0f; /* changed in place */
+    run(&w);
+    expect_doubled(&w, 1, data[1]);
+    lend(&w, 1, data[2]);
+    plan.calls = plan.failed = 0; /* in the way of itself: taken once what lay there before was given back */
+    lend(&w, 0, data[1]);
+    assert_int_equal(plan.failed, 1);
+    run(&w);
+    expect_doubled(&w, 0, data[1]);
+    expect_doubled(&w, 1, data[2]);
+    close_world(&w);
+}
+
 static void a_run_before_every_input_was_lent_is_refused(void **state)
 {
     (void)state;
@@ -291,6 +400,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lent_data_is_read_where_it_lies_in_every_run),
+        cmocka_unit_test(another_address_changes_the_list_and_does_not_make_it_again),
+        cmocka_unit_test(a_list_that_cannot_be_changed_is_made_again),
+        cmocka_unit_test(memory_that_the_device_refuses_is_copied_in_every_run),
         cmocka_unit_test(a_run_before_every_input_was_lent_is_refused),
         cmocka_unit_test(lent_integers_are_converted_when_they_are_set),
         cmocka_unit_test(what_a_device_cannot_read_in_place_is_counted),

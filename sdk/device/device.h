@@ -177,8 +177,8 @@ typedef struct mts_device_options {
     mts_device_use replay;          /* lists recorded by the driver; the same bits either way */
     mts_device_use gemm;            /* a library for matrix products, see mts_device_info.gemm */
     mts_program_counts *programs;   /* kept up to date by the backend; may be NULL; outlives the device */
-    /* The caller's CUcontext and CUstream, which outlive the device; NULL: its own. Other backends:
-       UNSUPPORTED if one is given. */
+    /* The caller's CUcontext and CUstream, which outlive the device; NULL: its own. Only for a backend that
+       says takes_foreign. */
     void *foreign_context, *foreign_queue;
 } mts_device_options;
 

@@ -190,8 +190,8 @@ typedef struct mts_backend {
     /* Describes device `index` < count() without keeping it open. */
     mts_code (*describe)(uint32_t index, mts_device_info *info, mts_error *error);
     mts_code (*open)(uint32_t index, const mts_device_options *options, mts_device **out, mts_error *error);
-    /* Opens a device that has a name instead of a number and stands in no list; NOT_FOUND: no such name. NULL:
-       the backend has none. */
+    /* Opens a device that has a name instead of a number and stands in no list; NOT_FOUND: no such name.
+       NULL: the backend has none. */
     mts_code (*open_named)(const char *name, const mts_device_options *options, mts_device **out,
                            mts_error *error);
     bool takes_foreign; /* options.foreign_context and foreign_queue; who opens a device looks at this */

@@ -348,7 +348,9 @@ static uint32_t first_untried(const tuner *t)
 static mts_code tune(tuner *t)
 {
     mts_planning *p = t->p;
-    t->candidate_count = mts_choice_candidates(&p->device->info, t->candidates, CANDIDATES_MOST);
+    mts_device_info info = p->device->info;
+    info.gemm = info.gemm && p->options.precision == MTS_PRECISION_KIND_FLOAT32; /* libraries' products are */
+    t->candidate_count = mts_choice_candidates(&info, t->candidates, CANDIDATES_MOST);
     mts_code code = make(t, NULL, &t->usual);
     if (code != MTS_CODE_OK) {
         return code;

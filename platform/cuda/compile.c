@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "platform/cuda/quirks.h"
 
 #define OPTIONS_ALWAYS "-std=c++14"
 #define OPTIONS_MOST 64
+#define PTX_OLDEST 65    /* 6.5, of CUDA 10.2 */
 #define LOG_IN_ERROR 320 /* characters of a compiler's log that fit into an error text */
 
 /* One attempt: for which compute capability, and what is wanted of it. */
@@ -128,10 +130,37 @@ static mts_code run_compiler(const mts_cu_builder *builder, const mts_kernel_sou
     return code;
 }
 
-static mts_code take_image(const mts_cu_builder *builder, const mts_kernel_source *source, bool text,
+/*
+ * PTX says which version of the language it is, and a compiler its own newest, which older drivers refuse.
+ * What our kernels become is no newer than the device (tests/cuda_compile/ahead.py has an old assembler read
+ * it).
+ */
+static void lower_version(char *text, uint32_t arch)
+{
+    static const char directive[] = ".version ";
+    const mts_cu_quirks *quirks = mts_cu_quirks_find(arch);
+    const unsigned most = quirks->ptx ? quirks->ptx : PTX_OLDEST;
+    unsigned major = 0, minor = 0;
+    int length = 0;
+    char made[16];
+    char *line = strstr(text, directive);
+    if (quirks->arch != arch || !line || sscanf(line, ".version %u.%u%n", &major, &minor, &length) != 2 ||
+        major * 10 + minor <= most) {
+        return;
+    }
+    const size_t room = (size_t)length - (sizeof directive - 1);
+    const int written = snprintf(made, sizeof made, "%u.%u", most / 10, most % 10);
+    if (written > 0 && (size_t)written <= room) {
+        memset(line + sizeof directive - 1, ' ', room);
+        memcpy(line + sizeof directive - 1, made, (size_t)written);
+    }
+}
+
+static mts_code take_image(const mts_cu_builder *builder, const mts_kernel_source *source, const target *to,
                            nvrtcProgram program, mts_cu_image *out, mts_error *error)
 {
     const mts_rtc_library *rtc = &builder->rtc;
+    const bool text = to->text;
     mts_cu_image image = {.is_text = text};
     nvrtcResult result =
         text ? rtc->nvrtcGetPTXSize(program, &image.size) : rtc->nvrtcGetCUBINSize(program, &image.size);
@@ -150,6 +179,7 @@ static mts_code take_image(const mts_cu_builder *builder, const mts_kernel_sourc
     }
     if (text) {
         image.data[image.size - 1] = '\0'; /* so it should be */
+        lower_version(image.data, to->arch);
     }
     *out = image;
     return MTS_CODE_OK;
@@ -167,7 +197,7 @@ static mts_code compile_for(mts_cu_builder *builder, const mts_kernel_source *so
     }
     mts_code code = run_compiler(builder, source, options, to, program, error);
     if (code == MTS_CODE_OK) {
-        code = take_image(builder, source, to->text, program, out, error);
+        code = take_image(builder, source, to, program, out, error);
     }
     (void)builder->rtc.nvrtcDestroyProgram(&program);
     return code;

@@ -17,17 +17,22 @@ static const mts_cu_quirks table[] = {
     {.arch = 70, .half_products = true, .matrix_units = true},
     {.arch = 72, .units = 8, .half_products = true, .matrix_units = true, .host_memory = true}, /* Xavier */
     {.arch = 75, .half_products = true, .matrix_units = true},
-    {.arch = 80, .half_products = true, .matrix_units = true},
-    {.arch = 86, .half_products = true, .matrix_units = true},
-    {.arch = 87, .units = 16, .half_products = true, .matrix_units = true, .host_memory = true}, /* Orin */
-    {.arch = 89, .half_products = true, .matrix_units = true},
-    {.arch = 90, .half_products = true, .matrix_units = true},
-    {.arch = 100, .half_products = true, .matrix_units = true},
+    {.arch = 80, .half_products = true, .matrix_units = true, .ptx = 70},
+    {.arch = 86, .half_products = true, .matrix_units = true, .ptx = 71},
+    {.arch = 87,
+     .units = 16,
+     .half_products = true,
+     .matrix_units = true,
+     .host_memory = true,
+     .ptx = 74}, /* Orin */
+    {.arch = 89, .half_products = true, .matrix_units = true, .ptx = 78},
+    {.arch = 90, .half_products = true, .matrix_units = true, .ptx = 78},
+    {.arch = 100, .half_products = true, .matrix_units = true, .ptx = 86},
     /* Thor, which CUDA 12 called 10.1 */
-    {.arch = 101, .units = 20, .half_products = true, .matrix_units = true, .host_memory = true},
-    {.arch = 103, .half_products = true, .matrix_units = true},
-    {.arch = 110, .units = 20, .half_products = true, .matrix_units = true, .host_memory = true},
-    {.arch = 120, .half_products = true, .matrix_units = true},
+    {.arch = 101, .units = 20, .half_products = true, .matrix_units = true, .host_memory = true, .ptx = 86},
+    {.arch = 103, .half_products = true, .matrix_units = true, .ptx = 88},
+    {.arch = 110, .units = 20, .half_products = true, .matrix_units = true, .host_memory = true, .ptx = 90},
+    {.arch = 120, .half_products = true, .matrix_units = true, .ptx = 87},
 };
 
 static size_t row_of(uint32_t arch)

@@ -13,6 +13,7 @@ typedef struct mts_cu_quirks {
     bool half_products; /* multiplies float16 at least as fast as float32 */
     bool matrix_units;  /* has instructions that multiply float16 matrices */
     bool host_memory;   /* of a board: the GPU reads memory that the host allocated as it likes */
+    uint32_t ptx;       /* first version of PTX that knows it, 74: 7.4; 0: one of CUDA 10.2 (6.5) or before */
 } mts_cu_quirks;
 
 /* What is known of `arch`, or of the nearest one below it; never NULL. */

@@ -12,6 +12,12 @@ if(MTS_BACKEND_CUDA AND MTS_TEST_PYTHON AND NOT MTS_SANITIZE) # there is nothing
     set_tests_properties(cuda_compile/${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 PROCESSORS 2)
   endforeach()
 endif()
+if(MTS_BACKEND_CUDA AND MTS_TEST_PYTHON AND TARGET mts_program AND NOT MTS_SANITIZE)
+  add_test(NAME cuda_compile/ahead
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/cuda_compile/ahead.py --program $<TARGET_FILE:mts_program>
+            --work ${CMAKE_BINARY_DIR}/cuda_compile/ahead)
+  set_tests_properties(cuda_compile/ahead PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()
 if(TARGET cuda_compile_kernels AND TARGET mts_program)
   add_dependencies(cuda_compile_kernels mts_program)
   target_compile_definitions(cuda_compile_kernels PRIVATE MTS_PROGRAM="$<TARGET_FILE:mts_program>")

@@ -109,12 +109,6 @@ static void an_access_far_from_every_buffer_is_a_lost_device_and_not_a_crash(voi
 
 /* ---- with barriers: threads have stacks of their own ---- */
 
-#ifdef __SANITIZE_ADDRESS__
-#define NEED_STACKS() skip() /* the sanitizer does not follow them */
-#else
-#define NEED_STACKS() (void)0
-#endif
-
 static void threads_of_a_block_meet_at_a_barrier(void **state)
 {
     static const mts_kernel_source source = {
@@ -129,7 +123,6 @@ static void threads_of_a_block_meet_at_a_barrier(void **state)
              "        __syncthreads();\n"
              "    }\n}"};
     (void)state;
-    NEED_STACKS();
     for (int times = 0; times < 4; times++) { /* forwards and backwards */
         run(&source, 3, 256, MTS_CODE_OK);
         float *values = read_act(768);
@@ -145,7 +138,6 @@ static void a_barrier_that_some_threads_do_not_reach_loses_the_device(void **sta
     static const mts_kernel_source source = {
         "apart", HEAD "apart" ARGUMENTS "{ if (threadIdx.x > 3) __syncthreads(); act[threadIdx.x] = 1.0f; }"};
     (void)state;
-    NEED_STACKS();
     run(&source, 1, 32, MTS_CODE_DEVICE_LOST);
 }
 
@@ -157,7 +149,6 @@ static void barriers_in_two_places_are_not_the_same(void **state)
                                                          "    else\n"
                                                          "        __syncthreads();\n}"};
     (void)state;
-    NEED_STACKS();
     run(&source, 1, 32, MTS_CODE_DEVICE_LOST);
 }
 
@@ -255,7 +246,6 @@ static void a_warp_multiplies_matrices(void **state)
 {
     static float inputs[512];
     (void)state;
-    NEED_STACKS();
     for (uint32_t i = 0; i < 512; i++) {
         inputs[i] = (float)((i * 37 % 101) - 50.0) / 8.0f;
     }

@@ -28,6 +28,24 @@
 #define WARP 32u
 #define SPOILED 0x7ff17ff1u
 
+/* The address sanitizer is told of every change of stacks. */
+#if defined(__SANITIZE_ADDRESS__)
+#define FOLLOWED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FOLLOWED 1
+#endif
+#endif
+#ifdef FOLLOWED
+void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size);
+void __sanitizer_finish_switch_fiber(void *saved, const void **bottom, size_t *size);
+#define SWITCH_START(save, bottom, size) __sanitizer_start_switch_fiber(save, bottom, size)
+#define SWITCH_END(saved, bottom, size) __sanitizer_finish_switch_fiber(saved, bottom, size)
+#else
+#define SWITCH_START(save, bottom, size) (void)(save)
+#define SWITCH_END(saved, bottom, size) (void)(saved)
+#endif
+
 typedef struct fiber {
     ucontext_t start;
     jmp_buf at; /* where it waits */
@@ -36,6 +54,7 @@ typedef struct fiber {
     int waits; /* for: 0 nothing, 1 its warp, 2 the block */
     int line;
     bool began;
+    void *saved; /* the sanitizer's */
 } fiber;
 
 /* One block on its way; the fibers stay for the next one. */
@@ -45,6 +64,10 @@ typedef struct block_run {
     jmp_buf scheduler;
     uint32_t threads, next; /* of the block; not begun yet */
     bool backwards;
+    bool on_fiber;
+    void *saved; /* the sanitizer's, of the stack that the fibers come back to */
+    const void *bottom;
+    size_t stack_size;
     fiber *current;
     fiber *waiting[THREADS_MOST];
     uint32_t waiting_count;
@@ -71,16 +94,25 @@ static void call_kernel(const fake_launch *launch)
     launch->function->run(launch->act, launch->pool, launch->table, launch->first);
 }
 
+static void arrive_on_fiber(void)
+{
+    SWITCH_END(run.current->saved, &run.bottom, &run.stack_size);
+    run.on_fiber = true;
+}
+
 static void leave_fiber(void)
 {
     if (_setjmp(run.current->at) == 0) {
+        SWITCH_START(&run.current->saved, run.bottom, run.stack_size);
         _longjmp(run.scheduler, 1);
     }
+    arrive_on_fiber();
 }
 
 /* Runs threads that have not begun until there are none, then waits for the next block. */
 static void fiber_main(void)
 {
+    arrive_on_fiber();
     for (;;) {
         while (run.next < run.threads) {
             const uint32_t thread = run.backwards ? run.threads - 1 - run.next : run.next;
@@ -109,12 +141,15 @@ static void go_on(fiber *f)
 {
     run.current = f;
     if (_setjmp(run.scheduler) == 0) {
+        SWITCH_START(&run.saved, f->stack, STACK_BYTES);
         if (f->began) {
             _longjmp(f->at, 1);
         }
         f->began = true;
         (void)setcontext(&f->start);
     }
+    SWITCH_END(run.saved, NULL, NULL);
+    run.on_fiber = false;
 }
 
 static void prepare_fiber(fiber *f)
@@ -124,6 +159,7 @@ static void prepare_fiber(fiber *f)
     f->start.uc_stack.ss_size = STACK_BYTES;
     f->start.uc_link = NULL;
     f->began = false;
+    f->saved = NULL;
     makecontext(&f->start, fiber_main, 0);
 }
 
@@ -297,6 +333,11 @@ static CUresult run_watched(void)
     } else {
         (void)fprintf(stderr, "fake driver: %s: an access to %p, which is nobody's\n",
                       run.launch->function->name, (void *)(uintptr_t)touched);
+        if (run.on_fiber) {
+            SWITCH_START(NULL, run.bottom, run.stack_size);
+            SWITCH_END(run.saved, NULL, NULL);
+            run.on_fiber = false;
+        }
         drop_threads();
     }
     (void)sigaction(SIGSEGV, &before[0], NULL);

@@ -13,30 +13,16 @@
 
 #include <cmocka.h>
 
-#include "mts/mtsc.h"
-
 static char bundle_path[64]; /* of this process */
 
 const char *api_bundle_path(void)
 {
-    char error[512] = "";
-    mtsc_options options;
-    mtsc_compiler *compiler = NULL;
-    if (bundle_path[0]) {
-        return bundle_path;
+    if (!bundle_path[0]) {
+        char path[sizeof bundle_path];
+        (void)snprintf(path, sizeof path, "api-test-%ld.mtsb", (long)getpid());
+        api_bundle_make(path);
+        memcpy(bundle_path, path, sizeof path);
     }
-    mtsc_options_default(&options);
-    options.error_text = error;
-    options.error_size = sizeof error;
-    char path[sizeof bundle_path];
-    (void)snprintf(path, sizeof path, "api-test-%ld.mtsb", (long)getpid());
-    if (mtsc_compiler_create(&options, &compiler) != MTS_STATUS_OK ||
-        mtsc_compiler_add_config(compiler, MTS_SOURCE_DIR "/apps/mts/demo/small.json") != MTS_STATUS_OK ||
-        mtsc_compiler_write(compiler, path, NULL) != MTS_STATUS_OK) {
-        fail_msg("cannot compile the demo's bundle: %s", error);
-    }
-    mtsc_compiler_destroy(&compiler);
-    memcpy(bundle_path, path, sizeof path);
     return bundle_path;
 }
 

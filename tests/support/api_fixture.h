@@ -23,6 +23,8 @@ typedef struct api_fixture {
  */
 const char *api_bundle_path(void);
 void api_bundle_remove(void);
+/* Writes the bundle: api_bundle_compile.c or, without libmtsc, api_bundle_copy.c. Fails or skips the test. */
+void api_bundle_make(const char *path);
 
 /* Options of a watched runtime on a device; the fixture outlives the runtime. */
 mts_runtime_options api_options(api_fixture *fixture, const char *device);

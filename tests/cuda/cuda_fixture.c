@@ -18,13 +18,14 @@
 #define TOUCHED 256u
 
 const mts_kernel_source cuda_advance = {
-    "advance",
-    "extern \"C\" __global__ void advance(float *act, const float *pool, const unsigned int *table,\n"
-    "                                    unsigned int first)\n"
-    "{\n"
-    "    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-    "    act[i] = act[i] * pool[0] + (float)table[first] + (float)i;\n"
-    "}\n"};
+    .name = "advance",
+    .source =
+        "extern \"C\" __global__ void advance(float *act, const float *pool, const unsigned int *table,\n"
+        "                                    unsigned int first)\n"
+        "{\n"
+        "    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    act[i] = act[i] * pool[0] + (float)table[first] + (float)i;\n"
+        "}\n"};
 
 int cuda_machine_check(void)
 {

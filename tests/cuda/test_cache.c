@@ -265,7 +265,8 @@ static void a_compiler_that_is_older_than_the_device_serves_it(void **state)
 
 static void a_kernel_that_does_not_compile_is_told_with_its_name_and_the_compilers_log(void **state)
 {
-    static const mts_kernel_source broken = {"broken", "extern \"C\" __global__ void broken(float *act)\n"
+    static const mts_kernel_source broken = {.name = "broken",
+                                             .source = "extern \"C\" __global__ void broken(float *act)\n"
                                                        "{\n    act[0] = undeclared_thing;\n}\n"};
     mts_error error = {MTS_CODE_OK, ""};
     mts_kernel *kernel = NULL;

@@ -78,8 +78,8 @@ static void fresh_memory_is_not_a_number(void **state)
 
 static void a_result_that_depends_on_the_order_of_threads_differs(void **state)
 {
-    static const mts_kernel_source source = {"last",
-                                             HEAD "last" ARGUMENTS "{ act[0] = (float)threadIdx.x; }"};
+    static const mts_kernel_source source = {
+        .name = "last", .source = HEAD "last" ARGUMENTS "{ act[0] = (float)threadIdx.x; }"};
     (void)state;
     float last[2];
     for (int i = 0; i < 2; i++) {
@@ -93,8 +93,8 @@ static void a_result_that_depends_on_the_order_of_threads_differs(void **state)
 
 static void a_write_beside_a_buffer_is_found(void **state)
 {
-    static const mts_kernel_source source = {"beside",
-                                             HEAD "beside" ARGUMENTS "{ ((float *)pool)[1] = 1.0f; }"};
+    static const mts_kernel_source source = {
+        .name = "beside", .source = HEAD "beside" ARGUMENTS "{ ((float *)pool)[1] = 1.0f; }"};
     (void)state;
     run(&source, 1, 1, MTS_CODE_DEVICE_LOST);
     assert_int_equal(fake_cuda_count().damages, 1);
@@ -102,7 +102,8 @@ static void a_write_beside_a_buffer_is_found(void **state)
 
 static void an_access_far_from_every_buffer_is_a_lost_device_and_not_a_crash(void **state)
 {
-    static const mts_kernel_source source = {"far", HEAD "far" ARGUMENTS "{ act[0] = pool[4000]; }"};
+    static const mts_kernel_source source = {.name = "far",
+                                             .source = HEAD "far" ARGUMENTS "{ act[0] = pool[4000]; }"};
     (void)state;
     run(&source, 1, 1, MTS_CODE_DEVICE_LOST);
 }
@@ -112,16 +113,17 @@ static void an_access_far_from_every_buffer_is_a_lost_device_and_not_a_crash(voi
 static void threads_of_a_block_meet_at_a_barrier(void **state)
 {
     static const mts_kernel_source source = {
-        "reverse",
-        HEAD "reverse" ARGUMENTS "{\n"
-             "    __shared__ float all[256];\n"
-             "    const unsigned int i = threadIdx.x, n = blockDim.x;\n"
-             "    for (unsigned int round = 0; round < 3; round++) {\n"
-             "        all[i] = round == 0 ? (float)(blockIdx.x * n + i) : act[blockIdx.x * n + i];\n"
-             "        __syncthreads();\n"
-             "        act[blockIdx.x * n + i] = all[n - 1 - i] + 1000.0f;\n"
-             "        __syncthreads();\n"
-             "    }\n}"};
+        .name = "reverse",
+        .source =
+            HEAD "reverse" ARGUMENTS "{\n"
+                 "    __shared__ float all[256];\n"
+                 "    const unsigned int i = threadIdx.x, n = blockDim.x;\n"
+                 "    for (unsigned int round = 0; round < 3; round++) {\n"
+                 "        all[i] = round == 0 ? (float)(blockIdx.x * n + i) : act[blockIdx.x * n + i];\n"
+                 "        __syncthreads();\n"
+                 "        act[blockIdx.x * n + i] = all[n - 1 - i] + 1000.0f;\n"
+                 "        __syncthreads();\n"
+                 "    }\n}"};
     (void)state;
     for (int times = 0; times < 4; times++) { /* forwards and backwards */
         run(&source, 3, 256, MTS_CODE_OK);
@@ -136,18 +138,21 @@ static void threads_of_a_block_meet_at_a_barrier(void **state)
 static void a_barrier_that_some_threads_do_not_reach_loses_the_device(void **state)
 {
     static const mts_kernel_source source = {
-        "apart", HEAD "apart" ARGUMENTS "{ if (threadIdx.x > 3) __syncthreads(); act[threadIdx.x] = 1.0f; }"};
+        .name = "apart",
+        .source =
+            HEAD "apart" ARGUMENTS "{ if (threadIdx.x > 3) __syncthreads(); act[threadIdx.x] = 1.0f; }"};
     (void)state;
     run(&source, 1, 32, MTS_CODE_DEVICE_LOST);
 }
 
 static void barriers_in_two_places_are_not_the_same(void **state)
 {
-    static const mts_kernel_source source = {"two", HEAD "two" ARGUMENTS "{\n"
-                                                         "    if (threadIdx.x > 3)\n"
-                                                         "        __syncthreads();\n"
-                                                         "    else\n"
-                                                         "        __syncthreads();\n}"};
+    static const mts_kernel_source source = {.name = "two",
+                                             .source = HEAD "two" ARGUMENTS "{\n"
+                                                            "    if (threadIdx.x > 3)\n"
+                                                            "        __syncthreads();\n"
+                                                            "    else\n"
+                                                            "        __syncthreads();\n}"};
     (void)state;
     run(&source, 1, 32, MTS_CODE_DEVICE_LOST);
 }
@@ -155,8 +160,8 @@ static void barriers_in_two_places_are_not_the_same(void **state)
 static void shared_memory_is_spoiled_before_each_block(void **state)
 {
     static const mts_kernel_source source = {
-        "spoiled",
-        HEAD "spoiled" ARGUMENTS "{ __shared__ float x[2]; act[blockIdx.x] = x[1]; x[1] = 5.0f; }"};
+        .name = "spoiled",
+        .source = HEAD "spoiled" ARGUMENTS "{ __shared__ float x[2]; act[blockIdx.x] = x[1]; x[1] = 5.0f; }"};
     (void)state;
     run(&source, 4, 1, MTS_CODE_OK);
     float *values = read_act(4);
@@ -169,8 +174,9 @@ static void shared_memory_is_spoiled_before_each_block(void **state)
 static void more_shared_memory_than_there_is_does_not_load(void **state)
 {
     static const mts_kernel_source source = {
-        "large",
-        HEAD "large" ARGUMENTS "{ __shared__ float x[12289]; x[first] = 1.0f; act[0] = x[table[0]]; }"};
+        .name = "large",
+        .source =
+            HEAD "large" ARGUMENTS "{ __shared__ float x[12289]; x[first] = 1.0f; act[0] = x[table[0]]; }"};
     mts_kernel *kernel = NULL;
     mts_error error = {MTS_CODE_OK, ""};
     (void)state;
@@ -184,12 +190,12 @@ static void more_shared_memory_than_there_is_does_not_load(void **state)
 /* The prelude comes with every kernel; `text` after it. */
 static void run_after_prelude(const char *name, const char *text, uint32_t groups, uint32_t group)
 {
-    const char *prelude = mts_kernel_find("scale_any__f32_planar")->source;
+    const char *prelude = mts_kernel_find("scale_any__f32_planar")->head;
     const size_t size = strlen(prelude) + strlen(text) + 2;
     char *all = malloc(size);
     assert_non_null(all);
     (void)snprintf(all, size, "%s\n%s", prelude, text);
-    const mts_kernel_source source = {name, all};
+    const mts_kernel_source source = {.name = name, .source = all};
     run(&source, groups, group, MTS_CODE_OK);
     free(all);
 }

@@ -2,6 +2,7 @@
  * Sessions of the public API on the CUDA backend: the same bits as a graph and launch by launch, steady runs
  * that make nothing, too little memory, kernels that do not fit, and a device that is lost.
  */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -367,6 +368,99 @@ static void each_call_of_a_run_that_fails_is_told_and_the_next_run_is_right(void
     close_all();
 }
 
+/* Another address for every run: the graph's launches change, and no graph is made. */
+static void borrowed_inputs_move_without_another_graph(void **state)
+{
+    static float pictures[3][PIXELS];
+    float copied[OUTPUTS], borrowed[OUTPUTS];
+    mts_session_options options;
+    mts_ticket ticket = 0;
+    (void)state;
+    fake_cuda_reset();
+    fake_cuda_device()->integrated = true;
+    open_on("cuda:0", MTS_USE_AUTO);
+    mts_session_options_default(&options);
+    options.borrow_inputs = 1;
+    assert_int_equal(mts_session_create(s.fixture.runtime, s.bundle, &options, &s.session), MTS_STATUS_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        mts_tensor tensor = {.data = pictures[i],
+                             .bytes = sizeof pictures[i],
+                             .type = MTS_TYPE_FLOAT32,
+                             .rank = 4,
+                             .dims = {1, 3, 32, 32}};
+        for (size_t k = 0; k < PIXELS; k++) {
+            pictures[i][k] = (float)((k * (i + 3) * 37) % 251) / 125.0f - 1.0f;
+        }
+        assert_int_equal(mts_session_input(s.session, "t0", 0, &tensor), MTS_STATUS_OK);
+        assert_int_equal(mts_session_submit(s.session, NULL, &ticket), MTS_STATUS_OK);
+        assert_int_equal(mts_session_wait(s.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
+        take_outputs(borrowed);
+        if (i == 0) {
+            fake_cuda_reset(); /* counts from here on */
+            fake_cuda_device()->integrated = true;
+        }
+    }
+    assert_true(fake_cuda_called("cuGraphExecKernelNodeSetParams") > 0);
+    assert_int_equal(fake_cuda_called("cuGraphCreate"), 0);
+    assert_int_equal(fake_cuda_called("cuGraphLaunch"), 2);
+    assert_int_equal(fake_cuda_called("cuLaunchKernel"), 0);
+    close_all();
+    open_on("reference", MTS_USE_AUTO);
+    need_session(MTS_STRATEGY_COMPACT);
+    mts_tensor last = {.data = pictures[2],
+                       .bytes = sizeof pictures[2],
+                       .type = MTS_TYPE_FLOAT32,
+                       .rank = 4,
+                       .dims = {1, 3, 32, 32}};
+    assert_int_equal(mts_session_input(s.session, "t0", 0, &last), MTS_STATUS_OK);
+    assert_int_equal(mts_session_submit(s.session, NULL, &ticket), MTS_STATUS_OK);
+    assert_int_equal(mts_session_wait(s.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
+    take_outputs(copied);
+    expect_close(copied, borrowed, OUTPUTS, 1e-4f);
+    close_all();
+}
+
+static void a_program_with_a_context_of_its_own_hands_it_over(void **state)
+{
+    float expected[RUNS * OUTPUTS], found[RUNS * OUTPUTS];
+    CUcontext context = NULL;
+    CUresult (*create)(CUcontext *, unsigned int, CUdevice) = NULL;
+    CUresult (*destroy)(CUcontext) = NULL;
+    CUresult (*init)(unsigned int) = NULL;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    (void)state;
+    fake_cuda_reset();
+    outputs_of("cuda:0", MTS_USE_AUTO, MTS_STRATEGY_COMPACT, expected);
+    assert_non_null(library);
+    void *symbols[] = {dlsym(library, "cuCtxCreate_v2"), dlsym(library, "cuCtxDestroy_v2"),
+                       dlsym(library, "cuInit")};
+    memcpy(&create, &symbols[0], sizeof symbols[0]);
+    memcpy(&destroy, &symbols[1], sizeof symbols[1]);
+    memcpy(&init, &symbols[2], sizeof symbols[2]);
+    assert_int_equal(init(0), CUDA_SUCCESS);
+    assert_int_equal(create(&context, 0, 0), CUDA_SUCCESS);
+    const uint32_t retained = fake_cuda_called("cuDevicePrimaryCtxRetain");
+    mts_runtime_options options = api_options(&s.fixture, "auto");
+    options.cuda_context = context;
+    assert_int_equal(mts_runtime_create(&options, &s.fixture.runtime), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_open(s.fixture.runtime, bundle_path, &s.bundle), MTS_STATUS_OK);
+    need_session(MTS_STRATEGY_COMPACT);
+    for (uint32_t i = 0; i < RUNS; i++) {
+        need_run(i + 1);
+        take_outputs(found + i * OUTPUTS);
+        assert_ptr_equal(fake_cuda_current(), context);
+        assert_int_equal(fake_cuda_depth(), 1);
+    }
+    mts_session_destroy(&s.session);
+    mts_bundle_destroy(&s.bundle);
+    api_close(&s.fixture);
+    assert_int_equal(fake_cuda_called("cuDevicePrimaryCtxRetain"), retained);
+    assert_int_equal(fake_cuda_count().contexts, 1);
+    assert_int_equal(destroy(context), CUDA_SUCCESS);
+    cuda_expect_clean();
+    assert_memory_equal(expected, found, sizeof expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +472,8 @@ int main(void)
         cmocka_unit_test(too_little_memory_is_said_and_what_fits_still_runs),
         cmocka_unit_test(a_kernel_that_does_not_fit_is_replaced_by_a_smaller_one),
         cmocka_unit_test(a_lost_device_is_told_and_a_new_runtime_works),
+        cmocka_unit_test(borrowed_inputs_move_without_another_graph),
+        cmocka_unit_test(a_program_with_a_context_of_its_own_hands_it_over),
         cmocka_unit_test(each_call_of_a_run_that_fails_is_told_and_the_next_run_is_right),
     };
     const int skipped = cuda_machine_check();

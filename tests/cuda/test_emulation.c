@@ -14,6 +14,7 @@
 
 #include "base/half.h"
 #include "cuda/cuda_fixture.h"
+#include "platform/os/os.h"
 
 #define HEAD "extern \"C\" __global__ void "
 #define ARGUMENTS "(float *act, const float *pool, const unsigned int *table, unsigned int first)"
@@ -187,17 +188,21 @@ static void more_shared_memory_than_there_is_does_not_load(void **state)
 
 /* ---- float16 and matrices, as kernels see them: the prelude before them ---- */
 
-/* The prelude comes with every kernel; `text` after it. */
 static void run_after_prelude(const char *name, const char *text, uint32_t groups, uint32_t group)
 {
-    const char *prelude = mts_kernel_find("scale_any__f32_planar")->head;
-    const size_t size = strlen(prelude) + strlen(text) + 2;
+    void *prelude = NULL;
+    size_t length = 0;
+    assert_int_equal(mts_os_file_read(mts_allocator_default(), MTS_SOURCE_DIR "/kernels/prelude.h", SIZE_MAX,
+                                      &prelude, &length, NULL),
+                     MTS_CODE_OK);
+    const size_t size = length + strlen(text) + 2;
     char *all = malloc(size);
     assert_non_null(all);
-    (void)snprintf(all, size, "%s\n%s", prelude, text);
+    (void)snprintf(all, size, "%.*s\n%s", (int)length, (const char *)prelude, text);
     const mts_kernel_source source = {.name = name, .source = all};
     run(&source, groups, group, MTS_CODE_OK);
     free(all);
+    mts_alloc_free(mts_allocator_default(), prelude);
 }
 
 static void every_float16_becomes_itself_and_the_librarys_float32(void **state)

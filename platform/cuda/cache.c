@@ -33,12 +33,12 @@ char *mts_cu_cache_key(const mts_cu_builder *builder, bool is_text, const mts_ke
                        const char *options)
 {
     const mts_device_info *info = builder->info;
-    const size_t length = strlen(source->source);
+    const size_t length = mts_kernel_length(source);
     mts_text text;
     mts_text_init(&text, builder->allocator);
     mts_text_add(&text, "library %s\narch sm_%u\nkernel %s\nsource %016llx %zu\noptions %s\n",
                  MTS_VERSION_TEXT, info->arch, source->name,
-                 (unsigned long long)mts_hash(source->source, length, 0), length, options);
+                 (unsigned long long)mts_kernel_hash(source, 0), length, options);
     if (!is_text) {
         mts_text_add(&text, "device %s\ndriver %s\n", info->name, info->driver);
     }

@@ -190,8 +190,13 @@ static mts_code compile_for(mts_cu_builder *builder, const mts_kernel_source *so
 {
     char name[128];
     nvrtcProgram program = NULL;
+    char *whole = mts_kernel_text(source, builder->allocator);
+    if (!whole) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the text of kernel '%s'", source->name);
+    }
     (void)snprintf(name, sizeof name, "%s.cu", source->name);
-    nvrtcResult result = builder->rtc.nvrtcCreateProgram(&program, source->source, name, 0, NULL, NULL);
+    const nvrtcResult result = builder->rtc.nvrtcCreateProgram(&program, whole, name, 0, NULL, NULL);
+    mts_alloc_free(builder->allocator, whole); /* the compiler has a copy */
     if (result != NVRTC_SUCCESS) {
         return call_failed(builder, source, result, "nvrtcCreateProgram", error);
     }

@@ -31,13 +31,13 @@ static mts_os_cache files_of(const mts_cl_device *device)
 char *mts_cl_cache_key(const mts_cl_device *device, const mts_kernel_source *source, const char *options)
 {
     const mts_device_info *info = &device->base.info;
-    const size_t length = strlen(source->source);
+    const size_t length = mts_kernel_length(source);
     mts_text text;
     mts_text_init(&text, device->base.allocator);
     mts_text_add(&text,
                  "library %s\ndevice %s\ndriver %s %016llx\nkernel %s\nsource %016llx %zu\noptions %s\n",
                  MTS_VERSION_TEXT, info->name, info->driver, (unsigned long long)device->driver_hash,
-                 source->name, (unsigned long long)mts_hash(source->source, length, 0), length, options);
+                 source->name, (unsigned long long)mts_kernel_hash(source, 0), length, options);
     char *key = text.failed ? NULL : mts_alloc_string(device->base.allocator, mts_text_get(&text));
     mts_text_release(&text);
     return key;

@@ -97,10 +97,13 @@ static bool build_from_binary(mts_cl_device *device, mts_cl_program *program, co
 
 static mts_code build_from_source(mts_cl_device *device, mts_cl_program *program, mts_error *error)
 {
-    const char *text = program->source->source;
-    const size_t length = strlen(text);
+    const mts_kernel_source *source = program->source;
+    const char *parts[] = {source->head ? source->head : "", source->source};
+    const size_t lengths[] = {strlen(parts[0]), strlen(parts[1])};
+    const cl_uint skipped = lengths[0] == 0 ? 1 : 0; /* not every driver takes an empty part */
     cl_int result = CL_SUCCESS;
-    program->handle = device->cl.clCreateProgramWithSource(device->context, 1, &text, &length, &result);
+    program->handle = device->cl.clCreateProgramWithSource(device->context, 2 - skipped, parts + skipped,
+                                                           lengths + skipped, &result);
     const mts_code code =
         mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateProgramWithSource", error);
     if (code != MTS_CODE_OK) {

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/alloc.h"
+
 typedef uint32_t mts_u32;
 typedef int32_t mts_i32;
 typedef float mts_f32;
@@ -21,12 +23,19 @@ typedef float mts_f32;
 
 typedef struct mts_kernel_source {
     const char *name;   /* <op>_<variant>__<dtype>_<layout> */
-    const char *source; /* whole program text: prelude, kinds, records, kernel */
+    const char *source; /* program text after `head` */
+    const char *head;   /* that kernels of the manifest have in common: prelude, kinds, records; NULL: none */
 } mts_kernel_source;
 
 /* The manifest's rows; *count receives their number. Constant data. */
 const mts_kernel_source *mts_kernel_table(size_t *count);
 /* NULL if there is no such kernel. */
 const mts_kernel_source *mts_kernel_find(const char *name);
+
+/* Of the whole program text, head and source. */
+size_t mts_kernel_length(const mts_kernel_source *kernel);
+uint64_t mts_kernel_hash(const mts_kernel_source *kernel, uint64_t seed);
+/* The whole program text, terminated; NULL: no memory. Freed by mts_alloc_free. */
+char *mts_kernel_text(const mts_kernel_source *kernel, const mts_allocator *allocator);
 
 #endif

@@ -280,7 +280,7 @@ static uint64_t kernels_hash(void)
     uint64_t hash = 0;
     const mts_kernel_source *table = mts_kernel_table(&count);
     for (size_t i = 0; i < count; i++) {
-        hash = mts_hash(table[i].source, strlen(table[i].source), hash);
+        hash = mts_kernel_hash(&table[i], hash);
     }
     return hash;
 }

@@ -147,7 +147,7 @@ static int write_texts(const char *folder)
         char path[PATH_MOST];
         (void)snprintf(path, sizeof path, "%s/%s.cu", folder, rows[i].name);
         FILE *file = fopen(path, "w");
-        const int bad = file == NULL || fputs(rows[i].source, file) < 0;
+        const int bad = file == NULL || fputs(rows[i].head, file) < 0 || fputs(rows[i].source, file) < 0;
         if ((file != NULL && fclose(file) != 0) || bad) {
             perror(path);
             return 1;

@@ -25,13 +25,15 @@ static char folder[64];
 static mts_program_counts opencl_counts; /* of the device that was closed last */
 
 static const mts_kernel_source first_source = {
-    "first",
-    "kernel void first(global float *act, global const float *pool, global const uint *table, uint i)\n"
-    "{ act[get_global_id(0)] = pool[0] + table[i]; }\n"};
+    .name = "first",
+    .source =
+        "kernel void first(global float *act, global const float *pool, global const uint *table, uint i)\n"
+        "{ act[get_global_id(0)] = pool[0] + table[i]; }\n"};
 static const mts_kernel_source second_source = {
-    "first",
-    "kernel void first(global float *act, global const float *pool, global const uint *table, uint i)\n"
-    "{ act[get_global_id(0)] = pool[1] - table[i]; }\n"};
+    .name = "first",
+    .source =
+        "kernel void first(global float *act, global const float *pool, global const uint *table, uint i)\n"
+        "{ act[get_global_id(0)] = pool[1] - table[i]; }\n"};
 
 static int make_folder(void **state)
 {

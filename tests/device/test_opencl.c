@@ -21,10 +21,11 @@
 static device_fixture world;
 static mts_cl_device *opencl;
 
-static const mts_kernel_source increment = {"increment",
-                                            "kernel void increment(global float *act, global const float "
-                                            "*pool, global const uint *table, uint first)\n"
-                                            "{ act[get_global_id(0)] += pool[0] * table[first]; }\n"};
+static const mts_kernel_source increment = {.name = "increment",
+                                            .source =
+                                                "kernel void increment(global float *act, global const float "
+                                                "*pool, global const uint *table, uint first)\n"
+                                                "{ act[get_global_id(0)] += pool[0] * table[first]; }\n"};
 
 static int open_device(void **state)
 {
@@ -147,7 +148,7 @@ static void a_kernel_that_does_not_build_is_told_with_its_name_and_the_drivers_l
     (void)state;
     need_device();
     static const mts_kernel_source broken = {
-        "broken", "kernel void broken(global float *act) { act[0] = undeclared_thing; }"};
+        .name = "broken", .source = "kernel void broken(global float *act) { act[0] = undeclared_thing; }"};
     mts_kernel *kernel = NULL;
     mts_error error = {MTS_CODE_OK, ""};
     assert_int_equal(mts_cl_kernel_create_from(world.device, &broken, "", &kernel, &error), MTS_CODE_DEVICE);
@@ -163,8 +164,8 @@ static void a_program_without_its_kernel_is_an_error(void **state)
 {
     (void)state;
     need_device();
-    static const mts_kernel_source misnamed = {"misnamed",
-                                               "kernel void other(global float *act) { act[0] = 1.0f; }"};
+    static const mts_kernel_source misnamed = {
+        .name = "misnamed", .source = "kernel void other(global float *act) { act[0] = 1.0f; }"};
     mts_kernel *kernel = NULL;
     mts_error error = {MTS_CODE_OK, ""};
     assert_int_equal(mts_cl_kernel_create_from(world.device, &misnamed, "", &kernel, &error),

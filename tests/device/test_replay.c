@@ -28,10 +28,11 @@ static mts_list *list;
 
 /* Not commutative, so that order shows: x -> 2 x + record. */
 static const mts_kernel_source advance = {
-    "advance", "kernel void advance(global float *act, global const float *pool, global "
-               "const uint *table, uint first)\n"
-               "{ size_t i = get_global_id(0); act[i] = act[i] * pool[0] + "
-               "table[first] + i; }\n"};
+    .name = "advance",
+    .source = "kernel void advance(global float *act, global const float *pool, global "
+              "const uint *table, uint first)\n"
+              "{ size_t i = get_global_id(0); act[i] = act[i] * pool[0] + "
+              "table[first] + i; }\n"};
 
 static void make_objects(void)
 {

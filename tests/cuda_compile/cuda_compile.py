@@ -40,7 +40,7 @@ class Row:
     each architecture and precision (another selection for each, so that together they cover all); bytes that it may
     spill, stores and loads together."""
 
-    def __init__(self, options=("",), most=4, spill=0):
+    def __init__(self, options=("",), most=3, spill=0):
         self.options, self.most, self.spill = options, most, spill
 
 
@@ -49,7 +49,8 @@ TABLE = {
     "conv_tile__f32_planar": Row(options=(" -DCASES=CASE(16,0)CASE(8,8)",), most=1),
     "conv_winograd__f32_planar": Row(options=(" -DSCRATCH=4096 -DCASES=CASE(4)CASE(2)CASE(1)",), most=2),
     # the assembler spills a few words of some shapes, rather than have fewer groups resident
-    "conv_block__f32_planar": Row(spill=64),
+    "conv_block__f32_planar": Row(spill=128),
+    "fc_block__f32_planar": Row(spill=128),
 }
 CLANG_VECTORS = " -DVEC=4 -DREGS=16"  # kernels are written for any VEC; GPUs use 1
 
@@ -99,7 +100,7 @@ def list_jobs(folder, compiler):
         row = TABLE.get(kernel, Row())
         for turn, arch in enumerate(ARCHS[compiler]):
             options = [GPU + half + extra for half in HALVES for extra in row.options]
-            if compiler == "clang" and "conv_block" not in kernel:
+            if compiler == "clang" and "#if VEC != 1" not in text:  # which a kernel says that takes no other
                 options += [CLANG_VECTORS + HALVES[turn]]
             options += session_options(found, kernel, arch, row.most, turn)
             for one in options:

@@ -19,6 +19,7 @@
 #include "platform/wrap/fault.h"
 #include "support/net.h"
 #include "support/random_net.h"
+#include "support/second_device.h"
 
 #define TASKS_MOST 4
 #define TOLERANCE 1e-4 /* of an output's largest magnitude */
@@ -520,7 +521,8 @@ static bool open_devices(void)
     }
     for (size_t i = 0; i < count * 2; i++) {
         const mts_backend *backend = table[i / 2];
-        if (strcmp(backend->name, device_names[i % 2]) == 0 && backend->count() > 0) {
+        const char *name = second_device_backend(device_names[i % 2]);
+        if (strcmp(backend->name, name) == 0 && backend->count() > 0) {
             (void)backend->open(0, &options, &devices[i % 2], &error);
         }
     }

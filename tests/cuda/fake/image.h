@@ -14,7 +14,7 @@ typedef struct fake_image {
     uint32_t arch;
     uint32_t reserved;
     uint64_t size; /* of what follows */
-    uint64_t hash; /* of what follows */
+    uint64_t hash; /* of what follows, seeded by emulate.h: programs made with another one do not load */
 } fake_image;
 
 /* On the heap; NULL: no memory. The text ends with a zero, which *size counts, as NVRTC's does. */

@@ -3,6 +3,7 @@
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "flags of Release") # gcc 12 fails in itself at -O3
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 
 set(MTS_ARM64_ROOT "" CACHE PATH "folder with usr/lib/aarch64-linux-gnu of further libraries")

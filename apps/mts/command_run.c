@@ -97,10 +97,10 @@ static mts_frame frame_of(const cli_result *result)
         .width = result->image.width,
         .height = result->image.height,
         .format = MTS_PIXEL_FORMAT_RGB,
-        .crop_x = result->crop[0],
-        .crop_y = result->crop[1],
-        .crop_width = result->crop[2],
-        .crop_height = result->crop[3],
+        .region = {.x = result->crop[0],
+                   .y = result->crop[1],
+                   .width = result->crop[2],
+                   .height = result->crop[3]},
     };
     return frame;
 }

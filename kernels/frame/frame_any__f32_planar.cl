@@ -1,7 +1,12 @@
 /*
- * frame_any: a camera picture of bytes to a model's input: crop, bilinear resize (half-pixel centres, clamped
- * to the crop), channel order, mean and scale. The launch passes the picture as `pool`: bytes, whatever HALF is.
- * Not responsible for formats with subsampled colour.
+ * frame_any: a region of a camera picture of bytes to one image of a model's input: colour conversion, crop,
+ * rotation, mirror, resize (bilinear or the mean of an area), letterbox bars, channel order, mean and scale. See
+ * mts_rec_frame. The launch passes the picture as `pool`: bytes, whatever HALF is. A work-item owns pixels of one
+ * row of the image, all channels of them, so that a source pixel is converted once for all channels:
+ *
+ *     row i   | bar bar | v v v v v v v v v v v | bar bar |    j = 0 .. width - 1
+ *                       left                    left + columns
+ *     run          |<------------->|
  */
 #ifdef __CUDACC__
 typedef unsigned char frame_byte;
@@ -9,60 +14,162 @@ typedef unsigned char frame_byte;
 typedef uchar frame_byte;
 #endif
 
-typedef struct frame_line {
-    mts_u32 low, high; /* neighbouring pixels of the picture */
-    float weight;      /* of `high` */
-} frame_line;
+/* The pixels of one direction that an image pixel is made of, and what each counts. */
+typedef struct frame_taps {
+    mts_u32 first, count;
+    float head, body, tail; /* of the first, of those between, of the last */
+} frame_taps;
 
-/* Position i of `out` in a crop of `size` pixels from `start` on. */
-INLINE frame_line frame_find(mts_u32 i, mts_u32 out, mts_u32 start, mts_u32 size) {
-    const float last = (float)(size - 1);
-    float x = ((float)i + 0.5f) * ((float)size / (float)out) - 0.5f;
-    frame_line line;
-    x = x < 0.0f ? 0.0f : x > last ? last : x;
-    line.low = (mts_u32)x;
-    line.weight = x - (float)line.low;
-    line.high = start + mts_least(line.low + 1, size - 1);
-    line.low += start;
-    return line;
+/* The record's part that every source pixel needs. */
+typedef struct frame_source {
+    GLOBAL const frame_byte *a, *b, *c;
+    mts_u32 a_stride, b_stride, c_stride, a_pixel, pixel, down, across;
+    mts_u32 x, y, x_row, x_column, y_row, y_column; /* x of (p, q): x + x_row * p + x_column * q; wraps */
+    int yuv;
+    float gain, bias, bu, gu, gv, rv;
+} frame_source;
+
+typedef struct frame_rgb {
+    float r, g, b;
+} frame_rgb;
+
+INLINE frame_source frame_open(GLOBAL const frame_byte *picture, GLOBAL const mts_rec_frame *r) {
+    frame_source s;
+    const mts_u32 dx = r->flip_x ? 0u - 1u : 1u, dy = r->flip_y ? 0u - 1u : 1u;
+    s.a = picture + r->plane[0];
+    s.b = picture + r->plane[1];
+    s.c = picture + r->plane[2];
+    s.a_stride = r->stride[0];
+    s.b_stride = r->stride[1];
+    s.c_stride = r->stride[2];
+    s.a_pixel = r->pixel[0];
+    s.pixel = r->pixel[1];
+    s.down = r->shift[0];
+    s.across = r->shift[1];
+    s.x = r->flip_x ? r->x + r->w - 1 : r->x;
+    s.y = r->flip_y ? r->y + r->h - 1 : r->y;
+    s.x_row = r->turned ? dx : 0;
+    s.x_column = r->turned ? 0 : dx;
+    s.y_row = r->turned ? 0 : dy;
+    s.y_column = r->turned ? dy : 0;
+    s.yuv = r->yuv != 0;
+    s.gain = r->gain;
+    s.bias = r->bias;
+    s.bu = r->bu;
+    s.gu = r->gu;
+    s.gv = r->gv;
+    s.rv = r->rv;
+    return s;
 }
 
-/* One colour of one pixel: 0 red, 1 green, 2 blue, 3 luma. */
-INLINE float frame_colour(GLOBAL const frame_byte *p, mts_u32 format, mts_u32 colour) {
-    if (format == MTS_PIXEL_GREY) return (float)p[0];
-    const int reversed = format == MTS_PIXEL_BGR || format == MTS_PIXEL_BGRA;
-    const float red = (float)p[reversed ? 2 : 0], green = (float)p[1], blue = (float)p[reversed ? 0 : 2];
-    return colour == 0   ? red
-           : colour == 1 ? green
-           : colour == 2 ? blue
-                         : 0.299f * red + 0.587f * green + 0.114f * blue;
+/* Image pixel i of a direction in which the region has `size` pixels. */
+INLINE frame_taps frame_find(mts_u32 i, mts_u32 size, int box, float ratio, float inverse) {
+    frame_taps t;
+    if (box) {
+        const float start = (float)i * ratio, end = (float)(i + 1) * ratio;
+        t.first = mts_least((mts_u32)start, size - 1);
+        const mts_u32 stop = mts_least((mts_u32)mts_ceil(end), size);
+        t.count = stop > t.first + 1 ? stop - t.first : 1;
+        t.body = inverse;
+        t.head = t.count == 1 ? 1.0f : ((float)(t.first + 1) - start) * inverse;
+        t.tail = (end - (float)(stop - 1)) * inverse;
+    } else {
+        const float last = (float)(size - 1);
+        float at = ((float)i + 0.5f) * ratio - 0.5f;
+        at = at < 0.0f ? 0.0f : at > last ? last : at;
+        t.first = (mts_u32)at;
+        t.body = t.tail = at - (float)t.first;
+        t.head = 1.0f - t.tail;
+        t.count = t.tail > 0.0f && t.first + 1 < size ? 2 : 1;
+    }
+    return t;
 }
 
-INLINE float frame_value(GLOBAL const frame_byte *picture, GLOBAL const mts_rec_frame *r, frame_line y,
-                         frame_line x, mts_u32 channel) {
-    const mts_u32 colour = r->order[channel & 3], f = r->format;
-    const mts_u32 size = f == MTS_PIXEL_GREY ? 1 : f == MTS_PIXEL_RGBA || f == MTS_PIXEL_BGRA ? 4 : 3;
-    GLOBAL const frame_byte *top = picture + y.low * r->stride, *bottom = picture + y.high * r->stride;
-    const float a = frame_colour(top + x.low * size, f, colour),
-                b = frame_colour(top + x.high * size, f, colour);
-    const float c = frame_colour(bottom + x.low * size, f, colour),
-                d = frame_colour(bottom + x.high * size, f, colour);
-    const float above = a + (b - a) * x.weight, below = c + (d - c) * x.weight;
-    return (above + (below - above) * y.weight - r->mean[channel & 3]) * r->scale[channel & 3];
+INLINE float frame_weight(const frame_taps *t, mts_u32 k) {
+    return k == 0 ? t->head : k + 1 == t->count ? t->tail : t->body;
+}
+
+INLINE float frame_clamp(float x) {
+    return x < 0.0f ? 0.0f : x > 255.0f ? 255.0f : x;
+}
+
+/* Pixel (p, q) of the region as it is seen upright. */
+INLINE frame_rgb frame_pixel(const frame_source *s, mts_u32 p, mts_u32 q) {
+    const mts_u32 x = s->x + s->x_row * p + s->x_column * q, y = s->y + s->y_row * p + s->y_column * q;
+    const mts_u32 row = y >> s->down, column = (x >> s->across) * s->pixel;
+    const float a = (float)s->a[y * s->a_stride + x * s->a_pixel];
+    const float b = (float)s->b[row * s->b_stride + column], c = (float)s->c[row * s->c_stride + column];
+    frame_rgb v;
+    if (s->yuv) {
+        const float luma = s->gain * a + s->bias, u = b - 128.0f, w = c - 128.0f;
+        v.r = frame_clamp(luma + s->rv * w);
+        v.g = frame_clamp(luma - s->gu * u - s->gv * w);
+        v.b = frame_clamp(luma + s->bu * u);
+    } else {
+        v.r = a;
+        v.g = b;
+        v.b = c;
+    }
+    return v;
+}
+
+INLINE frame_rgb frame_mix(const frame_source *s, const frame_taps *rows, const frame_taps *columns) {
+    frame_rgb sum;
+    sum.r = sum.g = sum.b = 0.0f;
+    for (mts_u32 p = 0; p < rows->count; p++) {
+        frame_rgb line;
+        line.r = line.g = line.b = 0.0f;
+        for (mts_u32 q = 0; q < columns->count; q++) {
+            const frame_rgb v = frame_pixel(s, rows->first + p, columns->first + q);
+            const float weight = frame_weight(columns, q);
+            line.r += weight * v.r;
+            line.g += weight * v.g;
+            line.b += weight * v.b;
+        }
+        const float weight = frame_weight(rows, p);
+        sum.r += weight * line.r;
+        sum.g += weight * line.g;
+        sum.b += weight * line.b;
+    }
+    return sum;
+}
+
+/* Columns [from, end) of a row that are bars. */
+INLINE void frame_bar(GLOBAL mts_real *row, GLOBAL const mts_rec_frame *r, mts_u32 from, mts_u32 end) {
+    for (mts_u32 c = 0; c < r->channels; c++)
+        for (mts_u32 j = from; j < end; j++) mts_store(row + c * r->step[0] + j * r->step[2], r->bar[c & 3]);
 }
 
 KERNEL void frame_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_rec_frame *r = MTS_MEMBER(mts_rec_frame);
-    GLOBAL const frame_byte *picture = (GLOBAL const frame_byte *)((GLOBAL const mts_u32 *)pool + r->src);
-    const mts_u32 height = r->dest.dims[r->interleaved ? 3 : 4], width = r->dest.dims[r->interleaved ? 4 : 5];
-    mts_span s = mts_span_open(act, &r->dest);
-    while (mts_span_next(act, &r->dest, &s)) {
-        const frame_line y = frame_find(r->interleaved ? s.c[3] : s.y, height, r->crop_y, r->crop_h);
-        for (mts_u32 i = 0; i < s.n; i++) {
-            const mts_u32 column = r->interleaved ? s.y : s.x + i,
-                          channel = r->interleaved ? s.x + i : s.c[3];
-            const frame_line x = frame_find(column, width, r->crop_x, r->crop_w);
-            mts_store(act + (s.to + i), frame_value(picture, r, y, x, channel));
+    const mts_u32 i = mts_global_id(1), width = r->width, n = mts_global_size(0);
+    const mts_u32 run = (width + n - 1) / n, start = mts_global_id(0) * run;
+    if (r->idle || i >= r->height || start >= width) return;
+    const mts_u32 end = mts_least(start + run, width);
+    GLOBAL mts_real *row = act + (r->out + i * r->step[1]);
+    if (i < r->top || i >= r->top + r->rows) {
+        frame_bar(row, r, start, end);
+        return;
+    }
+    const frame_source s = frame_open((GLOBAL const frame_byte *)pool, r);
+    const mts_u32 left = r->left, right = left + r->columns, h = r->turned ? r->w : r->h,
+                  w = r->turned ? r->h : r->w;
+    const frame_taps rows = frame_find(i - r->top, h, (int)r->box[0], r->ratio[0], r->inverse[0]);
+    const mts_u32 from = mts_least(mts_most(start, left), end), to = mts_most(mts_least(end, right), from);
+    const int box = (int)r->box[1];
+    const float ratio = r->ratio[1], inverse = r->inverse[1];
+    frame_bar(row, r, start, from);
+    for (mts_u32 j = from; j < to; j++) {
+        const frame_taps columns = frame_find(j - left, w, box, ratio, inverse);
+        const frame_rgb v = frame_mix(&s, &rows, &columns);
+        for (mts_u32 c = 0; c < r->channels; c++) {
+            const mts_u32 colour = r->order[c & 3];
+            const float value = colour == 0   ? v.r
+                                : colour == 1 ? v.g
+                                : colour == 2 ? v.b
+                                              : 0.299f * v.r + 0.587f * v.g + 0.114f * v.b;
+            mts_store(row + c * r->step[0] + j * r->step[2], (value - r->mean[c & 3]) * r->scale[c & 3]);
         }
     }
+    frame_bar(row, r, to, end);
 }

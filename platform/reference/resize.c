@@ -1,11 +1,9 @@
 /*
- * resize.c: reference kernels that interpolate: resize (ONNX) and frame (a camera picture).
+ * resize.c: reference kernel that resizes as ONNX defines it.
  */
 #include <math.h>
 
 #include "platform/reference/reference.h"
-
-/* ---- resize ---- */
 
 /* Where output coordinate `at` of `out` lies in the source, by ONNX's definitions, in float as other runtimes
  * do. */
@@ -138,86 +136,4 @@ static const char *resize_member(const mts_reference_call *call, const void *rec
 const char *mts_reference_resize_any(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_REC_WORDS(mts_rec_resize), resize_member);
-}
-
-/* ---- frame ---- */
-
-static uint32_t pixel_bytes(uint32_t format)
-{
-    switch (format) {
-    case MTS_PIXEL_GREY:
-        return 1;
-    case MTS_PIXEL_RGBA:
-    case MTS_PIXEL_BGRA:
-        return 4;
-    default:
-        return 3;
-    }
-}
-
-/* Colour of one pixel of the picture: 0 red, 1 green, 2 blue, 3 luma. */
-static double pixel_colour(const mts_reference_call *call, const mts_rec_frame *r, uint64_t y, uint64_t x,
-                           uint32_t colour)
-{
-    const unsigned char *picture = (const unsigned char *)(call->pool + r->src);
-    const unsigned char *p = picture + y * r->stride + x * pixel_bytes(r->format);
-    const bool reversed = r->format == MTS_PIXEL_BGR || r->format == MTS_PIXEL_BGRA;
-    if (r->format == MTS_PIXEL_GREY) {
-        return p[0];
-    }
-    const double rgb[3] = {p[reversed ? 2 : 0], p[1], p[reversed ? 0 : 2]};
-    return colour < 3 ? rgb[colour] : 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
-}
-
-/* Position of output coordinate i in the crop, clamped to it. */
-static float crop_coordinate(uint32_t i, uint32_t out, uint32_t size)
-{
-    const float x = ((float)i + 0.5f) * ((float)size / (float)out) - 0.5f;
-    const float last = (float)size - 1.0f;
-    return x < 0.0f ? 0.0f : x > last ? last : x;
-}
-
-static float frame_value(const mts_reference_call *call, const void *record, const uint32_t *at)
-{
-    const mts_rec_frame *r = record;
-    const uint32_t shift = r->interleaved ? 1 : 0; /* H, W, C lie one dimension earlier */
-    const uint32_t channel = r->interleaved ? at[5] : at[3];
-    const float y = crop_coordinate(at[4 - shift], r->dest.dims[4 - shift], r->crop_h);
-    const float x = crop_coordinate(at[5 - shift], r->dest.dims[5 - shift], r->crop_w);
-    double sum = 0.0;
-    for (uint32_t dy = 0; dy < 2; dy++) {
-        for (uint32_t dx = 0; dx < 2; dx++) {
-            const double wy = dy ? (double)y - floor((double)y) : 1.0 - ((double)y - floor((double)y));
-            const double wx = dx ? (double)x - floor((double)x) : 1.0 - ((double)x - floor((double)x));
-            const uint32_t py = (uint32_t)y + dy < r->crop_h ? (uint32_t)y + dy : r->crop_h - 1;
-            const uint32_t px = (uint32_t)x + dx < r->crop_w ? (uint32_t)x + dx : r->crop_w - 1;
-            sum +=
-                wy * wx *
-                pixel_colour(call, r, (uint64_t)r->crop_y + py, (uint64_t)r->crop_x + px, r->order[channel]);
-        }
-    }
-    return (float)((sum - (double)r->mean[channel]) * (double)r->scale[channel]);
-}
-
-static const char *frame_member(const mts_reference_call *call, const void *record)
-{
-    const mts_rec_frame *r = record;
-    const uint32_t channels = r->dest.dims[r->interleaved ? 5 : 3];
-    if (channels > 4 || r->crop_w == 0 || r->crop_h == 0 || (uint64_t)r->crop_x + r->crop_w > r->width ||
-        (uint64_t)r->crop_y + r->crop_h > r->height ||
-        (uint64_t)r->width * pixel_bytes(r->format) > r->stride) {
-        return "the crop leaves the picture";
-    }
-    const uint64_t bytes =
-        (uint64_t)(r->height - 1) * r->stride + (uint64_t)r->width * pixel_bytes(r->format);
-    const uint64_t first = (uint64_t)r->src * sizeof(float);
-    if (first > call->pool_bytes || bytes > call->pool_bytes - first) {
-        return "the picture leaves its buffer";
-    }
-    return mts_reference_write(call, &r->dest, r, frame_value);
-}
-
-const char *mts_reference_frame_any(const mts_reference_call *call)
-{
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_frame), frame_member);
 }

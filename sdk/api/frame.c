@@ -1,37 +1,76 @@
 /*
- * frame.c: checks a caller's frame and translates it to the picture that the engine takes.
+ * frame.c: checks a caller's frame and regions and translates them to what the engine takes. Not responsible
+ * for whether a region lies inside a frame: regions may come before the frame does, so the engine looks.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "api/api.h"
+#include "exec/picture.h"
+#include "graph/kinds.h"
 
 #define SIDE_MOST 16384u
 #define BYTES_MOST ((uint64_t)INT32_MAX) /* kernels count a picture's bytes in 32 bits */
 
-static uint32_t pixel_bytes(mts_pixel_format format)
+void mts_frame_default(mts_frame *frame)
 {
-    switch (format) {
-    case MTS_PIXEL_FORMAT_RGB:
-    case MTS_PIXEL_FORMAT_BGR:
-        return 3;
-    case MTS_PIXEL_FORMAT_RGBA:
-    case MTS_PIXEL_FORMAT_BGRA:
-        return 4;
-    case MTS_PIXEL_FORMAT_GREY:
-        return 1;
+    if (frame) {
+        memset(frame, 0, sizeof *frame);
+        frame->size = sizeof *frame;
     }
-    return 0; /* a number that is no format */
 }
 
-mts_code mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *error)
+mts_code mts_api_region_check(const mts_region *region, const char *what, mts_error *error)
+{
+    const mts_code bad = MTS_CODE_INVALID_ARGUMENT;
+    const int turn = (int)region->rotation;
+    if (turn != 0 && turn != 90 && turn != 180 && turn != 270) {
+        return mts_fail(error, bad, "%s: a rotation by %d is not 0, 90, 180 or 270 degrees", what, turn);
+    }
+    if (region->mirror > 1) {
+        return mts_fail(error, bad, "%s: mirror is 0 or 1, not %" PRIu32, what, region->mirror);
+    }
+    if ((unsigned)region->fit > MTS_FIT_LETTERBOX) {
+        return mts_fail(error, bad, "%s: %d is no fit", what, (int)region->fit);
+    }
+    if ((unsigned)region->filter > MTS_FILTER_AREA) {
+        return mts_fail(error, bad, "%s: %d is no filter", what, (int)region->filter);
+    }
+    if (region->width != 0 && region->height == 0) {
+        return mts_fail(error, bad, "%s: the region has no rows", what);
+    }
+    return MTS_CODE_OK;
+}
+
+mts_picture_region mts_api_region(const void *regions, uint32_t index)
+{
+    const mts_region *from = (const mts_region *)regions + index;
+    mts_picture_region to = {.x = from->x,
+                             .y = from->y,
+                             .width = from->width,
+                             .height = from->height,
+                             .turns = (uint32_t)from->rotation / 90,
+                             .mirror = from->mirror != 0,
+                             .fit = (uint32_t)from->fit,
+                             .filter = (uint32_t)from->filter};
+    memcpy(to.fill, from->fill, sizeof to.fill);
+    return to;
+}
+
+static mts_code check_sizes(const mts_frame *frame, mts_error *error)
 {
     const mts_code bad = MTS_CODE_INVALID_ARGUMENT;
     if (frame->size != sizeof *frame) {
         return mts_fail(error, bad, "frame: `size` is not sizeof(mts_frame)");
     }
-    const uint32_t bytes = pixel_bytes(frame->format);
-    if (bytes == 0) {
+    if ((unsigned)frame->format >= MTS_PIXEL_COUNT) {
         return mts_fail(error, bad, "frame: %d is no pixel format", (int)frame->format);
+    }
+    if ((unsigned)frame->yuv >= MTS_YUV_KIND_COUNT) {
+        return mts_fail(error, bad, "frame: %d is no kind of YUV", (int)frame->yuv);
+    }
+    if (frame->borrow > 1) {
+        return mts_fail(error, bad, "frame: borrow is 0 or 1, not %" PRIu32, frame->borrow);
     }
     if (!frame->data) {
         return mts_fail(error, bad, "frame: data is NULL");
@@ -40,43 +79,65 @@ mts_code mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *er
         return mts_fail(error, bad, "frame: %" PRIu32 "x%" PRIu32 " pixels; sides are 1..%u", frame->width,
                         frame->height, SIDE_MOST);
     }
-    const uint32_t dense = frame->width * bytes;
-    if (frame->stride != 0 && frame->stride < dense) {
-        return mts_fail(error, bad, "frame: stride %" PRIu32 " is less than a row's %" PRIu32 " bytes",
-                        frame->stride, dense);
-    }
-    const uint32_t stride = frame->stride ? frame->stride : dense;
-    const uint64_t reach = (uint64_t)stride * (frame->height - 1) + dense;
-    if (reach > BYTES_MOST) {
-        return mts_fail(error, MTS_CODE_LIMIT,
-                        "frame: %" PRIu32 " rows with stride %" PRIu32 " reach over %" PRIu64
-                        " bytes, more than the limit of %" PRIu64,
-                        frame->height, stride, reach, BYTES_MOST);
-    }
-    *out = (mts_picture){
-        .data = frame->data,
-        .width = frame->width,
-        .height = frame->height,
-        .stride = stride,
-        .format = (uint32_t)frame->format,
-        .crop_width = frame->width,
-        .crop_height = frame->height,
-    };
-    if (frame->crop_width == 0) {
-        return MTS_CODE_OK;
-    }
-    if (frame->crop_height == 0 || frame->crop_x >= frame->width || frame->crop_y >= frame->height ||
-        frame->crop_width > frame->width - frame->crop_x ||
-        frame->crop_height > frame->height - frame->crop_y) {
-        return mts_fail(error, bad,
-                        "frame: the crop %" PRIu32 "x%" PRIu32 " at %" PRIu32 ",%" PRIu32
-                        " is not inside %" PRIu32 "x%" PRIu32,
-                        frame->crop_width, frame->crop_height, frame->crop_x, frame->crop_y, frame->width,
-                        frame->height);
-    }
-    out->crop_x = frame->crop_x;
-    out->crop_y = frame->crop_y;
-    out->crop_width = frame->crop_width;
-    out->crop_height = frame->crop_height;
     return MTS_CODE_OK;
+}
+
+/* Strides and addresses of the planes; in 64 bits, so that nothing wraps before it is looked at. */
+static mts_code find_planes(const mts_frame *frame, mts_picture *out, mts_error *error)
+{
+    const mts_picture_layout layout =
+        mts_picture_lay_out((uint32_t)frame->format, frame->width, frame->height);
+    const char *next = frame->data;
+    uint64_t reach = 0;
+    for (uint32_t k = 0; k < layout.planes; k++) {
+        const uint32_t stride = k == 0 ? frame->stride : frame->chroma_stride[k - 1];
+        if (stride != 0 && stride < layout.row_bytes[k]) {
+            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                            "frame: %s %" PRIu32 " is less than a row's %" PRIu32 " bytes",
+                            k == 0 ? "stride" : "chroma_stride", stride, layout.row_bytes[k]);
+        }
+        out->stride[k] = stride ? stride : layout.row_bytes[k];
+        const uint64_t rows = (uint64_t)out->stride[k] * (layout.rows[k] - 1) + layout.row_bytes[k];
+        const bool follows = k > 0 && !frame->chroma[k - 1];
+        /* What lies right behind the plane before is a whole stride behind its last row. */
+        reach += rows + (follows ? out->stride[k - 1] - layout.row_bytes[k - 1] : 0);
+        if (reach > BYTES_MOST) {
+            return mts_fail(error, MTS_CODE_LIMIT,
+                            "frame: %" PRIu32 " rows with stride %" PRIu32 " reach over %" PRIu64
+                            " bytes, more than the limit of %" PRIu64,
+                            layout.rows[k], out->stride[k], reach, BYTES_MOST);
+        }
+        out->plane[k] = k > 0 && frame->chroma[k - 1] ? frame->chroma[k - 1] : next;
+        if (k + 1 < layout.planes &&
+            !frame->chroma[k]) { /* only then is there anything behind the last row */
+            if ((uint64_t)out->stride[k] * layout.rows[k] > BYTES_MOST) {
+                return mts_fail(error, MTS_CODE_LIMIT,
+                                "frame: the planes are more than %" PRIu64 " bytes apart", BYTES_MOST);
+            }
+            next = (const char *)out->plane[k] + (size_t)out->stride[k] * layout.rows[k];
+        }
+    }
+    return MTS_CODE_OK;
+}
+
+mts_code mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *error)
+{
+    mts_code code = check_sizes(frame, error);
+    if (code == MTS_CODE_OK) {
+        code = mts_api_region_check(&frame->region, "frame", error);
+    }
+    *out = (mts_picture){0};
+    if (code == MTS_CODE_OK) {
+        code = find_planes(frame, out, error);
+    }
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    out->width = frame->width;
+    out->height = frame->height;
+    out->format = (uint32_t)frame->format;
+    out->yuv = (uint32_t)frame->yuv;
+    out->region = mts_api_region(&frame->region, 0);
+    out->borrow = frame->borrow != 0;
+    return mts_picture_region_check(&out->region, out->width, out->height, error);
 }

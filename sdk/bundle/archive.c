@@ -50,7 +50,7 @@ bool mts_preprocess_takes_pictures(const mts_preprocess *preprocess, const mts_g
         return false;
     }
     const mts_shape *shape = &graph->inputs[0].shape;
-    if (shape->rank != 4 || shape->dims[0] != 1) {
+    if (shape->rank != 4 || shape->dims[0] < 1) {
         return false;
     }
     const int64_t channels = shape->dims[preprocess->interleaved != 0 ? 3 : 1];

@@ -22,8 +22,8 @@ typedef struct mts_preprocess {
     float mean[4], std[4];
 } mts_preprocess;
 
-/* Whether input 0 of a task takes pictures: its colour is known, and the input is one image of the channels
- * that go with it. */
+/* Whether input 0 of a task takes pictures: its colour is known, and the input is one image, or a batch of
+ * them, of the channels that go with it. */
 bool mts_preprocess_takes_pictures(const mts_preprocess *preprocess, const mts_graph *graph);
 
 typedef struct mts_task {

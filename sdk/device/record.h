@@ -92,8 +92,9 @@ typedef struct mts_rec_epilogue {
 
 /*
  * conv_block: what one work-group computes: the same rows of up to `parts` stretches of pixels side by side.
- * Part i covers `tile` pixels of a job from `pixel` on, both named by a mts_rec_tile. Jobs of a block agree in
- * rows, taps, in_pitch, tile and in the segments' number, channels and counts; they may have equal weights.
+ * Part i covers `tile` pixels of a job from `pixel` on, both named by a mts_rec_tile. Jobs of a block agree
+ * in rows, taps, in_pitch, tile and in the segments' number, channels and counts; they may have equal
+ * weights.
  */
 typedef struct mts_rec_block {
     mts_u32 parts, part; /* count, table index of mts_rec_tile[] */
@@ -333,26 +334,46 @@ typedef struct mts_rec_phase {
     mts_i32 top, left;
     mts_u32 src, src_pitch, src_row; /* act offset of pixel 0 of channel 0; floats between channels, rows */
     mts_u32 in_h, in_w;
-    mts_u32 src_pool; /* 1: src is a pool offset. 2: the launch's `pool` is memory that the caller lent: float32
-                         whatever the session stores, and src counts floats; no member then says 1 */
+    mts_u32 src_pool; /* 1: src is a pool offset. 2: the launch's `pool` is memory that the caller lent:
+                         float32 whatever the session stores, and src counts floats; no member then says 1 */
 } mts_rec_phase;
 
 /*
- * A camera frame to a model's input. The launch's `pool` is the picture buffer, not the weight pool: its size
- * changes with the camera's, and it holds bytes whatever a session stores. Crop, resize (bilinear, half-pixel
- * centres, edge clamped), channel order, y = (x - mean[c]) * scale[c], x in 0..255. Stretches the crop to the
- * output size. Channel c of the output is source colour order[c] (0 red, 1 green, 2 blue, 3 luma BT.601). dest
- * has dims [1, 1, 1, C, H, W], or [1, 1, 1, H, W, C] when `interleaved` is 1.
+ * A region of a camera frame to one image of a model's input. The launch's `pool` is the picture buffer, not
+ * the weight pool: its size changes with the camera's, and it holds bytes whatever a session stores.
+ *
+ * The image has height x width pixels; channel c of pixel (i, j) lies at out + c * step[0] + i * step[1] + j
+ * * step[2]. Pixels of rows [top, top + rows) and columns [left, left + columns) show the region, all others
+ * are bars and have the values bar[c].
+ *
+ * Seen upright the region has as many rows and columns of pixels as it has of h and w, or of w and h where it
+ * is `turned`. Its pixel (p, q) is the frame's pixel (x, y) with x = x0 + (turned ? p : q), from the right
+ * end of the region where flip_x is 1, y = y0 + (turned ? q : p), from its lower end where flip_y is 1. Along
+ * each of its directions (0: rows, 1: columns) image pixel i covers [i, i + 1) * ratio pixels of it. With
+ * box[d] 1 all that it covers count by their covered parts (ratio is then at least 1), else the two pixels
+ * next to the middle of it (half-pixel centres, edge clamped).
+ *
+ * A pixel of the frame is three bytes: the first at plane[0] + y * stride[0] + x * pixel[0], the others at
+ * plane[k] + (y >> shift[0]) * stride[k] + (x >> shift[1]) * pixel[1]. They are red, green, blue, or with yuv
+ * 1 Y = gain a + bias, red = Y + rv (c - 128), green = Y - gu (b - 128) - gv (c - 128), blue = Y + bu (b -
+ * 128), each clamped to 0..255 before pixels are mixed. Channel c of the result is colour order[c] (0 red, 1
+ * green, 2 blue, 3 luma BT.601), (colour - mean[c]) * scale[c].
+ *
+ * Grid: (n, rows of the highest image, members): a work-item owns ceil(width / n) pixels of a row.
  */
 typedef struct mts_rec_frame {
-    mts_rec_dest dest;
-    mts_u32 src;                   /* the picture's first byte, in words of 4 bytes from the buffer's start */
-    mts_u32 format;                /* MTS_PIXEL_ */
-    mts_u32 width, height, stride; /* pixels, pixels, bytes */
-    mts_u32 crop_x, crop_y, crop_w, crop_h;
-    mts_u32 channels, interleaved;
+    mts_u32 idle; /* 1: nothing is read or written */
+    mts_u32 out, channels, height, width, step[3];
+    mts_u32 top, left, rows, columns;
+    mts_u32 plane[3], stride[3], pixel[2], shift[2]; /* bytes from the buffer's start, bytes, bytes, bits */
+    mts_u32 x, y, w, h;
+    mts_u32 turned, flip_x, flip_y;
+    mts_u32 box[2];
+    mts_f32 ratio[2], inverse[2]; /* and 1 / ratio */
+    mts_u32 yuv;
+    mts_f32 gain, bias, bu, gu, gv, rv;
     mts_u32 order[4];
-    mts_f32 mean[4], scale[4];
+    mts_f32 mean[4], scale[4], bar[4];
 } mts_rec_frame;
 
 #endif

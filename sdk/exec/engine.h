@@ -2,9 +2,9 @@
  * engine.h: a plan turned into buffers, kernels and one command list; and running it.
  *
  * mts_engine_create does all the work (stitch, plan, build kernels, pack and upload weights, record the
- * list); a run uploads inputs, submits the list and copies outputs: nothing is allocated or built (one
- * exception: the picture buffer grows when a larger frame comes). Tasks are named by their index in the
- * archive. Thread-safety: one thread at a time.
+ * list); a run uploads inputs, submits the list and copies outputs: nothing is allocated or built (two
+ * exceptions: the picture buffer grows when a larger frame comes, and a borrowed frame's memory is taken hold
+ * of). Tasks are named by their index in the archive. Thread-safety: one thread at a time.
  */
 #ifndef MTS_EXEC_ENGINE_H
 #define MTS_EXEC_ENGINE_H
@@ -33,12 +33,33 @@ typedef struct mts_engine_options {
     int (*progress)(void *context, float fraction, const char *what); /* may be NULL; non-zero cancels */
 } mts_engine_options;
 
-/* A picture in host memory; checked by the caller: crop inside, stride large enough. */
+/* A part of a picture, and how it comes into an input. width 0: everything. */
+typedef struct mts_picture_region {
+    uint32_t x, y, width, height;
+    uint32_t turns;  /* quarter turns clockwise, 0..3, of what was cropped */
+    bool mirror;     /* left and right swapped, after that */
+    uint32_t fit;    /* MTS_FIT_KIND_ */
+    uint32_t filter; /* MTS_FILTER_KIND_ */
+    uint8_t fill[3]; /* red, green, blue of letterbox bars */
+} mts_picture_region;
+
+/* As the caller has them: nothing is allocated to hand them over. */
+typedef struct mts_picture_regions {
+    uint32_t count;
+    mts_picture_region (*get)(const void *context, uint32_t index);
+    const void *context;
+} mts_picture_regions;
+
+/* A picture in host memory; checked by the caller but for its region: strides large enough, all planes
+ * together at most 2^31 - 1 bytes. Formats of one plane look at plane[0] only. */
 typedef struct mts_picture {
-    const void *data;
-    uint32_t width, height, stride; /* stride in bytes */
-    uint32_t format;                /* MTS_PIXEL_ */
-    uint32_t crop_x, crop_y, crop_width, crop_height;
+    const void *plane[3]; /* NV12, NV21: the pairs are plane 1 */
+    uint32_t stride[3];   /* bytes */
+    uint32_t width, height;
+    uint32_t format; /* MTS_PIXEL_ */
+    uint32_t yuv;    /* MTS_YUV_KIND_ */
+    mts_picture_region region;
+    bool borrow; /* the memory stays as it is until mts_engine_wait returns */
 } mts_picture;
 
 typedef struct mts_engine_stats {
@@ -64,8 +85,12 @@ void mts_engine_destroy(mts_engine **engine);
 mts_code mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data,
                               size_t size, mts_error *error);
 /* Enqueues the preprocessing of a picture into input 0 of a task, or of every task that takes frames
- * (MTS_NONE). */
+ * (MTS_NONE). INVALID_ARGUMENT: a region that is going to be shown is not inside the picture. */
 mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_picture *picture,
+                                mts_error *error);
+/* From now on image i of the batches shows region i of pictures, those from `count` on keep what they hold;
+ * count 0: all show the picture's own region. INVALID_ARGUMENT: a batch has fewer images. */
+mts_code mts_engine_set_regions(mts_engine *engine, uint32_t task, const mts_picture_regions *regions,
                                 mts_error *error);
 mts_code mts_engine_submit(mts_engine *engine, mts_error *error);
 /* Waits for the run and fetches all outputs. */

@@ -8,6 +8,7 @@
 #include "exec/engine.h"
 #include "exec/encode.h"
 #include "exec/findings.h"
+#include "exec/picture.h"
 #include "plan/decision.h"
 
 /* A graph input or output at the border. Offsets and counts are in elements of the session's precision. */
@@ -31,9 +32,9 @@ typedef struct engine_task {
 typedef struct engine_slot {
     uint64_t offset;
     size_t count;
-    uint32_t common; /* a slot's number */
-    mts_rec_dest dest;
+    uint32_t common;                  /* a slot's number */
     const mts_preprocess *preprocess; /* NULL: takes no pictures */
+    int64_t dims[4];                  /* if it does: of the input, which is dense */
 
     /* Of a slot whose data stays the caller's (lend.c). */
     bool lent;
@@ -86,13 +87,7 @@ struct mts_engine {
     mts_findings findings; /* what was considered before it was made (decide.c) */
     uint64_t slice_bytes;
 
-    /* pictures (picture.c) */
-    mts_kernel *picture_kernel;
-    mts_buffer *picture, *picture_table;
-    mts_list **picture_lists; /* one per slot, then one for all */
-    mts_rec_frame *picture_records;
-    uint32_t *picture_slots; /* slots that take pictures */
-    uint32_t picture_count;
+    engine_pictures pictures;
 };
 
 /* What making an engine may use and tell besides. */
@@ -123,5 +118,7 @@ engine_task *mts_engine_find(const mts_engine *engine, uint32_t task);
 /* Shrinks a launch's groups to what its kernel was built for. */
 void mts_engine_fit_group(mts_launch *launch, bool by_group);
 void mts_engine_pictures_release(mts_engine *engine);
+/* Lets go of borrowed pictures' memory: no list that reads them is running. */
+void mts_engine_pictures_return(mts_engine *engine);
 
 #endif

@@ -1,175 +1,323 @@
 /*
  * picture.c: camera pictures into inputs, on the device. The picture buffer, its launch table and lists are
- * made when the first picture comes and again when a larger one does; otherwise nothing is allocated.
+ * made when the first picture comes and again when a larger one does; otherwise nothing is allocated, but for
+ * memory that is borrowed. Not responsible for what the records say (picture_record.c).
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "exec/engine_internal.h"
 
+#define PLANE_ALIGN ((size_t)64)
+#define GAP_MOST ((size_t)65536) /* between the planes of memory that is borrowed */
+
 static void release_lists(mts_engine *engine)
 {
-    for (uint32_t i = 0; engine->picture_lists != NULL && i <= engine->picture_count; i++) {
-        mts_list_destroy(&engine->picture_lists[i]);
+    engine_pictures *p = &engine->pictures;
+    for (uint32_t i = 0; p->lists != NULL && i <= p->slot_count; i++) {
+        mts_list_destroy(&p->lists[i].list);
+    }
+}
+
+void mts_engine_pictures_return(mts_engine *engine)
+{
+    engine_pictures *p = &engine->pictures;
+    for (uint32_t i = 0; p->lists != NULL && i <= p->slot_count; i++) {
+        mts_buffer_destroy(&p->lists[i].borrowed);
     }
 }
 
 void mts_engine_pictures_release(mts_engine *engine)
 {
+    engine_pictures *p = &engine->pictures;
     release_lists(engine);
-    mts_kernel_destroy(&engine->picture_kernel);
-    mts_buffer_destroy(&engine->picture_table);
-    mts_buffer_destroy(&engine->picture);
+    for (uint32_t i = 0; p->lists != NULL && i <= p->slot_count; i++) {
+        mts_list_destroy(&p->lists[i].borrowing);
+    }
+    mts_engine_pictures_return(engine);
+    mts_kernel_destroy(&p->kernel);
+    mts_buffer_destroy(&p->table);
+    mts_buffer_destroy(&p->buffer);
 }
 
-/* Constant part of a slot's record: destination, colours, mean and scale. */
-static mts_rec_frame slot_record(const engine_slot *slot)
+/* ---- once ---- */
+
+static uint32_t slot_images(const engine_slot *slot)
 {
-    const mts_preprocess *p = slot->preprocess;
-    mts_rec_frame r = {.dest = slot->dest, .interleaved = p->interleaved};
-    r.channels = p->color == MTS_COLOR_GREY ? 1 : 3;
-    for (uint32_t c = 0; c < r.channels; c++) {
-        r.order[c] = p->color == MTS_COLOR_GREY ? 3 : p->color == MTS_COLOR_BGR ? 2 - c : c;
-        r.mean[c] = p->mean[c];
-        r.scale[c] = 1.0f / p->std[c];
+    return slot->preprocess != NULL ? (uint32_t)slot->dims[0] : 0;
+}
+
+static void fill_images(const mts_engine *engine, engine_picture_list *lists, uint32_t *slots,
+                        engine_image *images)
+{
+    uint32_t used = 0;
+    uint32_t image = 0;
+    for (uint32_t s = 0; s < engine->slot_count; s++) {
+        const engine_slot *slot = &engine->slots[s];
+        const uint32_t count = slot_images(slot);
+        if (count > 0) {
+            slots[used] = s;
+            lists[used++] = (engine_picture_list){.first = image, .count = count};
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            images[image++].record = mts_picture_image(slot->preprocess, slot->dims, slot->offset, i);
+        }
     }
-    return r;
+    lists[used] = (engine_picture_list){.first = 0, .count = image};
 }
 
 static mts_code prepare(mts_engine *engine, mts_error *error)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < engine->slot_count; i++) {
-        count += engine->slots[i].preprocess != NULL ? 1 : 0;
+    uint32_t slot_count = 0;
+    uint32_t image_count = 0;
+    if (engine->pictures.lists != NULL) {
+        return MTS_CODE_OK;
     }
-    uint32_t *slots = mts_arena_zero(&engine->arena, count, sizeof *slots);
-    mts_rec_frame *records = mts_arena_zero(&engine->arena, count, sizeof *records);
-    mts_list **lists = mts_arena_zero(&engine->arena, (size_t)count + 1, sizeof *lists);
-    if (slots == NULL || records == NULL || lists == NULL) {
+    for (uint32_t s = 0; s < engine->slot_count; s++) {
+        slot_count += engine->slots[s].preprocess != NULL ? 1 : 0;
+        image_count += slot_images(&engine->slots[s]);
+    }
+    engine_pictures made = {.slot_count = slot_count, .image_count = image_count};
+    made.lists = mts_arena_zero(&engine->arena, (size_t)slot_count + 1, sizeof *made.lists);
+    made.slots = mts_arena_zero(&engine->arena, slot_count, sizeof *made.slots);
+    made.images = mts_arena_zero(&engine->arena, image_count, sizeof *made.images);
+    made.sent = mts_arena_zero(&engine->arena, image_count, sizeof *made.sent);
+    made.fresh = mts_arena_zero(&engine->arena, image_count, sizeof *made.fresh);
+    if (made.lists == NULL || made.slots == NULL || made.images == NULL || made.sent == NULL ||
+        made.fresh == NULL) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory for pictures");
     }
-    uint32_t used = 0;
-    for (uint32_t i = 0; i < engine->slot_count; i++) {
-        if (engine->slots[i].preprocess != NULL) {
-            slots[used] = i;
-            records[used++] = slot_record(&engine->slots[i]);
-        }
-    }
-    engine->picture_count = count; /* only now that all is there: a failed frame leaves nothing half made */
-    engine->picture_slots = slots;
-    engine->picture_records = records;
-    engine->picture_lists = lists;
+    fill_images(engine, made.lists, made.slots, made.images);
+    engine->pictures = made; /* only now that all is there: a failed frame leaves nothing half made */
     return MTS_CODE_OK;
 }
 
 static mts_code make_kernel(mts_engine *engine, mts_error *error)
 {
+    engine_pictures *p = &engine->pictures;
     const mts_kernel_desc desc = {.name = "frame_any__f32_planar",
                                   .defines =
                                       mts_encode_defines(&engine->device->info, engine->stats.precision)};
-    mts_code code = mts_kernel_create(engine->device, &desc, &engine->picture_kernel, error);
-    if (code == MTS_CODE_OK) {
-        code = mts_buffer_create(engine->device, sizeof(mts_rec_frame) * engine->picture_count,
-                                 &engine->picture_table, error);
+    if (p->kernel != NULL) {
+        return MTS_CODE_OK;
     }
-    return code;
+    mts_code code = mts_kernel_create(engine->device, &desc, &p->kernel, error);
+    if (code == MTS_CODE_OK) {
+        code = mts_buffer_create(engine->device, sizeof *p->sent * p->image_count, &p->table, error);
+    }
+    if (code != MTS_CODE_OK) {
+        mts_kernel_destroy(&p->kernel);
+        return code;
+    }
+    memset(p->sent, 0, sizeof *p->sent * p->image_count);
+    return MTS_CODE_OK;
 }
 
-/* One launch over records [first, first + count). */
-static mts_code make_list(mts_engine *engine, uint32_t first, uint32_t count, mts_list **out,
-                          mts_error *error)
+/* ---- lists ---- */
+
+/* One launch over the images of a list. */
+static mts_launch launch_of(const mts_engine *engine, const engine_picture_list *list, mts_buffer *pool)
 {
-    uint32_t pitch = 1;
-    uint32_t planes = 1;
-    for (uint32_t i = first; i < first + count; i++) {
-        const mts_rec_dest *dest = &engine->picture_records[i].dest;
-        const uint32_t own = dest->dims[0] * dest->dims[1] * dest->dims[2] * dest->dims[3];
-        pitch = dest->pitch > pitch ? dest->pitch : pitch;
-        planes = own > planes ? own : planes;
+    const engine_pictures *p = &engine->pictures;
+    uint32_t width = 1;
+    uint32_t height = 1;
+    for (uint32_t i = list->first; i < list->first + list->count; i++) {
+        const mts_rec_frame *r = &p->images[i].record;
+        width = r->width > width ? r->width : width;
+        height = r->height > height ? r->height : height;
     }
-    mts_launch launch = {.kernel = engine->picture_kernel,
+    mts_launch launch = {.kernel = p->kernel,
                          .act = engine->act,
-                         .pool = engine->picture,
-                         .table = engine->picture_table,
-                         .first = first * MTS_REC_WORDS(mts_rec_frame),
+                         .pool = pool,
+                         .table = p->table,
+                         .first = list->first * MTS_REC_WORDS(mts_rec_frame),
                          .label = "picture"};
-    mts_encode_runs(&engine->device->info, pitch, launch.global, launch.local);
+    mts_encode_runs(&engine->device->info, width, launch.global, launch.local);
     mts_engine_fit_group(&launch, false);
-    launch.global[1] = planes + 1;
-    launch.global[2] = count;
-    return mts_list_create(engine->device, &launch, 1, out, error);
+    launch.global[1] = height;
+    launch.global[2] = list->count;
+    return launch;
+}
+
+/* The list that reads a borrowed picture, over its memory. */
+static mts_code refer(mts_engine *engine, engine_picture_list *list, mts_error *error)
+{
+    const mts_launch launch = launch_of(engine, list, list->borrowed);
+    if (list->borrowing != NULL) {
+        const mts_code code = mts_list_update(list->borrowing, &launch, 1, error);
+        if (code == MTS_CODE_OK) {
+            return code;
+        }
+        mts_list_destroy(&list->borrowing); /* one that could not be updated is of no more use */
+        if (code != MTS_CODE_UNSUPPORTED) {
+            return code;
+        }
+    }
+    return mts_list_create(engine->device, &launch, 1, &list->borrowing, error);
 }
 
 static mts_code grow(mts_engine *engine, size_t bytes, mts_error *error)
 {
-    if (engine->picture != NULL && engine->picture->size >= bytes) {
+    engine_pictures *p = &engine->pictures;
+    const size_t before = p->buffer != NULL ? p->buffer->size : 0;
+    if (before >= bytes) {
         return MTS_CODE_OK;
     }
-    if (engine->picture_kernel == NULL) {
-        const mts_code code = make_kernel(engine, error);
-        if (code != MTS_CODE_OK) {
-            mts_engine_pictures_release(engine);
-            return code;
-        }
-    }
     mts_buffer *larger = NULL;
-    mts_code code = mts_buffer_create(engine->device, bytes, &larger, error);
+    const mts_code code = mts_buffer_create(engine->device, bytes, &larger, error);
     if (code != MTS_CODE_OK) {
         return code;
     }
     release_lists(engine);
-    engine->stats.workspace_bytes += bytes - (engine->picture != NULL ? engine->picture->size : 0);
-    engine->stats.peak_bytes += bytes - (engine->picture != NULL ? engine->picture->size : 0);
-    mts_buffer_destroy(&engine->picture);
-    engine->picture = larger;
-    for (uint32_t i = 0; code == MTS_CODE_OK && i < engine->picture_count; i++) {
-        code = make_list(engine, i, 1, &engine->picture_lists[i], error);
+    mts_buffer_destroy(&p->buffer);
+    p->buffer = larger;
+    engine->stats.workspace_bytes += bytes - before;
+    engine->stats.peak_bytes += bytes - before;
+    return MTS_CODE_OK;
+}
+
+/* ---- one picture ---- */
+
+/* Where a picture is read. */
+typedef struct placement {
+    uint32_t at[MTS_PICTURE_PLANES]; /* of its planes, bytes from the buffer's start */
+    bool borrowed;
+    size_t bytes; /* of the picture buffer, if it is copied */
+} placement;
+
+/* Bytes from the first plane to the end of the last one, if they lie so that they can be one buffer; else 0.
+ */
+static size_t contiguous_bytes(const mts_picture *picture, const mts_picture_layout *layout,
+                               uint32_t at[MTS_PICTURE_PLANES])
+{
+    const uintptr_t base = (uintptr_t)picture->plane[0];
+    size_t end = 0;
+    for (uint32_t k = 0; k < layout->planes; k++) {
+        const uintptr_t plane = (uintptr_t)picture->plane[k];
+        if (plane < base || plane - base < end || plane - base - end > GAP_MOST) {
+            return 0;
+        }
+        at[k] = (uint32_t)(plane - base);
+        end = at[k] + mts_picture_plane_bytes(layout, picture->stride, k);
     }
+    return base % sizeof(float) == 0 && end <= INT32_MAX ? end : 0;
+}
+
+/*
+ * Takes hold of the picture's memory, if it may and can. Until the run has been waited for a list borrows one
+ * picture; a second one before that is copied.
+ */
+static mts_code borrow(mts_engine *engine, engine_picture_list *list, const mts_picture *picture,
+                       const mts_picture_layout *layout, placement *where, mts_error *error)
+{
+    const size_t bytes = picture->borrow && engine->device->info.host_buffers && list->borrowed == NULL
+                             ? contiguous_bytes(picture, layout, where->at)
+                             : 0;
+    if (bytes == 0) {
+        return MTS_CODE_OK;
+    }
+    mts_code code = mts_buffer_import(engine->device, picture->plane[0], bytes, &list->borrowed, error);
     if (code == MTS_CODE_OK) {
-        code =
-            make_list(engine, 0, engine->picture_count, &engine->picture_lists[engine->picture_count], error);
+        code = refer(engine, list, error);
+        if (code != MTS_CODE_OK) {
+            mts_buffer_destroy(&list->borrowed);
+        }
+        where->borrowed = code == MTS_CODE_OK;
     }
-    if (code != MTS_CODE_OK) { /* the next picture tries again from the start */
-        release_lists(engine);
-        engine->stats.workspace_bytes -= bytes;
-        engine->stats.peak_bytes -= bytes;
-        mts_buffer_destroy(&engine->picture);
+    return code == MTS_CODE_UNSUPPORTED ? MTS_CODE_OK : code;
+}
+
+static mts_code place(mts_engine *engine, engine_picture_list *list, const mts_picture *picture,
+                      const mts_picture_layout *layout, placement *where, mts_error *error)
+{
+    mts_code code = borrow(engine, list, picture, layout, where, error);
+    if (code != MTS_CODE_OK || where->borrowed) {
+        return code;
+    }
+    for (uint32_t k = 0; k < layout->planes; k++) {
+        where->at[k] = (uint32_t)where->bytes;
+        where->bytes += mts_picture_plane_bytes(layout, picture->stride, k);
+        where->bytes = (where->bytes + PLANE_ALIGN - 1) / PLANE_ALIGN * PLANE_ALIGN;
+    }
+    code = grow(engine, where->bytes, error);
+    if (code == MTS_CODE_OK && list->list == NULL) {
+        const mts_launch launch = launch_of(engine, list, engine->pictures.buffer);
+        code = mts_list_create(engine->device, &launch, 1, &list->list, error);
     }
     return code;
 }
 
-/* Position of a slot in the picture arrays; picture_count if it takes none. */
-static uint32_t find_picture(const mts_engine *engine, uint32_t slot)
+static const mts_picture_region *shown(const engine_image *image, const mts_picture *picture)
 {
-    uint32_t i = 0;
-    while (i < engine->picture_count && engine->picture_slots[i] != slot) {
-        i++;
+    return image->show == MTS_PICTURE_SHOW_REGION ? &image->region : &picture->region;
+}
+
+static mts_code check_regions(const mts_engine *engine, const engine_picture_list *list,
+                              const mts_picture *picture, mts_error *error)
+{
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t i = list->first; code == MTS_CODE_OK && i < list->first + list->count; i++) {
+        const engine_image *image = &engine->pictures.images[i];
+        if (image->show != MTS_PICTURE_SHOW_NOTHING) {
+            code = mts_picture_region_check(shown(image, picture), picture->width, picture->height, error);
+        }
     }
-    return i;
+    return code;
 }
 
-static void describe(mts_rec_frame *record, const mts_picture *picture)
+/* The records of the list's images; the table is written if they differ from what it holds. */
+static mts_code describe(mts_engine *engine, const engine_picture_list *list, const mts_picture *picture,
+                         const placement *where, mts_error *error)
 {
-    record->format = picture->format;
-    record->width = picture->width;
-    record->height = picture->height;
-    record->stride = picture->stride;
-    record->crop_x = picture->crop_x;
-    record->crop_y = picture->crop_y;
-    record->crop_w = picture->crop_width;
-    record->crop_h = picture->crop_height;
+    engine_pictures *p = &engine->pictures;
+    const size_t bytes = list->count * sizeof *p->fresh;
+    for (uint32_t i = list->first; i < list->first + list->count; i++) {
+        p->fresh[i] = p->images[i].record;
+        if (p->images[i].show == MTS_PICTURE_SHOW_NOTHING) {
+            p->fresh[i].idle = 1;
+        } else {
+            mts_picture_describe(&p->fresh[i], picture, shown(&p->images[i], picture), where->at);
+        }
+    }
+    if (memcmp(&p->fresh[list->first], &p->sent[list->first], bytes) == 0) {
+        return MTS_CODE_OK;
+    }
+    memset(&p->sent[list->first], 0, bytes); /* unknown, should writing fail */
+    const mts_code code =
+        mts_buffer_write(p->table, list->first * sizeof *p->fresh, &p->fresh[list->first], bytes, error);
+    if (code == MTS_CODE_OK) {
+        memcpy(&p->sent[list->first], &p->fresh[list->first], bytes);
+    }
+    return code;
 }
 
-/* The last row ends with its last pixel, not with its stride. */
-static size_t picture_bytes(const mts_picture *picture)
+/* Copies the rows that are going to be read. */
+static mts_code copy_rows(mts_engine *engine, const engine_picture_list *list, const mts_picture *picture,
+                          const mts_picture_layout *layout, const placement *where, mts_error *error)
 {
-    const uint32_t pixel = picture->format == MTS_PIXEL_GREY                                        ? 1
-                           : picture->format == MTS_PIXEL_RGBA || picture->format == MTS_PIXEL_BGRA ? 4
-                                                                                                    : 3;
-    return (size_t)picture->stride * (picture->height - 1) + (size_t)picture->width * pixel;
+    const engine_pictures *p = &engine->pictures;
+    uint32_t first = picture->height;
+    uint32_t end = 0;
+    for (uint32_t i = list->first; i < list->first + list->count; i++) {
+        const mts_rec_frame *r = &p->sent[i];
+        if (!r->idle) {
+            first = r->y < first ? r->y : first;
+            end = r->y + r->h > end ? r->y + r->h : end;
+        }
+    }
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t k = 0; code == MTS_CODE_OK && first < end && k < layout->planes; k++) {
+        const uint32_t shift = k > 0 ? layout->down : 0;
+        const size_t from = (size_t)(first >> shift) * picture->stride[k];
+        const size_t to = (size_t)((end - 1) >> shift) * picture->stride[k] + layout->row_bytes[k];
+        code = mts_buffer_write(p->buffer, where->at[k] + from, (const char *)picture->plane[k] + from,
+                                to - from, error);
+    }
+    return code;
 }
 
-mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_picture *picture,
-                                mts_error *error)
+/* The list of a task, or of all (MTS_NONE). */
+static mts_code find_list(mts_engine *engine, uint32_t task, engine_picture_list **list, mts_error *error)
 {
     if (engine->running) {
         return mts_fail(error, MTS_CODE_BUSY, "a run is under way: wait for it before the next picture");
@@ -178,37 +326,98 @@ mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_pic
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
                         "the inputs of this session are the caller's tensors: it takes no pictures");
     }
-    mts_code code = engine->picture_lists == NULL ? prepare(engine, error) : MTS_CODE_OK;
+    const mts_code code = prepare(engine, error);
     if (code != MTS_CODE_OK) {
         return code;
     }
-    uint32_t first = 0;
-    uint32_t count = engine->picture_count;
+    engine_pictures *p = &engine->pictures;
     const engine_task *t = task == MTS_NONE ? NULL : mts_engine_find(engine, task);
-    if (task != MTS_NONE) {
-        first = t != NULL && t->input_count > 0 ? find_picture(engine, t->inputs[0].slot) : count;
-        count = first < count ? 1 : 0;
+    uint32_t i = task == MTS_NONE && p->slot_count > 0 ? p->slot_count : 0;
+    while (task != MTS_NONE && t != NULL && t->input_count > 0 && i < p->slot_count &&
+           p->slots[i] != t->inputs[0].slot) {
+        i++;
     }
-    if (count == 0) {
+    *list = &p->lists[i];
+    if (p->slot_count == 0 ||
+        (task != MTS_NONE && (t == NULL || t->input_count == 0 || i == p->slot_count))) {
         return mts_fail(
             error, MTS_CODE_INVALID_ARGUMENT,
             "no task here takes pictures: give its colour, mean and std to the compiler, or set tensors");
     }
-    const size_t bytes = picture_bytes(picture);
-    code = grow(engine, (bytes + 3) / 4 * 4, error);
-    for (uint32_t i = first; code == MTS_CODE_OK && i < first + count; i++) {
-        describe(&engine->picture_records[i], picture);
+    return MTS_CODE_OK;
+}
+
+mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_picture *picture,
+                                mts_error *error)
+{
+    const mts_picture_layout layout = mts_picture_lay_out(picture->format, picture->width, picture->height);
+    engine_picture_list *list = NULL;
+    placement where = {0};
+    mts_code code = find_list(engine, task, &list, error);
+    if (code == MTS_CODE_OK) {
+        code = check_regions(engine, list, picture, error);
     }
     if (code == MTS_CODE_OK) {
-        code = mts_buffer_write(engine->picture_table, first * sizeof(mts_rec_frame),
-                                &engine->picture_records[first], count * sizeof(mts_rec_frame), error);
+        code = make_kernel(engine, error);
     }
     if (code == MTS_CODE_OK) {
-        code = mts_buffer_write(engine->picture, 0, picture->data, bytes, error);
+        code = place(engine, list, picture, &layout, &where, error);
     }
     if (code == MTS_CODE_OK) {
-        code =
-            mts_list_submit(engine->picture_lists[task == MTS_NONE ? engine->picture_count : first], error);
+        code = describe(engine, list, picture, &where, error);
+    }
+    if (code == MTS_CODE_OK && !where.borrowed) {
+        code = copy_rows(engine, list, picture, &layout, &where, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_list_submit(where.borrowed ? list->borrowing : list->list, error);
+    }
+    if (code != MTS_CODE_OK && where.borrowed) {
+        mts_buffer_destroy(&list->borrowed);
     }
     return code;
+}
+
+static bool within(const engine_picture_list *list, const engine_picture_list *own)
+{
+    return own->first >= list->first && own->first < list->first + list->count;
+}
+
+static void show_regions(engine_pictures *p, const engine_picture_list *own,
+                         const mts_picture_regions *regions)
+{
+    for (uint32_t i = 0; i < own->count; i++) {
+        engine_image *image = &p->images[own->first + i];
+        if (i < regions->count) {
+            image->region = regions->get(regions->context, i);
+        }
+        image->show = regions->count == 0  ? MTS_PICTURE_SHOW_ALL
+                      : i < regions->count ? MTS_PICTURE_SHOW_REGION
+                                           : MTS_PICTURE_SHOW_NOTHING;
+    }
+}
+
+mts_code mts_engine_set_regions(mts_engine *engine, uint32_t task, const mts_picture_regions *regions,
+                                mts_error *error)
+{
+    const uint32_t count = regions->count;
+    engine_picture_list *list = NULL;
+    const mts_code code = find_list(engine, task, &list, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    engine_pictures *p = &engine->pictures;
+    for (uint32_t s = 0; s < p->slot_count; s++) {
+        if (within(list, &p->lists[s]) && p->lists[s].count < count) {
+            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                            "%" PRIu32 " regions are more than the %" PRIu32 " images of the input", count,
+                            p->lists[s].count);
+        }
+    }
+    for (uint32_t s = 0; s < p->slot_count; s++) {
+        if (within(list, &p->lists[s])) {
+            show_regions(p, &p->lists[s], regions);
+        }
+    }
+    return MTS_CODE_OK;
 }

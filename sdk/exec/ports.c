@@ -152,15 +152,6 @@ uint64_t mts_maker_lent_bytes(const maker *m)
     return bytes;
 }
 
-/* Where a picture of a task goes: its one image of the input. Inputs are dense. */
-static mts_rec_dest input_dest(const maker *m, uint32_t storage, uint64_t offset)
-{
-    mts_rec_dest dest = mts_encode_dest(&m->encoding, storage);
-    dest.base = (mts_u32)offset;
-    dest.dims[2] = 1;
-    return dest;
-}
-
 static mts_code make_inputs(maker *m, uint32_t index)
 {
     mts_engine *e = m->engine;
@@ -188,8 +179,10 @@ static mts_code make_inputs(maker *m, uint32_t index)
                 return mts_maker_memory(m);
             }
         } else if (!slot->lent) {
-            slot->dest = input_dest(m, m->plan->value_storage[value], offset);
             slot->preprocess = i == 0 && mts_preprocess_takes_pictures(p, graph) ? p : NULL;
+            if (slot->preprocess != NULL) {
+                memcpy(slot->dims, graph->inputs[0].shape.dims, sizeof slot->dims);
+            }
         }
         e->conversion_floats = count > e->conversion_floats ? count : e->conversion_floats;
     }

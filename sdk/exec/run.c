@@ -183,6 +183,7 @@ mts_code mts_engine_wait(mts_engine *engine, mts_error *error)
     }
     engine->running = false;
     mts_code code = mts_device_wait(engine->device, error);
+    mts_engine_pictures_return(engine);
     if (code == MTS_CODE_OK && engine->output_floats > 0) {
         code = read_arena(engine, engine->output_offset, engine->staging, engine->output_floats, error);
     }

@@ -290,7 +290,7 @@ static mts_code add_storage(layouter *l, const mts_storage *storage, uint64_t pl
     return MTS_CODE_OK;
 }
 
-static mts_code add_dense(layouter *l, const mts_shape *shape, mts_region region, uint32_t *index)
+static mts_code add_dense(layouter *l, const mts_shape *shape, mts_storage_region region, uint32_t *index)
 {
     mts_storage s = {.region = region};
     mts_shape_pad(shape, s.dims);

@@ -165,7 +165,7 @@ static void add_steps(mts_plan *plan)
 }
 
 /* Offsets of one region that persists over runs: one after another. */
-static uint64_t place_region(mts_plan *plan, mts_region region, uint64_t offset)
+static uint64_t place_region(mts_plan *plan, mts_storage_region region, uint64_t offset)
 {
     for (uint32_t i = 0; i < plan->storage_count; i++) {
         mts_storage *s = &plan->storages[i];

@@ -19,7 +19,11 @@
 
 #define MTS_PLAN_ALIGN 16u /* floats: planes of convolutions begin on a vector of the widest device */
 
-typedef enum mts_region { MTS_REGION_INPUT = 0, MTS_REGION_OUTPUT = 1, MTS_REGION_TRANSIENT = 2 } mts_region;
+typedef enum mts_storage_region {
+    MTS_REGION_INPUT = 0,
+    MTS_REGION_OUTPUT = 1,
+    MTS_REGION_TRANSIENT = 2
+} mts_storage_region;
 
 /*
  * How a graph input comes. LENT: in the caller's own buffer; phase conversions read it there, for other
@@ -34,7 +38,7 @@ typedef struct mts_storage {
     uint32_t row, pitch, gap, tail;
     uint64_t floats; /* everything: gap, planes, tail, slack */
     uint64_t offset; /* floats from the arena's start */
-    mts_region region;
+    mts_storage_region region;
     uint32_t first, last; /* steps that touch it */
 } mts_storage;
 

@@ -249,8 +249,10 @@ static void a_submission_that_fails_leaves_the_last_outputs_and_the_ticket(void 
             assert_int_equal(create(&w), MTS_STATUS_OK);
             assert_int_equal(submit(&w, &first), MTS_STATUS_OK);
             assert_int_equal(mts_session_wait(w.session, first, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
+            mts_frame turned = api_frame(w.pixels); /* other records: they are written, and the pixels are */
+            turned.region.mirror = 1;
             fail_next(&w, kinds[k], nth, MTS_CODE_DEVICE);
-            assert_int_equal(submit(&w, &second), MTS_STATUS_DEVICE);
+            assert_int_equal(mts_session_submit(w.session, &turned, &second), MTS_STATUS_DEVICE);
             assert_int_equal(w.plan.failed, 1);
             assert_int_equal(second, 0);
             assert_outputs(&w);

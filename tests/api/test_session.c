@@ -191,10 +191,7 @@ static void formats_strides_and_crops_of_the_same_pixels_give_the_same_outputs(v
                                .height = 50,
                                .stride = STRIDE,
                                .format = MTS_PIXEL_FORMAT_BGRA,
-                               .crop_x = 5,
-                               .crop_y = 9,
-                               .crop_width = 32,
-                               .crop_height = 32};
+                               .region = {.x = 5, .y = 9, .width = 32, .height = 32}};
     run(&w, &cropped);
     (void)outputs_get(&w, other);
     for (size_t i = 0; i < count; i++) {
@@ -222,19 +219,19 @@ static void a_frame_that_contradicts_itself_is_refused(void **state)
     bad[3].height = 16385;
     bad[4].width = UINT32_MAX;
     bad[5].stride = 95;
-    bad[6].format = (mts_pixel_format)5;
-    bad[7].crop_width = 33;
-    bad[7].crop_height = 1;
-    bad[8].crop_x = 31;
-    bad[8].crop_width = 2;
-    bad[8].crop_height = 2;
-    bad[9].crop_y = UINT32_MAX;
-    bad[9].crop_width = 1;
-    bad[9].crop_height = 1;
-    bad[10].crop_width = 4;
-    bad[11].crop_x = 1;
-    bad[11].crop_width = UINT32_MAX;
-    bad[11].crop_height = UINT32_MAX;
+    bad[6].format = (mts_pixel_format)10;
+    bad[7].region.width = 33;
+    bad[7].region.height = 1;
+    bad[8].region.x = 31;
+    bad[8].region.width = 2;
+    bad[8].region.height = 2;
+    bad[9].region.y = UINT32_MAX;
+    bad[9].region.width = 1;
+    bad[9].region.height = 1;
+    bad[10].region.width = 4;
+    bad[11].region.x = 1;
+    bad[11].region.width = UINT32_MAX;
+    bad[11].region.height = UINT32_MAX;
     for (size_t i = 0; i < 12; i++) {
         w.fixture.error[0] = '\0';
         assert_int_equal(mts_session_submit(w.session, &bad[i], &ticket), MTS_STATUS_INVALID_ARGUMENT);

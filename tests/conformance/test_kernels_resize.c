@@ -1,5 +1,5 @@
 /*
- * test_kernels_resize.c: resize and frame agree with the reference.
+ * test_kernels_resize.c: resize agrees with the reference.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,58 +48,10 @@ static void resize_agrees_in_every_mode_and_coordinate_system(void **state)
     }
 }
 
-static void frame_record(kernel_pair *pair, mts_rec_frame *r, uint32_t format)
-{
-    static const uint32_t bytes[] = {3, 3, 4, 4, 1};
-    r->format = format;
-    r->width = kernel_pair_pick(pair, 1, 60);
-    r->height = kernel_pair_pick(pair, 1, 50);
-    r->stride = r->width * bytes[format] + kernel_pair_pick(pair, 0, 9);
-    r->src = kernel_pair_pool(pair, (r->stride * r->height + 3) / 4);
-    unsigned char *picture = (unsigned char *)(pair->pool + r->src);
-    for (uint32_t i = 0; i < r->stride * r->height; i++) {
-        picture[i] = (unsigned char)kernel_pair_pick(pair, 0, 255);
-    }
-    r->crop_w = kernel_pair_pick(pair, 1, r->width);
-    r->crop_h = kernel_pair_pick(pair, 1, r->height);
-    r->crop_x = kernel_pair_pick(pair, 0, r->width - r->crop_w);
-    r->crop_y = kernel_pair_pick(pair, 0, r->height - r->crop_h);
-    r->channels = kernel_pair_pick(pair, 1, 4);
-    r->interleaved = kernel_pair_pick(pair, 0, 1);
-    for (int c = 0; c < 4; c++) {
-        r->order[c] = kernel_pair_pick(pair, 0, 3);
-        r->mean[c] = kernel_pair_float(pair, 0.0f, 200.0f);
-        r->scale[c] = kernel_pair_float(pair, 0.005f, 0.05f);
-    }
-    uint32_t dims[MTS_REC_RANK] = {
-        1, 1, 1, r->channels, kernel_pair_pick(pair, 1, 40), kernel_pair_pick(pair, 1, 40)};
-    if (r->interleaved) {
-        const uint32_t turned[MTS_REC_RANK] = {1, 1, 1, dims[4], dims[5], dims[3]};
-        memcpy(dims, turned, sizeof dims);
-    }
-    r->dest = kernel_pair_output(pair, dims);
-}
-
-static void frame_agrees_for_every_format_crop_and_layout(void **state)
-{
-    kernel_pair *pair = *state;
-    for (uint32_t n = 0; n < 20; n++) {
-        mts_rec_frame records[MEMBERS] = {0};
-        kernel_pair_start(pair, n + 1);
-        pair->tolerance = 1e-4f; /* of values up to 255 before the scale */
-        pair->raw_pool = true;
-        for (uint32_t m = 0; m < MEMBERS; m++) {
-            frame_record(pair, &records[m], (n + m) % 5);
-        }
-        kernel_pair_run_dest(pair, "frame_any__f32_planar", records, MEMBERS, sizeof records[0]);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resize_agrees_in_every_mode_and_coordinate_system),
-        cmocka_unit_test(frame_agrees_for_every_format_crop_and_layout),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

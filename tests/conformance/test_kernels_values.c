@@ -283,27 +283,6 @@ static void pad_reflects_without_repeating_the_edge(void **state)
     expect(pair, "pad_any__f32_planar", &r, sizeof r, &r.dest, edge, 6);
 }
 
-static void frame_orders_colours_and_normalises(void **state)
-{
-    /* two BGR pixels to RGB and luma, (x - 10) * 0.5 */
-    static const unsigned char picture[] = {10, 20, 30, 40, 50, 60};
-    static const float values[] = {10, 25, 5, 20, 0, 15, 5.925f, 20.925f};
-    kernel_pair *pair = *state;
-    kernel_pair_clear(pair, 1);
-    mts_rec_frame r = {
-        .format = MTS_PIXEL_BGR, .width = 2, .height = 1, .stride = 6, .crop_w = 2, .crop_h = 1};
-    r.channels = 4;
-    r.src = kernel_pair_pool(pair, 2);
-    memcpy(pair->pool + r.src, picture, sizeof picture);
-    for (uint32_t c = 0; c < 4; c++) {
-        r.order[c] = c;
-        r.mean[c] = 10.0f;
-        r.scale[c] = 0.5f;
-    }
-    r.dest = tensor(pair, 4, 1, 2, NULL);
-    expect(pair, "frame_any__f32_planar", &r, sizeof r, &r.dest, values, 8);
-}
-
 /* A record that points outside is an error with a text, never an access. */
 static void a_record_that_leaves_the_arena_is_refused(void **state)
 {
@@ -385,7 +364,6 @@ int main(void)
         cmocka_unit_test(matmul_scales_and_adds),
         cmocka_unit_test(reduce_gives_mean_sum_maximum_and_minimum_of_a_plane),
         cmocka_unit_test(pad_reflects_without_repeating_the_edge),
-        cmocka_unit_test(frame_orders_colours_and_normalises),
         cmocka_unit_test(a_record_that_leaves_the_arena_is_refused),
         cmocka_unit_test(the_reference_has_every_kernel_of_the_manifest),
     };

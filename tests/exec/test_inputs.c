@@ -154,13 +154,11 @@ static void a_first_picture_that_fails_at_any_allocation_can_be_given_again(void
 {
     (void)state;
     static const uint8_t pixels[PICTURE_SIDE * PICTURE_SIDE * 3] = {0};
-    const mts_picture picture = {.data = pixels,
+    const mts_picture picture = {.plane = {pixels},
                                  .width = PICTURE_SIDE,
                                  .height = PICTURE_SIDE,
-                                 .stride = PICTURE_SIDE * 3,
-                                 .format = MTS_PIXEL_RGB,
-                                 .crop_width = PICTURE_SIDE,
-                                 .crop_height = PICTURE_SIDE};
+                                 .stride = {PICTURE_SIDE * 3},
+                                 .format = MTS_PIXEL_RGB};
     mts_code code = MTS_CODE_OUT_OF_MEMORY;
     uint32_t failures = 0;
     for (size_t nth = 1; code != MTS_CODE_OK; nth++, failures++) {
@@ -384,13 +382,8 @@ static void pictures_are_refused_where_inputs_are_lent(void **state)
     world w;
     const uint8_t pixels[3 * SIDE * SIDE] = {0};
     mts_error error = {0};
-    const mts_picture picture = {.data = pixels,
-                                 .width = SIDE,
-                                 .height = SIDE,
-                                 .stride = 3 * SIDE,
-                                 .format = MTS_PIXEL_RGB,
-                                 .crop_width = SIDE,
-                                 .crop_height = SIDE};
+    const mts_picture picture = {
+        .plane = {pixels}, .width = SIDE, .height = SIDE, .stride = {3 * SIDE}, .format = MTS_PIXEL_RGB};
     open_lent(&w, 1, MTS_DTYPE_F32, LENT);
     assert_int_equal(mts_engine_set_picture(w.engine, 0, &picture, &error), MTS_CODE_INVALID_ARGUMENT);
     close_world(&w);

@@ -250,13 +250,8 @@ static void pictures_become_float16(void **state)
     for (size_t i = 0; i < sizeof pixels; i++) {
         pixels[i] = (uint8_t)(i * 37 % 251);
     }
-    const mts_picture picture = {.data = pixels,
-                                 .width = SIDE,
-                                 .height = SIDE,
-                                 .stride = SIDE * 3,
-                                 .format = MTS_PIXEL_RGB,
-                                 .crop_width = SIDE,
-                                 .crop_height = SIDE};
+    const mts_picture picture = {
+        .plane = {pixels}, .width = SIDE, .height = SIDE, .stride = {SIDE * 3}, .format = MTS_PIXEL_RGB};
     open_resnet(&b);
     for (int d = 0; d < 2 && devices[d]; d++) {
         mts_engine *full = make(devices[d], b.archive, MTS_PRECISION_KIND_FLOAT32, false);

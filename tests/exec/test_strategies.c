@@ -63,13 +63,8 @@ static void set_picture(mts_engine *engine)
     for (size_t i = 0; i < sizeof pixels; i++) {
         pixels[i] = (uint8_t)(i * 37 % 251);
     }
-    const mts_picture picture = {.data = pixels,
-                                 .width = SIDE,
-                                 .height = SIDE,
-                                 .stride = SIDE * 3,
-                                 .format = MTS_PIXEL_RGB,
-                                 .crop_width = SIDE,
-                                 .crop_height = SIDE};
+    const mts_picture picture = {
+        .plane = {pixels}, .width = SIDE, .height = SIDE, .stride = {SIDE * 3}, .format = MTS_PIXEL_RGB};
     test_must(mts_engine_set_picture(engine, MTS_NONE, &picture, &error), &error, "picture");
 }
 

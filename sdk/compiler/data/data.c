@@ -77,7 +77,8 @@ static mts_code make_feed(mts_data *data, const mts_task *task, feed *out, mts_e
 {
     const mts_graph *graph = task->graph;
     *out = (feed){.set = MTS_NONE};
-    if (data->source.picture && mts_preprocess_takes_pictures(&task->preprocess, graph)) {
+    if (data->source.picture && mts_preprocess_takes_pictures(&task->preprocess, graph) &&
+        graph->inputs[0].shape.dims[0] == 1) {
         const int64_t *dims = graph->inputs[0].shape.dims;
         const bool inner = task->preprocess.interleaved != 0;
         const int64_t height = dims[inner ? 1 : 2];

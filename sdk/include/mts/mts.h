@@ -211,18 +211,75 @@ typedef enum mts_pixel_format {
     MTS_PIXEL_FORMAT_BGR = 1,
     MTS_PIXEL_FORMAT_RGBA = 2, /* 4 bytes a pixel, alpha is not read */
     MTS_PIXEL_FORMAT_BGRA = 3,
-    MTS_PIXEL_FORMAT_GREY = 4 /* 1 byte a pixel */
+    MTS_PIXEL_FORMAT_GREY = 4, /* 1 byte a pixel */
+    /* Of these, two by two pixels share one colour (U, V): a plane of Y, 1 byte a pixel, and behind it colour
+       of (width + 1) / 2 by (height + 1) / 2 */
+    MTS_PIXEL_FORMAT_NV12 = 5, /* a plane of pairs U V */
+    MTS_PIXEL_FORMAT_NV21 = 6, /* a plane of pairs V U */
+    MTS_PIXEL_FORMAT_I420 = 7, /* a plane of U, a plane of V */
+    /* Of these, two pixels of a row share one colour: 4 bytes for each (width + 1) / 2 */
+    MTS_PIXEL_FORMAT_YUYV = 8,
+    MTS_PIXEL_FORMAT_UYVY = 9
 } mts_pixel_format;
+
+/* How Y, U, V become red, green, blue. Limited: Y is 16..235. Other formats do not look at it. */
+typedef enum mts_yuv {
+    MTS_YUV_BT601 = 0,      /* limited; most cameras' and old video's (default) */
+    MTS_YUV_BT601_FULL = 1, /* JPEG's, and that of many telephones */
+    MTS_YUV_BT709 = 2,      /* limited; HD video's */
+    MTS_YUV_BT709_FULL = 3
+} mts_yuv;
+
+/* Clockwise, in degrees: what has to be done to a frame so that it is upright. */
+typedef enum mts_rotation {
+    MTS_ROTATION_0 = 0,
+    MTS_ROTATION_90 = 90,
+    MTS_ROTATION_180 = 180,
+    MTS_ROTATION_270 = 270
+} mts_rotation;
+
+typedef enum mts_fit {
+    MTS_FIT_STRETCH = 0, /* over the whole input, whatever its shape (default) */
+    MTS_FIT_LETTERBOX =
+        1 /* as large as it fits in its own shape, in the middle; bars have the colour `fill` */
+} mts_fit;
+
+typedef enum mts_filter {
+    MTS_FILTER_BILINEAR = 0, /* of the four pixels around a point (default) */
+    MTS_FILTER_AREA = 1 /* the mean of all pixels that an input pixel covers; where it covers less than one
+                           pixel's width or height, bilinear in that direction */
+} mts_filter;
+
+/* A part of a frame, and how it comes into an input. All zero: everything, stretched. */
+typedef struct mts_region {
+    uint32_t x, y, width, height; /* pixels of the frame as it lies in memory; width 0: everything */
+    mts_rotation rotation;        /* after cropping */
+    uint32_t mirror;              /* 1: left and right are swapped, after the rotation */
+    mts_fit fit;
+    mts_filter filter;
+    uint8_t fill[4]; /* colour of letterbox bars: red, green, blue, 0..255; the fourth is not read */
+} mts_region;
 
 typedef struct mts_frame {
     size_t size;            /* sizeof(mts_frame) */
-    const void *data;       /* first pixel of the first row; read during the call only */
+    const void *data;       /* first pixel of the first row; of planes, the first one; see `borrow` */
     uint32_t width, height; /* pixels, 1..16384 */
-    uint32_t stride; /* bytes from row to row, at least width times the bytes of a pixel; 0: dense. From
-                        the first to the last pixel at most 2^31 - 1 bytes (LIMIT) */
+    uint32_t stride; /* bytes from row to row, at least those of a row's pixels; 0: dense. From the first to
+                        the last byte of all planes together at most 2^31 - 1 (LIMIT) */
     mts_pixel_format format;
-    uint32_t crop_x, crop_y, crop_width, crop_height; /* part that is used; crop_width 0: everything */
+    const void *chroma[2];     /* NV12, NV21: [0] the pairs. I420: [0] U, [1] V. NULL: height (of the colour:
+                                  (height + 1) / 2) strides behind the plane before */
+    uint32_t chroma_stride[2]; /* likewise, bytes; 0: dense */
+    mts_yuv yuv;
+    mts_region region; /* what an input shows, unless mts_session_regions says otherwise */
+    uint32_t borrow;   /* 0 (default): memory is read during the call only. 1: it stays as it is until the run
+                          has been waited for; where the device reads host memory and the planes lie one behind
+                          the other, from an address that is a multiple of 4, nothing is copied then. Taking
+                          hold   of the memory may allocate */
 } mts_frame;
+
+/* All zero but the size: the caller sets data, width, height and what else differs. */
+MTS_API void mts_frame_default(mts_frame *frame);
 
 /* ---- bundles ---- */
 
@@ -247,7 +304,7 @@ typedef struct mts_port_desc {
 typedef struct mts_task_desc {
     const char *name; /* strings live as long as the bundle */
     uint32_t input_count, output_count;
-    uint32_t takes_frames; /* 1: input 0 is a picture with known preprocessing */
+    uint32_t takes_frames; /* 1: input 0 is a picture, or a batch of them, with known preprocessing */
     uint32_t label_count;  /* names of the classes of output 0 */
     const char *const *labels;
     uint32_t class_count; /* this task's label of each class of a data set */
@@ -360,15 +417,28 @@ typedef uint64_t mts_ticket;
  * another address is set or the session is destroyed, and must not change from a submission to the end of its
  * wait (other types are converted, which copies them, in this call). Where the device reads host memory (a
  * CPU) nothing is copied but what a layer wants in another layout, and only while it is read: inputs cost no
- * memory. Elsewhere every submission uploads. An address other than the last one takes hold of that memory and
- * makes the next submission change its launches; both may allocate. A submission before every input was set is
- * INVALID_ARGUMENT.
+ * memory. Elsewhere every submission uploads. An address other than the last one takes hold of that memory
+ * and makes the next submission change its launches; both may allocate. A submission before every input was
+ * set is INVALID_ARGUMENT.
  */
 MTS_API mts_status mts_session_input(mts_session *session, const char *task, uint32_t index,
                                      const mts_tensor *tensor);
 /* Like mts_session_input with a picture, for one task of a session that has separate inputs or a single task.
    INVALID_ARGUMENT for a session that borrows its inputs: it takes tensors only. */
 MTS_API mts_status mts_session_input_frame(mts_session *session, const char *task, const mts_frame *frame);
+/*
+ * Parts of a frame as a batch: from now on, image i of the batch of a task's input 0 shows regions[i] of
+ * every frame that comes, in the place of the frame's own region. Images from `count` on keep what they hold:
+ * no frame is put into them, and their outputs mean nothing new. count 0: back to the frame's own region, in
+ * every image. task NULL: all tasks that take frames. This is how the boxes of a detector become the inputs
+ * of classifiers.
+ *
+ * INVALID_ARGUMENT: count is more than a task's batch; a region that contradicts itself; a task that takes no
+ * frames, or one of several in a session whose tasks see the same frame (NULL, or separate_inputs). Whether a
+ * region lies inside a frame is known when one comes: that call fails then and nothing has changed.
+ */
+MTS_API mts_status mts_session_regions(mts_session *session, const char *task, const mts_region *regions,
+                                       uint32_t count);
 /*
  * Starts one run. The frame becomes input 0 of every task that takes frames; NULL: inputs stay as they were
  * set last (zero at first, unless the session borrows them). Does not wait for this run. BUSY if the previous

@@ -1,0 +1,68 @@
+/*
+ * picture.h: what an engine knows of pictures, and the arithmetic of their records.
+ *
+ * A picture is laid into the picture buffer plane by plane. Each image of a slot that takes pictures has one
+ * record of the frame kernel; a task without a batch has one image. Private to sdk/exec.
+ */
+#ifndef MTS_EXEC_PICTURE_H
+#define MTS_EXEC_PICTURE_H
+
+#include "device/device.h"
+#include "device/kernel.h"
+#include "exec/engine.h"
+
+#define MTS_PICTURE_PLANES 3
+
+/* What an image of an input shows when a picture comes. */
+typedef enum mts_picture_show {
+    MTS_PICTURE_SHOW_ALL = 0,    /* the picture's own region */
+    MTS_PICTURE_SHOW_REGION = 1, /* one of its own */
+    MTS_PICTURE_SHOW_NOTHING = 2 /* it keeps what it holds */
+} mts_picture_show;
+
+typedef struct engine_image {
+    mts_rec_frame record; /* constant part: where it goes, colours, mean and scale */
+    mts_picture_show show;
+    mts_picture_region region;
+} engine_image;
+
+/* A launch over the images of one slot, or of all. */
+typedef struct engine_picture_list {
+    uint32_t first, count; /* images */
+    mts_list *list;        /* reads the picture buffer; NULL: not made yet */
+    mts_list *borrowing;   /* reads memory of the caller's; likewise */
+    mts_buffer *borrowed;  /* that memory, from a picture to the end of the run; or NULL */
+} engine_picture_list;
+
+typedef struct engine_pictures {
+    mts_kernel *kernel;
+    mts_buffer *buffer, *table;
+    engine_picture_list *lists; /* one per slot, then one for all; NULL: no picture has come yet */
+    uint32_t *slots;            /* of each list but the last */
+    uint32_t slot_count, image_count;
+    engine_image *images;
+    mts_rec_frame *sent;  /* the table's content */
+    mts_rec_frame *fresh; /* what is to become of it */
+} engine_pictures;
+
+/* Planes of a format in memory: a picture's bytes. */
+typedef struct mts_picture_layout {
+    uint32_t planes;
+    uint32_t rows[MTS_PICTURE_PLANES], row_bytes[MTS_PICTURE_PLANES]; /* of pixels */
+    uint32_t down; /* plane 1 and 2: picture rows of a row, as bits */
+} mts_picture_layout;
+
+mts_picture_layout mts_picture_lay_out(uint32_t format, uint32_t width, uint32_t height);
+/* From the first to the last byte of a plane. */
+size_t mts_picture_plane_bytes(const mts_picture_layout *layout, const uint32_t *stride, uint32_t plane);
+/* INVALID_ARGUMENT: it is not inside the picture. */
+mts_code mts_picture_region_check(const mts_picture_region *region, uint32_t width, uint32_t height,
+                                  mts_error *error);
+/* The constant part of an image's record, for image `index` of the batch. dims: of the input. */
+mts_rec_frame mts_picture_image(const mts_preprocess *preprocess, const int64_t dims[4], uint64_t offset,
+                                uint32_t index);
+/* Completes it: a region of a picture whose planes lie at `at`, bytes from the buffer's start. */
+void mts_picture_describe(mts_rec_frame *record, const mts_picture *picture, const mts_picture_region *region,
+                          const uint32_t at[MTS_PICTURE_PLANES]);
+
+#endif

@@ -1,0 +1,254 @@
+/*
+ * test_kernels_frame.c: the kernel that takes pictures agrees with the reference, over every format,
+ * orientation, fit and filter; and with numbers computed by hand.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "exec/picture.h"
+#include "graph/kinds.h"
+#include "support/kernel_pair.h"
+
+#define MEMBERS 4
+#define KERNEL_NAME "frame_any__f32_planar"
+
+/* Random bytes in the pool, laid out as a picture of the format; returns its first byte. */
+static void random_picture(kernel_pair *pair, mts_picture *picture, uint32_t at[MTS_PICTURE_PLANES])
+{
+    picture->width = kernel_pair_pick(pair, 1, 60);
+    picture->height = kernel_pair_pick(pair, 1, 50);
+    picture->yuv = kernel_pair_pick(pair, 0, MTS_YUV_KIND_COUNT - 1);
+    const mts_picture_layout layout = mts_picture_lay_out(picture->format, picture->width, picture->height);
+    for (uint32_t k = 0; k < layout.planes; k++) {
+        picture->stride[k] = layout.row_bytes[k] + kernel_pair_pick(pair, 0, 9);
+        const uint32_t bytes = (uint32_t)mts_picture_plane_bytes(&layout, picture->stride, k);
+        const uint32_t odd = kernel_pair_pick(pair, 0, 3); /* planes begin anywhere */
+        at[k] = kernel_pair_pool(pair, (bytes + odd + 3) / 4) * 4 + odd;
+        for (uint32_t i = 0; i < bytes; i++) {
+            ((unsigned char *)pair->pool)[at[k] + i] = (unsigned char)kernel_pair_pick(pair, 0, 255);
+        }
+    }
+}
+
+static mts_picture_region random_region(kernel_pair *pair, const mts_picture *picture)
+{
+    mts_picture_region region = {.turns = kernel_pair_pick(pair, 0, 3),
+                                 .mirror = kernel_pair_pick(pair, 0, 1),
+                                 .fit = kernel_pair_pick(pair, 0, 1),
+                                 .filter = kernel_pair_pick(pair, 0, 1)};
+    if (kernel_pair_pick(pair, 0, 3) > 0) {
+        region.width = kernel_pair_pick(pair, 1, picture->width);
+        region.height = kernel_pair_pick(pair, 1, picture->height);
+        region.x = kernel_pair_pick(pair, 0, picture->width - region.width);
+        region.y = kernel_pair_pick(pair, 0, picture->height - region.height);
+    }
+    for (int c = 0; c < 3; c++) {
+        region.fill[c] = (uint8_t)kernel_pair_pick(pair, 0, 255);
+    }
+    return region;
+}
+
+static mts_rec_frame random_image(kernel_pair *pair)
+{
+    mts_preprocess p = {.color = kernel_pair_pick(pair, MTS_COLOR_RGB, MTS_COLOR_GREY),
+                        .interleaved = kernel_pair_pick(pair, 0, 1)};
+    const int64_t channels = p.color == MTS_COLOR_GREY ? 1 : 3;
+    const int64_t height = kernel_pair_pick(pair, 1, 40);
+    const int64_t width = kernel_pair_pick(pair, 1, 40);
+    const int64_t planar[4] = {1, channels, height, width};
+    const int64_t inner[4] = {1, height, width, channels};
+    const uint32_t count = (uint32_t)(channels * height * width);
+    const uint32_t out = kernel_pair_act(pair, count);
+    for (int c = 0; c < 4; c++) {
+        p.mean[c] = kernel_pair_float(pair, 0.0f, 200.0f);
+        p.std[c] = kernel_pair_float(pair, 20.0f, 200.0f);
+    }
+    kernel_pair_may_write(pair, out, count);
+    return mts_picture_image(&p, p.interleaved ? inner : planar, out, 0);
+}
+
+static void run_everywhere(kernel_pair *pair, const mts_rec_frame *records, uint32_t members)
+{
+    static const struct {
+        const char *defines;
+        uint32_t items, local;
+    } builds[] = {{"-DVEC=1", 64, 16}, {"-DVEC=16", 1, 1}, {"-DVEC=4", 3, 1}, {"-DVEC=8", 8, 8}};
+    const uint32_t first = kernel_pair_words(pair, records, members * MTS_REC_WORDS(mts_rec_frame));
+    for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+        const uint32_t grid[3] = {builds[i].items, 40, members};
+        const uint32_t local[3] = {builds[i].local, 1, 1};
+        kernel_pair_run(pair, KERNEL_NAME, builds[i].defines, first, grid, local);
+    }
+}
+
+static void pictures_of_every_format_agree_with_the_reference(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 3 * MTS_PIXEL_COUNT; n++) {
+        mts_rec_frame records[MEMBERS];
+        kernel_pair_start(pair, n + 1);
+        pair->tolerance = 2e-4f; /* of values up to 255 before the scale */
+        pair->raw_pool = true;
+        for (uint32_t m = 0; m < MEMBERS; m++) {
+            mts_picture picture = {.format = (n + m) % MTS_PIXEL_COUNT};
+            uint32_t at[MTS_PICTURE_PLANES] = {0};
+            random_picture(pair, &picture, at);
+            const mts_picture_region region = random_region(pair, &picture);
+            records[m] = random_image(pair);
+            mts_picture_describe(&records[m], &picture, &region, at);
+        }
+        records[n % MEMBERS].idle =
+            n % 5 == 0; /* its image may be written and is not: the reference says so */
+        run_everywhere(pair, records, MEMBERS);
+    }
+}
+
+/* ---- by hand, on the reference ---- */
+
+/* A picture of 3 x 2 grey pixels, 0 10 20 over 30 40 50, shown by `region` in an image of h x w. */
+static void expect_grey(kernel_pair *pair, const mts_picture_region *region, uint32_t h, uint32_t w,
+                        const float *values)
+{
+    static const unsigned char pixels[6] = {0, 10, 20, 30, 40, 50};
+    const mts_picture picture = {
+        .width = 3, .height = 2, .stride = {3}, .format = MTS_PIXEL_GREY, .region = *region};
+    const mts_preprocess p = {.color = MTS_COLOR_GREY, .mean = {0}, .std = {1.0f}};
+    const int64_t dims[4] = {1, 1, h, w};
+    const uint32_t one[3] = {1, 1, 1};
+    kernel_pair_clear(pair, 1);
+    const uint32_t at[MTS_PICTURE_PLANES] = {kernel_pair_pool(pair, 2) * 4};
+    memcpy((char *)pair->pool + at[0], pixels, sizeof pixels);
+    const uint32_t out = kernel_pair_act(pair, h * w);
+    mts_rec_frame r = mts_picture_image(&p, dims, out, 0);
+    mts_picture_describe(&r, &picture, region, at);
+    const uint32_t first = kernel_pair_words(pair, &r, MTS_REC_WORDS(mts_rec_frame));
+    float *result = kernel_pair_result(pair, pair->devices[0], KERNEL_NAME, "", first, one, one);
+    for (uint32_t i = 0; i < h * w; i++) {
+        if (!(fabsf(result[out + i] - values[i]) <= 1e-4f)) {
+            fail_msg("value %u: expected %g, found %g", i, (double)values[i], (double)result[out + i]);
+        }
+    }
+    free(result);
+}
+
+static void a_frame_is_turned_clockwise_and_then_mirrored(void **state)
+{
+    static const float turned[4][6] = {
+        {0, 10, 20, 30, 40, 50}, {30, 0, 40, 10, 50, 20}, {50, 40, 30, 20, 10, 0}, {20, 50, 10, 40, 0, 30}};
+    static const float mirrored[4][6] = {
+        {20, 10, 0, 50, 40, 30}, {0, 30, 10, 40, 20, 50}, {30, 40, 50, 0, 10, 20}, {50, 20, 40, 10, 30, 0}};
+    for (uint32_t turns = 0; turns < 4; turns++) {
+        mts_picture_region region = {.turns = turns};
+        const uint32_t h = turns % 2 ? 3 : 2;
+        expect_grey(*state, &region, h, 5 - h, turned[turns]);
+        region.mirror = true;
+        expect_grey(*state, &region, h, 5 - h, mirrored[turns]);
+    }
+}
+
+static void an_area_is_the_mean_of_what_it_covers(void **state)
+{
+    static const float whole[1] = {25};
+    static const float halves[2] = {(15.0f + 0.5f * 25.0f) / 1.5f, (35.0f + 0.5f * 25.0f) / 1.5f};
+    const mts_picture_region region = {.filter = MTS_FILTER_KIND_AREA};
+    expect_grey(*state, &region, 1, 1, whole);
+    expect_grey(*state, &region, 1, 2, halves);
+}
+
+static void a_letterbox_keeps_the_shape_in_the_middle(void **state)
+{
+    static const float values[15] = {9, 9, 9, 0, 10, 20, 30, 40, 50, 9, 9, 9, 9, 9, 9};
+    const mts_picture_region region = {.fit = MTS_FIT_KIND_LETTERBOX, .fill = {9, 9, 9}};
+    expect_grey(*state, &region, 5, 3, values);
+}
+
+static void a_crop_is_all_that_is_seen(void **state)
+{
+    static const float values[4] = {10, 12.5f, 17.5f, 20};
+    const mts_picture_region region = {.x = 1, .y = 0, .width = 2, .height = 1};
+    expect_grey(*state, &region, 1, 4, values);
+}
+
+/* The colours of libyuv's own documentation: video black and white, and what is beyond. */
+static void limited_range_has_its_black_at_16_and_its_white_at_235(void **state)
+{
+    static const unsigned char pixels[8] = {16, 128, 235, 128, 0, 128, 255, 128}; /* YUYV */
+    static const float values[4] = {0, 255, 0, 255};
+    kernel_pair *pair = *state;
+    const mts_picture picture = {.width = 4, .height = 1, .stride = {8}, .format = MTS_PIXEL_YUYV};
+    const mts_preprocess p = {.color = MTS_COLOR_RGB, .std = {1.0f, 1.0f, 1.0f}};
+    const int64_t dims[4] = {1, 3, 1, 4};
+    const uint32_t one[3] = {1, 1, 1};
+    kernel_pair_clear(pair, 1);
+    const uint32_t at[MTS_PICTURE_PLANES] = {kernel_pair_pool(pair, 2) * 4};
+    memcpy((char *)pair->pool + at[0], pixels, sizeof pixels);
+    const uint32_t out = kernel_pair_act(pair, 12);
+    mts_rec_frame r = mts_picture_image(&p, dims, out, 0);
+    mts_picture_describe(&r, &picture, &picture.region, at);
+    const uint32_t first = kernel_pair_words(pair, &r, MTS_REC_WORDS(mts_rec_frame));
+    float *result = kernel_pair_result(pair, pair->devices[0], KERNEL_NAME, "", first, one, one);
+    for (uint32_t i = 0; i < 12; i++) {
+        assert_true(fabsf(result[out + i] - values[i % 4]) <= 1.0f);
+    }
+    free(result);
+}
+
+/* A picture that points outside is an error with a text, never an access. */
+static void a_region_that_leaves_its_buffer_is_refused(void **state)
+{
+    kernel_pair *pair = *state;
+    mts_device *device = pair->devices[0];
+    const mts_picture picture = {.width = 5, .height = 3, .stride = {6}, .format = MTS_PIXEL_GREY};
+    const mts_preprocess p = {.color = MTS_COLOR_GREY, .std = {1.0f}};
+    const int64_t dims[4] = {1, 1, 2, 2};
+    const mts_kernel_desc desc = {KERNEL_NAME, ""};
+    mts_buffer *buffers[3] = {NULL};
+    mts_kernel *kernel = NULL;
+    mts_error error = {0};
+    assert_int_equal(mts_kernel_create(device, &desc, &kernel, &error), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(device, 16, &buffers[0], &error), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(device, 17, &buffers[1], &error), MTS_CODE_OK); /* of 6 + 6 + 5 */
+    assert_int_equal(mts_buffer_create(device, sizeof(mts_rec_frame), &buffers[2], &error), MTS_CODE_OK);
+    const mts_launch launch = {.kernel = kernel,
+                               .act = buffers[0],
+                               .pool = buffers[1],
+                               .table = buffers[2],
+                               .global = {1, 1, 1},
+                               .local = {1, 1, 1},
+                               .label = "bad"};
+    for (uint32_t too_far = 0; too_far < 3; too_far++) {
+        const uint32_t at[MTS_PICTURE_PLANES] = {too_far == 1};
+        mts_rec_frame r = mts_picture_image(&p, dims, too_far == 2, 0);
+        mts_list *list = NULL;
+        mts_picture_describe(&r, &picture, &picture.region, at);
+        assert_int_equal(mts_buffer_write(buffers[2], 0, &r, sizeof r, &error), MTS_CODE_OK);
+        assert_int_equal(mts_list_create(device, &launch, 1, &list, &error), MTS_CODE_OK);
+        assert_int_equal(mts_list_submit(list, &error), too_far ? MTS_CODE_DEVICE : MTS_CODE_OK);
+        mts_list_destroy(&list);
+    }
+    mts_kernel_destroy(&kernel);
+    for (int i = 0; i < 3; i++) {
+        mts_buffer_destroy(&buffers[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pictures_of_every_format_agree_with_the_reference),
+        cmocka_unit_test(a_frame_is_turned_clockwise_and_then_mirrored),
+        cmocka_unit_test(an_area_is_the_mean_of_what_it_covers),
+        cmocka_unit_test(a_letterbox_keeps_the_shape_in_the_middle),
+        cmocka_unit_test(a_crop_is_all_that_is_seen),
+        cmocka_unit_test(limited_range_has_its_black_at_16_and_its_white_at_235),
+        cmocka_unit_test(a_region_that_leaves_its_buffer_is_refused),
+    };
+    return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
+}

@@ -16,3 +16,7 @@ if(MTS_COMPILER)
     COMMAND ${header_folder}/exports.sh ${include_folder}/mts/mtsc.h $<TARGET_FILE:mtsc> ${CMAKE_C_COMPILER}
             ${include_folder})
 endif()
+if(NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME header/reference COMMAND ${header_folder}/reference.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  set_tests_properties(header/reference PROPERTIES SKIP_RETURN_CODE 77)
+endif()

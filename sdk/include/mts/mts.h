@@ -45,6 +45,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Marks a function that the library exports. */
 #if defined(__GNUC__)
 #define MTS_API __attribute__((visibility("default")))
 #else
@@ -55,13 +56,19 @@
 extern "C" {
 #endif
 
+/* Of this header; mts_version() is that of the library. Before 1.0 a minor version may change the API. */
 #define MTS_VERSION_MAJOR 0
+/* See MTS_VERSION_MAJOR. */
 #define MTS_VERSION_MINOR 1
+/* See MTS_VERSION_MAJOR. */
 #define MTS_VERSION_PATCH 0
 
+/* Most dimensions of a tensor. */
 #define MTS_TENSOR_RANK_MAX 6
+/* Waits as long as it takes. */
 #define MTS_TIMEOUT_INFINITE UINT32_MAX
 
+/* What every function that can fail returns. */
 typedef enum mts_status {
     MTS_STATUS_OK = 0,
     MTS_STATUS_INVALID_ARGUMENT = 1, /* a mistake of the caller */
@@ -86,6 +93,7 @@ MTS_API const char *mts_version(void);
 
 /* ---- devices ---- */
 
+/* A device that can be opened. */
 typedef struct mts_device_desc {
     char id[32];      /* what mts_runtime_options.device takes: "cuda:0", "opencl:0", "reference" */
     char name[128];   /* of the hardware */
@@ -103,10 +111,14 @@ MTS_API mts_status mts_device_describe(uint32_t index, mts_device_desc *out);
 
 /* ---- runtime ---- */
 
+/* A device with its caches, allocator and log. */
 typedef struct mts_runtime mts_runtime;
+/* Compiled tasks, verified. */
 typedef struct mts_bundle mts_bundle;
+/* A bundle on a device with a plan, ready to run. */
 typedef struct mts_session mts_session;
 
+/* How much a sentence of the log matters. */
 typedef enum mts_log_severity {
     MTS_LOG_ERROR = 0,
     MTS_LOG_WARNING = 1,
@@ -121,6 +133,7 @@ typedef enum mts_use {
     MTS_USE_ON = 2 /* where the driver can */
 } mts_use;
 
+/* Which device, and what the caller lends it. */
 typedef struct mts_runtime_options {
     size_t size;        /* sizeof(mts_runtime_options) */
     const char *device; /* id of a device; NULL or "auto" (default): a GPU, else another OpenCL device, else
@@ -147,9 +160,11 @@ typedef struct mts_runtime_options {
     void (*free)(void *context, void *memory);
 } mts_runtime_options;
 
+/* Sets the size and every default. */
 MTS_API void mts_runtime_options_default(mts_runtime_options *options);
 /* Opens a device. NOT_FOUND: no such device. options may be NULL (defaults). */
 MTS_API mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **out);
+/* After the sessions and bundles made from it. */
 MTS_API void mts_runtime_destroy(mts_runtime **runtime);
 /* The device that was opened. */
 MTS_API mts_status mts_runtime_device(const mts_runtime *runtime, mts_device_desc *out);
@@ -162,6 +177,7 @@ typedef struct mts_cache_use {
     uint32_t failed; /* files that could not be written */
 } mts_cache_use;
 
+/* How the cache directory was used; see mts_runtime_cache. */
 typedef struct mts_cache_stats {
     size_t size;                            /* sizeof(mts_cache_stats), set by the caller */
     mts_cache_use programs, plans, tunings; /* kernel binaries; what sessions decided; choices of kernels */
@@ -187,6 +203,7 @@ MTS_API mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out);
 
 /* ---- tensors and frames ---- */
 
+/* Of the numbers of a tensor. */
 typedef enum mts_type {
     MTS_TYPE_FLOAT32 = 0,
     MTS_TYPE_FLOAT16 = 1,
@@ -206,6 +223,7 @@ typedef struct mts_tensor {
     int64_t dims[MTS_TENSOR_RANK_MAX];
 } mts_tensor;
 
+/* How the pixels of a frame lie in memory. */
 typedef enum mts_pixel_format {
     MTS_PIXEL_FORMAT_RGB = 0, /* 3 bytes a pixel */
     MTS_PIXEL_FORMAT_BGR = 1,
@@ -238,12 +256,14 @@ typedef enum mts_rotation {
     MTS_ROTATION_270 = 270
 } mts_rotation;
 
+/* How a region comes into an input of another shape. */
 typedef enum mts_fit {
     MTS_FIT_STRETCH = 0, /* over the whole input, whatever its shape (default) */
     MTS_FIT_LETTERBOX =
         1 /* as large as it fits in its own shape, in the middle; bars have the colour `fill` */
 } mts_fit;
 
+/* How a region comes into an input of another size. */
 typedef enum mts_filter {
     MTS_FILTER_BILINEAR = 0, /* of the four pixels around a point (default) */
     MTS_FILTER_AREA = 1 /* the mean of all pixels that an input pixel covers; where it covers less than one
@@ -260,6 +280,7 @@ typedef struct mts_region {
     uint8_t fill[4]; /* colour of letterbox bars: red, green, blue, 0..255; the fourth is not read */
 } mts_region;
 
+/* One picture. */
 typedef struct mts_frame {
     size_t size;            /* sizeof(mts_frame) */
     const void *data;       /* first pixel of the first row; of planes, the first one; see `borrow` */
@@ -292,8 +313,10 @@ MTS_API mts_status mts_bundle_open_fd(mts_runtime *runtime, int fd, uint64_t off
 /* From memory: copied unless it is 64-byte aligned, in which case it must outlive the bundle. */
 MTS_API mts_status mts_bundle_open_memory(mts_runtime *runtime, const void *data, size_t size,
                                           mts_bundle **out);
+/* After the sessions made from it. */
 MTS_API void mts_bundle_destroy(mts_bundle **bundle);
 
+/* An input or an output of a task. */
 typedef struct mts_port_desc {
     const char *name; /* lives as long as the bundle */
     mts_type type;
@@ -301,6 +324,7 @@ typedef struct mts_port_desc {
     int64_t dims[MTS_TENSOR_RANK_MAX];
 } mts_port_desc;
 
+/* One task of a bundle. */
 typedef struct mts_task_desc {
     const char *name; /* strings live as long as the bundle */
     uint32_t input_count, output_count;
@@ -311,13 +335,18 @@ typedef struct mts_task_desc {
     const uint32_t *class_map;
 } mts_task_desc;
 
+/* 0 for NULL. */
 MTS_API uint32_t mts_bundle_task_count(const mts_bundle *bundle);
+/* Describes task index < mts_bundle_task_count(). NOT_FOUND beyond it. */
 MTS_API mts_status mts_bundle_task(const mts_bundle *bundle, uint32_t index, mts_task_desc *out);
+/* Describes an input of a task. NOT_FOUND: no such task or input. */
 MTS_API mts_status mts_bundle_input(const mts_bundle *bundle, const char *task, uint32_t index,
                                     mts_port_desc *out);
+/* Describes an output of a task. NOT_FOUND: no such task or output. */
 MTS_API mts_status mts_bundle_output(const mts_bundle *bundle, const char *task, uint32_t index,
                                      mts_port_desc *out);
 
+/* In what form a report is written. */
 typedef enum mts_report { MTS_REPORT_TEXT = 0, MTS_REPORT_JSON = 1, MTS_REPORT_DOT = 2 } mts_report;
 
 /*
@@ -330,6 +359,7 @@ MTS_API mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report repor
 
 /* ---- sessions ---- */
 
+/* How a group of tasks is executed. Outputs are the same within the tolerance. */
 typedef enum mts_strategy {
     MTS_STRATEGY_SEQUENTIAL = 0, /* models one by one, each with its own weights */
     MTS_STRATEGY_COMPACT = 1,    /* stitched, shared blocks stored once, no redundant product (default) */
@@ -363,6 +393,7 @@ typedef enum mts_precision {
                                  (mts_session_stats.precision tells); sums of more than a few stay float32 */
 } mts_precision;
 
+/* What a session runs, and how it is planned. */
 typedef struct mts_session_options {
     size_t size; /* sizeof(mts_session_options) */
     mts_strategy strategy;
@@ -393,6 +424,7 @@ typedef struct mts_session_options {
     int (*progress)(void *context, float fraction, const char *what);
 } mts_session_options;
 
+/* Sets the size and every default. */
 MTS_API void mts_session_options_default(mts_session_options *options);
 /*
  * Plans, builds kernels, uploads weights. The bundle outlives the session. NOT_FOUND (a task name), LIMIT
@@ -405,8 +437,10 @@ MTS_API void mts_session_options_default(mts_session_options *options);
  */
 MTS_API mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle,
                                       const mts_session_options *options, mts_session **out);
+/* Before its bundle and its runtime. */
 MTS_API void mts_session_destroy(mts_session **session);
 
+/* Names one run of a session. */
 typedef uint64_t mts_ticket;
 
 /*
@@ -455,6 +489,7 @@ MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uin
 MTS_API mts_status mts_session_output(mts_session *session, const char *task, uint32_t index,
                                       mts_tensor *out);
 
+/* What a session takes, and how it was planned. */
 typedef struct mts_session_stats {
     size_t size;               /* sizeof(mts_session_stats), set by the caller */
     uint64_t weight_bytes;     /* on the device */
@@ -470,6 +505,7 @@ typedef struct mts_session_stats {
     double predicted_ms;     /* latency that the grouping planner expected; 0: nothing was measured */
 } mts_session_stats;
 
+/* INVALID_ARGUMENT: stats is NULL or of another size. */
 MTS_API mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *stats);
 /* How the session runs: groups, launches, members, memory. Buffer rules as mts_bundle_inspect; DOT is
  * UNSUPPORTED. */

@@ -13,8 +13,10 @@
 extern "C" {
 #endif
 
+/* Tasks on their way into one bundle. */
 typedef struct mtsc_compiler mtsc_compiler;
 
+/* Of the compiler and of every method that changes bundles. */
 typedef struct mtsc_options {
     size_t size;     /* sizeof(mtsc_options) */
     float tolerance; /* 0 (default): blocks are shared when bit-equal. > 0: blocks that differ by at most this
@@ -27,6 +29,7 @@ typedef struct mtsc_options {
     int (*progress)(void *context, float fraction, const char *what); /* non-zero cancels */
 } mtsc_options;
 
+/* What the channels of a picture are. */
 typedef enum mtsc_color {
     MTSC_COLOR_NONE = 0, /* not a picture: raw tensors only */
     MTSC_COLOR_RGB = 1,
@@ -41,6 +44,7 @@ typedef struct mtsc_input_shape {
     int64_t dims[MTS_TENSOR_RANK_MAX];
 } mtsc_input_shape;
 
+/* A model, and what a camera app needs to know of it. */
 typedef struct mtsc_task {
     size_t size;       /* sizeof(mtsc_task) */
     const char *name;  /* [A-Za-z0-9_.-]+, unique */
@@ -55,9 +59,13 @@ typedef struct mtsc_task {
     uint32_t class_count;
 } mtsc_task;
 
+/* Sets the size and every default. */
 MTS_API void mtsc_options_default(mtsc_options *options);
+/* Sets the size and every default. */
 MTS_API void mtsc_task_default(mtsc_task *task);
+/* A compiler without tasks. options may be NULL. */
 MTS_API mts_status mtsc_compiler_create(const mtsc_options *options, mtsc_compiler **out);
+/* Accepts NULL and pointers to NULL. */
 MTS_API void mtsc_compiler_destroy(mtsc_compiler **compiler);
 /* Imports a model. IO, MALFORMED, UNSUPPORTED (names operator, node, opset and file), INVALID_ARGUMENT (name
    taken, shape needed). A failed call adds nothing. Everything is copied. */
@@ -66,6 +74,7 @@ MTS_API mts_status mtsc_compiler_add(mtsc_compiler *compiler, const mtsc_task *t
  */
 MTS_API mts_status mtsc_compiler_add_config(mtsc_compiler *compiler, const char *path);
 
+/* What a bundle that was written holds. */
 typedef struct mtsc_summary {
     size_t size; /* sizeof(mtsc_summary), set by the caller */
     uint32_t tasks, families, nodes, blocks;
@@ -89,6 +98,7 @@ MTS_API mts_status mtsc_export(const char *bundle_path, const char *task, const 
 MTS_API mts_status mtsc_file_write(const char *path, const void *data, size_t size,
                                    const mtsc_options *options);
 
+/* An architecture of mtsc_synth. */
 typedef enum mtsc_arch { MTSC_ARCH_RESNET18 = 0, MTSC_ARCH_RESNET50 = 1, MTSC_ARCH_VGG16 = 2 } mtsc_arch;
 
 /* Networks with random weights and given ratios of pruning and sharing, as in the papers' evaluations. */
@@ -107,6 +117,7 @@ typedef struct mtsc_synth_options {
     uint64_t seed;    /* default 1. Equal options give equal bundles */
 } mtsc_synth_options;
 
+/* Sets the size and every default. */
 MTS_API void mtsc_synth_options_default(mtsc_synth_options *options);
 /*
  * Writes a bundle of such networks. Sharing has the form U, X, Y, Z; scale and bias vectors and classifiers
@@ -135,13 +146,16 @@ typedef struct mtsc_data {
     int (*tensor)(void *context, uint32_t index, const char *task, uint32_t input, float *out, size_t count);
 } mtsc_data;
 
+/* Sets the size; there are no images. */
 MTS_API void mtsc_data_default(mtsc_data *data);
 
+/* What it means that a channel is shared. */
 typedef enum mtsc_form {
     MTSC_FORM_FILTERS = 0, /* a shared channel shares its whole filter (default) */
     MTSC_FORM_UXYZ = 1     /* a shared channel shares the part of its filter that reads shared channels */
 } mtsc_form;
 
+/* How channels of two tasks are paired. */
 typedef enum mtsc_assignment {
     MTSC_ASSIGNMENT_OPTIMAL = 0, /* least total difference (default) */
     MTSC_ASSIGNMENT_GREEDY = 1   /* smallest difference first, as MTZ's authors do */
@@ -158,6 +172,7 @@ typedef struct mtsc_zip_layer {
     double seconds_left; /* estimate, without re-training */
 } mtsc_zip_layer;
 
+/* Which tasks and layers share how much. */
 typedef struct mtsc_zip_options {
     size_t size;              /* sizeof(mtsc_zip_options) */
     const char *const *tasks; /* to zip, 2 to 64; NULL (default): all. The others are written as they are */
@@ -186,6 +201,7 @@ typedef struct mtsc_zip_options {
     void (*layer)(void *context, const mtsc_zip_layer *layer); /* told of each layer; NULL (default): not */
 } mtsc_zip_options;
 
+/* What zipping did. */
 typedef struct mtsc_zip_report {
     size_t size; /* sizeof(mtsc_zip_report), set by the caller */
     mtsc_summary summary;
@@ -198,6 +214,7 @@ typedef struct mtsc_zip_report {
     int retrained; /* 1: what re-training made was kept, because fewer answers change with it */
 } mtsc_zip_report;
 
+/* Sets the size and every default. */
 MTS_API void mtsc_zip_options_default(mtsc_zip_options *options);
 /*
  * Multi-task zipping: makes the tasks of a bundle share weights (MTZ, NeurIPS 2018, with the merge in closed
@@ -211,6 +228,7 @@ MTS_API void mtsc_zip_options_default(mtsc_zip_options *options);
 MTS_API mts_status mtsc_zip(const char *bundle_path, const mtsc_data *data, const mtsc_zip_options *zip,
                             const char *out_path, const mtsc_options *options, mtsc_zip_report *report);
 
+/* By what a channel is important. */
 typedef enum mtsc_criterion {
     MTSC_CRITERION_L1 = 0,    /* sum of a channel's absolute weights (default) */
     MTSC_CRITERION_APOZ = 1,  /* part of its activations that is zero */
@@ -218,6 +236,7 @@ typedef enum mtsc_criterion {
     MTSC_CRITERION_HYBRID = 3 /* mostly small activations, unless their mean is large (sensAI, Eq. 1 and 2) */
 } mtsc_criterion;
 
+/* What the ratio of pruning is a ratio of. */
 typedef enum mtsc_target {
     MTSC_TARGET_LAYER = 0,  /* `ratio` of the channels of every group of coupled channels (default) */
     MTSC_TARGET_GLOBAL = 1, /* `ratio` of all channels, the least important of the network first */
@@ -225,6 +244,7 @@ typedef enum mtsc_target {
     MTSC_TARGET_BYTES = 3   /* until `ratio` of the weights' bytes are gone */
 } mtsc_target;
 
+/* Which channels go. */
 typedef struct mtsc_prune_options {
     size_t size;              /* sizeof(mtsc_prune_options) */
     const char *const *tasks; /* to prune; NULL (default): all. The others are written as they are */
@@ -238,6 +258,7 @@ typedef struct mtsc_prune_options {
                      0 (default) */
 } mtsc_prune_options;
 
+/* What pruning did. */
 typedef struct mtsc_prune_report {
     size_t size; /* sizeof(mtsc_prune_report), set by the caller */
     mtsc_summary summary;
@@ -245,12 +266,14 @@ typedef struct mtsc_prune_report {
     uint64_t mul_adds, mul_adds_kept, weights_bytes, weights_bytes_kept;
 } mtsc_prune_report;
 
+/* Sets the size and every default. */
 MTS_API void mtsc_prune_options_default(mtsc_prune_options *options);
 /* Removes channels with all their weights (docs/PRUNE.md). data may be NULL where no activations are needed
    (L1 without refit). Errors as mtsc_zip; INVALID_ARGUMENT too where nothing can be removed. */
 MTS_API mts_status mtsc_prune(const char *bundle_path, const mtsc_data *data, const mtsc_prune_options *prune,
                               const char *out_path, const mtsc_options *options, mtsc_prune_report *report);
 
+/* Which classifier is split, and how. */
 typedef struct mtsc_split_options {
     size_t size;              /* sizeof(mtsc_split_options) */
     const char *task;         /* a classifier of the bundle */
@@ -264,6 +287,7 @@ typedef struct mtsc_split_options {
     int keep;     /* 1: the task stays in the bundle too. 0 (default) */
 } mtsc_split_options;
 
+/* What splitting did. */
 typedef struct mtsc_split_report {
     size_t size; /* sizeof(mtsc_split_report), set by the caller */
     mtsc_summary summary;
@@ -271,6 +295,7 @@ typedef struct mtsc_split_report {
     double change;                      /* of the combined answers over the data, percent of images */
 } mtsc_split_report;
 
+/* Sets the size and every default. */
 MTS_API void mtsc_split_options_default(mtsc_split_options *options);
 /*
  * Splits a classifier into subnets that know a group of its classes each (sensAI, MLSys 2021; docs/SPLIT.md):

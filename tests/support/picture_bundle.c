@@ -1,0 +1,71 @@
+/*
+ * picture_bundle.c: see picture_bundle.h.
+ */
+#include "support/picture_bundle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/passes/discover.h"
+
+static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+
+static void add_task(mts_archive *archive, uint32_t index, const picture_task *wanted)
+{
+    static const float one = 1.0f;
+    const int64_t channels = wanted->color == MTS_COLOR_GREY ? 1 : 3;
+    const int64_t planar[4] = {wanted->batch, channels, wanted->height, wanted->width};
+    const int64_t inner[4] = {wanted->batch, wanted->height, wanted->width, channels};
+    const mts_shape shape = mts_shape_make(4, wanted->interleaved ? inner : planar);
+    const mts_shape scalar = mts_shape_make(0, NULL);
+    mts_error error = {0};
+    mts_task *task = &archive->tasks[index];
+    mts_graph *graph = mts_graph_create(&archive->arena, names[index]);
+    assert_non_null(graph);
+    const uint32_t inputs[2] = {mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &shape),
+                                mts_graph_add_const(graph, "one", MTS_DTYPE_F32, &scalar, &one)};
+    mts_attrs attrs;
+    memset(&attrs, 0, sizeof attrs);
+    attrs.binary.kind = MTS_BIN_MUL;
+    uint32_t y = MTS_NONE;
+    assert_int_equal(mts_graph_add_node(graph, MTS_OP_BINARY, "same", inputs, 2, &attrs, &y, &error), 0);
+    assert_int_equal(mts_graph_add_output(graph, "y", y, MTS_DTYPE_F32, &shape, &error), 0);
+    task->name = names[index];
+    task->graph = graph;
+    task->preprocess.color = wanted->color;
+    task->preprocess.interleaved = wanted->interleaved;
+    for (int c = 0; c < 4; c++) {
+        task->preprocess.mean[c] = wanted->mean;
+        task->preprocess.std[c] = wanted->deviation;
+    }
+}
+
+mts_archive *picture_archive_make(const picture_task *tasks, uint32_t count)
+{
+    assert_true(count <= sizeof names / sizeof names[0]);
+    mts_archive *archive = mts_archive_create(mts_allocator_default());
+    assert_non_null(archive);
+    archive->tasks = mts_arena_zero(&archive->arena, count, sizeof *archive->tasks);
+    assert_non_null(archive->tasks);
+    archive->task_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        add_task(archive, i, &tasks[i]);
+    }
+    return archive;
+}
+
+void picture_bundle_make(const picture_task *tasks, uint32_t count, mts_bundle_bytes *out)
+{
+    const mts_discover_options options = {0};
+    mts_discover_report report = {0};
+    mts_error error = {0};
+    mts_archive *archive = picture_archive_make(tasks, count);
+    assert_int_equal(mts_discover(archive, &options, &report, &error), MTS_CODE_OK);
+    assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), out, &error), MTS_CODE_OK);
+    mts_archive_destroy(&archive);
+}

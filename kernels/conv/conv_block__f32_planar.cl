@@ -15,8 +15,9 @@
  * Parts let small pictures of several tasks share a block: weights that their jobs have in common are staged once, a
  * segment whose weights differ is staged for each part.
  *
- * Tunables: ROWS, COLUMNS, GROUP (work-items), DEPTH, PARTS. With HALF 2 products are float16, DEPTH of them are added
- * up in float16 and then to a float32 sum; with MATRIX as well matrix units multiply 16 x 16 x 16 and add in float32.
+ * Tunables: ROWS, COLUMNS, GROUP (work-items), DEPTH, PARTS. With HALF 2 products are float16, HALF_RUN of them are added
+ * up in float16 and then to a float32 sum; with MATRIX as well matrix units multiply 16 x 16 x 16 and add in float32
+ * (without HALF 2 MATRIX changes nothing).
  */
 #ifndef ROWS
 #define ROWS 32 /* 16, 32, 64 */
@@ -39,11 +40,10 @@
 #if VEC != 1
 #error "a work-item of conv_block loads single numbers"
 #endif
-#if MATRIX && HALF != 2
-#error "matrix units multiply float16"
-#endif
+#define MATRICES_MULTIPLY (MATRIX && HALF == 2)
 
 #define TAPS_MOST 64
+#define HALF_RUN 8 /* more would round more, and leave float16's range sooner */
 #define WIDTH (COLUMNS / PARTS)
 #define ITEM_COLUMNS (COLUMNS < 64 ? 2 : 4)
 #define ITEM_ROWS (ROWS * COLUMNS / (ITEM_COLUMNS * GROUP))
@@ -175,28 +175,30 @@ INLINE void block_put_w(LOCAL_PTR block_scalar *w, const block_scalar from[W_LOA
     UNROLL for (int n = 0; n < W_LOADS; n++) w[(stage->wk + n * W_STEP) * ROWS + stage->row] = from[n];
 }
 
-#if !MATRIX
+#if !MATRICES_MULTIPLY
 /* sum += the products that are staged. w: of the work-item's rows, x: of its columns. */
 INLINE void block_multiply(float sum[ITEM_ROWS][ITEM_COLUMNS], LOCAL_PTR const block_scalar *w,
                            LOCAL_PTR const block_scalar *x) {
 #if HALF == 2 && ITEM_ROWS > 1
-    mts_h2 part[ITEM_ROWS / 2][ITEM_COLUMNS];
-    UNROLL for (int i = 0; i < ITEM_ROWS / 2; i++) {
-        UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) part[i][j] = mts_h2_pair(block_zero, block_zero);
-    }
-    UNROLL for (int k = 0; k < DEPTH; k++) {
-        UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) {
-            const mts_half v = x[k * COLUMNS + j * PART_LANES];
-            UNROLL for (int i = 0; i < ITEM_ROWS / 2; i++) {
-                const mts_h2 weight = mts_h2_pair(w[k * ROWS + 2 * i], w[k * ROWS + 2 * i + 1]);
-                part[i][j] = mts_h2_fma(weight, mts_h2_pair(v, v), part[i][j]);
+    UNROLL for (int run = 0; run < DEPTH; run += HALF_RUN) {
+        mts_h2 part[ITEM_ROWS / 2][ITEM_COLUMNS];
+        UNROLL for (int i = 0; i < ITEM_ROWS / 2; i++) {
+            UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) part[i][j] = mts_h2_pair(block_zero, block_zero);
+        }
+        UNROLL for (int k = run; k < run + HALF_RUN; k++) {
+            UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) {
+                const mts_half v = x[k * COLUMNS + j * PART_LANES];
+                UNROLL for (int i = 0; i < ITEM_ROWS / 2; i++) {
+                    const mts_h2 weight = mts_h2_pair(w[k * ROWS + 2 * i], w[k * ROWS + 2 * i + 1]);
+                    part[i][j] = mts_h2_fma(weight, mts_h2_pair(v, v), part[i][j]);
+                }
             }
         }
-    }
-    UNROLL for (int i = 0; i < ITEM_ROWS / 2; i++) {
-        UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) {
-            sum[2 * i][j] += mts_h2_low(part[i][j]);
-            sum[2 * i + 1][j] += mts_h2_high(part[i][j]);
+        UNROLL for (int i = 0; i < ITEM_ROWS / 2; i++) {
+            UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) {
+                sum[2 * i][j] += mts_h2_low(part[i][j]);
+                sum[2 * i + 1][j] += mts_h2_high(part[i][j]);
+            }
         }
     }
 #else
@@ -339,7 +341,7 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const 
     block_stage stage;
     block_walk walk;
     int now = 0;
-#if MATRIX
+#if MATRICES_MULTIPLY
     LOCAL MATRIX_ALIGN float sums[ROWS * COLUMNS];
     const mts_u32 warp_row = id / 32 / WARP_COLUMNS * (16 * MATRIX_ROWS);
     const mts_u32 warp_column = id / 32 % WARP_COLUMNS * (16 * MATRIX_COLUMNS), warp_set = warp_column / WIDTH;
@@ -368,8 +370,18 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const 
     block_enter(&walk, &stage, tab, block, job, 0);
 
 /* Puts what is staged next into the other half of LOCAL memory; weights of the other parts go there directly. */
-#define BLOCK_LOAD()                                                                                             block_load_x(x_next, &walk, &stage, tap);                                                                    block_load_w(w_next, &walk, &stage, pool, tab, job);
-#define BLOCK_PUT(half)                                                                                          block_put_x(x[half], x_next, &stage, id % COLUMNS);                                                          block_put_w(w[half][0], w_next, &stage);                                                                     if (PARTS > 1 && walk.apart) {                                                                                   for (mts_u32 p = 1; p < block->parts; p++) {                                                                     block_load_w(w_next, &walk, &stage, pool, tab, block_job(tab, block, p));                                    block_put_w(w[half][PARTS > 1 ? p : 0], w_next, &stage);                                                 }                                                                                                        }
+#define BLOCK_LOAD()                                                                                         \
+    block_load_x(x_next, &walk, &stage, tap);                                                                \
+    block_load_w(w_next, &walk, &stage, pool, tab, job);
+#define BLOCK_PUT(half)                                                                                      \
+    block_put_x(x[half], x_next, &stage, id % COLUMNS);                                                      \
+    block_put_w(w[half][0], w_next, &stage);                                                                 \
+    if (PARTS > 1 && walk.apart) {                                                                           \
+        for (mts_u32 p = 1; p < block->parts; p++) {                                                         \
+            block_load_w(w_next, &walk, &stage, pool, tab, block_job(tab, block, p));                        \
+            block_put_w(w[half][PARTS > 1 ? p : 0], w_next, &stage);                                         \
+        }                                                                                                    \
+    }
 
     int apart = walk.apart;
     BLOCK_LOAD()
@@ -379,7 +391,7 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const 
         block_advance(&walk, &stage, tab, block, job);
         const int more = walk.segment < job->segments;
         if (more) { BLOCK_LOAD() }
-#if MATRIX
+#if MATRICES_MULTIPLY
         block_multiply(total, &w[now][apart && warp_set < block->parts ? warp_set : 0][warp_row], &x[now][warp_column]);
 #else
         block_multiply(sum, &w[now][apart && set < block->parts ? set : 0][row], &x[now][column]);
@@ -389,7 +401,7 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const 
         if (more) { BLOCK_PUT(now) }
         BARRIER();
     }
-#if MATRIX
+#if MATRICES_MULTIPLY
     UNROLL for (int i = 0; i < MATRIX_ROWS; i++) {
         UNROLL for (int j = 0; j < MATRIX_COLUMNS; j++)
             mts_matrix_store(&sums[(warp_row + 16 * i) * COLUMNS + warp_column + 16 * j], COLUMNS, &total[i][j]);

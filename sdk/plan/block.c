@@ -9,12 +9,14 @@ static bool is_one_of(uint32_t value, uint32_t a, uint32_t b, uint32_t c)
     return value == a || value == b || value == c;
 }
 
-/* Bytes of LOCAL memory with float32; what is staged twice, taps, and the sums of matrix units. */
+/* Bytes of LOCAL memory at most: numbers that are staged twice and taps; with matrix units float16 and their
+ * sums. */
 static uint64_t local_bytes(const mts_choice *c)
 {
-    enum { BYTES = 4 };
     const uint64_t staged = 2u * c->depth * ((uint64_t)c->parts * c->rows + c->vectors);
-    return BYTES * (staged + MTS_BLOCK_TAPS + (uint64_t)c->rows * c->vectors);
+    const uint64_t floats = 4 * staged;
+    const uint64_t halves = 2 * staged + 4 * (uint64_t)c->rows * c->vectors;
+    return 4 * MTS_BLOCK_TAPS + (floats > halves ? floats : halves);
 }
 
 bool mts_block_fits(const mts_device_info *device, const mts_choice *c)
@@ -44,32 +46,63 @@ bool mts_block_computes(const mts_attrs_conv *conv)
     return (uint64_t)conv->kernel[0] * conv->kernel[1] <= MTS_BLOCK_TAPS;
 }
 
+/* Output channels of one of its groups: what a block's rows are cut from. */
+static uint32_t group_rows(const mts_layer_facts *facts)
+{
+    const uint32_t groups = facts->conv->group > 0 ? facts->conv->group : 1;
+    return facts->out_channels / groups;
+}
+
 /*
  * NVIDIA's: local memory is as fast as the first level cache and has no tags. Mali's local memory is plain
- * memory, and Adreno's was not measured: there tiles stay the default, and tuning tries blocks.
+ * memory, and Adreno's was not measured: there tiles stay the default, and tuning tries blocks. A block of
+ * few rows would multiply zeros.
  */
 bool mts_block_pays(const mts_device_info *device, const mts_layer_facts *facts)
 {
-    const mts_choice shape = facts->conv != NULL ? mts_block_shape(device, facts) : (mts_choice){0};
-    return device->arch != 0 && facts->conv != NULL && mts_block_computes(facts->conv) &&
-           mts_block_fits(device, &shape);
+    enum { ROWS_LEAST = 4 };
+    if (device->arch == 0 || facts->conv == NULL || !mts_block_computes(facts->conv) ||
+        (facts->conv->group > 1 && group_rows(facts) < ROWS_LEAST * 2)) {
+        return false;
+    }
+    const mts_choice shape = mts_block_shape(device, facts);
+    return mts_block_fits(device, &shape);
+}
+
+static bool suits(const mts_device_info *device, const mts_choice *c)
+{
+    return mts_block_fits(device, c) && (!device->matrix_units || mts_block_takes_matrices(device, c));
+}
+
+/* Fewer parts, then fewer rows, until the device has the memory and its matrix units, if any, the parts. */
+static mts_choice shrink(const mts_device_info *device, mts_choice c)
+{
+    while (!suits(device, &c) && (c.parts > 1 || c.rows > 16)) {
+        if (c.parts > 1) {
+            c.parts /= 2;
+        } else {
+            c.rows /= 2;
+        }
+    }
+    return c;
 }
 
 /*
  * Rows cover a layer's channels. Where so few blocks come out that compute units stay idle, blocks are
  * smaller and more products are staged at once: then a group waits for memory, not for others. A device of
  * few units has enough of them: there small pictures share a block, so that weights are staged for all of
- * them.
+ * them. Matrix units take 16 products at a time.
  */
 mts_choice mts_block_shape(const mts_device_info *device, const mts_layer_facts *facts)
 {
     enum { GROUPS_PER_UNIT = 4, FEW_UNITS = 20, SMALL = 32 };
     const uint64_t pixels = (uint64_t)facts->height * (facts->width + 1);
     const uint64_t wanted = (uint64_t)GROUPS_PER_UNIT * device->compute_units;
-    const uint32_t rows = facts->out_channels <= 16 ? 16 : facts->out_channels <= 32 ? 32 : 64;
-    mts_choice c = {
-        .kernel = MTS_CHOICE_BLOCK, .rows = rows, .vectors = 64, .local = 128, .depth = 8, .parts = 1};
-    const uint64_t across = (facts->out_channels + c.rows - 1) / c.rows;
+    const uint32_t channels = group_rows(facts);
+    mts_choice c = {.kernel = MTS_CHOICE_BLOCK, .vectors = 64, .local = 128, .parts = 1};
+    c.rows = channels <= 16 ? 16 : channels <= 32 ? 32 : 64;
+    c.depth = device->matrix_units ? 16 : 8;
+    const uint64_t across = (uint64_t)facts->conv->group * ((channels + c.rows - 1) / c.rows);
     const uint64_t blocks = facts->members * across * ((pixels + c.vectors - 1) / c.vectors);
     if (blocks < wanted && device->compute_units > FEW_UNITS) {
         c.depth = 32;
@@ -80,7 +113,7 @@ mts_choice mts_block_shape(const mts_device_info *device, const mts_layer_facts 
         c.parts = pixels <= SMALL / 2 ? 4 : 2;
         c.depth = 16;
     }
-    return c;
+    return shrink(device, c);
 }
 
 /* The defaults' shapes, then deeper, larger and shared ones. */

@@ -16,7 +16,7 @@ bool mts_block_takes_matrices(const mts_device_info *device, const mts_choice *c
 bool mts_block_computes(const mts_attrs_conv *conv);
 /* Whether it is what a layer takes where nothing was measured. */
 bool mts_block_pays(const mts_device_info *device, const mts_layer_facts *facts);
-/* The shape for a layer where nothing was measured. */
+/* The shape for a layer of convolutions where nothing was measured. */
 mts_choice mts_block_shape(const mts_device_info *device, const mts_layer_facts *facts);
 /* Shape number `index` that is worth measuring; false beyond the last, and on a device without any. */
 bool mts_block_candidate(const mts_device_info *device, uint32_t index, mts_choice *out);

@@ -40,8 +40,7 @@ static mts_device *device_open(const char *name)
     return device;
 }
 
-/* A CPU's device that is planned for as if it were a GPU: its kernels take single numbers and large groups.
- */
+/* A CPU's device is planned for as if it were a GPU: its kernels take single numbers and large groups. */
 static mts_device *gpu_open(void)
 {
     mts_device *device = device_open("opencl");
@@ -49,7 +48,7 @@ static mts_device *gpu_open(void)
         skip();
     }
     device->info.is_gpu = true;
-    device->info.arch = 87;
+    device->info.arch = device->info.arch != 0 ? device->info.arch : 87; /* a real one compiles for its own */
     device->info.compute_units = 16;
     return device;
 }

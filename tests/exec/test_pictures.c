@@ -1,0 +1,258 @@
+/*
+ * test_pictures.c: what a picture costs: one launch for all inputs, one image for tasks that agree, no write
+ * where nothing has changed or memory is lent; and what a failure leaves behind.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "exec/engine_internal.h"
+#include "platform/wrap/fault.h"
+#include "support/picture_bundle.h"
+
+#define SIDE 6
+#define PIXELS ((size_t)SIDE * SIDE)
+
+typedef struct world {
+    mts_fault_plan plan;
+    mts_archive *archive;
+    mts_device *device;
+    mts_engine *engine;
+    uint8_t pixels[2 * 12 * 10];
+} world;
+
+static void world_open(world *w, const picture_task *tasks, uint32_t count, bool separate)
+{
+    size_t backends = 0;
+    mts_error error = {0};
+    const mts_backend *const *table = mts_backend_table(&backends);
+    const mts_device_options options = {.allocator = mts_allocator_default()};
+    const mts_engine_options wanted = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = separate};
+    memset(w, 0, sizeof *w);
+    for (size_t i = 0; i < backends && !w->device; i++) {
+        if (strcmp(table[i]->name, "reference") == 0) {
+            assert_int_equal(table[i]->open(0, &options, &w->device, &error), MTS_CODE_OK);
+        }
+    }
+    assert_int_equal(mts_wrap_fault(&w->device, &w->plan, &w->device, &error), MTS_CODE_OK);
+    w->archive = picture_archive_make(tasks, count);
+    assert_int_equal(mts_engine_create(w->device, w->archive, &wanted, &w->engine, &error), MTS_CODE_OK);
+    for (size_t i = 0; i < sizeof w->pixels; i++) {
+        w->pixels[i] = (uint8_t)(i * 7);
+    }
+}
+
+static void world_close(world *w)
+{
+    mts_engine_destroy(&w->engine);
+    mts_device_destroy(&w->device);
+    mts_archive_destroy(&w->archive);
+}
+
+static const picture_task task = {
+    .color = MTS_COLOR_GREY, .batch = 1, .height = SIDE, .width = SIDE, .mean = 1.0f, .deviation = 0.5f};
+
+static mts_picture picture_of(const world *w)
+{
+    const mts_picture picture = {.plane = {w->pixels, w->pixels + 120},
+                                 .stride = {12, 12},
+                                 .width = 12,
+                                 .height = 10,
+                                 .format = MTS_PIXEL_NV12};
+    return picture;
+}
+
+static uint32_t calls_of(world *w, mts_wrap_kind kind, const mts_picture *picture, uint32_t which)
+{
+    mts_error error = {0};
+    w->plan = (mts_fault_plan){.kind = kind};
+    assert_int_equal(mts_engine_set_picture(w->engine, which, picture, &error), MTS_CODE_OK);
+    return w->plan.calls;
+}
+
+static void run(world *w)
+{
+    mts_error error = {0};
+    assert_int_equal(mts_engine_submit(w->engine, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_wait(w->engine, &error), MTS_CODE_OK);
+}
+
+static const float *output(const world *w, uint32_t index)
+{
+    const void *data = NULL;
+    size_t size = 0;
+    mts_error error = {0};
+    assert_int_equal(mts_engine_output(w->engine, index, 0, &data, &size, &error), MTS_CODE_OK);
+    return data;
+}
+
+static void tasks_that_agree_share_one_image_and_all_share_one_launch(void **state)
+{
+    picture_task tasks[5] = {task, task, task, task, task};
+    world w;
+    (void)state;
+    tasks[3].color = MTS_COLOR_RGB;
+    tasks[4].height = 9;
+    world_open(&w, tasks, 5, false);
+    const mts_picture picture = picture_of(&w);
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &picture, MTS_NONE), 1);
+    assert_int_equal(w.engine->pictures.image_count, 3);
+    assert_int_equal(w.engine->pictures.lists[w.engine->pictures.slot_count].count, 3);
+    run(&w);
+    assert_memory_equal(output(&w, 0), output(&w, 2), PIXELS * sizeof(float));
+    world_close(&w);
+    world_open(&w, tasks, 5, true);
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &picture, MTS_NONE), 1);
+    assert_int_equal(w.engine->pictures.image_count, 5);
+    world_close(&w);
+}
+
+static void a_batch_is_one_launch_too(void **state)
+{
+    picture_task tasks[2] = {task, task};
+    world w;
+    (void)state;
+    tasks[0].batch = 4;
+    tasks[1].batch = 2;
+    world_open(&w, tasks, 2, true);
+    const mts_picture picture = picture_of(&w);
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &picture, MTS_NONE), 1);
+    assert_int_equal(w.engine->pictures.image_count, 6);
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &picture, 0), 1);
+    run(&w);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_memory_equal(output(&w, 0) + i * PIXELS, output(&w, 1), PIXELS * sizeof(float));
+    }
+    world_close(&w);
+}
+
+static void records_are_written_only_when_they_change(void **state)
+{
+    world w;
+    (void)state;
+    world_open(&w, &task, 1, false);
+    mts_picture picture = picture_of(&w);
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 3); /* and two planes */
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 2);
+    picture.region.mirror = true;
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 3);
+    picture.format = MTS_PIXEL_GREY;
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 2);
+    world_close(&w);
+}
+
+static void a_lent_picture_is_not_written_and_let_go_when_the_run_is_over(void **state)
+{
+    world w;
+    (void)state;
+    world_open(&w, &task, 1, false);
+    mts_picture picture = picture_of(&w);
+    picture.borrow = true;
+    const engine_picture_list *list = NULL;
+    for (uint32_t n = 0; n < 3; n++) {
+        const uint32_t writes = calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE);
+        assert_int_equal(writes, n == 0 ? 1 : 0); /* the record */
+        list = &w.engine->pictures.lists[1];
+        assert_non_null(list->borrowed);
+        assert_ptr_equal(w.engine->pictures.buffer, NULL);
+        run(&w);
+        assert_null(list->borrowed);
+    }
+    /* a second one before the wait cannot take the first one's place: it is copied */
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 0);
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 3); /* its record too */
+    run(&w);
+    picture.plane[0] = w.pixels + 1; /* nor can memory at any address */
+    picture.plane[1] = w.pixels + 121;
+    picture.height = 9;
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 3);
+    assert_null(list->borrowed);
+    picture = picture_of(&w); /* nor planes in the wrong order */
+    picture.borrow = true;
+    picture.plane[0] = w.pixels + 120;
+    picture.plane[1] = w.pixels;
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 3);
+    assert_null(list->borrowed);
+    world_close(&w);
+}
+
+static void only_the_rows_that_are_shown_are_copied(void **state)
+{
+    world w;
+    (void)state;
+    world_open(&w, &task, 1, false);
+    mts_picture picture = picture_of(&w);
+    (void)calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE);
+    run(&w);
+    uint8_t before[180];
+    uint8_t after[180];
+    mts_error error = {0};
+    assert_int_equal(mts_buffer_read(w.engine->pictures.buffer, 0, before, sizeof before, &error),
+                     MTS_CODE_OK);
+    memset(w.pixels, 0xee, sizeof w.pixels);
+    picture.region = (mts_picture_region){.x = 2, .y = 3, .width = 4, .height = 2};
+    (void)calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE);
+    assert_int_equal(mts_buffer_read(w.engine->pictures.buffer, 0, after, sizeof after, &error), MTS_CODE_OK);
+    for (size_t i = 0; i < 120; i++) { /* luma rows 3 and 4 */
+        assert_int_equal(after[i], i / 12 == 3 || i / 12 == 4 ? 0xee : before[i]);
+    }
+    for (size_t i = 0; i < 52; i++) { /* pairs, rows 1 and 2: plane 1 begins at a multiple of 64 */
+        assert_int_equal(after[128 + i], i / 12 == 1 || i / 12 == 2 ? 0xee : before[128 + i]);
+    }
+    world_close(&w);
+}
+
+/* Each call of the device fails once, in a copied and in a lent picture; then the same picture goes in. */
+static void a_picture_that_fails_at_any_call_can_be_given_again(void **state)
+{
+    (void)state;
+    for (int lent = 0; lent < 2; lent++) {
+        uint32_t failures = 0;
+        bool failed = true;
+        float expected[2 * PIXELS];
+        for (uint32_t nth = 0; failed || nth <= 1; nth++) {
+            picture_task tasks[2] = {task, task};
+            world w;
+            mts_error error = {0};
+            tasks[1].mean = 5.0f;
+            world_open(&w, tasks, 2, false);
+            mts_picture picture = picture_of(&w);
+            picture.borrow = lent != 0;
+            w.plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_COUNT, .nth = nth, .code = MTS_CODE_DEVICE};
+            const mts_code code = mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error);
+            failed = w.plan.failed > 0;
+            failures += failed ? 1 : 0;
+            assert_int_equal(code, failed ? MTS_CODE_DEVICE : MTS_CODE_OK);
+            w.plan.nth = 0;
+            if (failed) {
+                assert_int_equal(mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error), MTS_CODE_OK);
+            }
+            run(&w);
+            for (uint32_t t = 0; t < 2; t++) {
+                if (nth == 0) {
+                    memcpy(expected + t * PIXELS, output(&w, t), PIXELS * sizeof(float));
+                }
+                assert_memory_equal(output(&w, t), expected + t * PIXELS, PIXELS * sizeof(float));
+            }
+            world_close(&w);
+        }
+        assert_true(failures >= 5);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tasks_that_agree_share_one_image_and_all_share_one_launch),
+        cmocka_unit_test(a_batch_is_one_launch_too),
+        cmocka_unit_test(records_are_written_only_when_they_change),
+        cmocka_unit_test(a_lent_picture_is_not_written_and_let_go_when_the_run_is_over),
+        cmocka_unit_test(only_the_rows_that_are_shown_are_copied),
+        cmocka_unit_test(a_picture_that_fails_at_any_call_can_be_given_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

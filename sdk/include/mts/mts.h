@@ -389,8 +389,9 @@ typedef enum mts_grouping {
 typedef enum mts_precision {
     MTS_PRECISION_FLOAT32 = 0,         /* default */
     MTS_PRECISION_FLOAT16_STORAGE = 1, /* activations and weights are float16, arithmetic is float32 */
-    MTS_PRECISION_FLOAT16 = 2 /* also products, where the device has fast ones, else as FLOAT16_STORAGE
-                                 (mts_session_stats.precision tells); sums of more than a few stay float32 */
+    MTS_PRECISION_FLOAT16 = 2 /* also products of convolutions, where the device has fast ones, else as
+                                 FLOAT16_STORAGE (mts_session_stats.precision tells). Up to 8 products are
+                                 added in float16, beyond 65504 that is infinite; all else in float32 */
 } mts_precision;
 
 /* What a session runs, and how it is planned. */

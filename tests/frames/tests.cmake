@@ -1,0 +1,8 @@
+# libyuv is what frames are compared with; without it the test skips.
+find_path(MTS_LIBYUV_INCLUDE libyuv.h)
+find_library(MTS_LIBYUV yuv)
+if(MTS_LIBYUV AND MTS_LIBYUV_INCLUDE AND NOT CMAKE_CROSSCOMPILING)
+  target_include_directories(frames_libyuv SYSTEM PRIVATE ${MTS_LIBYUV_INCLUDE})
+  target_compile_definitions(frames_libyuv PRIVATE MTS_LIBYUV)
+  target_link_libraries(frames_libyuv PRIVATE ${MTS_LIBYUV})
+endif()

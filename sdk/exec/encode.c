@@ -184,6 +184,36 @@ mts_code mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *lau
     return MTS_CODE_OK;
 }
 
+mts_code mts_encode_serve(mts_encoding *encoding, mts_entry_kind kind, uint32_t words, const uint32_t *sets,
+                          size_t count)
+{
+    mts_encoded_launch *launch = &encoding->launches[encoding->launch_count - 1];
+    if (encoding->sets == NULL) {
+        return MTS_CODE_OK;
+    }
+    bool all = true;
+    for (size_t i = 0; i < count; i++) {
+        all = all && sets[i] == MTS_SERVES_ALL;
+    }
+    launch->entries =
+        (mts_entries){.kind = kind, .first = launch->first, .words = words, .count = (uint32_t)count};
+    if (all) {
+        return MTS_CODE_OK;
+    }
+    uint32_t *copy = mts_arena_zero(encoding->strings, count, sizeof *copy);
+    if (copy == NULL) {
+        return mts_encode_memory(encoding);
+    }
+    memcpy(copy, sets, count * sizeof *copy);
+    launch->entries.sets = copy;
+    return MTS_CODE_OK;
+}
+
+uint32_t mts_encode_set(const mts_encoding *encoding, uint32_t member)
+{
+    return encoding->sets != NULL ? encoding->sets->members[member] : MTS_SERVES_ALL;
+}
+
 /*
  * The x extent of a launch over planes of `pitch` floats: a work-item owns a run of them (kernels/dest.h). A
  * CPU's takes long runs in vectors; a GPU's one float, so that neighbours touch neighbours.
@@ -222,6 +252,10 @@ mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char
     mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes + 1;
     launch.global[2] = count;
+    launch.entries = (mts_entries){.kind = MTS_ENTRY_RECORD,
+                                   .first = launch.first,
+                                   .words = words,
+                                   .count = count}; /* mts_encode_serve */
     return mts_encode_launch(encoding, &launch);
 }
 
@@ -232,6 +266,24 @@ static uint32_t count_tasks(const mts_encoding *encoding, const mts_layer *layer
         tasks += encoding->stitched->members[m].tasks;
     }
     return tasks;
+}
+
+/* A layer's launches of a record per member serve whom those serve. */
+static mts_code serve_members(mts_encoding *encoding, const mts_layer *layer, size_t first)
+{
+    mts_code code = MTS_CODE_OK;
+    for (size_t l = first; encoding->sets != NULL && code == MTS_CODE_OK && l < encoding->launch_count; l++) {
+        mts_entries *entries = &encoding->launches[l].entries;
+        if (entries->kind != MTS_ENTRY_RECORD || entries->sets != NULL || entries->count != layer->count) {
+            continue;
+        }
+        entries->sets = mts_arena_zero(encoding->strings, entries->count, sizeof *entries->sets);
+        if (entries->sets == NULL) {
+            return mts_encode_memory(encoding);
+        }
+        memcpy(entries->sets, encoding->sets->members + layer->first, entries->count * sizeof *entries->sets);
+    }
+    return code;
 }
 
 /* What is known of all launches of a step. */
@@ -272,6 +324,7 @@ mts_code mts_encode_plan(mts_encoding *encoding)
             const mts_layer *layer = &encoding->stitched->layers[step->first];
             tasks = count_tasks(encoding, layer);
             code = encode_table[layer->op](encoding, layer);
+            code = code != MTS_CODE_OK ? code : serve_members(encoding, layer, first);
         }
         describe_step(encoding, step, first, tasks);
     }

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "device/kernel.h"
 #include "exec/precision.h"
+#include "exec/serves.h"
 #include "exec/table.h"
 #include "exec/weights.h"
 #include "plan/choice.h"
@@ -22,9 +23,10 @@ typedef struct mts_encoded_launch {
     uint32_t first;               /* table index */
     uint32_t source;              /* 0: reads the weight pool; else 1 + the slot whose lent data it reads */
     uint32_t global[3], local[3];
-    mts_gemm gemm; /* m > 0: a matrix product; of the fields before only the kernel's name, for reports */
+    mts_gemm gemm;    /* m > 0: a matrix product; of the fields before only the kernel's name, for reports */
     bool by_group;    /* global[0] counts work-groups times local[0]: both shrink together */
     bool whole_group; /* the kernel is built for local[0] and takes nothing else */
+    mts_entries entries; /* what it consists of, and whom that serves */
     const char *label;
     uint32_t members, tasks;  /* computations, and the tasks they serve */
     uint64_t signature, kind; /* of the layer, if there is a choice for it (plan/choice.h), else 0 */
@@ -52,8 +54,9 @@ typedef struct mts_encoding {
     mts_choice choice;            /* of that layer */
     const mts_encode_part *parts; /* of lent inputs */
     uint32_t part_count;
-    mts_arena *arena;   /* scratch, may be released after the upload */
-    mts_arena *strings; /* labels and build options: live as long as the launches */
+    mts_task_sets *sets; /* whom members and conversions serve; NULL: there is one task */
+    mts_arena *arena;    /* scratch, may be released after the upload */
+    mts_arena *strings;  /* labels and build options: live as long as the launches */
     mts_table table;
     mts_weights pool;
     mts_encoded_launch *launches;
@@ -92,6 +95,14 @@ uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uin
                            const uint32_t *order, uint32_t count);
 /* Appends a launch; kernel and defines are copied by reference. */
 mts_code mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *launch);
+/*
+ * Says whom the entries of the launch that was appended last serve, by numbers of sets; they are copied. A
+ * layer's records, one per member in their order, need no call. `words`: of an entry in the table.
+ */
+mts_code mts_encode_serve(mts_encoding *encoding, mts_entry_kind kind, uint32_t words, const uint32_t *sets,
+                          size_t count);
+/* The set of a member. */
+uint32_t mts_encode_set(const mts_encoding *encoding, uint32_t member);
 /* Launch over `count` records of `words` words that each begin with a mts_rec_dest. NULL records: memory was
    short when they were made, which is what it then returns. */
 mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *records,

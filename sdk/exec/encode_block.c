@@ -45,35 +45,49 @@ static bool are_alike(const mts_tiler *t, const mts_tile_job *a, const mts_tile_
     return true;
 }
 
-/* A job's own block, or the next part of the block before: only where a job's pixels fill one part at most.
- */
-static uint32_t write_blocks(mts_tiler *t, uint32_t width, size_t *count)
+/* Stretches of pixels and the blocks that they stand in. */
+typedef struct stretches {
+    size_t count, blocks;
+    uint32_t first, first_block; /* table indices */
+    uint32_t *sets, *runs;       /* see mts_entries */
+} stretches;
+
+/* Stretches in the order of the jobs; one joins the block before it while that has parts left and is of its kind. */
+static void write_blocks(mts_tiler *t, uint32_t width, stretches *s)
 {
     mts_table *table = &t->encoding->table;
     const mts_tile_job *open = NULL;
-    size_t stretches = 0;
-    *count = 0;
+    size_t room = 0;
+    uint32_t run = 0;
     for (size_t i = 0; i < t->job_count; i++) {
-        stretches += (t->jobs[i].record.pixels + width - 1) / width;
+        room += (t->jobs[i].record.pixels + width - 1) / width;
     }
-    mts_rec_block *blocks = mts_arena_zero(&t->scratch, stretches, sizeof *blocks);
-    if (blocks == NULL || table->failed) {
+    mts_rec_block *blocks = mts_arena_zero(&t->scratch, room, sizeof *blocks);
+    s->sets = mts_arena_zero(&t->scratch, room, sizeof *s->sets);
+    s->runs = mts_arena_zero(t->encoding->strings, room, sizeof *s->runs);
+    if (blocks == NULL || s->sets == NULL || s->runs == NULL || table->failed) {
         mts_tiler_memory(t);
-        return 0;
+        return;
     }
+    s->first = (uint32_t)table->count;
     for (size_t i = 0; i < t->job_count; i++) {
         const mts_tile_job *j = &t->jobs[i];
+        const bool joins = open != NULL && are_alike(t, open, j);
+        run += joins ? 0 : 1;
+        open = joins ? open : j;
         for (uint32_t p = 0; p < j->record.pixels; p += width) {
             const mts_rec_tile stretch = {.job = j->at, .pixel = p};
             const uint32_t at = mts_table_add(table, &stretch, MTS_REC_WORDS(mts_rec_tile));
-            if (open == NULL || blocks[*count - 1].parts == t->choice.parts || !are_alike(t, open, j)) {
-                blocks[(*count)++] = (mts_rec_block){.part = at};
-                open = j;
+            if (s->count == 0 || blocks[s->blocks - 1].parts == t->choice.parts ||
+                s->runs[s->count - 1] != run) {
+                blocks[s->blocks++] = (mts_rec_block){.part = at};
             }
-            blocks[*count - 1].parts++;
+            blocks[s->blocks - 1].parts++;
+            s->sets[s->count] = j->set;
+            s->runs[s->count++] = run;
         }
     }
-    return mts_table_add(table, blocks, *count * MTS_REC_WORDS(mts_rec_block));
+    s->first_block = mts_table_add(table, blocks, s->blocks * MTS_REC_WORDS(mts_rec_block));
 }
 
 static const char *make_defines(mts_tiler *t)
@@ -97,21 +111,30 @@ mts_code mts_encode_blocks(mts_tiler *t)
     mts_encoding *l = t->encoding;
     const uint32_t local = t->choice.local;
     const uint32_t width = t->choice.vectors / t->choice.parts;
-    size_t blocks = 0;
+    stretches s = {0};
     for (size_t i = 0; i < t->job_count; i++) {
         t->jobs[i].record.tile = width;
     }
     mts_tiler_write(t);
     mts_encoded_launch launch = {
         .kernel = "conv_block__f32_planar", .whole_group = true, .members = t->members};
-    launch.first = write_blocks(t, width, &blocks);
+    write_blocks(t, width, &s);
+    launch.first = s.first_block;
     launch.label = mts_tiler_label(t);
     launch.defines = make_defines(t);
-    if (t->code != MTS_CODE_OK || launch.defines == NULL || blocks > UINT32_MAX / local) {
+    if (t->code != MTS_CODE_OK || launch.defines == NULL || s.blocks > UINT32_MAX / local) {
         return mts_encode_memory(l);
     }
-    launch.global[0] = (uint32_t)blocks * local;
+    launch.global[0] = (uint32_t)s.blocks * local;
     launch.local[0] = local;
     launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 1;
-    return mts_encode_launch(l, &launch);
+    t->code = mts_encode_launch(l, &launch);
+    if (t->code == MTS_CODE_OK) {
+        mts_tiler_serve(t, MTS_ENTRY_BLOCK, s.sets, s.count);
+        mts_entries *entries = &l->launches[l->launch_count - 1].entries;
+        entries->first = s.first;
+        entries->runs = s.runs;
+        entries->parts = t->choice.parts;
+    }
+    return t->code;
 }

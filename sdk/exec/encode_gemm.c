@@ -20,6 +20,8 @@ typedef struct products {
     bool is_fc;
     void *records; /* of the epilogue: mts_rec_depthwise, or mts_rec_scale if is_fc */
     size_t count, capacity;
+    uint32_t *sets; /* per record, of tasks */
+    size_t set_capacity;
     uint32_t most_pixels, most_channels;
     const char *label;
 } products;
@@ -63,11 +65,14 @@ bool mts_encode_gemm_fits(const mts_encoding *encoding, const mts_layer *layer)
     return fits;
 }
 
-static mts_code add_record(products *p, const void *record, size_t size)
+static mts_code add_record(products *p, const void *record, size_t size, uint32_t set)
 {
-    if (!mts_alloc_grow(p->encoding->arena->allocator, &p->records, &p->capacity, p->count + 1, size)) {
+    const mts_allocator *allocator = p->encoding->arena->allocator;
+    if (!mts_alloc_grow(allocator, &p->records, &p->capacity, p->count + 1, size) ||
+        !mts_alloc_grow(allocator, (void **)&p->sets, &p->set_capacity, p->count + 1, sizeof *p->sets)) {
         return mts_encode_memory(p->encoding);
     }
+    p->sets[p->count] = set;
     memcpy((char *)p->records + p->count++ * size, record, size);
     return MTS_CODE_OK;
 }
@@ -167,14 +172,16 @@ static mts_code add_member(products *p, uint32_t index)
         (uint64_t)site.images * site.channels * site.in_channels * site.out->dims[4] * site.out->dims[5];
     p->most_pixels = site.pixels > p->most_pixels ? site.pixels : p->most_pixels;
     p->most_channels = site.channels > p->most_channels ? site.channels : p->most_channels;
+    const uint32_t set = mts_encode_set(l, index);
     mts_code code = mts_encode_launch(l, &launch);
+    code = code != MTS_CODE_OK ? code : mts_encode_serve(l, MTS_ENTRY_WHOLE, 0, &set, 1);
     for (uint32_t image = 0; code == MTS_CODE_OK && image < site.images; image++) {
         if (p->is_fc) {
             const mts_rec_scale record = finish_row(p, &site, image);
-            code = add_record(p, &record, sizeof record);
+            code = add_record(p, &record, sizeof record, set);
         } else {
             const mts_rec_depthwise record = finish_image(p, &site, image);
-            code = add_record(p, &record, sizeof record);
+            code = add_record(p, &record, sizeof record, set);
         }
     }
     return code;
@@ -185,8 +192,11 @@ static mts_code finish(products *p)
     mts_encoding *l = p->encoding;
     const char *label = mts_encode_label(l, p->layer, "epilogue");
     if (p->is_fc) {
-        return mts_encode_dests(l, "scale_any__f32_planar", label, p->records, MTS_REC_WORDS(mts_rec_scale),
-                                (uint32_t)p->count);
+        const mts_code code = mts_encode_dests(l, "scale_any__f32_planar", label, p->records,
+                                               MTS_REC_WORDS(mts_rec_scale), (uint32_t)p->count);
+        return code != MTS_CODE_OK
+                   ? code
+                   : mts_encode_serve(l, MTS_ENTRY_RECORD, MTS_REC_WORDS(mts_rec_scale), p->sets, p->count);
     }
     const uint32_t local = l->device->is_gpu && l->device->work_group_size >= 32 ? 32 : 1;
     const uint32_t per_item = l->device->is_gpu ? 4 : EPILOGUE_PIXELS;
@@ -199,7 +209,10 @@ static mts_code finish(products *p)
         .local = {local, 1, 1},
         .global = {(items + local - 1) / local * local, p->most_channels, (uint32_t)p->count}};
     launch.first = mts_table_add(&l->table, p->records, p->count * MTS_REC_WORDS(mts_rec_depthwise));
-    return mts_encode_launch(l, &launch);
+    const mts_code code = mts_encode_launch(l, &launch);
+    return code != MTS_CODE_OK
+               ? code
+               : mts_encode_serve(l, MTS_ENTRY_RECORD, MTS_REC_WORDS(mts_rec_depthwise), p->sets, p->count);
 }
 
 mts_code mts_encode_gemm(mts_encoding *encoding, const mts_layer *layer)
@@ -214,5 +227,6 @@ mts_code mts_encode_gemm(mts_encoding *encoding, const mts_layer *layer)
     }
     code = code == MTS_CODE_OK ? finish(&p) : code;
     mts_alloc_free(encoding->arena->allocator, p.records);
+    mts_alloc_free(encoding->arena->allocator, p.sets);
     return code;
 }

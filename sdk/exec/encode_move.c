@@ -182,6 +182,19 @@ mts_code mts_encode_gather(mts_encoding *encoding, const mts_layer *layer)
                             records, MTS_REC_WORDS(mts_rec_gather), layer->count);
 }
 
+/* Whom conversions `which`[count], one per record of the launch that was appended last, serve. */
+static mts_code serve(mts_encoding *encoding, const uint32_t *which, uint32_t count, uint32_t words)
+{
+    uint32_t *sets = mts_arena_zero(encoding->arena, count, sizeof *sets);
+    if (sets == NULL) {
+        return mts_encode_memory(encoding);
+    }
+    for (uint32_t i = 0; encoding->sets != NULL && i < count; i++) {
+        sets[i] = encoding->sets->conversions[which[i]];
+    }
+    return mts_encode_serve(encoding, MTS_ENTRY_RECORD, words, sets, count);
+}
+
 mts_code mts_encode_copies(mts_encoding *encoding, const mts_step *step)
 {
     const mts_plan *plan = encoding->plan;
@@ -194,7 +207,10 @@ mts_code mts_encode_copies(mts_encoding *encoding, const mts_step *step)
             records[i].step[d] = (mts_i32)records[i].src.stride[d];
         }
     }
-    return launch_copies(encoding, records, step->count, "copy to dense");
+    const mts_code code = launch_copies(encoding, records, step->count, "copy to dense");
+    return code != MTS_CODE_OK
+               ? code
+               : serve(encoding, &plan->order[step->first], step->count, MTS_REC_WORDS(mts_rec_copy));
 }
 
 /* The caller's data of one part, flat, to where it lies in its value's storage. */
@@ -209,10 +225,12 @@ static mts_code bring_part(mts_encoding *encoding, const mts_encode_part *part)
         .src_pool = CALLERS_POOL,
         .step = {0, 0, 0, 0, 0, 1}};
     const mts_code code = launch_copies(encoding, &record, 1, "input");
-    if (code == MTS_CODE_OK) {
-        encoding->launches[encoding->launch_count - 1].source = part->slot + 1;
+    if (code != MTS_CODE_OK) {
+        return code;
     }
-    return code;
+    encoding->launches[encoding->launch_count - 1].source = part->slot + 1;
+    const uint32_t set = encoding->sets != NULL ? encoding->sets->values[part->value] : MTS_SERVES_ALL;
+    return mts_encode_serve(encoding, MTS_ENTRY_RECORD, MTS_REC_WORDS(mts_rec_copy), &set, 1);
 }
 
 mts_code mts_encode_inputs(mts_encoding *encoding, const mts_step *step)
@@ -288,7 +306,8 @@ static mts_code launch_phases(mts_encoding *encoding, const uint32_t *which, uin
     mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes;
     launch.global[2] = count;
-    return mts_encode_launch(encoding, &launch);
+    const mts_code code = mts_encode_launch(encoding, &launch);
+    return code != MTS_CODE_OK ? code : serve(encoding, which, count, MTS_REC_WORDS(mts_rec_phase));
 }
 
 /* A copy of each second (or stride-th) row and column, for 1x1 convolutions. */
@@ -309,16 +328,19 @@ mts_code mts_encode_phases(mts_encoding *encoding, const mts_step *step)
 {
     const mts_plan *plan = encoding->plan;
     uint32_t *kept = mts_arena_zero(encoding->arena, step->count, sizeof *kept);
+    uint32_t *thinner = mts_arena_zero(encoding->arena, step->count, sizeof *thinner);
     mts_rec_copy *thin = mts_arena_zero(encoding->arena, step->count, sizeof *thin);
     uint32_t count = 0;
     uint32_t thin_count = 0;
-    mts_code code = kept != NULL && thin != NULL ? MTS_CODE_OK : mts_encode_memory(encoding);
+    mts_code code =
+        kept != NULL && thinner != NULL && thin != NULL ? MTS_CODE_OK : mts_encode_memory(encoding);
     for (uint32_t i = 0; code == MTS_CODE_OK && i < step->count; i++) {
         const uint32_t which = plan->order[step->first + i];
         const mts_conversion *c = &plan->conversions[which];
         if (c->lent) {
             code = launch_phases(encoding, &which, 1, encoding->stitched->values[c->value].slot + 1);
         } else if (c->phases < c->stride[0] * c->stride[1]) {
+            thinner[thin_count] = which;
             thin[thin_count++] = thinned(encoding, c);
         } else {
             kept[count++] = which;
@@ -326,6 +348,7 @@ mts_code mts_encode_phases(mts_encoding *encoding, const mts_step *step)
     }
     if (code == MTS_CODE_OK && thin_count > 0) {
         code = launch_copies(encoding, thin, thin_count, "every other pixel");
+        code = code != MTS_CODE_OK ? code : serve(encoding, thinner, thin_count, MTS_REC_WORDS(mts_rec_copy));
     }
     return code == MTS_CODE_OK && count > 0 ? launch_phases(encoding, kept, count, 0) : code;
 }

@@ -36,7 +36,7 @@ static bool same_job(const mts_tile_job *a, const mts_tile_job *b)
            memcmp(a->segments, b->segments, a->record.segments * sizeof *a->segments) == 0;
 }
 
-static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_rec_epilogue *record)
+static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_rec_epilogue *record, uint32_t set)
 {
     if (!mts_alloc_grow(t->scratch.allocator, (void **)&t->epilogues, &t->epilogue_capacity,
                         t->epilogue_count + 1, sizeof *t->epilogues)) {
@@ -44,7 +44,10 @@ static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_rec_epilogue 
         return;
     }
     const uint32_t index = (uint32_t)t->epilogue_count++;
-    t->epilogues[index] = (mts_tile_epilogue){.record = *record, .next = MTS_NONE};
+    t->epilogues[index] = (mts_tile_epilogue){.record = *record, .next = MTS_NONE, .set = set};
+    if (t->encoding->sets != NULL) {
+        to->set = to->record.epilogues == 0 ? set : mts_task_sets_join(t->encoding->sets, to->set, set);
+    }
     if (to->record.epilogues++ == 0) {
         to->first_epilogue = index;
     } else {
@@ -91,13 +94,13 @@ static void add_job(mts_tiler *t, const mts_tile_job *fresh, const mts_rec_epilo
     }
     const size_t slot = slot_of(t, fresh);
     if (t->encoding->stitched->shared && t->slots[slot] != 0) {
-        add_epilogue(t, &t->jobs[t->slots[slot] - 1], epilogue);
+        add_epilogue(t, &t->jobs[t->slots[slot] - 1], epilogue, fresh->set);
         return;
     }
     mts_tile_job *added = &t->jobs[t->job_count++];
     *added = *fresh;
     t->slots[slot] = (uint32_t)t->job_count;
-    add_epilogue(t, added, epilogue);
+    add_epilogue(t, added, epilogue, fresh->set);
 }
 
 /* Packs a row block's weights and writes its K segments. */
@@ -132,7 +135,9 @@ static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *we
                           const mts_row_blocks *rows, const mts_row_block *block, uint32_t group)
 {
     const uint32_t depth = site->in_channels / site->conv->group;
-    mts_tile_job fresh = {.order = block->row_a};
+    const mts_member *members = t->encoding->stitched->members;
+    mts_tile_job fresh = {.order = block->row_a,
+                          .set = mts_encode_set(t->encoding, (uint32_t)(site->member - members))};
     fresh.segments = pack_segments(t, site, weight, rows, block);
     if (fresh.segments == NULL) {
         return;
@@ -249,8 +254,40 @@ static void choose_tiles(mts_tiler *t, uint32_t local)
     }
 }
 
+/* Keeps whom each epilogue of a job serves; t->shared has room for all jobs that have several. */
+static void note_shared(mts_tiler *t, const mts_tile_job *job)
+{
+    uint32_t *sets = mts_arena_zero(t->encoding->strings, job->record.epilogues, sizeof *sets);
+    uint32_t count = 0;
+    for (uint32_t e = job->first_epilogue; sets != NULL && e != MTS_NONE; e = t->epilogues[e].next) {
+        sets[count++] = t->epilogues[e].set;
+    }
+    if (sets == NULL) {
+        mts_tiler_memory(t);
+        return;
+    }
+    t->shared[t->shared_count++] = (mts_entry_job){
+        .at = job->at, .epilogue = job->record.epilogue, .epilogues = job->record.epilogues, .sets = sets};
+}
+
+static bool make_room(mts_tiler *t)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < t->job_count; i++) {
+        count += t->jobs[i].record.epilogues > 1 ? 1 : 0;
+    }
+    if (t->encoding->sets != NULL && count > 0) {
+        t->shared = mts_arena_zero(t->encoding->strings, count, sizeof *t->shared);
+        if (t->shared == NULL) {
+            mts_tiler_memory(t);
+        }
+    }
+    return t->shared != NULL;
+}
+
 void mts_tiler_write(mts_tiler *t)
 {
+    const bool keeps = make_room(t);
     qsort(t->jobs, t->job_count, sizeof *t->jobs, compare_jobs);
     mts_table *table = &t->encoding->table;
     for (size_t i = 0; i < t->job_count; i++) {
@@ -262,6 +299,9 @@ void mts_tiler_write(mts_tiler *t)
             mts_table_add(table, &t->epilogues[e].record, MTS_REC_WORDS(mts_rec_epilogue));
         }
         j->at = mts_table_add(table, &j->record, MTS_REC_WORDS(mts_rec_conv));
+        if (keeps && j->record.epilogues > 1) {
+            note_shared(t, j);
+        }
     }
 }
 
@@ -347,12 +387,13 @@ static void form_batches(placed *tiles, size_t count)
 }
 
 /* Writes the list of tiles. A GPU runs many at once: it meets them in the order of the jobs. */
-static uint32_t write_tiles(mts_tiler *t, size_t *count)
+static uint32_t write_tiles(mts_tiler *t, uint32_t **sets, size_t *count)
 {
     const uint32_t first = (uint32_t)t->encoding->table.count;
     *count = list_tiles(t, NULL);
     placed *tiles = mts_arena_zero(&t->scratch, *count, sizeof *tiles);
-    if (tiles == NULL) {
+    *sets = mts_arena_zero(&t->scratch, *count, sizeof **sets);
+    if (tiles == NULL || *sets == NULL) {
         mts_tiler_memory(t);
         return first;
     }
@@ -362,6 +403,7 @@ static uint32_t write_tiles(mts_tiler *t, size_t *count)
     }
     for (size_t i = 0; i < *count; i++) {
         mts_table_add(&t->encoding->table, &tiles[i].record, MTS_REC_WORDS(mts_rec_tile));
+        (*sets)[i] = t->jobs[tiles[i].job].set;
     }
     return first;
 }
@@ -375,23 +417,37 @@ const char *mts_tiler_label(const mts_tiler *t)
     return mts_encode_label(t->encoding, t->layer, what);
 }
 
+void mts_tiler_serve(mts_tiler *t, mts_entry_kind kind, const uint32_t *sets, size_t count)
+{
+    mts_encoding *l = t->encoding;
+    t->code = mts_encode_serve(l, kind, MTS_REC_WORDS(mts_rec_tile), sets, count);
+    mts_entries *entries = &l->launches[l->launch_count - 1].entries;
+    entries->jobs = t->shared;
+    entries->job_count = t->shared_count;
+}
+
 static mts_code finish(mts_tiler *t)
 {
     mts_encoding *l = t->encoding;
     const uint32_t local = t->choice.local;
     choose_tiles(t, local);
     size_t tiles = 0;
+    uint32_t *sets = NULL;
     mts_tiler_write(t);
     mts_encoded_launch launch = {.kernel = "conv_tile__f32_planar", .by_group = true, .members = t->members};
-    launch.first = write_tiles(t, &tiles);
+    launch.first = write_tiles(t, &sets, &tiles);
     launch.label = mts_tiler_label(t);
-    if (tiles * local > UINT32_MAX) {
+    if (t->code != MTS_CODE_OK || tiles * local > UINT32_MAX) {
         return mts_encode_memory(l);
     }
     launch.global[0] = (uint32_t)tiles * local;
     launch.local[0] = local;
     launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 1;
-    return mts_encode_launch(l, &launch);
+    t->code = mts_encode_launch(l, &launch);
+    if (t->code == MTS_CODE_OK) {
+        mts_tiler_serve(t, MTS_ENTRY_TILE, sets, tiles);
+    }
+    return t->code;
 }
 
 mts_code mts_encode_cases(mts_encoding *encoding)

@@ -14,12 +14,13 @@ typedef struct mts_tile_job {
     uint32_t order; /* weight rows: jobs of one weight block stand together */
     uint32_t at;    /* table index of the record, once it is written */
     uint32_t first_epilogue, last_epilogue;
+    uint32_t set; /* of tasks that it serves */
     const mts_rec_segment *segments;
 } mts_tile_job;
 
 typedef struct mts_tile_epilogue {
     mts_rec_epilogue record;
-    uint32_t next;
+    uint32_t next, set;
 } mts_tile_epilogue;
 
 typedef struct mts_tiler {
@@ -34,6 +35,8 @@ typedef struct mts_tiler {
     mts_tile_epilogue *epilogues;
     size_t epilogue_count, epilogue_capacity;
     uint32_t members;
+    mts_entry_job *shared; /* jobs of several epilogues, once they are written */
+    uint32_t shared_count;
     mts_code code;
 } mts_tiler;
 
@@ -41,6 +44,8 @@ typedef struct mts_tiler {
 mts_code mts_tiler_memory(mts_tiler *t);
 /* Sorts the jobs, larger ones first, those that share weights side by side, and writes them to the table. */
 void mts_tiler_write(mts_tiler *t);
+/* mts_encode_serve for the launch that was appended last, whose entries are tiles. */
+void mts_tiler_serve(mts_tiler *t, mts_entry_kind kind, const uint32_t *sets, size_t count);
 /* "conv 3x3 x32 layer1.0.conv1" */
 const char *mts_tiler_label(const mts_tiler *t);
 

@@ -14,15 +14,20 @@ typedef struct collector {
     mts_encoding *encoding;
     void *records;
     size_t count, capacity, size;
+    uint32_t *sets; /* per record, of tasks */
+    size_t set_capacity;
     uint32_t most_x, most_y; /* extent of the grid */
     uint32_t members;
 } collector;
 
-static mts_code collect(collector *c, const void *record)
+static mts_code collect(collector *c, const void *record, uint32_t set)
 {
-    if (!mts_alloc_grow(c->encoding->arena->allocator, &c->records, &c->capacity, c->count + 1, c->size)) {
+    const mts_allocator *allocator = c->encoding->arena->allocator;
+    if (!mts_alloc_grow(allocator, &c->records, &c->capacity, c->count + 1, c->size) ||
+        !mts_alloc_grow(allocator, (void **)&c->sets, &c->set_capacity, c->count + 1, sizeof *c->sets)) {
         return mts_encode_memory(c->encoding);
     }
+    c->sets[c->count] = set;
     memcpy((char *)c->records + c->count++ * c->size, record, c->size);
     return MTS_CODE_OK;
 }
@@ -32,8 +37,23 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
+static mts_code append(const collector *c, const mts_encoded_launch *launch, mts_entry_kind kind)
+{
+    const mts_code code = mts_encode_launch(c->encoding, launch);
+    return code != MTS_CODE_OK ? code
+                               : mts_encode_serve(c->encoding, kind, (uint32_t)(c->size / sizeof(mts_u32)),
+                                                  c->sets, c->count);
+}
+
+static void release(collector *c)
+{
+    mts_alloc_free(c->encoding->arena->allocator, c->records);
+    mts_alloc_free(c->encoding->arena->allocator, c->sets);
+}
+
 /* Writes the records and one launch over (most_x rounded up to local, most_y, records). */
-static mts_code launch(collector *c, const char *kernel, uint32_t local, const char *label)
+static mts_code launch(collector *c, const char *kernel, uint32_t local, const char *label,
+                       mts_entry_kind kind)
 {
     mts_encoding *l = c->encoding;
     mts_encoded_launch launch = {
@@ -45,7 +65,7 @@ static mts_code launch(collector *c, const char *kernel, uint32_t local, const c
     launch.global[2] = (uint32_t)c->count;
     launch.local[0] = local;
     launch.local[1] = launch.local[2] = 1;
-    return mts_encode_launch(l, &launch);
+    return append(c, &launch, kind);
 }
 
 static mts_code add_depthwise(collector *c, uint32_t member)
@@ -71,7 +91,7 @@ static mts_code add_depthwise(collector *c, uint32_t member)
     for (uint32_t image = 0; code == MTS_CODE_OK && image < site.images; image++) {
         record.in = site.in + image * site.in_channels * site.in_pitch;
         record.epilogue = mts_conv_epilogue(l, &site, image, 0);
-        code = collect(c, &record);
+        code = collect(c, &record, mts_encode_set(l, member));
     }
     return code;
 }
@@ -87,10 +107,10 @@ mts_code mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer)
     }
     const uint32_t local = encoding->device->is_gpu ? 32 : 1;
     if (code == MTS_CODE_OK) {
-        code =
-            launch(&c, "depthwise_tile__f32_planar", local, mts_encode_label(encoding, layer, "depthwise"));
+        code = launch(&c, "depthwise_tile__f32_planar", local, mts_encode_label(encoding, layer, "depthwise"),
+                      MTS_ENTRY_RECORD);
     }
-    mts_alloc_free(encoding->arena->allocator, c.records);
+    release(&c);
     return code;
 }
 
@@ -141,7 +161,7 @@ static mts_code add_rows(collector *c, mts_conv_site *site, const mts_row_blocks
         const mts_rec_epilogue epilogue = mts_conv_epilogue(l, site, image, block->row_a);
         record.in = site->in + image * site->in_channels * site->in_pitch;
         record.epilogue = mts_table_add(&l->table, &epilogue, MTS_REC_WORDS(mts_rec_epilogue));
-        code = collect(c, &record);
+        code = collect(c, &record, mts_encode_set(l, (uint32_t)(site->member - l->stitched->members)));
     }
     return code;
 }
@@ -190,6 +210,9 @@ static void seat_mates(collector *c)
             if (are_mates(c->encoding, &records[i], &records[k])) {
                 mts_rec_fc *seat = &records[i + ++records[i].mates];
                 const mts_rec_fc moved = records[k];
+                const uint32_t set = c->sets[k];
+                c->sets[k] = c->sets[seat - records];
+                c->sets[seat - records] = set;
                 records[k] = *seat;
                 *seat = moved;
                 seat->mates = MTS_REC_NONE;
@@ -203,7 +226,7 @@ static mts_code launch_fc(collector *c, const char *label)
     mts_encoding *l = c->encoding;
     const uint32_t group = l->choice.local;
     if (!l->device->is_gpu || l->choice.kernel != MTS_CHOICE_BLOCK) {
-        return launch(c, "fc_lanes__f32_planar", l->device->is_gpu ? 32 : 1, label);
+        return launch(c, "fc_lanes__f32_planar", l->device->is_gpu ? 32 : 1, label, MTS_ENTRY_MATES);
     }
     mts_text text;
     mts_text_init(&text, l->arena->allocator);
@@ -221,7 +244,7 @@ static mts_code launch_fc(collector *c, const char *label)
     launch.global[2] = (uint32_t)c->count;
     launch.local[0] = group;
     launch.local[1] = launch.local[2] = 1;
-    return mts_encode_launch(l, &launch);
+    return append(c, &launch, MTS_ENTRY_MATES);
 }
 
 mts_code mts_encode_fc(mts_encoding *encoding, const mts_layer *layer)
@@ -245,7 +268,7 @@ mts_code mts_encode_fc(mts_encoding *encoding, const mts_layer *layer)
     if (code == MTS_CODE_OK) {
         code = launch_fc(&c, mts_encode_label(encoding, layer, "fc"));
     }
-    mts_alloc_free(encoding->arena->allocator, c.records);
+    release(&c);
     mts_arena_release(&scratch);
     return code;
 }

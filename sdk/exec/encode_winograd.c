@@ -28,6 +28,8 @@ typedef struct winograd {
     uint32_t rows, parts, vec;
     mts_rec_tile *tiles;
     size_t tile_count, tile_capacity;
+    uint32_t *sets; /* per tile, of tasks */
+    size_t set_capacity;
     uint32_t members;
     mts_code code;
 } winograd;
@@ -37,6 +39,7 @@ typedef struct place {
     mts_conv_site site;
     mts_row_blocks rows;
     mts_rec_winograd record;
+    uint32_t set; /* of tasks */
 } place;
 
 static uint32_t ceil_div(uint32_t a, uint32_t b)
@@ -159,15 +162,18 @@ static uint32_t add_blocks(winograd *w, const place *p, uint32_t first, uint32_t
     return mts_table_add(&w->encoding->table, list, count * MTS_REC_WORDS(mts_rec_winograd_rows));
 }
 
-static void add_tiles(winograd *w, const mts_rec_winograd *record)
+static void add_tiles(winograd *w, const mts_rec_winograd *record, uint32_t set)
 {
     const uint32_t at = mts_table_add(&w->encoding->table, record, MTS_REC_WORDS(mts_rec_winograd));
-    if (!mts_alloc_grow(w->scratch.allocator, (void **)&w->tiles, &w->tile_capacity,
-                        w->tile_count + ceil_div(record->tiles, record->tile), sizeof *w->tiles)) {
+    const size_t needed = w->tile_count + ceil_div(record->tiles, record->tile);
+    if (!mts_alloc_grow(w->scratch.allocator, (void **)&w->tiles, &w->tile_capacity, needed,
+                        sizeof *w->tiles) ||
+        !mts_alloc_grow(w->scratch.allocator, (void **)&w->sets, &w->set_capacity, needed, sizeof *w->sets)) {
         no_memory(w);
         return;
     }
     for (uint32_t t = 0; t < record->tiles; t += record->tile) {
+        w->sets[w->tile_count] = set;
         w->tiles[w->tile_count++] = (mts_rec_tile){.job = at, .pixel = t};
     }
 }
@@ -184,7 +190,7 @@ static void add_part(winograd *w, place *p, uint32_t first, uint32_t count)
         const mts_rec_epilogue epilogue = mts_conv_epilogue(l, &p->site, image, p->rows.blocks[first].row_a);
         r.in = p->record.in + image * r.channels * r.in_pitch;
         r.epilogue = mts_table_add(&l->table, &epilogue, MTS_REC_WORDS(mts_rec_epilogue));
-        add_tiles(w, &r);
+        add_tiles(w, &r, p->set);
     }
 }
 
@@ -192,7 +198,7 @@ static void add_member(winograd *w, uint32_t index)
 {
     mts_encoding *l = w->encoding;
     const uint32_t conversion = l->plan->members[index].input_conversion;
-    place p = {.record = shape_of(w, index)};
+    place p = {.record = shape_of(w, index), .set = mts_encode_set(l, index)};
     mts_conv_site_open(&p.site, l, index);
     const mts_attrs_conv *conv = p.site.conv;
     uint32_t top = 0;
@@ -231,7 +237,10 @@ static mts_code finish(winograd *w)
     launch.global[0] = (uint32_t)w->tile_count;
     launch.global[1] = launch.global[2] = 1;
     launch.local[0] = launch.local[1] = launch.local[2] = 1;
-    return mts_encode_launch(l, &launch);
+    w->code = mts_encode_launch(l, &launch);
+    return w->code != MTS_CODE_OK
+               ? w->code
+               : mts_encode_serve(l, MTS_ENTRY_TILE, MTS_REC_WORDS(mts_rec_tile), w->sets, w->tile_count);
 }
 
 static uint32_t vector_of(const mts_device_info *device)
@@ -304,6 +313,7 @@ mts_code mts_encode_winograd(mts_encoding *encoding, const mts_layer *layer, con
         w.code = finish(&w);
     }
     mts_alloc_free(w.scratch.allocator, w.tiles);
+    mts_alloc_free(w.scratch.allocator, w.sets);
     mts_arena_release(&w.scratch);
     return w.code;
 }

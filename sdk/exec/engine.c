@@ -40,10 +40,13 @@ static mts_code select_tasks(maker *m, const uint32_t *tasks, uint32_t count)
         return mts_fail(m->error, MTS_CODE_INVALID_ARGUMENT, "a session needs at least one task");
     }
     e->tasks = mts_arena_zero(&e->arena, e->task_count, sizeof *e->tasks);
+    e->subsets.words = (e->task_count + 31) / 32;
+    e->chosen = mts_arena_zero(&e->arena, e->subsets.words, sizeof *e->chosen);
     m->graphs = mts_arena_zero(&m->scratch, e->task_count, sizeof *m->graphs);
     m->group_of = mts_arena_zero(&m->scratch, e->task_count, sizeof *m->group_of);
     m->slot_of = mts_arena_zero(&m->scratch, e->task_count, sizeof *m->slot_of);
-    if (e->tasks == NULL || m->graphs == NULL || m->group_of == NULL || m->slot_of == NULL) {
+    if (e->tasks == NULL || e->chosen == NULL || m->graphs == NULL || m->group_of == NULL ||
+        m->slot_of == NULL) {
         return mts_maker_memory(m);
     }
     for (uint32_t i = 0; i < e->task_count; i++) {
@@ -140,6 +143,31 @@ static mts_code stitch_and_plan(maker *m)
     return code;
 }
 
+/* With several tasks, what each part of a launch is for is kept: some of them may run alone. */
+static mts_code make_sets(maker *m)
+{
+    if (m->weigh || m->engine->task_count < 2) {
+        return MTS_CODE_OK;
+    }
+    m->encoding.sets = &m->sets;
+    return mts_task_sets_make(&m->sets, &m->program, m->engine->task_count, m->plan, &m->scratch, m->error);
+}
+
+static mts_code keep_sets(const maker *m)
+{
+    mts_subsets *to = &m->engine->subsets;
+    const size_t words = m->sets.count * m->sets.words;
+    to->set_bits = mts_arena_zero(&m->engine->arena, words, sizeof *to->set_bits);
+    if (to->set_bits == NULL) {
+        return mts_maker_memory(m);
+    }
+    if (words > 0) {
+        memcpy(to->set_bits, m->sets.bits, words * sizeof *to->set_bits);
+    }
+    to->set_count = (uint32_t)m->sets.count;
+    return MTS_CODE_OK;
+}
+
 static mts_code encode(maker *m)
 {
     m->info = m->engine->device->info;
@@ -161,7 +189,9 @@ static mts_code encode(maker *m)
         memcpy(m->encoding.winograd_rows, m->like->winograd_rows, sizeof m->like->winograd_rows);
         m->encoding.winograd_scratch = m->like->winograd_scratch;
     }
-    mts_code code = mts_encode_plan(&m->encoding);
+    mts_code code = make_sets(m);
+    code = code != MTS_CODE_OK ? code : mts_encode_plan(&m->encoding);
+    code = code != MTS_CODE_OK ? code : keep_sets(m);
     if (code != MTS_CODE_OK) {
         return code;
     }
@@ -331,6 +361,7 @@ static mts_code create(mts_device *device, const mts_archive *archive, const mts
     if (m->encoding.arena != NULL) {
         mts_encoding_release(&m->encoding);
     }
+    mts_task_sets_release(&m->sets);
     mts_arena_release(&m->scratch);
     if (code != MTS_CODE_OK) {
         mts_engine_destroy(&engine);
@@ -376,6 +407,7 @@ void mts_engine_destroy(mts_engine **engine_at)
     }
     mts_engine_pictures_release(engine);
     mts_list_destroy(&engine->list);
+    mts_subsets_release(engine);
     mts_engine_lent_release(engine);
     for (uint32_t i = 0; i < engine->kernel_count; i++) {
         mts_kernel_destroy(&engine->kernels[i].kernel);

@@ -1,14 +1,18 @@
 /*
  * engine_internal.h: the engine's own structures, shared by engine.c, upload.c and ports.c (making),
- * recording.c (the command list), run.c (running), lend.c and picture.c (inputs) and explain.c (reports).
+ * recording.c (the command list), run.c, control.c and subset.c (running), lend.c and picture.c (inputs) and
+ * explain.c (reports).
  */
 #ifndef MTS_EXEC_ENGINE_INTERNAL_H
 #define MTS_EXEC_ENGINE_INTERNAL_H
+
+#include <stdatomic.h>
 
 #include "exec/engine.h"
 #include "exec/encode.h"
 #include "exec/findings.h"
 #include "exec/picture.h"
+#include "exec/subset.h"
 #include "plan/decision.h"
 
 /* A graph input or output at the border. Offsets and counts are in elements of the session's precision. */
@@ -26,6 +30,13 @@ typedef struct engine_task {
     uint32_t group;
     uint32_t input_count, output_count;
     engine_port *inputs, *outputs;
+
+    /* When it runs (control.c). */
+    bool disabled;
+    uint32_t every, pause; /* submissions from run to run, 0 as 1; those that still pass without it */
+    uint64_t period, next; /* nanoseconds from run to run, 0: no limit; not before then */
+    bool runs;             /* in the last submission */
+    uint64_t fetched;      /* number of the run that its outputs are of; 0: none */
 } engine_task;
 
 /* Input data in the arena; several tasks may read it. Slots with equal `common` hold copies of one thing. */
@@ -70,8 +81,9 @@ struct mts_engine {
     mts_encoded_launch *launches;
     mts_launch *recorded; /* what the list is made of */
     uint32_t launch_count;
-    mts_list *list; /* NULL: to be recorded before the next run */
-    bool stale;     /* the list names other buffers than `slots`: to be updated before the next run */
+    mts_list *list;    /* NULL: to be recorded before the next run */
+    bool stale;        /* the list names other buffers than `slots`: to be updated before the next run */
+    uint64_t lendings; /* how often a slot got another buffer */
     mts_engine_stats stats;
 
     float *staging;    /* outputs, as they came from the device */
@@ -83,6 +95,16 @@ struct mts_engine {
     float *input_mirror; /* for outputs that are inputs passed through; NULL if there are none */
     size_t input_floats;
     bool running, finished;
+
+    /* Which tasks run (control.c). */
+    mts_subsets subsets;
+    uint32_t *chosen;    /* of the last submission, a row of bits */
+    mts_subset *current; /* whose further lists are handed over while the run is waited for, or NULL */
+    uint32_t stage;      /* the next of them */
+    uint64_t run;        /* number of the last submission, from 1 */
+    uint64_t submitted;  /* when */
+    uint32_t deadline_ms, limit_ms; /* of the next submission; of the last one */
+    atomic_bool cancelled;
 
     mts_findings findings; /* what was considered before it was made (decide.c) */
     uint64_t slice_bytes;
@@ -109,7 +131,15 @@ mts_code mts_engine_set_slot(mts_engine *engine, engine_slot *slot, const float 
 /* Makes the command list if there is none, or updates a stale one. `stand_in` is read for what was not lent
    yet; NULL: that is an INVALID_ARGUMENT. */
 mts_code mts_engine_record(mts_engine *engine, mts_buffer *stand_in, mts_error *error);
-/* What a run needs: the list, and lent data where the device cannot see it. */
+/* INVALID_ARGUMENT with the name of the first input that nobody lent. */
+mts_code mts_engine_check_lent(const mts_engine *engine, mts_error *error);
+/* Lent data to where the device sees it. */
+mts_code mts_engine_upload_lent(const mts_engine *engine, mts_error *error);
+/* Hands over what the next run does; its tasks are those with `runs`. */
+mts_code mts_control_submit(mts_engine *engine, mts_error *error);
+/* Waits, and hands over what is left; `runs` stays with the tasks that ran. */
+mts_code mts_control_wait(mts_engine *engine, mts_error *error);
+/* What a run of all tasks needs: the list, and lent data where the device cannot see it. */
 mts_code mts_engine_ready(mts_engine *engine, mts_error *error);
 /* Takes the address of a lent slot's data, slot->count floats. */
 mts_code mts_engine_lend(mts_engine *engine, engine_slot *slot, const float *data, mts_error *error);

@@ -19,6 +19,7 @@ static mts_code import(mts_engine *engine, engine_slot *slot, const float *data,
     mts_code code = mts_buffer_import(engine->device, data, bytes, out, error);
     if (code == MTS_CODE_UNSUPPORTED && slot->buffer != NULL) {
         engine->stale = true;
+        engine->lendings++;
         slot->data = NULL;
         mts_buffer_destroy(&slot->buffer);
         code = mts_buffer_import(engine->device, data, bytes, out, error);
@@ -42,6 +43,7 @@ mts_code mts_engine_lend(mts_engine *engine, engine_slot *slot, const float *dat
         return code;
     }
     engine->stale = true; /* the list names the buffer that goes */
+    engine->lendings++;
     mts_buffer_destroy(&slot->buffer);
     slot->buffer = fresh;
     slot->uploaded = uploaded;
@@ -49,9 +51,9 @@ mts_code mts_engine_lend(mts_engine *engine, engine_slot *slot, const float *dat
     return MTS_CODE_OK;
 }
 
-mts_code mts_engine_ready(mts_engine *engine, mts_error *error)
+mts_code mts_engine_upload_lent(const mts_engine *engine, mts_error *error)
 {
-    mts_code code = mts_engine_record(engine, NULL, error);
+    mts_code code = MTS_CODE_OK;
     for (uint32_t s = 0; code == MTS_CODE_OK && s < engine->slot_count; s++) {
         const engine_slot *slot = &engine->slots[s];
         if (slot->buffer != NULL && slot->uploaded) {
@@ -59,6 +61,12 @@ mts_code mts_engine_ready(mts_engine *engine, mts_error *error)
         }
     }
     return code;
+}
+
+mts_code mts_engine_ready(mts_engine *engine, mts_error *error)
+{
+    const mts_code code = mts_engine_record(engine, NULL, error);
+    return code != MTS_CODE_OK ? code : mts_engine_upload_lent(engine, error);
 }
 
 void mts_engine_lent_release(mts_engine *engine)

@@ -237,6 +237,37 @@ static mts_code make_outputs(maker *m, uint32_t index)
     return code;
 }
 
+/* Whether another task's output, or an input, is the same data on the device. */
+static bool is_common(const mts_engine *e, uint32_t task, const engine_port *port)
+{
+    bool common = port->constant == NULL && port->offset < e->output_offset;
+    for (uint32_t t = 0; t < e->task_count && port->constant == NULL && !common; t++) {
+        for (uint32_t o = 0; t != task && o < e->tasks[t].output_count; o++) {
+            const engine_port *other = &e->tasks[t].outputs[o];
+            common = common || (other->constant == NULL && other->offset == port->offset);
+        }
+    }
+    return common;
+}
+
+/* A task that does not run keeps its outputs, even where another one that does writes the same data anew. */
+static mts_code keep_common(maker *m)
+{
+    mts_engine *e = m->engine;
+    for (uint32_t t = 0; e->task_count > 1 && t < e->task_count; t++) {
+        for (uint32_t o = 0; o < e->tasks[t].output_count; o++) {
+            engine_port *port = &e->tasks[t].outputs[o];
+            if (port->host == NULL && is_common(e, t, port)) {
+                port->host = mts_arena_zero(&e->arena, port->count, mts_dtype_size(port->dtype));
+                if (port->host == NULL) {
+                    return mts_maker_memory(m);
+                }
+            }
+        }
+    }
+    return MTS_CODE_OK;
+}
+
 /* Room for whatever crosses the border at once. */
 static size_t half_count(const mts_engine *e)
 {
@@ -256,6 +287,7 @@ mts_code mts_maker_ports(maker *m)
         }
     }
     e->output_offset = m->plan->input_floats;
+    code = code != MTS_CODE_OK ? code : keep_common(m);
     e->output_floats = (size_t)m->plan->output_floats;
     e->staging = mts_alloc_zero(e->allocator, e->output_floats, sizeof *e->staging);
     e->conversion = mts_alloc_zero(e->allocator, e->conversion_floats, sizeof *e->conversion);

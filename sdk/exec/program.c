@@ -88,6 +88,7 @@ static mts_code add_task(programmer *p, uint32_t task, const mts_graph *graph)
     }
     const uint32_t index = add_graph(p, graph, task);
     p->out->task_group[task] = p->out->group_count;
+    p->out->task_graph[task] = index;
     p->out->inputs[task] = ports_of(p, index, graph->input_count);
     p->out->outputs[task] = ports_of(p, index, graph->output_count);
     return p->out->inputs[task] != NULL && p->out->outputs[task] != NULL ? MTS_CODE_OK : short_of_memory(p);
@@ -166,6 +167,7 @@ static mts_code add_dense(programmer *p, const part *tasks, const mts_dense *den
         p->out->inputs[task] = inputs;
         p->out->outputs[task] = outputs;
         p->out->task_group[task] = p->out->group_count;
+        p->out->task_graph[task] = index;
         p->out->copied[task] = true;
     }
     p->out->group_count++;
@@ -232,11 +234,12 @@ static bool allocate(const programmer *p)
     out->group_of = mts_arena_zero(p->arena, p->count, sizeof *out->group_of);
     out->lead = mts_arena_zero(p->arena, p->count, sizeof *out->lead);
     out->task_group = mts_arena_zero(p->arena, p->count, sizeof *out->task_group);
+    out->task_graph = mts_arena_zero(p->arena, p->count, sizeof *out->task_graph);
     out->copied = mts_arena_zero(p->arena, p->count, sizeof *out->copied);
     out->inputs = mts_arena_zero(p->arena, p->count, sizeof *out->inputs);
     out->outputs = mts_arena_zero(p->arena, p->count, sizeof *out->outputs);
     return out->graphs != NULL && out->group_of != NULL && out->lead != NULL && out->task_group != NULL &&
-           out->copied != NULL && out->inputs != NULL && out->outputs != NULL;
+           out->task_graph != NULL && out->copied != NULL && out->inputs != NULL && out->outputs != NULL;
 }
 
 mts_code mts_program_make(const mts_graph *const *graphs, uint32_t count, const uint32_t *group_of,

@@ -24,6 +24,7 @@ typedef struct mts_program {
     uint32_t *group_of;                   /* per graph */
     uint32_t *lead;                       /* per graph: its first task */
     uint32_t *task_group;                 /* per task */
+    uint32_t *task_graph;                 /* per task: the graph that computes it */
     bool *copied;                         /* per task: its inputs are parts of a larger tensor */
     mts_program_port **inputs, **outputs; /* [task][port] */
     char note[256];                       /* why a group was split, or "" */

@@ -4,8 +4,7 @@
  */
 #include "exec/engine_internal.h"
 
-/* Fails with the name of the first input that nobody lent. */
-static mts_code check_lent(const mts_engine *engine, mts_error *error)
+mts_code mts_engine_check_lent(const mts_engine *engine, mts_error *error)
 {
     for (uint32_t t = 0; t < engine->task_count; t++) {
         const engine_task *task = &engine->tasks[t];
@@ -34,7 +33,7 @@ static mts_code update(mts_engine *engine, mts_error *error)
 
 mts_code mts_engine_record(mts_engine *engine, mts_buffer *stand_in, mts_error *error)
 {
-    mts_code code = stand_in == NULL ? check_lent(engine, error) : MTS_CODE_OK;
+    mts_code code = stand_in == NULL ? mts_engine_check_lent(engine, error) : MTS_CODE_OK;
     if (code != MTS_CODE_OK || (engine->list != NULL && !engine->stale) || engine->launch_count == 0) {
         return code; /* no launch: every output is a constant or an input */
     }

@@ -140,10 +140,7 @@ mts_code mts_engine_submit(mts_engine *engine, mts_error *error)
     if (engine->running) {
         return mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for");
     }
-    mts_code code = mts_engine_ready(engine, error);
-    if (code == MTS_CODE_OK && engine->list != NULL) {
-        code = mts_list_submit(engine->list, error);
-    }
+    const mts_code code = mts_control_submit(engine, error);
     if (code != MTS_CODE_OK) {
         return code;
     }
@@ -167,7 +164,7 @@ static const float *output_floats(const mts_engine *engine, const engine_port *p
 static void convert_outputs(mts_engine *engine)
 {
     for (uint32_t t = 0; t < engine->task_count; t++) {
-        for (uint32_t o = 0; o < engine->tasks[t].output_count; o++) {
+        for (uint32_t o = 0; engine->tasks[t].runs && o < engine->tasks[t].output_count; o++) {
             const engine_port *port = &engine->tasks[t].outputs[o];
             if (port->host != NULL) {
                 from_floats(port->dtype, output_floats(engine, port), port->host, port->count);
@@ -176,25 +173,80 @@ static void convert_outputs(mts_engine *engine)
     }
 }
 
+/* Whether an output lies in what `staging` holds. */
+static bool is_staged(const mts_engine *engine, const engine_port *port)
+{
+    return port->constant == NULL && port->offset >= engine->output_offset;
+}
+
+/* Outputs of the tasks that ran; neighbours, between which is at most what aligns them, with one read. */
+static mts_code fetch_some(mts_engine *engine, mts_error *error)
+{
+    uint64_t first = 0;
+    uint64_t end = 0;
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t t = 0; code == MTS_CODE_OK && t < engine->task_count; t++) {
+        for (uint32_t o = 0; engine->tasks[t].runs && o < engine->tasks[t].output_count; o++) {
+            const engine_port *port = &engine->tasks[t].outputs[o];
+            const uint64_t aligned = (end + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
+            if (!is_staged(engine, port)) {
+                continue;
+            }
+            if (end == 0 || (port->offset != end && port->offset != aligned)) {
+                if (code == MTS_CODE_OK && end > first) {
+                    code = read_arena(engine, first, engine->staging + (first - engine->output_offset),
+                                      (size_t)(end - first), error);
+                }
+                first = port->offset;
+            }
+            end = port->offset + port->count;
+        }
+    }
+    return code == MTS_CODE_OK && end > first
+               ? read_arena(engine, first, engine->staging + (first - engine->output_offset),
+                            (size_t)(end - first), error)
+               : code;
+}
+
+static mts_code fetch(mts_engine *engine, mts_error *error)
+{
+    uint32_t ran = 0;
+    mts_code code = MTS_CODE_OK;
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        ran += engine->tasks[t].runs ? 1 : 0;
+    }
+    if (ran < engine->task_count) {
+        code = fetch_some(engine, error);
+    } else if (engine->output_floats > 0) {
+        code = read_arena(engine, engine->output_offset, engine->staging, engine->output_floats, error);
+    }
+    if (code == MTS_CODE_OK && engine->input_floats > 0 && ran > 0) {
+        code = read_arena(engine, 0, engine->input_mirror, engine->input_floats, error);
+    }
+    return code;
+}
+
 mts_code mts_engine_wait(mts_engine *engine, mts_error *error)
 {
     if (!engine->running) {
         return MTS_CODE_OK;
     }
     engine->running = false;
-    mts_code code = mts_device_wait(engine->device, error);
+    mts_code code = mts_control_wait(engine, error);
     mts_engine_pictures_return(engine);
-    if (code == MTS_CODE_OK && engine->output_floats > 0) {
-        code = read_arena(engine, engine->output_offset, engine->staging, engine->output_floats, error);
+    code = code != MTS_CODE_OK ? code : fetch(engine, error);
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        if (engine->tasks[t].runs) {
+            engine->tasks[t].fetched = code == MTS_CODE_OK ? engine->run : 0;
+        }
     }
-    if (code == MTS_CODE_OK && engine->input_floats > 0) {
-        code = read_arena(engine, 0, engine->input_mirror, engine->input_floats, error);
+    if (code != MTS_CODE_OK) {
+        return code;
     }
-    if (code == MTS_CODE_OK) {
-        convert_outputs(engine);
-        engine->finished = true;
-    }
-    return code;
+    convert_outputs(engine);
+    engine->finished = true;
+    return atomic_load(&engine->cancelled) ? mts_fail(error, MTS_CODE_CANCELLED, "the run was cancelled")
+                                           : MTS_CODE_OK;
 }
 
 mts_code mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t output, const void **data,
@@ -206,6 +258,10 @@ mts_code mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t out
     }
     if (!engine->finished) {
         return mts_fail(error, MTS_CODE_BUSY, "no finished run: submit and wait first");
+    }
+    if (t->fetched == 0) {
+        return mts_fail(error, MTS_CODE_NOT_FOUND, "task %s has no outputs: it has not run",
+                        engine->archive->tasks[task].name);
     }
     const engine_port *port = &t->outputs[output];
     *data = port->host != NULL ? port->host : output_floats(engine, port);

@@ -1,5 +1,16 @@
-# What is installed can be used: find_package, pkg-config and the program, from an empty folder.
+# What is installed can be used: find_package, pkg-config and the program, from an empty folder and from the packages.
+find_program(MTS_CXX NAMES c++ g++ clang++)
+set(install_cxx "")
+if(MTS_CXX)
+  set(install_cxx ${MTS_CXX})
+endif()
 add_test(NAME install/consumer
   COMMAND ${CMAKE_CURRENT_LIST_DIR}/consumer.sh ${CMAKE_BINARY_DIR} ${CMAKE_CURRENT_LIST_DIR}/consumer
-          ${CMAKE_C_COMPILER} ${MTS_SANITIZE})
+          ${CMAKE_C_COMPILER} "${install_cxx}" ${MTS_SANITIZE})
 set_tests_properties(install/consumer PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
+if(NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
+  add_test(NAME install/deb
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/deb.sh ${CMAKE_BINARY_DIR} ${CMAKE_CURRENT_LIST_DIR}/consumer
+            ${CMAKE_C_COMPILER} "${install_cxx}")
+  set_tests_properties(install/deb PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Makes the Debian packages of the build, looks into them, unpacks them (nothing is installed) and builds small programs
+# against what lies there.
+# usage: deb.sh BUILD CONSUMER_SOURCES CC CXX
+set -euo pipefail
+build=$1 sources=$2 cc=$3 cxx=$4
+[ -e "$build/bin/mts" ] || { echo "no program in $build: skipped"; exit 77; }
+[ -n "$cxx" ] || { echo "no C++ compiler: skipped"; exit 77; }
+for tool in cpack dpkg-deb dpkg-shlibdeps; do
+    command -v $tool >/dev/null || { echo "no $tool: skipped"; exit 77; }
+done
+. "$(dirname "$0")/use.sh"
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+fail() { echo "$*"; exit 1; }
+
+(cd "$place" && cpack --config "$build/CPackConfig.cmake" -G DEB -B "$place/debs" >"$place/cpack.log" 2>&1) ||
+    { cat "$place/cpack.log"; exit 1; }
+architecture=$(dpkg --print-architecture)
+for package in libmts0 libmtsc0 libmts-dev mts-tools; do
+    deb=$place/debs/${package}_0.1.0_$architecture.deb
+    [ -e "$deb" ] || { ls "$place/debs"; fail "no $deb"; }
+    dpkg-deb -x "$deb" "$place/$package"
+    dpkg-deb -x "$deb" "$place/root"
+    printf '%s (%s bytes), depends on: %s\n' "$package" "$(stat -c %s "$deb")" "$(dpkg-deb -f "$deb" Depends)"
+    [ "$(dpkg-deb -f "$deb" Version)" = 0.1.0 ] || fail "$package has another version"
+    [ -s "$place/$package/usr/share/doc/$package/copyright" ] || fail "$package says nothing about its licence"
+done
+
+# the run-time needs the C library and nothing else; dependencies are those of the files
+[[ $(dpkg-deb -f "$place"/debs/libmts0_*.deb Depends) =~ ^libc6\ \(\>=\ [0-9.]+\)$ ]] || fail "libmts0 needs more than libc6"
+[[ $(dpkg-deb -f "$place"/debs/libmtsc0_*.deb Depends) == *libprotobuf-c1*  ]] || fail "libmtsc0 does not need libprotobuf-c1"
+[[ $(dpkg-deb -f "$place"/debs/libmts-dev_*.deb Depends) == "libmts0 (= 0.1.0), libmtsc0 (= 0.1.0)" ]] ||
+    fail "libmts-dev does not need the libraries of its version"
+
+# every package holds its own and nothing of the others
+[ "$(cd "$place/libmts0" && find . -name '*.so*' -printf '%f\n' | sort | xargs)" = "libmts.so.0 libmts.so.0.1.0" ] ||
+    fail "libmts0 holds $(cd "$place/libmts0" && find . -type f)"
+[ -z "$(find "$place/libmts0" "$place/libmtsc0" "$place/mts-tools" -name '*.h' -o -name '*.a' -o -name '*.so')" ] ||
+    fail "files for development lie outside of libmts-dev"
+[ -L "$(find "$place/libmts-dev" -name libmts.so)" ] || fail "libmts-dev has no libmts.so"
+library=$(find "$place/libmts0" -name libmts.so.0.1.0)
+readelf -d "$library" | grep -q 'SONAME.*\[libmts\.so\.0\]' || fail "libmts0 has another SONAME"
+readelf -d "$library" "$place/root/usr/bin/mts" | grep -qE 'R(UN)?PATH' && fail "a file has a run-time path"
+readelf -S "$library" | grep -q '\.symtab' && fail "libmts0 is not stripped"
+[ -z "$(find "$place/root" -perm /022 ! -type l)" ] || fail "files that others may write"
+
+"$place/root/usr/bin/mts" --version
+use "$place/root/usr" "$sources" "$place/build" "$cc" "$cxx" "" ON
+if command -v lintian >/dev/null; then # what Debian itself would refuse, but for its changelog and who made the packages
+    lintian --allow-root --fail-on error --suppress-tags no-changelog,bogus-mail-host "$place"/debs/*.deb
+fi

@@ -101,15 +101,16 @@ INLINE mts_half mts_half_make(float x) {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
     return h;
 }
+#if HALF == 2
+#if __CUDA_ARCH__ < 530
+#error "float16 products need compute capability 5.3"
+#endif
 INLINE mts_h2 mts_h2_fma(mts_h2 a, mts_h2 b, mts_h2 c) {
-#if __CUDA_ARCH__ >= 530
     mts_h2 d;
     asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
     return d;
-#else
-#error "float16 products need compute capability 5.3"
-#endif
 }
+#endif
 #endif
 INLINE mts_h2 mts_h2_pair(mts_half low, mts_half high) { return low | (mts_h2)high << 16; }
 INLINE float mts_h2_low(mts_h2 v) { return mts_half_value((mts_half)(v & 0xffff)); }

@@ -26,13 +26,14 @@ import sysconfig
 import time
 
 SKIPPED = 77
-ARCHS = {"clang": [53, 62], "nvrtc": [53, 62, 72, 75, 87, 90, 110]}
+ARCHS = {"clang": [50, 53, 62], "nvrtc": [50, 52, 53, 62, 72, 75, 87, 90, 110]}
 GPU = "-DVEC=1 -DREGS=40"  # mts_encode_defines of a GPU
 HALVES = ["", " -DHALF=1", " -DHALF=2"]
 REGISTERS_OF_GROUP = {53: 32768, 62: 32768}  # all others: 65536
 LOCAL_MOST = 48 << 10
 # Compilers of old architectures: those of the JetPacks are nearer to the oldest at hand, else the newest.
-OLD_COMPILER = {53, 62, 72, 87}
+OLD_COMPILER = {50, 52, 53, 62, 72, 87}
+PRODUCTS_SINCE = 53  # compute capability that multiplies in float16
 
 
 class Row:
@@ -104,7 +105,7 @@ def list_jobs(folder, compiler):
                 options += [CLANG_VECTORS + HALVES[turn]]
             options += session_options(found, kernel, arch, row.most, turn)
             for one in options:
-                if half_of(one) < 2 or products_half(text):
+                if half_of(one) < 2 or (arch >= PRODUCTS_SINCE and products_half(text)):
                     jobs[Job(kernel, arch, one.strip(), str(file))] = True
     missing = set(TABLE) - {job.kernel for job in jobs}
     return sorted(jobs, key=lambda job: (-len(job.options) * ("conv" in job.kernel), job.kernel)), missing

@@ -27,6 +27,7 @@ mts_code mts_cl_buffer_create(mts_device *base, const void *host, size_t size, m
         mts_alloc_free(base->allocator, buffer);
         return code;
     }
+    buffer->serial = ++device->buffers;
     *out = &buffer->base;
     return MTS_CODE_OK;
 }

@@ -24,18 +24,20 @@ static mts_code set_arguments(mts_cl_device *device, const mts_cl_launch *made, 
     return set_argument(device, made->handle, 3, sizeof made->first, &made->first, error);
 }
 
-static cl_mem memory_of(const mts_buffer *buffer)
+static cl_mem take_buffer(const mts_buffer *base, uint64_t *serial)
 {
-    return ((const mts_cl_buffer *)buffer)->handle;
+    const mts_cl_buffer *buffer = (const mts_cl_buffer *)base;
+    *serial = buffer->serial;
+    return buffer->handle;
 }
 
 /* All of a launch but its kernel object and label. */
 static void fill_launch(mts_cl_launch *made, const mts_launch *launch)
 {
     made->gemm = launch->gemm;
-    made->act = memory_of(launch->act);
-    made->pool = memory_of(launch->pool);
-    made->table = memory_of(launch->table);
+    made->act = take_buffer(launch->act, &made->serials[0]);
+    made->pool = take_buffer(launch->pool, &made->serials[1]);
+    made->table = take_buffer(launch->table, &made->serials[2]);
     made->first = launch->first;
     for (int i = 0; i < 3; i++) {
         made->global[i] = launch->global[i];
@@ -70,7 +72,7 @@ static mts_code add_launch(mts_cl_device *device, mts_cl_list *list, const mts_l
 /* Most launches of a list stay as they are. */
 static bool takes_same(const mts_cl_launch *a, const mts_cl_launch *b)
 {
-    return a->act == b->act && a->pool == b->pool && a->table == b->table && a->first == b->first &&
+    return memcmp(a->serials, b->serials, sizeof a->serials) == 0 && a->first == b->first &&
            memcmp(a->global, b->global, sizeof a->global) == 0 &&
            memcmp(a->local, b->local, sizeof a->local) == 0;
 }

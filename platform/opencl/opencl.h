@@ -36,6 +36,7 @@ typedef struct mts_cl_device {
     mts_cl_gemm gemm;     /* all NULL: no matrix products */
     mts_cl_replay replay; /* all NULL: lists are not recorded */
     uint64_t waits;       /* times that the queue was waited for, from 1 */
+    uint64_t buffers;     /* that were made so far */
     char *cache_dir;      /* NULL: no disk cache */
     uint64_t driver_hash; /* of the version texts at full length: info.driver is cut */
     mts_program_counts cache;
@@ -46,6 +47,7 @@ typedef struct mts_cl_device {
 typedef struct mts_cl_buffer {
     mts_buffer base;
     cl_mem handle;
+    uint64_t serial; /* a handle may come again for another buffer, this does not */
 } mts_cl_buffer;
 
 typedef struct mts_cl_kernel {
@@ -58,6 +60,7 @@ typedef struct mts_cl_launch {
     cl_kernel handle; /* NULL: a matrix product */
     mts_gemm gemm;
     cl_mem act, pool, table; /* the kernel's arguments, or the product's matrices */
+    uint64_t serials[3];     /* of those three */
     cl_uint first;
     size_t global[3], local[3];
     const char *label;

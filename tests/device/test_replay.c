@@ -210,7 +210,10 @@ static void an_updated_list_is_recorded_with_its_new_launches(void **state)
         assert_true(values[i] == (float)(26 + 7 * i));
     }
     assert_int_equal(mts_list_update(list, launches, LAUNCHES, NULL), MTS_CODE_OK);
-    assert_int_equal(released, 1); /* nothing changed */
+    assert_int_equal(released, 1);    /* nothing changed */
+    ((mts_cl_buffer *)act)->serial++; /* another buffer, which the driver gave the same handle */
+    assert_int_equal(mts_list_update(list, launches, LAUNCHES, NULL), MTS_CODE_OK);
+    assert_int_equal(released, 2);
 }
 
 static void a_recording_that_may_still_run_is_not_enqueued_again(void **state)

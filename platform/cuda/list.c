@@ -136,7 +136,8 @@ mts_code mts_cu_list_submit(mts_device *base, mts_list *base_list, mts_error *er
     if (code != MTS_CODE_OK) {
         return code;
     }
-    const bool replayed = mts_cu_replay_submit(device, list);
+    bool replayed = false;
+    code = mts_cu_replay_submit(device, list, &replayed, error);
     for (size_t i = 0; i < list->made && !replayed && code == MTS_CODE_OK; i++) {
         code = enqueue(device, &list->launches[i], error);
     }

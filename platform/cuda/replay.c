@@ -100,18 +100,24 @@ void mts_cu_replay_update(mts_cu_device *device, mts_cu_list *list, size_t index
     }
 }
 
-/* A graph of which nothing was enqueued is given up; one whose launch tells of a lost device says no more. */
-bool mts_cu_replay_submit(mts_cu_device *device, mts_cu_list *list)
+/* A graph of which nothing was enqueued is given up, unless the device is: then nothing else works either. */
+mts_code mts_cu_replay_submit(mts_cu_device *device, mts_cu_list *list, bool *submitted, mts_error *error)
 {
+    mts_error why;
+    *submitted = false;
     if (!list->recording) {
-        return false;
+        return MTS_CODE_OK;
     }
     const CUresult result = device->cu.cuGraphLaunch(list->recording, device->stream);
-    if (result != CUDA_SUCCESS) {
-        give_up(device, list, "cuGraphLaunch", result);
-        return false;
+    const mts_code code = mts_cu_check(device, result, MTS_CU_CALL_ENQUEUE, "cuGraphLaunch", &why);
+    if (code == MTS_CODE_DEVICE_LOST) {
+        return mts_fail(error, code, "%s", why.text);
     }
-    return true;
+    if (code != MTS_CODE_OK) {
+        give_up(device, list, "cuGraphLaunch", result);
+    }
+    *submitted = code == MTS_CODE_OK;
+    return MTS_CODE_OK;
 }
 
 void mts_cu_replay_release(mts_cu_device *device, mts_cu_list *list)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/status.h"
 #include "platform/cuda/library.h"
 
 typedef struct mts_cu_device mts_cu_device;
@@ -21,8 +22,8 @@ bool mts_cu_replay_has(const mts_cu_library *cu);
 void mts_cu_replay_record(mts_cu_device *device, mts_cu_list *list);
 /* Tells the recording what launch `index` is now; if that fails there is no recording any more. */
 void mts_cu_replay_update(mts_cu_device *device, mts_cu_list *list, size_t index);
-/* False: nothing was enqueued, the launches have to be. */
-bool mts_cu_replay_submit(mts_cu_device *device, mts_cu_list *list);
+/* *submitted false: nothing was enqueued, the launches have to be. Fails only if the device is lost. */
+mts_code mts_cu_replay_submit(mts_cu_device *device, mts_cu_list *list, bool *submitted, mts_error *error);
 void mts_cu_replay_release(mts_cu_device *device, mts_cu_list *list);
 
 #endif

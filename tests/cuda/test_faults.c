@@ -71,8 +71,7 @@ static bool may_pass(const char *name)
     return strstr(name, "Destroy") || strstr(name, "Free") || strstr(name, "Unload") ||
            strstr(name, "Release") || starts_with(name, "cuGraph") || starts_with(name, "cuCtxP") ||
            starts_with(name, "nvrtcGetProgramLog") || starts_with(name, "cuDriverGetVersion") ||
-           starts_with(name, "cuDeviceGetAttribute") ||
-           starts_with(name, "cuStreamSynchronize"); /* while it is destroyed */
+           starts_with(name, "cuDeviceGetAttribute");
 }
 
 static bool is_in_context(const char *name)
@@ -133,7 +132,7 @@ static bool fail_at(const life_kind *kind, uint32_t at, int result)
     fake_cuda_device()->nvrtc = kind->nvrtc;
     fake_cuda_fail(at, result);
     const mts_code code = live(&w, &error);
-    const bool in_life = fake_cuda_failed();
+    const bool in_life = fake_cuda_failed(); /* else it fails while all is destroyed, if at all */
     if (code == MTS_CODE_OK && in_life && !may_pass(fake_cuda_call(at))) {
         fail_msg("%s: call %u (%s) failed with %d, and nobody noticed", kind->name, at, fake_cuda_call(at),
                  result);
@@ -226,6 +225,21 @@ static void a_crash_is_told_by_the_wait_and_stays_until_the_device_is_opened_aga
     cuda_expect_clean();
 }
 
+static void a_graph_that_finds_the_device_lost_launches_nothing_into_it(void **state)
+{
+    static cuda_world w;
+    mts_error error = {MTS_CODE_OK, ""};
+    (void)state;
+    cuda_world_open(&w, NULL);
+    fake_cuda_fail_named("cuGraphLaunch", 1, CUDA_ERROR_LAUNCH_FAILED);
+    assert_int_equal(mts_list_submit(w.list, &error), MTS_CODE_DEVICE_LOST);
+    assert_non_null(strstr(error.text, "cuGraphLaunch"));
+    assert_int_equal(fake_cuda_called("cuLaunchKernel"), 0);
+    assert_false(device_fixture_logged(&w.base, "one by one"));
+    cuda_world_close(&w);
+    cuda_expect_clean();
+}
+
 static void a_full_device_is_out_of_memory_and_goes_on_with_less(void **state)
 {
     static cuda_world w;
@@ -256,6 +270,7 @@ int main(void)
         cmocka_unit_test(each_call_that_loses_the_device_leaves_nothing_behind),
         cmocka_unit_test(each_allocation_that_fails_leaves_nothing_behind),
         cmocka_unit_test(a_crash_is_told_by_the_wait_and_stays_until_the_device_is_opened_again),
+        cmocka_unit_test(a_graph_that_finds_the_device_lost_launches_nothing_into_it),
         cmocka_unit_test(a_full_device_is_out_of_memory_and_goes_on_with_less),
     };
     const int skipped = cuda_machine_check();

@@ -85,6 +85,17 @@ INLINE frame_taps frame_find(mts_u32 i, mts_u32 size, int box, float ratio, floa
     return t;
 }
 
+/* Row i of an image whose rows are packed: whole numbers, as who packed them counts. */
+INLINE frame_taps frame_find_packed(mts_u32 i, mts_u32 rows, mts_u32 h) {
+    const mts_u32 m = (2 * i + 1) * h - rows, upper = m / (2 * rows);
+    frame_taps t;
+    t.first = 2 * i;
+    t.body = t.tail = (float)(m - upper * 2 * rows) / (float)(2 * rows);
+    t.head = 1.0f - t.tail;
+    t.count = t.tail > 0.0f ? 2 : 1;
+    return t;
+}
+
 INLINE float frame_weight(const frame_taps *t, mts_u32 k) {
     return k == 0 ? t->head : k + 1 == t->count ? t->tail : t->body;
 }
@@ -154,7 +165,8 @@ KERNEL void frame_any__f32_planar(MTS_ARGS) {
     const frame_source s = frame_open((GLOBAL const frame_byte *)pool, r);
     const mts_u32 left = r->left, right = left + r->columns, h = r->turned ? r->w : r->h,
                   w = r->turned ? r->h : r->w;
-    const frame_taps rows = frame_find(i - r->top, h, (int)r->box[0], r->ratio[0], r->inverse[0]);
+    const frame_taps rows = r->packed ? frame_find_packed(i - r->top, r->rows, h)
+                                      : frame_find(i - r->top, h, (int)r->box[0], r->ratio[0], r->inverse[0]);
     const mts_u32 from = mts_least(mts_most(start, left), end), to = mts_most(mts_least(end, right), from);
     const int box = (int)r->box[1];
     const float ratio = r->ratio[1], inverse = r->inverse[1];

@@ -29,7 +29,10 @@ static const char *check_region(const mts_reference_call *call, const mts_rec_fr
         return "the region is none";
     }
     const uint64_t x = (uint64_t)r->x + r->w - 1;
-    const uint64_t y = (uint64_t)r->y + r->h - 1;
+    const uint64_t y = (uint64_t)r->y + (r->packed ? 2 * (uint64_t)r->rows : r->h) - 1;
+    if (r->packed && (r->turned || r->flip_y || r->box[0] || r->h / 2 < r->rows || r->rows == 0)) {
+        return "rows are packed that cannot be";
+    }
     for (int k = 0; k < 3; k++) {
         const uint64_t row = k == 0 ? y : y >> r->shift[0];
         const uint64_t column = k == 0 ? x * r->pixel[0] : (x >> r->shift[1]) * r->pixel[1];
@@ -85,7 +88,12 @@ static span find_span(const mts_rec_frame *r, int direction, uint32_t at, uint32
 {
     const double ratio = (double)r->ratio[direction];
     span s = {.box = r->box[direction] != 0};
-    if (s.box) {
+    if (r->packed && direction == 0) {
+        const uint64_t m = (2 * (uint64_t)at + 1) * r->h - r->rows;
+        s.first = 2 * at;
+        s.last = s.first + 1;
+        s.start = s.end = s.first + (double)(m % (2 * (uint64_t)r->rows)) / (2.0 * r->rows);
+    } else if (s.box) {
         s.start = at * ratio;
         s.end = fmin((at + 1.0) * ratio, size);
         s.first = s.start < size ? (uint32_t)s.start : size - 1;

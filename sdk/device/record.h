@@ -353,6 +353,11 @@ typedef struct mts_rec_phase {
  * box[d] 1 all that it covers count by their covered parts (ratio is then at least 1), else the two pixels
  * next to the middle of it (half-pixel centres, edge clamped).
  *
+ * `packed` says that the picture's rows are not a frame's: rows 2 i and 2 i + 1 of the buffer are the two
+ * that image row top + i is mixed of, in this order; ratio[0] is then at least 2, box[0], turned, flip_y, y
+ * and shift[0] are 0. The upper one is row m / (2 rows) of the region, rounded down, m = (2 i + 1) h - rows,
+ * and the rest is the lower one's weight.
+ *
  * A pixel of the frame is three bytes: the first at plane[0] + y * stride[0] + x * pixel[0], the others at
  * plane[k] + (y >> shift[0]) * stride[k] + (x >> shift[1]) * pixel[1]. They are red, green, blue, or with yuv
  * 1 Y = gain a + bias, red = Y + rv (c - 128), green = Y - gu (b - 128) - gv (c - 128), blue = Y + bu (b -
@@ -367,7 +372,7 @@ typedef struct mts_rec_frame {
     mts_u32 top, left, rows, columns;
     mts_u32 plane[3], stride[3], pixel[2], shift[2]; /* bytes from the buffer's start, bytes, bytes, bits */
     mts_u32 x, y, w, h;
-    mts_u32 turned, flip_x, flip_y;
+    mts_u32 turned, flip_x, flip_y, packed;
     mts_u32 box[2];
     mts_f32 ratio[2], inverse[2]; /* and 1 / ratio */
     mts_u32 yuv;

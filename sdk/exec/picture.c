@@ -38,6 +38,8 @@ void mts_engine_pictures_release(mts_engine *engine)
     mts_kernel_destroy(&p->kernel);
     mts_buffer_destroy(&p->table);
     mts_buffer_destroy(&p->buffer);
+    mts_alloc_free(engine->allocator, p->staging);
+    p->staging = NULL;
 }
 
 /* ---- once ---- */
@@ -83,8 +85,9 @@ static mts_code prepare(mts_engine *engine, mts_error *error)
     made.images = mts_arena_zero(&engine->arena, image_count, sizeof *made.images);
     made.sent = mts_arena_zero(&engine->arena, image_count, sizeof *made.sent);
     made.fresh = mts_arena_zero(&engine->arena, image_count, sizeof *made.fresh);
+    made.packs = mts_arena_zero(&engine->arena, image_count, sizeof *made.packs);
     if (made.lists == NULL || made.slots == NULL || made.images == NULL || made.sent == NULL ||
-        made.fresh == NULL) {
+        made.fresh == NULL || made.packs == NULL) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory for pictures");
     }
     fill_images(engine, made.lists, made.slots, made.images);
@@ -164,10 +167,18 @@ static mts_code grow(mts_engine *engine, size_t bytes, mts_error *error)
         return MTS_CODE_OK;
     }
     mts_buffer *larger = NULL;
+    unsigned char *staging = mts_alloc_zero(engine->allocator, bytes / 2, 1);
+    if (staging == NULL) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory for a picture's rows");
+    }
     const mts_code code = mts_buffer_create(engine->device, bytes, &larger, error);
     if (code != MTS_CODE_OK) {
+        mts_alloc_free(engine->allocator, staging);
         return code;
     }
+    mts_alloc_free(engine->allocator, p->staging);
+    p->staging = staging;
+    p->staging_bytes = bytes / 2;
     release_lists(engine);
     mts_buffer_destroy(&p->buffer);
     p->buffer = larger;
@@ -182,7 +193,8 @@ static mts_code grow(mts_engine *engine, size_t bytes, mts_error *error)
 typedef struct placement {
     uint32_t at[MTS_PICTURE_PLANES]; /* of its planes, bytes from the buffer's start */
     bool borrowed;
-    size_t bytes; /* of the picture buffer, if it is copied */
+    size_t bytes;  /* of the picture buffer, if it is copied */
+    size_t packed; /* of the staging memory; 0: it is copied as it is */
 } placement;
 
 /* Bytes from the first plane to the end of the last one, if they lie so that they can be one buffer; else 0.
@@ -247,11 +259,6 @@ static mts_code place(mts_engine *engine, engine_picture_list *list, const mts_p
     return code;
 }
 
-static const mts_picture_region *shown(const engine_image *image, const mts_picture *picture)
-{
-    return image->show == MTS_PICTURE_SHOW_REGION ? &image->region : &picture->region;
-}
-
 static mts_code check_regions(const mts_engine *engine, const engine_picture_list *list,
                               const mts_picture *picture, mts_error *error)
 {
@@ -259,7 +266,8 @@ static mts_code check_regions(const mts_engine *engine, const engine_picture_lis
     for (uint32_t i = list->first; code == MTS_CODE_OK && i < list->first + list->count; i++) {
         const engine_image *image = &engine->pictures.images[i];
         if (image->show != MTS_PICTURE_SHOW_NOTHING) {
-            code = mts_picture_region_check(shown(image, picture), picture->width, picture->height, error);
+            code = mts_picture_region_check(mts_picture_shown(image, picture), picture->width,
+                                            picture->height, error);
         }
     }
     return code;
@@ -267,7 +275,7 @@ static mts_code check_regions(const mts_engine *engine, const engine_picture_lis
 
 /* The records of the list's images; the table is written if they differ from what it holds. */
 static mts_code describe(mts_engine *engine, const engine_picture_list *list, const mts_picture *picture,
-                         const placement *where, mts_error *error)
+                         const mts_picture_layout *layout, placement *where, mts_error *error)
 {
     engine_pictures *p = &engine->pictures;
     const size_t bytes = list->count * sizeof *p->fresh;
@@ -276,9 +284,10 @@ static mts_code describe(mts_engine *engine, const engine_picture_list *list, co
         if (p->images[i].show == MTS_PICTURE_SHOW_NOTHING) {
             p->fresh[i].idle = 1;
         } else {
-            mts_picture_describe(&p->fresh[i], picture, shown(&p->images[i], picture), where->at);
+            mts_picture_describe(&p->fresh[i], picture, mts_picture_shown(&p->images[i], picture), where->at);
         }
     }
+    where->packed = where->borrowed ? 0 : mts_picture_pack(p, list->first, list->count, picture, layout);
     if (memcmp(&p->fresh[list->first], &p->sent[list->first], bytes) == 0) {
         return MTS_CODE_OK;
     }
@@ -296,6 +305,9 @@ static mts_code copy_rows(mts_engine *engine, const engine_picture_list *list, c
                           const mts_picture_layout *layout, const placement *where, mts_error *error)
 {
     const engine_pictures *p = &engine->pictures;
+    if (where->packed > 0) {
+        return mts_buffer_write(p->buffer, 0, p->staging, where->packed, error);
+    }
     uint32_t first = picture->height;
     uint32_t end = 0;
     for (uint32_t i = list->first; i < list->first + list->count; i++) {
@@ -364,7 +376,7 @@ mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_pic
         code = place(engine, list, picture, &layout, &where, error);
     }
     if (code == MTS_CODE_OK) {
-        code = describe(engine, list, picture, &where, error);
+        code = describe(engine, list, picture, &layout, &where, error);
     }
     if (code == MTS_CODE_OK && !where.borrowed) {
         code = copy_rows(engine, list, picture, &layout, &where, error);

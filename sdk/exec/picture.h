@@ -13,6 +13,12 @@
 
 #define MTS_PICTURE_PLANES 3
 
+/* Rows of a picture that were packed for an image, see mts_rec_frame. */
+typedef struct engine_pack {
+    uint32_t y, h, rows, flip;
+    uint32_t at[MTS_PICTURE_PLANES];
+} engine_pack;
+
 /* What an image of an input shows when a picture comes. */
 typedef enum mts_picture_show {
     MTS_PICTURE_SHOW_ALL = 0,    /* the picture's own region */
@@ -43,6 +49,9 @@ typedef struct engine_pictures {
     engine_image *images;
     mts_rec_frame *sent;  /* the table's content */
     mts_rec_frame *fresh; /* what is to become of it */
+    engine_pack *packs;   /* one per image */
+    unsigned char *staging;
+    size_t staging_bytes; /* half of the buffer: where packed rows are more, all are copied */
 } engine_pictures;
 
 /* Planes of a format in memory: a picture's bytes. */
@@ -64,5 +73,14 @@ mts_rec_frame mts_picture_image(const mts_preprocess *preprocess, const int64_t 
 /* Completes it: a region of a picture whose planes lie at `at`, bytes from the buffer's start. */
 void mts_picture_describe(mts_rec_frame *record, const mts_picture *picture, const mts_picture_region *region,
                           const uint32_t at[MTS_PICTURE_PLANES]);
+/*
+ * Puts the rows that images [first, first + count) are made of into the staging memory, and makes their
+ * records say so, if that is much less than the picture. Returns the bytes, 0 if it is not (and nothing has
+ * changed).
+ */
+size_t mts_picture_pack(engine_pictures *pictures, uint32_t first, uint32_t count, const mts_picture *picture,
+                        const mts_picture_layout *layout);
+/* The region that an image shows of a picture. */
+const mts_picture_region *mts_picture_shown(const engine_image *image, const mts_picture *picture);
 
 #endif

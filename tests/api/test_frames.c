@@ -275,6 +275,56 @@ static void a_lent_frame_is_the_same_as_a_copied_one_and_free_after_the_wait(voi
     }
 }
 
+/* Of a large frame only some rows are copied; of lent memory none. */
+static void a_large_frame_is_seen_as_it_is_however_it_is_copied(void **state)
+{
+    enum { LARGE = 320, HIGH = 243 };
+    static const char *const backends[] = {"reference", "opencl:0"};
+    static const mts_rotation rotations[] = {MTS_ROTATION_0, MTS_ROTATION_180, MTS_ROTATION_90};
+    uint8_t *memory = malloc((size_t)LARGE * HIGH * 4);
+    (void)state;
+    assert_non_null(memory);
+    for (size_t i = 0; i < (size_t)LARGE * HIGH * 4; i++) {
+        memory[i] = (uint8_t)(i * i % 251 + i / 5000);
+    }
+    for (size_t b = 0; b < 2; b++) {
+        const char *id = second_device_id(backends[b]);
+        if (!has_device(id)) {
+            continue;
+        }
+        world w;
+        float expected[BATCH * IMAGE];
+        world_open(&w, id, &grey_batch, 1, false);
+        mts_region regions[BATCH] = {{.x = 1, .y = 3, .width = 300, .height = 200, .fit = MTS_FIT_LETTERBOX},
+                                     {.x = 100, .y = 40, .width = 33, .height = 203, .mirror = 1},
+                                     {.x = 100, .y = 40, .width = 220, .height = 203}};
+        for (int n = 0; n < 30; n++) {
+            mts_frame f = frame_of(&w, (mts_pixel_format)(n % 10));
+            f.data = memory;
+            f.width = LARGE;
+            f.height = HIGH;
+            for (size_t i = 0; i < BATCH; i++) {
+                regions[i].rotation = rotations[n / 10];
+            }
+            regions[0].y = (uint32_t)n;
+            assert_int_equal(mts_session_regions(w.session, NULL, regions, n % 4 ? BATCH : 2), MTS_STATUS_OK);
+            f.borrow = 1;
+            run(&w, &f);
+            memcpy(expected, output(&w, "a"), sizeof expected);
+            f.borrow = 0;
+            run(&w, &f);
+            for (size_t i = 0; i < BATCH * IMAGE; i++) {
+                if (!(fabsf(output(&w, "a")[i] - expected[i]) <= 0.02f)) {
+                    fail_msg("%s, format %d, value %zu: %g, not %g", id, n % 10, i,
+                             (double)output(&w, "a")[i], (double)expected[i]);
+                }
+            }
+        }
+        world_close(&w);
+    }
+    free(memory);
+}
+
 static void frames_of_the_same_size_allocate_nothing(void **state)
 {
     world w;
@@ -457,6 +507,7 @@ int main(void)
         cmocka_unit_test(frames_are_read_to_their_last_byte_and_not_beyond),
         cmocka_unit_test(planes_may_lie_anywhere),
         cmocka_unit_test(a_lent_frame_is_the_same_as_a_copied_one_and_free_after_the_wait),
+        cmocka_unit_test(a_large_frame_is_seen_as_it_is_however_it_is_copied),
         cmocka_unit_test(frames_of_the_same_size_allocate_nothing),
         cmocka_unit_test(images_of_a_batch_show_their_own_regions),
         cmocka_unit_test(a_region_outside_of_a_frame_fails_its_submission_and_changes_nothing),

@@ -19,6 +19,8 @@
 #define MEMBERS 4
 #define KERNEL_NAME "frame_any__f32_planar"
 
+static uint32_t packed_images;
+
 /* Random bytes in the pool, laid out as a picture of the format; returns its first byte. */
 static void random_picture(kernel_pair *pair, mts_picture *picture, uint32_t at[MTS_PICTURE_PLANES])
 {
@@ -74,6 +76,18 @@ static mts_rec_frame random_image(kernel_pair *pair)
     return mts_picture_image(&p, p.interleaved ? inner : planar, out, 0);
 }
 
+/* Where the picture has rows enough they may pass for packed ones. */
+static void maybe_pack(kernel_pair *pair, mts_rec_frame *r, const mts_picture *picture)
+{
+    const uint32_t rows = r->shift[0] ? (picture->height + 1) / 2 : picture->height;
+    if (!r->turned && !r->box[0] && r->h / 2 >= r->rows && 2 * r->rows <= rows &&
+        kernel_pair_pick(pair, 0, 3) > 0) {
+        r->packed = 1;
+        r->y = r->flip_y = r->shift[0] = 0;
+        packed_images++;
+    }
+}
+
 static void run_everywhere(kernel_pair *pair, const mts_rec_frame *records, uint32_t members)
 {
     static const struct {
@@ -103,11 +117,13 @@ static void pictures_of_every_format_agree_with_the_reference(void **state)
             const mts_picture_region region = random_region(pair, &picture);
             records[m] = random_image(pair);
             mts_picture_describe(&records[m], &picture, &region, at);
+            maybe_pack(pair, &records[m], &picture);
         }
         records[n % MEMBERS].idle =
             n % 5 == 0; /* its image may be written and is not: the reference says so */
         run_everywhere(pair, records, MEMBERS);
     }
+    assert_true(packed_images > 2);
 }
 
 /* ---- by hand, on the reference ---- */

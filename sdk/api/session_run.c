@@ -134,7 +134,7 @@ mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t ti
     }
     if (code != MTS_CODE_TIMEOUT) {
         session->running = false;
-        session->finished = code == MTS_CODE_OK;
+        session->finished = code == MTS_CODE_OK || code == MTS_CODE_CANCELLED;
     }
     return mts_api_report(&session->runtime->sink, code, &error);
 }

@@ -195,8 +195,11 @@ mts_code mts_encode_serve(mts_encoding *encoding, mts_entry_kind kind, uint32_t 
     for (size_t i = 0; i < count; i++) {
         all = all && sets[i] == MTS_SERVES_ALL;
     }
-    launch->entries =
-        (mts_entries){.kind = kind, .first = launch->first, .words = words, .count = (uint32_t)count};
+    launch->entries = (mts_entries){.kind = kind,
+                                    .first = launch->first,
+                                    .words = words,
+                                    .count = (uint32_t)count,
+                                    .heights = launch->entries.heights};
     if (all) {
         return MTS_CODE_OK;
     }
@@ -207,6 +210,11 @@ mts_code mts_encode_serve(mts_encoding *encoding, mts_entry_kind kind, uint32_t 
     memcpy(copy, sets, count * sizeof *copy);
     launch->entries.sets = copy;
     return MTS_CODE_OK;
+}
+
+uint32_t *mts_encode_heights(mts_encoding *encoding, uint32_t count)
+{
+    return encoding->sets != NULL ? mts_arena_zero(encoding->strings, count, sizeof(uint32_t)) : NULL;
 }
 
 uint32_t mts_encode_set(const mts_encoding *encoding, uint32_t member)
@@ -234,7 +242,8 @@ mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char
 {
     uint32_t pitch = 0;
     uint32_t planes = 0;
-    if (records == NULL) {
+    uint32_t *heights = mts_encode_heights(encoding, count);
+    if (records == NULL || (encoding->sets != NULL && heights == NULL)) {
         return mts_encode_memory(encoding);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -243,6 +252,9 @@ mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char
         const uint32_t own = dest->dims[0] * dest->dims[1] * dest->dims[2] * dest->dims[3];
         pitch = dest->pitch > pitch ? dest->pitch : pitch;
         planes = own > planes ? own : planes;
+        if (heights != NULL) {
+            heights[i] = own + 1;
+        }
     }
     mts_encoded_launch launch = {.kernel = kernel,
                                  .defines = mts_encode_defines(encoding->device, encoding->precision),
@@ -252,10 +264,11 @@ mts_code mts_encode_dests(mts_encoding *encoding, const char *kernel, const char
     mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes + 1;
     launch.global[2] = count;
-    launch.entries = (mts_entries){.kind = MTS_ENTRY_RECORD,
+    launch.entries = (mts_entries){.kind = MTS_ENTRY_RECORD, /* whom they serve: mts_encode_serve */
                                    .first = launch.first,
                                    .words = words,
-                                   .count = count}; /* mts_encode_serve */
+                                   .count = count,
+                                   .heights = heights};
     return mts_encode_launch(encoding, &launch);
 }
 

@@ -101,6 +101,8 @@ mts_code mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *lau
  */
 mts_code mts_encode_serve(mts_encoding *encoding, mts_entry_kind kind, uint32_t words, const uint32_t *sets,
                           size_t count);
+/* Room for mts_entries.heights of a launch; NULL if they are not kept, or memory is short. */
+uint32_t *mts_encode_heights(mts_encoding *encoding, uint32_t count);
 /* The set of a member. */
 uint32_t mts_encode_set(const mts_encoding *encoding, uint32_t member);
 /* Launch over `count` records of `words` words that each begin with a mts_rec_dest. NULL records: memory was

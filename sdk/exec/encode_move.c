@@ -288,7 +288,8 @@ static mts_code launch_phases(mts_encoding *encoding, const uint32_t *which, uin
     uint32_t pitch = 1;
     uint32_t planes = 1;
     mts_rec_phase *records = mts_arena_zero(encoding->arena, count, sizeof *records);
-    if (records == NULL) {
+    uint32_t *heights = mts_encode_heights(encoding, count);
+    if (records == NULL || (encoding->sets != NULL && heights == NULL)) {
         return mts_encode_memory(encoding);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -296,6 +297,9 @@ static mts_code launch_phases(mts_encoding *encoding, const uint32_t *which, uin
         const uint32_t own = records[i].channels;
         pitch = records[i].pitch > pitch ? records[i].pitch : pitch;
         planes = own > planes ? own : planes;
+        if (heights != NULL) {
+            heights[i] = own;
+        }
     }
     mts_encoded_launch launch = {.kernel = "phase_any__f32_planar",
                                  .defines = mts_encode_defines(encoding->device, encoding->precision),
@@ -306,6 +310,7 @@ static mts_code launch_phases(mts_encoding *encoding, const uint32_t *which, uin
     mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes;
     launch.global[2] = count;
+    launch.entries.heights = heights;
     const mts_code code = mts_encode_launch(encoding, &launch);
     return code != MTS_CODE_OK ? code : serve(encoding, which, count, MTS_REC_WORDS(mts_rec_phase));
 }

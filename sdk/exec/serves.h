@@ -43,9 +43,10 @@ typedef struct mts_entries {
     mts_entry_kind kind;
     uint32_t first, words, count; /* table index of the first, words of one, number */
     uint32_t *sets;               /* per entry */
-    uint32_t *runs;               /* BLOCK, per entry: those of equal number may stand in one block */
-    uint32_t parts;               /* BLOCK: most of a block */
-    mts_entry_job *jobs;          /* TILE and BLOCK; ascending `at` */
+    uint32_t *heights;   /* RECORD, per entry: what it needs of the second dimension; NULL: all of it */
+    uint32_t *runs;      /* BLOCK, per entry: those of equal number may stand in one block */
+    uint32_t parts;      /* BLOCK: most of a block */
+    mts_entry_job *jobs; /* TILE and BLOCK; ascending `at` */
     uint32_t job_count;
 } mts_entries;
 

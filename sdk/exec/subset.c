@@ -143,17 +143,22 @@ static uint32_t keep_blocks(filter *f, uint32_t index, uint32_t *first)
     return count;
 }
 
-static uint32_t keep_records(filter *f, uint32_t index, uint32_t *first)
+/* Also lowers the grid to the highest record that is kept. */
+static uint32_t keep_records(filter *f, uint32_t index, uint32_t *first, uint32_t *height)
 {
     const mts_entries *entries = &f->engine->launches[index].entries;
     uint32_t count = 0;
+    uint32_t highest = 0;
     *first = f->origin + (uint32_t)f->used;
     for (uint32_t i = 0; i < entries->count; i++) {
         if (keeps(f, index, i)) {
             put(f, f->all->base + entries->first + (size_t)i * entries->words, entries->words);
+            highest =
+                entries->heights != NULL && entries->heights[i] > highest ? entries->heights[i] : highest;
             count++;
         }
     }
+    *height = highest > 0 ? highest : *height;
     return count;
 }
 
@@ -222,7 +227,7 @@ static bool keep_launch(filter *f, uint32_t index, mts_launch *out)
         count = keep_mates(f, index, &first);
         break;
     default:
-        count = keep_records(f, index, &first);
+        count = keep_records(f, index, &first, &out->global[1]);
         break;
     }
     const bool groups = entries->kind == MTS_ENTRY_TILE || entries->kind == MTS_ENTRY_BLOCK;

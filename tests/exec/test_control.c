@@ -25,7 +25,6 @@
 #include "platform/wrap/wrap.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
-#include "support/nets.h"
 #include "support/random_net.h"
 
 #define TASKS 4
@@ -209,8 +208,8 @@ static void every_set_of_tasks_with_a_common_input_has_its_bits(void **state)
 {
     (void)state;
     for (uint32_t seed = 0; seed < FAMILIES; seed++) {
-        run_world(&(random_family){
-            .seed = 5400 + seed, .tasks = TASKS, .steps = 3 + seed % 6, .common = true});
+        run_world(
+            &(random_family){.seed = 5400 + seed, .tasks = TASKS, .steps = 3 + seed % 6, .common = true});
     }
 }
 
@@ -226,12 +225,398 @@ static void equal_networks_keep_their_outputs_apart(void **state)
     }
 }
 
+/* ---- rates, deadlines, memory ---- */
+
+static void common_make(world *w)
+{
+    world_make(w, &(random_family){.seed = 77, .tasks = TASKS, .steps = 5, .common = true});
+}
+
+static mts_engine *engine_make(const world *w, mts_device *device, mts_strategy_kind strategy,
+                               uint64_t budget)
+{
+    const mts_engine_options options = {.strategy = strategy, .memory_budget = budget};
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    must(mts_engine_create(device, w->net.archive, &options, &engine, &error), &error, "create");
+    return engine;
+}
+
+/* The number of the run that each task's outputs are of; 0: none. */
+static uint64_t run_of(const mts_engine *engine, uint32_t task)
+{
+    uint64_t run = 0;
+    const mts_code code = mts_engine_output_run(engine, task, &run, NULL);
+    assert_true(code == MTS_CODE_OK || code == MTS_CODE_NOT_FOUND);
+    return code == MTS_CODE_OK ? run : 0;
+}
+
+static void a_task_with_a_rate_runs_in_every_nth_submission(void **state)
+{
+    world w;
+    mts_error error = {0};
+    (void)state;
+    common_make(&w);
+    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_COMPACT, 0);
+    must(mts_engine_rate(engine, 1, 3, &error), &error, "rate");
+    must(mts_engine_rate(engine, 2, 2, &error), &error, "rate");
+    for (uint64_t n = 1; n <= 13; n++) {
+        run_round(&w, engine, 0);
+        assert_int_equal(run_of(engine, 0), n);
+        assert_int_equal(run_of(engine, 1), (n - 1) / 3 * 3 + 1);
+        assert_int_equal(run_of(engine, 2), (n - 1) / 2 * 2 + 1);
+    }
+    must(mts_engine_enable(engine, 1, false, &error), &error, "disable"); /* the count goes on */
+    run_round(&w, engine, 0);                                             /* 14 */
+    must(mts_engine_enable(engine, 1, true, &error), &error, "enable");
+    run_round(&w, engine, 0);
+    assert_int_equal(run_of(engine, 1), 13);
+    run_round(&w, engine, 0);
+    assert_int_equal(run_of(engine, 1), 16);
+    must(mts_engine_rate(engine, 1, 1, &error), &error, "rate");
+    run_round(&w, engine, 0);
+    assert_int_equal(run_of(engine, 1), 17);
+    mts_engine_destroy(&engine);
+    world_release(&w);
+}
+
+static void pause_ms(uint32_t ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000L};
+    (void)nanosleep(&time, NULL);
+}
+
+static void a_rate_in_hertz_counts_by_the_clock(void **state)
+{
+    world w;
+    mts_error error = {0};
+    (void)state;
+    common_make(&w);
+    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_COMPACT, 0);
+    must(mts_engine_rate_hz(engine, 0, 1e-6, &error), &error, "rate"); /* once in eleven days */
+    must(mts_engine_rate_hz(engine, 1, 20.0, &error), &error, "rate");
+    const uint64_t begin = mts_os_clock_ns();
+    uint32_t runs = 0;
+    uint64_t last = 0;
+    for (uint64_t n = 1; n <= 20; n++) {
+        run_round(&w, engine, 0);
+        assert_int_equal(run_of(engine, 0), 1);
+        assert_int_equal(run_of(engine, 2), n);
+        runs += run_of(engine, 1) != last ? 1 : 0;
+        last = run_of(engine, 1);
+        pause_ms(10);
+    }
+    const double seconds = (double)(mts_os_clock_ns() - begin) * 1e-9;
+    assert_true((double)runs <= seconds * 20.0 + 1.0); /* one at once, one each twentieth of a second */
+    assert_true(runs >= 2);
+    must(mts_engine_rate_hz(engine, 0, 0.0, &error), &error, "rate");
+    run_round(&w, engine, 0);
+    assert_int_equal(run_of(engine, 0), 21);
+    assert_int_equal(mts_engine_rate_hz(engine, 0, -1.0, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_engine_rate_hz(engine, 0, NAN, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_engine_rate_hz(engine, 0, INFINITY, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_engine_rate(engine, 0, 0, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_engine_rate(engine, 99, 1, &error), MTS_CODE_NOT_FOUND);
+    assert_int_equal(mts_engine_enable(engine, 99, true, &error), MTS_CODE_NOT_FOUND);
+    mts_engine_destroy(&engine);
+    world_release(&w);
+}
+
+static void a_task_that_never_ran_has_no_outputs(void **state)
+{
+    world w;
+    mts_error error = {0};
+    const void *data = NULL;
+    size_t size = 0;
+    (void)state;
+    common_make(&w);
+    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_COMPACT, 0);
+    enable_set(engine, 0x5);
+    run_round(&w, engine, 0);
+    assert_int_equal(mts_engine_output(engine, 0, 0, &data, &size, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_output(engine, 1, 0, &data, &size, &error), MTS_CODE_NOT_FOUND);
+    assert_int_equal(run_of(engine, 3), 0);
+    enable_set(engine, 0); /* a run of nothing is a run */
+    run_round(&w, engine, 0);
+    assert_int_equal(mts_engine_output(engine, 0, 0, &data, &size, &error), MTS_CODE_OK);
+    assert_int_equal(run_of(engine, 0), 1);
+    mts_engine_destroy(&engine);
+    world_release(&w);
+}
+
+/* What a device was told to do. */
+typedef struct slow {
+    uint32_t submits, lists, items;
+    uint32_t sleep_ms;
+} slow;
+
+static slow slowness; /* hooks have no context of the test's own: wrap.h frees theirs */
+
+static void count_calls(mts_wrap *wrap, const mts_wrap_call *call, mts_code code)
+{
+    (void)wrap;
+    (void)code;
+    if (call->kind == MTS_WRAP_KIND_LIST_SUBMIT) {
+        slowness.submits++;
+        slowness.items = 0;
+        for (size_t i = 0; i < call->object->base.list.count; i++) {
+            const mts_launch *l = &call->object->launches[i];
+            slowness.items += l->global[0] * l->global[1] * l->global[2];
+        }
+        pause_ms(slowness.sleep_ms);
+    }
+    slowness.lists += call->kind == MTS_WRAP_KIND_LIST_CREATE ? 1 : 0;
+}
+
+static mts_device *slow_open(const mts_allocator *allocator, uint32_t sleep_ms)
+{
+    static const mts_wrap_hooks hooks = {.after = count_calls};
+    mts_device *device = NULL;
+    mts_error error = {0};
+    size_t count = 0;
+    const mts_backend *const *backends = mts_backend_table(&count);
+    const mts_device_options options = {.allocator = allocator};
+    for (size_t i = 0; i < count && device == NULL; i++) {
+        if (strcmp(backends[i]->name, "reference") == 0) {
+            must(backends[i]->open(0, &options, &device, &error), &error, "open");
+        }
+    }
+    must(mts_wrap_make(&device, &hooks, NULL, false, &device, &error), &error, "wrap");
+    slowness = (slow){.sleep_ms = sleep_ms};
+    return device;
+}
+
+static void start(mts_engine *engine)
+{
+    mts_error error = {0};
+    must(mts_engine_submit(engine, &error), &error, "submit");
+}
+
+static void groups_that_begin_too_late_are_left_out(void **state)
+{
+    world w;
+    mts_error error = {0};
+    (void)state;
+    common_make(&w);
+    mts_device *device = slow_open(mts_allocator_default(), 0);
+    mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_KIND_SEQUENTIAL, 0);
+    assert_int_equal(engine->group_count, TASKS);
+    keep_outputs(&w, engine); /* runs 1 and 2 */
+    run_round(&w, engine, 0); /* 3 */
+    slowness.sleep_ms = 60;
+    slowness.submits = 0;
+    mts_engine_deadline(engine, 100); /* groups begin at 0, 60 and 120 ms */
+    run_round(&w, engine, 1);
+    assert_int_equal(slowness.submits, 2);
+    check_outputs(&w, engine, 0x3, "late");
+    assert_int_equal(run_of(engine, 1), 4);
+    assert_int_equal(run_of(engine, 2), 3);
+    mts_engine_deadline(engine, 1);
+    run_round(&w, engine, 0);
+    assert_int_equal(run_of(engine, 0), 5); /* the first group always runs */
+    assert_int_equal(run_of(engine, 1), 4);
+    mts_engine_deadline(engine, 0);
+    run_round(&w, engine, 1);
+    check_outputs(&w, engine, 0xf, "no deadline");
+    assert_int_equal(mts_engine_wait(engine, &error), MTS_CODE_OK); /* nothing to wait for */
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+    world_release(&w);
+}
+
+static void a_cancelled_run_leaves_out_what_has_not_begun(void **state)
+{
+    world w;
+    mts_error error = {0};
+    (void)state;
+    common_make(&w);
+    mts_device *device = slow_open(mts_allocator_default(), 0);
+    mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_KIND_SEQUENTIAL, 0);
+    mts_engine_deadline(engine, NEVER_MS);
+    keep_outputs(&w, engine);
+    run_round(&w, engine, 0);
+    start(engine); /* the first group begins */
+    mts_engine_cancel(engine);
+    assert_int_equal(mts_engine_wait(engine, &error), MTS_CODE_CANCELLED);
+    assert_int_equal(run_of(engine, 0), 4);
+    assert_int_equal(run_of(engine, 1), 3);
+    check_outputs(&w, engine, 0, "cancelled");
+    run_round(&w, engine, 1); /* the next one is not */
+    check_outputs(&w, engine, 0xf, "after it");
+    start(engine);
+    mts_engine_destroy(&engine); /* with groups that have not begun */
+    mts_device_destroy(&device);
+    world_release(&w);
+}
+
+static void rates_that_alternate_allocate_nothing_and_make_no_list(void **state)
+{
+    world w;
+    mts_error error = {0};
+    mts_fault_allocator memory;
+    (void)state;
+    common_make(&w);
+    mts_fault_allocator_init(&memory, 0);
+    mts_device *device = slow_open(&memory.allocator, 0);
+    mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_KIND_COMPACT, 0);
+    mts_engine_stats before;
+    mts_engine_stats after;
+    mts_engine_stats_get(engine, &before);
+    must(mts_engine_rate(engine, 1, 2, &error), &error, "rate");
+    must(mts_engine_rate(engine, 2, 4, &error), &error, "rate");
+    for (int i = 0; i < 4; i++) {
+        run_round(&w, engine, 0);
+    }
+    mts_engine_stats_get(engine, &after);
+    assert_true(after.workspace_bytes > before.workspace_bytes);
+    assert_int_equal(after.peak_bytes - before.peak_bytes, after.workspace_bytes - before.workspace_bytes);
+    const size_t calls = memory.calls;
+    const uint32_t lists = slowness.lists;
+    for (int i = 0; i < 16; i++) {
+        run_round(&w, engine, (uint32_t)i % 2);
+    }
+    assert_int_equal(memory.calls, calls);
+    assert_int_equal(slowness.lists, lists);
+    for (uint32_t set = 1; set < 1u << TASKS; set++) { /* more sets than are kept */
+        enable_set(engine, set);
+        run_round(&w, engine, 0);
+    }
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+    assert_int_equal(memory.alive, 0);
+    world_release(&w);
+}
+
+static void a_set_whose_lists_cannot_be_made_fails_and_may_be_tried_again(void **state)
+{
+    world w;
+    mts_error error = {0};
+    mts_fault_allocator memory;
+    (void)state;
+    common_make(&w);
+    mts_fault_allocator_init(&memory, 0);
+    mts_device *device = slow_open(&memory.allocator, 0);
+    bool failed = true;
+    for (size_t nth = 1; failed; nth++) {
+        mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_KIND_SEQUENTIAL, 0);
+        keep_outputs(&w, engine);
+        run_round(&w, engine, 0);
+        enable_set(engine, 0x6);
+        const size_t before = memory.calls;
+        memory.fail_at = memory.calls + nth;
+        const mts_code code = mts_engine_submit(engine, &error);
+        failed = code != MTS_CODE_OK;
+        memory.fail_at = 0;
+        assert_true(failed ? code == MTS_CODE_OUT_OF_MEMORY : memory.calls - before < nth);
+        if (!failed) {
+            must(mts_engine_wait(engine, &error), &error, "wait");
+        }
+        run_round(&w, engine, 1);
+        check_outputs(&w, engine, 0x6, "after a failure");
+        mts_engine_destroy(&engine);
+    }
+    mts_device_destroy(&device);
+    assert_int_equal(memory.alive, 0);
+    world_release(&w);
+}
+
+static void a_budget_without_room_for_other_lists_refuses_them(void **state)
+{
+    world w;
+    mts_error error = {0};
+    mts_engine_stats stats;
+    (void)state;
+    common_make(&w);
+    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_SEQUENTIAL, 0);
+    mts_engine_stats_get(engine, &stats);
+    mts_engine_destroy(&engine);
+    engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_SEQUENTIAL, stats.peak_bytes);
+    keep_outputs(&w, engine);
+    enable_set(engine, 0x1);
+    assert_int_equal(mts_engine_submit(engine, &error), MTS_CODE_LIMIT);
+    assert_non_null(strstr(error.text, "budget"));
+    enable_set(engine, 0xf);
+    run_round(&w, engine, 1);
+    check_outputs(&w, engine, 0xf, "all");
+    mts_engine_destroy(&engine);
+    world_release(&w);
+}
+
+static void a_disabled_task_has_no_work_group(void **state)
+{
+    world w;
+    (void)state;
+    common_make(&w);
+    mts_device *device = slow_open(mts_allocator_default(), 0);
+    for (int s = 0; s < MTS_STRATEGY_KIND_MTS; s++) {
+        const uint32_t only = 2;
+        uint32_t items[2];
+        for (int alone = 0; alone < 2; alone++) {
+            const mts_engine_options options = {.strategy = (mts_strategy_kind)s,
+                                                .tasks = alone != 0 ? &only : NULL,
+                                                .task_count = alone != 0 ? 1 : 0};
+            mts_engine *engine = NULL;
+            mts_error error = {0};
+            must(mts_engine_create(device, w.net.archive, &options, &engine, &error), &error, "create");
+            for (uint32_t t = 0; alone == 0 && t < TASKS; t++) {
+                must(mts_engine_enable(engine, t, t == only, &error), &error, "enable");
+            }
+            start(engine);
+            must(mts_engine_wait(engine, &error), &error, "wait");
+            items[alone] = slowness.items;
+            mts_engine_destroy(&engine);
+        }
+        print_message("strategy %d: %u work-items, alone %u\n", s, items[0], items[1]);
+        assert_true(items[0] <= items[1] + items[1] / 4); /* grids are cut for all tasks */
+    }
+    mts_device_destroy(&device);
+    world_release(&w);
+}
+
+static void a_profile_shows_all_and_leaves_outputs_as_they_were(void **state)
+{
+    world w;
+    mts_error error = {0};
+    mts_engine_stats stats;
+    (void)state;
+    common_make(&w);
+    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_COMPACT, 0);
+    keep_outputs(&w, engine);
+    run_round(&w, engine, 0);
+    enable_set(engine, 0x2);
+    run_round(&w, engine, 1); /* inputs are those of round 1 from now on */
+    mts_engine_stats_get(engine, &stats);
+    mts_engine_launch *launches = calloc(stats.launches, sizeof *launches);
+    assert_non_null(launches);
+    must(mts_engine_profile(engine, 1, launches, &error), &error, "profile");
+    free(launches);
+    run_round(&w, engine, 1);
+    check_outputs(&w, engine, 0x2, "after a profile");
+    mts_text text;
+    mts_text_init(&text, mts_allocator_default());
+    mts_engine_explain(engine, true, &text);
+    assert_non_null(strstr(mts_text_get(&text), "t3"));
+    mts_text_release(&text);
+    mts_engine_destroy(&engine);
+    world_release(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_set_of_tasks_with_inputs_of_their_own_has_its_bits),
         cmocka_unit_test(every_set_of_tasks_with_a_common_input_has_its_bits),
         cmocka_unit_test(equal_networks_keep_their_outputs_apart),
+        cmocka_unit_test(a_task_with_a_rate_runs_in_every_nth_submission),
+        cmocka_unit_test(a_rate_in_hertz_counts_by_the_clock),
+        cmocka_unit_test(a_task_that_never_ran_has_no_outputs),
+        cmocka_unit_test(groups_that_begin_too_late_are_left_out),
+        cmocka_unit_test(a_cancelled_run_leaves_out_what_has_not_begun),
+        cmocka_unit_test(rates_that_alternate_allocate_nothing_and_make_no_list),
+        cmocka_unit_test(a_set_whose_lists_cannot_be_made_fails_and_may_be_tried_again),
+        cmocka_unit_test(a_budget_without_room_for_other_lists_refuses_them),
+        cmocka_unit_test(a_disabled_task_has_no_work_group),
+        cmocka_unit_test(a_profile_shows_all_and_leaves_outputs_as_they_were),
     };
     mts_error error = {0};
     if (mts_os_directory_make(WORK, &error) != MTS_CODE_OK) {

@@ -23,7 +23,7 @@
  *   - A failed create or open leaves *out NULL; any other failed call leaves the object's state unchanged.
  * Two exceptions: where the device fails in the middle of setting an input or of a submission (OUT_OF_MEMORY,
  * DEVICE, DEVICE_LOST), inputs may have their new values, some or all; and a run whose wait fails, other than
- * with TIMEOUT, is over and has no outputs.
+ * with TIMEOUT or CANCELLED, is over and has no outputs.
  *   - X_destroy(X **) accepts NULL and pointers to NULL, and nulls the caller's pointer. Destroy sessions,
  * then bundles, then the runtime. Destroying is safe after MTS_STATUS_DEVICE_LOST.
  *   - Every options struct starts with its size; X_options_default fills it. A size the library does not know
@@ -486,7 +486,7 @@ MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *fra
  */
 MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms);
 /* View of an output of the last run, which must have been waited for; valid until the next submit or destroy.
- */
+   A task that the run left out: see "control" below. */
 MTS_API mts_status mts_session_output(mts_session *session, const char *task, uint32_t index,
                                       mts_tensor *out);
 
@@ -512,6 +512,62 @@ MTS_API mts_status mts_session_stats_get(const mts_session *session, mts_session
  * UNSUPPORTED. */
 MTS_API mts_status mts_session_explain(const mts_session *session, mts_report report, char *buffer,
                                        size_t size, size_t *needed);
+
+/* ---- control ---- */
+
+/*
+ * Which tasks run. All these settings hold from the next submission on, may change at any time between calls,
+ * and plan nothing anew: what runs computes the same bits as when all tasks run. A task that a run leaves out
+ * costs nothing in it: no work-group of it runs, and what it shares with others runs once as long as one of
+ * them does. (Two exceptions: a frame still becomes its input; and with MTS_STRATEGY_MTS the tasks of a group
+ * are one network, which runs as a whole while one of them does. On devices whose fully connected layers take
+ * several tasks at a time, up to three others may be computed beside it there, and not stored.) Its outputs
+ * stay those of its last run: mts_session_output gives them, mts_session_output_ticket tells of which run
+ * they are. Both are NOT_FOUND for a task that has not run, or whose last run failed.
+ *
+ * The first submission that does not run all tasks makes room for the lists of 8 sets of tasks (fewer if
+ * memory_budget says so; LIMIT if not even one fits), which mts_session_stats.workspace_bytes counts from
+ * then on. A submission with a set that is not among the 8 used last makes its lists, which allocates and
+ * takes about as long as a small run; a set that is among them is submitted at once and allocates nothing.
+ * mts_session_profile and mts_session_explain always show all tasks.
+ */
+
+/* enabled: 1 (as at first) or 0. NOT_FOUND: no such task, here and below. INVALID_ARGUMENT: neither. */
+MTS_API mts_status mts_session_enable(mts_session *session, const char *task, uint32_t enabled);
+/*
+ * The task runs in every n-th submission, beginning with the next one; 1 (as at first): in all. Submissions
+ * are counted while it is disabled, too, so that tasks whose rates were set together stay in step: few sets
+ * of tasks occur. INVALID_ARGUMENT: 0.
+ */
+MTS_API mts_status mts_session_rate(mts_session *session, const char *task, uint32_t every);
+/*
+ * The task runs in a submission only as long as that makes at most `hz` runs a second on average, by the
+ * clock at submission, beginning with the next one; 0 (as at first): no limit. With mts_session_rate both
+ * have to allow it. INVALID_ARGUMENT: negative, infinite or not a number.
+ */
+MTS_API mts_status mts_session_rate_hz(mts_session *session, const char *task, double hz);
+/* Of which run the task's outputs are. BUSY: the last run has not been waited for. */
+MTS_API mts_status mts_session_output_ticket(const mts_session *session, const char *task,
+                                             mts_ticket *ticket);
+/*
+ * Groups of tasks (mts_session_options.priorities decide their order) that have not begun `ms` milliseconds
+ * after a submission are left out of that run; the first group always runs. Its wait returns OK, and tickets
+ * of outputs tell which tasks ran. 0 (as at first): no deadline.
+ *
+ * What it costs: a device takes a list as a whole, so with a deadline each group is a list of its own. The
+ * first is submitted by mts_session_submit, the others by mts_session_wait, each when the one before has
+ * finished: the device idles for as long as that takes, some ten microseconds a group, and from the second
+ * group on nothing happens while nobody waits. A session of one group has nothing to leave out and stays one
+ * list. Tasks that can be stitched are one group unless their priorities differ or the strategy is
+ * SEQUENTIAL.
+ */
+MTS_API mts_status mts_session_deadline(mts_session *session, uint32_t ms);
+/*
+ * Leaves groups that have not begun out of a run that has not been waited for, e.g. after a wait's TIMEOUT.
+ * Its wait returns CANCELLED, and the outputs of the groups that ran can be read. Without a deadline all
+ * groups have begun with the submission. INVALID_ARGUMENT: the ticket is not that of a run under way.
+ */
+MTS_API mts_status mts_session_cancel(mts_session *session, mts_ticket ticket);
 
 /* ---- profile ---- */
 

@@ -1,0 +1,96 @@
+/*
+ * session_control.c: which tasks of a session run, how often and until when. Settings take hold with the next
+ * submission; none of these calls touches the device or waits.
+ */
+#include <inttypes.h>
+
+#include "api/api.h"
+#include "exec/control.h"
+
+mts_status mts_session_enable(mts_session *session, const char *task, uint32_t enabled)
+{
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const uint32_t index = mts_api_session_task(session, task, &error);
+    mts_code code = error.code;
+    if (index != MTS_NONE) {
+        code = enabled > 1
+                   ? mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_enable: enabled is 0 or 1")
+                   : mts_engine_enable(session->engine, index, enabled != 0, &error);
+    }
+    return mts_api_report(&session->runtime->sink, code, &error);
+}
+
+mts_status mts_session_rate(mts_session *session, const char *task, uint32_t every)
+{
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const uint32_t index = mts_api_session_task(session, task, &error);
+    mts_code code = error.code;
+    if (index != MTS_NONE) {
+        code = mts_engine_rate(session->engine, index, every, &error);
+    }
+    return mts_api_report(&session->runtime->sink, code, &error);
+}
+
+mts_status mts_session_rate_hz(mts_session *session, const char *task, double hz)
+{
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const uint32_t index = mts_api_session_task(session, task, &error);
+    mts_code code = error.code;
+    if (index != MTS_NONE) {
+        code = mts_engine_rate_hz(session->engine, index, hz, &error);
+    }
+    return mts_api_report(&session->runtime->sink, code, &error);
+}
+
+mts_status mts_session_output_ticket(const mts_session *session, const char *task, mts_ticket *ticket)
+{
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    mts_code code = MTS_CODE_OK;
+    if (!ticket) {
+        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_output_ticket: ticket is NULL");
+    } else if (session->running) {
+        code = mts_fail(&error, MTS_CODE_BUSY, "the run has not been waited for");
+    }
+    if (code == MTS_CODE_OK) {
+        const uint32_t index = mts_api_session_task(session, task, &error);
+        code = index != MTS_NONE ? mts_engine_output_run(session->engine, index, ticket, &error) : error.code;
+    }
+    return mts_api_report(&session->runtime->sink, code, &error);
+}
+
+mts_status mts_session_deadline(mts_session *session, uint32_t ms)
+{
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    mts_engine_deadline(session->engine, ms);
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_session_cancel(mts_session *session, mts_ticket ticket)
+{
+    mts_error error = {0};
+    mts_code code = MTS_CODE_OK;
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if (ticket == 0 || ticket != session->ticket || !session->running) {
+        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT,
+                        "ticket %" PRIu64 " is not that of a run under way", ticket);
+    } else {
+        mts_engine_cancel(session->engine);
+    }
+    return mts_api_report(&session->runtime->sink, code, &error);
+}

@@ -117,8 +117,8 @@ static bool find_text(mts_cu_builder *builder, const mts_cu_program *program, mt
     return found;
 }
 
-/* A binary from the compiler, or from PTX. Where there is no compiler for the device the error says what
- * would help. */
+/* A binary from the compiler, or from PTX. Where there is no compiler for the device (NOT_FOUND) the error
+ * says what would help. */
 static mts_code make_binary(mts_cu_device *device, const mts_cu_program *program, mts_cu_image *out,
                             mts_error *error)
 {
@@ -127,7 +127,7 @@ static mts_code make_binary(mts_cu_device *device, const mts_cu_program *program
     mts_code code = mts_cu_compile(builder, program->source, program->options, false, &image, error);
     if (code == MTS_CODE_NOT_FOUND || code == MTS_CODE_UNSUPPORTED) {
         if (!find_text(builder, program, &image)) {
-            return mts_fail(error, MTS_CODE_DEVICE,
+            return mts_fail(error, MTS_CODE_NOT_FOUND,
                             "kernel '%s' was not made ahead of time ('mts kernels' does that, for the cache "
                             "directory), and CUDA's compiler libnvrtc %s",
                             program->source->name,

@@ -106,7 +106,8 @@ typedef struct mts_device_ops {
     /* Enqueues filling with a 32-bit word; offset and size are multiples of 4. */
     mts_code (*buffer_fill)(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
                             mts_error *error);
-    /* Builds (or takes from the program cache). */
+    /* Builds (or takes from the program cache). NOT_FOUND: its program is not there, and nothing to make it
+       with; DEVICE: it does not build. */
     mts_code (*kernel_create)(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
                               mts_error *error);
     void (*kernel_destroy)(mts_device *device, mts_kernel *kernel);

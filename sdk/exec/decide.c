@@ -2,8 +2,9 @@
  * decide.c: from options to a decision, by cache or by measurement, and from the decision to an engine.
  *
  * The way down when kernels do not build or run: the decided choices, the defaults, the default tiles, the
- * smallest tiles. What did not work is remembered and not tried again by later sessions. What comes after is
- * the caller's: another device, of which `reference` needs no driver.
+ * smallest tiles. What did not work is remembered and not tried again by later sessions; a program that was
+ * not made ahead of time, where there is no compiler, is no such thing: the next session may find it. What
+ * comes after is the caller's: another device, of which `reference` needs no driver.
  */
 #include <string.h>
 
@@ -141,6 +142,17 @@ static mts_code give_up_special(mts_planning *p, bool *marked)
     return code;
 }
 
+/* What a session that was made remembers. Where a program was not to be had (`absent`) it stepped down for
+ * itself only. */
+static void remember(mts_planning *p, size_t known, bool absent)
+{
+    if (absent) {
+        p->fresh = false;
+    } else if (p->failed_count > known) {
+        mts_tuning_cache_store(p);
+    }
+}
+
 /* Gives up what was chosen first of all that may be to blame; *left: there was something. */
 static mts_code step_down(mts_planning *p, bool *left)
 {
@@ -169,6 +181,7 @@ static mts_code make(mts_planning *p, mts_engine **out)
     const mts_choice tiles = mts_choice_tiles(&p->device->info);
     bool failed = false;
     bool left = true;
+    bool absent = false;
     p->findings.fallback = mts_choices_failed(&p->defaults, &tiles) ? 2 : 0;
     mts_code code = make_once(p, &failed, out);
     const mts_error first = *p->error;
@@ -178,6 +191,7 @@ static mts_code make(mts_planning *p, mts_engine **out)
         if (p->options.cache != NULL) {
             p->options.cache->skipped++;
         }
+        absent = absent || code == MTS_CODE_NOT_FOUND;
         code = step_down(p, &left);
         if (code != MTS_CODE_OK) {
             return code;
@@ -189,8 +203,8 @@ static mts_code make(mts_planning *p, mts_engine **out)
         *p->error = first; /* what is wrong with the plan, not with the last resort */
         return first.code;
     }
-    if (code == MTS_CODE_OK && p->failed_count > known) {
-        mts_tuning_cache_store(p);
+    if (code == MTS_CODE_OK) {
+        remember(p, known, absent);
     }
     return code;
 }

@@ -377,7 +377,7 @@ mts_code mts_engine_create_decided(mts_device *device, const mts_archive *archiv
     maker m = {.decision = *decision, .like = aids != NULL ? aids->like : NULL, .error = error};
     const mts_code code = create(device, archive, options, &m, out);
     if (aids != NULL) {
-        aids->kernels_failed = m.in_kernels && code == MTS_CODE_DEVICE;
+        aids->kernels_failed = m.in_kernels && (code == MTS_CODE_DEVICE || code == MTS_CODE_NOT_FOUND);
     }
     return code;
 }

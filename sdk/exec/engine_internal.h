@@ -115,7 +115,7 @@ struct mts_engine {
 /* What making an engine may use and tell besides. */
 typedef struct mts_engine_aids {
     const mts_engine *like; /* its kernels serve this one too, where the device still has them; NULL: none */
-    bool kernels_failed;    /* out: kernels did not build, or did not run */
+    bool kernels_failed; /* out: kernels did not build, did not run, or (NOT_FOUND) are not to be had here */
 } mts_engine_aids;
 
 /* mts_engine_create with everything decided: nothing is measured. `decision` is needed during the call only,

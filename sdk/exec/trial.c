@@ -17,7 +17,8 @@ enum { WARM_RUNS = 2, TIMED_RUNS = 7, RACE_LEAST = 4, RACE_MOST = 40 };
 
 bool mts_trial_is_mishap(mts_code code)
 {
-    return code == MTS_CODE_LIMIT || code == MTS_CODE_DEVICE || code == MTS_CODE_UNSUPPORTED;
+    return code == MTS_CODE_LIMIT || code == MTS_CODE_DEVICE || code == MTS_CODE_UNSUPPORTED ||
+           code == MTS_CODE_NOT_FOUND; /* a program that was not made ahead of time, and no compiler */
 }
 
 /* Where the device's memory ran out, a candidate did not fit; where the host's did, planning is over. */

@@ -206,7 +206,7 @@ static mts_code try_candidate(tuner *t, const mts_choice *candidate)
 
 /*
  * Counts as failed until it has run: where a kernel takes the device or the process with it, the next start
- * does not try it again.
+ * does not try it again. A program that is not to be had here has not failed.
  */
 static mts_code try_marked(tuner *t, const mts_choice *candidate)
 {

@@ -219,7 +219,7 @@ static void a_board_without_programs(void **state)
     mts_error error = {MTS_CODE_OK, ""};
     mts_program_counts counts = {0};
     (void)state;
-    assert_int_equal(create_on_board(&counts, &error), MTS_CODE_DEVICE);
+    assert_int_equal(create_on_board(&counts, &error), MTS_CODE_NOT_FOUND);
     assert_non_null(strstr(error.text, "mts kernels"));
     assert_non_null(strstr(error.text, KERNEL));
 }

@@ -94,7 +94,7 @@ static void no_compiler(void **state)
     mts_error error = {MTS_CODE_OK, ""};
     (void)state;
     cuda_world_init(&w, NULL);
-    assert_int_equal(cuda_world_make(&w, &error), MTS_CODE_DEVICE);
+    assert_int_equal(cuda_world_make(&w, &error), MTS_CODE_NOT_FOUND);
     assert_non_null(strstr(error.text, "kernel 'advance'"));
     assert_non_null(strstr(error.text, "mts kernels"));
     assert_non_null(strstr(error.text, "libnvrtc"));

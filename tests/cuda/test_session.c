@@ -33,6 +33,8 @@ typedef struct session_world {
 
 static char bundle_path[64];
 static session_world s;
+static const char *cache_dir; /* of the runtimes that are made */
+static uint32_t tuning_ms;    /* of the sessions that are made */
 
 /* Two small networks with a common input that share most channels. */
 static int make_bundle(void **state)
@@ -60,6 +62,7 @@ static void open_on(const char *device, mts_use replay)
 {
     mts_runtime_options options = api_options(&s.fixture, device);
     options.replay = replay;
+    options.cache_dir = cache_dir;
     s.bundle = NULL;
     s.session = NULL;
     if (mts_runtime_create(&options, &s.fixture.runtime) != MTS_STATUS_OK ||
@@ -76,6 +79,7 @@ static mts_status make_session(mts_strategy strategy)
     mts_session_options_default(&options);
     options.strategy = strategy;
     options.precision = precision;
+    options.tuning_ms = tuning_ms;
     return mts_session_create(s.fixture.runtime, s.bundle, &options, &s.session);
 }
 
@@ -461,7 +465,59 @@ static void a_program_with_a_context_of_its_own_hands_it_over(void **state)
     assert_memory_equal(expected, found, sizeof expected);
 }
 
-int main(void)
+/* ---- a board without a compiler ---- */
+
+static void run_on_board(uint32_t tuning, float out[OUTPUTS])
+{
+    tuning_ms = tuning;
+    open_on("cuda:0", MTS_USE_AUTO);
+    need_session(MTS_STRATEGY_MTS);
+    need_run(1);
+    take_outputs(out);
+    assert_false(explains("kernels as planned cannot be used on this device"));
+    close_all();
+    tuning_ms = 0;
+}
+
+/* Most of what a tuning tries was not made ahead of time. That is no failure of those kernels: sessions after
+ * it use what they used before. */
+static void a_board_without_a_compiler_is_tuned(void **state)
+{
+    float expected[OUTPUTS], found[OUTPUTS];
+    (void)state;
+    fake_cuda_reset();
+    cache_dir = getenv("MTS_TEST_FOLDER");
+    run_on_board(0, expected);
+    for (uint32_t i = 0; i < 3; i++) {
+        run_on_board(i == 0 ? 20000 : 0, found);
+        expect_close(expected, found, OUTPUTS, 1e-4f);
+    }
+}
+
+static void tuning_without_a_compiler_spoils_nothing(void **state)
+{
+    char folder[] = "/tmp/mts-cuda-session-XXXXXX";
+    char command[96];
+    (void)state;
+    fake_cuda_reset();
+    assert_non_null(mkdtemp(folder));
+    cache_dir = folder;
+    open_on("cuda:sm_87", MTS_USE_AUTO);
+    need_session(MTS_STRATEGY_MTS);
+    need_run(1); /* frames have a kernel too */
+    close_all();
+    cache_dir = NULL;
+    assert_int_equal(setenv("MTS_TEST_FOLDER", folder, 1), 0);
+    cuda_scenario("a_board_without_a_compiler_is_tuned", "no_compiler", true, NULL);
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static const struct CMUnitTest scenarios[] = {
+    cmocka_unit_test(a_board_without_a_compiler_is_tuned),
+};
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_gives_the_bits_of_plain_launches_and_the_reference_agrees),
@@ -474,8 +530,16 @@ int main(void)
         cmocka_unit_test(a_lost_device_is_told_and_a_new_runtime_works),
         cmocka_unit_test(borrowed_inputs_move_without_another_graph),
         cmocka_unit_test(a_program_with_a_context_of_its_own_hands_it_over),
+        cmocka_unit_test(tuning_without_a_compiler_spoils_nothing),
         cmocka_unit_test(each_call_of_a_run_that_fails_is_told_and_the_next_run_is_right),
     };
     const int skipped = cuda_machine_check();
-    return skipped ? skipped : cmocka_run_group_tests(tests, make_bundle, remove_bundle);
+    if (skipped) {
+        return skipped;
+    }
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+        return cmocka_run_group_tests(scenarios, make_bundle, remove_bundle);
+    }
+    return cmocka_run_group_tests(tests, make_bundle, remove_bundle);
 }

@@ -13,6 +13,9 @@ set_tests_properties(perf/kernels_match_plain_c PROPERTIES SKIP_RETURN_CODE 77 T
 # bench_partitions: the grouping planner's plan against every partition, on random families
 add_executable(bench_partitions ${CMAKE_CURRENT_SOURCE_DIR}/perf/partitions.c)
 target_link_libraries(bench_partitions PRIVATE mts_test_support)
+# bench_control: a frame with all tasks but one disabled against a session of that task alone
+add_executable(bench_control ${CMAKE_CURRENT_SOURCE_DIR}/perf/control.c)
+target_link_libraries(bench_control PRIVATE mts_options mts_static m)
 # What runs on machines with a GPU, tried without one: tiny networks on the fake driver.
 include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
 if(MTS_TEST_PYTHON AND TARGET mts_program AND TARGET mts_fake_driver AND NOT MTS_SANITIZE)

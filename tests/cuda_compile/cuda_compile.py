@@ -116,12 +116,23 @@ def list_jobs(folder, compiler):
 compilers = []  # of a worker process: (version, library, architectures)
 
 
+def find_toolkits():
+    """The same of CUDA toolkits, which need not be on the loader's path."""
+    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")] + sorted(glob.glob("/usr/local/cuda*")) + ["/opt/cuda"]
+    found = []
+    for home in filter(None, homes):
+        for folder in ("lib64", "lib", "targets/*/lib"):
+            found += sorted(glob.glob(os.path.join(glob.escape(home), folder, "libnvrtc.so*")))
+    return found
+
+
 def find_nvrtc():
-    """Files that may be an NVRTC: those of this Python's packages, then by the names that the library tries."""
+    """Files that may be an NVRTC: those of this Python's packages, of toolkits in the usual folders, then by the names that
+    the library tries."""
     packages = sorted(glob.glob(os.path.join(sysconfig.get_paths()["purelib"], "nvidia", "*", "lib", "libnvrtc.so.*")))
     names = [f"libnvrtc.so{end}" for end in ("", ".13", ".12", ".11.2", ".11.0", ".10.2")]
     opened = {}
-    for name in packages + names:
+    for name in packages + find_toolkits() + names:
         try:
             library = ctypes.CDLL(name)
             major, minor, count = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
@@ -269,7 +280,7 @@ def prepare(compiler):
         return compile_clang, set_clang, (command,), ARCHS["clang"]
     found = find_nvrtc()
     if not found:
-        print("skipped: there is no NVRTC (toolchains/host setup puts one into build/venv)")
+        print("skipped: there is no NVRTC (toolchains/host setup puts one into build/venv; a CUDA toolkit has one too)")
         sys.exit(SKIPPED)
     for version, name, _ in found:
         print("NVRTC %d.%d: %s" % (*version, name))

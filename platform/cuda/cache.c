@@ -37,8 +37,8 @@ char *mts_cu_cache_key(const mts_cu_builder *builder, bool is_text, const mts_ke
     mts_text text;
     mts_text_init(&text, builder->allocator);
     mts_text_add(&text, "library %s\narch sm_%u\nkernel %s\nsource %016llx %zu\noptions %s\n",
-                 MTS_VERSION_TEXT, info->arch, source->name,
-                 (unsigned long long)mts_kernel_hash(source, 0), length, options);
+                 MTS_VERSION_TEXT, info->arch, source->name, (unsigned long long)mts_kernel_hash(source, 0),
+                 length, options);
     if (!is_text) {
         mts_text_add(&text, "device %s\ndriver %s\n", info->name, info->driver);
     }
@@ -47,14 +47,41 @@ char *mts_cu_cache_key(const mts_cu_builder *builder, bool is_text, const mts_ke
     return key;
 }
 
+static uint64_t number_at(const unsigned char *body, size_t at, size_t bytes)
+{
+    uint64_t number = 0;
+    for (size_t i = bytes; i > 0; i--) {
+        number = number << 8 | body[at + i - 1];
+    }
+    return number;
+}
+
+/*
+ * The driver is told where a binary begins, not where it ends: it has to be an ELF file whose tables of
+ * segments and sections lie within.
+ */
+static bool is_binary(const unsigned char *body, size_t size)
+{
+    if (size < 64 || memcmp(body, "\177ELF\2\1", 6) != 0) { /* 64 bits, little-endian */
+        return false;
+    }
+    const uint64_t segments = number_at(body, 32, 8);
+    const uint64_t sections = number_at(body, 40, 8);
+    return segments <= size && sections <= size &&
+           number_at(body, 54, 2) * number_at(body, 56, 2) <= size - segments &&
+           number_at(body, 58, 2) * number_at(body, 60, 2) <= size - sections;
+}
+
 static bool take_body(const mts_cu_builder *builder, bool text, const mts_os_cache_file *file,
                       mts_cu_image *image)
 {
-    if (text && file->body[file->size - 1] != '\0') {
+    if (text ? file->body[file->size - 1] != '\0' : !is_binary(file->body, file->size)) {
         return false;
     }
-    *image = (mts_cu_image){
-        .data = mts_alloc_zero(builder->allocator, file->size, 1), .size = file->size, .is_text = text};
+    *image = (mts_cu_image){/* a zero follows, whatever it is */
+                            .data = mts_alloc_zero(builder->allocator, file->size + 1, 1),
+                            .size = file->size,
+                            .is_text = text};
     if (!image->data) {
         return false;
     }
@@ -68,8 +95,8 @@ bool mts_cu_cache_load(mts_cu_builder *builder, bool text, const char *key, mts_
     *image = (mts_cu_image){.data = NULL};
     const mts_os_cache files = files_of(builder, text);
     const mts_code code = mts_os_cache_load(&files, key, &file);
-    builder->made.rejected += mts_os_cache_rejects(code);
     const bool found = code == MTS_CODE_OK && take_body(builder, text, &file, image);
+    builder->made.rejected += mts_os_cache_rejects(code) || (code == MTS_CODE_OK && !found);
     mts_os_cache_release(&files, &file);
     return found;
 }

@@ -208,20 +208,36 @@ static mts_code compile_for(mts_cu_builder *builder, const mts_kernel_source *so
     return code;
 }
 
+/* A driver may refuse the binaries of a compiler of the next generation, but no PTX that it knows. */
+static mts_code open_compiler(mts_cu_builder *builder, const mts_kernel_source *source, mts_error *error)
+{
+    mts_rtc_library *rtc = &builder->rtc;
+    int major = 0, minor = 0;
+    mts_code code = rtc->handle ? MTS_CODE_OK : mts_rtc_library_open(rtc, error);
+    if (code != MTS_CODE_OK || rtc->version) {
+        return code;
+    }
+    const nvrtcResult result = rtc->nvrtcVersion(&major, &minor);
+    if (result != NVRTC_SUCCESS) {
+        return call_failed(builder, source, result, "nvrtcVersion", error);
+    }
+    rtc->version = major * 1000 + minor * 10;
+    builder->prefers_text =
+        !rtc->nvrtcGetCUBINSize || !rtc->nvrtcGetCUBIN || (builder->driver && major > builder->driver / 1000);
+    return MTS_CODE_OK;
+}
+
 mts_code mts_cu_compile(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
                         bool text, mts_cu_image *out, mts_error *error)
 {
     const uint32_t arch = builder->info->arch;
     *out = (mts_cu_image){.data = NULL};
-    if (!builder->rtc.handle) {
-        const mts_code code = mts_rtc_library_open(&builder->rtc, error);
-        if (code != MTS_CODE_OK) {
-            return code;
-        }
+    mts_code code = open_compiler(builder, source, error);
+    if (code != MTS_CODE_OK) {
+        return code;
     }
-    const bool has_binary = builder->rtc.nvrtcGetCUBINSize && builder->rtc.nvrtcGetCUBIN;
-    target to = {.arch = arch, .text = text || !has_binary};
-    mts_code code = compile_for(builder, source, options, &to, out, error);
+    target to = {.arch = arch, .text = text || builder->prefers_text};
+    code = compile_for(builder, source, options, &to, out, error);
     /* A compiler that is older than the device: the driver makes its code of an older device's PTX. */
     while (code == MTS_CODE_UNSUPPORTED && !text) {
         to = (target){.arch = to.text ? mts_cu_quirks_before(to.arch) : arch, .text = true};
@@ -234,6 +250,6 @@ mts_code mts_cu_compile(mts_cu_builder *builder, const mts_kernel_source *source
             *error = ignored;
         }
     }
-    builder->made.built += code != MTS_CODE_UNSUPPORTED;
+    builder->made.built += code == MTS_CODE_OK;
     return code;
 }

@@ -26,6 +26,8 @@ typedef struct mts_cu_builder {
     const mts_device_info *info; /* of the device that programs are for */
     char *cache_dir;             /* NULL: no disk cache */
     mts_rtc_library rtc;         /* opened when the first text is compiled */
+    int driver;                  /* version of CUDA that it knows; 0: there is none */
+    bool prefers_text;           /* PTX, for the driver to compile: it takes no binary of this compiler */
     mts_program_counts made;
     mts_program_counts *counts; /* the caller's copy, or NULL */
 } mts_cu_builder;

@@ -90,7 +90,7 @@ static mts_code describe(const mts_cu_library *cu, CUdevice id, mts_device_info 
     }
     (void)snprintf(info->backend, sizeof info->backend, "cuda");
     (void)snprintf(info->name, sizeof info->name, "%s", name);
-    (void)snprintf(info->driver, sizeof info->driver, "CUDA %d.%d, compute capability %u.%u",
+    (void)snprintf(info->driver, sizeof info->driver, "NVIDIA CUDA %d.%d, compute capability %u.%u",
                    cu->version / 1000, cu->version % 1000 / 10, major, minor);
     info->is_gpu = true;
     info->unified_memory = get_number(cu, id, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
@@ -328,6 +328,7 @@ static mts_code start(mts_cu_device *device, uint32_t index, const mts_device_op
         device->replays = options->replay != MTS_DEVICE_USE_OFF && mts_cu_replay_has(&device->cu);
         code = furnish(device, options->foreign_queue, error);
     }
+    device->builder.driver = device->cu.version;
     return code == MTS_CODE_OK ? mts_cu_builder_init(&device->builder, &device->base, options, error) : code;
 }
 

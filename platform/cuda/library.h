@@ -31,6 +31,7 @@ typedef struct mts_cu_library {
 #define MTS_RTC_OPTIONAL(result, name, parameters) result(*name) parameters;
 typedef struct mts_rtc_library {
     mts_os_library *handle; /* NULL: there is none */
+    int version;            /* as the driver's; 0: not asked for yet */
 #include "platform/cuda/symbols.def"
 } mts_rtc_library;
 #undef MTS_CU_REQUIRED

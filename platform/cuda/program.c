@@ -21,8 +21,9 @@ static void program_free(mts_cu_device *device, mts_cu_program *program)
     mts_alloc_free(device->base.allocator, program);
 }
 
-/* A module, the function in it, and what the function can do on this device. */
-static mts_code load(mts_cu_device *device, mts_cu_program *program, const mts_cu_image *image,
+/* A module, the function in it, and what the function can do on this device. *refused: the driver does not
+ * take such binaries. */
+static mts_code load(mts_cu_device *device, mts_cu_program *program, const mts_cu_image *image, bool *refused,
                      mts_error *error)
 {
     const mts_cu_library *cu = &device->cu;
@@ -39,6 +40,7 @@ static mts_code load(mts_cu_device *device, mts_cu_program *program, const mts_c
         call = "cuFuncGetAttribute";
         result = cu->cuFuncGetAttribute(&group, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, program->function);
     }
+    *refused = result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU;
     mts_code code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, call, error);
     if (code == MTS_CODE_OK && group < 1) {
         code = mts_fail(error, MTS_CODE_DEVICE, "no group of work-items fits");
@@ -152,11 +154,38 @@ static bool load_cached(mts_cu_device *device, mts_cu_program *program, const ch
     if (!mts_cu_cache_load(builder, false, key, &image)) {
         return false;
     }
-    const bool ready = load(device, program, &image, &ignored) == MTS_CODE_OK;
+    bool refused = false;
+    const bool ready = load(device, program, &image, &refused, &ignored) == MTS_CODE_OK;
     builder->made.hits += ready;
     builder->made.rejected += !ready;
     mts_cu_image_release(builder, &image);
     return ready;
+}
+
+/* Where the compiler's binary is refused the driver compiles the PTX, now and for all that follow. */
+static mts_code make_and_load(mts_cu_device *device, mts_cu_program *program, mts_cu_image *image,
+                              mts_error *error)
+{
+    mts_cu_builder *builder = &device->builder;
+    bool refused = false;
+    mts_code code = make_binary(device, program, image, error);
+    if (code == MTS_CODE_OK) {
+        code = load(device, program, image, &refused, error);
+    }
+    if (!refused || builder->prefers_text || !builder->rtc.handle) {
+        return code;
+    }
+    mts_log_write(device->base.log, MTS_LOG_LEVEL_INFO,
+                  "'%s' takes no binaries of this libnvrtc (CUDA %d.%d): the driver compiles its PTX",
+                  device->base.info.name, builder->rtc.version / 1000, builder->rtc.version % 1000 / 10);
+    mts_cu_image_release(builder, image);
+    builder->prefers_text = true;
+    code = make_binary(device, program, image, error);
+    if (code == MTS_CODE_OK) {
+        code = load(device, program, image, &refused, error);
+    }
+    builder->prefers_text = code == MTS_CODE_OK;
+    return code;
 }
 
 static mts_code build(mts_cu_device *device, mts_cu_program *program, mts_error *error)
@@ -172,10 +201,7 @@ static mts_code build(mts_cu_device *device, mts_cu_program *program, mts_error 
     if (!key || !load_cached(device, program, key)) {
         mts_cu_image image = {.data = NULL};
         builder->made.misses += cached;
-        code = make_binary(device, program, &image, error);
-        if (code == MTS_CODE_OK) {
-            code = load(device, program, &image, error);
-        }
+        code = make_and_load(device, program, &image, error);
         if (code == MTS_CODE_OK && key) {
             (void)mts_cu_cache_store(builder, key, &image);
         }

@@ -263,6 +263,71 @@ static void a_compiler_that_is_older_than_the_device_serves_it(void **state)
     cuda_expect_clean();
 }
 
+static void expect_works(void)
+{
+    mts_error error = {MTS_CODE_OK, ""};
+    if (cuda_world_make(&w, &error) != MTS_CODE_OK || cuda_world_set(&w, &error) != MTS_CODE_OK ||
+        mts_list_submit(w.list, &error) != MTS_CODE_OK) {
+        fail_msg("%s", error.text);
+    }
+    cuda_world_expect(&w, 1, 20, 300);
+    cuda_world_close(&w);
+    cuda_expect_clean();
+}
+
+/* The driver of CUDA 12 would refuse a binary of CUDA 13. */
+static void a_compiler_that_is_newer_than_the_driver_makes_ptx(void **state)
+{
+    (void)state;
+    cuda_world_init(&w, folder);
+    fake_cuda_device()->nvrtc = 13000;
+    fake_cuda_device()->driver = 12020;
+    expect_works();
+    assert_int_equal(fake_cuda_called("nvrtcGetCUBIN"), 0);
+    assert_int_equal(fake_cuda_called("cuLinkComplete"), 1);
+    cuda_world_init(&w, folder);
+    expect_works();
+    assert_int_equal(fake_cuda_called("nvrtcCompileProgram"), 0);
+}
+
+static void a_new_binary_that_the_driver_refuses_becomes_ptx(void **state)
+{
+    static const int refusals[] = {CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_NO_BINARY_FOR_GPU};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        cuda_world_init(&w, NULL);
+        fake_cuda_fail_named("cuModuleLoadData", 1, refusals[i]);
+        expect_works();
+        assert_int_equal(fake_cuda_called("nvrtcGetCUBIN"), 1);
+        assert_int_equal(fake_cuda_called("cuLinkComplete"), 1);
+    }
+}
+
+/* The file is whole, its content is none that a driver could be given. */
+static void a_kept_file_that_holds_no_binary_is_made_again(void **state)
+{
+    static const char texts[][72] = {"no program",
+                                     "\177ELF\2\1\1 and then something else altogether, for long enough"};
+    mts_program_counts counts = {0};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        cuda_world_open(&w, folder);
+        mts_cu_builder *builder = &((mts_cu_device *)w.base.device)->builder;
+        char *options = mts_cu_options_make(builder, "-DX=1");
+        char *key = mts_cu_cache_key(builder, false, &cuda_advance, options);
+        const mts_cu_image image = {.data = (char *)(uintptr_t)texts[i],
+                                    .size = i == 0 ? 10 : sizeof texts[i]};
+        assert_int_equal(mts_cu_cache_store(builder, key, &image), MTS_CODE_OK);
+        mts_alloc_free(builder->allocator, options);
+        mts_alloc_free(builder->allocator, key);
+        cuda_world_close(&w);
+        counts = build(87, 12020);
+        assert_int_equal(counts.rejected, 1);
+        assert_int_equal(counts.built, 1);
+        assert_int_equal(fake_cuda_called("cuModuleLoadData"), 1);
+    }
+}
+
 static void a_kernel_that_does_not_compile_is_told_with_its_name_and_the_compilers_log(void **state)
 {
     static const mts_kernel_source broken = {.name = "broken",
@@ -302,6 +367,9 @@ int main(int argc, char **argv)
         FOLDER_TEST(programs_made_ahead_serve_a_board_without_a_compiler),
         FOLDER_TEST(damaged_or_foreign_programs_made_ahead_are_none),
         FOLDER_TEST(a_compiler_that_is_older_than_the_device_serves_it),
+        FOLDER_TEST(a_compiler_that_is_newer_than_the_driver_makes_ptx),
+        FOLDER_TEST(a_new_binary_that_the_driver_refuses_becomes_ptx),
+        FOLDER_TEST(a_kept_file_that_holds_no_binary_is_made_again),
         FOLDER_TEST(a_kernel_that_does_not_compile_is_told_with_its_name_and_the_compilers_log),
     };
     const int skipped = cuda_machine_check();

@@ -58,6 +58,7 @@ static CUresult add_text(CUlinkState link, const char *text, size_t size)
         return CUDA_ERROR_INVALID_PTX;
     }
     header.arch = (uint32_t)fake_cuda_device()->arch;
+    header.version = (uint32_t)fake_cuda_device()->driver;
     memcpy(link->image, &header, sizeof header);
     return CUDA_SUCCESS;
 }

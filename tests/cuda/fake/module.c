@@ -75,12 +75,16 @@ static CUresult load_code(CUmodule *out, const void *code, size_t size)
     return CUDA_SUCCESS;
 }
 
-/* A binary runs on its own architecture and later ones of the same generation; a text on all later ones. */
+/* A binary runs on its own architecture and later ones of the same generation, with drivers of its CUDA's
+ * generation and later; a text on all later architectures. */
 static CUresult load_image(CUmodule *out, const void *image, bool was_text)
 {
     const uint32_t arch = (uint32_t)fake_cuda_device()->arch;
     fake_image header;
     if (!fake_image_check(image, &header)) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    if (!was_text && header.version / 1000 > (uint32_t)fake_cuda_device()->driver / 1000) {
         return CUDA_ERROR_INVALID_IMAGE;
     }
     if (header.arch > arch || (!was_text && header.arch / 10 != arch / 10)) {

@@ -180,7 +180,8 @@ static int compile(nvrtcProgram program, int count, const char *const *options)
     }
     free(program->image);
     free(program->text);
-    program->image = fake_image_make(what.arch, code, size, &program->image_size);
+    program->image =
+        fake_image_make(what.arch, (uint32_t)fake_cuda_device()->nvrtc, code, size, &program->image_size);
     free(code);
     if (!program->image) {
         abort(); /* as above */

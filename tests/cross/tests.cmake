@@ -10,6 +10,10 @@ if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND NOT AN
             clang mts_common mts_runtime)
   add_test(NAME cross/classify
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/classify.sh ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:sample_classify>)
+  add_test(NAME cross/opencl_on_arm64
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/opencl.sh ${CMAKE_SOURCE_DIR}/build/arm64-opencl
+            ${MTS_ARM64_ROOT}/usr/lib/aarch64-linux-gnu ${MTS_QEMU_AARCH64} $<TARGET_FILE:device_opencl>
+            $<TARGET_FILE:sample_classify>)
   set_tests_properties(cross/stripped_libmts_with_opencl_is_under_400_kb cross/jetson_builds cross/android_compiles
-    cross/classify PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+    cross/classify cross/opencl_on_arm64 PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endif()

@@ -1,7 +1,8 @@
 """Programs that travel to a machine with a GPU and without the packages to build them: tests/perf/gpu prepare.
 
 A kit is an archive of the program and the tests, stripped, with the shared libraries they need (all but the C
-library's). Tests know the folders of their source and their build by name: unpacking puts links there if nothing else is.
+library's). Its tests are built with MTS_TESTS_MOVABLE: they look for their source in ./source and write to ./build, from
+the folder that they are run in, which unpacking makes. No path of the machine that built it is in it.
 """
 import json
 import os
@@ -28,9 +29,13 @@ def libraries_of(program):
 def prepare(root, build, out, pattern):
     """Builds a release, unless a build folder is given, and writes the kit."""
     if build is None:
-        build = root / "build/release"
-        subprocess.run([str(root / "toolchains/host"), "build"], check=True)
+        build = root / "build/kit"
+        subprocess.run([str(root / "toolchains/host"), "setup"], check=True)
+        subprocess.run(["cmake", "--preset", "release", "-B", str(build), "-DMTS_TESTS_MOVABLE=ON"], check=True, cwd=root)
+        subprocess.run(["cmake", "--build", str(build), "--parallel", str(os.cpu_count())], check=True)
     build = pathlib.Path(build).resolve()
+    if "MTS_TESTS_MOVABLE:BOOL=ON" not in (build / "CMakeCache.txt").read_text():
+        sys.exit(f"{build} was not configured with -DMTS_TESTS_MOVABLE=ON: its tests find their files only there")
     names = sorted(p.name for p in (build / "bin").iterdir() if p.name in ALWAYS or re.match(pattern, p.name))
     if "mts" not in names:
         sys.exit(f"{build}/bin has no mts")
@@ -44,7 +49,7 @@ def prepare(root, build, out, pattern):
             for library, path in libraries_of(build / "bin" / name).items():
                 if not (folder / "lib" / library).exists():
                     shutil.copy(os.path.realpath(path), folder / "lib" / library)
-        facts = {"source": str(root), "build": str(build), "programs": len(names)}
+        facts = {"programs": len(names)}
         (folder / "kit.json").write_text(json.dumps(facts))
         # xz with a window that reaches over several programs, which have the library in common; one level down from
         # the best, since the best takes minutes
@@ -55,28 +60,23 @@ def prepare(root, build, out, pattern):
     return 0
 
 
-def link(wanted, target):
-    """Makes `wanted` lead to `target`; a sentence if it does not."""
-    wanted = pathlib.Path(wanted)
-    if wanted.exists():
-        return "" if wanted.samefile(target) or wanted.is_dir() else f"{wanted} is something else"
-    try:
-        wanted.parent.mkdir(parents=True, exist_ok=True)
-        wanted.symlink_to(target, target_is_directory=True)
-        return ""
-    except OSError as error:
-        return f"{wanted}: {error.strerror}; some tests will not find their files"
+def extract(archive, folder):
+    """Regular files and folders of `kit/` only, whatever else an archive may hold."""
+    with tarfile.open(archive) as tar:
+        for member in tar.getmembers():
+            parts = pathlib.PurePosixPath(member.name).parts
+            if parts[:1] != ("kit",) or ".." in parts or not (member.isreg() or member.isdir()):
+                sys.exit(f"{archive}: '{member.name}' does not belong into a kit")
+        # older versions of Python 3.8 to 3.11 have no filters; the check above is what matters then
+        tar.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
 
 
 def unpack(archive, folder, root):
-    """Programs and libraries, and the facts of the kit."""
+    """Programs, libraries, the folder to run tests in, and the facts of the kit."""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder)
+    work = folder / "work"
+    (work / "build").mkdir(parents=True)
+    extract(archive, folder)
     kit = folder / "kit"
-    facts = json.loads((kit / "kit.json").read_text())
-    work = folder / "build"
-    work.mkdir()
-    notes = [link(facts["source"], root), link(facts["build"], work)]
-    return {"programs": kit / "bin", "libraries": kit / "lib", "facts": facts, "note": "; ".join(n for n in notes if n)}
+    (work / "source").symlink_to(root, target_is_directory=True)
+    return {"programs": kit / "bin", "libraries": kit / "lib", "folder": work, "facts": json.loads((kit / "kit.json").read_text())}

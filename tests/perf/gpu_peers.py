@@ -30,6 +30,8 @@ PLAIN = ["eager", "graph", "vmap", "vmap_graph"]
 COMPILED = ["graph", "compile", "compile_graph"]  # graph once more, so that these can be compared with the others
 TURNS = 4
 SECONDS_OF_WAY = 3.0  # a slow way gets fewer runs, 10 at least
+REPLAYS = 100  # between events; a way that is too slow for that many gets what fits into SECONDS_OF_REPLAYS, 20 at least
+SECONDS_OF_REPLAYS = 10.0
 TOLERANCE = {"float32": 1e-3, "tf32": 2e-2, "float16": 5e-2}  # of the largest output
 
 try:
@@ -316,15 +318,18 @@ def measure(world, ways, runs, warmup):
     for row, run in ways:
         for _ in range(warmup):
             last = frame(world, run)
-        samples[row["way"]] = (max(10, min(runs, int(SECONDS_OF_WAY * 1e3 / max(last, 1e-3)))), [], [])
+        frames = max(10, min(runs, int(SECONDS_OF_WAY * 1e3 / max(last, 1e-3))))
+        replays = max(20, min(max(REPLAYS, 2 * runs), int(SECONDS_OF_REPLAYS * 1e3 / max(last, 1e-3))))
+        row["replays"] = replays if world.cuda else 0
+        samples[row["way"]] = (frames, replays, [], [])
     for _ in range(TURNS):
         for row, run in ways:
-            count, frames, device = samples[row["way"]]
+            count, replays, frames, device = samples[row["way"]]
             frames += [frame(world, run) for _ in range(-(-count // TURNS))]
             if world.cuda:
-                device += device_times(run, -(-2 * count // TURNS))
+                device += device_times(run, -(-replays // TURNS))
     for row, _ in ways:
-        _, frames, device = samples[row["way"]]
+        _, _, frames, device = samples[row["way"]]
         row["frame_ms"], row["device_ms"] = quantiles(frames), quantiles(device)
 
 

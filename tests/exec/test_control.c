@@ -21,15 +21,17 @@
 #include "exec/control.h"
 #include "exec/engine_internal.h"
 #include "exec/profile.h"
+#include "plan/block.h"
 #include "platform/os/os.h"
 #include "platform/wrap/wrap.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
 #include "support/random_net.h"
+#include "support/synth.h"
 
 #define TASKS 4
 #define OUTPUTS_MOST 16
-#define FAMILIES 12
+#define FAMILIES 8
 #define OPENCL_EVERY 6 /* a family in so many runs on OpenCL too: its driver builds kernels for seconds */
 #define WORK MTS_BINARY_DIR "/control"
 #define NEVER_MS 1000000u
@@ -601,6 +603,123 @@ static void a_profile_shows_all_and_leaves_outputs_as_they_were(void **state)
     world_release(&w);
 }
 
+/* ---- what only GPUs run: blocks, and fully connected layers by groups ---- */
+
+/* As test_blocks.c: a CPU's device is planned for as if it were a GPU. NULL: there is none that can. */
+static mts_device *gpu_open(void)
+{
+    mts_device *device = NULL;
+    mts_error error = {0};
+    if (net_device_open("opencl", WORK, &device, &error) != MTS_CODE_OK ||
+        device->info.work_group_size < 256) {
+        mts_device_destroy(&device);
+        skip();
+    }
+    device->info.is_gpu = true;
+    device->info.arch = device->info.arch != 0 ? device->info.arch : 87;
+    device->info.compute_units = 16;
+    return device;
+}
+
+static void synth_run(mts_engine *engine, const mts_archive *archive, uint32_t round)
+{
+    mts_error error = {0};
+    for (uint32_t t = 0; t < archive->task_count; t++) {
+        const size_t count = mts_shape_count(&archive->tasks[t].graph->inputs[0].shape);
+        float *data = calloc(count, sizeof *data);
+        assert_non_null(data);
+        for (size_t i = 0; i < count; i++) {
+            data[i] = (float)((i * 31 + round * 17) % 101) / 50.0f - 1.0f;
+        }
+        must(mts_engine_set_input(engine, t, 0, data, count * sizeof *data, &error), &error, "input");
+        free(data);
+    }
+    start(engine);
+    must(mts_engine_wait(engine, &error), &error, "wait");
+}
+
+static float *synth_output(const mts_engine *engine, uint32_t task, size_t *size)
+{
+    const void *data = NULL;
+    mts_error error = {0};
+    must(mts_engine_output(engine, task, 0, &data, size, &error), &error, "output");
+    float *copy = malloc(*size);
+    assert_non_null(copy);
+    memcpy(copy, data, *size);
+    return copy;
+}
+
+static void check_synth(const test_synth *f, mts_device *gpu, const mts_choice *forced, bool common)
+{
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = !common};
+    const mts_choices choices = {.forced = forced};
+    const mts_decision decision = {.choices = &choices};
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    float *want[2][TASKS];
+    size_t size = 0;
+    must(mts_engine_create_decided(gpu, f->archive, &options, &decision, NULL, &engine, &error), &error,
+         "create");
+    for (uint32_t round = 0; round < 2; round++) {
+        synth_run(engine, f->archive, round);
+        for (uint32_t t = 0; t < TASKS; t++) {
+            want[round][t] = synth_output(engine, t, &size);
+        }
+    }
+    for (uint32_t set = 0; set < 1u << TASKS; set++) {
+        enable_set(engine, (1u << TASKS) - 1);
+        synth_run(engine, f->archive, 0);
+        enable_set(engine, set);
+        synth_run(engine, f->archive, 1);
+        for (uint32_t t = 0; t < TASKS; t++) {
+            float *got = synth_output(engine, t, &size);
+            assert_memory_equal(got, want[set >> t & 1u][t], size);
+            free(got);
+        }
+    }
+    for (uint32_t t = 0; t < TASKS; t++) {
+        assert_memory_not_equal(want[0][t], want[1][t], size);
+        free(want[0][t]);
+        free(want[1][t]);
+    }
+    mts_engine_destroy(&engine);
+}
+
+static void blocks_of_a_gpu_keep_the_parts_of_the_tasks_that_run(void **state)
+{
+    const double prune = 0.9;
+    mtsc_synth_options options = test_synth_options(MTSC_ARCH_RESNET18, TASKS, &prune, 1, 0.8);
+    mts_device *gpu = gpu_open();
+    test_synth f;
+    mts_choice choice;
+    uint32_t i = 0;
+    (void)state;
+    test_synth_open(&f, &options);
+    while (mts_block_candidate(&gpu->info, i, &choice) && choice.parts < 2) {
+        i++;
+    }
+    assert_true(choice.parts >= 2);
+    check_synth(&f, gpu, &choice, false);
+    check_synth(&f, gpu, &choice, true);
+    test_synth_close(&f);
+    mts_device_destroy(&gpu);
+}
+
+static void a_synthetic_resnet_keeps_its_bits_on_opencl(void **state)
+{
+    const double prune[] = {0.9, 0.5};
+    mtsc_synth_options options = test_synth_options(MTSC_ARCH_RESNET18, TASKS, prune, 2, 0.9);
+    test_synth f;
+    (void)state;
+    if (devices[1] == NULL) {
+        skip();
+    }
+    test_synth_open(&f, &options);
+    check_synth(&f, devices[1], NULL, false);
+    check_synth(&f, devices[1], NULL, true);
+    test_synth_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -617,6 +736,8 @@ int main(void)
         cmocka_unit_test(a_budget_without_room_for_other_lists_refuses_them),
         cmocka_unit_test(a_disabled_task_has_no_work_group),
         cmocka_unit_test(a_profile_shows_all_and_leaves_outputs_as_they_were),
+        cmocka_unit_test(a_synthetic_resnet_keeps_its_bits_on_opencl),
+        cmocka_unit_test(blocks_of_a_gpu_keep_the_parts_of_the_tasks_that_run),
     };
     mts_error error = {0};
     if (mts_os_directory_make(WORK, &error) != MTS_CODE_OK) {

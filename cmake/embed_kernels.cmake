@@ -1,7 +1,7 @@
 # Writes kernel_table.c: for every row KERNEL(folder, name) of kernels/manifest.def the kernel's text, and once the head
 # that all have in common (prelude, kinds, records, walk), as arrays of bytes, so that no string limit applies.
 #
-# The library carries these texts onto every device, so comments, indentation and #include lines are left out. Line
+# The library carries these texts onto every device, so comments, blanks and #include lines are left out. Line
 # breaks stay: the lines that a driver's compiler names are those of head and kernel, one after the other. With
 # -DKEEP=ON texts are embedded as they are.
 function(drop_comments out text)
@@ -26,6 +26,11 @@ function(drop_comments out text)
   string(REGEX REPLACE "//[^\n]*" "" text "${text}")
   string(REGEX REPLACE "[ \t]+" " " text "${text}")
   string(REGEX REPLACE " ?\n ?" "\n" text "${text}")
+  # blanks between tokens that are the same without them; "/ *", "+ +" and what a macro's name is followed by stay apart
+  string(REGEX REPLACE "([,;{]) " "\\1" text "${text}")
+  foreach(operator "=" "<" "?" ":" "==" "&&" "||" "+=")
+    string(REPLACE " ${operator} " "${operator}" text "${text}")
+  endforeach()
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 

@@ -101,6 +101,7 @@ static mts_code describe(const mts_cu_library *cu, CUdevice id, mts_device_info 
     info->compute_units = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     info->vector_floats = 4;
     info->work_group_size = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    info->groups_most = MTS_CU_GROUPS_MOST;
     info->memory_bytes = info->buffer_bytes = memory;
     info->local_bytes = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
     info->arch = major * 10 + minor;
@@ -259,7 +260,22 @@ void mts_cu_builder_release(mts_cu_builder *builder)
     }
 }
 
-/* A caller's context decides which device it is; a number that says otherwise is a mistake. */
+/* The number under which the driver lists a device. */
+static uint32_t index_of(const mts_cu_library *cu, CUdevice id)
+{
+    int count = 0;
+    CUdevice at = 0;
+    if (cu->cuDeviceGetCount(&count) == CUDA_SUCCESS) {
+        for (int i = 0; i < count; i++) {
+            if (cu->cuDeviceGet(&at, i) == CUDA_SUCCESS && at == id) {
+                return (uint32_t)i;
+            }
+        }
+    }
+    return (uint32_t)id; /* which it is in practice */
+}
+
+/* A caller's context decides which device it is; a number above 0 that says otherwise is a mistake. */
 static mts_code adopt_context(mts_cu_device *device, uint32_t index, void *context, mts_error *error)
 {
     CUdevice id = 0;
@@ -277,6 +293,7 @@ static mts_code adopt_context(mts_cu_device *device, uint32_t index, void *conte
     }
     if (code == MTS_CODE_OK && id != device->id) {
         device->id = id;
+        device->base.index = index_of(&device->cu, id);
         code = describe(&device->cu, id, &device->base.info, error);
     }
     return code;
@@ -316,6 +333,7 @@ static mts_code furnish(mts_cu_device *device, void *stream, mts_error *error)
 static mts_code start(mts_cu_device *device, uint32_t index, const mts_device_options *options,
                       mts_error *error)
 {
+    device->base.index = index;
     mts_code code = open_index(&device->cu, index, &device->id, error);
     if (code == MTS_CODE_OK) {
         code = describe(&device->cu, device->id, &device->base.info, error);

@@ -5,18 +5,18 @@
 
 #include <string.h>
 
-#define BLOCK_Z_MOST 64    /* work-items of a group in the last dimension, on every device */
-#define GRID_YZ_MOST 65535 /* groups in the dimensions after the first */
+#define BLOCK_Z_MOST 64 /* work-items of a group in the last dimension, on every device */
 
 static mts_code check_grid(const mts_cu_launch *made, mts_error *error)
 {
-    if (made->block[2] > BLOCK_Z_MOST || made->grid[0] > INT32_MAX || made->grid[1] > GRID_YZ_MOST ||
-        made->grid[2] > GRID_YZ_MOST) {
-        return mts_fail(error, MTS_CODE_DEVICE,
+    if (made->block[2] > BLOCK_Z_MOST || made->grid[0] > INT32_MAX || made->grid[1] > MTS_CU_GROUPS_MOST ||
+        made->grid[2] > MTS_CU_GROUPS_MOST) {
+        return mts_fail(error, MTS_CODE_LIMIT,
                         "launch '%s': %ux%ux%u groups of %ux%ux%u exceed CUDA's %d x %d x %d groups or %d "
                         "work-items in the last dimension",
                         made->label, made->grid[0], made->grid[1], made->grid[2], made->block[0],
-                        made->block[1], made->block[2], INT32_MAX, GRID_YZ_MOST, GRID_YZ_MOST, BLOCK_Z_MOST);
+                        made->block[1], made->block[2], INT32_MAX, MTS_CU_GROUPS_MOST, MTS_CU_GROUPS_MOST,
+                        BLOCK_Z_MOST);
     }
     return MTS_CODE_OK;
 }

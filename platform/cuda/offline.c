@@ -226,6 +226,7 @@ static void describe(uint32_t arch, mts_device_info *info)
     info->compute_units = board ? quirks->units : UNITS_OTHERS;
     info->vector_floats = 4;
     info->work_group_size = GROUP_MOST;
+    info->groups_most = MTS_CU_GROUPS_MOST;
     info->memory_bytes = info->buffer_bytes = MEMORY_BYTES;
     info->local_bytes = LOCAL_BYTES;
     info->half_products = quirks->half_products;

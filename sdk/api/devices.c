@@ -186,7 +186,7 @@ static mts_code open_index(const target *what, const char *id, const mts_device_
     const mts_code code = what->backend->open(what->index, options, out, error);
     if (code == MTS_CODE_OK) {
         fill_desc(&(*out)->info, desc);
-        fill_id(what->backend, what->index, desc);
+        fill_id(what->backend, has_foreign(options) ? (*out)->index : what->index, desc);
     }
     return code;
 }

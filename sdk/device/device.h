@@ -43,6 +43,7 @@ typedef struct mts_device_info {
     uint32_t compute_units;
     uint32_t vector_floats;   /* floats of a vector register a work-item should use: 16, 8, 4 */
     uint32_t work_group_size; /* most work-items of a group */
+    uint32_t groups_most;     /* of a launch, in each dimension after the first; 0: no limit to speak of */
     uint64_t memory_bytes;    /* global memory */
     uint64_t buffer_bytes;    /* largest buffer */
     uint64_t local_bytes;     /* memory of a work-group; 0: none to speak of */
@@ -135,7 +136,8 @@ struct mts_device {
     const mts_allocator *allocator;
     const mts_log *log;
     mts_device_info info;
-    bool lost; /* set by a backend, read by the front */
+    uint32_t index; /* among those that the backend finds; set where a caller's context may have decided it */
+    bool lost;      /* set by a backend, read by the front */
     bool full; /* set by a backend: the last OUT_OF_MEMORY was the device's, not the host's; never cleared by
                   it */
 };

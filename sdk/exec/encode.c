@@ -170,8 +170,28 @@ const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, con
     return label != NULL ? label : "";
 }
 
+/* Told before anything is built: no other kernel or order of the same layer would fit. */
+static mts_code check_groups(const mts_encoding *encoding, const mts_encoded_launch *launch)
+{
+    const uint32_t most = encoding->device->groups_most;
+    for (int d = 1; most != 0 && d < 3; d++) {
+        const uint32_t local = launch->local[d] != 0 ? launch->local[d] : 1;
+        if (launch->global[d] / local > most) {
+            return mts_fail(encoding->error, MTS_CODE_LIMIT,
+                            "'%s' takes %u groups of work-items in one dimension, and the device has %u: a "
+                            "tensor has too many planes (channels times images of a batch)",
+                            launch->label, launch->global[d] / local, most);
+        }
+    }
+    return MTS_CODE_OK;
+}
+
 mts_code mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *launch)
 {
+    const mts_code code = check_groups(encoding, launch);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
     if (encoding->table.failed || encoding->pool.failed ||
         !mts_alloc_grow(encoding->arena->allocator, (void **)&encoding->launches, &encoding->launch_capacity,
                         encoding->launch_count + 1, sizeof *encoding->launches)) {

@@ -194,7 +194,7 @@ static void a_launch_over_cudas_limits_is_told_with_its_label(void **state)
     w.launches[0].global[1] = 70000;
     w.launches[0].label = "a wide one";
     assert_int_equal(mts_list_create(w.base.device, w.launches, CUDA_LAUNCHES, &list, &error),
-                     MTS_CODE_DEVICE);
+                     MTS_CODE_LIMIT);
     assert_null(list);
     assert_non_null(strstr(error.text, "a wide one"));
 }

@@ -465,6 +465,39 @@ static void a_program_with_a_context_of_its_own_hands_it_over(void **state)
     assert_memory_equal(expected, found, sizeof expected);
 }
 
+static void a_context_names_the_device_that_it_belongs_to(void **state)
+{
+    static const char *const ids[] = {"auto", "cuda:0", "cuda:1"};
+    CUcontext context = NULL;
+    CUresult (*create)(CUcontext *, unsigned int, CUdevice) = NULL;
+    CUresult (*destroy)(CUcontext) = NULL;
+    CUresult (*init)(unsigned int) = NULL;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    (void)state;
+    fake_cuda_reset();
+    fake_cuda_device()->devices = 2;
+    assert_non_null(library);
+    void *symbols[] = {dlsym(library, "cuCtxCreate_v2"), dlsym(library, "cuCtxDestroy_v2"),
+                       dlsym(library, "cuInit")};
+    memcpy(&create, &symbols[0], sizeof symbols[0]);
+    memcpy(&destroy, &symbols[1], sizeof symbols[1]);
+    memcpy(&init, &symbols[2], sizeof symbols[2]);
+    assert_int_equal(init(0), CUDA_SUCCESS);
+    assert_int_equal(create(&context, 0, 1), CUDA_SUCCESS);
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        mts_device_desc desc;
+        mts_runtime_options options = api_options(&s.fixture, ids[i]);
+        options.cuda_context = context;
+        assert_int_equal(mts_runtime_create(&options, &s.fixture.runtime), MTS_STATUS_OK);
+        assert_int_equal(mts_runtime_device(s.fixture.runtime, &desc), MTS_STATUS_OK);
+        assert_string_equal(desc.id, "cuda:1");
+        assert_string_equal(desc.name, "Emulated GPU 1");
+        api_close(&s.fixture);
+    }
+    assert_int_equal(destroy(context), CUDA_SUCCESS);
+    cuda_expect_clean();
+}
+
 /* ---- a board without a compiler ---- */
 
 static void run_on_board(uint32_t tuning, float out[OUTPUTS])
@@ -530,6 +563,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_lost_device_is_told_and_a_new_runtime_works),
         cmocka_unit_test(borrowed_inputs_move_without_another_graph),
         cmocka_unit_test(a_program_with_a_context_of_its_own_hands_it_over),
+        cmocka_unit_test(a_context_names_the_device_that_it_belongs_to),
         cmocka_unit_test(tuning_without_a_compiler_spoils_nothing),
         cmocka_unit_test(each_call_of_a_run_that_fails_is_told_and_the_next_run_is_right),
     };

@@ -219,7 +219,7 @@ CUresult cuCtxGetDevice(CUdevice *out)
     CUresult result = fake_enter(__func__, FAKE_NEED_INIT);
     if (result == CUDA_SUCCESS) {
         result = fake_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-        *out = 0;
+        *out = result == CUDA_SUCCESS ? fake_current()->device : 0;
     }
     return fake_leave(result);
 }
@@ -236,6 +236,7 @@ CUresult cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice device)
         return fake_leave(result ? result : CUDA_ERROR_INVALID_DEVICE);
     }
     context->retained = 1;
+    context->device = device;
     fake_object_add(&context->object, FAKE_KIND_CONTEXT, NULL);
     (void)fake_push(context);
     *out = (CUcontext)context;

@@ -38,6 +38,7 @@ struct fake_context {
     fake_object object;
     uint32_t retained; /* 0: does not exist */
     int broken;        /* what it died of; 0: it lives */
+    CUdevice device;
 };
 
 /* What a call needs before it may do anything. */

@@ -118,6 +118,24 @@ static void a_device_with_room_for_one_session_only_is_planned_for(void **state)
     test_synth_close(&s);
 }
 
+static void a_device_with_too_few_groups_refuses_before_anything_is_built(void **state)
+{
+    test_synth s;
+    mts_engine *engine = NULL;
+    mts_error error = {0};
+    mts_device *device = open_null(mts_allocator_default());
+    (void)state;
+    open_family(&s, 4);
+    mts_engine_options options = measured(0);
+    options.grouping = MTS_GROUPING_KIND_FAMILY;
+    device->info.groups_most = 2;
+    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_LIMIT);
+    assert_null(engine);
+    assert_non_null(strstr(error.text, "the device has 2"));
+    mts_device_destroy(&device);
+    test_synth_close(&s);
+}
+
 /* Stops at the `stop_at`-th report of some work; 0: never. */
 typedef struct watcher {
     const char *work;
@@ -187,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_failing_allocation_ends_the_planning_and_leaks_nothing),
         cmocka_unit_test(a_device_with_room_for_one_session_only_is_planned_for),
+        cmocka_unit_test(a_device_with_too_few_groups_refuses_before_anything_is_built),
         cmocka_unit_test(the_search_for_groups_and_each_weighing_report_and_can_be_cancelled),
         cmocka_unit_test(a_prediction_is_the_sum_over_all_classes),
     };

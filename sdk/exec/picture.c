@@ -273,7 +273,7 @@ static mts_code check_regions(const mts_engine *engine, const engine_picture_lis
     return code;
 }
 
-/* The records of the list's images; the table is written if they differ from what it holds. */
+/* The records of the list's images, into the table. */
 static mts_code describe(mts_engine *engine, const engine_picture_list *list, const mts_picture *picture,
                          const mts_picture_layout *layout, placement *where, mts_error *error)
 {
@@ -288,10 +288,7 @@ static mts_code describe(mts_engine *engine, const engine_picture_list *list, co
         }
     }
     where->packed = where->borrowed ? 0 : mts_picture_pack(p, list->first, list->count, picture, layout);
-    if (memcmp(&p->fresh[list->first], &p->sent[list->first], bytes) == 0) {
-        return MTS_CODE_OK;
-    }
-    memset(&p->sent[list->first], 0, bytes); /* unknown, should writing fail */
+    /* Always: what was enqueued before a failure may never have arrived. */
     const mts_code code =
         mts_buffer_write(p->table, list->first * sizeof *p->fresh, &p->fresh[list->first], bytes, error);
     if (code == MTS_CODE_OK) {

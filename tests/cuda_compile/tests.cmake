@@ -9,7 +9,7 @@ if(MTS_BACKEND_CUDA AND MTS_TEST_PYTHON AND NOT MTS_SANITIZE) # there is nothing
     add_test(NAME cuda_compile/${compiler}
       COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/cuda_compile/cuda_compile.py ${compiler}
               --programs $<TARGET_FILE:cuda_programs> --work ${CMAKE_BINARY_DIR}/cuda_compile/${compiler})
-    set_tests_properties(cuda_compile/${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 PROCESSORS 2)
+    set_tests_properties(cuda_compile/${compiler} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 PROCESSORS 2)
   endforeach()
 endif()
 if(MTS_BACKEND_CUDA AND MTS_TEST_PYTHON AND TARGET mts_program AND NOT MTS_SANITIZE)

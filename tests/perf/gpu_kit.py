@@ -2,7 +2,8 @@
 
 A kit is an archive of the program and the tests, stripped, with the shared libraries they need (all but the C
 library's). Its tests are built with MTS_TESTS_MOVABLE: they look for their source in ./source and write to ./build, from
-the folder that they are run in, which unpacking makes. No path of the machine that built it is in it.
+the folder that they are run in, which unpacking makes. No path of the machine that built it is
+needed; texts of failures name its files.
 """
 import json
 import os

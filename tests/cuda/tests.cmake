@@ -97,12 +97,18 @@ if(NOT MTS_SANITIZE)
   set(cuda_emulated device_conformance conformance_kernels_conv conformance_kernels_elementwise
     conformance_kernels_move conformance_kernels_reduce conformance_kernels_resize
     conformance_kernels_window exec_strategies exec_random_nets exec_precision exec_precision_border
-    exec_edges exec_planted exec_sharing golden_vectors)
+    exec_edges exec_planted exec_sharing golden_vectors api_cache device_wrap)
   foreach(name ${cuda_emulated})
     add_test(NAME cuda/${name} COMMAND ${name})
     set_tests_properties(cuda/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
       ENVIRONMENT "LD_LIBRARY_PATH=${fake_cuda_folder};MTS_TEST_DEVICE=cuda")
     add_dependencies(${name} mts_fake_cuda_libraries)
+  endforeach()
+  # the oldest Jetson with fast float16, and a GPU with matrix units
+  foreach(arch 62 90)
+    add_test(NAME cuda/conformance_kernels_move_sm_${arch} COMMAND conformance_kernels_move)
+    set_tests_properties(cuda/conformance_kernels_move_sm_${arch} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
+      ENVIRONMENT "LD_LIBRARY_PATH=${fake_cuda_folder};MTS_TEST_DEVICE=cuda;MTS_FAKE_CUDA_ARCH=${arch}")
   endforeach()
   # both work in one folder
   foreach(name random_nets precision precision_border sharing)

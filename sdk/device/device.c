@@ -338,8 +338,8 @@ mts_code mts_list_update(mts_list *list, const mts_launch *launches, size_t coun
     mts_device *device = list->device;
     mts_code code = check_device(device, error);
     if (code == MTS_CODE_OK && count != list->count) {
-        code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%zu launches for a list of %zu", count,
-                        list->count);
+        code =
+            mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%zu launches for a list of %zu", count, list->count);
     }
     for (size_t i = 0; code == MTS_CODE_OK && i < count; i++) {
         code = check_launch(device, &launches[i], error);

@@ -2,8 +2,8 @@
  * kernel.h: the kernels that exist, as data.
  *
  * One row per kernel of kernels/manifest.def; the build generates the table (sources embedded as text). A
- * backend that compiles text takes `head` and `source`; platform/reference looks `name` up in its own table of C
- * functions. Host code that fills records includes this file, not record.h alone.
+ * backend that compiles text takes `head` and `source`; platform/reference looks `name` up in its own table
+ * of C functions. Host code that fills records includes this file, not record.h alone.
  */
 #ifndef MTS_DEVICE_KERNEL_H
 #define MTS_DEVICE_KERNEL_H

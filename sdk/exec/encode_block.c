@@ -52,7 +52,8 @@ typedef struct stretches {
     uint32_t *sets, *runs;       /* see mts_entries */
 } stretches;
 
-/* Stretches in the order of the jobs; one joins the block before it while that has parts left and is of its kind. */
+/* Stretches in the order of the jobs; one joins the block before it while that has parts left and is of its
+ * kind. */
 static void write_blocks(mts_tiler *t, uint32_t width, stretches *s)
 {
     mts_table *table = &t->encoding->table;

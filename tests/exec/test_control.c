@@ -31,7 +31,7 @@
 
 #define TASKS 4
 #define OUTPUTS_MOST 16
-#define FAMILIES 8
+#define FAMILIES 3
 #define OPENCL_EVERY 6 /* a family in so many runs on OpenCL too: its driver builds kernels for seconds */
 #define WORK MTS_BINARY_DIR "/control"
 #define NEVER_MS 1000000u

@@ -26,7 +26,7 @@ import sysconfig
 import time
 
 SKIPPED = 77
-ARCHS = {"clang": [50, 53, 62], "nvrtc": [50, 52, 53, 62, 72, 75, 87, 90, 110]}
+ARCHS = {"clang": [50, 53, 62], "nvrtc": [50, 53, 62, 72, 75, 87, 90, 110]}
 GPU = "-DVEC=1 -DREGS=40"  # mts_encode_defines of a GPU
 HALVES = ["", " -DHALF=1", " -DHALF=2"]
 REGISTERS_OF_GROUP = {53: 32768, 62: 32768}  # all others: 65536
@@ -41,7 +41,7 @@ class Row:
     each architecture and precision (another selection for each, so that together they cover all); bytes that it may
     spill, stores and loads together."""
 
-    def __init__(self, options=("",), most=3, spill=0):
+    def __init__(self, options=("",), most=2, spill=0):
         self.options, self.most, self.spill = options, most, spill
 
 

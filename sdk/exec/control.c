@@ -110,7 +110,8 @@ static void count_rates(mts_engine *engine, uint64_t now)
             t->pause = t->every - 1;
         }
         if (t->runs && t->period > 0) {
-            t->next = (now - t->next < t->period ? t->next : now) + t->period;
+            const bool goes_on = t->next != 0 && now - t->next < t->period; /* 0: the first run */
+            t->next = (goes_on ? t->next : now) + t->period;
         }
     }
 }
@@ -156,7 +157,9 @@ mts_code mts_control_submit(mts_engine *engine, mts_error *error)
     engine->current = NULL;
     if (count == engine->task_count && !split) {
         code = submit_all(engine, error);
-    } else if (count > 0 && engine->launch_count > 0) {
+    } else if (count == 0) {
+        code = mts_engine_check_lent(engine, error);
+    } else if (engine->launch_count > 0) {
         code = submit_subset(engine, split, error);
     }
     if (code != MTS_CODE_OK) {
@@ -191,9 +194,10 @@ mts_code mts_control_wait(mts_engine *engine, mts_error *error)
             leave_out(engine, engine->stage);
             break;
         }
-        code = mts_list_submit(next_list(engine), error);
+        const mts_code submitted = mts_list_submit(next_list(engine), error);
         engine->stage++;
-        code = code != MTS_CODE_OK ? code : mts_device_wait(engine->device, error);
+        code = mts_device_wait(engine->device, submitted == MTS_CODE_OK ? error : NULL); /* a part may run */
+        code = submitted != MTS_CODE_OK ? submitted : code;
     }
     engine->current = NULL;
     return code;

@@ -215,7 +215,8 @@ mts_code mts_encode_serve(mts_encoding *encoding, mts_entry_kind kind, uint32_t 
     for (size_t i = 0; i < count; i++) {
         all = all && sets[i] == MTS_SERVES_ALL;
     }
-    launch->entries = (mts_entries){.kind = kind,
+    /* whole: serve_members, which knows records by member only, leaves it alone */
+    launch->entries = (mts_entries){.kind = all && kind == MTS_ENTRY_RECORD ? MTS_ENTRY_WHOLE : kind,
                                     .first = launch->first,
                                     .words = words,
                                     .count = (uint32_t)count,

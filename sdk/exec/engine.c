@@ -402,8 +402,8 @@ void mts_engine_destroy(mts_engine **engine_at)
     }
     mts_engine *engine = *engine_at;
     *engine_at = NULL;
-    if (engine->running) {
-        mts_device_wait(engine->device, NULL); /* a lost device fails here, which changes nothing */
+    if (engine->act != NULL) { /* also after a failed submission, or a picture without a run */
+        (void)mts_device_wait(engine->device, NULL); /* a lost device fails here, which changes nothing */
     }
     mts_engine_pictures_release(engine);
     mts_list_destroy(&engine->list);

@@ -382,6 +382,7 @@ mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_pic
         code = mts_list_submit(where.borrowed ? list->borrowing : list->list, error);
     }
     if (code != MTS_CODE_OK && where.borrowed) {
+        (void)mts_device_wait(engine->device, NULL); /* the launch may be under way all the same */
         mts_buffer_destroy(&list->borrowed);
     }
     return code;

@@ -141,7 +141,9 @@ mts_code mts_engine_submit(mts_engine *engine, mts_error *error)
         return mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for");
     }
     const mts_code code = mts_control_submit(engine, error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_CODE_OK) { /* nobody will wait for what was enqueued: a picture, or a part of the lists */
+        (void)mts_device_wait(engine->device, NULL);
+        mts_engine_pictures_return(engine);
         return code;
     }
     engine->running = true;

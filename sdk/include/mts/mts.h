@@ -22,8 +22,8 @@
  * OUT_OF_MEMORY, DEVICE or DEVICE_LOST.
  *   - A failed create or open leaves *out NULL; any other failed call leaves the object's state unchanged.
  * Two exceptions: where the device fails in the middle of setting an input or of a submission (OUT_OF_MEMORY,
- * DEVICE, DEVICE_LOST), inputs may have their new values, some or all; and a run whose wait fails, other than
- * with TIMEOUT or CANCELLED, is over and has no outputs.
+ * LIMIT, DEVICE, DEVICE_LOST), inputs may have their new values, some or all; and a run whose wait fails,
+ * other than with TIMEOUT or CANCELLED, is over and has no outputs.
  *   - X_destroy(X **) accepts NULL and pointers to NULL, and nulls the caller's pointer. Destroy sessions,
  * then bundles, then the runtime. Destroying is safe after MTS_STATUS_DEVICE_LOST.
  *   - Every options struct starts with its size; X_options_default fills it. A size the library does not know
@@ -470,7 +470,8 @@ MTS_API mts_status mts_session_input_frame(mts_session *session, const char *tas
  *
  * INVALID_ARGUMENT: count is more than a task's batch; a region that contradicts itself; a task that takes no
  * frames, or one of several in a session whose tasks see the same frame (NULL, or separate_inputs). Whether a
- * region lies inside a frame is known when one comes: that call fails then and nothing has changed.
+ * region lies inside a frame is known when one comes: that call fails then and nothing has changed. BUSY: the
+ * last run has not been waited for.
  */
 MTS_API mts_status mts_session_regions(mts_session *session, const char *task, const mts_region *regions,
                                        uint32_t count);
@@ -564,7 +565,8 @@ MTS_API mts_status mts_session_output_ticket(const mts_session *session, const c
 MTS_API mts_status mts_session_deadline(mts_session *session, uint32_t ms);
 /*
  * Leaves groups that have not begun out of a run that has not been waited for, e.g. after a wait's TIMEOUT.
- * Its wait returns CANCELLED, and the outputs of the groups that ran can be read. Without a deadline all
+ * Its wait returns CANCELLED, or OK if the run had ended before, and the outputs of the groups that ran can
+ * be read. Without a deadline all
  * groups have begun with the submission. INVALID_ARGUMENT: the ticket is not that of a run under way.
  */
 MTS_API mts_status mts_session_cancel(mts_session *session, mts_ticket ticket);

@@ -524,7 +524,8 @@ MTS_API mts_status mts_session_explain(const mts_session *session, mts_report re
  * are one network, which runs as a whole while one of them does. On devices whose fully connected layers take
  * several tasks at a time, up to three others may be computed beside it there, and not stored.) Its outputs
  * stay those of its last run: mts_session_output gives them, mts_session_output_ticket tells of which run
- * they are. Both are NOT_FOUND for a task that has not run, or whose last run failed.
+ * they are. Both are NOT_FOUND for a task that has not run, or whose last run failed. After a run whose wait
+ * failed, mts_session_output gives nothing of any task (INVALID_ARGUMENT) until the next run has finished.
  *
  * The first submission that does not run all tasks makes room for the lists of 8 sets of tasks (fewer if
  * memory_budget says so; LIMIT if not even one fits), which mts_session_stats.workspace_bytes counts from
@@ -553,7 +554,8 @@ MTS_API mts_status mts_session_output_ticket(const mts_session *session, const c
 /*
  * Groups of tasks (mts_session_options.priorities decide their order) that have not begun `ms` milliseconds
  * after a submission are left out of that run; the first group always runs. Its wait returns OK, and tickets
- * of outputs tell which tasks ran. 0 (as at first): no deadline.
+ * of outputs tell which tasks ran. A rate counts a task that was left out as if it had run. 0 (as at first):
+ * no deadline.
  *
  * What it costs: a device takes a list as a whole, so with a deadline each group is a list of its own. The
  * first is submitted by mts_session_submit, the others by mts_session_wait, each when the one before has

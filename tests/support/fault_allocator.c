@@ -4,29 +4,33 @@
 #include "support/fault_allocator.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void *fault_alloc(void *context, size_t size)
 {
     mts_fault_allocator *fault = context;
-    fault->calls++;
-    fault->bytes = size > fault->bytes ? size : fault->bytes;
-    if (fault->calls == fault->fail_at) {
+    const size_t call = atomic_fetch_add(&fault->calls, 1) + 1;
+    if (size > atomic_load(&fault->bytes)) {
+        atomic_store(&fault->bytes, size);
+    }
+    if (call == fault->fail_at) {
         return NULL;
     }
     void *memory = malloc(size);
-    fault->alive += memory != NULL;
+    atomic_fetch_add(&fault->alive, memory != NULL);
     return memory;
 }
 
 static void fault_free(void *context, void *memory)
 {
     mts_fault_allocator *fault = context;
-    fault->alive -= memory != NULL;
+    atomic_fetch_sub(&fault->alive, memory != NULL);
     free(memory);
 }
 
 void mts_fault_allocator_init(mts_fault_allocator *fault, size_t fail_at)
 {
-    *fault = (mts_fault_allocator){.fail_at = fail_at};
+    memset(fault, 0, sizeof *fault); /* atomics have no literal */
+    fault->fail_at = fail_at;
     fault->allocator = (mts_allocator){.context = fault, .alloc = fault_alloc, .free = fault_free};
 }

@@ -4,7 +4,6 @@
  * memory that is borrowed. Not responsible for what the records say (picture_record.c).
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include "exec/engine_internal.h"
 
@@ -83,11 +82,10 @@ static mts_code prepare(mts_engine *engine, mts_error *error)
     made.lists = mts_arena_zero(&engine->arena, (size_t)slot_count + 1, sizeof *made.lists);
     made.slots = mts_arena_zero(&engine->arena, slot_count, sizeof *made.slots);
     made.images = mts_arena_zero(&engine->arena, image_count, sizeof *made.images);
-    made.sent = mts_arena_zero(&engine->arena, image_count, sizeof *made.sent);
-    made.fresh = mts_arena_zero(&engine->arena, image_count, sizeof *made.fresh);
+    made.records = mts_arena_zero(&engine->arena, image_count, sizeof *made.records);
     made.packs = mts_arena_zero(&engine->arena, image_count, sizeof *made.packs);
-    if (made.lists == NULL || made.slots == NULL || made.images == NULL || made.sent == NULL ||
-        made.fresh == NULL || made.packs == NULL) {
+    if (made.lists == NULL || made.slots == NULL || made.images == NULL || made.records == NULL ||
+        made.packs == NULL) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory for pictures");
     }
     fill_images(engine, made.lists, made.slots, made.images);
@@ -106,14 +104,12 @@ static mts_code make_kernel(mts_engine *engine, mts_error *error)
     }
     mts_code code = mts_kernel_create(engine->device, &desc, &p->kernel, error);
     if (code == MTS_CODE_OK) {
-        code = mts_buffer_create(engine->device, sizeof *p->sent * p->image_count, &p->table, error);
+        code = mts_buffer_create(engine->device, sizeof *p->records * p->image_count, &p->table, error);
     }
     if (code != MTS_CODE_OK) {
         mts_kernel_destroy(&p->kernel);
-        return code;
     }
-    memset(p->sent, 0, sizeof *p->sent * p->image_count);
-    return MTS_CODE_OK;
+    return code;
 }
 
 /* ---- lists ---- */
@@ -278,23 +274,20 @@ static mts_code describe(mts_engine *engine, const engine_picture_list *list, co
                          const mts_picture_layout *layout, placement *where, mts_error *error)
 {
     engine_pictures *p = &engine->pictures;
-    const size_t bytes = list->count * sizeof *p->fresh;
+    const size_t bytes = list->count * sizeof *p->records;
     for (uint32_t i = list->first; i < list->first + list->count; i++) {
-        p->fresh[i] = p->images[i].record;
+        p->records[i] = p->images[i].record;
         if (p->images[i].show == MTS_PICTURE_SHOW_NOTHING) {
-            p->fresh[i].idle = 1;
+            p->records[i].idle = 1;
         } else {
-            mts_picture_describe(&p->fresh[i], picture, mts_picture_shown(&p->images[i], picture), where->at);
+            mts_picture_describe(&p->records[i], picture, mts_picture_shown(&p->images[i], picture),
+                                 where->at);
         }
     }
     where->packed = where->borrowed ? 0 : mts_picture_pack(p, list->first, list->count, picture, layout);
     /* Always: what was enqueued before a failure may never have arrived. */
-    const mts_code code =
-        mts_buffer_write(p->table, list->first * sizeof *p->fresh, &p->fresh[list->first], bytes, error);
-    if (code == MTS_CODE_OK) {
-        memcpy(&p->sent[list->first], &p->fresh[list->first], bytes);
-    }
-    return code;
+    return mts_buffer_write(p->table, list->first * sizeof *p->records, &p->records[list->first], bytes,
+                            error);
 }
 
 /* Copies the rows that are going to be read. */
@@ -308,7 +301,7 @@ static mts_code copy_rows(mts_engine *engine, const engine_picture_list *list, c
     uint32_t first = picture->height;
     uint32_t end = 0;
     for (uint32_t i = list->first; i < list->first + list->count; i++) {
-        const mts_rec_frame *r = &p->sent[i];
+        const mts_rec_frame *r = &p->records[i];
         if (!r->idle) {
             first = r->y < first ? r->y : first;
             end = r->y + r->h > end ? r->y + r->h : end;

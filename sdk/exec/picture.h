@@ -47,9 +47,8 @@ typedef struct engine_pictures {
     uint32_t *slots;            /* of each list but the last */
     uint32_t slot_count, image_count;
     engine_image *images;
-    mts_rec_frame *sent;  /* the table's content */
-    mts_rec_frame *fresh; /* what is to become of it */
-    engine_pack *packs;   /* one per image */
+    mts_rec_frame *records; /* of the images, as the last picture left them: the table's content */
+    engine_pack *packs;     /* one per image */
     unsigned char *staging;
     size_t staging_bytes; /* half of the buffer: where packed rows are more, all are copied */
 } engine_pictures;

@@ -22,7 +22,7 @@ static uint32_t find_same(const engine_pictures *p, uint32_t first, uint32_t ima
     const engine_pack *own = &p->packs[image];
     for (uint32_t i = first; i < image; i++) {
         const engine_pack *other = &p->packs[i];
-        if (!p->fresh[i].idle && other->y == own->y && other->h == own->h && other->rows == own->rows &&
+        if (!p->records[i].idle && other->y == own->y && other->h == own->h && other->rows == own->rows &&
             other->flip == own->flip) {
             return i;
         }
@@ -35,7 +35,7 @@ static size_t plan(engine_pictures *p, uint32_t first, uint32_t count, const mts
 {
     size_t bytes = 0;
     for (uint32_t i = first; i < first + count; i++) {
-        const mts_rec_frame *r = &p->fresh[i];
+        const mts_rec_frame *r = &p->records[i];
         if (r->idle) {
             continue;
         }
@@ -81,7 +81,7 @@ size_t mts_picture_pack(engine_pictures *p, uint32_t first, uint32_t count, cons
     mts_picture dense = *picture;
     memcpy(dense.stride, layout->row_bytes, sizeof dense.stride);
     for (uint32_t i = first; bytes > 0 && i < first + count; i++) {
-        mts_rec_frame *r = &p->fresh[i];
+        mts_rec_frame *r = &p->records[i];
         if (r->idle) {
             continue;
         }

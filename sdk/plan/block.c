@@ -49,8 +49,13 @@ bool mts_block_computes(const mts_attrs_conv *conv)
 /* Output channels of one of its groups: what a block's rows are cut from. */
 static uint32_t group_rows(const mts_layer_facts *facts)
 {
-    const uint32_t groups = facts->conv->group > 0 ? facts->conv->group : 1;
-    return facts->out_channels / groups;
+    return facts->out_channels / facts->conv->group;
+}
+
+/* Products that are staged at once; matrix units take 16 at a time. */
+static uint32_t usual_depth(const mts_device_info *device)
+{
+    return device->matrix_units ? 16 : 8;
 }
 
 /*
@@ -60,9 +65,9 @@ static uint32_t group_rows(const mts_layer_facts *facts)
  */
 bool mts_block_pays(const mts_device_info *device, const mts_layer_facts *facts)
 {
-    enum { ROWS_LEAST = 4 };
+    enum { GROUP_ROWS_LEAST = 8 };
     if (device->arch == 0 || facts->conv == NULL || !mts_block_computes(facts->conv) ||
-        (facts->conv->group > 1 && group_rows(facts) < ROWS_LEAST * 2)) {
+        (facts->conv->group > 1 && group_rows(facts) < GROUP_ROWS_LEAST)) {
         return false;
     }
     const mts_choice shape = mts_block_shape(device, facts);
@@ -91,7 +96,7 @@ static mts_choice shrink(const mts_device_info *device, mts_choice c)
  * Rows cover a layer's channels. Where so few blocks come out that compute units stay idle, blocks are
  * smaller and more products are staged at once: then a group waits for memory, not for others. A device of
  * few units has enough of them: there small pictures share a block, so that weights are staged for all of
- * them. Matrix units take 16 products at a time.
+ * them.
  */
 mts_choice mts_block_shape(const mts_device_info *device, const mts_layer_facts *facts)
 {
@@ -101,7 +106,7 @@ mts_choice mts_block_shape(const mts_device_info *device, const mts_layer_facts 
     const uint32_t channels = group_rows(facts);
     mts_choice c = {.kernel = MTS_CHOICE_BLOCK, .vectors = 64, .local = 128, .parts = 1};
     c.rows = channels <= 16 ? 16 : channels <= 32 ? 32 : 64;
-    c.depth = device->matrix_units ? 16 : 8;
+    c.depth = usual_depth(device);
     const uint64_t across = (uint64_t)facts->conv->group * ((channels + c.rows - 1) / c.rows);
     const uint64_t blocks = facts->members * across * ((pixels + c.vectors - 1) / c.vectors);
     if (blocks < wanted && device->compute_units > FEW_UNITS) {
@@ -116,22 +121,22 @@ mts_choice mts_block_shape(const mts_device_info *device, const mts_layer_facts 
     return shrink(device, c);
 }
 
-/* The defaults' shapes, then deeper, larger and shared ones. */
+/* The defaults' shapes, then shared, larger and deeper ones. A depth of 0 is the usual one. */
 bool mts_block_candidate(const mts_device_info *device, uint32_t index, mts_choice *out)
 {
     static const struct {
         uint32_t rows, columns, group, depth, parts;
     } shapes[] = {
-        {32, 64, 128, 8, 1},  {16, 64, 128, 8, 1},   {64, 64, 128, 8, 1},  {32, 32, 64, 32, 1},
+        {32, 64, 128, 0, 1},  {16, 64, 128, 0, 1},   {64, 64, 128, 0, 1},  {32, 32, 64, 32, 1},
         {16, 32, 64, 32, 1},  {32, 64, 128, 16, 2},  {32, 64, 128, 16, 4}, {32, 128, 128, 16, 1},
-        {64, 64, 128, 16, 1}, {64, 128, 256, 16, 1},
+        {64, 64, 128, 32, 1}, {64, 128, 256, 16, 1},
     };
     for (uint32_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         *out = (mts_choice){.kernel = MTS_CHOICE_BLOCK,
                             .rows = shapes[i].rows,
                             .vectors = shapes[i].columns,
                             .local = shapes[i].group,
-                            .depth = shapes[i].depth,
+                            .depth = shapes[i].depth > 0 ? shapes[i].depth : usual_depth(device),
                             .parts = shapes[i].parts};
         if (mts_block_fits(device, out) && index-- == 0) {
             return true;

@@ -107,6 +107,7 @@ static void every_candidate_is_for_a_gpu_with_48_kib_and_none_for_a_cpu(void **s
     (void)state;
     while (mts_block_candidate(&orin, count, &shape)) {
         assert_true(mts_block_fits(&orin, &shape));
+        assert_true(count > 2 || mts_block_takes_matrices(&orin, &shape)); /* the defaults' */
         count++;
     }
     assert_int_equal(count, 10);

@@ -5,8 +5,8 @@
 #ifndef MTS_APPS_BENCH_H
 #define MTS_APPS_BENCH_H
 
-#include "measure.h"
-#include "open.h"
+#include "kit/measure.h"
+#include "kit/open.h"
 
 #define CLI_BENCH_STRATEGIES 8
 #define CLI_BENCH_CONTESTANTS 12

@@ -7,7 +7,7 @@
  */
 #include <math.h>
 
-#include "answers.h"
+#include "kit/answers.h"
 #include "bench_run.h"
 #include "command.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "priority.h"
+#include "kit/priority.h"
 
 #define REPORT_MOST ((size_t)1 << 24)
 #define PROFILE_RUNS 5u

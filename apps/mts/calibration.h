@@ -5,7 +5,7 @@
 #define MTS_APPS_CALIBRATION_H
 
 #include "dataset.h"
-#include "open.h"
+#include "kit/open.h"
 
 typedef struct cli_calibration {
     cli_open app; /* app.tasks: those of --tasks */

@@ -5,7 +5,7 @@
 #ifndef MTS_APPS_COMBINE_H
 #define MTS_APPS_COMBINE_H
 
-#include "answers.h"
+#include "kit/answers.h"
 
 #define CLI_SET_NAME 256
 

@@ -1,10 +1,10 @@
 /*
- * command.h: the subcommands of the mts program, one file each (command_<name>.c), and its exit statuses.
+ * command.h: the subcommands of the mts program, one file each (command_<name>.c).
  */
 #ifndef MTS_APPS_COMMAND_H
 #define MTS_APPS_COMMAND_H
 
-enum { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2 };
+#include "kit/args.h"
 
 /* argv[0] is the subcommand's name. Returns an exit status. */
 int cli_command_devices(int argc, char **argv);

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
+#include "kit/args.h"
 #include "command.h"
-#include "files.h"
-#include "json.h"
-#include "measure.h"
+#include "kit/files.h"
+#include "kit/json.h"
+#include "kit/measure.h"
 #include "mts/mtsc.h"
-#include "progress.h"
+#include "kit/progress.h"
 #include "summary.h"
 
 #define NAME_MOST 128

@@ -3,10 +3,10 @@
  */
 #include <stdio.h>
 
-#include "args.h"
+#include "kit/args.h"
 #include "command.h"
-#include "json.h"
-#include "measure.h"
+#include "kit/json.h"
+#include "kit/measure.h"
 #include "mts/mts.h"
 
 static void print_text(void)

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers.h"
+#include "kit/answers.h"
 #include "combine.h"
 #include "command.h"
 #include "dataset.h"
-#include "json.h"
-#include "open.h"
+#include "kit/json.h"
+#include "kit/open.h"
 
 #define SIDE CLI_DATASET_SIDE
 

@@ -3,10 +3,10 @@
  */
 #include <stdio.h>
 
-#include "args.h"
+#include "kit/args.h"
 #include "command.h"
-#include "files.h"
-#include "json.h"
+#include "kit/files.h"
+#include "kit/json.h"
 #include "mts/mtsc.h"
 
 int cli_command_export(int argc, char **argv)

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
+#include "kit/args.h"
 #include "command.h"
-#include "files.h"
-#include "open.h"
+#include "kit/files.h"
+#include "kit/open.h"
 
 typedef struct arguments {
     cli_open_options open;

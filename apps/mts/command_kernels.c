@@ -12,15 +12,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "args.h"
+#include "kit/args.h"
 #include "command.h"
-#include "files.h"
-#include "json.h"
-#include "measure.h"
+#include "kit/files.h"
+#include "kit/json.h"
+#include "kit/measure.h"
 #include "mts/mts.h"
-#include "precision.h"
-#include "progress.h"
-#include "strategy.h"
+#include "kit/precision.h"
+#include "kit/progress.h"
+#include "kit/strategy.h"
 
 #define ARCHS_MOST 16
 #define ENDING ".ptx" /* of a program that was made ahead of time */

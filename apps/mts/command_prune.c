@@ -6,10 +6,10 @@
 
 #include "calibration.h"
 #include "command.h"
-#include "files.h"
-#include "json.h"
-#include "measure.h"
-#include "progress.h"
+#include "kit/files.h"
+#include "kit/json.h"
+#include "kit/measure.h"
+#include "kit/progress.h"
 #include "summary.h"
 
 static const char *const criteria[] = {"l1", "apoz", "avg", "hybrid", NULL};

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
+#include "kit/args.h"
 #include "calibration.h"
 #include "command.h"
-#include "files.h"
-#include "json.h"
-#include "measure.h"
+#include "kit/files.h"
+#include "kit/json.h"
+#include "kit/measure.h"
 #include "mts/mtsc.h"
-#include "progress.h"
+#include "kit/progress.h"
 #include "summary.h"
 
 typedef struct arguments {

@@ -7,10 +7,10 @@
 
 #include "calibration.h"
 #include "command.h"
-#include "files.h"
-#include "json.h"
-#include "measure.h"
-#include "progress.h"
+#include "kit/files.h"
+#include "kit/json.h"
+#include "kit/measure.h"
+#include "kit/progress.h"
 #include "summary.h"
 
 typedef struct arguments {

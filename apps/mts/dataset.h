@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "files.h"
+#include "kit/files.h"
 #include "mts/mtsc.h"
 
 #define CLI_DATASET_SIDE 32u /* of labelled pictures */

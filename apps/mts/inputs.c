@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "files.h"
+#include "kit/files.h"
 
 static uint32_t random_next(uint64_t *state)
 {

@@ -4,9 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
 #include "command.h"
 #include "mts/mts.h"
+
+const char *const cli_program = "mts";
 
 static const struct {
     const char *name;

@@ -5,8 +5,8 @@
 #ifndef MTS_APPS_PROFILE_H
 #define MTS_APPS_PROFILE_H
 
-#include "measure.h"
-#include "open.h"
+#include "kit/measure.h"
+#include "kit/open.h"
 
 /* Launches that compute the same kind of thing. */
 typedef struct cli_profile_kind {

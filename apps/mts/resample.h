@@ -4,7 +4,7 @@
 #ifndef MTS_APPS_RESAMPLE_H
 #define MTS_APPS_RESAMPLE_H
 
-#include "image.h"
+#include "kit/image.h"
 
 /*
  * Stretches a picture to width x height pixels, R G B, dense: linear between pixels where it grows, as the

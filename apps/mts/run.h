@@ -5,10 +5,10 @@
 #ifndef MTS_APPS_RUN_H
 #define MTS_APPS_RUN_H
 
-#include "answers.h"
-#include "image.h"
-#include "measure.h"
-#include "open.h"
+#include "kit/answers.h"
+#include "kit/image.h"
+#include "kit/measure.h"
+#include "kit/open.h"
 
 #define CLI_RUNS_MOST 2
 

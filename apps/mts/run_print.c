@@ -8,7 +8,7 @@
 
 #include "combine.h"
 #include "command.h"
-#include "draw.h"
+#include "kit/draw.h"
 #include "run.h"
 
 #define VALUES_SHOWN 4u

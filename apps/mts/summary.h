@@ -4,7 +4,7 @@
 #ifndef MTS_APPS_SUMMARY_H
 #define MTS_APPS_SUMMARY_H
 
-#include "json.h"
+#include "kit/json.h"
 #include "mts/mtsc.h"
 
 /* Members tasks, families, nodes, blocks, weights_bytes and weights_bytes_unshared of the open object. */

@@ -21,15 +21,10 @@ if(TARGET mts_program AND NOT MTS_SANITIZE)
 endif()
 
 # The program is no library: what is tested alone comes with the test.
-target_sources(cli_combine PRIVATE ${CMAKE_SOURCE_DIR}/apps/mts/combine.c ${CMAKE_SOURCE_DIR}/apps/mts/answers.c
-  ${CMAKE_SOURCE_DIR}/apps/mts/npy.c ${CMAKE_SOURCE_DIR}/apps/mts/files.c)
-
-# Data sets are tested as a program would use them, without one.
-find_path(MTS_STB_INCLUDE stb/stb_image.h)
-if(TARGET cli_dataset AND MTS_STB_INCLUDE)
-  set(apps_dir ${CMAKE_SOURCE_DIR}/apps/mts)
-  target_sources(cli_dataset PRIVATE ${apps_dir}/dataset.c ${apps_dir}/resample.c ${apps_dir}/image.c
-    ${apps_dir}/files.c ${apps_dir}/npy.c ${apps_dir}/stb.c)
-  target_include_directories(cli_dataset SYSTEM PRIVATE ${MTS_STB_INCLUDE})
-  set_source_files_properties(${apps_dir}/stb.c PROPERTIES COMPILE_OPTIONS "-w")
+if(TARGET mts_kit)
+  foreach(name combine dataset)
+    target_link_libraries(cli_${name} PRIVATE mts_kit)
+  endforeach()
+  target_sources(cli_combine PRIVATE ${CMAKE_SOURCE_DIR}/apps/mts/combine.c)
+  target_sources(cli_dataset PRIVATE ${CMAKE_SOURCE_DIR}/apps/mts/dataset.c ${CMAKE_SOURCE_DIR}/apps/mts/resample.c)
 endif()

@@ -62,7 +62,8 @@ static const room rooms[] = {
     {"platform/null", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
     {"platform/wrap", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
     {"kernels", "sdk/device sdk/graph"},
-    {"apps", "sdk/include/mts"},
+    {"apps/kit", "sdk/include/mts"},
+    {"apps", "sdk/include/mts apps/kit"},
     {"tests", "*"},
 };
 
@@ -75,7 +76,7 @@ static const room guarded[] = {
     {"protobuf-c/", "sdk/compiler/import sdk/compiler/emit"},
     {"oneapi/", "sdk/compiler/net sdk/compiler/solve"},
     {"cblas.h", "sdk/compiler/solve"},
-    {"stb/", "apps"},
+    {"stb/", "apps/kit"},
     {"xxhash.h", "sdk/base"},
     {"assert.h", "nobody"}, /* a library never aborts */
 };
@@ -150,7 +151,7 @@ static bool exists(const char *path)
  * nothing. */
 static bool resolve(const char *from, const char *name, char *out)
 {
-    static const char *const roots[] = {"", "sdk/", "sdk/include/", "tests/"};
+    static const char *const roots[] = {"", "sdk/", "sdk/include/", "tests/", "apps/"};
     const char *slash = strrchr(from, '/');
     path_make(out, "%.*s/%s", slash ? (int)(slash - from) : 1, slash ? from : ".", name);
     if (exists(out)) {
@@ -295,6 +296,7 @@ static void forbidden_edges_are_recognised(void **state)
     assert_false(edge_allowed("sdk/exec/run.c", "sdk/include/mts/mts.h"));
     assert_false(edge_allowed("sdk/compiler/emit/bundle.c", "sdk/device/device.h"));
     assert_false(edge_allowed("apps/mts/main.c", "sdk/base/text.h"));
+    assert_false(edge_allowed("apps/kit/open.c", "apps/mts/command.h"));
     assert_false(edge_allowed("platform/opencl/list.c", "platform/reference/conv.h"));
     assert_false(edge_allowed("sdk/exec/run.c", "generated/onnx/onnx.pb-c.h"));
     assert_false(system_allowed("sdk/exec/run.c", "CL/cl.h"));

@@ -1,8 +1,8 @@
 /*
  * open.h: a device and a bundle ready for a subcommand, with one place for the sentence of a failure.
  */
-#ifndef MTS_APPS_OPEN_H
-#define MTS_APPS_OPEN_H
+#ifndef MTS_KIT_OPEN_H
+#define MTS_KIT_OPEN_H
 
 #include "args.h"
 #include "files.h"

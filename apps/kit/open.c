@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "command.h"
 #include "priority.h"
 
 /* Directory for kernel binaries, made if need be; false: do without. */
@@ -47,7 +46,8 @@ static void log_print(void *context, mts_log_severity severity, const char *text
 {
     (void)context;
     if (severity == MTS_LOG_WARNING || strncmp(text, "check: ", 7) == 0) {
-        (void)fprintf(stderr, "mts: %s\n", text); /* errors come back as a status, and are printed there */
+        (void)fprintf(stderr, "%s: %s\n", cli_program,
+                      text); /* errors come back as a status, and are printed there */
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * args.c: the table-driven reader of a subcommand's arguments, its help, and the shape of error messages.
+ * args.c: the table-driven reader of a program's arguments, its help, and the shape of error messages.
  */
 #include "args.h"
 
@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
 #include "mts/mts.h"
 
 #define HELP_COLUMN 28
@@ -18,7 +17,7 @@
 static void say(const char *name, const char *format, va_list arguments)
 {
     (void)fflush(stdout);
-    (void)fprintf(stderr, name ? "mts %s: " : "mts: ", name);
+    (void)fprintf(stderr, name ? "%s %s: " : "%s: ", cli_program, name);
     (void)vfprintf(stderr, format, arguments);
     (void)fputc('\n', stderr);
 }
@@ -29,7 +28,7 @@ int cli_usage_error(const char *name, const char *format, ...)
     va_start(arguments, format);
     say(name, format, arguments);
     va_end(arguments);
-    (void)fprintf(stderr, "See 'mts %s%s--help'.\n", name ? name : "", name ? " " : "");
+    (void)fprintf(stderr, "See '%s %s%s--help'.\n", cli_program, name ? name : "", name ? " " : "");
     return CLI_EXIT_USAGE;
 }
 
@@ -63,8 +62,9 @@ static void help_line(const cli_option *option)
 
 static void help(const cli_usage *usage)
 {
-    printf("usage: mts %s%s%s [options]\n\n%s\n\noptions:\n", usage->name, usage->positionals[0] ? " " : "",
-           usage->positionals, usage->summary);
+    printf("usage: %s%s%s%s%s [options]\n\n%s\n\noptions:\n", cli_program, usage->name ? " " : "",
+           usage->name ? usage->name : "", usage->positionals[0] ? " " : "", usage->positionals,
+           usage->summary);
     for (size_t i = 0; i < usage->option_count; i++) {
         help_line(&usage->options[i]);
     }
@@ -252,7 +252,7 @@ int cli_parse(const cli_usage *usage, int argc, char **argv, cli_common *common)
             return CLI_EXIT_OK;
         }
         if (options && strcmp(argv[i], "--version") == 0) {
-            printf("mts %s\n", mts_version());
+            printf("%s %s\n", cli_program, mts_version());
             return CLI_EXIT_OK;
         }
         if (options && strcmp(argv[i], "--json") == 0) {

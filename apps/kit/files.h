@@ -3,8 +3,8 @@
  *
  * The sentence of a failure goes into `error`, CLI_ERROR bytes.
  */
-#ifndef MTS_APPS_FILES_H
-#define MTS_APPS_FILES_H
+#ifndef MTS_KIT_FILES_H
+#define MTS_KIT_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,8 @@
 
 /* The bytes, followed by a zero byte, on the heap; NULL on failure. */
 unsigned char *cli_file_read(const char *path, size_t most, size_t *size, char *error);
-/* By the rules of mtsc_file_write. */
+/* Under another name first, synchronised, then renamed: a failure leaves the old file. Of a link the target
+   is replaced; what is there and no file (a directory, device, pipe or socket) is refused. */
 bool cli_file_write(const char *path, const void *data, size_t size, char *error);
 
 /* Reads NumPy's .npy (format 1 or 2, C order, little-endian). data is on the heap; free(tensor->data). */

@@ -1,13 +1,18 @@
 /*
- * args.h: the command line of a subcommand, read by a table. Strict: what is unknown, missing or no number is
- * a usage error.
+ * args.h: the command line of a program or of one of its subcommands, read by a table. Strict: what is
+ * unknown, missing or no number is a usage error.
  */
-#ifndef MTS_APPS_ARGS_H
-#define MTS_APPS_ARGS_H
+#ifndef MTS_KIT_ARGS_H
+#define MTS_KIT_ARGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2 };
+
+/* How messages and help call the program, "mts". Every program defines it. */
+extern const char *const cli_program;
 
 typedef enum cli_kind {
     CLI_KIND_FLAG,   /* target: bool */
@@ -34,7 +39,7 @@ typedef struct cli_option {
 } cli_option;
 
 typedef struct cli_usage {
-    const char *name;        /* of the subcommand */
+    const char *name;        /* of the subcommand; NULL: the program has none */
     const char *positionals; /* for the help: "BUNDLE" or "" */
     const char *summary;
     const char *details; /* closing paragraph of the help, or NULL */
@@ -54,10 +59,10 @@ typedef struct cli_common {
  * and return success, a mistake prints what is wrong and how to get help.
  */
 int cli_parse(const cli_usage *usage, int argc, char **argv, cli_common *common);
-/* Prints "mts NAME: sentence" and the way to the help to standard error; returns the exit status of a usage
- * error. */
+/* Prints "PROGRAM NAME: sentence" and the way to the help to standard error; returns the exit status of a
+ * usage error. */
 int cli_usage_error(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints "mts NAME: sentence"; returns the exit status of a failure. */
+/* Prints "PROGRAM NAME: sentence"; returns the exit status of a failure. */
 int cli_failure(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends to a list; false if memory is short. */
 bool cli_list_add(cli_list *list, const char *item);

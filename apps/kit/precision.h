@@ -1,8 +1,8 @@
 /*
  * precision.h: names of the precisions, the only place of the program that lists them.
  */
-#ifndef MTS_APPS_PRECISION_H
-#define MTS_APPS_PRECISION_H
+#ifndef MTS_KIT_PRECISION_H
+#define MTS_KIT_PRECISION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
  * image.h: pictures of files, as RGB in memory. Formats: PNG, JPEG, BMP, TGA, PNM.
  */
-#ifndef MTS_APPS_IMAGE_H
-#define MTS_APPS_IMAGE_H
+#ifndef MTS_KIT_IMAGE_H
+#define MTS_KIT_IMAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

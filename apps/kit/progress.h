@@ -1,8 +1,8 @@
 /*
  * progress.h: a progress bar on standard output, only where that is a terminal.
  */
-#ifndef MTS_APPS_PROGRESS_H
-#define MTS_APPS_PROGRESS_H
+#ifndef MTS_KIT_PROGRESS_H
+#define MTS_KIT_PROGRESS_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /*
  * priority.h: "a=2,b=1": which tasks come first.
  */
-#ifndef MTS_APPS_PRIORITY_H
-#define MTS_APPS_PRIORITY_H
+#ifndef MTS_KIT_PRIORITY_H
+#define MTS_KIT_PRIORITY_H
 
 #include <stdint.h>
 

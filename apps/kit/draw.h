@@ -2,8 +2,8 @@
  * draw.h: answers drawn onto a picture: a dark panel beside it, with one line per task and a bar for its
  * score.
  */
-#ifndef MTS_APPS_DRAW_H
-#define MTS_APPS_DRAW_H
+#ifndef MTS_KIT_DRAW_H
+#define MTS_KIT_DRAW_H
 
 #include "image.h"
 

@@ -4,8 +4,8 @@
  * Keys are NULL inside arrays. Numbers that JSON cannot hold become null; bytes that are no UTF-8 become
  * U+FFFD.
  */
-#ifndef MTS_APPS_JSON_H
-#define MTS_APPS_JSON_H
+#ifndef MTS_KIT_JSON_H
+#define MTS_KIT_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /*
- * files.c: whole files in, whole files out.
+ * files.c: whole files in; files_write.c has the way out.
  */
 #include "files.h"
 
@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "mts/mtsc.h"
 
 static unsigned char *read_open(int file, const char *path, size_t most, size_t *size, char *error)
 {
@@ -64,18 +62,4 @@ unsigned char *cli_file_read(const char *path, size_t most, size_t *size, char *
     unsigned char *data = read_open(file, path, most, size, error);
     (void)close(file);
     return data;
-}
-
-bool cli_file_write(const char *path, const void *data, size_t size, char *error)
-{
-    char reason[CLI_ERROR - 32] = "";
-    mtsc_options options;
-    mtsc_options_default(&options);
-    options.error_text = reason;
-    options.error_size = sizeof reason;
-    if (mtsc_file_write(path, data, size, &options) != MTS_STATUS_OK) {
-        (void)snprintf(error, CLI_ERROR, "cannot write %s", reason);
-        return false;
-    }
-    return true;
 }

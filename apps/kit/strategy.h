@@ -1,8 +1,8 @@
 /*
  * strategy.h: names of the strategies, the only place of the program that lists them.
  */
-#ifndef MTS_APPS_STRATEGY_H
-#define MTS_APPS_STRATEGY_H
+#ifndef MTS_KIT_STRATEGY_H
+#define MTS_KIT_STRATEGY_H
 
 #include <stdbool.h>
 #include <stddef.h>

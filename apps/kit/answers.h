@@ -1,8 +1,8 @@
 /*
  * answers.h: what a task's first output says: the best labels with their probabilities, or plain values.
  */
-#ifndef MTS_APPS_ANSWERS_H
-#define MTS_APPS_ANSWERS_H
+#ifndef MTS_KIT_ANSWERS_H
+#define MTS_KIT_ANSWERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * measure.h: the latency of a session, from handing over the frame to reading the outputs, on the caller's
  * clock.
  */
-#ifndef MTS_APPS_MEASURE_H
-#define MTS_APPS_MEASURE_H
+#ifndef MTS_KIT_MEASURE_H
+#define MTS_KIT_MEASURE_H
 
 #include <stdint.h>
 

@@ -147,7 +147,9 @@ static int write_texts(const char *folder)
         char path[PATH_MOST];
         (void)snprintf(path, sizeof path, "%s/%s.cu", folder, rows[i].name);
         FILE *file = fopen(path, "w");
-        const int bad = file == NULL || fputs(rows[i].head, file) < 0 || fputs(rows[i].source, file) < 0;
+        char *text = mts_kernel_text(&rows[i], mts_allocator_default());
+        const int bad = file == NULL || text == NULL || fputs(text, file) < 0;
+        mts_alloc_free(mts_allocator_default(), text);
         if ((file != NULL && fclose(file) != 0) || bad) {
             perror(path);
             return 1;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The kernel texts that the library carries, without comments and indentation, are the same programs as with them: same
-# tokens after the preprocessor, as OpenCL C and as CUDA, and as many lines.
+# The kernel texts that the library carries, packed and without comments and indentation, are the same programs as the
+# files: same tokens after the preprocessor, as OpenCL C and as CUDA, and as many lines.
 # usage: kernel_texts.sh SOURCE CMAKE CC
 set -euo pipefail
 source=$1 cmake=$2 cc=$3
@@ -8,6 +8,7 @@ place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 cat >"$place/write.c" <<'TEXT'
 #include <stdio.h>
+#include <string.h>
 #include "device/kernel.h"
 int main(void)
 {
@@ -17,9 +18,12 @@ int main(void)
         char path[256];
         snprintf(path, sizeof path, "%s.txt", rows[i].name);
         FILE *file = fopen(path, "w");
-        if (!file || fprintf(file, "%s%s", rows[i].head, rows[i].source) < 0 || fclose(file) != 0) {
+        char *text = mts_kernel_text(&rows[i], mts_allocator_default());
+        if (!file || !text || strlen(text) != mts_kernel_length(&rows[i]) || fputs(text, file) < 0 ||
+            fclose(file) != 0) {
             return 1;
         }
+        mts_alloc_free(mts_allocator_default(), text);
     }
     return 0;
 }
@@ -27,7 +31,8 @@ TEXT
 for keep in ON OFF; do
     mkdir "$place/$keep"
     "$cmake" -DROOT="$source" -DOUT="$place/$keep/table.c" -DKEEP=$keep -P "$source/cmake/embed_kernels.cmake"
-    "$cc" -I"$source/sdk" -I"$source" -o "$place/$keep/write" "$place/write.c" "$place/$keep/table.c"
+    "$cc" -I"$source/sdk" -I"$source" -o "$place/$keep/write" "$place/write.c" "$place/$keep/table.c" \
+        "$source"/sdk/device/kernel.c "$source"/sdk/base/{alloc,hash}.c
     (cd "$place/$keep" && ./write)
 done
 tokens() { "$cc" -E -P -w -x c $2 "$1" 2>/dev/null | tr -d ' \n'; }

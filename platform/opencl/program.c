@@ -97,13 +97,17 @@ static bool build_from_binary(mts_cl_device *device, mts_cl_program *program, co
 
 static mts_code build_from_source(mts_cl_device *device, mts_cl_program *program, mts_error *error)
 {
-    const mts_kernel_source *source = program->source;
-    const char *parts[] = {source->head ? source->head : "", source->source};
-    const size_t lengths[] = {strlen(parts[0]), strlen(parts[1])};
-    const cl_uint skipped = lengths[0] == 0 ? 1 : 0; /* not every driver takes an empty part */
+    const mts_allocator *allocator = device->base.allocator;
+    char *text = mts_kernel_text(program->source, allocator);
+    if (!text) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the text of kernel '%s'",
+                        program->source->name);
+    }
+    const char *parts[] = {text};
+    const size_t length = strlen(text);
     cl_int result = CL_SUCCESS;
-    program->handle = device->cl.clCreateProgramWithSource(device->context, 2 - skipped, parts + skipped,
-                                                           lengths + skipped, &result);
+    program->handle = device->cl.clCreateProgramWithSource(device->context, 1, parts, &length, &result);
+    mts_alloc_free(allocator, text);
     const mts_code code =
         mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateProgramWithSource", error);
     if (code != MTS_CODE_OK) {

@@ -1,9 +1,10 @@
 /*
  * buffer.c: device memory and transfers.
  *
- * Transfers go through a little pinned memory of the device's own: the caller's can be used again as soon as
- * it was copied there, and the driver copies from it without a stop. A write waits only if all of that memory
- * is still on its way.
+ * Transfers of memory that the caller uses again go through a little pinned memory of the device's own: the
+ * caller's is free as soon as it was copied there, and the driver copies from it without a stop. Such a write
+ * waits only if all of that memory is still on its way. Memory that stays is copied from and to directly: the
+ * driver does not wait where it is pinned (mts_cu_host_create), and where it is not it does what is needed.
  */
 #include "platform/cuda/cuda.h"
 
@@ -131,21 +132,47 @@ static mts_code write_piece(mts_cu_device *device, CUdeviceptr to, const void *d
     return code == MTS_CODE_OK ? stage_send(device, stage, error) : code;
 }
 
-mts_code mts_cu_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, mts_error *error)
+static mts_code write_pieces(mts_cu_device *device, CUdeviceptr to, const void *data, size_t size,
+                             mts_error *error)
 {
-    mts_cu_device *device = (mts_cu_device *)base;
     const unsigned char *bytes = data;
-    const CUdeviceptr to = buffer_of(buffer)->address + offset;
-    mts_code code = mts_cu_enter(device, error);
-    if (code != MTS_CODE_OK) {
-        return code;
-    }
+    mts_code code = MTS_CODE_OK;
     for (size_t done = 0; done < size && code == MTS_CODE_OK;) {
         const size_t piece = size - done < MTS_CU_STAGE_BYTES ? size - done : MTS_CU_STAGE_BYTES;
         code = write_piece(device, to + done, bytes + done, piece, error);
         done += piece;
     }
+    return code;
+}
+
+mts_code mts_cu_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
+                             size_t size, bool stays, mts_error *error)
+{
+    mts_cu_device *device = (mts_cu_device *)base;
+    const CUdeviceptr to = buffer_of(buffer)->address + offset;
+    mts_code code = mts_cu_enter(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    code = stays ? mts_cu_check(device, device->cu.cuMemcpyHtoDAsync_v2(to, data, size, device->stream),
+                                MTS_CU_CALL_CREATE, "cuMemcpyHtoDAsync", error)
+                 : write_pieces(device, to, data, size, error);
+    mts_cu_leave(device);
+    return code;
+}
+
+mts_code mts_cu_buffer_fetch(mts_device *base, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                             mts_error *error)
+{
+    mts_cu_device *device = (mts_cu_device *)base;
+    const CUdeviceptr from = buffer_of(buffer)->address + offset;
+    mts_code code = mts_cu_enter(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    /* pageable memory: the driver waits */
+    code = mts_cu_check(device, device->cu.cuMemcpyDtoHAsync_v2(data, from, size, device->stream),
+                        MTS_CU_CALL_WAIT, "cuMemcpyDtoHAsync", error);
     mts_cu_leave(device);
     return code;
 }
@@ -232,5 +259,29 @@ void mts_cu_stages_release(mts_cu_device *device)
             (void)device->cu.cuMemFreeHost(stage->memory);
         }
         *stage = (mts_cu_stage){.memory = NULL};
+    }
+}
+
+mts_code mts_cu_host_create(mts_device *base, size_t size, void **out, mts_error *error)
+{
+    mts_cu_device *device = (mts_cu_device *)base;
+    void *memory = NULL;
+    mts_code code = mts_cu_enter(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    code = mts_cu_check(device, device->cu.cuMemHostAlloc(&memory, size, 0), MTS_CU_CALL_CREATE,
+                        "cuMemHostAlloc", error);
+    mts_cu_leave(device);
+    *out = code == MTS_CODE_OK ? memory : NULL;
+    return code;
+}
+
+void mts_cu_host_destroy(mts_device *base, void *memory)
+{
+    mts_cu_device *device = (mts_cu_device *)base;
+    if (mts_cu_enter_to_release(device)) {
+        (void)device->cu.cuMemFreeHost(memory);
+        mts_cu_leave(device);
     }
 }

@@ -57,6 +57,11 @@ typedef struct mts_cu_stage {
     bool in_use;    /* a copy from it was enqueued; `passed` tells when it is through */
 } mts_cu_stage;
 
+typedef struct mts_cu_mark {
+    CUevent event;
+    bool set; /* and not seen passed */
+} mts_cu_mark;
+
 typedef struct mts_cu_device {
     mts_device base;
     mts_cu_library cu;
@@ -69,6 +74,7 @@ typedef struct mts_cu_device {
     bool replays; /* lists become graphs */
     mts_cu_stage stages[MTS_CU_STAGES];
     uint32_t next_stage;
+    mts_cu_mark marks[MTS_DEVICE_MARKS];
     mts_cu_builder builder;
     mts_cu_program *programs;
 } mts_cu_device;
@@ -135,7 +141,9 @@ mts_code mts_cu_buffer_create(mts_device *device, const void *host, size_t size,
                               mts_error *error);
 void mts_cu_buffer_destroy(mts_device *device, mts_buffer *buffer);
 mts_code mts_cu_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, mts_error *error);
+                             size_t size, bool stays, mts_error *error);
+mts_code mts_cu_buffer_fetch(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                             mts_error *error);
 mts_code mts_cu_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
                             mts_error *error);
 mts_code mts_cu_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
@@ -143,6 +151,14 @@ mts_code mts_cu_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offse
 /* The pinned memory; within enter and leave. */
 mts_code mts_cu_stages_make(mts_cu_device *device, mts_error *error);
 void mts_cu_stages_release(mts_cu_device *device);
+mts_code mts_cu_host_create(mts_device *device, size_t size, void **out, mts_error *error);
+void mts_cu_host_destroy(mts_device *device, void *memory);
+
+/* ---- mark.c: entries of the vtable, and their events; the latter within enter and leave ---- */
+mts_code mts_cu_mark_set(mts_device *device, uint32_t index, mts_error *error);
+mts_code mts_cu_mark_passed(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
+mts_code mts_cu_marks_make(mts_cu_device *device, mts_error *error);
+void mts_cu_marks_release(mts_cu_device *device);
 
 mts_code mts_cu_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
                             mts_error *error);

@@ -203,6 +203,7 @@ static void device_destroy(mts_device *base)
             (void)mts_cu_finish(device, NULL);
         }
         mts_cu_programs_release(device, true);
+        mts_cu_marks_release(device);
         mts_cu_stages_release(device);
         if (device->owns_stream) {
             (void)device->cu.cuStreamDestroy_v2(device->stream);
@@ -223,6 +224,7 @@ static const mts_device_ops ops = {
     .buffer_destroy = mts_cu_buffer_destroy,
     .buffer_write = mts_cu_buffer_write,
     .buffer_read = mts_cu_buffer_read,
+    .buffer_fetch = mts_cu_buffer_fetch,
     .buffer_fill = mts_cu_buffer_fill,
     .kernel_create = mts_cu_kernel_create,
     .kernel_destroy = mts_cu_kernel_destroy,
@@ -231,6 +233,10 @@ static const mts_device_ops ops = {
     .list_update = mts_cu_list_update,
     .list_submit = mts_cu_list_submit,
     .wait = device_wait,
+    .mark_set = mts_cu_mark_set,
+    .mark_passed = mts_cu_mark_passed,
+    .host_create = mts_cu_host_create,
+    .host_destroy = mts_cu_host_destroy,
     .list_profile = mts_cu_list_profile,
 };
 
@@ -309,7 +315,7 @@ static mts_code retain_context(mts_cu_device *device, mts_error *error)
     return mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuDevicePrimaryCtxRetain", error);
 }
 
-/* What lives in the context: the stream and the pinned memory. */
+/* What lives in the context: the stream, the pinned memory and the events of marks. */
 static mts_code furnish(mts_cu_device *device, void *stream, mts_error *error)
 {
     mts_code code = mts_cu_enter(device, error);
@@ -325,6 +331,9 @@ static mts_code furnish(mts_cu_device *device, void *stream, mts_error *error)
     }
     if (code == MTS_CODE_OK) {
         code = mts_cu_stages_make(device, error);
+    }
+    if (code == MTS_CODE_OK) {
+        code = mts_cu_marks_make(device, error);
     }
     mts_cu_leave(device);
     return code;

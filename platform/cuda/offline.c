@@ -47,9 +47,9 @@ static void offline_buffer_destroy(mts_device *device, mts_buffer *buffer)
 }
 
 static mts_code offline_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                                     size_t size, mts_error *error)
+                                     size_t size, bool stays, mts_error *error)
 {
-    (void)device, (void)buffer, (void)offset, (void)data, (void)size, (void)error;
+    (void)device, (void)buffer, (void)offset, (void)data, (void)size, (void)stays, (void)error;
     return MTS_CODE_OK;
 }
 
@@ -179,6 +179,20 @@ static mts_code offline_wait(mts_device *device, mts_error *error)
     return MTS_CODE_OK;
 }
 
+static mts_code offline_mark_set(mts_device *device, uint32_t index, mts_error *error)
+{
+    (void)device, (void)index, (void)error;
+    return MTS_CODE_OK;
+}
+
+static mts_code offline_mark_passed(mts_device *device, uint32_t index, bool wait, bool *passed,
+                                    mts_error *error)
+{
+    (void)device, (void)index, (void)wait, (void)error;
+    *passed = true;
+    return MTS_CODE_OK;
+}
+
 static const mts_device_ops ops = {
     .abi = MTS_DEVICE_ABI,
     .destroy = offline_destroy,
@@ -186,6 +200,7 @@ static const mts_device_ops ops = {
     .buffer_destroy = offline_buffer_destroy,
     .buffer_write = offline_buffer_write,
     .buffer_read = offline_buffer_read,
+    .buffer_fetch = offline_buffer_read,
     .buffer_fill = offline_buffer_fill,
     .kernel_create = offline_kernel_create,
     .kernel_destroy = offline_kernel_destroy,
@@ -194,6 +209,8 @@ static const mts_device_ops ops = {
     .list_update = offline_list_update,
     .list_submit = offline_list_submit,
     .wait = offline_wait,
+    .mark_set = offline_mark_set,
+    .mark_passed = offline_mark_passed,
 };
 
 static mts_code parse_name(const char *name, uint32_t *arch, mts_error *error)

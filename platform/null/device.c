@@ -59,9 +59,10 @@ static void null_buffer_destroy(mts_device *base, mts_buffer *base_buffer)
 }
 
 static mts_code null_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                                  size_t size, mts_error *error)
+                                  size_t size, bool stays, mts_error *error)
 {
     (void)device;
+    (void)stays; /* the copy is made at once */
     (void)error;
     memcpy(((null_buffer *)buffer)->bytes + offset, data, size);
     return MTS_CODE_OK;
@@ -162,6 +163,26 @@ static mts_code null_list_profile(mts_device *device, mts_list *list, mts_launch
     return MTS_CODE_OK;
 }
 
+static mts_code null_mark_set(mts_device *device, uint32_t index, mts_error *error)
+{
+    (void)device;
+    (void)index;
+    (void)error;
+    return MTS_CODE_OK;
+}
+
+/* A command has finished when it returns. */
+static mts_code null_mark_passed(mts_device *device, uint32_t index, bool wait, bool *passed,
+                                 mts_error *error)
+{
+    (void)device;
+    (void)index;
+    (void)wait;
+    (void)error;
+    *passed = true;
+    return MTS_CODE_OK;
+}
+
 static const mts_device_ops ops = {
     .abi = MTS_DEVICE_ABI,
     .destroy = null_destroy,
@@ -169,6 +190,7 @@ static const mts_device_ops ops = {
     .buffer_destroy = null_buffer_destroy,
     .buffer_write = null_buffer_write,
     .buffer_read = null_buffer_read,
+    .buffer_fetch = null_buffer_read,
     .buffer_fill = null_buffer_fill,
     .kernel_create = null_kernel_create,
     .kernel_destroy = null_kernel_destroy,
@@ -177,6 +199,8 @@ static const mts_device_ops ops = {
     .list_update = null_list_update,
     .list_submit = null_list_submit,
     .wait = null_wait,
+    .mark_set = null_mark_set,
+    .mark_passed = null_mark_passed,
     .list_profile = null_list_profile,
 };
 

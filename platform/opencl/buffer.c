@@ -40,12 +40,22 @@ void mts_cl_buffer_destroy(mts_device *base, mts_buffer *buffer)
 }
 
 mts_code mts_cl_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, mts_error *error)
+                             size_t size, bool stays, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    const cl_int result = device->cl.clEnqueueWriteBuffer(device->queue, handle_of(buffer), CL_TRUE, offset,
+    const cl_bool waits = stays ? CL_FALSE : CL_TRUE;
+    const cl_int result = device->cl.clEnqueueWriteBuffer(device->queue, handle_of(buffer), waits, offset,
                                                           size, data, 0, NULL, NULL);
     return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueWriteBuffer", error);
+}
+
+mts_code mts_cl_buffer_fetch(mts_device *base, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                             mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    const cl_int result = device->cl.clEnqueueReadBuffer(device->queue, handle_of(buffer), CL_FALSE, offset,
+                                                         size, data, 0, NULL, NULL);
+    return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueReadBuffer", error);
 }
 
 mts_code mts_cl_buffer_read(mts_device *base, mts_buffer *buffer, size_t offset, void *data, size_t size,
@@ -54,6 +64,9 @@ mts_code mts_cl_buffer_read(mts_device *base, mts_buffer *buffer, size_t offset,
     mts_cl_device *device = (mts_cl_device *)base;
     const cl_int result = device->cl.clEnqueueReadBuffer(device->queue, handle_of(buffer), CL_TRUE, offset,
                                                          size, data, 0, NULL, NULL);
+    if (result == CL_SUCCESS) {
+        device->finished = device->replays; /* the queue is in order */
+    }
     return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clEnqueueReadBuffer", error);
 }
 

@@ -60,7 +60,12 @@ typedef struct mts_cl_opaque_event *cl_event;
 #define CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT 0x103au
 #define CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF 0x103cu
 
-#define CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES 0x12aau /* of cl_khr_command_buffer */
+/* of cl_khr_command_buffer */
+#define CL_DEVICE_COMMAND_BUFFER_CAPABILITIES 0x12a9u
+#define CL_DEVICE_COMMAND_BUFFER_REQUIRED_QUEUE_PROPERTIES 0x12aau
+#define CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE ((cl_bitfield)1 << 2)
+#define CL_COMMAND_BUFFER_FLAGS 0x1293u
+#define CL_COMMAND_BUFFER_SIMULTANEOUS_USE ((cl_bitfield)1 << 0)
 
 #define CL_CONTEXT_PLATFORM ((intptr_t)0x1084)
 #define CL_QUEUE_PROFILING_ENABLE ((cl_bitfield)1 << 1)
@@ -73,6 +78,8 @@ typedef struct mts_cl_opaque_event *cl_event;
 #define CL_PROGRAM_BINARIES 0x1166u
 #define CL_PROGRAM_BUILD_LOG 0x1183u
 #define CL_KERNEL_WORK_GROUP_SIZE 0x11b0u
+#define CL_EVENT_COMMAND_EXECUTION_STATUS 0x11d3u
+#define CL_COMPLETE 0
 #define CL_PROFILING_COMMAND_QUEUED 0x1280u
 #define CL_PROFILING_COMMAND_START 0x1282u
 #define CL_PROFILING_COMMAND_END 0x1283u

@@ -221,8 +221,11 @@ static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_erro
 
 mts_code mts_cl_finish(mts_cl_device *device, mts_error *error)
 {
-    device->waits++;
-    return mts_cl_check(device, device->cl.clFinish(device->queue), MTS_CL_STAGE_WAIT, "clFinish", error);
+    const cl_int result = device->cl.clFinish(device->queue);
+    if (result == CL_SUCCESS) {
+        device->finished = device->replays;
+    }
+    return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", error);
 }
 
 static mts_code device_wait(mts_device *base, mts_error *error)
@@ -238,6 +241,7 @@ static void device_destroy(mts_device *base)
     if (device->queue && !base->lost) {
         (void)device->cl.clFinish(device->queue);
     }
+    mts_cl_marks_release(device);
     mts_cl_programs_release(device);
     mts_cl_gemm_close(&device->gemm);
     if (device->profile_queue) {
@@ -261,6 +265,7 @@ static const mts_device_ops ops = {
     .buffer_destroy = mts_cl_buffer_destroy,
     .buffer_write = mts_cl_buffer_write,
     .buffer_read = mts_cl_buffer_read,
+    .buffer_fetch = mts_cl_buffer_fetch,
     .buffer_fill = mts_cl_buffer_fill,
     .kernel_create = mts_cl_kernel_create,
     .kernel_destroy = mts_cl_kernel_destroy,
@@ -269,6 +274,8 @@ static const mts_device_ops ops = {
     .list_update = mts_cl_list_update,
     .list_submit = mts_cl_list_submit,
     .wait = device_wait,
+    .mark_set = mts_cl_mark_set,
+    .mark_passed = mts_cl_mark_passed,
     .list_profile = mts_cl_list_profile,
 };
 
@@ -296,10 +303,10 @@ static bool wants_gemm(const mts_device_options *options, const mts_cl_quirks *q
 }
 
 /* A list that has to be flushed on its way is not one call. */
-static bool wants_replay(const mts_device_options *options, const mts_cl_quirks *quirks)
+static bool wants_replay(const mts_device_options *options, const mts_cl_device *device)
 {
     return options->replay == MTS_DEVICE_USE_ON ||
-           (options->replay == MTS_DEVICE_USE_AUTO && !quirks->no_replay && quirks->flush_every == 0);
+           (options->replay == MTS_DEVICE_USE_AUTO && !device->quirks->no_replay && device->flush_every == 0);
 }
 
 static mts_code backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
@@ -322,8 +329,8 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
         describe_found(&device->cl, &found, &device->base.info);
         describe_driver(&device->cl, &found, driver);
         device->driver_hash = mts_hash(driver, strlen(driver), 0);
-        device->waits = 1;
-        if (wants_replay(options, device->quirks)) {
+        device->flush_every = options->flush_launches ? options->flush_launches : device->quirks->flush_every;
+        if (wants_replay(options, device)) {
             (void)mts_cl_replay_find(&device->cl, found.platform, device->id, device->base.allocator,
                                      &device->replay);
         }

@@ -161,7 +161,7 @@ mts_code mts_cl_list_submit(mts_device *base, mts_list *base_list, mts_error *er
 {
     mts_cl_device *device = (mts_cl_device *)base;
     mts_cl_list *list = (mts_cl_list *)base_list;
-    const uint32_t every = device->quirks->flush_every;
+    const uint32_t every = device->flush_every;
     const bool replayed = mts_cl_replay_submit(device, list);
     for (size_t i = 0; i < list->made && !replayed; i++) {
         const mts_code code = enqueue(device, device->queue, &list->launches[i], NULL, error);

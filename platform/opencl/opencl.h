@@ -25,6 +25,12 @@ typedef struct mts_cl_program {
     cl_program handle;
 } mts_cl_program;
 
+typedef struct mts_cl_mark {
+    bool set;         /* and not seen passed */
+    cl_event event;   /* NULL: the driver has no markers, the whole queue is waited for */
+    uint64_t replays; /* the device's when it was set */
+} mts_cl_mark;
+
 typedef struct mts_cl_device {
     mts_device base;
     mts_cl_library cl;
@@ -35,7 +41,10 @@ typedef struct mts_cl_device {
     const mts_cl_quirks *quirks;
     mts_cl_gemm gemm;     /* all NULL: no matrix products */
     mts_cl_replay replay; /* all NULL: lists are not recorded */
-    uint64_t waits;       /* times that the queue was waited for, from 1 */
+    uint64_t replays;     /* recordings that were enqueued so far */
+    uint64_t finished;    /* of those, the first so many have run */
+    mts_cl_mark marks[MTS_DEVICE_MARKS];
+    uint32_t flush_every; /* launches of a list after which the queue is flushed; 0: at its end only */
     uint64_t buffers;     /* that were made so far */
     char *cache_dir;      /* NULL: no disk cache */
     uint64_t driver_hash; /* of the version texts at full length: info.driver is cut */
@@ -72,7 +81,7 @@ typedef struct mts_cl_list {
     bool has_gemm;
     mts_cl_launch *launches;
     mts_cl_recording recording; /* NULL: the launches are enqueued one by one */
-    uint64_t replayed;          /* the device's `waits` when the recording was enqueued last */
+    uint64_t replayed;          /* the device's `replays` when the recording was enqueued last */
 } mts_cl_list;
 
 /* ---- error.c ---- */
@@ -96,12 +105,19 @@ mts_code mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, 
 /* Waits for the queue. */
 mts_code mts_cl_finish(mts_cl_device *device, mts_error *error);
 
+/* ---- mark.c ---- */
+mts_code mts_cl_mark_set(mts_device *device, uint32_t index, mts_error *error);
+mts_code mts_cl_mark_passed(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
+void mts_cl_marks_release(mts_cl_device *device);
+
 /* ---- buffer.c, list.c: entries of the vtable ---- */
 mts_code mts_cl_buffer_create(mts_device *device, const void *host, size_t size, mts_buffer **out,
                               mts_error *error);
 void mts_cl_buffer_destroy(mts_device *device, mts_buffer *buffer);
 mts_code mts_cl_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, mts_error *error);
+                             size_t size, bool stays, mts_error *error);
+mts_code mts_cl_buffer_fetch(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                             mts_error *error);
 mts_code mts_cl_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
                             mts_error *error);
 mts_code mts_cl_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,

@@ -1,9 +1,10 @@
 /*
  * replay.c: finds the extension, records a list once, replays it.
  *
- * A recording may not be enqueued again before it has finished (that would need a capability that few devices
- * have), so it is used only if the queue was waited for since; otherwise the launches are enqueued one by
- * one, which gives the same bits.
+ * A recording may be enqueued again before it has run only if the device is capable of that and it was
+ * recorded for it. On other devices it is used only if it is known to have run (the queue was waited for, or
+ * a mark behind it was seen passed); otherwise the launches are enqueued one by one, which gives the same
+ * bits.
  */
 #include "platform/opencl/opencl.h"
 
@@ -68,6 +69,10 @@ bool mts_cl_replay_find(const mts_cl_library *cl, cl_platform_id platform, cl_de
         memset(out, 0, sizeof *out);
         return false;
     }
+    cl_bitfield able = 0;
+    out->simultaneous = cl->clGetDeviceInfo(id, CL_DEVICE_COMMAND_BUFFER_CAPABILITIES, sizeof able, &able,
+                                            NULL) == CL_SUCCESS &&
+                        (able & CL_COMMAND_BUFFER_CAPABILITY_SIMULTANEOUS_USE) != 0;
     return true;
 }
 
@@ -81,12 +86,13 @@ static void give_up(mts_cl_device *device, mts_cl_list *list, const char *call, 
 
 void mts_cl_replay_record(mts_cl_device *device, mts_cl_list *list)
 {
+    static const cl_ulong simultaneous[] = {CL_COMMAND_BUFFER_FLAGS, CL_COMMAND_BUFFER_SIMULTANEOUS_USE, 0};
     const mts_cl_replay *replay = &device->replay;
     cl_int result = CL_SUCCESS;
     if (!replay->create || list->made < 2 || list->has_gemm) {
         return; /* what the library of products enqueues cannot be recorded */
     }
-    list->recording = replay->create(1, &device->queue, NULL, &result);
+    list->recording = replay->create(1, &device->queue, replay->simultaneous ? simultaneous : NULL, &result);
     if (result != CL_SUCCESS || !list->recording) {
         list->recording = NULL; /* a driver may leave anything there */
         give_up(device, list, "clCreateCommandBufferKHR", result);
@@ -109,7 +115,7 @@ void mts_cl_replay_record(mts_cl_device *device, mts_cl_list *list)
 
 bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_list *list)
 {
-    if (!list->recording || list->replayed == device->waits) {
+    if (!list->recording || (!device->replay.simultaneous && list->replayed > device->finished)) {
         return false;
     }
     const cl_int result = device->replay.enqueue(1, &device->queue, list->recording, 0, NULL, NULL);
@@ -117,14 +123,14 @@ bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_list *list)
         give_up(device, list, "clEnqueueCommandBufferKHR", result);
         return false;
     }
-    list->replayed = device->waits;
+    list->replayed = ++device->replays;
     return true;
 }
 
 void mts_cl_replay_release(mts_cl_device *device, mts_cl_list *list)
 {
     if (list->recording) {
-        if (list->replayed == device->waits && !device->base.lost) {
+        if (list->replayed > device->finished && !device->base.lost) {
             (void)mts_cl_finish(device, NULL); /* it may still run; not every driver keeps it until then */
         }
         (void)device->replay.release(list->recording);

@@ -15,6 +15,7 @@ typedef struct mts_cl_opaque_recording *mts_cl_recording; /* cl_command_buffer_k
 
 /* The extension's functions; all or none. */
 typedef struct mts_cl_replay {
+    bool simultaneous; /* a recording may be enqueued again before it has run */
     mts_cl_recording (*create)(cl_uint queues, const cl_command_queue *queue, const cl_ulong *properties,
                                cl_int *result);
     cl_int (*launch)(mts_cl_recording recording, cl_command_queue queue, const cl_ulong *properties,

@@ -83,9 +83,10 @@ static void buffer_destroy(mts_device *device, mts_buffer *buffer)
 }
 
 static mts_code buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, mts_error *error)
+                             size_t size, bool stays, mts_error *error)
 {
     (void)device;
+    (void)stays; /* the copy is made at once */
     (void)error;
     memcpy(((reference_buffer *)buffer)->bytes + offset, data, size);
     return MTS_CODE_OK;
@@ -279,6 +280,25 @@ static mts_code list_profile(mts_device *device, mts_list *list, mts_launch_time
     return code;
 }
 
+static mts_code mark_set(mts_device *device, uint32_t index, mts_error *error)
+{
+    (void)device;
+    (void)index;
+    (void)error;
+    return MTS_CODE_OK;
+}
+
+/* A command has finished when it returns. */
+static mts_code mark_passed(mts_device *device, uint32_t index, bool waits, bool *passed, mts_error *error)
+{
+    (void)device;
+    (void)index;
+    (void)waits;
+    (void)error;
+    *passed = true;
+    return MTS_CODE_OK;
+}
+
 static const mts_device_ops ops = {
     .abi = MTS_DEVICE_ABI,
     .destroy = destroy,
@@ -286,6 +306,7 @@ static const mts_device_ops ops = {
     .buffer_destroy = buffer_destroy,
     .buffer_write = buffer_write,
     .buffer_read = buffer_read,
+    .buffer_fetch = buffer_read,
     .buffer_fill = buffer_fill,
     .kernel_create = kernel_create,
     .kernel_destroy = kernel_destroy,
@@ -294,6 +315,8 @@ static const mts_device_ops ops = {
     .list_update = list_update,
     .list_submit = list_submit,
     .wait = wait,
+    .mark_set = mark_set,
+    .mark_passed = mark_passed,
     .list_profile = list_profile,
 };
 

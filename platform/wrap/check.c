@@ -9,7 +9,15 @@
 
 typedef struct check {
     uint32_t count;
+    uint64_t copies;                  /* that were enqueued without a wait */
+    uint64_t done;                    /* of those, the first so many have finished */
+    uint64_t marks[MTS_DEVICE_MARKS]; /* copies before each */
 } check;
+
+/* What is known of host memory: the number of the last copy from or to it. NULL: none was made. */
+typedef struct host_use {
+    uint64_t copy;
+} host_use;
 
 /* What is known of a buffer: one bit per 32-bit word, set once any byte of it was written. NULL (no memory
    for it): all counts as written. */
@@ -136,6 +144,14 @@ static void check_read(mts_wrap *wrap, const mts_wrap_call *call)
     }
 }
 
+static void check_idle(mts_wrap *wrap, const mts_wrap_object *host)
+{
+    const host_use *last = host->extra;
+    if (last && last->copy > ((const check *)wrap->context)->done) {
+        report(wrap, "host memory #%u is destroyed, and a copy from or to it may be on its way", host->id);
+    }
+}
+
 static mts_code check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
 {
     const char *user = mts_wrap_kind_name(call->kind);
@@ -150,12 +166,19 @@ static mts_code check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_erro
         code = check_destroy(wrap, call->object);
         break;
     case MTS_WRAP_KIND_BUFFER_WRITE:
+    case MTS_WRAP_KIND_BUFFER_SEND:
     case MTS_WRAP_KIND_BUFFER_FILL:
-    case MTS_WRAP_KIND_BUFFER_READ:
         code = check_alive(wrap, call->object, user, error);
-        if (code == MTS_CODE_OK && call->kind == MTS_WRAP_KIND_BUFFER_READ) {
+        break;
+    case MTS_WRAP_KIND_BUFFER_READ:
+    case MTS_WRAP_KIND_BUFFER_FETCH:
+        code = check_alive(wrap, call->object, user, error);
+        if (code == MTS_CODE_OK) {
             check_read(wrap, call);
         }
+        break;
+    case MTS_WRAP_KIND_HOST_DESTROY:
+        check_idle(wrap, call->object);
         break;
     case MTS_WRAP_KIND_LIST_CREATE:
         code = check_launches(wrap, call, error);
@@ -178,17 +201,54 @@ static mts_code check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_erro
     return code;
 }
 
+/* Copies that the call enqueued, and those which are known to have finished by it. */
+static void follow_copies(mts_wrap *wrap, const mts_wrap_call *call)
+{
+    check *self = wrap->context;
+    mts_wrap_object *host = NULL;
+    switch (call->kind) {
+    case MTS_WRAP_KIND_BUFFER_SEND:
+    case MTS_WRAP_KIND_BUFFER_FETCH:
+        self->copies++;
+        host = mts_wrap_host_find(wrap, call->data);
+        if (host && !host->extra) {
+            host->extra = mts_alloc_zero(wrap->base.allocator, 1, sizeof(host_use));
+        }
+        if (host && host->extra) {
+            ((host_use *)host->extra)->copy = self->copies;
+        }
+        break;
+    case MTS_WRAP_KIND_MARK_SET:
+        self->marks[call->mark] = self->copies;
+        break;
+    case MTS_WRAP_KIND_MARK_PASSED:
+        if (call->passed && self->marks[call->mark] > self->done) {
+            self->done = self->marks[call->mark];
+        }
+        break;
+    case MTS_WRAP_KIND_WAIT:
+    case MTS_WRAP_KIND_BUFFER_READ:
+    case MTS_WRAP_KIND_LIST_PROFILE:
+        self->done = self->copies;
+        break;
+    default:
+        break;
+    }
+}
+
 static void check_after(mts_wrap *wrap, const mts_wrap_call *call, mts_code code)
 {
     mts_wrap_object *object = call->object;
     if (code != MTS_CODE_OK) {
         return;
     }
+    follow_copies(wrap, call);
     if (call->kind == MTS_WRAP_KIND_BUFFER_CREATE &&
         !call->imported) { /* imported memory counts as written */
         const size_t words = (call->size / 4 + 32) / 32;
         object->extra = mts_alloc_zero(wrap->base.allocator, 1, sizeof(written) + words * sizeof(uint32_t));
-    } else if (call->kind == MTS_WRAP_KIND_BUFFER_WRITE || call->kind == MTS_WRAP_KIND_BUFFER_FILL) {
+    } else if (call->kind == MTS_WRAP_KIND_BUFFER_WRITE || call->kind == MTS_WRAP_KIND_BUFFER_SEND ||
+               call->kind == MTS_WRAP_KIND_BUFFER_FILL) {
         mark(object->extra, call->offset, call->size);
     } else if (call->kind == MTS_WRAP_KIND_BUFFER_DESTROY) {
         mts_alloc_free(wrap->base.allocator, object->extra); /* the large part of what is kept */

@@ -13,7 +13,8 @@ typedef struct faults {
 static bool is_destroy(mts_wrap_kind kind)
 {
     return kind == MTS_WRAP_KIND_DEVICE_DESTROY || kind == MTS_WRAP_KIND_BUFFER_DESTROY ||
-           kind == MTS_WRAP_KIND_KERNEL_DESTROY || kind == MTS_WRAP_KIND_LIST_DESTROY;
+           kind == MTS_WRAP_KIND_KERNEL_DESTROY || kind == MTS_WRAP_KIND_LIST_DESTROY ||
+           kind == MTS_WRAP_KIND_HOST_DESTROY;
 }
 
 static bool is_due(uint32_t calls, uint32_t nth, bool onwards)

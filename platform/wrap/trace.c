@@ -30,6 +30,8 @@ static void trace_after(mts_wrap *wrap, const mts_wrap_call *call, mts_code code
         .offset = call->offset,
         .size = call->size,
         .count = call->count,
+        .mark = call->mark,
+        .passed = call->passed,
         .name = "",
         .start_ns = self->start_ns,
         .elapsed_ns = mts_os_clock_ns() - self->start_ns,
@@ -76,6 +78,10 @@ const char *mts_trace_text(const mts_trace_event *event, char *text, size_t size
         (void)snprintf(amount, sizeof amount, " %zu bytes at %zu", event->size, event->offset);
     } else if (event->count) {
         (void)snprintf(amount, sizeof amount, " %zu launches", event->count);
+    } else if (event->kind == MTS_WRAP_KIND_MARK_SET) {
+        (void)snprintf(amount, sizeof amount, " %u", event->mark);
+    } else if (event->kind == MTS_WRAP_KIND_MARK_PASSED) {
+        (void)snprintf(amount, sizeof amount, " %u%s", event->mark, event->passed ? "" : " not yet");
     }
     (void)snprintf(text, size, "%s%s%s%s%s: %s, %llu us", mts_wrap_kind_name(event->kind), object,
                    event->name[0] ? " " : "", event->name, amount, mts_code_name(event->code),

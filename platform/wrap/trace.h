@@ -12,6 +12,8 @@ typedef struct mts_trace_event {
     uint32_t object; /* number of the object, 0: none */
     size_t offset, size;
     size_t count;        /* launches */
+    uint32_t mark;       /* of mark_set and mark_passed */
+    bool passed;         /* of mark_passed */
     const char *name;    /* of the kernel, "" if none; valid during the callback */
     uint64_t start_ns;   /* monotonic clock */
     uint64_t elapsed_ns; /* of the call on the host */

@@ -49,7 +49,7 @@ static void object_add(mts_wrap *wrap, mts_wrap_object *object)
     wrap->objects = object;
 }
 
-static void inner_destroy(mts_wrap_object *object)
+static void inner_destroy(mts_wrap *wrap, mts_wrap_object *object)
 {
     switch (object->type) {
     case MTS_WRAP_TYPE_BUFFER:
@@ -60,6 +60,9 @@ static void inner_destroy(mts_wrap_object *object)
         break;
     case MTS_WRAP_TYPE_LIST:
         mts_list_destroy(&object->inner.list);
+        break;
+    case MTS_WRAP_TYPE_HOST:
+        mts_host_destroy(wrap->inner, &object->inner.host);
         break;
     }
     object->dead = true;
@@ -83,7 +86,7 @@ static void object_destroy(mts_wrap *wrap, mts_wrap_kind kind, mts_wrap_object *
     if (begin(wrap, &call, NULL) != MTS_CODE_OK) {
         return;
     }
-    inner_destroy(object);
+    inner_destroy(wrap, object);
     (void)end(wrap, &call, MTS_CODE_OK);
     if (!wrap->keep_dead) {
         object_remove(wrap, object);
@@ -92,7 +95,8 @@ static void object_destroy(mts_wrap *wrap, mts_wrap_kind kind, mts_wrap_object *
 
 static void wrap_destroy(mts_device *device)
 {
-    static const mts_wrap_type order[] = {MTS_WRAP_TYPE_LIST, MTS_WRAP_TYPE_KERNEL, MTS_WRAP_TYPE_BUFFER};
+    static const mts_wrap_type order[] = {MTS_WRAP_TYPE_LIST, MTS_WRAP_TYPE_KERNEL, MTS_WRAP_TYPE_BUFFER,
+                                          MTS_WRAP_TYPE_HOST};
     mts_wrap *wrap = (mts_wrap *)device;
     const mts_allocator *allocator = device->allocator;
     const mts_wrap_call call = {.kind = MTS_WRAP_KIND_DEVICE_DESTROY};
@@ -100,7 +104,7 @@ static void wrap_destroy(mts_device *device)
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         for (mts_wrap_object *object = wrap->objects; object; object = object->next) {
             if (object->type == order[i] && !object->dead) {
-                inner_destroy(object);
+                inner_destroy(wrap, object);
             }
         }
     }
@@ -148,17 +152,39 @@ static void wrap_buffer_destroy(mts_device *device, mts_buffer *buffer)
 }
 
 static mts_code wrap_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                                  size_t size, bool stays, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = (mts_wrap_object *)buffer;
+    const mts_wrap_call call = {
+        .kind = stays ? MTS_WRAP_KIND_BUFFER_SEND : MTS_WRAP_KIND_BUFFER_WRITE,
+        .object = object,
+        .offset = offset,
+        .size = size,
+        .data = data,
+    };
+    const mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    mts_buffer *inner = object->inner.buffer;
+    return end(wrap, &call,
+               stays ? mts_buffer_send(inner, offset, data, size, error)
+                     : mts_buffer_write(inner, offset, data, size, error));
+}
+
+static mts_code wrap_buffer_fetch(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
                                   size_t size, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)buffer;
     const mts_wrap_call call = {
-        .kind = MTS_WRAP_KIND_BUFFER_WRITE, .object = object, .offset = offset, .size = size};
+        .kind = MTS_WRAP_KIND_BUFFER_FETCH, .object = object, .offset = offset, .size = size, .data = data};
     const mts_code code = begin(wrap, &call, error);
     if (code != MTS_CODE_OK) {
         return code;
     }
-    return end(wrap, &call, mts_buffer_write(object->inner.buffer, offset, data, size, error));
+    return end(wrap, &call, mts_buffer_fetch(object->inner.buffer, offset, data, size, error));
 }
 
 static mts_code wrap_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
@@ -167,7 +193,7 @@ static mts_code wrap_buffer_read(mts_device *device, mts_buffer *buffer, size_t 
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)buffer;
     const mts_wrap_call call = {
-        .kind = MTS_WRAP_KIND_BUFFER_READ, .object = object, .offset = offset, .size = size};
+        .kind = MTS_WRAP_KIND_BUFFER_READ, .object = object, .offset = offset, .size = size, .data = data};
     const mts_code code = begin(wrap, &call, error);
     if (code != MTS_CODE_OK) {
         return code;
@@ -345,6 +371,77 @@ static mts_code wrap_wait(mts_device *device, mts_error *error)
     return end(wrap, &call, mts_device_wait(wrap->inner, error));
 }
 
+static mts_code wrap_mark_set(mts_device *device, uint32_t index, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    const mts_wrap_call call = {.kind = MTS_WRAP_KIND_MARK_SET, .mark = index};
+    const mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    return end(wrap, &call, mts_device_mark(wrap->inner, index, error));
+}
+
+static mts_code wrap_mark_passed(mts_device *device, uint32_t index, bool wait, bool *passed,
+                                 mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_call call = {.kind = MTS_WRAP_KIND_MARK_PASSED, .mark = index};
+    mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (wait) {
+        code = mts_device_wait_mark(wrap->inner, index, error);
+        call.passed = code == MTS_CODE_OK;
+    } else {
+        code = mts_device_passed(wrap->inner, index, &call.passed, error);
+    }
+    *passed = call.passed;
+    return end(wrap, &call, code);
+}
+
+static mts_code wrap_host_create(mts_device *device, size_t size, void **out, mts_error *error)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_call call = {.kind = MTS_WRAP_KIND_HOST_CREATE, .size = size};
+    mts_code code = begin(wrap, &call, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_HOST, error);
+    code = object ? mts_host_create(wrap->inner, size, &object->inner.host, error) : MTS_CODE_OUT_OF_MEMORY;
+    if (code != MTS_CODE_OK) {
+        object_free(wrap, object);
+        return end(wrap, &call, code);
+    }
+    object_add(wrap, object);
+    object->size = size;
+    *out = object->inner.host;
+    call.object = object;
+    return end(wrap, &call, MTS_CODE_OK);
+}
+
+mts_wrap_object *mts_wrap_host_find(const mts_wrap *wrap, const void *memory)
+{
+    const uintptr_t at = (uintptr_t)memory;
+    mts_wrap_object *object = wrap->objects;
+    while (object && (object->type != MTS_WRAP_TYPE_HOST || object->dead ||
+                      at - (uintptr_t)object->inner.host >= object->size)) {
+        object = object->next;
+    }
+    return object;
+}
+
+static void wrap_host_destroy(mts_device *device, void *memory)
+{
+    mts_wrap *wrap = (mts_wrap *)device;
+    mts_wrap_object *object = mts_wrap_host_find(wrap, memory);
+    if (object && object->inner.host == memory) {
+        object_destroy(wrap, MTS_WRAP_KIND_HOST_DESTROY, object);
+    }
+}
+
 static mts_code wrap_list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                                   mts_error *error)
 {
@@ -365,6 +462,7 @@ static const mts_device_ops ops = {
     .buffer_destroy = wrap_buffer_destroy,
     .buffer_write = wrap_buffer_write,
     .buffer_read = wrap_buffer_read,
+    .buffer_fetch = wrap_buffer_fetch,
     .buffer_fill = wrap_buffer_fill,
     .kernel_create = wrap_kernel_create,
     .kernel_destroy = wrap_kernel_destroy,
@@ -373,6 +471,10 @@ static const mts_device_ops ops = {
     .list_update = wrap_list_update,
     .list_submit = wrap_list_submit,
     .wait = wrap_wait,
+    .mark_set = wrap_mark_set,
+    .mark_passed = wrap_mark_passed,
+    .host_create = wrap_host_create,
+    .host_destroy = wrap_host_destroy,
     .list_profile = wrap_list_profile,
 };
 
@@ -406,12 +508,13 @@ const char *mts_wrap_kind_name(mts_wrap_kind kind)
     static const char *const names[MTS_WRAP_KIND_COUNT] = {
         "device_destroy", "buffer_create", "buffer_destroy", "buffer_write", "buffer_read",
         "buffer_fill",    "kernel_create", "kernel_destroy", "list_create",  "list_destroy",
-        "list_submit",    "wait",          "list_profile",   "list_update"};
+        "list_submit",    "wait",          "list_profile",   "list_update",  "buffer_send",
+        "buffer_fetch",   "mark_set",      "mark_passed",    "host_create",  "host_destroy"};
     return (unsigned)kind < MTS_WRAP_KIND_COUNT ? names[kind] : "unknown";
 }
 
 const char *mts_wrap_type_name(mts_wrap_type type)
 {
-    static const char *const names[] = {"buffer", "kernel", "list"};
+    static const char *const names[] = {"buffer", "kernel", "list", "host memory"};
     return (unsigned)type < sizeof names / sizeof names[0] ? names[type] : "object";
 }

@@ -27,13 +27,20 @@ typedef enum mts_wrap_kind {
     MTS_WRAP_KIND_WAIT = 11,
     MTS_WRAP_KIND_LIST_PROFILE = 12,
     MTS_WRAP_KIND_LIST_UPDATE = 13,
-    MTS_WRAP_KIND_COUNT = 14
+    MTS_WRAP_KIND_BUFFER_SEND = 14, /* a buffer_write of data that stays */
+    MTS_WRAP_KIND_BUFFER_FETCH = 15,
+    MTS_WRAP_KIND_MARK_SET = 16,
+    MTS_WRAP_KIND_MARK_PASSED = 17,
+    MTS_WRAP_KIND_HOST_CREATE = 18,
+    MTS_WRAP_KIND_HOST_DESTROY = 19,
+    MTS_WRAP_KIND_COUNT = 20
 } mts_wrap_kind;
 
 typedef enum mts_wrap_type {
     MTS_WRAP_TYPE_BUFFER = 0,
     MTS_WRAP_TYPE_KERNEL = 1,
-    MTS_WRAP_TYPE_LIST = 2
+    MTS_WRAP_TYPE_LIST = 2,
+    MTS_WRAP_TYPE_HOST = 3 /* host memory: the caller holds the inner device's */
 } mts_wrap_type;
 
 /* The outer object; its first member is what the caller holds. */
@@ -47,11 +54,13 @@ typedef struct mts_wrap_object {
         mts_buffer *buffer;
         mts_kernel *kernel;
         mts_list *list;
+        void *host;
     } inner; /* NULL once destroyed */
     struct mts_wrap_object *next;
     mts_wrap_type type;
     uint32_t id; /* from 1, in order of creation */
     bool dead;
+    size_t size;          /* of host memory */
     char *name;           /* of a kernel */
     mts_launch *launches; /* of a list: the outer objects */
     void *extra;          /* the hooks' own, freed with the object */
@@ -62,6 +71,9 @@ typedef struct mts_wrap_call {
     mts_wrap_kind kind;
     mts_wrap_object *object; /* of a create: only after, and only if it succeeded */
     size_t offset, size;
+    const void *data; /* of a transfer: the caller's */
+    uint32_t mark;
+    bool passed;   /* of mark_passed: what the inner device answered; only after */
     bool imported; /* of a create: the buffer is the caller's memory */
     const mts_kernel_desc *desc;
     const mts_launch *launches;
@@ -94,6 +106,8 @@ struct mts_wrap {
  */
 mts_code mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
                        mts_device **out, mts_error *error);
+/* The host memory, alive, in which that byte lies; NULL: it is of somebody else. */
+mts_wrap_object *mts_wrap_host_find(const mts_wrap *wrap, const void *memory);
 /* "buffer_create" ...; never NULL. */
 const char *mts_wrap_kind_name(mts_wrap_kind kind);
 const char *mts_wrap_type_name(mts_wrap_type type);

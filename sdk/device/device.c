@@ -11,6 +11,8 @@
 #include "base/size.h"
 #include "device/kernel.h"
 
+#define HOST_ALIGN 64u
+
 static mts_code check_device(const mts_device *device, mts_error *error)
 {
     if (!device || !device->ops) {
@@ -209,14 +211,35 @@ static mts_code check_target(const mts_buffer *buffer, size_t offset, const void
                : code;
 }
 
-mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error)
+static mts_code write_data(mts_buffer *buffer, size_t offset, const void *data, size_t size, bool stays,
+                           mts_error *error)
 {
     const mts_code code = check_target(buffer, offset, data, size, error);
     if (code != MTS_CODE_OK || size == 0) {
         return code;
     }
     mts_device *device = buffer->device;
-    return after(device, device->ops->buffer_write(device, buffer, offset, data, size, error), error);
+    return after(device, device->ops->buffer_write(device, buffer, offset, data, size, stays, error), error);
+}
+
+mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error)
+{
+    return write_data(buffer, offset, data, size, false, error);
+}
+
+mts_code mts_buffer_send(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error)
+{
+    return write_data(buffer, offset, data, size, true, error);
+}
+
+mts_code mts_buffer_fetch(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
+{
+    const mts_code code = check_range(buffer, offset, data, size, error);
+    if (code != MTS_CODE_OK || size == 0) {
+        return code;
+    }
+    mts_device *device = buffer->device;
+    return after(device, device->ops->buffer_fetch(device, buffer, offset, data, size, error), error);
 }
 
 mts_code mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
@@ -394,4 +417,103 @@ mts_code mts_device_wait(mts_device *device, mts_error *error)
         return code;
     }
     return after(device, device->ops->wait(device, error), error);
+}
+
+static mts_code check_mark(const mts_device *device, uint32_t index, mts_error *error)
+{
+    const mts_code code = check_device(device, error);
+    if (code == MTS_CODE_OK && index >= MTS_DEVICE_MARKS) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "there is no mark %u; a device has %u", index,
+                        MTS_DEVICE_MARKS);
+    }
+    return code;
+}
+
+mts_code mts_device_mark(mts_device *device, uint32_t index, mts_error *error)
+{
+    const mts_code code = check_mark(device, index, error);
+    return code == MTS_CODE_OK ? after(device, device->ops->mark_set(device, index, error), error) : code;
+}
+
+static mts_code ask_mark(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error)
+{
+    bool answer = false;
+    mts_code code = check_mark(device, index, error);
+    if (code == MTS_CODE_OK) {
+        code = after(device, device->ops->mark_passed(device, index, wait, &answer, error), error);
+    }
+    *passed = code == MTS_CODE_OK && answer;
+    return code;
+}
+
+mts_code mts_device_passed(mts_device *device, uint32_t index, bool *passed, mts_error *error)
+{
+    if (!passed) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no place for the answer");
+    }
+    return ask_mark(device, index, false, passed, error);
+}
+
+mts_code mts_device_wait_mark(mts_device *device, uint32_t index, mts_error *error)
+{
+    bool passed = false;
+    return ask_mark(device, index, true, &passed, error);
+}
+
+/* What the allocator gave stands before the aligned memory. */
+static mts_code allocate_host(const mts_device *device, size_t size, void **out, mts_error *error)
+{
+    size_t whole = 0;
+    char *start = NULL;
+    if (mts_size_add(size, HOST_ALIGN + sizeof start, &whole)) {
+        start = device->allocator->alloc(device->allocator->context, whole);
+    }
+    if (!start) {
+        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no host memory for %zu bytes", size);
+    }
+    const size_t beyond = ((uintptr_t)start + sizeof start) % HOST_ALIGN;
+    char *memory = start + sizeof start + (HOST_ALIGN - beyond) % HOST_ALIGN;
+    memcpy(memory - sizeof start, &start, sizeof start);
+    *out = memory;
+    return MTS_CODE_OK;
+}
+
+mts_code mts_host_create(mts_device *device, size_t size, void **out, mts_error *error)
+{
+    if (!out) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no place for the memory");
+    }
+    *out = NULL;
+    mts_code code = check_device(device, error);
+    if (code == MTS_CODE_OK && size == 0) {
+        code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "host memory needs at least one byte");
+    }
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    void *memory = NULL;
+    code = device->ops->host_create ? device->ops->host_create(device, size, &memory, error)
+                                    : allocate_host(device, size, &memory, error);
+    code = after(device, code, error);
+    if (code == MTS_CODE_OK && !memory) {
+        code = no_object(device, error);
+    }
+    *out = code == MTS_CODE_OK ? memory : NULL;
+    return code;
+}
+
+void mts_host_destroy(mts_device *device, void **memory)
+{
+    if (!device || !memory || !*memory) {
+        return;
+    }
+    char *gone = *memory;
+    *memory = NULL;
+    if (device->ops->host_create) {
+        device->ops->host_destroy(device, gone);
+    } else {
+        void *start = NULL;
+        memcpy(&start, gone - sizeof start, sizeof start);
+        mts_alloc_free(device->allocator, start);
+    }
 }

@@ -23,7 +23,8 @@
 #include "base/log.h"
 #include "base/status.h"
 
-#define MTS_DEVICE_ABI 3u
+#define MTS_DEVICE_ABI 4u
+#define MTS_DEVICE_MARKS 8u /* that a device has, see mts_device_mark */
 #define MTS_DEVICE_NAME 128
 
 typedef struct mts_device mts_device;
@@ -98,12 +99,18 @@ typedef struct mts_device_ops {
     mts_code (*buffer_create)(mts_device *device, const void *host, size_t size, mts_buffer **out,
                               mts_error *error);
     void (*buffer_destroy)(mts_device *device, mts_buffer *buffer);
-    /* Enqueues a copy; `data` may be reused on return. */
+    /* Enqueues a copy. stays: `data` keeps still until a mark that is set after this call was seen passed, or
+       a wait; the call does not wait then. Otherwise `data` may be reused on return, and the call may wait
+       for earlier commands. */
     mts_code (*buffer_write)(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, mts_error *error);
+                             size_t size, bool stays, mts_error *error);
     /* Waits for all earlier commands, then copies. */
     mts_code (*buffer_read)(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
                             mts_error *error);
+    /* Enqueues a copy into `data`, which stays until a mark that is set after this call was seen passed, or a
+       wait. */
+    mts_code (*buffer_fetch)(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                             mts_error *error);
     /* Enqueues filling with a 32-bit word; offset and size are multiples of 4. */
     mts_code (*buffer_fill)(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
                             mts_error *error);
@@ -125,6 +132,15 @@ typedef struct mts_device_ops {
     mts_code (*list_submit)(mts_device *device, mts_list *list, mts_error *error);
     /* Waits until everything enqueued has finished. */
     mts_code (*wait)(mts_device *device, mts_error *error);
+    /* Puts mark `index` behind everything enqueued so far, and hands all of that to the device. What the mark
+       stood behind before is forgotten. Does not wait. */
+    mts_code (*mark_set)(mts_device *device, uint32_t index, mts_error *error);
+    /* Whether everything before the mark has finished; with `wait` returns only then, or with a failure. A
+       mark that was never set has passed. What failed before the mark shows here as it does in wait. */
+    mts_code (*mark_passed)(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
+    /* Host memory that the device copies from and to fastest. Both NULL: the front takes the allocator's. */
+    mts_code (*host_create)(mts_device *device, size_t size, void **out, mts_error *error);
+    void (*host_destroy)(mts_device *device, void *memory);
     /* Runs the list once, waits, and stores when each launch ran into times[count]. NULL: unsupported. */
     mts_code (*list_profile)(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                              mts_error *error);
@@ -179,7 +195,8 @@ typedef struct mts_device_options {
     uint32_t threads;               /* of a CPU backend that has its own pool; 0: all */
     mts_device_use replay;          /* lists recorded by the driver; the same bits either way */
     mts_device_use gemm;            /* a library for matrix products, see mts_device_info.gemm */
-    mts_program_counts *programs;   /* kept up to date by the backend; may be NULL; outlives the device */
+    uint32_t flush_launches;      /* of a list, after which an OpenCL queue is flushed; 0: what quirks say */
+    mts_program_counts *programs; /* kept up to date by the backend; may be NULL; outlives the device */
     /* The caller's CUcontext and CUstream, which outlive the device; NULL: its own. Only for a backend that
        says takes_foreign. */
     void *foreign_context, *foreign_queue;
@@ -214,7 +231,14 @@ mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mt
 mts_code mts_buffer_import(mts_device *device, const void *host, size_t size, mts_buffer **out,
                            mts_error *error);
 void mts_buffer_destroy(mts_buffer **buffer);
+/* `data` may be reused on return; waits for earlier commands where the backend cannot do without. */
 mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error);
+/* The same without a wait: `data` must not change until a mark set after this was seen passed, or a wait. */
+mts_code mts_buffer_send(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error);
+/* Enqueues a copy into `data`, which is filled, and must live, as soon as a mark set after this was seen
+ * passed, or after a wait. */
+mts_code mts_buffer_fetch(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error);
+/* Waits for all earlier commands, then copies. */
 mts_code mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error);
 mts_code mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error);
 mts_code mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
@@ -232,5 +256,21 @@ mts_code mts_list_update(mts_list *list, const mts_launch *launches, size_t coun
 mts_code mts_list_submit(mts_list *list, mts_error *error);
 mts_code mts_list_profile(mts_list *list, mts_launch_time *times, size_t count, mts_error *error);
 mts_code mts_device_wait(mts_device *device, mts_error *error);
+/*
+ * A device has MTS_DEVICE_MARKS marks, by which the host learns how far the queue has come: a mark stands
+ * behind everything that was enqueued when it was set last. After a failure in what stands before a mark,
+ * nothing is known of the data that was to be fetched there.
+ */
+mts_code mts_device_mark(mts_device *device, uint32_t index, mts_error *error);
+/* Does not wait. *passed is false if this fails. */
+mts_code mts_device_passed(mts_device *device, uint32_t index, bool *passed, mts_error *error);
+mts_code mts_device_wait_mark(mts_device *device, uint32_t index, mts_error *error);
+/*
+ * Host memory that the device copies from and to without a detour (pinned, where there is such a thing),
+ * aligned to 64 bytes; its content is undefined. Destroyed before the device is, after the copies that use
+ * it.
+ */
+mts_code mts_host_create(mts_device *device, size_t size, void **out, mts_error *error);
+void mts_host_destroy(mts_device *device, void **memory);
 
 #endif

@@ -182,7 +182,7 @@ static void a_profile_tells_ascending_times_and_computes_the_same(void **state)
         assert_true(i == 0 || times[i].start >= times[i - 1].end);
     }
     cuda_world_expect(&w, 1, 20, 300);
-    assert_int_equal(fake_cuda_count().events, MTS_CU_STAGES);
+    assert_int_equal(fake_cuda_count().events, MTS_CU_STAGES + MTS_DEVICE_MARKS);
 }
 
 static void a_launch_over_cudas_limits_is_told_with_its_label(void **state)

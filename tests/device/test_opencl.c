@@ -245,7 +245,6 @@ static void a_driver_with_that_quirk_is_flushed_every_few_launches(void **state)
 {
     (void)state;
     need_device();
-    static const mts_cl_quirks quirk = {.match = "", .flush_every = 4, .options = ""};
     mts_kernel *kernel = make_kernel("");
     mts_buffer *buffer = make_buffer();
     mts_launch launches[10];
@@ -264,7 +263,7 @@ static void a_driver_with_that_quirk_is_flushed_every_few_launches(void **state)
     flushes = 0;
     assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
     assert_int_equal(flushes, 1);
-    opencl->quirks = &quirk;
+    opencl->flush_every = 4;
     assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
     assert_int_equal(flushes, 1 + 3);
     mts_list_destroy(&list);

@@ -216,10 +216,11 @@ static void an_updated_list_is_recorded_with_its_new_launches(void **state)
     assert_int_equal(released, 2);
 }
 
-static void a_recording_that_may_still_run_is_not_enqueued_again(void **state)
+static void a_recording_that_may_still_run_is_not_enqueued_again_where_the_device_cannot(void **state)
 {
     (void)state;
     need_extension();
+    opencl->replay.simultaneous = false;
     count_calls();
     make_list(LAUNCHES);
     start();
@@ -233,6 +234,48 @@ static void a_recording_that_may_still_run_is_not_enqueued_again(void **state)
     assert_int_equal(enqueued, 2);
     assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
     assert_result(4);
+}
+
+static void a_recording_behind_which_a_mark_was_seen_passed_is_enqueued_again(void **state)
+{
+    bool passed = false;
+    (void)state;
+    need_extension();
+    opencl->replay.simultaneous = false;
+    count_calls();
+    make_list(LAUNCHES);
+    start();
+    assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OK); /* before it */
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_mark(world.device, 1, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait_mark(world.device, 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(enqueued, 1); /* launch by launch */
+    while (!passed) {
+        assert_int_equal(mts_device_passed(world.device, 1, &passed, NULL), MTS_CODE_OK);
+    }
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(enqueued, 2);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    assert_result(3);
+}
+
+static void a_recording_is_enqueued_many_times_without_a_wait_where_the_device_can(void **state)
+{
+    (void)state;
+    need_extension();
+    if (!opencl->replay.simultaneous) {
+        (void)printf("skipped: no OpenCL device here runs a recording that is enqueued twice\n");
+        skip();
+    }
+    count_calls();
+    make_list(LAUNCHES);
+    start();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    }
+    assert_int_equal(enqueued, 3);
+    assert_result(3);
 }
 
 static void replaying_allocates_nothing_of_ours(void **state)
@@ -503,7 +546,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         REPLAY_TEST(a_recorded_list_gives_the_bits_of_its_launches),
         REPLAY_TEST(an_updated_list_is_recorded_with_its_new_launches),
-        REPLAY_TEST(a_recording_that_may_still_run_is_not_enqueued_again),
+        REPLAY_TEST(a_recording_that_may_still_run_is_not_enqueued_again_where_the_device_cannot),
+        REPLAY_TEST(a_recording_behind_which_a_mark_was_seen_passed_is_enqueued_again),
+        REPLAY_TEST(a_recording_is_enqueued_many_times_without_a_wait_where_the_device_can),
         REPLAY_TEST(replaying_allocates_nothing_of_ours),
         REPLAY_TEST(a_recorded_list_can_be_profiled),
         REPLAY_TEST(a_single_launch_is_not_recorded),

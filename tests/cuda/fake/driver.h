@@ -3,7 +3,7 @@
  *
  * Private to tests/cuda/fake. Everything happens under the lock that fake_enter takes. Work given to a stream
  * waits in its queue until somebody waits for the stream, as on a device that is slow: who reuses memory too
- * early is found out.
+ * early is found out. Asking for an event lets the device take one step.
  */
 #ifndef MTS_TESTS_CUDA_FAKE_DRIVER_H
 #define MTS_TESTS_CUDA_FAKE_DRIVER_H
@@ -93,12 +93,14 @@ typedef struct fake_work {
     size_t size;
     unsigned int word;
     CUevent event;
-    char taken[]; /* what a copy from pageable memory took at once */
+    uint64_t record; /* of the event */
+    char taken[];    /* what a copy from pageable memory took at once */
 } fake_work;
 
 struct CUevent_st {
     fake_object object;
-    CUstream stream; /* where it was recorded last and has not happened yet, or NULL */
+    CUstream stream;  /* where it was recorded last and has not happened yet, or NULL */
+    uint64_t records; /* that were asked for; only the last one counts */
     bool happened;
     uint64_t ns;
 };
@@ -112,6 +114,8 @@ struct CUstream_st {
 CUstream fake_stream_find(CUstream stream);
 /* Adds a copy of the work to the queue, with `taken` bytes. */
 CUresult fake_stream_add(CUstream stream, const fake_work *work, const void *taken, size_t taken_size);
+/* Does the first work of a stream, if there is any. What fails breaks the context, and is returned. */
+CUresult fake_stream_step(CUstream stream);
 /* Does all the work of a stream, of a context's streams. What fails breaks the context, and is returned. */
 CUresult fake_stream_drain(CUstream stream);
 CUresult fake_streams_drain(fake_context *context);

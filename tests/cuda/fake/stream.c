@@ -70,29 +70,45 @@ static CUresult do_work(const fake_work *work)
         }
         return CUDA_SUCCESS;
     case FAKE_WORK_EVENT:
-        work->event->happened = true;
-        work->event->stream = NULL;
-        work->event->ns = now();
+        if (work->record == work->event->records) {
+            work->event->happened = true;
+            work->event->stream = NULL;
+            work->event->ns = now();
+        }
         return CUDA_SUCCESS;
     default:
         return CUDA_ERROR_UNKNOWN;
     }
 }
 
+static void step(CUstream stream)
+{
+    fake_context *context = stream->object.context;
+    fake_work *work = stream->first;
+    stream->first = work->next;
+    if (!stream->first) {
+        stream->last = NULL;
+    }
+    const CUresult result = context->broken ? CUDA_SUCCESS : do_work(work);
+    if (result != CUDA_SUCCESS) {
+        context->broken = result;
+    }
+    free(work);
+}
+
+CUresult fake_stream_step(CUstream stream)
+{
+    if (stream->first) {
+        step(stream);
+    }
+    return stream->object.context->broken;
+}
+
 CUresult fake_stream_drain(CUstream stream)
 {
     fake_context *context = stream->object.context;
     while (stream->first) {
-        fake_work *work = stream->first;
-        stream->first = work->next;
-        if (!stream->first) {
-            stream->last = NULL;
-        }
-        const CUresult result = context->broken ? CUDA_SUCCESS : do_work(work);
-        if (result != CUDA_SUCCESS) {
-            context->broken = result;
-        }
-        free(work);
+        step(stream);
     }
     if (!fake_blocks_whole(context) && !context->broken) {
         context->broken = CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -195,10 +211,25 @@ CUresult cuEventRecord(CUevent handle, CUstream on)
         result = CUDA_ERROR_INVALID_HANDLE;
     }
     if (result == CUDA_SUCCESS) {
-        const fake_work work = {.kind = FAKE_WORK_EVENT, .event = event};
+        const fake_work work = {.kind = FAKE_WORK_EVENT, .event = event, .record = ++event->records};
         event->happened = false;
         event->stream = stream;
         result = fake_stream_add(stream, &work, NULL, 0);
+    }
+    return fake_leave(result);
+}
+
+/* Takes one step, so that who asks often enough comes to an end. */
+CUresult cuEventQuery(CUevent handle)
+{
+    CUresult result = fake_enter(__func__, FAKE_NEED_CONTEXT);
+    CUevent event = result == CUDA_SUCCESS ? fake_object_find(handle, FAKE_KIND_EVENT) : NULL;
+    if (result == CUDA_SUCCESS && !event) {
+        result = CUDA_ERROR_INVALID_HANDLE;
+    }
+    if (result == CUDA_SUCCESS && event->stream) {
+        result = fake_stream_step(event->stream);
+        result = result == CUDA_SUCCESS && event->stream ? CUDA_ERROR_NOT_READY : result;
     }
     return fake_leave(result);
 }

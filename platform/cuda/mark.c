@@ -1,0 +1,67 @@
+/*
+ * mark.c: how far the stream has come, by events that are made when the device is opened.
+ */
+#include "platform/cuda/cuda.h"
+
+mts_code mts_cu_mark_set(mts_device *base, uint32_t index, mts_error *error)
+{
+    mts_cu_device *device = (mts_cu_device *)base;
+    mts_cu_mark *mark = &device->marks[index];
+    mts_code code = mts_cu_enter(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    code = mts_cu_check(device, device->cu.cuEventRecord(mark->event, device->stream), MTS_CU_CALL_ENQUEUE,
+                        "cuEventRecord", error);
+    mts_cu_leave(device);
+    mark->set = code == MTS_CODE_OK;
+    return code;
+}
+
+mts_code mts_cu_mark_passed(mts_device *base, uint32_t index, bool wait, bool *passed, mts_error *error)
+{
+    mts_cu_device *device = (mts_cu_device *)base;
+    mts_cu_mark *mark = &device->marks[index];
+    *passed = !mark->set;
+    if (!mark->set) {
+        return MTS_CODE_OK;
+    }
+    mts_code code = mts_cu_enter(device, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    const CUresult result =
+        wait ? device->cu.cuEventSynchronize(mark->event) : device->cu.cuEventQuery(mark->event);
+    if (wait || result != CUDA_ERROR_NOT_READY) {
+        code = mts_cu_check(device, result, MTS_CU_CALL_WAIT, wait ? "cuEventSynchronize" : "cuEventQuery",
+                            error);
+        *passed = code == MTS_CODE_OK;
+        mark->set = code != MTS_CODE_OK;
+    }
+    mts_cu_leave(device);
+    return code;
+}
+
+mts_code mts_cu_marks_make(mts_cu_device *device, mts_error *error)
+{
+    for (uint32_t i = 0; i < MTS_DEVICE_MARKS; i++) {
+        CUevent event = NULL;
+        const mts_code code = mts_cu_check(device, device->cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING),
+                                           MTS_CU_CALL_CREATE, "cuEventCreate", error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+        device->marks[i].event = event;
+    }
+    return MTS_CODE_OK;
+}
+
+void mts_cu_marks_release(mts_cu_device *device)
+{
+    for (uint32_t i = 0; i < MTS_DEVICE_MARKS; i++) {
+        if (device->marks[i].event) {
+            (void)device->cu.cuEventDestroy_v2(device->marks[i].event);
+        }
+        device->marks[i] = (mts_cu_mark){.event = NULL};
+    }
+}

@@ -1,0 +1,90 @@
+/*
+ * mark.c: how far the queue has come, by events of markers.
+ *
+ * Not responsible for waiting for all of it (device.c).
+ */
+#include "platform/opencl/opencl.h"
+
+static bool has_markers(const mts_cl_library *cl)
+{
+    return cl->clEnqueueMarkerWithWaitList && cl->clGetEventInfo && cl->clWaitForEvents && cl->clReleaseEvent;
+}
+
+static void forget(mts_cl_device *device, mts_cl_mark *mark)
+{
+    if (mark->event) {
+        (void)device->cl.clReleaseEvent(mark->event);
+    }
+    *mark = (mts_cl_mark){.set = false};
+}
+
+mts_code mts_cl_mark_set(mts_device *base, uint32_t index, mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    mts_cl_mark *mark = &device->marks[index];
+    forget(device, mark);
+    if (has_markers(&device->cl)) {
+        cl_event event = NULL;
+        const cl_int result = device->cl.clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event);
+        const mts_code code =
+            mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueMarkerWithWaitList", error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+        mark->event = event;
+    }
+    mark->set = true;
+    mark->replays = device->replays;
+    return mts_cl_check(device, device->cl.clFlush(device->queue), MTS_CL_STAGE_ENQUEUE, "clFlush", error);
+}
+
+static mts_code wait_event(mts_cl_device *device, cl_event event, mts_error *error)
+{
+    const cl_int result = device->cl.clWaitForEvents(1, &event);
+    return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clWaitForEvents", error);
+}
+
+/* An event's state is no point of synchronisation by itself; waiting for an event that is complete is one. */
+static mts_code poll_event(mts_cl_device *device, cl_event event, bool *passed, mts_error *error)
+{
+    cl_int status = CL_COMPLETE;
+    const cl_int result =
+        device->cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+    mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clGetEventInfo", error);
+    if (code == MTS_CODE_OK && status < 0) {
+        code = mts_cl_check(device, status, MTS_CL_STAGE_WAIT, "a command", error);
+    }
+    *passed = code == MTS_CODE_OK && status == CL_COMPLETE;
+    return *passed ? wait_event(device, event, error) : code;
+}
+
+/* What failed stays so until the mark is set again. */
+mts_code mts_cl_mark_passed(mts_device *base, uint32_t index, bool wait, bool *passed, mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    mts_cl_mark *mark = &device->marks[index];
+    mts_code code = MTS_CODE_OK;
+    *passed = true;
+    if (!mark->set) {
+        return MTS_CODE_OK;
+    }
+    if (!mark->event) {
+        code = mts_cl_finish(device, error);
+    } else if (wait) {
+        code = wait_event(device, mark->event, error);
+    } else {
+        code = poll_event(device, mark->event, passed, error);
+    }
+    if (code == MTS_CODE_OK && *passed) {
+        device->finished = mark->replays > device->finished ? mark->replays : device->finished;
+        forget(device, mark);
+    }
+    return code;
+}
+
+void mts_cl_marks_release(mts_cl_device *device)
+{
+    for (uint32_t i = 0; i < MTS_DEVICE_MARKS; i++) {
+        forget(device, &device->marks[i]);
+    }
+}

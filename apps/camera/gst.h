@@ -1,0 +1,42 @@
+/*
+ * gst.h: what the files that use GStreamer share.
+ */
+#ifndef MTS_CAMERA_GST_H
+#define MTS_CAMERA_GST_H
+
+#include <gst/gst.h>
+#include <gst/video/video.h>
+
+#include "source.h"
+#include "uri.h"
+
+#define GST_DESCRIPTION 2048
+
+/* Starts GStreamer once; false with a sentence of CLI_ERROR bytes. */
+bool gst_begin(char *error);
+
+/* ---- gst_formats.c ---- */
+
+/* The caps that the library takes; format -1: all of them. */
+GstCaps *gst_formats_caps(int format);
+/* The library's format; -1: none. */
+int gst_format_of(GstVideoFormat format);
+mts_yuv gst_yuv_of(const GstVideoColorimetry *colorimetry);
+/* A mapped frame as the library wants it. False: its format is none of the library's. */
+bool gst_frame_view(const GstVideoFrame *video, mts_frame *out);
+
+/* ---- gst_describe.c ---- */
+
+/* A pipeline for gst_parse_launch, with a source named "src" and a sink named "sink". */
+typedef struct gst_plan {
+    char text[GST_DESCRIPTION];
+    char property[16]; /* of "src": "uri", "device" or "" */
+    char value[URI_PATH + 16];
+    bool live; /* has no end */
+} gst_plan;
+
+/* Reads what follows "SCHEME://"; `request` receives what a query says. OK or USAGE. Needs no GStreamer. */
+camera_status gst_describe(const char *scheme, const char *rest, source_request *request, gst_plan *plan,
+                           char *error);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * gst_formats.c: GStreamer's formats, colour standards and planes in the library's terms.
+ */
+#include "gst.h"
+
+#include <string.h>
+
+typedef struct format_row {
+    GstVideoFormat gst;
+    mts_pixel_format format;
+} format_row;
+
+/* The first row of a format names it in caps. */
+static const format_row rows[] = {
+    {GST_VIDEO_FORMAT_NV12, MTS_PIXEL_FORMAT_NV12}, {GST_VIDEO_FORMAT_I420, MTS_PIXEL_FORMAT_I420},
+    {GST_VIDEO_FORMAT_NV21, MTS_PIXEL_FORMAT_NV21}, {GST_VIDEO_FORMAT_YUY2, MTS_PIXEL_FORMAT_YUYV},
+    {GST_VIDEO_FORMAT_UYVY, MTS_PIXEL_FORMAT_UYVY}, {GST_VIDEO_FORMAT_RGB, MTS_PIXEL_FORMAT_RGB},
+    {GST_VIDEO_FORMAT_BGR, MTS_PIXEL_FORMAT_BGR},   {GST_VIDEO_FORMAT_RGBA, MTS_PIXEL_FORMAT_RGBA},
+    {GST_VIDEO_FORMAT_RGBx, MTS_PIXEL_FORMAT_RGBA}, {GST_VIDEO_FORMAT_BGRA, MTS_PIXEL_FORMAT_BGRA},
+    {GST_VIDEO_FORMAT_BGRx, MTS_PIXEL_FORMAT_BGRA}, {GST_VIDEO_FORMAT_GRAY8, MTS_PIXEL_FORMAT_GREY},
+};
+#define ROWS (sizeof rows / sizeof rows[0])
+
+GstCaps *gst_formats_caps(int format)
+{
+    GValue list = G_VALUE_INIT;
+    GstCaps *caps = gst_caps_new_empty_simple("video/x-raw");
+    (void)g_value_init(&list, GST_TYPE_LIST);
+    for (size_t i = 0; i < ROWS; i++) {
+        if (format < 0 || rows[i].format == (mts_pixel_format)format) {
+            GValue name = G_VALUE_INIT;
+            (void)g_value_init(&name, G_TYPE_STRING);
+            g_value_set_static_string(&name, gst_video_format_to_string(rows[i].gst));
+            gst_value_list_append_and_take_value(&list, &name);
+        }
+    }
+    gst_caps_set_value(caps, "format", &list);
+    g_value_unset(&list);
+    return caps;
+}
+
+int gst_format_of(GstVideoFormat format)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (rows[i].gst == format) {
+            return (int)rows[i].format;
+        }
+    }
+    return -1;
+}
+
+mts_yuv gst_yuv_of(const GstVideoColorimetry *colorimetry)
+{
+    const bool full = colorimetry->range == GST_VIDEO_COLOR_RANGE_0_255;
+    const bool hd = colorimetry->matrix == GST_VIDEO_COLOR_MATRIX_BT709 ||
+                    colorimetry->matrix == GST_VIDEO_COLOR_MATRIX_BT2020 ||
+                    colorimetry->matrix == GST_VIDEO_COLOR_MATRIX_SMPTE240M;
+    return hd ? (full ? MTS_YUV_BT709_FULL : MTS_YUV_BT709) : (full ? MTS_YUV_BT601_FULL : MTS_YUV_BT601);
+}
+
+bool gst_frame_view(const GstVideoFrame *video, mts_frame *out)
+{
+    const int format = gst_format_of(GST_VIDEO_FRAME_FORMAT(video));
+    if (format < 0) {
+        return false;
+    }
+    mts_frame_default(out);
+    out->data = GST_VIDEO_FRAME_PLANE_DATA(video, 0);
+    out->width = (uint32_t)GST_VIDEO_FRAME_WIDTH(video);
+    out->height = (uint32_t)GST_VIDEO_FRAME_HEIGHT(video);
+    out->stride = (uint32_t)GST_VIDEO_FRAME_PLANE_STRIDE(video, 0);
+    out->format = (mts_pixel_format)format;
+    out->yuv = gst_yuv_of(&video->info.colorimetry);
+    for (guint plane = 1; plane < GST_VIDEO_FRAME_N_PLANES(video) && plane < 3; plane++) {
+        out->chroma[plane - 1] = GST_VIDEO_FRAME_PLANE_DATA(video, plane);
+        out->chroma_stride[plane - 1] = (uint32_t)GST_VIDEO_FRAME_PLANE_STRIDE(video, plane);
+    }
+    return true;
+}

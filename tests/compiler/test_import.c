@@ -605,6 +605,33 @@ static void open_dimensions_are_given_by_the_caller(void **state)
     refused(MTS_CODE_MALFORMED, "not positive");
 }
 
+static void a_batch_of_one_is_another_if_the_caller_says_so_and_the_graph_allows(void **state)
+{
+    (void)state;
+    mts_import_shape shape = {NULL, {2, {4, 5}}};
+    static float weights[25];
+    options.shapes = &shape;
+    options.shape_count = 1;
+    for (int fixed = 0; fixed < 2; fixed++) {
+        onnx_model_begin(&model, 11);
+        onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 5));
+        if (fixed) {
+            onnx_model_ints(&model, "rows", INTS(1, -1));
+        } else {
+            onnx_model_ints(&model, "rows", INTS(-1, 5));
+        }
+        onnx_model_floats(&model, "w", INTS(5, 5), weights);
+        onnx_model_node(&model, "Reshape", "x,rows", "r");
+        onnx_model_node(&model, "MatMul", "r,w", "y");
+        onnx_model_output(&model, "y");
+        if (fixed) {
+            refused(MTS_CODE_MALFORMED, "MatMul");
+        } else {
+            assert_shape(&imported()->outputs[0].shape, INTS(4, 5));
+        }
+    }
+}
+
 static void an_open_batch_becomes_one(void **state)
 {
     (void)state;
@@ -689,6 +716,7 @@ int main(void)
         TEST(transposes_expands_and_tiles_of_constants_are_computed),
         TEST(resize_reads_scales_or_sizes_and_upsample_is_asymmetric),
         TEST(open_dimensions_are_given_by_the_caller),
+        TEST(a_batch_of_one_is_another_if_the_caller_says_so_and_the_graph_allows),
         TEST(an_open_batch_becomes_one),
         TEST(initialisers_listed_as_inputs_are_constants),
         TEST(nodes_may_come_in_any_order),

@@ -126,6 +126,14 @@ static bool declared_shape(mts_import *import, const Onnx__TypeProto__Tensor *ty
     return true;
 }
 
+/* Whether a dimension may be what was given. A batch of one is what exporters write down for any batch; a
+ * graph that holds on to it, in a reshape, is refused where its shapes do not fit. */
+static bool may_be_given(const mts_shape *shape, uint32_t dim, int64_t given)
+{
+    const bool batch = dim == 0 && shape->rank > 1 && shape->dims[0] == 1;
+    return shape->dims[dim] == -1 || shape->dims[dim] == given || batch;
+}
+
 static void apply_given(mts_import *import, const char *name, bool declared, const mts_shape *given,
                         mts_shape *shape)
 {
@@ -136,7 +144,7 @@ static void apply_given(mts_import *import, const char *name, bool declared, con
         return;
     }
     for (uint32_t i = 0; declared && i < shape->rank; i++) {
-        if (shape->dims[i] != -1 && shape->dims[i] != given->dims[i]) {
+        if (!may_be_given(shape, i, given->dims[i])) {
             mts_import_fail(import, MTS_CODE_INVALID_ARGUMENT,
                             "input '%s': dimension %u is %lld in the model, %lld was given", name, i,
                             (long long)shape->dims[i], (long long)given->dims[i]);

@@ -265,6 +265,7 @@ void mts_cu_stages_release(mts_cu_device *device)
 mts_code mts_cu_host_create(mts_device *base, size_t size, void **out, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
+    const bool full = base->full;
     void *memory = NULL;
     mts_code code = mts_cu_enter(device, error);
     if (code != MTS_CODE_OK) {
@@ -273,6 +274,7 @@ mts_code mts_cu_host_create(mts_device *base, size_t size, void **out, mts_error
     code = mts_cu_check(device, device->cu.cuMemHostAlloc(&memory, size, 0), MTS_CU_CALL_CREATE,
                         "cuMemHostAlloc", error);
     mts_cu_leave(device);
+    base->full = full; /* it is not the device's memory that there is none of */
     *out = code == MTS_CODE_OK ? memory : NULL;
     return code;
 }

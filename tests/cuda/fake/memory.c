@@ -207,7 +207,9 @@ CUresult cuMemHostAlloc(void **out, size_t size, unsigned int flags)
     }
     if (result == CUDA_SUCCESS) {
         *out = NULL;
-        (void)posix_memalign(out, 4096, size);
+        result = posix_memalign(out, 4096, size) == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (result == CUDA_SUCCESS) {
         (void)make_host(*out, size, FAKE_KIND_HOST_BLOCK);
     }
     return fake_leave(result);

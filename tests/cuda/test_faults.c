@@ -25,6 +25,40 @@ static const life_kind kinds[] = {{"graphs", MTS_DEVICE_USE_ON, 12020},
                                   {"plain launches", MTS_DEVICE_USE_OFF, 12020},
                                   {"PTX", MTS_DEVICE_USE_ON, 10020}};
 
+/* A run whose input is sent and whose output is fetched, and nobody waits before it is through. */
+static mts_code fly(cuda_world *w, float *host, mts_error *error)
+{
+    bool passed = false;
+    host[0] = 5.0f;
+    mts_code code = mts_buffer_send(w->act, 4, host, sizeof *host, error);
+    code = code ? code : mts_list_submit(w->list, error);
+    code = code ? code : mts_buffer_fetch(w->act, 4, host + 1, sizeof *host, error);
+    code = code ? code : mts_device_mark(w->base.device, 2, error);
+    while (code == MTS_CODE_OK && !passed) {
+        code = mts_device_passed(w->base.device, 2, &passed, error);
+    }
+    if (code == MTS_CODE_OK) {
+        assert_true(host[1] == ((5.0f * 2.0f + 2.0f) * 2.0f + 8.0f) * 2.0f + 301.0f);
+    }
+    code = code ? code : mts_device_mark(w->base.device, 2, error);
+    return code ? code : mts_device_wait_mark(w->base.device, 2, error);
+}
+
+static mts_code live_in_flight(cuda_world *w, mts_error *error)
+{
+    void *host = NULL;
+    mts_code code = mts_host_create(w->base.device, 64, &host, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    code = fly(w, host, error);
+    if (code != MTS_CODE_OK) {
+        (void)mts_device_wait(w->base.device, NULL);
+    }
+    mts_host_destroy(w->base.device, &host);
+    return code;
+}
+
 /* Everything that a device does, until something fails. */
 static mts_code live(cuda_world *w, mts_error *error)
 {
@@ -47,7 +81,8 @@ static mts_code live(cuda_world *w, mts_error *error)
         assert_true(value == cuda_world_value(0, 1, 7, 300));
     }
     code = code ? code : mts_list_profile(w->list, times, CUDA_LAUNCHES, error);
-    return code ? code : cuda_world_set(w, error);
+    code = code ? code : cuda_world_set(w, error);
+    return code ? code : live_in_flight(w, error);
 }
 
 /* The name without the version of its interface. */

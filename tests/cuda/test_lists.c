@@ -185,6 +185,36 @@ static void a_profile_tells_ascending_times_and_computes_the_same(void **state)
     assert_int_equal(fake_cuda_count().events, MTS_CU_STAGES + MTS_DEVICE_MARKS);
 }
 
+static void pinned_memory_is_copied_from_and_to_without_a_detour(void **state)
+{
+    void *memory = NULL;
+    bool passed = true;
+    (void)state;
+    open_as(MTS_DEVICE_USE_ON);
+    assert_int_equal(mts_device_wait(w.base.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_host_create(w.base.device, 2 * sizeof(float), &memory, NULL), MTS_CODE_OK);
+    float *host = memory;
+    host[0] = 1.0f;
+    host[1] = -1.0f;
+    const uint32_t waits = fake_cuda_called("cuStreamSynchronize") + fake_cuda_called("cuEventSynchronize");
+    assert_int_equal(mts_buffer_send(w.act, 0, host, sizeof *host, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_fetch(w.act, 0, host + 1, sizeof *host, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_mark(w.base.device, 1, NULL), MTS_CODE_OK);
+    host[0] = 2.0f; /* against the rules: what was sent has not been looked at yet */
+    assert_int_equal(mts_device_passed(w.base.device, 1, &passed, NULL), MTS_CODE_OK);
+    assert_false(passed); /* asking takes one step of three */
+    assert_true(host[1] == -1.0f);
+    assert_int_equal(mts_device_passed(w.base.device, 1, &passed, NULL), MTS_CODE_OK);
+    assert_false(passed);
+    assert_int_equal(mts_device_passed(w.base.device, 1, &passed, NULL), MTS_CODE_OK);
+    assert_true(passed);
+    assert_true(host[1] == 2.0f);
+    assert_int_equal(fake_cuda_called("cuStreamSynchronize") + fake_cuda_called("cuEventSynchronize"), waits);
+    assert_int_equal(fake_cuda_count().host_blocks, MTS_CU_STAGES + 1);
+    mts_host_destroy(w.base.device, &memory);
+    assert_int_equal(fake_cuda_count().host_blocks, MTS_CU_STAGES);
+}
+
 static void a_launch_over_cudas_limits_is_told_with_its_label(void **state)
 {
     mts_list *list = NULL;
@@ -238,6 +268,7 @@ int main(void)
         WORLD_TEST(an_update_that_the_driver_refuses_leaves_a_list_that_works),
         WORLD_TEST(data_that_was_written_may_be_reused_at_once),
         WORLD_TEST(a_profile_tells_ascending_times_and_computes_the_same),
+        WORLD_TEST(pinned_memory_is_copied_from_and_to_without_a_detour),
         WORLD_TEST(a_launch_over_cudas_limits_is_told_with_its_label),
         WORLD_TEST(memory_of_the_caller_is_read_in_place_on_a_board),
     };

@@ -266,9 +266,221 @@ static void a_driver_with_that_quirk_is_flushed_every_few_launches(void **state)
     opencl->flush_every = 4;
     assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
     assert_int_equal(flushes, 1 + 3);
+    opencl->flush_every = 3;
+    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(flushes, 1 + 3 + 4);
     mts_list_destroy(&list);
     mts_buffer_destroy(&buffer);
     mts_cl_kernel_destroy(world.device, kernel);
+}
+
+static void the_callers_flush_interval_comes_before_the_drivers(void **state)
+{
+    (void)state;
+    need_device();
+    assert_int_equal(opencl->flush_every, opencl->quirks->flush_every);
+    mts_device_destroy(&world.device);
+    world.options.flush_launches = 7;
+    device_fixture_open(&world, &mts_backend_opencl, 0);
+    opencl = (mts_cl_device *)world.device;
+    assert_int_equal(opencl->flush_every, 7);
+    assert_null(opencl->replay.create); /* what is flushed on its way is not one call */
+}
+
+/* ---- marks ---- */
+
+static mts_cl_library true_cl;
+static uint32_t events_made, events_released, finishes, event_waits;
+static cl_int event_status, wait_result;
+
+static cl_int count_marker(cl_command_queue queue, cl_uint waits, const cl_event *wait_list, cl_event *event)
+{
+    events_made++;
+    return true_cl.clEnqueueMarkerWithWaitList(queue, waits, wait_list, event);
+}
+
+static cl_int count_release(cl_event event)
+{
+    events_released++;
+    return true_cl.clReleaseEvent(event);
+}
+
+static cl_int count_finish(cl_command_queue queue)
+{
+    finishes++;
+    return true_cl.clFinish(queue);
+}
+
+static cl_int count_wait(cl_uint count, const cl_event *events)
+{
+    event_waits++;
+    return wait_result ? wait_result : true_cl.clWaitForEvents(count, events);
+}
+
+static cl_int answer_status(cl_event event, cl_uint what, size_t size, void *value, size_t *size_out)
+{
+    (void)event;
+    (void)size_out;
+    assert_int_equal(what, CL_EVENT_COMMAND_EXECUTION_STATUS);
+    assert_int_equal(size, sizeof event_status);
+    memcpy(value, &event_status, sizeof event_status);
+    return CL_SUCCESS;
+}
+
+static void need_marks(void)
+{
+    need_device();
+    true_cl = opencl->cl;
+    events_made = events_released = finishes = event_waits = 0;
+    event_status = wait_result = CL_SUCCESS;
+    opencl->cl.clEnqueueMarkerWithWaitList = count_marker;
+    opencl->cl.clReleaseEvent = count_release;
+    opencl->cl.clFinish = count_finish;
+    opencl->cl.clWaitForEvents = count_wait;
+}
+
+static void events_of_marks_are_released_when_passed_replaced_or_destroyed(void **state)
+{
+    (void)state;
+    bool passed = false;
+    need_marks();
+    for (uint32_t i = 0; i < MTS_DEVICE_MARKS; i++) {
+        assert_int_equal(mts_device_mark(world.device, i, NULL), MTS_CODE_OK);
+    }
+    assert_int_equal(events_made, MTS_DEVICE_MARKS);
+    assert_int_equal(events_released, 0);
+    assert_int_equal(mts_device_wait_mark(world.device, 0, NULL), MTS_CODE_OK);
+    assert_int_equal(events_released, 1);
+    while (!passed) {
+        assert_int_equal(mts_device_passed(world.device, 1, &passed, NULL), MTS_CODE_OK);
+    }
+    assert_int_equal(events_released, 2);
+    assert_int_equal(event_waits, 2); /* also behind the answer "complete" */
+    assert_int_equal(mts_device_mark(world.device, 2, NULL), MTS_CODE_OK);
+    assert_int_equal(events_released, 3);
+    assert_int_equal(finishes, 0);
+    mts_device_destroy(&world.device);
+    assert_int_equal(events_released, events_made);
+}
+
+static void a_driver_without_markers_is_waited_for(void **state)
+{
+    (void)state;
+    need_marks();
+    bool passed = false;
+    uint32_t sent = 77;
+    uint32_t fetched = 0;
+    mts_buffer *buffer = make_buffer();
+    opencl->cl.clEnqueueMarkerWithWaitList = NULL;
+    assert_int_equal(mts_buffer_send(buffer, 0, &sent, sizeof sent, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_fetch(buffer, 0, &fetched, sizeof fetched, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OK);
+    assert_int_equal(finishes, 0);
+    assert_int_equal(mts_device_passed(world.device, 0, &passed, NULL), MTS_CODE_OK);
+    assert_true(passed);
+    assert_int_equal(fetched, 77);
+    assert_int_equal(finishes, 1);
+    assert_int_equal(mts_device_wait_mark(world.device, 0, NULL), MTS_CODE_OK); /* known by now */
+    assert_int_equal(finishes, 1);
+    mts_buffer_destroy(&buffer);
+}
+
+static void a_failed_command_is_seen_at_the_mark_behind_it(void **state)
+{
+    static const struct {
+        cl_int status;
+        mts_code code;
+    } cases[] = {
+        {CL_MEM_OBJECT_ALLOCATION_FAILURE, MTS_CODE_OUT_OF_MEMORY},
+        {-59, MTS_CODE_DEVICE},
+        {CL_OUT_OF_RESOURCES, MTS_CODE_DEVICE_LOST},
+    };
+    (void)state;
+    need_marks();
+    opencl->cl.clGetEventInfo = answer_status;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bool passed = true;
+        mts_error error = {MTS_CODE_OK, ""};
+        event_status = cases[i].status;
+        assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OK);
+        for (int k = 0; k < 2; k++) { /* asking again says the same */
+            assert_int_equal(mts_device_passed(world.device, 0, &passed, &error), cases[i].code);
+            assert_false(passed);
+        }
+        assert_true(world.device->lost || strstr(error.text, mts_cl_error_name(event_status)));
+    }
+    assert_true(world.device->lost);
+}
+
+static void a_wait_for_a_mark_behind_a_crash_loses_the_device(void **state)
+{
+    (void)state;
+    mts_error error = {MTS_CODE_OK, ""};
+    need_marks();
+    wait_result = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait_mark(world.device, 0, &error), MTS_CODE_DEVICE_LOST);
+    assert_non_null(strstr(error.text, "clWaitForEvents"));
+    mts_device_destroy(&world.device);
+    assert_int_equal(events_released, events_made);
+}
+
+static cl_int refuse_marker(cl_command_queue queue, cl_uint waits, const cl_event *wait_list, cl_event *event)
+{
+    (void)queue;
+    (void)waits;
+    (void)wait_list;
+    *event = (cl_event)&events_made; /* rubbish, which must not be released */
+    return CL_OUT_OF_HOST_MEMORY;
+}
+
+static void a_mark_that_cannot_be_set_stands_behind_nothing(void **state)
+{
+    (void)state;
+    bool passed = false;
+    need_marks();
+    assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OK);
+    opencl->cl.clEnqueueMarkerWithWaitList = refuse_marker;
+    assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OUT_OF_MEMORY);
+    assert_int_equal(events_released, 1);
+    assert_int_equal(mts_device_passed(world.device, 0, &passed, NULL), MTS_CODE_OK);
+    assert_true(passed);
+}
+
+static cl_bool last_blocking;
+
+static cl_int watch_write(cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t size,
+                          const void *data, cl_uint waits, const cl_event *wait_list, cl_event *event)
+{
+    last_blocking = blocking;
+    return true_cl.clEnqueueWriteBuffer(queue, memory, blocking, offset, size, data, waits, wait_list, event);
+}
+
+static cl_int watch_read(cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t size,
+                         void *data, cl_uint waits, const cl_event *wait_list, cl_event *event)
+{
+    last_blocking = blocking;
+    return true_cl.clEnqueueReadBuffer(queue, memory, blocking, offset, size, data, waits, wait_list, event);
+}
+
+static void only_writes_and_reads_block(void **state)
+{
+    (void)state;
+    uint32_t word = 1;
+    need_marks();
+    mts_buffer *buffer = make_buffer();
+    opencl->cl.clEnqueueWriteBuffer = watch_write;
+    opencl->cl.clEnqueueReadBuffer = watch_read;
+    assert_int_equal(mts_buffer_write(buffer, 0, &word, 4, NULL), MTS_CODE_OK);
+    assert_int_equal(last_blocking, CL_TRUE);
+    assert_int_equal(mts_buffer_send(buffer, 0, &word, 4, NULL), MTS_CODE_OK);
+    assert_int_equal(last_blocking, CL_FALSE);
+    assert_int_equal(mts_buffer_read(buffer, 0, &word, 4, NULL), MTS_CODE_OK);
+    assert_int_equal(last_blocking, CL_TRUE);
+    assert_int_equal(mts_buffer_fetch(buffer, 0, &word, 4, NULL), MTS_CODE_OK);
+    assert_int_equal(last_blocking, CL_FALSE);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    mts_buffer_destroy(&buffer);
 }
 
 static uint32_t kernels_left; /* clCreateKernel succeeds that many times */
@@ -331,6 +543,13 @@ int main(void)
         DEVICE_TEST(a_crashed_command_loses_the_device_for_good),
         DEVICE_TEST(a_full_device_is_out_of_memory_and_not_lost),
         DEVICE_TEST(a_driver_with_that_quirk_is_flushed_every_few_launches),
+        DEVICE_TEST(the_callers_flush_interval_comes_before_the_drivers),
+        DEVICE_TEST(events_of_marks_are_released_when_passed_replaced_or_destroyed),
+        DEVICE_TEST(a_driver_without_markers_is_waited_for),
+        DEVICE_TEST(a_failed_command_is_seen_at_the_mark_behind_it),
+        DEVICE_TEST(a_wait_for_a_mark_behind_a_crash_loses_the_device),
+        DEVICE_TEST(a_mark_that_cannot_be_set_stands_behind_nothing),
+        DEVICE_TEST(only_writes_and_reads_block),
         DEVICE_TEST(a_list_that_fails_half_way_is_taken_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@
 #define COUNT 64u /* floats of a row */
 #define ROWS 2u
 #define FLOATS (ROWS * COUNT)
+#define BURDEN 256u /* launches of a list that keeps a queue busy */
 #define PATIENCE_NS ((uint64_t)20 * 1000000000u)
 
 static const mts_backend *backend;
@@ -32,7 +33,7 @@ static device_fixture world;
 static struct {
     mts_buffer *act, *two, *half, *table;
     mts_kernel *kernel;
-    mts_list *up, *down;
+    mts_list *up, *down, *burden;
 } object;
 
 static void check(mts_code code, const mts_error *error)
@@ -63,8 +64,9 @@ static mts_rec_scale scale_record(uint32_t from, uint32_t to)
     };
 }
 
-static mts_list *make_list(mts_buffer *pool, uint32_t record)
+static mts_list *make_list(mts_buffer *pool, uint32_t record, size_t count)
 {
+    static mts_launch launches[BURDEN];
     mts_list *list = NULL;
     mts_error error = {MTS_CODE_OK, ""};
     mts_launch launch = {
@@ -76,7 +78,10 @@ static mts_list *make_list(mts_buffer *pool, uint32_t record)
         .label = "scale",
     };
     device_fixture_grid(&launch, COUNT);
-    check(mts_list_create(world.device, &launch, 1, &list, &error), &error);
+    for (size_t i = 0; i < count; i++) {
+        launches[i] = launch;
+    }
+    check(mts_list_create(world.device, launches, count, &list, &error), &error);
     return list;
 }
 
@@ -96,8 +101,9 @@ static int open_device(void **state)
     object.half = make_buffer(half, sizeof half);
     object.table = make_buffer(records, sizeof records);
     check(mts_kernel_create(world.device, &desc, &object.kernel, &error), &error);
-    object.up = make_list(object.two, 0);
-    object.down = make_list(object.half, 1);
+    object.up = make_list(object.two, 0, 1);
+    object.down = make_list(object.half, 1, 1);
+    object.burden = make_list(object.two, 0, BURDEN);
     return 0;
 }
 
@@ -106,6 +112,7 @@ static int close_device(void **state)
     (void)state;
     mts_list_destroy(&object.up);
     mts_list_destroy(&object.down);
+    mts_list_destroy(&object.burden);
     mts_kernel_destroy(&object.kernel);
     mts_buffer_destroy(&object.act);
     mts_buffer_destroy(&object.two);
@@ -319,13 +326,35 @@ static void a_wait_for_everything_passes_every_mark(void **state)
     }
 }
 
+static void a_mark_passes_without_a_wait_and_not_before_the_work_is_done(void **state)
+{
+    (void)state;
+    float *in = make_host(COUNT);
+    float *out = make_host(COUNT);
+    fill_row(in, 9.0f);
+    for (int round = 0; round < 3; round++) {
+        memset(out, 0, COUNT * sizeof *out);
+        for (int i = 0; i < 8; i++) {
+            submit(object.burden);
+        }
+        send(0, in, COUNT);
+        submit(object.up);
+        fetch(computes() ? COUNT : 0, out, COUNT);
+        mark(4);
+        poll_mark(4);
+        assert_row(out, 9.0f, computes() ? 2.0f : 1.0f);
+    }
+    free_host(&in);
+    free_host(&out);
+}
+
 static void written_data_may_be_reused_at_once_also_while_the_queue_is_busy(void **state)
 {
     (void)state;
     float row[COUNT];
     float *out = make_host(COUNT);
-    for (int i = 0; i < 20; i++) {
-        submit(object.up);
+    for (int i = 0; i < 8; i++) {
+        submit(object.burden);
     }
     fill_row(row, 11.0f);
     assert_int_equal(mts_buffer_write(object.act, 0, row, sizeof row, NULL), MTS_CODE_OK);
@@ -657,6 +686,7 @@ static int run_device(void)
         DEVICE_TEST(a_mark_that_is_set_again_stands_behind_what_came_since),
         DEVICE_TEST(marks_pass_in_the_order_in_which_they_were_set),
         DEVICE_TEST(a_wait_for_everything_passes_every_mark),
+        DEVICE_TEST(a_mark_passes_without_a_wait_and_not_before_the_work_is_done),
         DEVICE_TEST(written_data_may_be_reused_at_once_also_while_the_queue_is_busy),
         DEVICE_TEST(frames_in_flight_allocate_nothing_of_ours),
         DEVICE_TEST(wrong_arguments_are_refused),

@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-#include "measure.h"
+#include "kit/measure.h"
 
 static inline void clock_nap(double ms)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats.h"
+#include "kit/frames.h"
 
 #define SIZE_TEXT 160
 
@@ -45,6 +45,7 @@ static camera_status describe_v4l2(const char *rest, source_request *request, gs
 {
     char size[SIZE_TEXT];
     char path[URI_PATH];
+    char filter[4 * SIZE_TEXT] = "";
     const camera_status status = query_read(rest, path, request, error);
     if (status != CAMERA_OK) {
         return status;
@@ -52,12 +53,11 @@ static camera_status describe_v4l2(const char *rest, source_request *request, gs
     (void)size_text(request, size);
     (void)snprintf(plan->property, sizeof plan->property, "device");
     (void)snprintf(plan->value, sizeof plan->value, "%s", path);
-    /* cameras that compress are decoded */
-    (void)snprintf(
-        plan->text, sizeof plan->text,
-        size[0] ? "v4l2src name=src ! video/x-raw%s;image/jpeg%s;video/x-h264%s ! decodebin ! " CONVERTED
-                : "v4l2src name=src%s%s%s ! decodebin ! " CONVERTED,
-        size, size, size);
+    if (size[0]) { /* cameras that compress are decoded */
+        (void)snprintf(filter, sizeof filter, "video/x-raw%s;image/jpeg%s;video/x-h264%s ! ", size, size,
+                       size);
+    }
+    (void)snprintf(plan->text, sizeof plan->text, "v4l2src name=src ! %sdecodebin ! " CONVERTED, filter);
     plan->live = true;
     return CAMERA_OK;
 }
@@ -75,7 +75,7 @@ static camera_status describe_csi(const char *rest, source_request *request, gst
     }
     if (request->format >= 0 && request->format != MTS_PIXEL_FORMAT_NV12) {
         return source_fail(error, CAMERA_USAGE, "csi:// gives nv12, not %s",
-                           format_name((mts_pixel_format)request->format));
+                           cli_format_name((mts_pixel_format)request->format));
     }
     /* the sensor's frames lie in NVIDIA's memory; nvvidconv brings them into the system's */
     (void)snprintf(plan->text, sizeof plan->text,

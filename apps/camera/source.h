@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "files.h"
+#include "kit/files.h"
 #include "mts/mts.h"
 #include "status.h"
 

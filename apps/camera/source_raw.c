@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "formats.h"
+#include "kit/frames.h"
 #include "uri.h"
 
 #define FPS_DEFAULT 30.0
@@ -211,7 +211,7 @@ static camera_status file_open(raw_source *raw, char *error)
     if (!raw->pipe && (uint64_t)file.st_size < raw->frame_bytes) {
         return source_fail(error, CAMERA_FORMAT, "'%s' has %llu bytes, and a frame of %ux%u in %s has %zu",
                            raw->path, (unsigned long long)file.st_size, raw->base.info.width,
-                           raw->base.info.height, format_name(raw->base.info.format), raw->frame_bytes);
+                           raw->base.info.height, cli_format_name(raw->base.info.format), raw->frame_bytes);
     }
     return CAMERA_OK;
 }
@@ -231,7 +231,8 @@ static camera_status raw_make(raw_source *raw, const source_request *wanted, cha
                                    .width = wanted->width,
                                    .height = wanted->height,
                                    .fps = raw->fps};
-    raw->frame_bytes = format_frame_bytes(format, wanted->height, format_row_bytes(format, wanted->width));
+    const mts_frame frame = {.format = format, .width = wanted->width, .height = wanted->height};
+    raw->frame_bytes = cli_frame_bytes(&frame);
     const camera_status status = file_open(raw, error);
     if (status != CAMERA_OK) {
         return status;

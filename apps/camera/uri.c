@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats.h"
+#include "kit/frames.h"
 
 #define SIDE_MOST 16384u
 
@@ -25,7 +25,8 @@ static bool number_read(const char *text, double *out)
 static bool value_store(const uri_key *key, const char *value)
 {
     double number = 0;
-    int found = -1;
+    mts_pixel_format format;
+    mts_yuv yuv;
     switch (key->kind) {
     case URI_KIND_FLAG:
         *(bool *)key->target = value[0] == '1';
@@ -43,14 +44,19 @@ static bool value_store(const uri_key *key, const char *value)
         *(double *)key->target = number;
         return true;
     case URI_KIND_FORMAT:
-        found = format_find(value);
-        break;
+        if (!cli_format_find(value, &format)) {
+            return false;
+        }
+        *(int *)key->target = (int)format;
+        return true;
     case URI_KIND_YUV:
-        found = format_yuv_find(value);
-        break;
+        if (!cli_yuv_find(value, &yuv)) {
+            return false;
+        }
+        *(int *)key->target = (int)yuv;
+        return true;
     }
-    *(int *)key->target = found;
-    return found >= 0;
+    return false;
 }
 
 static camera_status pair_read(char *pair, const uri_key *keys, size_t count, char *error)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "formats.h"
+#include "kit/frames.h"
 #include "v4l2.h"
 
 #define FORMATS_MOST 256u
@@ -267,7 +268,7 @@ camera_status v4l2_negotiate(const v4l2_calls *calls, int fd, const char *path, 
                            "'%s' has the formats %s, %s%s (v4l2:// decodes and converts, with GStreamer)",
                            path, list[0] ? list : "(none)",
                            wanted->format < 0 ? "none of which the library takes" : "but no ",
-                           wanted->format < 0 ? "" : format_name((mts_pixel_format)wanted->format));
+                           wanted->format < 0 ? "" : cli_format_name((mts_pixel_format)wanted->format));
     }
     status = format_set(&with, &pixels[row]);
     if (status == CAMERA_OK) {

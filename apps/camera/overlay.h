@@ -1,0 +1,13 @@
+/*
+ * overlay.h: what the tasks say, drawn onto the picture of a frame.
+ */
+#ifndef MTS_CAMERA_OVERLAY_H
+#define MTS_CAMERA_OVERLAY_H
+
+#include "kit/image.h"
+#include "results.h"
+
+/* A dark panel in the upper left corner: a line per task with its answer and a bar for its score. */
+void overlay_tasks(cli_image *picture, const results *all);
+
+#endif

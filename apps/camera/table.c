@@ -1,0 +1,95 @@
+/*
+ * table.c: lines for people. Labels and names come from files: what is not printable is not printed.
+ */
+#include "table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats.h"
+#include "kit/frames.h"
+#include "kit/measure.h"
+
+#define EVERY_MS 100.0
+#define WIDTH 96
+
+void table_begin(table *screen, bool wanted)
+{
+    *screen = (table){.live = wanted && isatty(STDOUT_FILENO) == 1};
+}
+
+static void line_print(table *screen, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void line_print(table *screen, const char *format, ...)
+{
+    char line[WIDTH * 4];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    for (char *at = line; *at; at++) {
+        if ((unsigned char)*at < ' ' || *at == 0x7f) {
+            *at = '?';
+        }
+    }
+    printf("%s%.*s%s\n", screen->live ? "\r" : "", WIDTH, line, screen->live ? "\x1b[K" : "");
+    screen->lines++;
+}
+
+static void task_print(table *screen, const task_result *result)
+{
+    char score[16] = "";
+    if (result->score >= 0) {
+        (void)snprintf(score, sizeof score, "%.1f %%", 100.0 * result->score);
+    }
+    line_print(screen, "%-20.20s %-28.28s %8s %8.2f %8.2f %9llu", result->task.name, result->text, score,
+               result->p50_ms, result->p95_ms, (unsigned long long)result->runs);
+}
+
+static void print(table *screen, const table_facts *facts, double rate)
+{
+    double p50 = 0, p95 = 0;
+    const source_info *from = facts->source;
+    const tally *count = facts->count;
+    tally_latency(count, &p50, &p95);
+    screen->lines = 0;
+    line_print(screen, "%s: %ux%u %s %s%s%s", facts->uri, from->width, from->height,
+               cli_format_name(from->format),
+               from->format >= MTS_PIXEL_FORMAT_NV12 ? format_yuv_name(from->yuv) : "",
+               facts->device ? ", on " : "", facts->device ? facts->device : "");
+    line_print(screen,
+               "%llu frames, %llu answered, %llu dropped; %.1f a second; latency %.2f ms, p95 %.2f ms",
+               (unsigned long long)count->came, (unsigned long long)count->answered,
+               (unsigned long long)count->dropped, rate, p50, p95);
+    if (facts->results->count > 0) {
+        line_print(screen, "%-20s %-28s %8s %8s %8s %9s", "task", "answer", "score", "p50 ms", "p95 ms",
+                   "runs");
+    }
+    for (uint32_t i = 0; i < facts->results->count; i++) {
+        task_print(screen, &facts->results->tasks[i]);
+    }
+    (void)fflush(stdout);
+}
+
+void table_draw(table *screen, const table_facts *facts)
+{
+    const double now_ms = cli_now_ms();
+    if (!screen->live || (screen->lines > 0 && now_ms - screen->drawn_ms < EVERY_MS)) {
+        return;
+    }
+    screen->drawn_ms = now_ms;
+    if (screen->lines > 0) {
+        printf("\x1b[%uA", screen->lines);
+    }
+    print(screen, facts, tally_rate(facts->count));
+}
+
+void table_end(table *screen, const table_facts *facts)
+{
+    if (screen->live && screen->lines > 0) {
+        printf("\x1b[%uA", screen->lines);
+    }
+    print(screen, facts, tally_rate_overall(facts->count));
+}

@@ -1,0 +1,31 @@
+/*
+ * table.h: the table in the terminal: source, rate, latency, drops, and a line per task. Drawn in place where
+ * standard output is a terminal, else once at the end.
+ */
+#ifndef MTS_CAMERA_TABLE_H
+#define MTS_CAMERA_TABLE_H
+
+#include "results.h"
+#include "source.h"
+#include "tally.h"
+
+typedef struct table {
+    bool live; /* standard output is a terminal */
+    uint32_t lines;
+    double drawn_ms;
+} table;
+
+typedef struct table_facts {
+    const char *uri, *device;
+    const source_info *source;
+    const tally *count;
+    const results *results;
+} table_facts;
+
+void table_begin(table *screen, bool wanted);
+/* A few times a second at most. */
+void table_draw(table *screen, const table_facts *facts);
+/* The last state, on any output. */
+void table_end(table *screen, const table_facts *facts);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * window.h: pictures in a window, where GStreamer has one.
+ */
+#ifndef MTS_CAMERA_WINDOW_H
+#define MTS_CAMERA_WINDOW_H
+
+#include "kit/image.h"
+
+typedef struct window window;
+
+/* `sink`: an element of GStreamer, NULL: what it finds best. NULL with a sentence of CLI_ERROR bytes. */
+window *window_open(const char *sink, const cli_image *picture, char *error);
+/* Shows a picture, which is copied; one of another size is left out. False with a sentence: it was closed. */
+bool window_show(window *shown, const cli_image *picture, char *error);
+void window_close(window **shown);
+
+#endif

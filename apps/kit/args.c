@@ -60,6 +60,18 @@ static void help_line(const cli_option *option)
     }
 }
 
+static const cli_option *option_find(const cli_usage *usage, const char *name, size_t length, bool letter)
+{
+    for (size_t i = 0; i < usage->option_count; i++) {
+        const cli_option *option = &usage->options[i];
+        if (letter ? (length == 1 && option->letter == name[0])
+                   : (strlen(option->name) == length && strncmp(option->name, name, length) == 0)) {
+            return option;
+        }
+    }
+    return NULL;
+}
+
 static void help(const cli_usage *usage)
 {
     printf("usage: %s%s%s%s%s [options]\n\n%s\n\noptions:\n", cli_program, usage->name ? " " : "",
@@ -68,7 +80,9 @@ static void help(const cli_usage *usage)
     for (size_t i = 0; i < usage->option_count; i++) {
         help_line(&usage->options[i]);
     }
-    printf("  %-*s%s\n", HELP_COLUMN, "--json", "print one JSON object instead of text");
+    if (!option_find(usage, "json", 4, false)) {
+        printf("  %-*s%s\n", HELP_COLUMN, "--json", "print one JSON object instead of text");
+    }
     printf("  %-*s%s\n", HELP_COLUMN, "--help", "print this and stop");
     printf("  %-*s%s\n", HELP_COLUMN, "--version", "print the version and stop");
     if (usage->details) {
@@ -197,18 +211,6 @@ static const char *value_store(const cli_option *option, const char *value, bool
     return NULL;
 }
 
-static const cli_option *option_find(const cli_usage *usage, const char *name, size_t length, bool letter)
-{
-    for (size_t i = 0; i < usage->option_count; i++) {
-        const cli_option *option = &usage->options[i];
-        if (letter ? (length == 1 && option->letter == name[0])
-                   : (strlen(option->name) == length && strncmp(option->name, name, length) == 0)) {
-            return option;
-        }
-    }
-    return NULL;
-}
-
 /* Takes one option and its value from argv at *at. Returns -1 to go on. */
 static int option_take(const cli_usage *usage, int argc, char **argv, int *at, uint64_t *seen)
 {
@@ -255,7 +257,7 @@ int cli_parse(const cli_usage *usage, int argc, char **argv, cli_common *common)
             printf("%s %s\n", cli_program, mts_version());
             return CLI_EXIT_OK;
         }
-        if (options && strcmp(argv[i], "--json") == 0) {
+        if (options && strcmp(argv[i], "--json") == 0 && !option_find(usage, "json", 4, false)) {
             common->json = true;
         } else if (options && strcmp(argv[i], "--") == 0) {
             options = false;

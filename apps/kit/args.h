@@ -44,14 +44,16 @@ typedef struct cli_usage {
     const char *summary;
     const char *details; /* closing paragraph of the help, or NULL */
     uint32_t positional_count;
-    uint32_t positional_more; /* further ones that may be left out */
-    const cli_option *options;
+    uint32_t positional_more;  /* further ones that may be left out */
+    const cli_option *options; /* one that is called "json" takes the place of the flag */
     size_t option_count;
 } cli_usage;
 
+#define CLI_POSITIONALS 4 /* at most */
+
 typedef struct cli_common {
     bool json;
-    const char *positionals[2];
+    const char *positionals[CLI_POSITIONALS];
 } cli_common;
 
 /*

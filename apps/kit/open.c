@@ -94,7 +94,7 @@ int cli_open_check(const char *name, const cli_open_options *options, mts_strate
                                  cli_precision_list());
 }
 
-int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *options, const char *path)
+int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *options)
 {
     char cache[PATH_MAX];
     mts_device_desc device;
@@ -103,30 +103,39 @@ int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *opt
     (void)cli_precision_find(options->precision, &app->precision);
     /* PoCL's workers often wake up on one core, which doubles times at random; pinned ones stay apart */
     (void)setenv("POCL_AFFINITY", "1", 0);
-    if (options->tasks) {
-        const int status = tasks_split(app, name, options->tasks);
-        if (status >= 0) {
-            return status;
-        }
-    }
     const int resolved = device_resolve(name, options->device, &device, &runtime.device);
     if (resolved >= 0) {
         return resolved;
     }
     runtime.cache_dir = !options->no_cache && cache_folder(cache, sizeof cache) ? cache : NULL;
+    runtime.threads = options->threads;
     runtime.check = options->check ? 1 : 0;
     runtime.replay = options->replay;
     runtime.gemm = options->gemm ? MTS_USE_ON : MTS_USE_AUTO;
     runtime.error_text = app->error;
     runtime.error_size = sizeof app->error;
     runtime.log = log_print;
-    mts_status status = mts_runtime_create(&runtime, &app->runtime);
+    const mts_status status = mts_runtime_create(&runtime, &app->runtime);
     if (status != MTS_STATUS_OK) {
         return cli_failure(name, "%s%s", app->error,
                            status == MTS_STATUS_NOT_FOUND ? " ('mts devices' lists what can be opened)" : "");
     }
-    status = mts_bundle_open(app->runtime, path, &app->bundle);
-    if (status != MTS_STATUS_OK) {
+    return -1;
+}
+
+int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *options, const char *path)
+{
+    if (options->tasks) {
+        const int status = tasks_split(app, name, options->tasks);
+        if (status >= 0) {
+            return status;
+        }
+    }
+    const int opened = cli_open_runtime(app, name, options);
+    if (opened >= 0) {
+        return opened;
+    }
+    if (mts_bundle_open(app->runtime, path, &app->bundle) != MTS_STATUS_OK) {
         return cli_failure(name, "%s", app->error);
     }
     for (size_t i = 0; i < app->tasks.count; i++) {

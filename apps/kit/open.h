@@ -35,12 +35,20 @@ typedef struct cli_open_options {
     const char *priorities; /* "a=2,b=1" or NULL */
     mts_use replay;         /* AUTO if not set */
     bool gemm;              /* let --tune try a library's matrix products */
+    uint32_t threads;       /* of a CPU device that has its own, 0: all */
 } cli_open_options;
 
-/* Rows of an option table for what cli_open_options holds. */
-#define CLI_OPEN_OPTIONS(o)                                                                                   \
-    {"tasks", 0, CLI_KIND_TEXT, &(o).tasks, "A,B", "only these tasks (default: all)", 0, 0},                  \
-        {"device", 0, CLI_KIND_TEXT, &(o).device, "N|ID", "device, see 'mts devices' (default: auto)", 0, 0}, \
+/* Rows of an option table for the device and the session, and for what else cli_open_options holds. */
+#define CLI_OPEN_SESSION(o)                                                                                   \
+    {"device", 0, CLI_KIND_TEXT, &(o).device, "N|ID", "device, see 'mts devices' (default: auto)", 0, 0},     \
+        {"threads",                                                                                           \
+         0,                                                                                                   \
+         CLI_KIND_COUNT,                                                                                      \
+         &(o).threads,                                                                                        \
+         "N",                                                                                                 \
+         "of a device that is a CPU, where it can (default: all)",                                            \
+         1,                                                                                                   \
+         1024},                                                                                               \
         {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or mts",   \
          0,          0},                                                                                      \
         {"precision", 0, CLI_KIND_TEXT, &(o).precision, "P", "float32 (default), float16-storage or float16", \
@@ -48,25 +56,26 @@ typedef struct cli_open_options {
         {"check", 0, CLI_KIND_FLAG, &(o).check, "", "watch the use of the device (slow)", 0, 0},              \
         {"tune", 0,  CLI_KIND_COUNT, &(o).tuning_ms, "MS", "measure kernels for this long (default: do not)", \
          1,      1e9},                                                                                        \
-        {"gemm", 0, CLI_KIND_FLAG, &(o).gemm, "", "let --tune try CLBlast for dense products", 0, 0},         \
-        {"priority",                                                                                          \
-         0,                                                                                                   \
-         CLI_KIND_TEXT,                                                                                       \
-         &(o).priorities,                                                                                     \
-         "A=2,B=1",                                                                                           \
-         "tasks with higher numbers run first (default: 0)",                                                  \
-         0,                                                                                                   \
-         0},                                                                                                  \
     {                                                                                                         \
         "no-cache", 0, CLI_KIND_FLAG, &(o).no_cache, "", "build kernels anew, keep none on disk", 0, 0        \
+    }
+#define CLI_OPEN_OPTIONS(o)                                                                                  \
+    {"tasks", 0, CLI_KIND_TEXT, &(o).tasks, "A,B", "only these tasks (default: all)", 0, 0},                 \
+        CLI_OPEN_SESSION(o),                                                                                 \
+        {"gemm", 0, CLI_KIND_FLAG, &(o).gemm, "", "let --tune try CLBlast for dense products", 0, 0},        \
+    {                                                                                                        \
+        "priority", 0, CLI_KIND_TEXT, &(o).priorities, "A=2,B=1",                                            \
+            "tasks with higher numbers run first (default: 0)", 0, 0                                         \
     }
 
 /* Names of the strategy and the precision. -1 to go on, else the exit status, with the message printed. */
 int cli_open_check(const char *name, const cli_open_options *options, mts_strategy *strategy);
 /*
- * All return -1 to go on, else the exit status, with the message printed. `name` is the subcommand's. What is
+ * cli_open_runtime is the first half of cli_open_bundle, for programs that open their bundles themselves. All
+ * return -1 to go on, else the exit status, with the message printed. `name` is the subcommand's. What is
  * open is closed by cli_close in any case.
  */
+int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *options);
 int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *options, const char *path);
 /* Makes app->session (a previous one is destroyed). */
 int cli_open_session(cli_open *app, const char *name, const cli_open_options *options, mts_strategy strategy);

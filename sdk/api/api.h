@@ -8,7 +8,6 @@
 #ifndef MTS_API_API_H
 #define MTS_API_API_H
 
-#include "api/waiter.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "bundle/archive.h"
@@ -37,7 +36,6 @@ struct mts_runtime {
     mts_device_desc desc;
     mts_program_counts programs; /* kept by the device */
     mts_cache cache;
-    mts_waiter waiter;
 };
 
 struct mts_bundle {
@@ -53,11 +51,18 @@ struct mts_session {
     mts_engine *engine;
     bool separate_inputs;
     uint32_t task_count;
-    uint32_t *tasks;   /* indices in the archive */
+    uint32_t *tasks; /* indices in the archive */
+
+    /* Its runs, whose tickets are the engine's numbers (session_flow.c). */
+    mts_when_full when_full;
+    void (*done)(void *context, mts_ticket ticket, mts_status status);
+    void *context;     /* of `done` */
+    bool delivering;   /* inside `done` */
     mts_ticket ticket; /* of the last submission; 0: none yet */
-    bool running;      /* submitted, not waited for */
-    mts_wait_job job;  /* of the run, while a wait with a time limit is on */
-    bool finished;     /* outputs of `ticket` can be read */
+    mts_ticket taken;  /* of the run that was taken last; 0: none */
+    bool taken_well;   /* it did not fail */
+    uint64_t drops;    /* of the last 64 submissions, the last one's lowest: which were dropped */
+    mts_flow flow;
 };
 
 /* Hands a failure to the sink and returns its public status; OK passes through silently. */
@@ -78,6 +83,18 @@ mts_code mts_api_region_check(const mts_region *region, const char *what, mts_er
 mts_picture_region mts_api_region(const void *regions, uint32_t index);
 /* Index of a task that the session runs, or MTS_NONE with the error set. */
 uint32_t mts_api_session_task(const mts_session *session, const char *name, mts_error *error);
+/* BUSY inside `done`, where a session's runs must not change. */
+mts_code mts_api_session_free(const mts_session *session, mts_error *error);
+/* Makes room for another submission, as when_full says. BUSY. */
+mts_code mts_api_session_make_room(mts_session *session, mts_error *error);
+/* Takes all runs that have finished, if `done` is there to be called. */
+void mts_api_session_deliver(mts_session *session);
+/* Waits for what is on the device, and ends all runs that were not taken. */
+void mts_api_session_abandon(mts_session *session);
+/* Counts a submission. */
+void mts_api_session_count(mts_session *session);
+/* Frees the place of a run that is not on the device, and tells who waits for it. */
+void mts_api_session_dropped(mts_session *session, mts_ticket ticket);
 /* Copies a finished text into the caller's buffer by the rules of mts_bundle_inspect. */
 mts_code mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed, mts_error *error);
 

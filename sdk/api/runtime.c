@@ -84,7 +84,10 @@ static mts_code device_open(mts_runtime *runtime, const mts_runtime_options *opt
         .cache_dir = runtime->cache_dir,
         .programs = &runtime->programs,
         .threads = options->threads,
+
         .replay = (mts_device_use)options->replay,
+        .flush_launches = options->flush_launches,
+
         .gemm = (mts_device_use)options->gemm,
         .foreign_context = options->cuda_context,
         .foreign_queue = options->cuda_stream,
@@ -162,7 +165,7 @@ void mts_runtime_destroy(mts_runtime **runtime)
     }
     mts_runtime *dead = *runtime;
     *runtime = NULL;
-    mts_waiter_release(&dead->waiter);
+
     mts_device_destroy(&dead->device);
     mts_alloc_free(&dead->allocator, dead->cache_dir);
     /* not through the allocator, which lives in the memory that goes */
@@ -231,7 +234,7 @@ mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out)
                        out ? "`size` is not sizeof(mts_ceilings)" : "out is NULL");
         return mts_api_report(&runtime->sink, error.code, &error);
     }
-    mts_waiter_settle(&runtime->waiter);
+
     const mts_code code = mts_probe_run(runtime->device, &probe, &error);
     if (code == MTS_CODE_OK) {
         out->gflops = probe.flops * 1e-9;

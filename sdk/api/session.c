@@ -10,6 +10,8 @@
 #include "api/api.h"
 #include "base/size.h"
 
+#define PLACES_MOST 16u
+
 /* Finds the tasks that the options name. */
 static mts_code tasks_resolve(mts_session *session, const mts_session_options *options, mts_error *error)
 {
@@ -42,6 +44,30 @@ static mts_code tasks_resolve(mts_session *session, const mts_session_options *o
     return MTS_CODE_OK;
 }
 
+static mts_code flight_check(const mts_session_options *options, mts_error *error)
+{
+    const mts_code bad = MTS_CODE_INVALID_ARGUMENT;
+    if (options->frames_in_flight == 0 || options->frames_in_flight > PLACES_MOST) {
+        return mts_fail(error, bad, "session options: frames_in_flight is 1..%u, not %" PRIu32, PLACES_MOST,
+                        options->frames_in_flight);
+    }
+    if ((uint32_t)options->when_full > MTS_WHEN_FULL_DROP_OLDEST) {
+        return mts_fail(error, bad, "session options: when_full %d is not known", (int)options->when_full);
+    }
+    if (options->frames_in_flight > 1 && options->borrow_inputs) {
+        return mts_fail(error, bad, "session options: borrowed inputs allow one frame in flight only");
+    }
+    if (options->when_full == MTS_WHEN_FULL_BLOCK && !options->done) {
+        return mts_fail(error, bad,
+                        "session options: who blocks needs `done`: nobody else takes what has finished");
+    }
+    if (options->when_full == MTS_WHEN_FULL_DROP_OLDEST && options->frames_in_flight < 2) {
+        return mts_fail(error, bad,
+                        "session options: who drops the oldest frame needs 2 frames_in_flight at least");
+    }
+    return MTS_CODE_OK;
+}
+
 static mts_code options_check(const mts_session_options *options, mts_error *error)
 {
     const mts_code bad = MTS_CODE_INVALID_ARGUMENT;
@@ -68,7 +94,16 @@ static mts_code options_check(const mts_session_options *options, mts_error *err
     if (options->borrow_inputs > 1) {
         return mts_fail(error, bad, "session options: borrow_inputs is 0 or 1");
     }
-    return MTS_CODE_OK;
+    return flight_check(options, error);
+}
+
+/* Two keep the device busy. A frame on the device cannot be dropped any more: who drops needs a place beside.
+ */
+static uint32_t on_device(const mts_session_options *options)
+{
+    const uint32_t places =
+        options->frames_in_flight - (options->when_full == MTS_WHEN_FULL_DROP_OLDEST ? 1 : 0);
+    return places < 2 ? places : 2;
 }
 
 static mts_code session_build(mts_session *session, const mts_session_options *options, mts_error *error)
@@ -88,16 +123,18 @@ static mts_code session_build(mts_session *session, const mts_session_options *o
         .memory_budget = options->memory_budget,
         .priorities = options->priorities,
         .tuning_ms = options->tuning_ms,
+        .places = options->frames_in_flight,
+        .depth = on_device(options),
         .cache = &session->runtime->cache,
         .context = options->context,
         .progress = options->progress,
     };
-    mts_waiter_settle(&session->runtime->waiter);
     session->separate_inputs = engine.separate_inputs;
-    code = mts_engine_create(session->runtime->device, session->bundle->archive, &engine, &session->engine,
+    session->when_full = options->when_full;
+    session->done = options->done;
+    session->context = options->context;
+    return mts_engine_create(session->runtime->device, session->bundle->archive, &engine, &session->engine,
                              error);
-    session->job.engine = session->engine;
-    return code;
 }
 
 void mts_session_options_default(mts_session_options *options)
@@ -106,6 +143,7 @@ void mts_session_options_default(mts_session_options *options)
         memset(options, 0, sizeof *options);
         options->size = sizeof *options;
         options->strategy = MTS_STRATEGY_COMPACT;
+        options->frames_in_flight = 1;
     }
 }
 
@@ -157,8 +195,13 @@ void mts_session_destroy(mts_session **session)
         return;
     }
     mts_session *dead = *session;
+    if (dead->delivering) {
+        return;
+    }
     *session = NULL;
-    mts_waiter_settle(&dead->runtime->waiter);
+    if (dead->engine) {
+        mts_api_session_abandon(dead);
+    }
     mts_engine_destroy(&dead->engine);
     mts_alloc_free(&dead->runtime->allocator, dead->tasks);
     mts_alloc_free(&dead->runtime->allocator, dead);
@@ -215,11 +258,10 @@ static mts_code input_set(mts_session *session, const char *name, uint32_t index
                         mts_shape_text(&port->shape, want, sizeof want), bytes, (int)tensor->type,
                         mts_shape_text(&shape, have, sizeof have), tensor->bytes);
     }
-    if (session->running) {
-        return mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for");
-    }
-    mts_waiter_settle(&session->runtime->waiter);
-    return mts_engine_set_input(session->engine, task, index, tensor->data, tensor->bytes, error);
+    const mts_code code = mts_api_session_free(session, error);
+    return code != MTS_CODE_OK
+               ? code
+               : mts_engine_set_input(session->engine, task, index, tensor->data, tensor->bytes, error);
 }
 
 mts_status mts_session_input(mts_session *session, const char *task, uint32_t index, const mts_tensor *tensor)
@@ -249,11 +291,6 @@ static mts_code output_get(const mts_session *session, const char *name, uint32_
         return mts_fail(error, MTS_CODE_NOT_FOUND,
                         "task '%s' has %" PRIu32 " outputs, there is no output %" PRIu32, name,
                         graph->output_count, index);
-    }
-    if (!session->finished) {
-        return session->running
-                   ? mts_fail(error, MTS_CODE_BUSY, "the run has not been waited for")
-                   : mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no run has finished: there are no outputs");
     }
     const mts_code code = mts_engine_output(session->engine, task, index, &data, &bytes, error);
     if (code != MTS_CODE_OK) {

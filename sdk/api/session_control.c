@@ -60,8 +60,6 @@ mts_status mts_session_output_ticket(const mts_session *session, const char *tas
     mts_code code = MTS_CODE_OK;
     if (!ticket) {
         code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_output_ticket: ticket is NULL");
-    } else if (session->running) {
-        code = mts_fail(&error, MTS_CODE_BUSY, "the run has not been waited for");
     }
     if (code == MTS_CODE_OK) {
         const uint32_t index = mts_api_session_task(session, task, &error);
@@ -86,11 +84,12 @@ mts_status mts_session_cancel(mts_session *session, mts_ticket ticket)
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    if (ticket == 0 || ticket != session->ticket || !session->running) {
+    code = mts_api_session_free(session, &error);
+    if (code == MTS_CODE_OK && mts_engine_withdraw(session->engine, ticket)) {
+        mts_api_session_dropped(session, ticket);
+    } else if (code == MTS_CODE_OK && !mts_engine_cancel(session->engine, ticket)) {
         code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT,
                         "ticket %" PRIu64 " is not that of a run under way", ticket);
-    } else {
-        mts_engine_cancel(session->engine);
     }
     return mts_api_report(&session->runtime->sink, code, &error);
 }

@@ -33,7 +33,6 @@ static mts_code profile(mts_session *session, uint32_t runs, uint32_t count, mts
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a profile of %" PRIu32 " launches",
                         count);
     }
-    mts_waiter_settle(&session->runtime->waiter);
     const mts_code code = mts_engine_profile(session->engine, runs, inner, error);
     for (uint32_t i = 0; i < count && code == MTS_CODE_OK; i++) {
         launches[i] = (mts_launch_profile){.label = inner[i].label,
@@ -65,9 +64,11 @@ static mts_code profile_checked(mts_session *session, uint32_t runs, mts_launch_
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
                         "mts_session_profile: runs is 1 to %d, not %" PRIu32, RUNS_MOST, runs);
     }
-    if (session->running) {
-        return mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for");
+
+    if (mts_engine_under_way(session->engine) > 0) {
+        return mts_fail(error, MTS_CODE_BUSY, "a run is under way or was not taken");
     }
+
     if (capacity < stats.launches) {
         return mts_fail(error, MTS_CODE_LIMIT,
                         "the session has %" PRIu32 " launches, there is room for %" PRIu32, stats.launches,

@@ -57,9 +57,6 @@ static mts_code regions_set(mts_session *session, const char *name, const mts_re
     if (code == MTS_CODE_OK) {
         code = check_count(session, task, count, error);
     }
-    if (code == MTS_CODE_OK && session->running) {
-        code = mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for");
-    }
     for (uint32_t i = 0; code == MTS_CODE_OK && i < count; i++) {
         char what[32];
         (void)snprintf(what, sizeof what, "region %" PRIu32, i);

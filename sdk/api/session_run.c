@@ -1,8 +1,6 @@
 /*
- * session_run.c: frames into a session, starting a run and waiting for it.
+ * session_run.c: frames into a session, and starting a run. Its end is session_flow.c's.
  */
-#include <inttypes.h>
-
 #include "api/api.h"
 
 static mts_code frame_set(mts_session *session, const char *name, const mts_frame *frame, mts_error *error)
@@ -29,10 +27,6 @@ static mts_code frame_set(mts_session *session, const char *name, const mts_fram
     if (code != MTS_CODE_OK) {
         return code;
     }
-    if (session->running) {
-        return mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for");
-    }
-    mts_waiter_settle(&session->runtime->waiter);
     return mts_engine_set_picture(session->engine, task, &picture, error);
 }
 
@@ -42,7 +36,8 @@ mts_status mts_session_input_frame(mts_session *session, const char *task, const
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_code code = frame_set(session, task, frame, &error);
+    mts_code code = mts_api_session_free(session, &error);
+    code = code != MTS_CODE_OK ? code : frame_set(session, task, frame, &error);
     return mts_api_report(&session->runtime->sink, code, &error);
 }
 
@@ -57,84 +52,40 @@ static bool takes_frames(const mts_session *session)
     return false;
 }
 
-static mts_code run_start(mts_session *session, const mts_frame *frame, mts_error *error)
+static mts_code submit_frame(mts_session *session, const mts_frame *frame, mts_error *error)
 {
     mts_picture picture;
-    mts_code code = MTS_CODE_OK;
-    if (frame) {
-        code = mts_api_picture(frame, &picture, error);
-        if (code != MTS_CODE_OK) {
-            return code;
-        }
-        if (!takes_frames(session)) {
-            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
-                            "no task of this session takes frames: use mts_session_input and submit NULL");
-        }
+    mts_code code = mts_api_picture(frame, &picture, error);
+    if (code == MTS_CODE_OK && !takes_frames(session)) {
+        code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                        "no task of this session takes frames: use mts_session_input and submit NULL");
     }
-    if (session->running) {
-        return mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for");
+    if (code == MTS_CODE_OK) {
+        code = mts_engine_check_picture(session->engine, &picture, error); /* before anything is dropped */
     }
-    mts_waiter_settle(&session->runtime->waiter);
-    if (frame) {
-        code = mts_engine_set_picture(session->engine, MTS_NONE, &picture, error);
+    if (code == MTS_CODE_OK) {
+        code = mts_api_session_make_room(session, error);
     }
-    return code == MTS_CODE_OK ? mts_engine_submit(session->engine, error) : code;
+    return code == MTS_CODE_OK ? mts_engine_submit_picture(session->engine, &picture, error) : code;
 }
 
 mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket)
 {
     mts_error error = {0};
-    mts_code code = MTS_CODE_OK;
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    if (!ticket) {
+    mts_code code = mts_api_session_free(session, &error);
+    if (code == MTS_CODE_OK && !ticket) {
         code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_submit: ticket is NULL");
-    } else {
-        code = run_start(session, frame, &error);
     }
     if (code == MTS_CODE_OK) {
-        session->ticket += 1;
-        session->running = true;
-        session->finished = false;
+        mts_api_session_deliver(session);
+        code = frame ? submit_frame(session, frame, &error) : mts_engine_submit(session->engine, &error);
+    }
+    if (code == MTS_CODE_OK) {
+        mts_api_session_count(session);
         *ticket = session->ticket;
-    }
-    return mts_api_report(&session->runtime->sink, code, &error);
-}
-
-mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms)
-{
-    mts_error error = {0};
-    mts_code code = MTS_CODE_OK;
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    if (ticket == 0 || ticket != session->ticket) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT,
-                        "ticket %" PRIu64 " is not that of the last submission, %" PRIu64, ticket,
-                        session->ticket);
-        return mts_api_report(&session->runtime->sink, code, &error);
-    }
-    if (!session->running) {
-        if (!session->finished) {
-            code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "the run of ticket %" PRIu64 " has failed",
-                            ticket);
-        }
-        return mts_api_report(&session->runtime->sink, code, &error);
-    }
-    if (timeout_ms != MTS_TIMEOUT_INFINITE &&
-        mts_waiter_start(&session->runtime->waiter, &error) != MTS_CODE_OK) {
-        return mts_api_report(&session->runtime->sink, error.code, &error);
-    }
-    if (timeout_ms != MTS_TIMEOUT_INFINITE || mts_waiter_holds(&session->runtime->waiter, &session->job)) {
-        code = mts_waiter_wait(&session->runtime->waiter, &session->job, timeout_ms, &error);
-    } else {
-        mts_waiter_settle(&session->runtime->waiter);
-        code = mts_engine_wait(session->engine, &error);
-    }
-    if (code != MTS_CODE_TIMEOUT) {
-        session->running = false;
-        session->finished = code == MTS_CODE_OK || code == MTS_CODE_CANCELLED;
     }
     return mts_api_report(&session->runtime->sink, code, &error);
 }

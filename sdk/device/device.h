@@ -156,6 +156,8 @@ struct mts_device {
     bool lost;      /* set by a backend, read by the front */
     bool full; /* set by a backend: the last OUT_OF_MEMORY was the device's, not the host's; never cleared by
                   it */
+    uint64_t fences,
+        fences_passed; /* fence.c: numbers of the last one set, of the last one known to have passed */
 };
 /* First members of every backend's objects, filled by the front after a successful create. */
 struct mts_buffer {

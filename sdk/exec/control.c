@@ -5,6 +5,7 @@
 #include "exec/control.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "exec/engine_internal.h"
 #include "platform/os/os.h"
@@ -64,9 +65,17 @@ void mts_engine_deadline(mts_engine *engine, uint32_t ms)
     engine->deadline_ms = ms;
 }
 
-void mts_engine_cancel(mts_engine *engine)
+mts_code mts_engine_latency(const mts_engine *engine, uint32_t task, uint64_t *runs, double *p50, double *p95,
+                            mts_error *error)
 {
-    atomic_store(&engine->cancelled, true);
+    const engine_task *t = find(engine, task, error);
+    if (t == NULL) {
+        return MTS_CODE_NOT_FOUND;
+    }
+    *runs = t->latencies.count;
+    *p50 = mts_latency_percentile(&t->latencies, 50);
+    *p95 = mts_latency_percentile(&t->latencies, 95);
+    return MTS_CODE_OK;
 }
 
 mts_code mts_engine_output_run(const mts_engine *engine, uint32_t task, uint64_t *run, mts_error *error)
@@ -83,61 +92,70 @@ mts_code mts_engine_output_run(const mts_engine *engine, uint32_t task, uint64_t
     return MTS_CODE_OK;
 }
 
-/* Fills `chosen` and each task's `runs`; returns how many run. */
-static uint32_t choose(mts_engine *engine, uint64_t now)
+/* Fills `ran`; returns how many run. */
+static uint32_t choose(const mts_engine *engine, engine_flight *flight, uint64_t now)
 {
     uint32_t count = 0;
-    for (uint32_t w = 0; w < engine->subsets.words; w++) {
-        engine->chosen[w] = 0;
-    }
+    memset(flight->ran, 0, engine->subsets.words * sizeof *flight->ran);
     for (uint32_t i = 0; i < engine->task_count; i++) {
-        engine_task *t = &engine->tasks[i];
-        t->runs = !t->disabled && t->pause == 0 && now >= t->next;
-        engine->chosen[i / 32] |= t->runs ? 1u << i % 32 : 0;
-        count += t->runs ? 1 : 0;
+        const engine_task *t = &engine->tasks[i];
+        const bool runs = !t->disabled && t->pause == 0 && now >= t->next;
+        flight->ran[i / 32] |= runs ? 1u << i % 32 : 0;
+        count += runs ? 1 : 0;
     }
     return count;
 }
 
-/* Of a submission that succeeded. The count goes on while a task is disabled; the clock does not. */
-static void count_rates(mts_engine *engine, uint64_t now)
+/* Of a run that was handed over. The count goes on while a task is disabled; the clock does not. */
+static void count_rates(mts_engine *engine, const engine_flight *flight, uint64_t now)
 {
     for (uint32_t i = 0; i < engine->task_count; i++) {
         engine_task *t = &engine->tasks[i];
+        const bool runs = mts_flight_runs(flight, i);
         if (t->pause > 0) {
             t->pause--;
-        } else if (t->every > 1 && (t->runs || t->disabled)) {
+        } else if (t->every > 1 && (runs || t->disabled)) {
             t->pause = t->every - 1;
         }
-        if (t->runs && t->period > 0) {
+        if (runs && t->period > 0) {
             const bool goes_on = t->next != 0 && now - t->next < t->period; /* 0: the first run */
             t->next = (goes_on ? t->next : now) + t->period;
         }
     }
 }
 
-/* The next list that has something to do, or NULL. */
-static mts_list *next_list(mts_engine *engine)
+/* The stage of the next list that has something to do; group_count: none. */
+static uint32_t next_stage(const mts_engine *engine, const engine_flight *flight)
 {
-    while (engine->stage < engine->group_count && engine->current->lists[engine->stage] == NULL) {
-        engine->stage++;
+    uint32_t stage = flight->stage;
+    while (stage < engine->group_count && flight->current->lists[stage] == NULL) {
+        stage++;
     }
-    return engine->stage < engine->group_count ? engine->current->lists[engine->stage] : NULL;
+    return stage;
 }
 
-static mts_code submit_subset(mts_engine *engine, bool split, mts_error *error)
+bool mts_control_is_parted(const mts_engine *engine, const engine_flight *flight)
+{
+    return flight->current != NULL && next_stage(engine, flight) < engine->group_count;
+}
+
+static mts_code submit_stage(const mts_engine *engine, engine_flight *flight, mts_error *error)
+{
+    flight->stage = next_stage(engine, flight);
+    if (flight->stage == engine->group_count) {
+        return MTS_CODE_OK;
+    }
+    return mts_list_submit(flight->current->lists[flight->stage++], error);
+}
+
+static mts_code submit_subset(mts_engine *engine, engine_flight *flight, bool split, mts_error *error)
 {
     mts_code code = mts_engine_check_lent(engine, error);
-    code =
-        code != MTS_CODE_OK ? code : mts_subset_get(engine, engine->chosen, split, &engine->current, error);
+    code = code != MTS_CODE_OK ? code : mts_subset_get(engine, flight->ran, split, &flight->current, error);
     code = code != MTS_CODE_OK ? code : mts_engine_upload_lent(engine, error);
-    engine->stage = 0;
-    if (code == MTS_CODE_OK && next_list(engine) != NULL) {
-        code = mts_list_submit(next_list(engine), error);
-        engine->stage++;
-    }
+    code = code != MTS_CODE_OK ? code : submit_stage(engine, flight, error);
     if (!split || code != MTS_CODE_OK) {
-        engine->current = NULL;
+        flight->current = NULL;
     }
     return code;
 }
@@ -148,57 +166,45 @@ static mts_code submit_all(mts_engine *engine, mts_error *error)
     return code == MTS_CODE_OK && engine->list != NULL ? mts_list_submit(engine->list, error) : code;
 }
 
-mts_code mts_control_submit(mts_engine *engine, mts_error *error)
+mts_code mts_control_begin(mts_engine *engine, engine_flight *flight, mts_error *error)
 {
     const uint64_t now = mts_os_clock_ns();
-    const uint32_t count = choose(engine, now);
+    const uint32_t count = choose(engine, flight, now);
     const bool split = engine->deadline_ms > 0 && engine->group_count > 1 && engine->launch_count > 0;
     mts_code code = MTS_CODE_OK;
-    engine->current = NULL;
+    flight->current = NULL;
+    flight->stage = 0;
+    flight->limit_ms = engine->deadline_ms;
     if (count == engine->task_count && !split) {
         code = submit_all(engine, error);
     } else if (count == 0) {
         code = mts_engine_check_lent(engine, error);
     } else if (engine->launch_count > 0) {
-        code = submit_subset(engine, split, error);
+        code = submit_subset(engine, flight, split, error);
     }
-    if (code != MTS_CODE_OK) {
-        return code;
+    if (code == MTS_CODE_OK) {
+        count_rates(engine, flight, now);
     }
-    count_rates(engine, now);
-    atomic_store(&engine->cancelled, false);
-    engine->submitted = now;
-    engine->limit_ms = engine->deadline_ms;
-    engine->run++;
-    return MTS_CODE_OK;
+    return code;
 }
 
 /* Tasks of groups from `group` on have not run. */
-static void leave_out(mts_engine *engine, uint32_t group)
+static void leave_out(const mts_engine *engine, engine_flight *flight, uint32_t group)
 {
     for (uint32_t i = 0; i < engine->task_count; i++) {
-        engine->tasks[i].runs = engine->tasks[i].runs && engine->tasks[i].group < group;
-    }
-}
-
-static bool is_late(const mts_engine *engine)
-{
-    return mts_os_clock_ns() - engine->submitted >= (uint64_t)engine->limit_ms * 1000000u;
-}
-
-mts_code mts_control_wait(mts_engine *engine, mts_error *error)
-{
-    mts_code code = mts_device_wait(engine->device, error);
-    while (code == MTS_CODE_OK && engine->current != NULL && next_list(engine) != NULL) {
-        if (atomic_load(&engine->cancelled) || is_late(engine)) {
-            leave_out(engine, engine->stage);
-            break;
+        if (engine->tasks[i].group >= group) {
+            flight->ran[i / 32] &= ~(1u << i % 32);
         }
-        const mts_code submitted = mts_list_submit(next_list(engine), error);
-        engine->stage++;
-        code = mts_device_wait(engine->device, submitted == MTS_CODE_OK ? error : NULL); /* a part may run */
-        code = submitted != MTS_CODE_OK ? submitted : code;
     }
-    engine->current = NULL;
-    return code;
+    flight->current = NULL;
+}
+
+mts_code mts_control_go_on(mts_engine *engine, engine_flight *flight, mts_error *error)
+{
+    const uint64_t passed = mts_os_clock_ns() - flight->submitted;
+    if (flight->cancelled || passed >= (uint64_t)flight->limit_ms * 1000000u) {
+        leave_out(engine, flight, next_stage(engine, flight));
+        return MTS_CODE_OK;
+    }
+    return submit_stage(engine, flight, error);
 }

@@ -17,11 +17,12 @@ mts_code mts_engine_rate(mts_engine *engine, uint32_t task, uint32_t every, mts_
 mts_code mts_engine_rate_hz(mts_engine *engine, uint32_t task, double hz, mts_error *error);
 /*
  * Groups that have not begun `ms` after the submission are left out; 0: no deadline. With one, and more than
- * one group, mts_engine_submit starts the first group alone and mts_engine_wait the others.
+ * one group, a run starts with the first group alone; mts_engine_advance and waiting hand over the others.
  */
 void mts_engine_deadline(mts_engine *engine, uint32_t ms);
-/* Leaves out the groups that have not begun; mts_engine_wait returns CANCELLED. From any thread. */
-void mts_engine_cancel(mts_engine *engine);
+/* Leaves out the groups that have not begun; a run that has not ended does so as CANCELLED. false: no such
+ * run is under way. One that waits is withdrawn instead (mts_engine_withdraw). */
+bool mts_engine_cancel(mts_engine *engine, uint64_t run);
 /* The number, from 1, of the submission that a task's outputs are of. NOT_FOUND: it has not run. */
 mts_code mts_engine_output_run(const mts_engine *engine, uint32_t task, uint64_t *run, mts_error *error);
 

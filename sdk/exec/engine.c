@@ -1,6 +1,6 @@
 /*
  * engine.c: making and destroying an engine: stitch, plan, encode, build kernels, record the list. Not
- * responsible for its memory on the device (upload.c) nor for running it (run.c).
+ * responsible for its memory on the device (upload.c) nor for running it (flight.c).
  */
 #include <string.h>
 
@@ -41,12 +41,10 @@ static mts_code select_tasks(maker *m, const uint32_t *tasks, uint32_t count)
     }
     e->tasks = mts_arena_zero(&e->arena, e->task_count, sizeof *e->tasks);
     e->subsets.words = (e->task_count + 31) / 32;
-    e->chosen = mts_arena_zero(&e->arena, e->subsets.words, sizeof *e->chosen);
     m->graphs = mts_arena_zero(&m->scratch, e->task_count, sizeof *m->graphs);
     m->group_of = mts_arena_zero(&m->scratch, e->task_count, sizeof *m->group_of);
     m->slot_of = mts_arena_zero(&m->scratch, e->task_count, sizeof *m->slot_of);
-    if (e->tasks == NULL || e->chosen == NULL || m->graphs == NULL || m->group_of == NULL ||
-        m->slot_of == NULL) {
+    if (e->tasks == NULL || m->graphs == NULL || m->group_of == NULL || m->slot_of == NULL) {
         return mts_maker_memory(m);
     }
     for (uint32_t i = 0; i < e->task_count; i++) {
@@ -332,6 +330,7 @@ static mts_code make(maker *m, const mts_engine_options *options)
     }
     code = code != MTS_CODE_OK ? code : mts_maker_upload(m);
     code = code != MTS_CODE_OK ? code : mts_maker_ports(m);
+    code = code != MTS_CODE_OK ? code : mts_flights_make(m->engine, m->error);
     m->in_kernels = code == MTS_CODE_OK;
     code = code != MTS_CODE_OK ? code : prepare(m);
     code = code != MTS_CODE_OK ? code : run_once(m);
@@ -353,6 +352,8 @@ static mts_code create(mts_device *device, const mts_archive *archive, const mts
     engine->allocator = allocator;
     engine->options = *options;
     engine->options.tasks = NULL;
+    engine->places = options->places > 0 ? options->places : 1;
+    engine->depth = options->depth > 0 ? options->depth : 1;
     engine->stats.precision = mts_precision_used(&device->info, options->precision);
     mts_arena_init(&engine->arena, allocator);
     m->engine = engine;
@@ -406,6 +407,7 @@ void mts_engine_destroy(mts_engine **engine_at)
         (void)mts_device_wait(engine->device, NULL); /* a lost device fails here, which changes nothing */
     }
     mts_engine_pictures_release(engine);
+    mts_flights_release(engine);
     mts_list_destroy(&engine->list);
     mts_subsets_release(engine);
     mts_engine_lent_release(engine);
@@ -415,10 +417,15 @@ void mts_engine_destroy(mts_engine **engine_at)
     mts_buffer_destroy(&engine->table);
     mts_buffer_destroy(&engine->pool);
     mts_buffer_destroy(&engine->act);
-    mts_alloc_free(engine->allocator, engine->staging);
+    mts_alloc_free(engine->allocator, engine->outputs);
     mts_alloc_free(engine->allocator, engine->conversion);
     mts_alloc_free(engine->allocator, engine->halves);
     mts_alloc_free(engine->allocator, engine->input_mirror);
     mts_arena_release(&engine->arena);
     mts_alloc_free(engine->allocator, engine);
+}
+
+void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats)
+{
+    *stats = engine->stats;
 }

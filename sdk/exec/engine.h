@@ -28,6 +28,8 @@ typedef struct mts_engine_options {
     uint64_t memory_budget;     /* bytes of weights, activations and tables; 0: no limit */
     const uint32_t *priorities; /* per task, the higher the earlier; NULL: all alike */
     uint32_t tuning_ms;         /* for measuring kernels; 0: the defaults */
+    uint32_t places;            /* runs that may be under way or not taken; 0: one */
+    uint32_t depth;             /* those on the device at a time, at most `places`; 0: one */
     mts_cache *cache;           /* of decisions and tunings; may be NULL; outlives the call */
     void *context;
     int (*progress)(void *context, float fraction, const char *what); /* may be NULL; non-zero cancels */
@@ -59,7 +61,7 @@ typedef struct mts_picture {
     uint32_t format; /* MTS_PIXEL_ */
     uint32_t yuv;    /* MTS_YUV_KIND_ */
     mts_picture_region region;
-    bool borrow; /* the memory stays as it is until mts_engine_wait returns */
+    bool borrow; /* the memory stays as it is until the run has been taken or dropped */
 } mts_picture;
 
 typedef struct mts_engine_stats {
@@ -92,12 +94,58 @@ mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_pic
  * count 0: all show the picture's own region. INVALID_ARGUMENT: a batch has fewer images. */
 mts_code mts_engine_set_regions(mts_engine *engine, uint32_t task, const mts_picture_regions *regions,
                                 mts_error *error);
+
+/* ---- runs ---- */
+
+/* One that was submitted and not taken. */
+typedef struct mts_engine_run {
+    uint64_t number; /* of its submission, from 1 */
+    bool finished;
+} mts_engine_run;
+
+/* Starts a run with the inputs as they are. BUSY: no place is free, or the device or a waiting picture would
+ * have to come first. */
 mts_code mts_engine_submit(mts_engine *engine, mts_error *error);
-/* Waits for the run and fetches all outputs. */
+/* The same with a picture that becomes the input of every task that takes pictures. It waits in its place
+ * where the device is busy. BUSY: no place is free. */
+mts_code mts_engine_submit_picture(mts_engine *engine, const mts_picture *picture, mts_error *error);
+/* Whether such a picture's regions lie inside it; INVALID_ARGUMENT, or a session that takes none. */
+mts_code mts_engine_check_picture(mts_engine *engine, const mts_picture *picture, mts_error *error);
+/* Looks at what has finished and hands over what waits. Does not wait; a failure becomes that of its run. */
+void mts_engine_advance(mts_engine *engine);
+/* The oldest run that nobody has taken; false: there is none. */
+bool mts_engine_oldest(const mts_engine *engine, mts_engine_run *out);
+/* Waits until that one has finished, or the clock of mts_os_clock_ns says `until` (TIMEOUT); UINT64_MAX: as
+ * long as it takes. */
+mts_code mts_engine_wait_until(mts_engine *engine, uint64_t until, mts_error *error);
+/* Takes the oldest run, which has finished (else BUSY): its outputs become those that can be read. Returns
+ * how it went: CANCELLED has outputs of the groups that ran, other failures none. */
+mts_code mts_engine_take(mts_engine *engine, mts_error *error);
+/* Waits for the oldest run and takes it; OK if there is none. */
 mts_code mts_engine_wait(mts_engine *engine, mts_error *error);
-/* An output of the last finished run, row-major, of the port's dtype; valid until the next submit. */
+/* Frees the place of the oldest run that is not on the device; false: there is none. */
+bool mts_engine_drop(mts_engine *engine, uint64_t *run);
+/* Frees the place of this run if it has not gone to the device; else false. */
+bool mts_engine_withdraw(mts_engine *engine, uint64_t run);
+/* Whether it was submitted, and not taken or dropped. */
+bool mts_engine_holds(const mts_engine *engine, uint64_t run);
+/* Waits for what is on the device, and ends what is not: CANCELLED. Nothing can be submitted then but to be
+ * dropped. */
+void mts_engine_stop(mts_engine *engine);
+bool mts_engine_has_place(const mts_engine *engine);
+/* Runs that were submitted and not taken. */
+uint32_t mts_engine_under_way(const mts_engine *engine);
+/* An output of a task's last run that was taken, row-major, of the port's dtype; valid until another one is.
+ * NOT_FOUND: no such output, or that task has not run. INVALID_ARGUMENT: no run was taken yet. */
 mts_code mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t output, const void **data,
                            size_t *size, mts_error *error);
+/* How often a task's runs were taken, and milliseconds from submission to their end (latency.h). NOT_FOUND.
+ */
+mts_code mts_engine_latency(const mts_engine *engine, uint32_t task, uint64_t *runs, double *p50, double *p95,
+                            mts_error *error);
+
+/* ---- reports ---- */
+
 void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats);
 /* Groups, launches with their members, memory; for people, or as a JSON object. */
 void mts_engine_explain(const mts_engine *engine, bool json, mts_text *text);

@@ -1,16 +1,16 @@
 /*
  * engine_internal.h: the engine's own structures, shared by engine.c, upload.c and ports.c (making),
- * recording.c (the command list), run.c, control.c and subset.c (running), lend.c and picture.c (inputs) and
- * explain.c (reports).
+ * recording.c (the command list), run.c, flight.c, control.c and subset.c (running), lend.c and picture.c
+ * (inputs), outputs.c and explain.c (reports).
  */
 #ifndef MTS_EXEC_ENGINE_INTERNAL_H
 #define MTS_EXEC_ENGINE_INTERNAL_H
 
-#include <stdatomic.h>
-
 #include "exec/engine.h"
 #include "exec/encode.h"
 #include "exec/findings.h"
+#include "exec/flight.h"
+#include "exec/latency.h"
 #include "exec/picture.h"
 #include "exec/subset.h"
 #include "plan/decision.h"
@@ -35,8 +35,8 @@ typedef struct engine_task {
     bool disabled;
     uint32_t every, pause; /* submissions from run to run, 0 as 1; those that still pass without it */
     uint64_t period, next; /* nanoseconds from run to run, 0: no limit; not before then */
-    bool runs;             /* in the last submission */
     uint64_t fetched;      /* number of the run that its outputs are of; 0: none */
+    mts_latencies latencies;
 } engine_task;
 
 /* Input data in the arena; several tasks may read it. Slots with equal `common` hold copies of one thing. */
@@ -86,25 +86,26 @@ struct mts_engine {
     uint64_t lendings; /* how often a slot got another buffer */
     mts_engine_stats stats;
 
-    float *staging;    /* outputs, as they came from the device */
+    float *outputs;    /* as float32, of the last run of each task that was taken */
     float *conversion; /* one input as float32 on its way to the device */
     size_t conversion_floats;
-    uint16_t *halves; /* one input or the outputs between float32 and the arena; NULL: the arena is float32 */
+    uint16_t *halves; /* the same as float16; NULL: the arena is float32 */
     uint64_t output_offset;
     size_t output_floats;
     float *input_mirror; /* for outputs that are inputs passed through; NULL if there are none */
     size_t input_floats;
-    bool running, finished;
+
+    /* Runs under way (flight.c). */
+    engine_flight *flights; /* places */
+    engine_flight **queue;  /* [used], the oldest first; behind them the free ones */
+    uint32_t places, depth; /* how many there are; how many of them may be on the device */
+    uint32_t used;
+    uint64_t run; /* number of the last submission, from 1 */
+    bool taken;   /* a run was, that did not fail */
 
     /* Which tasks run (control.c). */
     mts_subsets subsets;
-    uint32_t *chosen;    /* of the last submission, a row of bits */
-    mts_subset *current; /* whose further lists are handed over while the run is waited for, or NULL */
-    uint32_t stage;      /* the next of them */
-    uint64_t run;        /* number of the last submission, from 1 */
-    uint64_t submitted;  /* when */
-    uint32_t deadline_ms, limit_ms; /* of the next submission; of the last one */
-    atomic_bool cancelled;
+    uint32_t deadline_ms; /* of runs that have not gone to the device */
 
     mts_findings findings; /* what was considered before it was made (decide.c) */
     uint64_t slice_bytes;
@@ -135,10 +136,25 @@ mts_code mts_engine_record(mts_engine *engine, mts_buffer *stand_in, mts_error *
 mts_code mts_engine_check_lent(const mts_engine *engine, mts_error *error);
 /* Lent data to where the device sees it. */
 mts_code mts_engine_upload_lent(const mts_engine *engine, mts_error *error);
-/* Hands over what the next run does; its tasks are those with `runs`. */
-mts_code mts_control_submit(mts_engine *engine, mts_error *error);
-/* Waits, and hands over what is left; `runs` stays with the tasks that ran. */
-mts_code mts_control_wait(mts_engine *engine, mts_error *error);
+/* Decides which tasks a flight runs, and hands their launches over; with a deadline those of the first group
+   that has something to do. */
+mts_code mts_control_begin(mts_engine *engine, engine_flight *flight, mts_error *error);
+/* Whether a flight has further groups that nobody handed over yet. */
+bool mts_control_is_parted(const mts_engine *engine, const engine_flight *flight);
+/* Of one that has, and nothing else on the device: hands the next one over, or leaves the rest out where it
+   is too late for them. */
+mts_code mts_control_go_on(mts_engine *engine, engine_flight *flight, mts_error *error);
+/* Enqueues the way of a flight's outputs back to the host. */
+mts_code mts_outputs_fetch(mts_engine *engine, engine_flight *flight, mts_error *error);
+/* Makes the outputs of a flight that has finished those of the engine. */
+void mts_outputs_take(mts_engine *engine, engine_flight *flight);
+/* Places for runs. */
+mts_code mts_flights_make(mts_engine *engine, mts_error *error);
+/* Waits for what is on the device. */
+void mts_flights_release(mts_engine *engine);
+/* The place of the next submission, or NULL with BUSY: none is free, or a picture waits for its turn. */
+engine_flight *mts_flight_next(const mts_engine *engine, mts_error *error);
+bool mts_flights_on_device(const mts_engine *engine);
 /* What a run of all tasks needs: the list, and lent data where the device cannot see it. */
 mts_code mts_engine_ready(mts_engine *engine, mts_error *error);
 /* Takes the address of a lent slot's data, slot->count floats. */
@@ -148,7 +164,19 @@ engine_task *mts_engine_find(const mts_engine *engine, uint32_t task);
 /* Shrinks a launch's groups to what its kernel was built for. */
 void mts_engine_fit_group(mts_launch *launch, bool by_group);
 void mts_engine_pictures_release(mts_engine *engine);
-/* Lets go of borrowed pictures' memory: no list that reads them is running. */
-void mts_engine_pictures_return(mts_engine *engine);
+/* How a picture comes. */
+typedef struct mts_picture_way {
+    uint32_t task; /* whose input 0 it becomes; MTS_NONE: of every task that takes pictures */
+    bool alone;    /* see engine_shot */
+    bool now;      /* it is handed over before the caller returns, and may wait for the device */
+} mts_picture_way;
+
+/* Takes what a picture needs of the caller's memory, or takes hold of that. */
+mts_code mts_picture_prepare(mts_engine *engine, engine_flight *flight, const mts_picture_way *way,
+                             const mts_picture *picture, mts_error *error);
+/* Enqueues a prepared picture's way into the inputs. */
+mts_code mts_picture_hand_over(mts_engine *engine, engine_flight *flight, mts_error *error);
+/* Lets go of the memory that a flight's pictures borrowed: no list that reads it is running. */
+void mts_picture_return(mts_engine *engine, engine_flight *flight);
 
 #endif

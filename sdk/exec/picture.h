@@ -36,9 +36,33 @@ typedef struct engine_image {
 typedef struct engine_picture_list {
     uint32_t first, count; /* images */
     mts_list *list;        /* reads the picture buffer; NULL: not made yet */
-    mts_list *borrowing;   /* reads memory of the caller's; likewise */
-    mts_buffer *borrowed;  /* that memory, from a picture to the end of the run; or NULL */
 } engine_picture_list;
+
+/* What of a list reads memory of the caller's. */
+typedef struct engine_borrowing {
+    mts_list *list;     /* NULL: not made yet */
+    mts_buffer *buffer; /* that memory, from a picture to the end of the run; or NULL */
+} engine_borrowing;
+
+/* Bytes on their way into the picture buffer. */
+typedef struct engine_piece {
+    const void *from;
+    size_t to, size;
+} engine_piece;
+
+/* A picture of one run, from when it comes until it goes to the device. */
+typedef struct engine_shot {
+    uint32_t list; /* index of the launch */
+    bool borrowed; /* read where it lies */
+    bool alone;    /* no other one of this run: own memory stays as it is until the run has ended */
+    bool brief;    /* pieces lie in memory that is the caller's again soon: they are copied at once */
+    mts_rec_frame *records; /* [image_count] */
+    engine_piece pieces[MTS_PICTURE_PLANES];
+    uint32_t piece_count;
+    unsigned char *staging; /* pieces, if they do not lie in the caller's memory; of mts_host_create */
+    size_t staging_bytes;
+    engine_borrowing *borrowings; /* one per list */
+} engine_shot;
 
 typedef struct engine_pictures {
     mts_kernel *kernel;
@@ -47,10 +71,7 @@ typedef struct engine_pictures {
     uint32_t *slots;            /* of each list but the last */
     uint32_t slot_count, image_count;
     engine_image *images;
-    mts_rec_frame *records; /* of the images, as the last picture left them: the table's content */
-    engine_pack *packs;     /* one per image */
-    unsigned char *staging;
-    size_t staging_bytes; /* half of the buffer: where packed rows are more, all are copied */
+    engine_pack *packs; /* one per image; while a picture is prepared */
 } engine_pictures;
 
 /* Planes of a format in memory: a picture's bytes. */
@@ -73,12 +94,14 @@ mts_rec_frame mts_picture_image(const mts_preprocess *preprocess, const int64_t 
 void mts_picture_describe(mts_rec_frame *record, const mts_picture *picture, const mts_picture_region *region,
                           const uint32_t at[MTS_PICTURE_PLANES]);
 /*
- * Puts the rows that images [first, first + count) are made of into the staging memory, and makes their
- * records say so, if that is much less than the picture. Returns the bytes, 0 if it is not (and nothing has
- * changed).
+ * Bytes of the rows that images [first, first + count) are made of, if that is at most `most`; else 0. Their
+ * records say how large the images are.
  */
-size_t mts_picture_pack(engine_pictures *pictures, uint32_t first, uint32_t count, const mts_picture *picture,
-                        const mts_picture_layout *layout);
+size_t mts_picture_pack_bytes(engine_pictures *pictures, const mts_rec_frame *records, uint32_t first,
+                              uint32_t count, const mts_picture_layout *layout, size_t most);
+/* After it was more than 0: puts the rows into `to`, and makes the records say so. */
+void mts_picture_pack(engine_pictures *pictures, mts_rec_frame *records, uint32_t first, uint32_t count,
+                      const mts_picture *picture, const mts_picture_layout *layout, unsigned char *to);
 /* The region that an image shows of a picture. */
 const mts_picture_region *mts_picture_shown(const engine_image *image, const mts_picture *picture);
 

@@ -17,12 +17,13 @@ static bool is_packable(const mts_rec_frame *r)
 }
 
 /* An image before this one with the same rows, or this one. */
-static uint32_t find_same(const engine_pictures *p, uint32_t first, uint32_t image)
+static uint32_t find_same(const engine_pictures *p, const mts_rec_frame *records, uint32_t first,
+                          uint32_t image)
 {
     const engine_pack *own = &p->packs[image];
     for (uint32_t i = first; i < image; i++) {
         const engine_pack *other = &p->packs[i];
-        if (!p->records[i].idle && other->y == own->y && other->h == own->h && other->rows == own->rows &&
+        if (!records[i].idle && other->y == own->y && other->h == own->h && other->rows == own->rows &&
             other->flip == own->flip) {
             return i;
         }
@@ -30,12 +31,12 @@ static uint32_t find_same(const engine_pictures *p, uint32_t first, uint32_t ima
     return image;
 }
 
-/* Places the rows of all images; the bytes that they take, 0 if too many. */
-static size_t plan(engine_pictures *p, uint32_t first, uint32_t count, const mts_picture_layout *layout)
+size_t mts_picture_pack_bytes(engine_pictures *p, const mts_rec_frame *records, uint32_t first,
+                              uint32_t count, const mts_picture_layout *layout, size_t most)
 {
     size_t bytes = 0;
     for (uint32_t i = first; i < first + count; i++) {
-        const mts_rec_frame *r = &p->records[i];
+        const mts_rec_frame *r = &records[i];
         if (r->idle) {
             continue;
         }
@@ -43,12 +44,12 @@ static size_t plan(engine_pictures *p, uint32_t first, uint32_t count, const mts
             return 0;
         }
         p->packs[i] = (engine_pack){.y = r->y, .h = r->h, .rows = r->rows, .flip = r->flip_y};
-        const uint32_t same = find_same(p, first, i);
+        const uint32_t same = find_same(p, records, first, i);
         memcpy(p->packs[i].at, p->packs[same].at, sizeof p->packs[i].at);
         for (uint32_t k = 0; same == i && k < layout->planes; k++) {
             p->packs[i].at[k] = (uint32_t)bytes;
             bytes += 2 * (size_t)r->rows * layout->row_bytes[k];
-            if (bytes > p->staging_bytes) {
+            if (bytes > most) {
                 return 0;
             }
         }
@@ -57,8 +58,8 @@ static size_t plan(engine_pictures *p, uint32_t first, uint32_t count, const mts
 }
 
 /* The two rows of each of an image's rows, upright. */
-static void copy(engine_pictures *p, const engine_pack *pack, const mts_picture *picture,
-                 const mts_picture_layout *layout)
+static void copy(const engine_pack *pack, const mts_picture *picture, const mts_picture_layout *layout,
+                 unsigned char *to)
 {
     for (uint32_t i = 0; i < 2 * pack->rows; i++) {
         const uint32_t m = (2 * (i / 2) + 1) * pack->h - pack->rows;
@@ -66,7 +67,7 @@ static void copy(engine_pictures *p, const engine_pack *pack, const mts_picture 
         const uint32_t y = pack->y + (pack->flip ? pack->h - 1 - row : row);
         for (uint32_t k = 0; k < layout->planes; k++) {
             const size_t bytes = layout->row_bytes[k];
-            memcpy(p->staging + pack->at[k] + i * bytes,
+            memcpy(to + pack->at[k] + i * bytes,
                    (const char *)picture->plane[k] +
                        (size_t)(y >> (k > 0 ? layout->down : 0)) * picture->stride[k],
                    bytes);
@@ -74,23 +75,21 @@ static void copy(engine_pictures *p, const engine_pack *pack, const mts_picture 
     }
 }
 
-size_t mts_picture_pack(engine_pictures *p, uint32_t first, uint32_t count, const mts_picture *picture,
-                        const mts_picture_layout *layout)
+void mts_picture_pack(engine_pictures *p, mts_rec_frame *records, uint32_t first, uint32_t count,
+                      const mts_picture *picture, const mts_picture_layout *layout, unsigned char *to)
 {
-    const size_t bytes = plan(p, first, count, layout);
     mts_picture dense = *picture;
     memcpy(dense.stride, layout->row_bytes, sizeof dense.stride);
-    for (uint32_t i = first; bytes > 0 && i < first + count; i++) {
-        mts_rec_frame *r = &p->records[i];
+    for (uint32_t i = first; i < first + count; i++) {
+        mts_rec_frame *r = &records[i];
         if (r->idle) {
             continue;
         }
-        if (find_same(p, first, i) == i) {
-            copy(p, &p->packs[i], picture, layout);
+        if (find_same(p, records, first, i) == i) {
+            copy(&p->packs[i], picture, layout, to);
         }
         mts_picture_describe(r, &dense, mts_picture_shown(&p->images[i], picture), p->packs[i].at);
         r->packed = 1;
         r->y = r->flip_y = r->shift[0] = 0;
     }
-    return bytes;
 }

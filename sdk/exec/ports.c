@@ -268,14 +268,6 @@ static mts_code keep_common(maker *m)
     return MTS_CODE_OK;
 }
 
-/* Room for whatever crosses the border at once. */
-static size_t half_count(const mts_engine *e)
-{
-    size_t count = e->conversion_floats > e->output_floats ? e->conversion_floats : e->output_floats;
-    count = e->input_floats > count ? e->input_floats : count;
-    return e->stats.precision != MTS_PRECISION_KIND_FLOAT32 ? count : 0;
-}
-
 mts_code mts_maker_ports(maker *m)
 {
     mts_engine *e = m->engine;
@@ -289,13 +281,15 @@ mts_code mts_maker_ports(maker *m)
     e->output_offset = m->plan->input_floats;
     code = code != MTS_CODE_OK ? code : keep_common(m);
     e->output_floats = (size_t)m->plan->output_floats;
-    e->staging = mts_alloc_zero(e->allocator, e->output_floats, sizeof *e->staging);
+    e->outputs = mts_alloc_zero(e->allocator, e->output_floats, sizeof *e->outputs);
     e->conversion = mts_alloc_zero(e->allocator, e->conversion_floats, sizeof *e->conversion);
-    e->halves = mts_alloc_zero(e->allocator, half_count(e), sizeof *e->halves);
+    e->halves = mts_alloc_zero(e->allocator,
+                               e->stats.precision != MTS_PRECISION_KIND_FLOAT32 ? e->conversion_floats : 0,
+                               sizeof *e->halves);
     if (e->input_floats > 0) {
         e->input_mirror = mts_alloc_zero(e->allocator, e->input_floats, sizeof *e->input_mirror);
     }
-    if (code == MTS_CODE_OK && (e->staging == NULL || e->conversion == NULL || e->halves == NULL ||
+    if (code == MTS_CODE_OK && (e->outputs == NULL || e->conversion == NULL || e->halves == NULL ||
                                 (e->input_floats > 0 && e->input_mirror == NULL))) {
         code = mts_maker_memory(m);
     }

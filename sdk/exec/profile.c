@@ -58,8 +58,9 @@ static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_
 
 mts_code mts_engine_profile(mts_engine *engine, uint32_t runs, mts_engine_launch *out, mts_error *error)
 {
-    if (engine->running) {
-        return mts_fail(error, MTS_CODE_BUSY, "a run is under way: wait for it before profiling");
+    if (engine->used > 0) {
+        return mts_fail(error, MTS_CODE_BUSY,
+                        "a run is under way or was not taken: wait for it before profiling");
     }
     const size_t count = engine->launch_count;
     if (count == 0) {

@@ -338,7 +338,7 @@ static void calls_out_of_order_are_refused_and_change_nothing(void **state)
     assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
     assert_int_equal(mts_session_submit(w.session, &frame, &second), MTS_STATUS_BUSY);
     assert_int_equal(second, 0);
-    assert_int_equal(mts_session_output(w.session, "pet", 0, &tensor), MTS_STATUS_BUSY);
+    assert_int_equal(mts_session_output(w.session, "pet", 0, &tensor), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(mts_session_wait(w.session, ticket + 1, 0), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
     assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);

@@ -317,7 +317,7 @@ static void a_kernel_that_does_not_fit_is_replaced_by_a_smaller_one(void **state
 
 static void a_lost_device_is_told_and_a_new_runtime_works(void **state)
 {
-    static const char *const calls[] = {"cuStreamSynchronize", "cuGraphLaunch", "cuMemcpyHtoDAsync_v2"};
+    static const char *const calls[] = {"cuEventSynchronize", "cuGraphLaunch", "cuMemcpyHtoDAsync_v2"};
     float expected[OUTPUTS], found[OUTPUTS];
     (void)state;
     fake_cuda_reset();

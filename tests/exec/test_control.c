@@ -438,7 +438,8 @@ static void a_cancelled_run_leaves_out_what_has_not_begun(void **state)
     keep_outputs(&w, engine);
     run_round(&w, engine, 0);
     start(engine); /* the first group begins */
-    mts_engine_cancel(engine);
+    assert_false(mts_engine_cancel(engine, 3)); /* it is over */
+    assert_true(mts_engine_cancel(engine, 4));
     assert_int_equal(mts_engine_wait(engine, &error), MTS_CODE_CANCELLED);
     assert_int_equal(run_of(engine, 0), 4);
     assert_int_equal(run_of(engine, 1), 3);

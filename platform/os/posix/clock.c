@@ -13,6 +13,12 @@ uint64_t mts_os_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+void mts_os_sleep_ns(uint64_t nanoseconds)
+{
+    const struct timespec span = {(time_t)(nanoseconds / 1000000000u), (long)(nanoseconds % 1000000000u)};
+    (void)nanosleep(&span, NULL); /* a signal ends it early: who waits looks again */
+}
+
 bool mts_os_is_terminal(int descriptor)
 {
     return isatty(descriptor) == 1;

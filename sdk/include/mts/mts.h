@@ -22,8 +22,8 @@
  * OUT_OF_MEMORY, DEVICE or DEVICE_LOST.
  *   - A failed create or open leaves *out NULL; any other failed call leaves the object's state unchanged.
  * Two exceptions: where the device fails in the middle of setting an input or of a submission (OUT_OF_MEMORY,
- * LIMIT, DEVICE, DEVICE_LOST), inputs may have their new values, some or all; and a run whose wait fails,
- * other than with TIMEOUT or CANCELLED, is over and has no outputs.
+ * LIMIT, DEVICE, DEVICE_LOST), inputs may have their new values, some or all; and a run whose wait or poll
+ * fails, other than with TIMEOUT, BUSY or CANCELLED, is over and has no outputs.
  *   - X_destroy(X **) accepts NULL and pointers to NULL, and nulls the caller's pointer. Destroy sessions,
  * then bundles, then the runtime. Destroying is safe after MTS_STATUS_DEVICE_LOST.
  *   - Every options struct starts with its size; X_options_default fills it. A size the library does not know
@@ -151,10 +151,13 @@ typedef struct mts_runtime_options {
        runs in order. Both outlive the runtime; NULL (default): the device's primary context, an own stream.
        UNSUPPORTED for a device that is not CUDA's, INVALID_ARGUMENT for a stream without a context */
     void *cuda_context, *cuda_stream;
-    uint32_t check;    /* 1: put the checking decorator around the device (slower); default 0 */
-    char *error_text;  /* caller's buffer for the sentence of the last failure, or NULL (default) */
-    size_t error_size; /* bytes of error_text */
-    void *context;     /* handed to the callbacks */
+    uint32_t flush_launches; /* OpenCL: launches after which the driver is told to begin. 2 to 4 let a phone's
+                                screen be drawn between them; 0 (default): what is known of the driver, else
+                                at the end of a run */
+    uint32_t check;          /* 1: put the checking decorator around the device (slower); default 0 */
+    char *error_text;        /* caller's buffer for the sentence of the last failure, or NULL (default) */
+    size_t error_size;       /* bytes of error_text */
+    void *context;           /* handed to the callbacks */
     void (*log)(void *context, mts_log_severity severity, const char *text); /* NULL (default): silent */
     void *(*alloc)(void *context, size_t size); /* both NULL (default): malloc and free */
     void (*free)(void *context, void *memory);
@@ -394,6 +397,18 @@ typedef enum mts_precision {
                                  added in float16, beyond 65504 that is infinite; all else in float32 */
 } mts_precision;
 
+/* Names one submission of a session: 1, 2, 3 ... */
+typedef uint64_t mts_ticket;
+
+/* What a submission does while all places of mts_session_options.frames_in_flight are taken. */
+typedef enum mts_when_full {
+    MTS_WHEN_FULL_BUSY = 0,  /* it is refused with BUSY (default) */
+    MTS_WHEN_FULL_BLOCK = 1, /* it waits until the oldest run has finished; needs `done` */
+    /* It takes the place of the oldest frame that has not gone to the device, or of the oldest finished run
+       that nobody has taken, whichever is older; 2 places at least */
+    MTS_WHEN_FULL_DROP_OLDEST = 2
+} mts_when_full;
+
 /* What a session runs, and how it is planned. */
 typedef struct mts_session_options {
     size_t size; /* sizeof(mts_session_options) */
@@ -419,7 +434,19 @@ typedef struct mts_session_options {
                            least one candidate is tried and the winners run against the default: three
                            sessions are made, which takes as long as their kernels take to build. With
                            a cache_dir the next session goes on where the time was over */
-    void *context;      /* handed to progress */
+    uint32_t frames_in_flight; /* submissions that may be under way or finished and not taken, 1..16; 1
+                                  (default): each one is waited for. See "frames in flight" below. More than 1
+                                  is INVALID_ARGUMENT with borrow_inputs */
+    mts_when_full when_full;
+    void *context; /* handed to progress and done */
+    /* Called once for every submission that was given a ticket, in the order of their tickets but for dropped
+       ones: `status` is what a wait for it would return, CANCELLED for a frame that was dropped or a run that
+       was not taken before the session was destroyed. From then on a borrowed frame's memory is the caller's
+       again. Called inside mts_session_submit, _poll, _wait, _cancel and _destroy, on the thread that calls
+       these, and never else. After OK it may read outputs, and change which tasks run; what concerns inputs
+       and runs is BUSY in it, and destroying does nothing. NULL (default): runs are taken by mts_session_poll
+       and mts_session_wait alone */
+    void (*done)(void *context, mts_ticket ticket, mts_status status);
     /* Called while the session is made, fraction 0..1; a non-zero return cancels with MTS_STATUS_CANCELLED.
      */
     int (*progress)(void *context, float fraction, const char *what);
@@ -440,9 +467,6 @@ MTS_API mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle,
                                       const mts_session_options *options, mts_session **out);
 /* Before its bundle and its runtime. */
 MTS_API void mts_session_destroy(mts_session **session);
-
-/* Names one run of a session. */
-typedef uint64_t mts_ticket;
 
 /*
  * Sets input `index` of a task for the following submissions. Type and shape must equal the port's. When
@@ -470,26 +494,84 @@ MTS_API mts_status mts_session_input_frame(mts_session *session, const char *tas
  *
  * INVALID_ARGUMENT: count is more than a task's batch; a region that contradicts itself; a task that takes no
  * frames, or one of several in a session whose tasks see the same frame (NULL, or separate_inputs). Whether a
- * region lies inside a frame is known when one comes: that call fails then and nothing has changed. BUSY: the
- * last run has not been waited for.
+ * region lies inside a frame is known when one comes: that call fails then and nothing has changed. Frames
+ * that were submitted before keep the regions that they had.
  */
 MTS_API mts_status mts_session_regions(mts_session *session, const char *task, const mts_region *regions,
                                        uint32_t count);
 /*
- * Starts one run. The frame becomes input 0 of every task that takes frames; NULL: inputs stay as they were
- * set last (zero at first, unless the session borrows them). Does not wait for this run. BUSY if the previous
- * one has not been waited for.
+ * Starts one run, or keeps the frame until it is its turn. The frame becomes input 0 of every task that takes
+ * frames; NULL: inputs stay as they were set last (zero at first, unless the session borrows them), and the
+ * run starts now. Does not wait for this run. BUSY: all places are taken (see mts_when_full), or a frame
+ * waits for its turn and this one is NULL.
  */
 MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket);
 /*
- * Waits until the run is finished. TIMEOUT if `timeout_ms` passes first: the run goes on, and until it ends
- * all other sessions of the runtime have to wait for it whenever they use the device.
+ * Waits until the run is finished and takes it: from then on mts_session_output gives its outputs. Runs
+ * before it that nobody took are over, too. TIMEOUT if `timeout_ms` passes first: the run goes on. 0 looks
+ * and does not wait. OK again for the run that was taken last. CANCELLED: the frame was dropped.
  */
 MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms);
-/* View of an output of the last run, which must have been waited for; valid until the next submit or destroy.
-   A task that the run left out: see "control" below. */
+/*
+ * Takes the oldest run that has finished and was not taken, and gives what waits to the device; does not
+ * wait. *ticket receives its number, and the status is that of its wait. BUSY: none has finished yet.
+ * NOT_FOUND: nothing is under way. (These two are no failures: they leave no sentence.) With `done` it takes
+ * all that have finished, calling it for each; *ticket is the last one's.
+ */
+MTS_API mts_status mts_session_poll(mts_session *session, mts_ticket *ticket);
+/* View of an output of the run that was taken last; valid until another one is taken or the session is
+   destroyed. INVALID_ARGUMENT: none was. A task that the run left out: see "control" below. */
 MTS_API mts_status mts_session_output(mts_session *session, const char *task, uint32_t index,
                                       mts_tensor *out);
+
+/* ---- frames in flight ---- */
+
+/*
+ * With more than one place, frame after frame can be submitted without waiting. At most two runs are on the
+ * device: while it computes one, the next one is prepared behind it, so that it never idles. Further frames
+ * wait in the session; with MTS_WHEN_FULL_DROP_OLDEST at least one place is one of these, so that there is
+ * something to drop. All of them keep their order. A place is free again when its run is taken or dropped.
+ *
+ * There are no threads: a frame that waits goes to the device inside mts_session_submit, _poll or _wait, when
+ * one of the two before it has finished. A camera's frame rate is often enough for these calls; who has
+ * nothing else to do waits.
+ *
+ * A frame that goes to the device at once is read during the call; one that waits is copied, unless it is
+ * borrowed: then its memory must stay until `done` was called for it, or its run was taken or dropped. Places
+ * take memory: outputs once more for each, and as much as is copied of a frame for each one that ever waited.
+ *
+ * With mts_session_deadline the groups of a run that has begun go before the next run; that one begins when
+ * they have finished or were left out.
+ *
+ * Nothing happens to runs under way when frames stop to come: they finish, and can be taken at any time.
+ * mts_session_destroy waits for what is on the device, drops the rest and calls `done` for both.
+ */
+
+/* What happened to submissions, since the session was made. */
+typedef struct mts_flow {
+    size_t size;        /* sizeof(mts_flow), set by the caller */
+    uint64_t submitted; /* that were given a ticket; the sum of the following */
+    uint64_t taken;     /* finished, and taken or waited for */
+    uint64_t dropped;   /* without a run, or finished and not taken in time */
+    uint64_t failed;    /* their run returned an error */
+    uint32_t under_way; /* waiting, on the device, or finished and not taken */
+} mts_flow;
+
+/* INVALID_ARGUMENT: flow is NULL or of another size. */
+MTS_API mts_status mts_session_flow(const mts_session *session, mts_flow *flow);
+
+/* How a task's runs went, since the session was made. */
+typedef struct mts_task_stats {
+    size_t size;   /* sizeof(mts_task_stats), set by the caller */
+    uint64_t runs; /* that were taken */
+    /* From the submission of a frame to the call that found its run finished; of the last 128 runs. A
+       deadline makes groups runs of their own in this respect. 0: no run yet */
+    double p50_ms, p95_ms;
+} mts_task_stats;
+
+/* NOT_FOUND: no such task. INVALID_ARGUMENT: stats is NULL or of another size. */
+MTS_API mts_status mts_session_task_stats(const mts_session *session, const char *task,
+                                          mts_task_stats *stats);
 
 /* What a session takes, and how it was planned. */
 typedef struct mts_session_stats {
@@ -517,15 +599,15 @@ MTS_API mts_status mts_session_explain(const mts_session *session, mts_report re
 /* ---- control ---- */
 
 /*
- * Which tasks run. All these settings hold from the next submission on, may change at any time between calls,
- * and plan nothing anew: what runs computes the same bits as when all tasks run. A task that a run leaves out
- * costs nothing in it: no work-group of it runs, and what it shares with others runs once as long as one of
- * them does. (Two exceptions: a frame still becomes its input; and with MTS_STRATEGY_MTS the tasks of a group
- * are one network, which runs as a whole while one of them does. On devices whose fully connected layers take
- * several tasks at a time, up to three others may be computed beside it there, and not stored.) Its outputs
- * stay those of its last run: mts_session_output gives them, mts_session_output_ticket tells of which run
- * they are. Both are NOT_FOUND for a task that has not run, or whose last run failed. After a run whose wait
- * failed, mts_session_output gives nothing of any task (INVALID_ARGUMENT) until the next run has finished.
+ * Which tasks run. All these settings hold from the next frame on that goes to the device (which is the next
+ * submission, unless frames wait), may change at any time between calls, and plan nothing anew: what runs
+ * computes the same bits as when all tasks run. A task that a run leaves out costs nothing in it: no
+ * work-group of it runs, and what it shares with others runs once as long as one of them does. (Two
+ * exceptions: a frame still becomes its input; and with MTS_STRATEGY_MTS the tasks of a group are one
+ * network, which runs as a whole while one of them does. On devices whose fully connected layers take several
+ * tasks at a time, up to three others may be computed beside it there, and not stored.) Its outputs stay
+ * those of its last run: mts_session_output gives them, mts_session_output_ticket tells of which run they
+ * are. Both are NOT_FOUND for a task that has not run, or whose last run failed.
  *
  * The first submission that does not run all tasks makes room for the lists of 8 sets of tasks (fewer if
  * memory_budget says so; LIMIT if not even one fits), which mts_session_stats.workspace_bytes counts from
@@ -548,7 +630,7 @@ MTS_API mts_status mts_session_rate(mts_session *session, const char *task, uint
  * have to allow it. INVALID_ARGUMENT: negative, infinite or not a number.
  */
 MTS_API mts_status mts_session_rate_hz(mts_session *session, const char *task, double hz);
-/* Of which run the task's outputs are. BUSY: the last run has not been waited for. */
+/* Of which run the task's outputs are. */
 MTS_API mts_status mts_session_output_ticket(const mts_session *session, const char *task,
                                              mts_ticket *ticket);
 /*
@@ -566,10 +648,10 @@ MTS_API mts_status mts_session_output_ticket(const mts_session *session, const c
  */
 MTS_API mts_status mts_session_deadline(mts_session *session, uint32_t ms);
 /*
- * Leaves groups that have not begun out of a run that has not been waited for, e.g. after a wait's TIMEOUT.
- * Its wait returns CANCELLED, or OK if the run had ended before, and the outputs of the groups that ran can
- * be read. Without a deadline all
- * groups have begun with the submission. INVALID_ARGUMENT: the ticket is not that of a run under way.
+ * Leaves groups that have not begun out of a run that was not taken, e.g. after a wait's TIMEOUT. Its wait
+ * returns CANCELLED, or OK if the run had ended before, and the outputs of the groups that ran can be read.
+ * Without a deadline all groups have begun when the frame went to the device; one that still waits is
+ * dropped. INVALID_ARGUMENT: the ticket is not that of a run under way.
  */
 MTS_API mts_status mts_session_cancel(mts_session *session, mts_ticket ticket);
 
@@ -595,7 +677,7 @@ typedef struct mts_launch_profile {
  * On a disturbed machine such a sum may be less than any single run takes; with `runs` 1 it is a real run's.
  * Launches follow one another in the order of the array. *count receives their number, which is
  * mts_session_stats.launches; LIMIT if that is more than `capacity`, nothing has run then. Outputs stay those
- * of the last run. UNSUPPORTED: the device does not measure. BUSY: the previous run has not been waited for.
+ * of the last run. UNSUPPORTED: the device does not measure. BUSY: a run is under way, or was not taken.
  */
 MTS_API mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_profile *launches,
                                        uint32_t capacity, uint32_t *count);

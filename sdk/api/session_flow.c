@@ -1,0 +1,212 @@
+/*
+ * session_flow.c: runs of a session between their submission and whoever takes them: room for the next one,
+ * `done`, poll and wait, and what became of all of them. Not responsible for starting a run (session_run.c).
+ */
+#include <inttypes.h>
+
+#include "api/api.h"
+#include "exec/control.h"
+
+mts_code mts_api_session_free(const mts_session *session, mts_error *error)
+{
+    return session->delivering
+               ? mts_fail(error, MTS_CODE_BUSY, "inside `done` only the outputs of the session can be read")
+               : MTS_CODE_OK;
+}
+
+void mts_api_session_count(mts_session *session)
+{
+    session->ticket++;
+    session->drops <<= 1;
+    session->flow.submitted++;
+}
+
+static void tell(mts_session *session, mts_ticket ticket, mts_status status)
+{
+    if (session->done) {
+        session->delivering = true;
+        session->done(session->context, ticket, status);
+        session->delivering = false;
+    }
+}
+
+void mts_api_session_dropped(mts_session *session, mts_ticket ticket)
+{
+    const uint64_t age = session->ticket - ticket;
+    session->drops |= age < 64 ? (uint64_t)1 << age : 0;
+    session->flow.dropped++;
+    tell(session, ticket, MTS_STATUS_CANCELLED);
+}
+
+static bool was_dropped(const mts_session *session, mts_ticket ticket)
+{
+    const uint64_t age = session->ticket - ticket;
+    return age < 64 && (session->drops >> age & 1u) != 0;
+}
+
+/* The oldest run, which has finished. */
+static mts_code take(mts_session *session, mts_error *error)
+{
+    mts_engine_run run = {0};
+    (void)mts_engine_oldest(session->engine, &run);
+    const mts_code code = mts_engine_take(session->engine, error);
+    session->taken = run.number;
+    session->taken_well = code == MTS_CODE_OK || code == MTS_CODE_CANCELLED;
+    session->flow.taken += session->taken_well ? 1 : 0;
+    session->flow.failed += session->taken_well ? 0 : 1;
+    tell(session, run.number, (mts_status)code);
+    return code;
+}
+
+void mts_api_session_deliver(mts_session *session)
+{
+    mts_engine_run run = {0};
+    mts_engine_advance(session->engine);
+    while (session->done && mts_engine_oldest(session->engine, &run) && run.finished) {
+        (void)take(session, NULL);
+    }
+}
+
+mts_code mts_api_session_make_room(mts_session *session, mts_error *error)
+{
+    mts_ticket ticket = 0;
+    if (mts_engine_has_place(session->engine)) {
+        return MTS_CODE_OK;
+    }
+    if (session->when_full == MTS_WHEN_FULL_BLOCK) {
+        const mts_code code = mts_engine_wait_until(session->engine, UINT64_MAX, error);
+        mts_api_session_deliver(session);
+        return code;
+    }
+    if (session->when_full == MTS_WHEN_FULL_DROP_OLDEST && mts_engine_drop(session->engine, &ticket)) {
+        mts_api_session_dropped(session, ticket);
+    }
+    return MTS_CODE_OK; /* the engine refuses it where there is still none */
+}
+
+void mts_api_session_abandon(mts_session *session)
+{
+    mts_engine_run run = {0};
+    mts_engine_stop(session->engine);
+    while (mts_engine_oldest(session->engine, &run)) {
+        mts_ticket ticket = 0;
+        (void)mts_engine_drop(session->engine, &ticket);
+        tell(session, ticket, MTS_STATUS_CANCELLED);
+    }
+}
+
+mts_status mts_session_poll(mts_session *session, mts_ticket *ticket)
+{
+    mts_error error = {0};
+    mts_engine_run run = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    mts_code code = mts_api_session_free(session, &error);
+    if (code == MTS_CODE_OK && !ticket) {
+        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_poll: ticket is NULL");
+    }
+    if (code != MTS_CODE_OK) {
+        return mts_api_report(&session->runtime->sink, code, &error);
+    }
+    mts_engine_advance(session->engine);
+    if (!mts_engine_oldest(session->engine, &run)) {
+        return MTS_STATUS_NOT_FOUND; /* no failures: they leave no sentence */
+    }
+    if (!run.finished) {
+        return MTS_STATUS_BUSY;
+    }
+    do {
+        code = take(session, &error);
+        *ticket = session->taken;
+    } while (session->done && mts_engine_oldest(session->engine, &run) && run.finished);
+    return mts_api_report(&session->runtime->sink, code, &error);
+}
+
+/* Of a run that is over: what became of it. */
+static mts_code outcome(const mts_session *session, mts_ticket ticket, mts_error *error)
+{
+    if (ticket == session->taken && session->taken_well) {
+        return MTS_CODE_OK;
+    }
+    if (was_dropped(session, ticket)) {
+        return mts_fail(error, MTS_CODE_CANCELLED, "the frame of ticket %" PRIu64 " was dropped", ticket);
+    }
+    return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                    ticket == session->taken ? "the run of ticket %" PRIu64 " has failed"
+                                             : "the run of ticket %" PRIu64 " is over: a later one was taken",
+                    ticket);
+}
+
+/* Takes runs in their order up to the one that is asked for. */
+static mts_code wait_for(mts_session *session, mts_ticket ticket, uint64_t until, mts_error *error)
+{
+    mts_engine_run run = {0};
+    while (mts_engine_holds(session->engine, ticket)) {
+        (void)mts_engine_oldest(session->engine, &run);
+        mts_code code = mts_engine_wait_until(session->engine, until, error);
+        if (code != MTS_CODE_OK) {
+            return code;
+        }
+        code = take(session, error);
+        if (run.number == ticket) {
+            return code;
+        }
+    }
+    return outcome(session, ticket, error);
+}
+
+mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms)
+{
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const uint64_t until =
+        timeout_ms == MTS_TIMEOUT_INFINITE ? UINT64_MAX : mts_os_clock_ns() + (uint64_t)timeout_ms * 1000000u;
+    mts_code code = mts_api_session_free(session, &error);
+    if (code == MTS_CODE_OK && (ticket == 0 || ticket > session->ticket)) {
+        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT,
+                        "ticket %" PRIu64 " was not given to anybody; the last one is %" PRIu64, ticket,
+                        session->ticket);
+    }
+    if (code == MTS_CODE_OK) {
+        code = wait_for(session, ticket, until, &error);
+    }
+    return mts_api_report(&session->runtime->sink, code, &error);
+}
+
+mts_status mts_session_flow(const mts_session *session, mts_flow *flow)
+{
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if (!flow || flow->size != sizeof *flow) {
+        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_flow: %s",
+                       flow ? "`size` is not that of this library" : "flow is NULL");
+        return mts_api_report(&session->runtime->sink, error.code, &error);
+    }
+    *flow = session->flow;
+    flow->size = sizeof *flow;
+    flow->under_way = mts_engine_under_way(session->engine);
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_session_task_stats(const mts_session *session, const char *task, mts_task_stats *stats)
+{
+    mts_error error = {0};
+    if (!session) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    if (!stats || stats->size != sizeof *stats) {
+        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_task_stats: %s",
+                       stats ? "`size` is not that of this library" : "stats is NULL");
+        return mts_api_report(&session->runtime->sink, error.code, &error);
+    }
+    const uint32_t index = mts_api_session_task(session, task, &error);
+    const mts_code code = index != MTS_NONE ? mts_engine_latency(session->engine, index, &stats->runs,
+                                                                 &stats->p50_ms, &stats->p95_ms, &error)
+                                            : error.code;
+    return mts_api_report(&session->runtime->sink, code, &error);
+}

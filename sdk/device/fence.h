@@ -1,0 +1,17 @@
+/*
+ * fence.h: points of a device's queue that anybody may wait for: numbers that never come again, over the few
+ * marks that a device has, so that several sessions of one device need not share these out.
+ */
+#ifndef MTS_DEVICE_FENCE_H
+#define MTS_DEVICE_FENCE_H
+
+#include "device/device.h"
+
+/* Puts a fence behind everything enqueued so far and hands that to the device. Waits only for the fence that
+ * was set MTS_DEVICE_MARKS fences ago, if that has not passed. */
+mts_code mts_fence_set(mts_device *device, uint64_t *fence, mts_error *error);
+/* Whether everything before a fence has finished; false if this fails. */
+mts_code mts_fence_passed(mts_device *device, uint64_t fence, bool *passed, mts_error *error);
+mts_code mts_fence_wait(mts_device *device, uint64_t fence, mts_error *error);
+
+#endif

@@ -1,5 +1,6 @@
 /*
- * pixels.c: a picture's pixels as the programs decode them, for tests in Python, which has no decoder: RGB, dense.
+ * pixels.c: a picture's pixels as the programs decode them, for tests in Python, which has no decoder: RGB,
+ * dense.
  *
  *     pixels PHOTO OUT.ppm
  */

@@ -3,6 +3,8 @@
  */
 #include "formats.h"
 
+#include <stdbool.h>
+
 size_t format_row_bytes(mts_pixel_format format, uint32_t width)
 {
     switch (format) {
@@ -24,13 +26,11 @@ size_t format_row_bytes(mts_pixel_format format, uint32_t width)
     return width;
 }
 
-size_t format_chroma_stride(mts_pixel_format format, size_t stride)
+size_t format_chroma_bytes(mts_pixel_format format, uint32_t width)
 {
-    if (format == MTS_PIXEL_FORMAT_I420) {
-        return (stride + 1) / 2;
-    }
-    /* pairs of an odd width take one byte more than the row of Y */
-    return format == MTS_PIXEL_FORMAT_NV12 || format == MTS_PIXEL_FORMAT_NV21 ? (stride + 1) / 2 * 2 : 0;
+    const size_t half = ((size_t)width + 1) / 2;
+    const bool pairs = format == MTS_PIXEL_FORMAT_NV12 || format == MTS_PIXEL_FORMAT_NV21;
+    return format == MTS_PIXEL_FORMAT_I420 ? half : pairs ? 2 * half : 0;
 }
 
 const char *format_yuv_name(mts_yuv yuv)

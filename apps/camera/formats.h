@@ -12,8 +12,8 @@
 
 /* Bytes of a row of the first plane, without padding. */
 size_t format_row_bytes(mts_pixel_format format, uint32_t width);
-/* Stride of the planes of colour that belongs to the first plane's; 0: there are none. */
-size_t format_chroma_stride(mts_pixel_format format, size_t stride);
+/* Bytes of a row of the planes of colour; 0: there are none. */
+size_t format_chroma_bytes(mts_pixel_format format, uint32_t width);
 
 /* "bt601", "bt601-full", "bt709", "bt709-full". */
 const char *format_yuv_name(mts_yuv yuv);

@@ -55,10 +55,11 @@ static void print(table *screen, const table_facts *facts, double rate)
     const tally *count = facts->count;
     tally_latency(count, &p50, &p95);
     screen->lines = 0;
-    line_print(screen, "%s: %ux%u %s %s%s%s", facts->uri, from->width, from->height,
-               cli_format_name(from->format),
-               from->format >= MTS_PIXEL_FORMAT_NV12 ? format_yuv_name(from->yuv) : "",
-               facts->device ? ", on " : "", facts->device ? facts->device : "");
+    const bool yuv = from->format >= MTS_PIXEL_FORMAT_NV12;
+    line_print(screen, "%s", facts->uri);
+    line_print(screen, "%ux%u %s%s%s%s%s", from->width, from->height, cli_format_name(from->format),
+               yuv ? " " : "", yuv ? format_yuv_name(from->yuv) : "", facts->device ? ", on " : "",
+               facts->device ? facts->device : "");
     line_print(screen,
                "%llu frames, %llu answered, %llu dropped; %.1f a second; latency %.2f ms, p95 %.2f ms",
                (unsigned long long)count->came, (unsigned long long)count->answered,

@@ -18,7 +18,7 @@ static bool number_read(const char *text, double *out)
     char *end = NULL;
     errno = 0;
     *out = strtod(text, &end);
-    return end != text && *end == '\0' && errno == 0 && isfinite(*out) && *text >= '.' && *text <= '9';
+    return end != text && *end == '\0' && errno == 0 && text[strspn(text, "0123456789.")] == '\0';
 }
 
 /* False: the value does not fit the key. */

@@ -11,6 +11,7 @@
 #include "v4l2.h"
 
 #define FORMATS_MOST 256u
+#define STRIDE_MOST ((size_t)1 << 20)
 
 typedef struct pixel_row {
     uint32_t code;
@@ -135,23 +136,35 @@ static mts_yuv yuv_of(uint32_t colorspace, uint32_t encoding, uint32_t quantizat
     return hd ? (full ? MTS_YUV_BT709_FULL : MTS_YUV_BT709) : (full ? MTS_YUV_BT601_FULL : MTS_YUV_BT601);
 }
 
-/* Where the planes lie, from the bytes of a line that the driver named. */
+/* Where the planes lie, from the bytes of a line that the driver named: V4L2 derives those of the other
+   planes from the first one's where all lie in one memory. */
 static void layout_make(v4l2_shape *shape, const size_t lines[V4L2_PLANES_MOST])
 {
     const size_t rows = (shape->height + 1u) / 2u;
-    const size_t dense = format_row_bytes(shape->format, shape->width);
-    const uint32_t planes = shape->format == MTS_PIXEL_FORMAT_I420 ? 3 : 2;
-    shape->stride[0] = lines[0] ? lines[0] : dense;
+    const bool planar = shape->format == MTS_PIXEL_FORMAT_I420;
+    shape->stride[0] = lines[0] ? lines[0] : format_row_bytes(shape->format, shape->width);
     shape->needed[0] = shape->stride[0] * shape->height;
-    if (!format_chroma_stride(shape->format, dense)) {
+    if (!format_chroma_bytes(shape->format, shape->width)) {
         return;
     }
-    for (uint32_t i = 1; i < planes; i++) {
+    for (uint32_t i = 1; i < (planar ? 3u : 2u); i++) {
         const bool own = shape->memories > 1;
-        shape->stride[i] = own && lines[i] ? lines[i] : format_chroma_stride(shape->format, shape->stride[0]);
+        shape->stride[i] = own && lines[i] ? lines[i] : shape->stride[0] / (planar ? 2 : 1);
         shape->offset[i] = own ? 0 : shape->needed[0];
         shape->needed[own ? i : 0] = shape->offset[i] + shape->stride[i] * rows;
     }
+}
+
+/* Every row has room for its pixels, and is not absurdly long. */
+static bool layout_check(const v4l2_shape *shape)
+{
+    const size_t least = format_row_bytes(shape->format, shape->width);
+    const size_t chroma = format_chroma_bytes(shape->format, shape->width);
+    bool well = shape->stride[0] >= least && shape->stride[0] <= STRIDE_MOST;
+    for (uint32_t i = 1; chroma && i < (shape->format == MTS_PIXEL_FORMAT_I420 ? 3u : 2u); i++) {
+        well = well && shape->stride[i] >= chroma && shape->stride[i] <= STRIDE_MOST;
+    }
+    return well;
 }
 
 /* Reads what VIDIOC_S_FMT returned. False: it is not what was asked for, or contradicts itself. */
@@ -186,11 +199,7 @@ static bool shape_read(v4l2_shape *shape, const struct v4l2_format *format, cons
     shape->format = row->format;
     shape->memories = row->memories;
     layout_make(shape, lines);
-    const size_t least = format_row_bytes(shape->format, shape->width);
-    const bool coloured = shape->stride[1] > 0;
-    return shape->stride[0] >= least && shape->stride[0] <= (1u << 20) &&
-           (!coloured || (shape->stride[1] >= format_chroma_stride(shape->format, least) &&
-                          shape->stride[1] <= (1u << 20) && shape->stride[2] <= (1u << 20)));
+    return layout_check(shape);
 }
 
 static camera_status format_set(talk *with, const pixel_row *row)

@@ -1,0 +1,24 @@
+# Tests of the camera's parts link them; where the camera is not built there is nothing to test.
+foreach(file ${test_files})
+  if(file MATCHES "/camera/test_([a-z0-9_]+)\\.c$")
+    set(name ${CMAKE_MATCH_1})
+    if(TARGET mts_camera_parts)
+      target_link_libraries(camera_${name} PRIVATE mts_camera_parts)
+      target_compile_definitions(camera_${name} PRIVATE MTS_CAMERA)
+    endif()
+  endif()
+endforeach()
+include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
+if(TARGET mts_camera AND TARGET mts_program AND MTS_TEST_PYTHON)
+  if(DEFINED ENV{MTS_TEST_DATA})
+    set(camera_data $ENV{MTS_TEST_DATA})
+  else()
+    set(camera_data ${CMAKE_SOURCE_DIR}/../shared/data)
+  endif()
+  add_test(NAME camera/program
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/program_test.py
+            --camera $<TARGET_FILE:mts_camera> --program $<TARGET_FILE:mts_program>
+            --config ${CMAKE_SOURCE_DIR}/apps/mts/demo/small.json --data ${camera_data}
+            --work ${CMAKE_BINARY_DIR}/camera)
+  set_tests_properties(camera/program PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
+endif()

@@ -50,7 +50,7 @@ static void buffer_free(mts_cu_device *device, mts_cu_buffer *buffer)
     }
 }
 
-mts_code mts_cu_buffer_create(mts_device *base, const void *host, size_t size, mts_buffer **out,
+mts_code mts_cu_buffer_create(mts_device *base, const mts_memory *memory, size_t size, mts_buffer **out,
                               mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
@@ -60,9 +60,9 @@ mts_code mts_cu_buffer_create(mts_device *base, const void *host, size_t size, m
     }
     mts_code code = mts_cu_enter(device, error);
     if (code == MTS_CODE_OK) {
-        code = host ? register_host(device, host, size, buffer, error)
-                    : mts_cu_check(device, device->cu.cuMemAlloc_v2(&buffer->address, size),
-                                   MTS_CU_CALL_CREATE, "cuMemAlloc", error);
+        code = memory ? register_host(device, memory->host, size, buffer, error)
+                      : mts_cu_check(device, device->cu.cuMemAlloc_v2(&buffer->address, size),
+                                     MTS_CU_CALL_CREATE, "cuMemAlloc", error);
         if (code != MTS_CODE_OK) {
             buffer_free(device, buffer);
         }

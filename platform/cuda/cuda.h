@@ -137,7 +137,7 @@ mts_code mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
 void mts_cu_builder_release(mts_cu_builder *builder);
 
 /* ---- buffer.c, list.c: entries of the vtable ---- */
-mts_code mts_cu_buffer_create(mts_device *device, const void *host, size_t size, mts_buffer **out,
+mts_code mts_cu_buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
                               mts_error *error);
 void mts_cu_buffer_destroy(mts_device *device, mts_buffer *buffer);
 mts_code mts_cu_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,

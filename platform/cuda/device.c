@@ -94,10 +94,11 @@ static mts_code describe(const mts_cu_library *cu, CUdevice id, mts_device_info 
                    cu->version / 1000, cu->version % 1000 / 10, major, minor);
     info->is_gpu = true;
     info->unified_memory = get_number(cu, id, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
-    info->host_buffers =
+    const bool registers =
         info->unified_memory && get_number(cu, id, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY) != 0 &&
         get_number(cu, id, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED) != 0 && cu->cuMemHostRegister_v2 &&
         cu->cuMemHostUnregister && cu->cuMemHostGetDevicePointer_v2;
+    info->imports = registers ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
     info->compute_units = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     info->vector_floats = 4;
     info->work_group_size = get_number(cu, id, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);

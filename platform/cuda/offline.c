@@ -29,10 +29,10 @@ static void offline_destroy(mts_device *base)
     mts_alloc_free(base->allocator, device);
 }
 
-static mts_code offline_buffer_create(mts_device *device, const void *host, size_t size, mts_buffer **out,
-                                      mts_error *error)
+static mts_code offline_buffer_create(mts_device *device, const mts_memory *memory, size_t size,
+                                      mts_buffer **out, mts_error *error)
 {
-    (void)host;
+    (void)memory;
     mts_buffer *buffer = mts_alloc_zero(device->allocator, 1, sizeof *buffer);
     if (!buffer) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a buffer of %zu bytes", size);
@@ -239,7 +239,7 @@ static void describe(uint32_t arch, mts_device_info *info)
     (void)snprintf(info->driver, sizeof info->driver, "none, compute capability %u.%u", arch / 10, arch % 10);
     info->is_gpu = true;
     info->unified_memory = board;
-    info->host_buffers = board && quirks->host_memory;
+    info->imports = board && quirks->host_memory ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
     info->compute_units = board ? quirks->units : UNITS_OTHERS;
     info->vector_floats = 4;
     info->work_group_size = GROUP_MOST;

@@ -26,10 +26,10 @@ static void null_destroy(mts_device *device)
     mts_alloc_free(device->allocator, device);
 }
 
-static mts_code null_buffer_create(mts_device *base, const void *host, size_t size, mts_buffer **out,
+static mts_code null_buffer_create(mts_device *base, const mts_memory *memory, size_t size, mts_buffer **out,
                                    mts_error *error)
 {
-    (void)host; /* info.host_buffers is false */
+    (void)memory; /* info.imports is 0 */
     null_device *device = (null_device *)base;
     if (size > base->info.memory_bytes - device->used) {
         base->full = true;

@@ -8,21 +8,26 @@ static cl_mem handle_of(mts_buffer *buffer)
     return ((mts_cl_buffer *)buffer)->handle;
 }
 
-mts_code mts_cl_buffer_create(mts_device *base, const void *host, size_t size, mts_buffer **out,
+static mts_code allocate(mts_cl_device *device, size_t size, mts_cl_buffer *buffer, mts_error *error)
+{
+    /* Where host and device share memory this flag lets the driver transfer without a staging copy. */
+    const cl_bitfield shared = device->base.info.unified_memory ? CL_MEM_ALLOC_HOST_PTR : 0;
+    cl_int result = CL_SUCCESS;
+    buffer->handle =
+        device->cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | shared, size, NULL, &result);
+    return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateBuffer", error);
+}
+
+mts_code mts_cl_buffer_create(mts_device *base, const mts_memory *memory, size_t size, mts_buffer **out,
                               mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    /* Where host and device share memory this flag lets the driver transfer without a staging copy. */
-    const cl_bitfield shared = base->info.unified_memory ? CL_MEM_ALLOC_HOST_PTR : 0;
-    const cl_bitfield flags = host ? CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR : CL_MEM_READ_WRITE | shared;
-    cl_int result = CL_SUCCESS;
     mts_cl_buffer *buffer = mts_alloc_zero(base->allocator, 1, sizeof *buffer);
     if (!buffer) {
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a buffer object");
     }
-    buffer->handle =
-        device->cl.clCreateBuffer(device->context, flags, size, (void *)(uintptr_t)host, &result);
-    const mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateBuffer", error);
+    const mts_code code =
+        memory ? mts_cl_import_buffer(device, memory, buffer, error) : allocate(device, size, buffer, error);
     if (code != MTS_CODE_OK) {
         mts_alloc_free(base->allocator, buffer);
         return code;

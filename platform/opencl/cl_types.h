@@ -30,8 +30,10 @@ typedef struct mts_cl_opaque_event *cl_event;
 #define CL_OUT_OF_RESOURCES (-5)
 #define CL_OUT_OF_HOST_MEMORY (-6)
 #define CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST (-14)
+#define CL_INVALID_VALUE (-30)
 #define CL_INVALID_CONTEXT (-34)
 #define CL_INVALID_COMMAND_QUEUE (-36)
+#define CL_INVALID_PROPERTY (-64)
 
 #define CL_FALSE 0u
 #define CL_TRUE 1u
@@ -73,6 +75,25 @@ typedef struct mts_cl_opaque_event *cl_event;
 #define CL_MEM_READ_ONLY ((cl_bitfield)1 << 2)
 #define CL_MEM_USE_HOST_PTR ((cl_bitfield)1 << 3)
 #define CL_MEM_ALLOC_HOST_PTR ((cl_bitfield)1 << 4)
+
+/* of cl_arm_import_memory */
+#define CL_IMPORT_TYPE_ARM ((intptr_t)0x40b2)
+#define CL_IMPORT_TYPE_DMA_BUF_ARM ((intptr_t)0x40b4)
+#define CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM ((intptr_t)0x41e2)
+#define CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM ((intptr_t)0x41e3)
+#define CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM SIZE_MAX
+
+#define CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF ((cl_ulong)0x2067) /* of cl_khr_external_memory_dma_buf */
+
+/* of cl_qcom_ext_host_ptr and cl_qcom_android_ahardwarebuffer_host_ptr */
+#define CL_MEM_EXT_HOST_PTR_QCOM ((cl_bitfield)1 << 29)
+#define CL_MEM_HOST_WRITEBACK_QCOM 0x40a5u
+#define CL_MEM_ANDROID_AHARDWAREBUFFER_HOST_PTR_QCOM 0x4119u
+typedef struct cl_mem_ahardwarebuffer_host_ptr {
+    cl_uint allocation_type;
+    cl_uint host_cache_policy;
+    void *ahb_ptr;
+} cl_mem_ahardwarebuffer_host_ptr;
 
 #define CL_PROGRAM_BINARY_SIZES 0x1165u
 #define CL_PROGRAM_BINARIES 0x1166u

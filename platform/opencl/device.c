@@ -148,6 +148,18 @@ static void describe_driver(const mts_cl_library *cl, const found_device *found,
     (void)snprintf(out, DRIVER_MOST, "%s; %s; %s", driver, device, platform);
 }
 
+static uint32_t find_imports(const mts_cl_library *cl, const found_device *found, const mts_device_info *info)
+{
+    mts_cl_import import;
+    mts_cl_import_find(cl, found->platform, found->id, &import);
+    const bool host =
+        find_quirks(cl, found)->host_buffers && info->unified_memory &&
+        (get_number(cl, found->id, CL_DEVICE_TYPE, sizeof(cl_bitfield)) & CL_DEVICE_TYPE_CPU) != 0;
+    return (host ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0) |
+           (import.dmabuf ? MTS_MEMORY_BIT(MTS_MEMORY_DMABUF) : 0) |
+           (import.android ? MTS_MEMORY_BIT(MTS_MEMORY_ANDROID) : 0);
+}
+
 static void describe_found(const mts_cl_library *cl, const found_device *found, mts_device_info *info)
 {
     const cl_device_id id = found->id;
@@ -160,8 +172,7 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     copy_trimmed(info->driver, sizeof info->driver, driver);
     info->is_gpu = is_gpu(cl, id);
     info->unified_memory = get_number(cl, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof(cl_bool)) != 0;
-    info->host_buffers = find_quirks(cl, found)->host_buffers && info->unified_memory &&
-                         (get_number(cl, id, CL_DEVICE_TYPE, sizeof(cl_bitfield)) & CL_DEVICE_TYPE_CPU) != 0;
+    info->imports = find_imports(cl, found, info);
     info->compute_units = (uint32_t)get_number(cl, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(cl_uint));
     const uint64_t width = get_number(cl, id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(cl_uint));
     info->vector_floats = width >= 16 ? 16 : width >= 8 ? 8 : 4;
@@ -327,6 +338,7 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
         device->id = found.id;
         device->quirks = find_quirks(&device->cl, &found);
         describe_found(&device->cl, &found, &device->base.info);
+        mts_cl_import_find(&device->cl, found.platform, found.id, &device->import);
         describe_driver(&device->cl, &found, driver);
         device->driver_hash = mts_hash(driver, strlen(driver), 0);
         device->flush_every = options->flush_launches ? options->flush_launches : device->quirks->flush_every;

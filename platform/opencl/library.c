@@ -106,6 +106,18 @@ void mts_cl_library_close(mts_cl_library *library)
     memset(library, 0, sizeof *library);
 }
 
+bool mts_cl_has_word(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = strstr(list, word); at; at = strstr(at + length, word)) {
+        const bool starts = at == list || at[-1] == ' ';
+        if (starts && (at[length] == ' ' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
 mts_cl_function mts_cl_library_extension(const mts_cl_library *library, cl_platform_id platform,
                                          const char *name)
 {

@@ -30,6 +30,8 @@ mts_code mts_cl_library_open(mts_cl_library *library, mts_error *error);
 mts_code mts_cl_library_open_any(mts_cl_library *library, const char *const *names, mts_error *error);
 void mts_cl_library_close(mts_cl_library *library);
 
+/* Whether a word stands in a list of them, as a driver's extensions are; a longer word is another one. */
+bool mts_cl_has_word(const char *list, const char *word);
 typedef void (*mts_cl_function)(void);
 /* A function of an extension, to be cast to its type; NULL: the platform has none of that name. */
 mts_cl_function mts_cl_library_extension(const mts_cl_library *library, cl_platform_id platform,

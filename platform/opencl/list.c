@@ -77,6 +77,42 @@ static bool takes_same(const mts_cl_launch *a, const mts_cl_launch *b)
            memcmp(a->local, b->local, sizeof a->local) == 0;
 }
 
+/* Pools that have to be acquired, each once. */
+static void collect_foreign(mts_cl_list *list, const mts_launch *launches, size_t count)
+{
+    list->foreign_count = 0;
+    for (size_t i = 0; i < count && list->foreign; i++) {
+        const mts_cl_buffer *pool = (const mts_cl_buffer *)launches[i].pool;
+        cl_uint at = 0;
+        while (at < list->foreign_count && list->foreign[at] != pool->handle) {
+            at++;
+        }
+        if (pool->acquired && at == list->foreign_count) {
+            list->foreign[list->foreign_count++] = pool->handle;
+        }
+    }
+}
+
+static mts_code acquire(mts_cl_device *device, const mts_cl_list *list, cl_command_queue queue,
+                        mts_error *error)
+{
+    if (list->foreign_count == 0) {
+        return MTS_CODE_OK;
+    }
+    const cl_int result = device->import.acquire(queue, list->foreign_count, list->foreign, 0, NULL, NULL);
+    return mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clEnqueueAcquireExternalMemObjectsKHR", error);
+}
+
+static mts_code release(mts_cl_device *device, const mts_cl_list *list, cl_command_queue queue,
+                        mts_error *error)
+{
+    if (list->foreign_count == 0) {
+        return MTS_CODE_OK;
+    }
+    const cl_int result = device->import.release(queue, list->foreign_count, list->foreign, 0, NULL, NULL);
+    return mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clEnqueueReleaseExternalMemObjectsKHR", error);
+}
+
 mts_code mts_cl_list_update(mts_device *base, mts_list *base_list, const mts_launch *launches, size_t count,
                             mts_error *error)
 {
@@ -84,6 +120,7 @@ mts_code mts_cl_list_update(mts_device *base, mts_list *base_list, const mts_lau
     mts_cl_list *list = (mts_cl_list *)base_list;
     const bool recorded = list->recording != NULL;
     bool changed = false;
+    collect_foreign(list, launches, count);
     for (size_t i = 0; i < count; i++) {
         mts_cl_launch *made = &list->launches[i];
         const mts_cl_launch before = *made;
@@ -128,7 +165,10 @@ mts_code mts_cl_list_create(mts_device *base, const mts_launch *launches, size_t
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list");
     }
     list->launches = mts_alloc_zero(base->allocator, count, sizeof *list->launches);
-    if (!list->launches) {
+    if (device->import.dmabuf == MTS_CL_IMPORT_KHR) {
+        list->foreign = mts_alloc_zero(base->allocator, count, sizeof *list->foreign);
+    }
+    if (!list->launches || (device->import.dmabuf == MTS_CL_IMPORT_KHR && !list->foreign)) {
         code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
     }
     for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
@@ -138,6 +178,7 @@ mts_code mts_cl_list_create(mts_device *base, const mts_launch *launches, size_t
         mts_cl_list_destroy(base, &list->base);
         return code;
     }
+    collect_foreign(list, launches, count);
     mts_cl_replay_record(device, list);
     *out = &list->base;
     return MTS_CODE_OK;
@@ -153,17 +194,15 @@ void mts_cl_list_destroy(mts_device *base, mts_list *base_list)
             (void)device->cl.clReleaseKernel(list->launches[i].handle);
         }
     }
+    mts_alloc_free(base->allocator, list->foreign);
     mts_alloc_free(base->allocator, list->launches);
     mts_alloc_free(base->allocator, list);
 }
 
-mts_code mts_cl_list_submit(mts_device *base, mts_list *base_list, mts_error *error)
+static mts_code enqueue_all(mts_cl_device *device, const mts_cl_list *list, mts_error *error)
 {
-    mts_cl_device *device = (mts_cl_device *)base;
-    mts_cl_list *list = (mts_cl_list *)base_list;
     const uint32_t every = device->flush_every;
-    const bool replayed = mts_cl_replay_submit(device, list);
-    for (size_t i = 0; i < list->made && !replayed; i++) {
+    for (size_t i = 0; i < list->made; i++) {
         const mts_code code = enqueue(device, device->queue, &list->launches[i], NULL, error);
         if (code != MTS_CODE_OK) {
             return code;
@@ -171,6 +210,26 @@ mts_code mts_cl_list_submit(mts_device *base, mts_list *base_list, mts_error *er
         if (every && (i + 1) % every == 0) {
             (void)device->cl.clFlush(device->queue); /* a failure shows at the end */
         }
+    }
+    return MTS_CODE_OK;
+}
+
+mts_code mts_cl_list_submit(mts_device *base, mts_list *base_list, mts_error *error)
+{
+    mts_cl_device *device = (mts_cl_device *)base;
+    mts_cl_list *list = (mts_cl_list *)base_list;
+    mts_error ignored;
+    mts_code code = acquire(device, list, device->queue, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (!mts_cl_replay_submit(device, list)) {
+        code = enqueue_all(device, list, error);
+    }
+    const mts_code released = release(device, list, device->queue, code == MTS_CODE_OK ? error : &ignored);
+    code = code == MTS_CODE_OK ? released : code;
+    if (code != MTS_CODE_OK) {
+        return code;
     }
     const cl_int result = device->cl.clFlush(device->queue);
     return mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clFlush", error);
@@ -204,11 +263,18 @@ static mts_code read_time(mts_cl_device *device, cl_event event, uint64_t zero, 
 static mts_code run_profiled(mts_cl_device *device, const mts_cl_list *list, cl_event *events,
                              mts_launch_time *times, mts_error *error)
 {
+    mts_error ignored;
     mts_code code = mts_cl_finish(device, error);
+    code = code == MTS_CODE_OK ? acquire(device, list, device->profile_queue, error) : code;
+    const bool acquired = code == MTS_CODE_OK;
     for (size_t i = 0; i < list->made && code == MTS_CODE_OK; i++) {
         code = enqueue(device, device->profile_queue, &list->launches[i], &events[i], error);
     }
-    mts_error ignored;
+    if (acquired) {
+        const mts_code released =
+            release(device, list, device->profile_queue, code == MTS_CODE_OK ? error : &ignored);
+        code = code == MTS_CODE_OK ? released : code;
+    }
     const bool failed = code != MTS_CODE_OK;
     const cl_int result =
         device->cl.clFinish(device->profile_queue); /* also after a failure: events are running */

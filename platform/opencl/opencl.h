@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "device/kernel.h"
 #include "platform/opencl/gemm.h"
+#include "platform/opencl/import.h"
 #include "platform/opencl/library.h"
 #include "platform/opencl/quirks.h"
 #include "platform/opencl/replay.h"
@@ -39,7 +40,8 @@ typedef struct mts_cl_device {
     cl_command_queue queue;
     cl_command_queue profile_queue; /* NULL until the first profile */
     const mts_cl_quirks *quirks;
-    mts_cl_gemm gemm;     /* all NULL: no matrix products */
+    mts_cl_gemm gemm; /* all NULL: no matrix products */
+    mts_cl_import import;
     mts_cl_replay replay; /* all NULL: lists are not recorded */
     uint64_t replays;     /* recordings that were enqueued so far */
     uint64_t finished;    /* of those, the first so many have run */
@@ -57,6 +59,7 @@ typedef struct mts_cl_buffer {
     mts_buffer base;
     cl_mem handle;
     uint64_t serial; /* a handle may come again for another buffer, this does not */
+    bool acquired;   /* before it is used, and released afterwards */
 } mts_cl_buffer;
 
 typedef struct mts_cl_kernel {
@@ -80,6 +83,8 @@ typedef struct mts_cl_list {
     size_t made; /* launches that are ready */
     bool has_gemm;
     mts_cl_launch *launches;
+    cl_mem *foreign; /* that have to be acquired; NULL where the device has none such */
+    cl_uint foreign_count;
     mts_cl_recording recording; /* NULL: the launches are enqueued one by one */
     uint64_t replayed;          /* the device's `replays` when the recording was enqueued last */
 } mts_cl_list;
@@ -111,7 +116,7 @@ mts_code mts_cl_mark_passed(mts_device *device, uint32_t index, bool wait, bool 
 void mts_cl_marks_release(mts_cl_device *device);
 
 /* ---- buffer.c, list.c: entries of the vtable ---- */
-mts_code mts_cl_buffer_create(mts_device *device, const void *host, size_t size, mts_buffer **out,
+mts_code mts_cl_buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
                               mts_error *error);
 void mts_cl_buffer_destroy(mts_device *device, mts_buffer *buffer);
 mts_code mts_cl_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
@@ -130,6 +135,12 @@ mts_code mts_cl_list_update(mts_device *device, mts_list *list, const mts_launch
 mts_code mts_cl_list_submit(mts_device *device, mts_list *list, mts_error *error);
 mts_code mts_cl_list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                              mts_error *error);
+
+/* ---- import.c ---- */
+
+/* Fills handle and acquired. UNSUPPORTED: the driver does not take this memory. */
+mts_code mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory, mts_cl_buffer *buffer,
+                              mts_error *error);
 
 /* ---- replay.c ---- */
 

@@ -13,19 +13,6 @@
 #define EXTENSION "cl_khr_command_buffer"
 #define EXTENSIONS_MOST 65536
 
-/* Whether the word stands in the list; "cl_khr_command_buffer_mutable_dispatch" is another one. */
-static bool has_word(const char *list, const char *word)
-{
-    const size_t length = strlen(word);
-    for (const char *at = strstr(list, word); at; at = strstr(at + length, word)) {
-        const bool starts = at == list || at[-1] == ' ';
-        if (starts && (at[length] == ' ' || at[length] == '\0')) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool has_extension(const mts_cl_library *cl, cl_device_id id, const mts_allocator *allocator)
 {
     size_t size = 0;
@@ -36,7 +23,7 @@ static bool has_extension(const mts_cl_library *cl, cl_device_id id, const mts_a
     char *text = mts_alloc_zero(allocator, size + 1, 1);
     const bool found = text &&
                        cl->clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, size, text, NULL) == CL_SUCCESS &&
-                       has_word(text, EXTENSION);
+                       mts_cl_has_word(text, EXTENSION);
     mts_alloc_free(allocator, text);
     return found;
 }

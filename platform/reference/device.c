@@ -57,15 +57,16 @@ static void destroy(mts_device *device)
     mts_alloc_free(device->allocator, device);
 }
 
-static mts_code buffer_create(mts_device *device, const void *host, size_t size, mts_buffer **out,
+static mts_code buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
                               mts_error *error)
 {
     reference_buffer *buffer = mts_alloc_zero(device->allocator, 1, sizeof *buffer);
     if (!buffer) {
         return no_memory(sizeof *buffer, error);
     }
-    buffer->own = !host;
-    buffer->bytes = host ? (unsigned char *)(uintptr_t)host : mts_alloc_zero(device->allocator, size, 1);
+    buffer->own = !memory;
+    buffer->bytes =
+        memory ? (unsigned char *)(uintptr_t)memory->host : mts_alloc_zero(device->allocator, size, 1);
     if (!buffer->bytes) {
         mts_alloc_free(device->allocator, buffer);
         return no_memory(size, error);
@@ -339,7 +340,7 @@ static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_erro
         .driver = "1",
         .unified_memory = true,
         .gemm = true,
-        .host_buffers = true,
+        .imports = MTS_MEMORY_BIT(MTS_MEMORY_HOST),
         .half_products = true, /* HALF=2 is computed as 1 is */
         .compute_units = 1,
         .vector_floats = 16,

@@ -117,24 +117,24 @@ static void wrap_destroy(mts_device *device)
     mts_alloc_free(allocator, wrap);
 }
 
-static mts_code inner_buffer(mts_wrap *wrap, const void *host, size_t size, mts_buffer **out,
+static mts_code inner_buffer(mts_wrap *wrap, const mts_memory *memory, size_t size, mts_buffer **out,
                              mts_error *error)
 {
-    return host ? mts_buffer_import(wrap->inner, host, size, out, error)
-                : mts_buffer_create(wrap->inner, size, out, error);
+    return memory ? mts_buffer_import(wrap->inner, memory, out, error)
+                  : mts_buffer_create(wrap->inner, size, out, error);
 }
 
-static mts_code wrap_buffer_create(mts_device *device, const void *host, size_t size, mts_buffer **out,
-                                   mts_error *error)
+static mts_code wrap_buffer_create(mts_device *device, const mts_memory *memory, size_t size,
+                                   mts_buffer **out, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
-    mts_wrap_call call = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .size = size, .imported = host != NULL};
+    mts_wrap_call call = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .size = size, .imported = memory != NULL};
     mts_code code = begin(wrap, &call, error);
     if (code != MTS_CODE_OK) {
         return code;
     }
     mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_BUFFER, error);
-    code = object ? inner_buffer(wrap, host, size, &object->inner.buffer, error) : MTS_CODE_OUT_OF_MEMORY;
+    code = object ? inner_buffer(wrap, memory, size, &object->inner.buffer, error) : MTS_CODE_OUT_OF_MEMORY;
     if (code != MTS_CODE_OK) {
         object_free(wrap, object);
         return end(wrap, &call, code);

@@ -61,6 +61,10 @@ static mts_code check_range(const mts_buffer *buffer, size_t offset, const void 
     if (code != MTS_CODE_OK) {
         return code;
     }
+    if (buffer->imported) {
+        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                        "imported memory is the caller's to read and write");
+    }
     if (!mts_size_add(offset, size, &end) || end > buffer->size) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%zu bytes at %zu leave the buffer of %zu bytes",
                         size, offset, buffer->size);
@@ -138,7 +142,7 @@ void mts_device_destroy(mts_device **device)
     }
 }
 
-static mts_code make_buffer(mts_device *device, const void *host, size_t size, mts_buffer **out,
+static mts_code make_buffer(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
                             mts_error *error)
 {
     if (!out) {
@@ -157,7 +161,7 @@ static mts_code make_buffer(mts_device *device, const void *host, size_t size, m
                         (unsigned long long)device->info.buffer_bytes, device->info.name);
     }
     mts_buffer *buffer = NULL;
-    code = after(device, device->ops->buffer_create(device, host, size, &buffer, error), error);
+    code = after(device, device->ops->buffer_create(device, memory, size, &buffer, error), error);
     if (code != MTS_CODE_OK) {
         return code;
     }
@@ -166,7 +170,7 @@ static mts_code make_buffer(mts_device *device, const void *host, size_t size, m
     }
     buffer->device = device;
     buffer->size = size;
-    buffer->imported = host != NULL;
+    buffer->imported = memory != NULL;
     *out = buffer;
     return MTS_CODE_OK;
 }
@@ -176,20 +180,21 @@ mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mt
     return make_buffer(device, NULL, size, out, error);
 }
 
-mts_code mts_buffer_import(mts_device *device, const void *host, size_t size, mts_buffer **out,
-                           mts_error *error)
+mts_code mts_buffer_import(mts_device *device, const mts_memory *memory, mts_buffer **out, mts_error *error)
 {
+    static const char *const names[MTS_MEMORY_KINDS] = {"host memory", "dma-bufs", "hardware buffers"};
     if (out) {
         *out = NULL;
     }
-    if (!host) {
+    if (!memory || (unsigned)memory->kind >= MTS_MEMORY_KINDS ||
+        (memory->kind == MTS_MEMORY_DMABUF ? memory->fd < 0 : !memory->host)) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no memory to import");
     }
-    if (device && !device->info.host_buffers) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "device '%s' cannot use the caller's memory",
-                        device->info.name);
+    if (device && !(device->info.imports & MTS_MEMORY_BIT(memory->kind))) {
+        return mts_fail(error, MTS_CODE_UNSUPPORTED, "device '%s' cannot use %s of others", device->info.name,
+                        names[memory->kind]);
     }
-    return make_buffer(device, host, size, out, error);
+    return make_buffer(device, memory, memory->size, out, error);
 }
 
 void mts_buffer_destroy(mts_buffer **buffer)
@@ -201,20 +206,10 @@ void mts_buffer_destroy(mts_buffer **buffer)
     }
 }
 
-/* A range of a buffer that is going to be written. */
-static mts_code check_target(const mts_buffer *buffer, size_t offset, const void *data, size_t size,
-                             mts_error *error)
-{
-    const mts_code code = check_range(buffer, offset, data, size, error);
-    return code == MTS_CODE_OK && buffer->imported
-               ? mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "imported memory is the caller's to write")
-               : code;
-}
-
 static mts_code write_data(mts_buffer *buffer, size_t offset, const void *data, size_t size, bool stays,
                            mts_error *error)
 {
-    const mts_code code = check_target(buffer, offset, data, size, error);
+    const mts_code code = check_range(buffer, offset, data, size, error);
     if (code != MTS_CODE_OK || size == 0) {
         return code;
     }
@@ -254,7 +249,7 @@ mts_code mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t s
 
 mts_code mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error)
 {
-    const mts_code code = check_target(buffer, offset, &word, size, error);
+    const mts_code code = check_range(buffer, offset, &word, size, error);
     if (code != MTS_CODE_OK) {
         return code;
     }

@@ -32,6 +32,22 @@ typedef struct mts_buffer mts_buffer;
 typedef struct mts_kernel mts_kernel;
 typedef struct mts_list mts_list;
 
+/* What the memory is that a buffer can be made of instead of its own. */
+typedef enum mts_memory_kind {
+    MTS_MEMORY_HOST = 0,   /* of the process */
+    MTS_MEMORY_DMABUF = 1, /* a Linux dma-buf, as cameras and decoders hand out */
+    MTS_MEMORY_ANDROID = 2 /* an AHardwareBuffer */
+} mts_memory_kind;
+#define MTS_MEMORY_KINDS 3
+#define MTS_MEMORY_BIT(kind) ((uint32_t)1 << (unsigned)(kind))
+
+typedef struct mts_memory {
+    mts_memory_kind kind;
+    const void *host; /* HOST: its address; ANDROID: the AHardwareBuffer */
+    int fd;           /* DMABUF: its descriptor, which stays the caller's and may be closed once imported */
+    size_t size;      /* bytes from its start that are used */
+} mts_memory;
+
 /* Capabilities are data; a limit of 0 means unsupported. */
 typedef struct mts_device_info {
     char backend[16]; /* "cuda", "opencl", "reference", ... */
@@ -39,8 +55,8 @@ typedef struct mts_device_info {
     char driver[MTS_DEVICE_NAME]; /* version text, part of cache keys */
     bool is_gpu;
     bool unified_memory;
-    bool gemm;         /* takes launches that are matrix products */
-    bool host_buffers; /* a buffer may be the caller's memory, see mts_buffer_import */
+    bool gemm;        /* takes launches that are matrix products */
+    uint32_t imports; /* MTS_MEMORY_BIT of each kind of memory that a buffer can be, see mts_buffer_import */
     uint32_t compute_units;
     uint32_t vector_floats;   /* floats of a vector register a work-item should use: 16, 8, 4 */
     uint32_t work_group_size; /* most work-items of a group */
@@ -95,8 +111,8 @@ typedef struct mts_launch_time {
 typedef struct mts_device_ops {
     uint32_t abi; /* MTS_DEVICE_ABI */
     void (*destroy)(mts_device *device);
-    /* host: NULL, or the memory that the buffer is (only with info.host_buffers); never written then. */
-    mts_code (*buffer_create)(mts_device *device, const void *host, size_t size, mts_buffer **out,
+    /* memory: NULL, or what the buffer is made of (a kind of info.imports); never written then. */
+    mts_code (*buffer_create)(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
                               mts_error *error);
     void (*buffer_destroy)(mts_device *device, mts_buffer *buffer);
     /* Enqueues a copy. stays: `data` keeps still until a mark that is set after this call was seen passed, or
@@ -163,7 +179,7 @@ struct mts_device {
 struct mts_buffer {
     mts_device *device;
     size_t size;
-    bool imported; /* the caller's memory: launches read it, nothing writes it */
+    bool imported; /* foreign memory: launches read it, nothing writes it */
 };
 struct mts_kernel {
     mts_device *device;
@@ -226,12 +242,14 @@ const mts_backend *const *mts_backend_table(size_t *count);
 void mts_device_destroy(mts_device **device);
 mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error);
 /*
- * A buffer that is `size` bytes of the caller's memory, which outlives it and keeps still while a submitted
- * list reads it; between runs its content may change. As `pool` of a launch only. UNSUPPORTED without
- * info.host_buffers.
+ * A buffer that is foreign memory; nothing is copied. Host memory outlives the buffer, the others are held by
+ * it. It keeps still while a submitted list reads it; between runs its content may change (who writes a
+ * dma-buf by the processor brackets that with DMA_BUF_IOCTL_SYNC). As `pool` of a launch only; the host
+ * neither reads nor writes it through the buffer. An import may take many milliseconds: who gets the same few
+ * memories again and again keeps their buffers. UNSUPPORTED: no bit of info.imports, or the driver does not
+ * take this memory.
  */
-mts_code mts_buffer_import(mts_device *device, const void *host, size_t size, mts_buffer **out,
-                           mts_error *error);
+mts_code mts_buffer_import(mts_device *device, const mts_memory *memory, mts_buffer **out, mts_error *error);
 void mts_buffer_destroy(mts_buffer **buffer);
 /* `data` may be reused on return; waits for earlier commands where the backend cannot do without. */
 mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error);

@@ -11,18 +11,18 @@
 static mts_code import(mts_engine *engine, engine_slot *slot, const float *data, mts_buffer **out,
                        mts_error *error)
 {
-    const size_t bytes = slot->count * sizeof(float);
+    const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = data, .size = slot->count * sizeof(float)};
     *out = NULL;
-    if (!engine->device->info.host_buffers) {
+    if ((engine->device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) == 0) {
         return MTS_CODE_OK;
     }
-    mts_code code = mts_buffer_import(engine->device, data, bytes, out, error);
+    mts_code code = mts_buffer_import(engine->device, &memory, out, error);
     if (code == MTS_CODE_UNSUPPORTED && slot->buffer != NULL) {
         engine->stale = true;
         engine->lendings++;
         slot->data = NULL;
         mts_buffer_destroy(&slot->buffer);
-        code = mts_buffer_import(engine->device, data, bytes, out, error);
+        code = mts_buffer_import(engine->device, &memory, out, error);
     }
     return code == MTS_CODE_UNSUPPORTED ? MTS_CODE_OK : code;
 }

@@ -253,13 +253,16 @@ static mts_code borrow(mts_engine *engine, engine_shot *shot, const mts_picture 
                        const mts_picture_layout *layout, placement *where, mts_error *error)
 {
     engine_borrowing *borrowing = &shot->borrowings[shot->list];
-    const size_t bytes = picture->borrow && engine->device->info.host_buffers && borrowing->buffer == NULL
+    const size_t bytes = picture->borrow &&
+                                 (engine->device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0 &&
+                                 borrowing->buffer == NULL
                              ? contiguous_bytes(picture, layout, where->at)
                              : 0;
     if (bytes == 0) {
         return MTS_CODE_OK;
     }
-    mts_code code = mts_buffer_import(engine->device, picture->plane[0], bytes, &borrowing->buffer, error);
+    const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = picture->plane[0], .size = bytes};
+    mts_code code = mts_buffer_import(engine->device, &memory, &borrowing->buffer, error);
     if (code == MTS_CODE_OK) {
         code = refer(engine, &engine->pictures.lists[shot->list], borrowing, error);
         if (code != MTS_CODE_OK) {

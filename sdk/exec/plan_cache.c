@@ -293,8 +293,8 @@ static void add_device(const mts_planning *p, mts_text *key)
     mts_text_add(key, "format %u\nlibrary %s\nkernels %016llx\nbackend %s\ndevice %s\ndriver %s\n",
                  MTS_PLAN_FORMAT, MTS_VERSION_TEXT, (unsigned long long)kernels_hash(), info->backend,
                  info->name, info->driver);
-    mts_text_add(key, "gpu %d unified %d gemm %d host buffers %d\n", info->is_gpu, info->unified_memory,
-                 info->gemm, info->host_buffers);
+    mts_text_add(key, "gpu %d unified %d gemm %d imports %u\n", info->is_gpu, info->unified_memory,
+                 info->gemm, info->imports);
     mts_text_add(key, "units %u vector %u group %u memory %llu buffer %llu local %llu\n", info->compute_units,
                  info->vector_floats, info->work_group_size, (unsigned long long)info->memory_bytes,
                  (unsigned long long)info->buffer_bytes, (unsigned long long)info->local_bytes);

@@ -146,7 +146,9 @@ mts_code mts_maker_parts(maker *m)
 uint64_t mts_maker_lent_bytes(const maker *m)
 {
     uint64_t bytes = 0;
-    for (uint32_t s = 0; s < m->engine->slot_count && !m->engine->device->info.host_buffers; s++) {
+    for (uint32_t s = 0; s < m->engine->slot_count &&
+                         (m->engine->device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) == 0;
+         s++) {
         bytes += m->engine->slots[s].lent ? m->engine->slots[s].count * sizeof(float) : 0;
     }
     return bytes;

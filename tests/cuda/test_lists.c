@@ -232,6 +232,7 @@ static void a_launch_over_cudas_limits_is_told_with_its_label(void **state)
 static void memory_of_the_caller_is_read_in_place_on_a_board(void **state)
 {
     static float factor[4] = {3.0f, 0.0f, 0.0f, 0.0f};
+    const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = factor, .size = sizeof factor};
     mts_error error = {MTS_CODE_OK, ""};
     mts_buffer *lent = NULL;
     float value = 0.0f;
@@ -241,8 +242,8 @@ static void memory_of_the_caller_is_read_in_place_on_a_board(void **state)
     if (cuda_world_make(&w, &error) != MTS_CODE_OK || cuda_world_set(&w, &error) != MTS_CODE_OK) {
         fail_msg("%s", error.text);
     }
-    assert_true(w.base.device->info.host_buffers);
-    assert_int_equal(mts_buffer_import(w.base.device, factor, sizeof factor, &lent, &error), MTS_CODE_OK);
+    assert_int_equal(w.base.device->info.imports, MTS_MEMORY_BIT(MTS_MEMORY_HOST));
+    assert_int_equal(mts_buffer_import(w.base.device, &memory, &lent, &error), MTS_CODE_OK);
     assert_int_equal(fake_cuda_count().registered, 1);
     for (uint32_t i = 0; i < CUDA_LAUNCHES; i++) {
         w.launches[i].pool = lent;

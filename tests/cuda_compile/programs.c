@@ -81,7 +81,7 @@ static mts_code open_gpu(const char *name, FILE *out, mts_device **device, mts_e
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory");
     }
     *context = (list){out, limits.info.arch};
-    limits.info.host_buffers = false; /* the device of null has none */
+    limits.info.imports = 0; /* the device of null has none */
     code = mts_null_open(&limits, &options, device, error);
     if (code == MTS_CODE_OK) {
         code = mts_wrap_make(device, &list_hooks, context, false, device, error);

@@ -589,19 +589,20 @@ static void the_callers_memory_is_read_where_it_lies(void **state)
 {
     (void)state;
     float factors[16] = {3.0f};
+    const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = factors, .size = sizeof factors};
     mts_error error = {MTS_CODE_OK, ""};
     mts_buffer *lent = (mts_buffer *)&error;
     make_objects();
-    if (!world.device->info.host_buffers) {
-        assert_int_equal(mts_buffer_import(world.device, factors, sizeof factors, &lent, &error),
-                         MTS_CODE_UNSUPPORTED);
+    if ((world.device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) == 0) {
+        assert_int_equal(mts_buffer_import(world.device, &memory, &lent, &error), MTS_CODE_UNSUPPORTED);
         assert_null(lent);
         return;
     }
-    assert_int_equal(mts_buffer_import(world.device, NULL, 64, &lent, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_null(lent);
-    assert_int_equal(mts_buffer_import(world.device, factors, sizeof factors, &lent, &error), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_import(world.device, &memory, &lent, &error), MTS_CODE_OK);
     assert_int_equal(mts_buffer_write(lent, 0, factors, 4, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_send(lent, 0, factors, 4, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_read(lent, 0, factors, 4, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_fetch(lent, 0, factors, 4, &error), MTS_CODE_INVALID_ARGUMENT);
     assert_int_equal(mts_buffer_fill(lent, 0, 4, 0, &error), MTS_CODE_INVALID_ARGUMENT);
     mts_launch launch = object.launch;
     mts_list *list = NULL;
@@ -621,6 +622,40 @@ static void the_callers_memory_is_read_where_it_lies(void **state)
     mts_buffer_destroy(&lent);
 }
 
+static void memory_that_is_none_or_of_a_kind_that_the_device_does_not_take_is_refused(void **state)
+{
+    static const mts_memory none[] = {
+        {.kind = MTS_MEMORY_HOST, .host = NULL, .size = 64},
+        {.kind = MTS_MEMORY_ANDROID, .host = NULL, .size = 64},
+        {.kind = MTS_MEMORY_DMABUF, .fd = -1, .size = 64},
+        {.kind = (mts_memory_kind)MTS_MEMORY_KINDS, .host = none, .size = 64},
+        {.kind = (mts_memory_kind)-1, .host = none, .size = 64},
+    };
+    (void)state;
+    const uint32_t imports = world.device->info.imports;
+    mts_error error = {MTS_CODE_OK, ""};
+    mts_buffer *lent = NULL;
+    assert_int_equal(mts_buffer_import(world.device, NULL, &lent, &error), MTS_CODE_INVALID_ARGUMENT);
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        lent = (mts_buffer *)&error;
+        assert_int_equal(mts_buffer_import(world.device, &none[i], &lent, &error), MTS_CODE_INVALID_ARGUMENT);
+        assert_null(lent);
+    }
+    assert_true(imports < MTS_MEMORY_BIT(MTS_MEMORY_KINDS));
+    for (int kind = 0; kind < MTS_MEMORY_KINDS; kind++) {
+        const mts_memory some = {.kind = (mts_memory_kind)kind, .host = none, .fd = 0, .size = 0};
+        world.device->info.imports = imports & ~MTS_MEMORY_BIT(kind);
+        lent = (mts_buffer *)&error;
+        assert_int_equal(mts_buffer_import(world.device, &some, &lent, &error), MTS_CODE_UNSUPPORTED);
+        assert_null(lent);
+        assert_non_null(strstr(error.text, world.device->info.name));
+        world.device->info.imports = imports | MTS_MEMORY_BIT(kind);
+        assert_int_equal(mts_buffer_import(world.device, &some, &lent, &error), MTS_CODE_INVALID_ARGUMENT);
+        assert_null(lent); /* of no bytes */
+        world.device->info.imports = imports;
+    }
+}
+
 #define DEVICE_TEST(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
 
 static int run_device(void)
@@ -638,6 +673,7 @@ static int run_device(void)
         DEVICE_TEST(an_unknown_kernel_is_not_found),
         DEVICE_TEST(every_kernel_of_the_manifest_is_there),
         DEVICE_TEST(the_callers_memory_is_read_where_it_lies),
+        DEVICE_TEST(memory_that_is_none_or_of_a_kind_that_the_device_does_not_take_is_refused),
         DEVICE_TEST(commands_run_in_the_order_they_were_given),
         DEVICE_TEST(a_list_may_be_submitted_many_times_without_allocating),
         DEVICE_TEST(a_list_is_updated_to_other_records_and_buffers_without_being_made_again),

@@ -81,7 +81,7 @@ static void open_planned(world *w, uint32_t tasks, mts_dtype dtype, lending how,
     }
     const mts_device_options options = {.allocator = &w->memory.allocator};
     assert_int_equal(reference()->open(0, &options, &w->device, &error), MTS_CODE_OK);
-    w->device->info.host_buffers = how == LENT;
+    w->device->info.imports = how == LENT ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
     if (plan != NULL) {
         assert_int_equal(mts_wrap_fault(&w->device, plan, &w->device, &error), MTS_CODE_OK);
     }

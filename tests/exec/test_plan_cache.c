@@ -199,7 +199,7 @@ static void other_devices_and_settings_have_plans_of_their_own(void **state)
     mts_device_info others[4] = {info, info, info, info};
     (void)state;
     others[0].gemm = !info.gemm;
-    others[1].host_buffers = !info.host_buffers;
+    others[1].imports = ~info.imports;
     others[2].local_bytes = info.local_bytes + 1024;
     others[3].buffer_bytes = info.buffer_bytes - 1024;
     make_once(&options);

@@ -197,8 +197,8 @@ static void lent_inputs_stay_float32_and_give_the_same_bits(void **state)
     open_resnet(&b);
     for (int d = 0; d < 2 && devices[d]; d++) {
         for (int own = 0; own < 2; own++) { /* 1: a device that cannot read the caller's memory */
-            const bool usual = devices[d]->info.host_buffers;
-            devices[d]->info.host_buffers = usual && own == 0;
+            const uint32_t usual = devices[d]->info.imports;
+            devices[d]->info.imports = own == 0 ? usual : 0;
             mts_engine *kept = make(devices[d], b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, false);
             mts_engine *lent = make(devices[d], b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, true);
             for (size_t round = 0; round < 2; round++) {
@@ -215,7 +215,7 @@ static void lent_inputs_stay_float32_and_give_the_same_bits(void **state)
             }
             mts_engine_destroy(&kept);
             mts_engine_destroy(&lent);
-            devices[d]->info.host_buffers = usual;
+            devices[d]->info.imports = usual;
         }
     }
     test_synth_close(&b);
@@ -226,15 +226,15 @@ static void what_a_device_cannot_read_in_place_is_counted_as_float32(void **stat
     test_synth b;
     (void)state;
     open_resnet(&b);
-    const bool usual = devices[0]->info.host_buffers;
+    const uint32_t usual = devices[0]->info.imports;
     mts_engine_stats stats[2];
     for (int own = 0; own < 2; own++) {
-        devices[0]->info.host_buffers = own == 0;
+        devices[0]->info.imports = own == 0 ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
         mts_engine *engine = make(devices[0], b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, true);
         mts_engine_stats_get(engine, &stats[own]);
         mts_engine_destroy(&engine);
     }
-    devices[0]->info.host_buffers = usual;
+    devices[0]->info.imports = usual;
     assert_int_equal(stats[1].workspace_bytes - stats[0].workspace_bytes, TASKS * PIXELS * sizeof(float));
     test_synth_close(&b);
 }

@@ -1,32 +1,10 @@
 /*
  * print.c: the faces of a frame as a table, as JSON, and drawn.
  */
-#include <math.h>
 #include <stdio.h>
 
 #include "faces.h"
-#include "kit/canvas.h"
-
-static const char *const pose_names[3] = {"yaw", "pitch", "roll"};
-
-/* The class that is more likely. */
-static uint32_t likely(const float values[2])
-{
-    return values[1] > values[0] ? 1 : 0;
-}
-
-/* "male 93.9 %", or "-" if the bundle does not have the task. */
-static const char *class_text(const cli_cascade *cascade, cli_face_task task, const float values[2],
-                              char *text, size_t size)
-{
-    const uint32_t best = likely(values);
-    if (!cli_cascade_has(cascade, task)) {
-        return "-";
-    }
-    (void)snprintf(text, size, "%s %.1f %%", cli_cascade_label(cascade, task, best),
-                   100.0 * (double)values[best]);
-    return text;
-}
+#include "kit/face_show.h"
 
 void faces_print_head(void)
 {
@@ -47,8 +25,8 @@ static void face_print(const cli_cascade *cascade, const frame_result *result, u
                    ((double)face->box.bottom - (double)face->box.top) * height);
     printf("%5u  %4u  %-23s %5.1f %%  %-14s %-14s ", result->number, index, box,
            100.0 * (double)face->box.score,
-           class_text(cascade, CLI_FACE_GENDER, face->gender, gender, sizeof gender),
-           class_text(cascade, CLI_FACE_MASK, face->mask, mask, sizeof mask));
+           cli_face_class_text(cascade, CLI_FACE_GENDER, face->gender, gender, sizeof gender),
+           cli_face_class_text(cascade, CLI_FACE_MASK, face->mask, mask, sizeof mask));
     if (cli_cascade_has(cascade, CLI_FACE_POSE)) {
         printf("%+5.1f, %+5.1f, %+5.1f   ", (double)face->pose[0], (double)face->pose[1],
                (double)face->pose[2]);
@@ -72,70 +50,6 @@ void faces_print(const cli_cascade *cascade, const frame_result *result)
            result->times.batches == 1 ? "" : "es", cli_cascade_batch(cascade));
 }
 
-static void class_json(const cli_cascade *cascade, cli_face_task task, const char *name,
-                       const float values[2], cli_json *json)
-{
-    if (!cli_cascade_has(cascade, task)) {
-        return;
-    }
-    cli_json_object(json, name);
-    cli_json_string(json, "label", cli_cascade_label(cascade, task, likely(values)));
-    for (uint32_t i = 0; i < 2; i++) {
-        cli_json_number(json, cli_cascade_label(cascade, task, i), (double)values[i]);
-    }
-    cli_json_end(json, '}');
-}
-
-static void crop_json(const cli_face_crop *crop, const char *name, cli_json *json)
-{
-    const uint32_t numbers[4] = {crop->x, crop->y, crop->width, crop->height};
-    cli_json_array(json, name);
-    for (size_t i = 0; i < 4; i++) {
-        cli_json_integer(json, NULL, numbers[i]);
-    }
-    cli_json_end(json, ']');
-}
-
-static void face_json(const cli_cascade *cascade, const frame_result *result, const cli_face *face,
-                      cli_json *json)
-{
-    const double edges[4] = {(double)face->box.left * result->width, (double)face->box.top * result->height,
-                             (double)face->box.right * result->width,
-                             (double)face->box.bottom * result->height};
-    cli_json_object(json, NULL);
-    cli_json_array(json, "box"); /* left, top, right, bottom in pixels */
-    for (size_t i = 0; i < 4; i++) {
-        cli_json_number(json, NULL, edges[i]);
-    }
-    cli_json_end(json, ']');
-    cli_json_number(json, "score", (double)face->box.score);
-    class_json(cascade, CLI_FACE_GENDER, "gender", face->gender, json);
-    class_json(cascade, CLI_FACE_MASK, "mask", face->mask, json);
-    if (cli_cascade_has(cascade, CLI_FACE_POSE)) {
-        cli_json_object(json, "pose");
-        for (size_t i = 0; i < 3; i++) {
-            cli_json_number(json, pose_names[i], (double)face->pose[i]);
-        }
-        cli_json_end(json, '}');
-    }
-    if (cli_cascade_has(cascade, CLI_FACE_LANDMARKS)) {
-        cli_json_array(json, "points"); /* x, y in pixels */
-        for (size_t i = 0; i < CLI_FACE_POINTS; i++) {
-            cli_json_array(json, NULL);
-            cli_json_number(json, NULL, (double)face->points[i][0] * result->width);
-            cli_json_number(json, NULL, (double)face->points[i][1] * result->height);
-            cli_json_end(json, ']');
-        }
-        cli_json_end(json, ']');
-    }
-    cli_json_object(json, "crops"); /* x, y, width, height that each task saw */
-    crop_json(&face->crops[CLI_FACE_GENDER], "face", json);
-    crop_json(&face->crops[CLI_FACE_POSE], "pose", json);
-    crop_json(&face->crops[CLI_FACE_LANDMARKS], "landmarks", json);
-    cli_json_end(json, '}');
-    cli_json_end(json, '}');
-}
-
 void faces_json(const cli_cascade *cascade, const frame_result *result, cli_json *json)
 {
     cli_json_object(json, NULL);
@@ -147,7 +61,7 @@ void faces_json(const cli_cascade *cascade, const frame_result *result, cli_json
     cli_json_integer(json, "batches", result->times.batches);
     cli_json_array(json, "faces");
     for (uint32_t i = 0; i < result->count; i++) {
-        face_json(cascade, result, &result->faces[i], json);
+        cli_face_json(cascade, &result->faces[i], result->width, result->height, json);
     }
     cli_json_end(json, ']');
     cli_json_end(json, '}');
@@ -184,46 +98,9 @@ void faces_json_repeated(const repeated *times, cli_json *json)
     cli_json_end(json, '}');
 }
 
-static void face_draw(const cli_cascade *cascade, const cli_face *face, int64_t scale, cli_image *image)
-{
-    static const cli_color line = {96, 220, 120, 255};
-    static const cli_color dot = {255, 210, 60, 255};
-    static const cli_color words = {255, 255, 255, 255};
-    static const cli_color bar = {0, 0, 0, 160};
-    const double width = image->width;
-    const double height = image->height;
-    const cli_box box = {(int64_t)floor((double)face->box.left * width),
-                         (int64_t)floor((double)face->box.top * height),
-                         (int64_t)(((double)face->box.right - (double)face->box.left) * width),
-                         (int64_t)(((double)face->box.bottom - (double)face->box.top) * height)};
-    char text[96];
-    int64_t y = box.y + box.height + scale;
-    cli_draw_outline(image, &box, scale + 1, line);
-    for (size_t i = 0; i < CLI_FACE_POINTS && cli_cascade_has(cascade, CLI_FACE_LANDMARKS); i++) {
-        cli_draw_dot(image, (int64_t)floor((double)face->points[i][0] * width),
-                     (int64_t)floor((double)face->points[i][1] * height), scale + 1, dot);
-    }
-    if (cli_cascade_has(cascade, CLI_FACE_GENDER)) {
-        cli_draw_label(image, box.x, y, scale,
-                       class_text(cascade, CLI_FACE_GENDER, face->gender, text, sizeof text), words, bar);
-        y += cli_label_height(scale);
-    }
-    if (cli_cascade_has(cascade, CLI_FACE_MASK)) {
-        cli_draw_label(image, box.x, y, scale,
-                       class_text(cascade, CLI_FACE_MASK, face->mask, text, sizeof text), words, bar);
-        y += cli_label_height(scale);
-    }
-    if (cli_cascade_has(cascade, CLI_FACE_POSE)) {
-        (void)snprintf(text, sizeof text, "%+.0f %+.0f %+.0f", (double)face->pose[0], (double)face->pose[1],
-                       (double)face->pose[2]);
-        cli_draw_label(image, box.x, y, scale, text, words, bar);
-    }
-}
-
 void faces_draw(const cli_cascade *cascade, const frame_result *result, cli_image *image)
 {
-    const int64_t scale = (image->width < image->height ? image->width : image->height) / 500 + 1;
     for (uint32_t i = 0; i < result->count; i++) {
-        face_draw(cascade, &result->faces[i], scale, image);
+        cli_face_draw(cascade, &result->faces[i], image);
     }
 }

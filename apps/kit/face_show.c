@@ -1,0 +1,131 @@
+/*
+ * face_show.c: a face as words, as JSON, and drawn.
+ */
+#include "face_show.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "canvas.h"
+
+static const char *const pose_names[3] = {"yaw", "pitch", "roll"};
+
+/* The class that is more likely. */
+static uint32_t likely(const float values[2])
+{
+    return values[1] > values[0] ? 1 : 0;
+}
+
+const char *cli_face_class_text(const cli_cascade *cascade, cli_face_task task, const float values[2],
+                                char *text, size_t size)
+{
+    const uint32_t best = likely(values);
+    if (!cli_cascade_has(cascade, task)) {
+        return "-";
+    }
+    (void)snprintf(text, size, "%s %.1f %%", cli_cascade_label(cascade, task, best),
+                   100.0 * (double)values[best]);
+    return text;
+}
+
+static void class_json(const cli_cascade *cascade, cli_face_task task, const char *name,
+                       const float values[2], cli_json *json)
+{
+    if (!cli_cascade_has(cascade, task)) {
+        return;
+    }
+    cli_json_object(json, name);
+    cli_json_string(json, "label", cli_cascade_label(cascade, task, likely(values)));
+    for (uint32_t i = 0; i < 2; i++) {
+        cli_json_number(json, cli_cascade_label(cascade, task, i), (double)values[i]);
+    }
+    cli_json_end(json, '}');
+}
+
+static void crop_json(const cli_face_crop *crop, const char *name, cli_json *json)
+{
+    const uint32_t numbers[4] = {crop->x, crop->y, crop->width, crop->height};
+    cli_json_array(json, name);
+    for (size_t i = 0; i < 4; i++) {
+        cli_json_integer(json, NULL, numbers[i]);
+    }
+    cli_json_end(json, ']');
+}
+
+void cli_face_json(const cli_cascade *cascade, const cli_face *face, uint32_t width, uint32_t height,
+                   cli_json *json)
+{
+    const double edges[4] = {(double)face->box.left * width, (double)face->box.top * height,
+                             (double)face->box.right * width, (double)face->box.bottom * height};
+    cli_json_object(json, NULL);
+    cli_json_array(json, "box"); /* left, top, right, bottom in pixels */
+    for (size_t i = 0; i < 4; i++) {
+        cli_json_number(json, NULL, edges[i]);
+    }
+    cli_json_end(json, ']');
+    cli_json_number(json, "score", (double)face->box.score);
+    class_json(cascade, CLI_FACE_GENDER, "gender", face->gender, json);
+    class_json(cascade, CLI_FACE_MASK, "mask", face->mask, json);
+    if (cli_cascade_has(cascade, CLI_FACE_POSE)) {
+        cli_json_object(json, "pose");
+        for (size_t i = 0; i < 3; i++) {
+            cli_json_number(json, pose_names[i], (double)face->pose[i]);
+        }
+        cli_json_end(json, '}');
+    }
+    if (cli_cascade_has(cascade, CLI_FACE_LANDMARKS)) {
+        cli_json_array(json, "points"); /* x, y in pixels */
+        for (size_t i = 0; i < CLI_FACE_POINTS; i++) {
+            cli_json_array(json, NULL);
+            cli_json_number(json, NULL, (double)face->points[i][0] * width);
+            cli_json_number(json, NULL, (double)face->points[i][1] * height);
+            cli_json_end(json, ']');
+        }
+        cli_json_end(json, ']');
+    }
+    cli_json_object(json, "crops"); /* x, y, width, height that each task saw */
+    crop_json(&face->crops[CLI_FACE_GENDER], "face", json);
+    crop_json(&face->crops[CLI_FACE_POSE], "pose", json);
+    crop_json(&face->crops[CLI_FACE_LANDMARKS], "landmarks", json);
+    cli_json_end(json, '}');
+    cli_json_end(json, '}');
+}
+
+void cli_face_draw(const cli_cascade *cascade, const cli_face *face, cli_image *image)
+{
+    const int64_t scale = (image->width < image->height ? image->width : image->height) / 500 + 1;
+    static const cli_color line = {96, 220, 120, 255};
+    static const cli_color dot = {255, 210, 60, 255};
+    static const cli_color words = {255, 255, 255, 255};
+    static const cli_color bar = {0, 0, 0, 160};
+    const double width = image->width;
+    const double height = image->height;
+    const cli_box box = {(int64_t)floor((double)face->box.left * width),
+                         (int64_t)floor((double)face->box.top * height),
+                         (int64_t)(((double)face->box.right - (double)face->box.left) * width),
+                         (int64_t)(((double)face->box.bottom - (double)face->box.top) * height)};
+    char text[96];
+    int64_t y = box.y + box.height + scale;
+    cli_draw_outline(image, &box, scale + 1, line);
+    for (size_t i = 0; i < CLI_FACE_POINTS && cli_cascade_has(cascade, CLI_FACE_LANDMARKS); i++) {
+        cli_draw_dot(image, (int64_t)floor((double)face->points[i][0] * width),
+                     (int64_t)floor((double)face->points[i][1] * height), scale + 1, dot);
+    }
+    if (cli_cascade_has(cascade, CLI_FACE_GENDER)) {
+        cli_draw_label(image, box.x, y, scale,
+                       cli_face_class_text(cascade, CLI_FACE_GENDER, face->gender, text, sizeof text), words,
+                       bar);
+        y += cli_label_height(scale);
+    }
+    if (cli_cascade_has(cascade, CLI_FACE_MASK)) {
+        cli_draw_label(image, box.x, y, scale,
+                       cli_face_class_text(cascade, CLI_FACE_MASK, face->mask, text, sizeof text), words,
+                       bar);
+        y += cli_label_height(scale);
+    }
+    if (cli_cascade_has(cascade, CLI_FACE_POSE)) {
+        (void)snprintf(text, sizeof text, "%+.0f %+.0f %+.0f", (double)face->pose[0], (double)face->pose[1],
+                       (double)face->pose[2]);
+        cli_draw_label(image, box.x, y, scale, text, words, bar);
+    }
+}

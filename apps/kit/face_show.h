@@ -1,0 +1,20 @@
+/*
+ * face_show.h: what the cascade says of a face, for people and for programs.
+ */
+#ifndef MTS_KIT_FACE_SHOW_H
+#define MTS_KIT_FACE_SHOW_H
+
+#include "cascade.h"
+#include "image.h"
+#include "json.h"
+
+/* "male 93.9 %", or "-" if the bundle does not have the task. `values` are the face's. */
+const char *cli_face_class_text(const cli_cascade *cascade, cli_face_task task, const float values[2],
+                                char *text, size_t size);
+/* An object of an array that is open; boxes and points in pixels of what the frame shows. */
+void cli_face_json(const cli_cascade *cascade, const cli_face *face, uint32_t width, uint32_t height,
+                   cli_json *json);
+/* Box, points and words onto the picture that the frame shows. */
+void cli_face_draw(const cli_cascade *cascade, const cli_face *face, cli_image *image);
+
+#endif

@@ -24,3 +24,6 @@ if(MTS_TEST_PYTHON AND TARGET mts_program AND TARGET mts_fake_driver AND NOT MTS
             --out ${CMAKE_BINARY_DIR}/gpu_dry_run)
   set_tests_properties(perf/gpu_dry_run PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 endif()
+# bench_stream: a camera's stream with frames in flight. As a test it is short.
+add_executable(bench_stream ${CMAKE_CURRENT_SOURCE_DIR}/perf/stream.c)
+target_link_libraries(bench_stream PRIVATE mts_options mts_static m)

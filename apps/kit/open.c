@@ -111,6 +111,7 @@ int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *op
     runtime.threads = options->threads;
     runtime.check = options->check ? 1 : 0;
     runtime.replay = options->replay;
+    runtime.flush_launches = options->flush_launches;
     runtime.gemm = options->gemm ? MTS_USE_ON : MTS_USE_AUTO;
     runtime.error_text = app->error;
     runtime.error_size = sizeof app->error;
@@ -187,8 +188,13 @@ int cli_open_session(cli_open *app, const char *name, const cli_open_options *op
     session.memory_budget = options->memory_budget;
     session.tuning_ms = options->tuning_ms;
     session.priorities = priorities;
-    session.context = &progress;
-    session.progress = cli_progress_step;
+    if (options->frames_in_flight) {
+        session.frames_in_flight = options->frames_in_flight;
+        session.when_full = options->when_full;
+    }
+    session.done = options->done;
+    session.context = options->done ? options->context : &progress;
+    session.progress = options->done ? NULL : cli_progress_step;
     cli_progress_begin(&progress, options->json);
     const mts_status status = mts_session_create(app->runtime, app->bundle, &session, &app->session);
     cli_progress_end(&progress);

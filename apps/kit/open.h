@@ -27,15 +27,19 @@ typedef struct cli_open_options {
     const char *strategy;  /* NULL: compact */
     const char *precision; /* NULL: float32 */
     bool check, no_cache, json;
-    bool separate_inputs;   /* a frame per task */
-    bool borrow_inputs;     /* read where the program has them */
-    mts_grouping grouping;  /* FAMILY if not set */
-    uint64_t memory_budget; /* bytes that the session may take, 0: any */
-    uint32_t tuning_ms;     /* for measuring kernels, 0: none */
-    const char *priorities; /* "a=2,b=1" or NULL */
-    mts_use replay;         /* AUTO if not set */
-    bool gemm;              /* let --tune try a library's matrix products */
-    uint32_t threads;       /* of a CPU device that has its own, 0: all */
+    bool separate_inputs;                      /* a frame per task */
+    bool borrow_inputs;                        /* read where the program has them */
+    mts_grouping grouping;                     /* FAMILY if not set */
+    uint64_t memory_budget;                    /* bytes that the session may take, 0: any */
+    uint32_t tuning_ms;                        /* for measuring kernels, 0: none */
+    const char *priorities;                    /* "a=2,b=1" or NULL */
+    mts_use replay;                            /* AUTO if not set */
+    bool gemm;                                 /* let --tune try a library's matrix products */
+    uint32_t threads;                          /* of a CPU device that has its own, 0: all */
+    uint32_t flush_launches, frames_in_flight; /* as in mts.h; 0: its defaults */
+    mts_when_full when_full;
+    void *context; /* handed to done, which takes the place of the progress bar */
+    void (*done)(void *context, mts_ticket ticket, mts_status status);
 } cli_open_options;
 
 /* Rows of an option table for the device and the session, and for what else cli_open_options holds. */

@@ -1,38 +1,50 @@
 /*
- * feed.h: frames into a session and out again: the one file that knows how a session is fed. Holds each
- * frame until its run is over, so that no pixel has to be copied on the way to the device.
+ * feed.h: frames into a session and out again: the one file that knows how a session is fed. Each frame is
+ * lent to the session, and held until its run is over.
  */
 #ifndef MTS_CAMERA_FEED_H
 #define MTS_CAMERA_FEED_H
 
-#include "mts/mts.h"
+#include "kit/cascade.h"
+#include "kit/open.h"
 #include "source.h"
 
-#define FEED_MOST 16u
+#define FEED_PLACES_MOST 15u
+#define FEED_FACES_MOST 32u
 
 /* A frame under way. */
 typedef struct feed_frame {
     source_frame source;
-    mts_ticket ticket;
     double arrived_ms; /* when the program had it */
+    mts_ticket ticket;
     bool used;
+    uint32_t face_count; /* what was found on it before */
+    cli_face faces[FEED_FACES_MOST];
 } feed_frame;
 
 typedef struct feed {
     mts_session *session; /* NULL: frames are over as soon as they come */
-    uint32_t places;      /* frames in flight */
-    feed_frame frames[FEED_MOST];
-    /* A run is over: OK, outputs can be read; CANCELLED, the frame was dropped; else it failed. The frame is
-       the receiver's to release. */
+    feed_frame *frames;   /* FEED_PLACES_MOST + 1 */
+    /* A run is over: OK, outputs can be read, and nothing else be asked of the session; CANCELLED, the frame
+       was dropped; else it failed. The frame is the receiver's to release. */
     void (*taken)(void *context, feed_frame *frame, mts_status status);
     void *context;
 } feed;
 
-/* Hands a frame over, whatever happens: `taken` is called for it sooner or later, unless this fails. */
-mts_status feed_push(feed *queue, const source_frame *frame);
+/* False: no memory. */
+bool feed_make(feed *queue);
+/* After the session is gone: it may still give frames back. */
+void feed_release(feed *queue);
+/* What a session is made with, so that it gives its runs to the feed. */
+void feed_options_set(feed *queue, uint32_t places, mts_when_full when_full, cli_open_options *options);
+/* A place for the next frame, all zero; NULL: all are taken, which a session that was made so never leaves.
+ */
+feed_frame *feed_next(feed *queue);
+/* Hands the frame in the place over: `taken` is called for it sooner or later, unless this fails. */
+mts_status feed_push(feed *queue, feed_frame *frame);
 /* Takes what has finished. */
 mts_status feed_poll(feed *queue);
-/* Until nothing is under way; gives up after a while without progress (TIMEOUT). */
+/* Until nothing is under way. TIMEOUT: that takes too long. */
 mts_status feed_drain(feed *queue, uint32_t timeout_ms);
 /* Frames under way. */
 uint32_t feed_held(const feed *queue);

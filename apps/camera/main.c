@@ -18,7 +18,7 @@ typedef struct arguments {
     cli_open_options open;
     pipeline_options show;
     source_request source;
-    const char *bundle, *json, *format, *yuv, *size;
+    const char *bundle, *detector, *faces, *json, *format, *yuv, *size;
     cli_list every;
     uint32_t rotate, frames, in_flight;
     double timeout;
@@ -98,6 +98,12 @@ static int arguments_check(arguments *args, const char *uri)
     if (!args->bundle && (args->every.count > 0 || args->open.tasks)) {
         return cli_usage_error(NULL, "--tasks and --every need a --bundle");
     }
+    if (!args->detector != !args->faces) {
+        return cli_usage_error(NULL, "--detector and --faces belong together");
+    }
+    if (args->drop && args->in_flight < 2) {
+        return cli_usage_error(NULL, "--drop-oldest takes two frames --in-flight at least");
+    }
     if (args->show.headless && args->show.window) {
         return cli_usage_error(NULL, "give --headless or --window, not both");
     }
@@ -129,38 +135,75 @@ static int rates_set(cli_open *app, const arguments *args)
     return -1;
 }
 
-/* A device and a session, if there is a bundle; each task has to take frames. */
-static int session_open(cli_open *app, const arguments *args)
+/* Each task has to take frames. */
+static int tasks_check(const cli_open *app)
 {
-    mts_strategy strategy;
-    int status = cli_open_check(NULL, &args->open, &strategy);
-    status = status < 0 ? cli_open_bundle(app, NULL, &args->open, args->bundle) : status;
-    for (uint32_t i = 0; status < 0 && i < cli_task_count(app); i++) {
+    for (uint32_t i = 0; i < cli_task_count(app); i++) {
         const mts_task_desc task = cli_task(app, i);
         if (!task.takes_frames || task.input_count != 1) {
-            status = cli_failure(
+            return cli_failure(
                 NULL, "task '%s' cannot be fed by a camera: %s (leave it out with --tasks)", task.name,
                 task.takes_frames ? "it has other inputs besides the picture"
                                   : "its input is no picture, or its preprocessing is unknown");
         }
     }
-    status = status < 0 ? cli_open_session(app, NULL, &args->open, strategy) : status;
-    return status < 0 ? rates_set(app, args) : status;
+    return -1;
 }
 
-static int run(cli_open *app, arguments *args, pipeline *p)
+static int cascade_open(cli_open *app, const arguments *args, mts_strategy strategy, faces *people)
 {
     char error[CLI_ERROR] = "";
-    mts_device_desc device;
-    int status = args->bundle ? session_open(app, args) : -1;
+    mts_session_options session;
+    mts_session_options_default(&session);
+    session.strategy = strategy;
+    session.precision = app->precision;
+    session.tuning_ms = args->open.tuning_ms;
+    const cli_cascade_options options = {.detector = args->detector,
+                                         .faces = args->faces,
+                                         .rule = cli_face_rule_default(),
+                                         .session = &session};
+    people->cascade = cli_cascade_create(app->runtime, &options, app->error, error);
+    return people->cascade ? -1 : cli_failure(NULL, "%s", error);
+}
+
+/* A device and sessions, if there are bundles. */
+static int networks_open(cli_open *app, arguments *args, pipeline *p)
+{
+    mts_strategy strategy;
+    const bool live = source_live(args->show.uri) && args->in_flight > 1;
+    int status = cli_open_check(NULL, &args->open, &strategy);
+    if (args->bundle) {
+        feed_options_set(&p->feed, args->in_flight,
+                         args->drop || (live && !args->block) ? MTS_WHEN_FULL_DROP_OLDEST
+                                                              : MTS_WHEN_FULL_BLOCK,
+                         &args->open);
+        status = status < 0 ? cli_open_bundle(app, NULL, &args->open, args->bundle) : status;
+        status = status < 0 ? tasks_check(app) : status;
+        status = status < 0 ? cli_open_session(app, NULL, &args->open, strategy) : status;
+        status = status < 0 ? rates_set(app, args) : status;
+        p->feed.session = app->session;
+    } else if (args->detector) {
+        status = status < 0 ? cli_open_runtime(app, NULL, &args->open) : status;
+    }
+    return status < 0 && args->detector ? cascade_open(app, args, strategy, &p->faces) : status;
+}
+
+static int run(cli_open *app, arguments *args, pipeline *p, mts_device_desc *device)
+{
+    char error[CLI_ERROR] = "";
+    if (!feed_make(&p->feed)) {
+        return cli_failure(NULL, "no memory");
+    }
+    const int status = networks_open(app, args, p);
     if (status >= 0) {
         return status;
     }
-    if (app->runtime && mts_runtime_device(app->runtime, &device) == MTS_STATUS_OK) {
-        args->show.device = device.id;
+    if (app->runtime && mts_runtime_device(app->runtime, device) == MTS_STATUS_OK) {
+        args->show.device = device->id;
     }
-    if (args->json && !record_open(&p->record, args->json, error)) {
-        return cli_failure(NULL, "%s", error);
+    if ((args->bundle && !results_make(&p->results, app)) ||
+        (args->json && !record_open(&p->record, args->json, error))) {
+        return cli_failure(NULL, "%s", error[0] ? error : "no memory");
     }
     camera_status ended = source_open(&args->source, &p->source, error);
     if (ended != CAMERA_OK) {
@@ -173,11 +216,6 @@ static int run(cli_open *app, arguments *args, pipeline *p)
         (void)fprintf(stderr, "%s: %s\n", cli_program, p->source->info.note);
     }
     p->options = &args->show;
-    p->feed.session = app->session;
-    p->feed.places = args->in_flight;
-    if (args->bundle && !results_make(&p->results, app)) {
-        return cli_failure(NULL, "no memory");
-    }
     ended = pipeline_end(p, pipeline_run(p));
     return ended == CAMERA_OK ? CLI_EXIT_OK : (cli_failure(NULL, "%s", p->reason), (int)ended);
 }
@@ -199,6 +237,9 @@ static int parse(arguments *args, int argc, char **argv, cli_common *common)
 {
     const cli_option options[] = {
         {"bundle", 'b', CLI_KIND_TEXT, &args->bundle, "FILE", "the tasks to run (default: none)", 0, 0},
+        {"detector", 0, CLI_KIND_TEXT, &args->detector, "FILE", "a bundle that finds faces (docs/CASCADE.md)",
+         0, 0},
+        {"faces", 0, CLI_KIND_TEXT, &args->faces, "FILE", "with it: a bundle of tasks for each face", 0, 0},
         {"every", 0, CLI_KIND_LIST, &args->every, "TASK=N", "run a task every n-th frame; may be repeated", 0,
          0},
         {"headless", 0, CLI_KIND_FLAG, &args->show.headless, "", "no table; clips run as fast as they can", 0,
@@ -225,6 +266,8 @@ static int parse(arguments *args, int argc, char **argv, cli_common *common)
         {"drop-oldest", 0, CLI_KIND_FLAG, &args->drop, "", "drop frames when all are (default: cameras)", 0,
          0},
         {"block", 0, CLI_KIND_FLAG, &args->block, "", "wait when all are (default: clips)", 0, 0},
+        {"flush", 0, CLI_KIND_COUNT, &args->open.flush_launches, "N", "OpenCL: hand over every N launches", 1,
+         1000},
         CLI_OPEN_OPTIONS(args->open),
     };
     const cli_usage usage = {
@@ -246,15 +289,19 @@ int main(int argc, char **argv)
     cli_common common = {0};
     cli_open app = {0};
     pipeline p = {0};
+    mts_device_desc device;
     int status = parse(&args, argc, argv, &common);
     status = status < 0 ? arguments_check(&args, common.positionals[0]) : status;
     if (status < 0) {
         signals_take();
-        status = run(&app, &args, &p);
+        status = run(&app, &args, &p, &device);
     }
-    results_release(&p.results);
+    /* sessions give back frames, to the source; only then may it go */
+    cli_cascade_destroy(&p.faces.cascade);
     cli_close(&app);
+    results_release(&p.results);
     source_close(&p.source);
+    feed_release(&p.feed);
     cli_list_release(&args.every);
     return status;
 }

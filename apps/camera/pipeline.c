@@ -59,17 +59,19 @@ static bool window_push(pipeline *p, char *error)
 }
 
 /* The picture with what the tasks say, to where it is wanted. */
-static bool show(pipeline *p, const source_frame *frame, char *error)
+static bool show(pipeline *p, const feed_frame *frame, char *error)
 {
-    const bool kept = p->options->png && frame->number % p->options->png_every == 0;
+    const bool kept = p->options->png && frame->source.number % p->options->png_every == 0;
     if (!kept && !p->options->window) {
         return true;
     }
-    if (!cli_frame_to_image(&frame->frame, &p->picture, error)) {
+    if (!cli_frame_to_image(&frame->source.frame, &p->picture, error)) {
         return false;
     }
+    faces_draw(&p->faces, frame, &p->picture);
     overlay_tasks(&p->picture, &p->results);
-    return (!kept || png_write(p, frame->number, error)) && (!p->options->window || window_push(p, error));
+    return (!kept || png_write(p, frame->source.number, error)) &&
+           (!p->options->window || window_push(p, error));
 }
 
 static void taken(void *context, feed_frame *frame, mts_status status)
@@ -79,9 +81,9 @@ static void taken(void *context, feed_frame *frame, mts_status status)
     bool well = true;
     if (status == MTS_STATUS_OK) {
         const double latency_ms = tally_answered(&p->count, frame->arrived_ms);
-        results_read(&p->results);
-        well =
-            show(p, &frame->source, error) && record_frame(&p->record, frame, latency_ms, &p->results, error);
+        results_read(&p->results, frame->ticket);
+        well = show(p, frame, error) &&
+               record_frame(&p->record, frame, latency_ms, &p->results, &p->faces, error);
     } else if (status == MTS_STATUS_CANCELLED) {
         tally_dropped(&p->count);
         well = record_dropped(&p->record, frame, error);
@@ -102,18 +104,30 @@ static table_facts facts_of(const pipeline *p)
                          .device = p->options->device,
                          .source = &p->source->info,
                          .count = &p->count,
-                         .results = &p->results};
+                         .results = &p->results,
+                         .faces = p->faces.cascade ? p->faces.text : NULL};
 }
 
-static void frame_push(pipeline *p, source_frame *frame)
+static void frame_push(pipeline *p, const source_frame *frame)
 {
+    char error[CLI_ERROR] = "";
+    feed_frame *held = feed_next(&p->feed);
     tally_came(&p->count);
-    frame->frame.region =
+    if (!held) { /* more frames than places: a defect */
+        source_frame lost = *frame;
+        source_release(p->source, &lost);
+        break_off(p, CAMERA_FAILURE, "all places are taken");
+        return;
+    }
+    held->source = *frame;
+    held->arrived_ms = cli_now_ms();
+    held->source.frame.region =
         (mts_region){.rotation = p->options->rotation, .mirror = p->options->mirror ? 1 : 0};
-    const mts_status status = feed_push(&p->feed, frame);
+    const bool looked = faces_find(&p->faces, held, error);
+    const mts_status status = looked ? feed_push(&p->feed, held) : MTS_STATUS_INTERNAL;
     if (status != MTS_STATUS_OK) {
-        source_release(p->source, frame);
-        break_off(p, CAMERA_FAILURE, sentence_of(p, status));
+        source_release(p->source, &held->source);
+        break_off(p, CAMERA_FAILURE, looked ? sentence_of(p, status) : error);
     }
 }
 
@@ -161,8 +175,11 @@ camera_status pipeline_run(pipeline *p)
     while (!enough(p, begun_ms)) {
         step(p, &last_ms);
         collect(p, feed_poll(&p->feed));
-        const table_facts facts = facts_of(p);
-        table_draw(&p->screen, &facts);
+        if (table_due(&p->screen)) {
+            const table_facts facts = facts_of(p);
+            results_measure(&p->results);
+            table_draw(&p->screen, &facts);
+        }
     }
     collect(p, feed_drain(&p->feed, DRAIN_MS));
     return p->broken == CAMERA_END ? CAMERA_OK : p->broken;
@@ -172,6 +189,7 @@ camera_status pipeline_end(pipeline *p, camera_status status)
 {
     char error[CLI_ERROR] = "";
     const table_facts facts = facts_of(p);
+    results_measure(&p->results);
     if (p->record.file != stdout) {
         table_end(&p->screen, &facts);
     }

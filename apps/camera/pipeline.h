@@ -6,6 +6,7 @@
 
 #include <signal.h>
 
+#include "faces.h"
 #include "feed.h"
 #include "record.h"
 #include "results.h"
@@ -31,7 +32,8 @@ typedef struct pipeline_options {
 typedef struct pipeline {
     const pipeline_options *options;
     source *source;  /* open */
-    feed feed;       /* session and places are set; `taken` is the pipeline's */
+    feed feed;       /* made, its session set; `taken` is the pipeline's */
+    faces faces;     /* with a cascade, or zero */
     results results; /* made */
     record record;   /* open, or zero */
     tally count;

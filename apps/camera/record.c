@@ -44,7 +44,8 @@ static bool line_begin(cli_json *json, char *error)
     return true;
 }
 
-bool record_frame(record *out, const feed_frame *frame, double latency_ms, const results *all, char *error)
+bool record_frame(record *out, const feed_frame *frame, double latency_ms, const results *all,
+                  const faces *people, char *error)
 {
     cli_json json;
     if (!out->file) {
@@ -57,6 +58,7 @@ bool record_frame(record *out, const feed_frame *frame, double latency_ms, const
     cli_json_number(&json, "time_ms", frame->source.time_ms);
     cli_json_number(&json, "latency_ms", latency_ms);
     results_json(all, &json);
+    faces_json(people, frame, &json);
     return line_write(out, &json, error);
 }
 

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "faces.h"
 #include "feed.h"
 #include "table.h"
 
@@ -17,7 +18,8 @@ typedef struct record {
 
 /* "-": standard output. False with a sentence. */
 bool record_open(record *out, const char *path, char *error);
-bool record_frame(record *out, const feed_frame *frame, double latency_ms, const results *all, char *error);
+bool record_frame(record *out, const feed_frame *frame, double latency_ms, const results *all,
+                  const faces *people, char *error);
 bool record_dropped(record *out, const feed_frame *frame, char *error);
 /* `reason`: the sentence that ended it, or NULL; `status`: the exit status. */
 bool record_summary(record *out, const table_facts *facts, const char *reason, int status, char *error);

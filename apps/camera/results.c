@@ -52,17 +52,19 @@ bool results_make(results *all, cli_open *app)
     return all->tasks != NULL;
 }
 
-void results_read(results *all)
+void results_read(results *all, mts_ticket ticket)
 {
     for (uint32_t i = 0; i < all->count; i++) {
         task_result *result = &all->tasks[i];
         mts_tensor output;
         cli_answer answer;
+        mts_ticket of = 0;
+        result->ran = mts_session_output_ticket(all->app->session, result->task.name, &of) == MTS_STATUS_OK &&
+                      of == ticket;
         if (mts_session_output(all->app->session, result->task.name, 0, &output) != MTS_STATUS_OK) {
             continue; /* it has not run yet */
         }
         result->known = true;
-        result->runs++;
         cli_answer_find(&result->task, &output, 1, &answer);
         result->score = -1.0;
         if (answer.classifies && answer.top_count > 0) {
@@ -70,6 +72,19 @@ void results_read(results *all)
             (void)snprintf(result->text, sizeof result->text, "%s", result->task.labels[answer.top[0].index]);
         } else {
             values_text(&output, result->text, sizeof result->text);
+        }
+    }
+}
+
+void results_measure(results *all)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        task_result *result = &all->tasks[i];
+        mts_task_stats stats = {.size = sizeof stats};
+        if (mts_session_task_stats(all->app->session, result->task.name, &stats) == MTS_STATUS_OK) {
+            result->runs = stats.runs;
+            result->p50_ms = stats.p50_ms;
+            result->p95_ms = stats.p95_ms;
         }
     }
 }
@@ -100,6 +115,7 @@ void results_json(const results *all, cli_json *json)
         const task_result *result = &all->tasks[i];
         cli_json_object(json, NULL);
         cli_json_string(json, "name", result->task.name);
+        cli_json_raw(json, "ran", result->ran ? "true" : "false");
         if (result->score >= 0) {
             cli_json_string(json, "label", result->text);
             cli_json_number(json, "score", result->score);

@@ -10,6 +10,7 @@
 typedef struct task_result {
     mts_task_desc task;
     bool known;    /* it has run at least once */
+    bool ran;      /* in the run that was taken last */
     char text[64]; /* label, or the first values */
     double score;  /* 0..1, negative: no classifier */
     uint64_t runs;
@@ -23,8 +24,10 @@ typedef struct results {
 } results;
 
 bool results_make(results *all, cli_open *app);
-/* Of the run that was taken last. */
-void results_read(results *all);
+/* Of the run that was taken last, whose ticket this is. */
+void results_read(results *all, mts_ticket ticket);
+/* Runs and latencies; not while the session calls back. */
+void results_measure(results *all);
 /* "tasks": [...] with labels, scores, and the outputs' shapes and values where they are few. */
 void results_json(const results *all, cli_json *json);
 void results_release(results *all);

@@ -31,6 +31,17 @@ camera_status source_gst_open(const source_request *request, const char *scheme,
 }
 #endif
 
+bool source_live(const char *uri)
+{
+    static const char *const live[] = {"v4l2://", "v4l2-raw://", "csi://", "rtsp://"};
+    for (size_t i = 0; i < sizeof live / sizeof live[0]; i++) {
+        if (strncmp(uri, live[i], strlen(live[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 camera_status source_open(const source_request *request, source **out, char *error)
 {
     static const char *const gst[] = {"v4l2", "csi", "file", "rtsp", "test", "gst"};

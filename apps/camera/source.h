@@ -59,6 +59,8 @@ struct source {
     source_info info;
 };
 
+/* Whether the address is that of a camera, which has no end and does not wait. */
+bool source_live(const char *uri);
 /*
  * Opens "KIND://..." (docs/CAMERA.md). A failure leaves *out NULL and a sentence in `error`, CLI_ERROR bytes:
  * USAGE, ABSENT, FORMAT, STALLED, FAILURE; END if it was told to stop.

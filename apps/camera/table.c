@@ -64,6 +64,9 @@ static void print(table *screen, const table_facts *facts, double rate)
                "%llu frames, %llu answered, %llu dropped; %.1f a second; latency %.2f ms, p95 %.2f ms",
                (unsigned long long)count->came, (unsigned long long)count->answered,
                (unsigned long long)count->dropped, rate, p50, p95);
+    if (facts->faces) {
+        line_print(screen, "%s", facts->faces);
+    }
     if (facts->results->count > 0) {
         line_print(screen, "%-20s %-28s %8s %8s %8s %9s", "task", "answer", "score", "p50 ms", "p95 ms",
                    "runs");
@@ -74,13 +77,14 @@ static void print(table *screen, const table_facts *facts, double rate)
     (void)fflush(stdout);
 }
 
+bool table_due(const table *screen)
+{
+    return screen->live && (screen->lines == 0 || cli_now_ms() - screen->drawn_ms >= EVERY_MS);
+}
+
 void table_draw(table *screen, const table_facts *facts)
 {
-    const double now_ms = cli_now_ms();
-    if (!screen->live || (screen->lines > 0 && now_ms - screen->drawn_ms < EVERY_MS)) {
-        return;
-    }
-    screen->drawn_ms = now_ms;
+    screen->drawn_ms = cli_now_ms();
     if (screen->lines > 0) {
         printf("\x1b[%uA", screen->lines);
     }

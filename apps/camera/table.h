@@ -20,10 +20,12 @@ typedef struct table_facts {
     const source_info *source;
     const tally *count;
     const results *results;
+    const char *faces; /* "2 faces: 4.1 ms", or NULL: nobody looks for any */
 } table_facts;
 
 void table_begin(table *screen, bool wanted);
-/* A few times a second at most. */
+/* Whether it is time to draw: a few times a second at most. */
+bool table_due(const table *screen);
 void table_draw(table *screen, const table_facts *facts);
 /* The last state, on any output. */
 void table_end(table *screen, const table_facts *facts);

@@ -1,0 +1,8 @@
+/* Stub of android.Manifest: what apps/android uses of it. */
+package android;
+
+public final class Manifest {
+    public static final class permission {
+        public static final String CAMERA = "android.permission.CAMERA";
+    }
+}

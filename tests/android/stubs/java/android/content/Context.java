@@ -1,0 +1,19 @@
+/* Stub of android.content.Context: what apps/android uses of it. */
+package android.content;
+
+import android.content.res.AssetManager;
+import java.io.File;
+
+public class Context {
+    public AssetManager getAssets() {
+        return null;
+    }
+
+    public File getCacheDir() {
+        return null;
+    }
+
+    public int checkSelfPermission(String permission) {
+        return 0;
+    }
+}

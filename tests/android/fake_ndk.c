@@ -50,6 +50,8 @@ static struct fake_world {
     ANativeWindow screen;
     void *arrays[ARRAYS_MOST];
     size_t array_count;
+    int32_t crop_right;
+    char log[512];
 } world = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 fake_ndk *fake(void)
@@ -67,6 +69,23 @@ void fake_reset(void)
     world.reader = NULL;
     world.device = NULL;
     world.running = false;
+    world.crop_right = 0;
+    world.log[0] = '\0';
+}
+
+void fake_crop(int32_t right)
+{
+    (void)pthread_mutex_lock(&world.lock);
+    world.crop_right = right;
+    (void)pthread_mutex_unlock(&world.lock);
+}
+
+bool fake_log_has(const char *part)
+{
+    (void)pthread_mutex_lock(&world.lock);
+    const bool has = strstr(world.log, part) != NULL;
+    (void)pthread_mutex_unlock(&world.lock);
+    return has;
 }
 
 /* Whether this call is the one that fails. */
@@ -229,7 +248,9 @@ media_status_t AImage_getFormat(const AImage *image, int32_t *format)
 media_status_t AImage_getCropRect(const AImage *image, AImageCropRect *rect)
 {
     (void)image;
-    *rect = (AImageCropRect){0, 0, world.seen.crop_right ? world.seen.crop_right : FAKE_WIDTH, FAKE_HEIGHT};
+    (void)pthread_mutex_lock(&world.lock);
+    *rect = (AImageCropRect){0, 0, world.crop_right ? world.crop_right : FAKE_WIDTH, FAKE_HEIGHT};
+    (void)pthread_mutex_unlock(&world.lock);
     return media_may_fail();
 }
 
@@ -539,7 +560,7 @@ int __android_log_write(int prio, const char *tag, const char *text)
 {
     (void)pthread_mutex_lock(&world.lock);
     if (prio >= ANDROID_LOG_ERROR) {
-        (void)snprintf(world.seen.log, sizeof world.seen.log, "%s: %s", tag, text);
+        (void)snprintf(world.log, sizeof world.log, "%s: %s", tag, text);
     }
     (void)pthread_mutex_unlock(&world.lock);
     return 1;

@@ -22,7 +22,6 @@ typedef struct fake_ndk {
     bool compressed;   /* the asset has no file descriptor */
     const void *asset; /* NULL: there is none */
     size_t asset_size;
-    int32_t crop_right; /* of pictures; 0: FAKE_WIDTH */
 
     /* And reads these. */
     uint32_t calls; /* that can fail */
@@ -30,8 +29,7 @@ typedef struct fake_ndk {
     int32_t images; /* that the app holds */
     uint32_t sent;
     uint32_t
-        mistakes;  /* images that outlive their reader, objects that are freed too early, too many images */
-    char log[512]; /* the last line that was an error */
+        mistakes; /* images that outlive their reader, objects that are freed too early, too many images */
     bool front_used;
 } fake_ndk;
 
@@ -42,6 +40,10 @@ fake_ndk *fake(void);
 bool fake_send(void);
 /* The camera is gone: the app hears of it. */
 void fake_disconnect(void);
+/* Where the crop of pictures ends; 0: with the picture. Any thread may read it meanwhile. */
+void fake_crop(int32_t right);
+/* Whether the log's last error has this part. */
+bool fake_log_has(const char *part);
 JNIEnv *fake_env(void);
 /* What NewByteArray or NewFloatArray made; freed by the next call of fake_reset. */
 const void *fake_array(jobject array, size_t *bytes);

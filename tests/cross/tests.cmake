@@ -8,6 +8,10 @@ if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND NOT AN
   add_test(NAME cross/android_compiles
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/target.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/android android
             clang mts_common mts_runtime)
+  add_test(NAME cross/android_has_what_libmts_asks_for
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/android_imports.sh ${CMAKE_BINARY_DIR}/android)
+  set_tests_properties(cross/android_has_what_libmts_asks_for PROPERTIES DEPENDS cross/android_compiles
+    SKIP_RETURN_CODE 77)
   add_test(NAME cross/classify
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/classify.sh ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:sample_classify>)
   add_test(NAME cross/opencl_on_arm64

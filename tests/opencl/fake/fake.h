@@ -1,0 +1,41 @@
+/*
+ * fake.h: an OpenCL library in front of the machine's, which can import foreign memory, and what tests tell
+ * it.
+ *
+ * It has the name of the system's loader and hands out the functions of the real one, but for a few: it says
+ * more extensions, and makes buffers of file descriptors (memfd instead of dma-buf) and of what poses as a
+ * hardware buffer. Memory that has to be acquired is a copy, made when the queue comes to the acquiring: who
+ * forgets that reads what was there before.
+ */
+#ifndef MTS_TESTS_OPENCL_FAKE_H
+#define MTS_TESTS_OPENCL_FAKE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAKE_API __attribute__((visibility("default")))
+#define FAKE_HARDWARE_BUFFER 0x41484221u
+
+/* What poses as an AHardwareBuffer. */
+typedef struct fake_hardware_buffer {
+    uint32_t magic; /* FAKE_HARDWARE_BUFFER */
+    int fd;
+} fake_hardware_buffer;
+
+typedef struct fake_opencl {
+    const char *extensions;    /* more than the driver says; NULL: none */
+    const char *missing;       /* a function that is not there; NULL: all are */
+    bool knows_no_consistency; /* as drivers before that property */
+    int fail;                  /* what the next import, or acquiring, returns; 0: it succeeds */
+    int fail_launch;           /* likewise of a launch */
+    uint32_t asked;            /* extension texts that were handed out: the library is in use */
+    uint32_t imports, alive;
+    uint32_t acquires, releases, acquired; /* the last: memory objects that are acquired now */
+    uint32_t misuses;                      /* of rules that a real driver does not check */
+} fake_opencl;
+
+/* "fake_opencl_state" of the library. */
+typedef fake_opencl *(*fake_opencl_state_fn)(void);
+
+#endif

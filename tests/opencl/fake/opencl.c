@@ -1,0 +1,326 @@
+/*
+ * opencl.c: see fake.h. The functions are handed out as the wrapper on Pixel phones does.
+ */
+#define _GNU_SOURCE
+
+#include "opencl/fake/fake.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "platform/opencl/cl_types.h"
+
+#define RECORDS 64
+#define TEXT_MOST 32768
+
+/* Memory behind an imported buffer. */
+typedef struct record {
+    cl_mem buffer; /* NULL: the place is free */
+    void *map;
+    size_t size;
+    int fd; /* that the driver owns, or -1 */
+    bool copied, acquired;
+} record;
+
+static fake_opencl state;
+static record records[RECORDS];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+FAKE_API fake_opencl *fake_opencl_state(void);
+FAKE_API void enableOpenCL(void);
+FAKE_API void *loadOpenCLPointer(const char *name);
+
+fake_opencl *fake_opencl_state(void)
+{
+    return &state;
+}
+
+static void *real(const char *name)
+{
+    static void *library;
+    if (!library) {
+        library = dlopen(MTS_FAKE_OPENCL_REAL, RTLD_NOW | RTLD_LOCAL);
+    }
+    return library ? dlsym(library, name) : NULL;
+}
+
+#define REAL(type, name, ...)                                                                                \
+    type (*name)(__VA_ARGS__) = NULL;                                                                        \
+    {                                                                                                        \
+        void *const symbol = real(#name);                                                                    \
+        memcpy(&name, &symbol, sizeof symbol);                                                               \
+    }
+
+static int take_failure(int *failure)
+{
+    const int result = *failure;
+    *failure = 0;
+    return result;
+}
+
+/* ---- memory ---- */
+
+static void destroyed(cl_mem buffer, void *context)
+{
+    record *r = context;
+    (void)buffer;
+    (void)pthread_mutex_lock(&mutex);
+    (void)munmap(r->map, r->size);
+    if (r->fd >= 0) {
+        (void)close(r->fd);
+    }
+    state.alive--;
+    state.acquired -= r->acquired;
+    r->buffer = NULL;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+static record *find_record(cl_mem buffer)
+{
+    for (size_t i = 0; i < RECORDS; i++) {
+        if (records[i].buffer == buffer) {
+            return &records[i];
+        }
+    }
+    return NULL;
+}
+
+/* Size 0: all of it. */
+static cl_int make_map(int fd, size_t size, record *out)
+{
+    struct stat about;
+    if (fstat(fd, &about) != 0 || (size_t)about.st_size < size) {
+        return CL_INVALID_VALUE;
+    }
+    out->size = size ? size : (size_t)about.st_size;
+    out->map = mmap(NULL, out->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return out->map == MAP_FAILED ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
+}
+
+/* copied: not the memory itself. */
+static cl_mem make_buffer(cl_context context, int fd, size_t size, bool copied, cl_int *result)
+{
+    REAL(cl_mem, clCreateBuffer, cl_context, cl_bitfield, size_t, void *, cl_int *)
+    REAL(cl_int, clSetMemObjectDestructorCallback, cl_mem, void (*)(cl_mem, void *), void *)
+    record *place = find_record(NULL);
+    record made = {.fd = -1, .copied = copied};
+    *result = take_failure(&state.fail);
+    if (*result == CL_SUCCESS) {
+        *result = place ? make_map(fd, size, &made) : CL_OUT_OF_HOST_MEMORY;
+    }
+    if (*result != CL_SUCCESS) {
+        return NULL;
+    }
+    made.buffer = clCreateBuffer(context, copied ? CL_MEM_READ_ONLY : CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR,
+                                 made.size, copied ? NULL : made.map, result);
+    if (*result != CL_SUCCESS) {
+        (void)munmap(made.map, made.size);
+        return NULL;
+    }
+    *place = made;
+    state.imports++;
+    state.alive++;
+    (void)clSetMemObjectDestructorCallback(made.buffer, destroyed, place);
+    return made.buffer;
+}
+
+static cl_mem import_arm(cl_context context, cl_bitfield flags, const intptr_t *properties, void *memory,
+                         size_t size, cl_int *result)
+{
+    intptr_t type = 0;
+    *result = flags != CL_MEM_READ_ONLY || !memory ? CL_INVALID_VALUE : CL_SUCCESS;
+    for (; *properties; properties += 2) {
+        if (properties[0] == CL_IMPORT_TYPE_ARM) {
+            type = properties[1];
+        } else if (properties[0] != CL_IMPORT_DMA_BUF_DATA_CONSISTENCY_WITH_HOST_ARM ||
+                   state.knows_no_consistency) {
+            *result = CL_INVALID_PROPERTY;
+        }
+    }
+    if (*result != CL_SUCCESS) {
+        return NULL;
+    }
+    if (type == CL_IMPORT_TYPE_DMA_BUF_ARM) {
+        return make_buffer(context, *(const int *)memory, size, false, result);
+    }
+    const fake_hardware_buffer *hardware = memory;
+    if (type != CL_IMPORT_TYPE_ANDROID_HARDWARE_BUFFER_ARM || size != CL_IMPORT_MEMORY_WHOLE_ALLOCATION_ARM ||
+        hardware->magic != FAKE_HARDWARE_BUFFER) {
+        *result = CL_INVALID_VALUE;
+        return NULL;
+    }
+    return make_buffer(context, hardware->fd, 0, false, result);
+}
+
+/* Takes the descriptor if it succeeds. */
+static cl_mem create_with_properties(cl_context context, const cl_ulong *properties, cl_bitfield flags,
+                                     size_t size, void *host, cl_int *result)
+{
+    if (!properties || properties[0] != CL_EXTERNAL_MEMORY_HANDLE_DMA_BUF || properties[2] != 0 || host ||
+        (flags & (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR)) != 0) {
+        *result = CL_INVALID_VALUE;
+        return NULL;
+    }
+    cl_mem buffer = make_buffer(context, (int)properties[1], size, true, result);
+    if (buffer) {
+        find_record(buffer)->fd = (int)properties[1];
+    }
+    return buffer;
+}
+
+static cl_mem create(cl_context context, cl_bitfield flags, size_t size, void *host, cl_int *result)
+{
+    REAL(cl_mem, clCreateBuffer, cl_context, cl_bitfield, size_t, void *, cl_int *)
+    if ((flags & CL_MEM_EXT_HOST_PTR_QCOM) == 0) {
+        return clCreateBuffer(context, flags, size, host, result);
+    }
+    const cl_mem_ahardwarebuffer_host_ptr *what = host;
+    const fake_hardware_buffer *hardware = what->ahb_ptr;
+    if (what->allocation_type != CL_MEM_ANDROID_AHARDWAREBUFFER_HOST_PTR_QCOM ||
+        what->host_cache_policy != CL_MEM_HOST_WRITEBACK_QCOM || (flags & CL_MEM_USE_HOST_PTR) == 0 ||
+        hardware->magic != FAKE_HARDWARE_BUFFER) {
+        *result = CL_INVALID_VALUE;
+        return NULL;
+    }
+    return make_buffer(context, hardware->fd, size, false, result);
+}
+
+/* ---- commands ---- */
+
+static cl_int acquire(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_uint waits,
+                      const cl_event *wait_list, cl_event *event)
+{
+    REAL(cl_int, clEnqueueWriteBuffer, cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *,
+         cl_uint, const cl_event *, cl_event *)
+    const cl_int failure = take_failure(&state.fail);
+    if (failure) {
+        return failure;
+    }
+    for (cl_uint i = 0; i < count; i++) {
+        record *r = find_record(memory[i]);
+        if (!r || !r->copied || waits || wait_list || event) {
+            return -38; /* CL_INVALID_MEM_OBJECT */
+        }
+        state.misuses += r->acquired;
+        state.acquired += !r->acquired;
+        r->acquired = true;
+        const cl_int result =
+            clEnqueueWriteBuffer(queue, memory[i], CL_FALSE, 0, r->size, r->map, 0, NULL, NULL);
+        if (result != CL_SUCCESS) {
+            return result;
+        }
+    }
+    state.acquires++;
+    return CL_SUCCESS;
+}
+
+static cl_int release(cl_command_queue queue, cl_uint count, const cl_mem *memory, cl_uint waits,
+                      const cl_event *wait_list, cl_event *event)
+{
+    (void)queue;
+    for (cl_uint i = 0; i < count; i++) {
+        record *r = find_record(memory[i]);
+        if (!r || waits || wait_list || event) {
+            return -38;
+        }
+        state.misuses += !r->acquired;
+        state.acquired -= r->acquired;
+        r->acquired = false;
+    }
+    state.releases++;
+    return CL_SUCCESS;
+}
+
+static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+                     const size_t *global, const size_t *local, cl_uint waits, const cl_event *wait_list,
+                     cl_event *event)
+{
+    REAL(cl_int, clEnqueueNDRangeKernel, cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
+         const size_t *, cl_uint, const cl_event *, cl_event *)
+    const cl_int failure = take_failure(&state.fail_launch);
+    return failure ? failure
+                   : clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits,
+                                            wait_list, event);
+}
+
+/* ---- names ---- */
+
+static cl_int device_info(cl_device_id id, cl_uint what, size_t size, void *value, size_t *size_out)
+{
+    static char text[TEXT_MOST];
+    REAL(cl_int, clGetDeviceInfo, cl_device_id, cl_uint, size_t, void *, size_t *)
+    if (what != CL_DEVICE_EXTENSIONS) {
+        return clGetDeviceInfo(id, what, size, value, size_out);
+    }
+    memset(text, 0, sizeof text);
+    const cl_int result = clGetDeviceInfo(id, what, sizeof text / 2, text, NULL);
+    if (result != CL_SUCCESS) {
+        return result;
+    }
+    (void)strcat(text, " ");
+    (void)strncat(text, state.extensions ? state.extensions : "", sizeof text / 2 - 2);
+    state.asked++;
+    if (size_out) {
+        *size_out = strlen(text) + 1;
+    }
+    if (value && size <= strlen(text)) {
+        return CL_INVALID_VALUE;
+    }
+    if (value) {
+        memcpy(value, text, strlen(text) + 1);
+    }
+    return CL_SUCCESS;
+}
+
+static void *own(const char *name);
+
+static void *extension_address(cl_platform_id platform, const char *name)
+{
+    REAL(void *, clGetExtensionFunctionAddressForPlatform, cl_platform_id, const char *)
+    void *const ours = own(name);
+    const bool missing = state.missing && strcmp(state.missing, name) == 0;
+    return missing ? NULL : ours ? ours : clGetExtensionFunctionAddressForPlatform(platform, name);
+}
+
+static void *own(const char *name)
+{
+    typedef void (*function)(void);
+    static const struct {
+        const char *name;
+        function address;
+    } table[] = {
+        {"clGetDeviceInfo", (function)device_info},
+        {"clGetExtensionFunctionAddressForPlatform", (function)extension_address},
+        {"clCreateBuffer", (function)create},
+        {"clCreateBufferWithProperties", (function)create_with_properties},
+        {"clEnqueueNDRangeKernel", (function)launch},
+        {"clImportMemoryARM", (function)import_arm},
+        {"clEnqueueAcquireExternalMemObjectsKHR", (function)acquire},
+        {"clEnqueueReleaseExternalMemObjectsKHR", (function)release},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (strcmp(table[i].name, name) == 0) {
+            void *address = NULL;
+            memcpy(&address, &table[i].address, sizeof address);
+            return address;
+        }
+    }
+    return NULL;
+}
+
+void enableOpenCL(void)
+{
+}
+
+void *loadOpenCLPointer(const char *name)
+{
+    void *const ours = own(name);
+    const bool missing = state.missing && strcmp(state.missing, name) == 0;
+    return missing || !real("clGetPlatformIDs") ? NULL : ours ? ours : real(name);
+}

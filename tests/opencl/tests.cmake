@@ -1,0 +1,14 @@
+# An OpenCL library that imports foreign memory, in front of the machine's loader; see fake/fake.h.
+find_library(MTS_OPENCL_LOADER NAMES libOpenCL.so.1 OpenCL)
+if(MTS_OPENCL_LOADER)
+  set(fake_opencl_folder ${CMAKE_BINARY_DIR}/fake_opencl)
+  find_package(Threads REQUIRED)
+  add_library(mts_fake_opencl SHARED ${CMAKE_CURRENT_LIST_DIR}/fake/opencl.c)
+  target_compile_definitions(mts_fake_opencl PRIVATE MTS_FAKE_OPENCL_REAL="${MTS_OPENCL_LOADER}")
+  target_include_directories(mts_fake_opencl PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR})
+  target_link_libraries(mts_fake_opencl PRIVATE mts_options Threads::Threads ${CMAKE_DL_LIBS})
+  set_target_properties(mts_fake_opencl PROPERTIES OUTPUT_NAME OpenCL SOVERSION 1
+    LIBRARY_OUTPUT_DIRECTORY ${fake_opencl_folder})
+  add_dependencies(opencl_import mts_fake_opencl)
+  set_property(TEST opencl/import APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${fake_opencl_folder}")
+endif()

@@ -15,11 +15,15 @@ if(MTS_COVERAGE)
   target_link_options(mts_options INTERFACE --coverage)
 endif()
 # The smallest library: optimised across files, what nobody calls is dropped, no tables for unwinding (debuggers then
-# need those of the unstripped file). Objects hold machine code too, so that the static library needs no plugin. Pages
-# of 16 KiB are the largest of phones and boards of today; arm64 linkers would fill up to 64 KiB.
+# need those of the unstripped file). gcc's objects hold machine code too, so that the static library needs no plugin;
+# clang's would not, and are optimised one by one. Pages of 16 KiB are the largest of phones and boards of today; arm64
+# linkers would fill up to 64 KiB.
 if(MTS_SMALL)
-  target_compile_options(mts_options INTERFACE -flto=auto -ffat-lto-objects -ffunction-sections -fdata-sections
-    -fno-unwind-tables -fno-asynchronous-unwind-tables)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(mts_options INTERFACE -flto=auto -ffat-lto-objects)
+  endif()
+  target_compile_options(mts_options INTERFACE -ffunction-sections -fdata-sections -fno-unwind-tables
+    -fno-asynchronous-unwind-tables)
   target_link_options(mts_options INTERFACE -Wl,--gc-sections -Wl,-z,max-page-size=16384)
 endif()
 target_compile_definitions(mts_options INTERFACE _POSIX_C_SOURCE=200809L)

@@ -27,3 +27,6 @@ endif()
 # bench_stream: a camera's stream with frames in flight. As a test it is short.
 add_executable(bench_stream ${CMAKE_CURRENT_SOURCE_DIR}/perf/stream.c)
 target_link_libraries(bench_stream PRIVATE mts_options mts_static m)
+# bench_frames: what a camera's picture adds to a run
+add_executable(bench_frames ${CMAKE_CURRENT_SOURCE_DIR}/perf/frames.c)
+target_link_libraries(bench_frames PRIVATE mts_options mts_static)

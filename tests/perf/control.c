@@ -3,9 +3,9 @@
  *
  *     perf_control BUNDLE [DEVICE [STRATEGY [RUNS]]]
  *
- * Both run by turns on the same inputs (zeros), so that what disturbs the machine disturbs both alike. Prints
- * a line per task, then the median ratio; of all tasks together for comparison. Says nothing about outputs:
- * tests/exec/test_control.c does.
+ * Both run by turns on the same picture of noise, so that what disturbs the machine disturbs both alike.
+ * Prints a line per task, then the median ratio; of all tasks together for comparison. Says nothing about
+ * outputs: tests/exec/test_control.c does.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,6 +75,25 @@ static bool race(mts_session *a, mts_session *b, uint32_t runs, double *of_a, do
     return true;
 }
 
+/* The inputs of all that follows. */
+static mts_status show_noise(mts_session *session)
+{
+    enum { SIDE = 64 };
+    static unsigned char pixels[SIDE * SIDE * 3];
+    uint32_t random = 99;
+    mts_ticket ticket = 0;
+    mts_frame frame;
+    for (size_t i = 0; i < sizeof pixels; i++) {
+        random = random * 1664525u + 1013904223u;
+        pixels[i] = (unsigned char)(random >> 24);
+    }
+    mts_frame_default(&frame);
+    frame.data = pixels;
+    frame.width = frame.height = SIDE;
+    const mts_status status = mts_session_submit(session, &frame, &ticket);
+    return status == MTS_STATUS_OK ? mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE) : status;
+}
+
 static mts_status session_make(mts_runtime *runtime, mts_bundle *bundle, mts_strategy strategy,
                                const char *task, mts_session **out)
 {
@@ -83,7 +102,9 @@ static mts_status session_make(mts_runtime *runtime, mts_bundle *bundle, mts_str
     options.strategy = strategy;
     options.tasks = task != NULL ? &task : NULL;
     options.task_count = task != NULL ? 1 : 0;
-    return mts_session_create(runtime, bundle, &options, out);
+
+    mts_status status = mts_session_create(runtime, bundle, &options, out);
+    return status == MTS_STATUS_OK ? show_noise(*out) : status;
 }
 
 /* Enables one task and nothing else. */

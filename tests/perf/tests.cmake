@@ -27,6 +27,11 @@ endif()
 # bench_stream: a camera's stream with frames in flight. As a test it is short.
 add_executable(bench_stream ${CMAKE_CURRENT_SOURCE_DIR}/perf/stream.c)
 target_link_libraries(bench_stream PRIVATE mts_options mts_static m)
+if(TARGET mts_program)
+  add_test(NAME perf/stream COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/perf/stream.sh $<TARGET_FILE:mts_program>
+           $<TARGET_FILE:bench_stream> ${CMAKE_SOURCE_DIR}/apps/mts/demo/small.json ${CMAKE_BINARY_DIR})
+  set_tests_properties(perf/stream PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()
 # bench_frames: what a camera's picture adds to a run
 add_executable(bench_frames ${CMAKE_CURRENT_SOURCE_DIR}/perf/frames.c)
 target_link_libraries(bench_frames PRIVATE mts_options mts_static)

@@ -19,10 +19,15 @@ static const char *const default_names[] = {
     "libOpenCL-pixel.so",
     "libGLES_mali.so",
     "libmali.so",
+    "libPVROCL.so",
     "/vendor/lib64/libOpenCL.so",
     "/system/vendor/lib64/libOpenCL.so",
     "/vendor/lib64/egl/libGLES_mali.so",
     "/system/vendor/lib64/egl/libGLES_mali.so",
+    /* processes of 32 bits; in others the loader refuses these */
+    "/vendor/lib/libOpenCL.so",
+    "/system/vendor/lib/libOpenCL.so",
+    "/vendor/lib/egl/libGLES_mali.so",
     NULL,
 };
 

@@ -123,6 +123,7 @@ static camera_status describe_test(const char *rest, source_request *request, gs
         request->width = 640;
         request->height = 480;
     }
+    request->format = request->format < 0 ? (int)MTS_PIXEL_FORMAT_NV12 : request->format; /* as cameras do */
     (void)snprintf(
         plan->text, sizeof plan->text,
         "videotestsrc name=src pattern=%s is-live=%d num-buffers=%d ! video/x-raw%s ! appsink name=sink",

@@ -23,6 +23,7 @@ typedef struct arguments {
     uint32_t rotate, frames, in_flight;
     double timeout;
     bool drop, block, pace;
+    char name[256]; /* of the source */
 } arguments;
 
 static volatile sig_atomic_t stop;
@@ -107,7 +108,7 @@ static int arguments_check(arguments *args, const char *uri)
     if (args->show.headless && args->show.window) {
         return cli_usage_error(NULL, "give --headless or --window, not both");
     }
-    args->show.uri = uri;
+    args->show.uri = source_name(uri, args->name, sizeof args->name);
     args->show.frames = args->frames;
     args->show.timeout_ms = (uint32_t)(args->timeout * 1e3);
     args->show.stop = &stop;
@@ -170,7 +171,7 @@ static int cascade_open(cli_open *app, const arguments *args, mts_strategy strat
 static int networks_open(cli_open *app, arguments *args, pipeline *p)
 {
     mts_strategy strategy;
-    const bool live = source_live(args->show.uri) && args->in_flight > 1;
+    const bool live = source_live(args->source.uri) && args->in_flight > 1;
     int status = cli_open_check(NULL, &args->open, &strategy);
     if (args->bundle) {
         feed_options_set(&p->feed, args->in_flight,

@@ -68,8 +68,8 @@ static bool show(pipeline *p, const feed_frame *frame, char *error)
     if (!cli_frame_to_image(&frame->source.frame, &p->picture, error)) {
         return false;
     }
-    faces_draw(&p->faces, frame, &p->picture);
     overlay_tasks(&p->picture, &p->results);
+    faces_draw(&p->faces, frame, &p->picture);
     return (!kept || png_write(p, frame->source.number, error)) &&
            (!p->options->window || window_push(p, error));
 }

@@ -31,6 +31,23 @@ camera_status source_gst_open(const source_request *request, const char *scheme,
 }
 #endif
 
+const char *source_name(const char *uri, char *name, size_t size)
+{
+    const char *host = strstr(uri, "://");
+    host = host ? host + 3 : uri;
+    const size_t length = strcspn(host, "/?");
+    const char *at = NULL;
+    for (size_t i = 0; i < length; i++) {
+        at = host[i] == '@' ? host + i : at;
+    }
+    if (at && strncmp(uri, "rtsp", 4) == 0) {
+        (void)snprintf(name, size, "%.*s***%s", (int)(host - uri), uri, at);
+    } else {
+        (void)snprintf(name, size, "%s", uri);
+    }
+    return name;
+}
+
 bool source_live(const char *uri)
 {
     static const char *const live[] = {"v4l2://", "v4l2-raw://", "csi://", "rtsp://"};

@@ -21,6 +21,7 @@ typedef struct lent {
 
 typedef struct gst_source {
     source base;
+    char name[URI_PATH];
     gst_plan plan;
     GstElement *pipeline;
     GstAppSink *sink;
@@ -78,7 +79,7 @@ static camera_status bus_check(gst_source *gst, char *error)
     } else {
         const bool refused = debug && strstr(debug, "not-negotiated");
         status = refused ? CAMERA_FORMAT : failure_kind(failure);
-        (void)source_fail(error, status, "%s%s", failure->message,
+        (void)source_fail(error, status, "'%s': %s%s", gst->name, failure->message,
                           refused ? " (the source does not have that size, rate or format)" : "");
     }
     g_clear_error(&failure);
@@ -239,15 +240,24 @@ static void sink_set(gst_source *gst, const source_request *wanted)
     gst_caps_unref(caps);
 }
 
+/* What it means that a pipeline cannot be made. */
+static camera_status parse_kind(const GError *failure)
+{
+    if (!failure || failure->domain != GST_PARSE_ERROR) {
+        return CAMERA_USAGE;
+    }
+    return failure->code == GST_PARSE_ERROR_NO_SUCH_ELEMENT ? CAMERA_ABSENT
+           : failure->code == GST_PARSE_ERROR_LINK          ? CAMERA_FORMAT
+                                                            : CAMERA_USAGE;
+}
+
 static camera_status pipeline_make(gst_source *gst, const source_request *wanted, char *error)
 {
     GError *failure = NULL;
     gst->pipeline = gst_parse_launch_full(gst->plan.text, NULL, GST_PARSE_FLAG_FATAL_ERRORS, &failure);
     if (!gst->pipeline || failure) {
-        const bool lacking = failure && failure->code == GST_PARSE_ERROR_NO_SUCH_ELEMENT;
-        const camera_status status = source_fail(error, lacking ? CAMERA_ABSENT : CAMERA_USAGE, "'%s': %s%s",
-                                                 wanted->uri, failure ? failure->message : "no pipeline",
-                                                 lacking ? " (a plugin of GStreamer is missing)" : "");
+        const camera_status status = source_fail(error, parse_kind(failure), "'%s': %s", gst->name,
+                                                 failure ? failure->message : "it is no pipeline");
         g_clear_error(&failure);
         return status;
     }
@@ -264,7 +274,7 @@ static camera_status pipeline_make(gst_source *gst, const source_request *wanted
     gst_clear_object(&src);
     GstElement *sink = gst_bin_get_by_name(GST_BIN(gst->pipeline), "sink");
     if (!sink) {
-        return source_fail(error, CAMERA_USAGE, "'%s' is no pipeline", wanted->uri);
+        return source_fail(error, CAMERA_USAGE, "'%s' is no pipeline", gst->name);
     }
     gst->sink = GST_APP_SINK(sink);
     gst->bus = gst_element_get_bus(gst->pipeline);
@@ -278,7 +288,7 @@ static camera_status first_wait(gst_source *gst, const source_request *wanted, c
     const double end_ms = cli_now_ms() + wanted->timeout_ms;
     if (gst_element_set_state(gst->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
         const camera_status status = bus_check(gst, error);
-        return status == CAMERA_OK ? source_fail(error, CAMERA_ABSENT, "'%s' does not start", wanted->uri)
+        return status == CAMERA_OK ? source_fail(error, CAMERA_ABSENT, "'%s' does not start", gst->name)
                                    : status;
     }
     for (;;) {
@@ -289,7 +299,7 @@ static camera_status first_wait(gst_source *gst, const source_request *wanted, c
             return caps_read(gst, sample, error);
         }
         if (status == CAMERA_END || status == CAMERA_VANISHED) {
-            return source_fail(error, CAMERA_FORMAT, "'%s' has no picture in it", wanted->uri);
+            return source_fail(error, CAMERA_FORMAT, "'%s' has no picture in it", gst->name);
         }
         if (status != CAMERA_WAITING) {
             return status;
@@ -298,7 +308,7 @@ static camera_status first_wait(gst_source *gst, const source_request *wanted, c
             return CAMERA_END;
         }
         if (cli_now_ms() >= end_ms) {
-            return source_fail(error, CAMERA_STALLED, "'%s' gave no frame within %.1f s", wanted->uri,
+            return source_fail(error, CAMERA_STALLED, "'%s' gave no frame within %.1f s", gst->name,
                                wanted->timeout_ms / 1e3);
         }
     }
@@ -357,6 +367,7 @@ camera_status source_gst_open(const source_request *request, const char *scheme,
         return source_fail(error, CAMERA_FAILURE, "no memory");
     }
     gst->base.type = &gst_class;
+    (void)source_name(request->uri, gst->name, sizeof gst->name);
     const camera_status status = gst_source_make(gst, scheme, rest, error, &wanted);
     if (status != CAMERA_OK) {
         gst_source_close(&gst->base);

@@ -10,3 +10,19 @@ if(TARGET mts_kit)
   add_executable(apps_pixels ${CMAKE_CURRENT_LIST_DIR}/pixels.c)
   target_link_libraries(apps_pixels PRIVATE mts_kit)
 endif()
+
+# The cascade beside ONNX Runtime (of toolchains/requirements.txt; skipped where it is missing).
+include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
+if(MTS_TEST_PYTHON AND TARGET mts_program AND TARGET sample_faces AND NOT MTS_SANITIZE)
+  if(DEFINED ENV{MTS_TEST_DATA})
+    set(MTS_CASCADE_DATA $ENV{MTS_TEST_DATA})
+  else()
+    set(MTS_CASCADE_DATA ${CMAKE_SOURCE_DIR}/../shared/data)
+  endif()
+  add_test(NAME apps/cascade_beside_onnxruntime
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/cascade_test.py --mts $<TARGET_FILE:mts_program>
+            --faces $<TARGET_FILE:sample_faces> --pixels $<TARGET_FILE:apps_pixels>
+            --sample ${CMAKE_SOURCE_DIR}/apps/samples/faces --data ${MTS_CASCADE_DATA}
+            --work ${CMAKE_BINARY_DIR}/cascade_onnxruntime)
+  set_tests_properties(apps/cascade_beside_onnxruntime PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()

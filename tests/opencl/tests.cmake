@@ -10,5 +10,11 @@ if(MTS_OPENCL_LOADER)
   set_target_properties(mts_fake_opencl PROPERTIES OUTPUT_NAME OpenCL SOVERSION 1
     LIBRARY_OUTPUT_DIRECTORY ${fake_opencl_folder})
   add_dependencies(opencl_import mts_fake_opencl)
+  # Nothing else in the program may be linked with OpenCL, as oneDNN is: it would get this library.
+  target_sources(opencl_import PRIVATE support/device_fixture.c support/second_device.c)
+  target_include_directories(opencl_import PRIVATE $<TARGET_PROPERTY:mts_test_support,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_include_directories(opencl_import SYSTEM PRIVATE
+    $<TARGET_PROPERTY:mts_test_support,INTERFACE_SYSTEM_INCLUDE_DIRECTORIES>)
+  set_property(TARGET opencl_import PROPERTY LINK_LIBRARIES mts_options ${MTS_CMOCKA} mts_static)
   set_property(TEST opencl/import APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${fake_opencl_folder}")
 endif()

@@ -13,8 +13,8 @@ place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 compile() {
     clang --target=aarch64-linux-android26 -fsyntax-only -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow \
-        -Wstrict-prototypes -Werror -D_POSIX_C_SOURCE=200809L -D_LARGEFILE64_SOURCE -isystem "$stubs" -isystem $libc \
-        -I"$source/sdk/include" "$@"
+        -Wstrict-prototypes -Werror -D_POSIX_C_SOURCE=200809L -D_LARGEFILE64_SOURCE "$@" -I"$source/sdk/include" \
+        -isystem "$stubs" -isystem $libc
 }
 
 count=0
@@ -34,6 +34,14 @@ if compile -include media/NdkImage.h "$place/wrong.c" 2>/dev/null; then
     exit 1
 fi
 echo "$count files compile for aarch64-linux-android26"
+
+real=/usr/include/android # some of the NDK's headers, from Android's sources (android-platform-frameworks-native-headers)
+if [ -e $real/android/asset_manager.h ]; then
+    for file in "$app"/cpp/*.c; do
+        compile -isystem $real '-D__INTRODUCED_IN(level)=' '-D__RENAME_IF_FILE_OFFSET64(name)=' "$file"
+    done
+    echo "also with $(cd $real/android && ls asset_manager.h asset_manager_jni.h log.h native_window_jni.h 2>/dev/null | tr '\n' ' ')of Android's sources"
+fi
 
 command -v javac >/dev/null || { echo "no javac: Java was not compiled"; exit 0; }
 javac -Xlint:all,-options,-deprecation -Werror -proc:none -d "$place/classes" -h "$place/headers" \

@@ -7,6 +7,7 @@ usage: files.py SOURCE CMAKE LIBMTS VERSION
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import zipfile
 ANDROID = "{http://schemas.android.com/apk/res/android}"
 ABIS = {"arm64-v8a", "armeabi-v7a", "x86", "x86_64", "riscv64"}
 STLS = {"none", "system", "c++_shared", "c++_static"}
+FRAMEWORK = pathlib.Path("/usr/share/android-framework-res/framework-res.apk")
 DRIVERS = {"libOpenCL.so", "libOpenCL-pixel.so"}
 
 
@@ -90,6 +92,25 @@ def native_names(java, activity, native):
     expect(f"add_library({library} SHARED" in (native.parent / "CMakeLists.txt").read_text(), f"no library {library}")
 
 
+def package(manifest):
+    """Android's own tool takes the manifest: attributes and the theme are known to the platform."""
+    tool = shutil.which("aapt")
+    if not tool or not FRAMEWORK.exists():
+        print("no aapt or no android-framework-res: the manifest was not packaged")
+        return
+    with tempfile.TemporaryDirectory() as place:
+        place = pathlib.Path(place)
+        # Gradle writes the package's name and the API levels into it
+        text = manifest.read_text().replace("<manifest ", '<manifest package="org.mts.camera" ', 1)
+        (place / "AndroidManifest.xml").write_text(text)
+        made = subprocess.run([tool, "package", "-f", "-M", place / "AndroidManifest.xml", "-I", FRAMEWORK, "-F", place / "app.apk",
+                               "--min-sdk-version", "26", "--target-sdk-version", "29"], capture_output=True, text=True)
+        expect(made.returncode == 0, f"aapt: {made.stderr}")
+        says = subprocess.run([tool, "dump", "badging", place / "app.apk"], capture_output=True, text=True).stdout
+        expect("launchable-activity: name='org.mts.camera.MainActivity'" in says, f"aapt: no activity to start: {says}")
+        expect("uses-feature: name='android.hardware.camera'" not in says, "devices with a front camera only are left out")
+
+
 def aar(root, cmake, library, version):
     with tempfile.TemporaryDirectory() as place:
         out = pathlib.Path(place) / "mts.aar"
@@ -131,6 +152,7 @@ def main():
     drivers(xml.parse(root / "libmts/src/main/AndroidManifest.xml").getroot(), "libmts")
     activity = app_manifest(app / "AndroidManifest.xml")
     native_names(app / "java" / (activity.replace(".", "/") + ".java"), activity, app / "cpp/jni.c")
+    package(app / "AndroidManifest.xml")
     gradle(root)
     cmake_lists(app / "cpp")
     aar(root, cmake, library, version)

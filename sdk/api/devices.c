@@ -40,7 +40,9 @@ static void fill_desc(const mts_device_info *info, mts_device_desc *out)
     out->is_gpu = info->is_gpu ? 1 : 0;
     out->compute_units = info->compute_units;
     out->vector_floats = info->vector_floats;
+
     out->memory_bytes = info->memory_bytes;
+    out->reads = info->imports;
 }
 
 static void fill_id(const mts_backend *backend, uint32_t index, mts_device_desc *out)

@@ -72,8 +72,15 @@ static mts_code check_sizes(const mts_frame *frame, mts_error *error)
     if (frame->borrow > 1) {
         return mts_fail(error, bad, "frame: borrow is 0 or 1, not %" PRIu32, frame->borrow);
     }
-    if (!frame->data) {
+
+    if ((unsigned)frame->memory > MTS_FRAME_MEMORY_ANDROID) {
+        return mts_fail(error, bad, "frame: %d is no kind of memory", (int)frame->memory);
+    }
+    if (frame->memory == MTS_FRAME_MEMORY_HOST && !frame->data) {
         return mts_fail(error, bad, "frame: data is NULL");
+    }
+    if (frame->memory == MTS_FRAME_MEMORY_ANDROID && !frame->buffer) {
+        return mts_fail(error, bad, "frame: buffer is NULL");
     }
     if (frame->width == 0 || frame->height == 0 || frame->width > SIDE_MOST || frame->height > SIDE_MOST) {
         return mts_fail(error, bad, "frame: %" PRIu32 "x%" PRIu32 " pixels; sides are 1..%u", frame->width,
@@ -82,42 +89,91 @@ static mts_code check_sizes(const mts_frame *frame, mts_error *error)
     return MTS_CODE_OK;
 }
 
-/* Strides and addresses of the planes; in 64 bits, so that nothing wraps before it is looked at. */
-static mts_code find_planes(const mts_frame *frame, mts_picture *out, mts_error *error)
+static mts_code find_strides(const mts_frame *frame, const mts_picture_layout *layout, mts_picture *out,
+                             mts_error *error)
 {
-    const mts_picture_layout layout =
-        mts_picture_lay_out((uint32_t)frame->format, frame->width, frame->height);
-    const char *next = frame->data;
-    uint64_t reach = 0;
-    for (uint32_t k = 0; k < layout.planes; k++) {
+    for (uint32_t k = 0; k < layout->planes; k++) {
         const uint32_t stride = k == 0 ? frame->stride : frame->chroma_stride[k - 1];
-        if (stride != 0 && stride < layout.row_bytes[k]) {
+        if (stride != 0 && stride < layout->row_bytes[k]) {
             return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
                             "frame: %s %" PRIu32 " is less than a row's %" PRIu32 " bytes",
-                            k == 0 ? "stride" : "chroma_stride", stride, layout.row_bytes[k]);
+                            k == 0 ? "stride" : "chroma_stride", stride, layout->row_bytes[k]);
         }
-        out->stride[k] = stride ? stride : layout.row_bytes[k];
-        const uint64_t rows = (uint64_t)out->stride[k] * (layout.rows[k] - 1) + layout.row_bytes[k];
+        out->stride[k] = stride ? stride : layout->row_bytes[k];
+    }
+    return MTS_CODE_OK;
+}
+
+static uint64_t rows_bytes(const mts_picture *picture, const mts_picture_layout *layout, uint32_t plane)
+{
+    return (uint64_t)picture->stride[plane] * (layout->rows[plane] - 1) + layout->row_bytes[plane];
+}
+
+static mts_code too_large(const mts_picture *picture, const mts_picture_layout *layout, uint32_t plane,
+                          uint64_t reach, mts_error *error)
+{
+    return mts_fail(error, MTS_CODE_LIMIT,
+                    "frame: %" PRIu32 " rows with stride %" PRIu32 " reach over %" PRIu64
+                    " bytes, more than the limit of %" PRIu64,
+                    layout->rows[plane], picture->stride[plane], reach, BYTES_MOST);
+}
+
+/* Addresses of the planes; in 64 bits, so that nothing wraps before it is looked at. */
+static mts_code find_planes(const mts_frame *frame, const mts_picture_layout *layout, mts_picture *out,
+                            mts_error *error)
+{
+    const char *next = frame->data;
+    uint64_t reach = 0;
+    for (uint32_t k = 0; k < layout->planes; k++) {
         const bool follows = k > 0 && !frame->chroma[k - 1];
         /* What lies right behind the plane before is a whole stride behind its last row. */
-        reach += rows + (follows ? out->stride[k - 1] - layout.row_bytes[k - 1] : 0);
+        reach += rows_bytes(out, layout, k) + (follows ? out->stride[k - 1] - layout->row_bytes[k - 1] : 0);
         if (reach > BYTES_MOST) {
-            return mts_fail(error, MTS_CODE_LIMIT,
-                            "frame: %" PRIu32 " rows with stride %" PRIu32 " reach over %" PRIu64
-                            " bytes, more than the limit of %" PRIu64,
-                            layout.rows[k], out->stride[k], reach, BYTES_MOST);
+            return too_large(out, layout, k, reach, error);
         }
         out->plane[k] = k > 0 && frame->chroma[k - 1] ? frame->chroma[k - 1] : next;
-        if (k + 1 < layout.planes &&
+        if (k + 1 < layout->planes &&
             !frame->chroma[k]) { /* only then is there anything behind the last row */
-            if ((uint64_t)out->stride[k] * layout.rows[k] > BYTES_MOST) {
+            if ((uint64_t)out->stride[k] * layout->rows[k] > BYTES_MOST) {
                 return mts_fail(error, MTS_CODE_LIMIT,
                                 "frame: the planes are more than %" PRIu64 " bytes apart", BYTES_MOST);
             }
-            next = (const char *)out->plane[k] + (size_t)out->stride[k] * layout.rows[k];
+            next = (const char *)out->plane[k] + (size_t)out->stride[k] * layout->rows[k];
         }
     }
     return MTS_CODE_OK;
+}
+
+/* Where the planes begin in memory that is not the process's. */
+static mts_code find_offsets(const mts_frame *frame, const mts_picture_layout *layout, mts_picture *out,
+                             mts_error *error)
+{
+    uint64_t next = frame->offsets[0];
+    for (uint32_t k = 0; k < layout->planes; k++) {
+        const uint64_t at = k > 0 && frame->offsets[k] > 0 ? frame->offsets[k] : next;
+        const uint64_t end = at + rows_bytes(out, layout, k);
+        if (end > BYTES_MOST) {
+            return too_large(out, layout, k, end, error);
+        }
+        out->offset[k] = (uint32_t)at;
+        next = at + (uint64_t)out->stride[k] * layout->rows[k];
+    }
+    out->memory = (mts_memory_kind)frame->memory;
+    out->handle = frame->buffer;
+    out->fd = frame->fd;
+    return MTS_CODE_OK;
+}
+
+static mts_code find_pixels(const mts_frame *frame, mts_picture *out, mts_error *error)
+{
+    const mts_picture_layout layout =
+        mts_picture_lay_out((uint32_t)frame->format, frame->width, frame->height);
+    const mts_code code = find_strides(frame, &layout, out, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    return frame->memory == MTS_FRAME_MEMORY_HOST ? find_planes(frame, &layout, out, error)
+                                                  : find_offsets(frame, &layout, out, error);
 }
 
 mts_code mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *error)
@@ -128,7 +184,7 @@ mts_code mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *er
     }
     *out = (mts_picture){0};
     if (code == MTS_CODE_OK) {
-        code = find_planes(frame, out, error);
+        code = find_pixels(frame, out, error);
     }
     if (code != MTS_CODE_OK) {
         return code;

@@ -52,10 +52,15 @@ typedef struct mts_picture_regions {
     const void *context;
 } mts_picture_regions;
 
-/* A picture in host memory; checked by the caller but for its region: strides large enough, all planes
- * together at most 2^31 - 1 bytes. Formats of one plane look at plane[0] only. */
+/* A picture; checked by the caller but for its region: strides large enough, all planes together at most
+ * 2^31 - 1 bytes. Formats of one plane look at the first plane only. */
 typedef struct mts_picture {
-    const void *plane[3]; /* NV12, NV21: the pairs are plane 1 */
+
+    mts_memory_kind memory;
+    const void *plane[3]; /* HOST. NV12, NV21: the pairs are plane 1 */
+    const void *handle;   /* ANDROID: the AHardwareBuffer */
+    int fd;               /* DMABUF */
+    uint32_t offset[3];   /* of the planes in these two, bytes */
     uint32_t stride[3];   /* bytes */
     uint32_t width, height;
     uint32_t format; /* MTS_PIXEL_ */

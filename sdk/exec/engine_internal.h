@@ -111,6 +111,7 @@ struct mts_engine {
     uint64_t slice_bytes;
 
     engine_pictures pictures;
+    engine_foreigns foreigns;
 };
 
 /* What making an engine may use and tell besides. */
@@ -174,6 +175,15 @@ typedef struct mts_picture_way {
 /* Takes what a picture needs of the caller's memory, or takes hold of that. */
 mts_code mts_picture_prepare(mts_engine *engine, engine_flight *flight, const mts_picture_way *way,
                              const mts_picture *picture, mts_error *error);
+/* What a picture needs that is made once, or that grows: the index of the list of a task, or of all
+   (MTS_NONE); the kernel; the list over a borrowed buffer; room for copies (keep: of whole pictures, on the
+   host, too). The last one lets go of what a list borrowed. */
+mts_code mts_picture_find_list(mts_engine *engine, uint32_t task, uint32_t *list, mts_error *error);
+mts_code mts_picture_make_kernel(mts_engine *engine, mts_error *error);
+mts_code mts_picture_refer(mts_engine *engine, const engine_picture_list *list, engine_borrowing *borrowing,
+                           mts_error *error);
+mts_code mts_picture_room(mts_engine *engine, engine_shot *shot, size_t bytes, bool keep, mts_error *error);
+void mts_picture_let_go(engine_borrowing *borrowing);
 /* Enqueues a prepared picture's way into the inputs. */
 mts_code mts_picture_hand_over(mts_engine *engine, engine_flight *flight, mts_error *error);
 /* Lets go of the memory that a flight's pictures borrowed: no list that reads it is running. */

@@ -1,15 +1,12 @@
 /*
  * picture.c: camera pictures into inputs, on the device. The picture buffer, its launch table and lists are
  * made when the first picture comes and again when a larger one does; otherwise nothing is allocated, but for
- * memory that is borrowed. Not responsible for what the records say (picture_record.c).
+ * memory that is borrowed. Not responsible for what is taken of a picture (picture_prepare.c).
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "exec/engine_internal.h"
-
-#define PLANE_ALIGN ((size_t)64)
-#define GAP_MOST ((size_t)65536) /* between the planes of memory that is borrowed */
 
 static void release_lists(mts_engine *engine)
 {
@@ -19,10 +16,20 @@ static void release_lists(mts_engine *engine)
     }
 }
 
+void mts_picture_let_go(engine_borrowing *borrowing)
+{
+    if (borrowing->foreign != NULL) {
+        borrowing->foreign->users--;
+        borrowing->foreign = NULL;
+        borrowing->buffer = NULL;
+    }
+    mts_buffer_destroy(&borrowing->buffer);
+}
+
 void mts_picture_return(mts_engine *engine, engine_flight *flight)
 {
     for (uint32_t i = 0; flight->shot.borrowings != NULL && i <= engine->pictures.slot_count; i++) {
-        mts_buffer_destroy(&flight->shot.borrowings[i].buffer);
+        mts_picture_let_go(&flight->shot.borrowings[i]);
     }
 }
 
@@ -38,6 +45,8 @@ void mts_engine_pictures_release(mts_engine *engine)
         mts_picture_return(engine, flight);
         mts_host_destroy(engine->device, (void **)&flight->shot.staging);
     }
+
+    mts_foreigns_release(engine);
     mts_kernel_destroy(&p->kernel);
     mts_buffer_destroy(&p->table);
     mts_buffer_destroy(&p->buffer);
@@ -109,7 +118,7 @@ static mts_code make_ready(mts_engine *engine, mts_error *error)
     return MTS_CODE_OK;
 }
 
-static mts_code make_kernel(mts_engine *engine, mts_error *error)
+mts_code mts_picture_make_kernel(mts_engine *engine, mts_error *error)
 {
     engine_pictures *p = &engine->pictures;
     const mts_kernel_desc desc = {.name = "frame_any__f32_planar",
@@ -155,8 +164,8 @@ static mts_launch launch_of(const mts_engine *engine, const engine_picture_list 
 }
 
 /* The list that reads a borrowed picture, over its memory. */
-static mts_code refer(mts_engine *engine, const engine_picture_list *list, engine_borrowing *borrowing,
-                      mts_error *error)
+mts_code mts_picture_refer(mts_engine *engine, const engine_picture_list *list, engine_borrowing *borrowing,
+                           mts_error *error)
 {
     const mts_launch launch = launch_of(engine, list, borrowing->buffer);
     if (borrowing->list != NULL) {
@@ -199,12 +208,12 @@ static mts_code grow(mts_engine *engine, size_t bytes, mts_error *error)
 
 /*
  * A shot's own memory, at once as much as pictures of that size can take: packed rows are half of it at most,
- * and all is only kept where a picture may have to wait for its turn.
+ * and all is only kept where a picture may have to wait for its turn, or is not there for longer than a call.
  */
-static mts_code reserve(const mts_engine *engine, engine_shot *shot, mts_error *error)
+static mts_code reserve(const mts_engine *engine, engine_shot *shot, bool keep, mts_error *error)
 {
     const size_t all = engine->pictures.buffer->size;
-    const size_t bytes = engine->places > 1 ? all : all / 2;
+    const size_t bytes = keep || engine->places > 1 ? all : all / 2;
     if (shot->staging_bytes >= bytes) {
         return MTS_CODE_OK;
     }
@@ -219,163 +228,14 @@ static mts_code reserve(const mts_engine *engine, engine_shot *shot, mts_error *
     return MTS_CODE_OK;
 }
 
-/* ---- one picture ---- */
-
-/* Where a picture is read. */
-typedef struct placement {
-    uint32_t at[MTS_PICTURE_PLANES]; /* of its planes, bytes from the buffer's start */
-    size_t bytes;                    /* of the picture buffer, if it is copied */
-} placement;
-
-/* Bytes from the first plane to the end of the last one, if they lie so that they can be one buffer; else 0.
- */
-static size_t contiguous_bytes(const mts_picture *picture, const mts_picture_layout *layout,
-                               uint32_t at[MTS_PICTURE_PLANES])
+mts_code mts_picture_room(mts_engine *engine, engine_shot *shot, size_t bytes, bool keep, mts_error *error)
 {
-    const uintptr_t base = (uintptr_t)picture->plane[0];
-    size_t end = 0;
-    for (uint32_t k = 0; k < layout->planes; k++) {
-        const uintptr_t plane = (uintptr_t)picture->plane[k];
-        if (plane < base || plane - base < end || plane - base - end > GAP_MOST) {
-            return 0;
-        }
-        at[k] = (uint32_t)(plane - base);
-        end = at[k] + mts_picture_plane_bytes(layout, picture->stride, k);
-    }
-    return base % sizeof(float) == 0 && end <= INT32_MAX ? end : 0;
-}
-
-/*
- * Takes hold of the picture's memory, if it may and can. Of one run a list borrows one picture; a second one
- * for the same inputs is copied.
- */
-static mts_code borrow(mts_engine *engine, engine_shot *shot, const mts_picture *picture,
-                       const mts_picture_layout *layout, placement *where, mts_error *error)
-{
-    engine_borrowing *borrowing = &shot->borrowings[shot->list];
-    const size_t bytes = picture->borrow &&
-                                 (engine->device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0 &&
-                                 borrowing->buffer == NULL
-                             ? contiguous_bytes(picture, layout, where->at)
-                             : 0;
-    if (bytes == 0) {
-        return MTS_CODE_OK;
-    }
-    const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = picture->plane[0], .size = bytes};
-    mts_code code = mts_buffer_import(engine->device, &memory, &borrowing->buffer, error);
-    if (code == MTS_CODE_OK) {
-        code = refer(engine, &engine->pictures.lists[shot->list], borrowing, error);
-        if (code != MTS_CODE_OK) {
-            mts_buffer_destroy(&borrowing->buffer);
-        }
-        shot->borrowed = code == MTS_CODE_OK;
-    }
-    return code == MTS_CODE_UNSUPPORTED ? MTS_CODE_OK : code;
-}
-
-static mts_code place(mts_engine *engine, engine_shot *shot, const mts_picture *picture,
-                      const mts_picture_layout *layout, placement *where, mts_error *error)
-{
-    const mts_code code = borrow(engine, shot, picture, layout, where, error);
-    if (code != MTS_CODE_OK || shot->borrowed) {
-        return code;
-    }
-    for (uint32_t k = 0; k < layout->planes; k++) {
-        where->at[k] = (uint32_t)where->bytes;
-        where->bytes += mts_picture_plane_bytes(layout, picture->stride, k);
-        where->bytes = (where->bytes + PLANE_ALIGN - 1) / PLANE_ALIGN * PLANE_ALIGN;
-    }
-    const mts_code grown = grow(engine, where->bytes, error);
-    return grown == MTS_CODE_OK ? reserve(engine, shot, error) : grown;
-}
-
-static mts_code check_regions(const mts_engine *engine, const engine_picture_list *list,
-                              const mts_picture *picture, mts_error *error)
-{
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = list->first; code == MTS_CODE_OK && i < list->first + list->count; i++) {
-        const engine_image *image = &engine->pictures.images[i];
-        if (image->show != MTS_PICTURE_SHOW_NOTHING) {
-            code = mts_picture_region_check(mts_picture_shown(image, picture), picture->width,
-                                            picture->height, error);
-        }
-    }
-    return code;
-}
-
-/* What the list's images show. */
-static void describe(const mts_engine *engine, engine_shot *shot, const mts_picture *picture,
-                     const placement *where)
-{
-    const engine_pictures *p = &engine->pictures;
-    const engine_picture_list *list = &p->lists[shot->list];
-    for (uint32_t i = list->first; i < list->first + list->count; i++) {
-        shot->records[i] = p->images[i].record;
-        if (p->images[i].show == MTS_PICTURE_SHOW_NOTHING) {
-            shot->records[i].idle = 1;
-        } else {
-            mts_picture_describe(&shot->records[i], picture, mts_picture_shown(&p->images[i], picture),
-                                 where->at);
-        }
-    }
-}
-
-/* The rows that are going to be read, where they lie. */
-static void find_rows(const mts_engine *engine, engine_shot *shot, const mts_picture *picture,
-                      const mts_picture_layout *layout, const placement *where)
-{
-    const engine_picture_list *list = &engine->pictures.lists[shot->list];
-    uint32_t first = picture->height;
-    uint32_t end = 0;
-    for (uint32_t i = list->first; i < list->first + list->count; i++) {
-        const mts_rec_frame *r = &shot->records[i];
-        if (!r->idle) {
-            first = r->y < first ? r->y : first;
-            end = r->y + r->h > end ? r->y + r->h : end;
-        }
-    }
-    for (uint32_t k = 0; first < end && k < layout->planes; k++) {
-        const uint32_t shift = k > 0 ? layout->down : 0;
-        const size_t from = (size_t)(first >> shift) * picture->stride[k];
-        const size_t to = (size_t)((end - 1) >> shift) * picture->stride[k] + layout->row_bytes[k];
-        shot->pieces[shot->piece_count++] = (engine_piece){
-            .from = (const char *)picture->plane[k] + from, .to = where->at[k] + from, .size = to - from};
-    }
-}
-
-/* Pieces into the shot's own memory: the caller's is not there any more when it is their turn. */
-static void keep_pieces(engine_shot *shot)
-{
-    unsigned char *to = shot->staging;
-    for (uint32_t i = 0; i < shot->piece_count; i++) {
-        memcpy(to, shot->pieces[i].from, shot->pieces[i].size);
-        shot->pieces[i].from = to;
-        to += shot->pieces[i].size;
-    }
-}
-
-/* What has to be copied, and from where. */
-static void gather(mts_engine *engine, engine_shot *shot, const mts_picture_way *way,
-                   const mts_picture *picture, const mts_picture_layout *layout, const placement *where)
-{
-    engine_pictures *p = &engine->pictures;
-    const engine_picture_list *list = &p->lists[shot->list];
-    const size_t most = p->buffer->size / 2; /* where packed rows are more, all are copied */
-    const size_t packed = mts_picture_pack_bytes(p, shot->records, list->first, list->count, layout, most);
-    if (packed > 0) {
-        mts_picture_pack(p, shot->records, list->first, list->count, picture, layout, shot->staging);
-        shot->pieces[shot->piece_count++] = (engine_piece){.from = shot->staging, .size = packed};
-        return;
-    }
-    find_rows(engine, shot, picture, layout, where);
-    shot->brief = way->now && !picture->borrow;
-    if (!shot->brief && !picture->borrow) {
-        keep_pieces(shot);
-    }
+    const mts_code code = grow(engine, bytes, error);
+    return code == MTS_CODE_OK ? reserve(engine, shot, keep, error) : code;
 }
 
 /* The list of a task, or of all (MTS_NONE). */
-static mts_code find_list(mts_engine *engine, uint32_t task, uint32_t *list, mts_error *error)
+mts_code mts_picture_find_list(mts_engine *engine, uint32_t task, uint32_t *list, mts_error *error)
 {
     if (engine->options.lend_inputs) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
@@ -402,40 +262,7 @@ static mts_code find_list(mts_engine *engine, uint32_t task, uint32_t *list, mts
     return MTS_CODE_OK;
 }
 
-mts_code mts_picture_prepare(mts_engine *engine, engine_flight *flight, const mts_picture_way *way,
-                             const mts_picture *picture, mts_error *error)
-{
-    const mts_picture_layout layout = mts_picture_lay_out(picture->format, picture->width, picture->height);
-    engine_shot *shot = &flight->shot;
-    placement where = {0};
-    mts_code code = find_list(engine, way->task, &shot->list, error);
-    shot->alone = way->alone;
-    shot->borrowed = shot->brief = false;
-    shot->piece_count = 0;
-    if (code == MTS_CODE_OK) {
-        code = check_regions(engine, &engine->pictures.lists[shot->list], picture, error);
-    }
-    if (code == MTS_CODE_OK) {
-        code = make_kernel(engine, error);
-    }
-    if (code == MTS_CODE_OK) {
-        code = place(engine, shot, picture, &layout, &where, error);
-    }
-    if (code == MTS_CODE_OK) {
-        describe(engine, shot, picture, &where);
-    }
-    if (code == MTS_CODE_OK && !shot->borrowed) {
-        gather(engine, shot, way, picture, &layout, &where);
-    }
-    return code;
-}
-
-mts_code mts_engine_check_picture(mts_engine *engine, const mts_picture *picture, mts_error *error)
-{
-    uint32_t list = 0;
-    const mts_code code = find_list(engine, MTS_NONE, &list, error);
-    return code == MTS_CODE_OK ? check_regions(engine, &engine->pictures.lists[list], picture, error) : code;
-}
+/* ---- one picture ---- */
 
 static mts_code enqueue(mts_buffer *buffer, const engine_piece *piece, bool stays, mts_error *error)
 {
@@ -479,7 +306,7 @@ mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_pic
         code = mts_picture_hand_over(engine, flight, error);
         if (code != MTS_CODE_OK) {
             (void)mts_device_wait(engine->device, NULL); /* the launch may be under way all the same */
-            mts_buffer_destroy(&flight->shot.borrowings[flight->shot.list].buffer);
+            mts_picture_let_go(&flight->shot.borrowings[flight->shot.list]);
         }
     }
     return code;
@@ -509,7 +336,7 @@ mts_code mts_engine_set_regions(mts_engine *engine, uint32_t task, const mts_pic
 {
     const uint32_t count = regions->count;
     uint32_t index = 0;
-    const mts_code code = find_list(engine, task, &index, error);
+    const mts_code code = mts_picture_find_list(engine, task, &index, error);
     if (code != MTS_CODE_OK) {
         return code;
     }

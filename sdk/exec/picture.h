@@ -9,7 +9,9 @@
 
 #include "device/device.h"
 #include "device/kernel.h"
+
 #include "exec/engine.h"
+#include "exec/foreign.h"
 
 #define MTS_PICTURE_PLANES 3
 
@@ -40,8 +42,10 @@ typedef struct engine_picture_list {
 
 /* What of a list reads memory of the caller's. */
 typedef struct engine_borrowing {
-    mts_list *list;     /* NULL: not made yet */
-    mts_buffer *buffer; /* that memory, from a picture to the end of the run; or NULL */
+
+    mts_list *list;          /* NULL: not made yet */
+    mts_buffer *buffer;      /* that memory, from a picture to the end of the run; or NULL */
+    engine_foreign *foreign; /* whose buffer it is; NULL: its own */
 } engine_borrowing;
 
 /* Bytes on their way into the picture buffer. */

@@ -101,7 +101,9 @@ typedef struct mts_device_desc {
     uint32_t is_gpu;  /* 1 or 0 */
     uint32_t compute_units;
     uint32_t vector_floats; /* floats of the vector a kernel works on */
+
     uint64_t memory_bytes;
+    uint32_t reads; /* memory of frames that it reads where it lies: bit 1 << mts_frame_memory of each */
 } mts_device_desc;
 
 /* Number of devices that can be opened now. Never fails; a missing driver means fewer devices. */
@@ -251,6 +253,13 @@ typedef enum mts_yuv {
     MTS_YUV_BT709_FULL = 3
 } mts_yuv;
 
+/* Whose memory a frame lies in. */
+typedef enum mts_frame_memory {
+    MTS_FRAME_MEMORY_HOST = 0,   /* the process's, at mts_frame.data (default) */
+    MTS_FRAME_MEMORY_DMABUF = 1, /* a Linux dma-buf, mts_frame.fd */
+    MTS_FRAME_MEMORY_ANDROID = 2 /* an AHardwareBuffer, mts_frame.buffer, whose pixels lie in rows */
+} mts_frame_memory;
+
 /* Clockwise, in degrees: what has to be done to a frame so that it is upright. */
 typedef enum mts_rotation {
     MTS_ROTATION_0 = 0,
@@ -300,6 +309,18 @@ typedef struct mts_frame {
                           has been waited for; where the device reads host memory and the planes lie one behind
                           the other, from an address that is a multiple of 4, nothing is copied then. Taking
                           hold   of the memory may allocate */
+
+    /*
+     * Frames in memory of a camera or a decoder. Where the device can, it reads them where they lie
+     * (mts_device_desc.reads); elsewhere the processor copies what is needed during the call. The memory
+     * stays as it is until the run was taken or dropped, as if lent. The library holds the memories that it
+     * saw last until the session is destroyed: a camera has few of them, and taking hold of one takes long.
+     */
+    mts_frame_memory memory;
+    const void *buffer;  /* ANDROID */
+    int fd;              /* DMABUF; stays the caller's, and may be closed after the call */
+    uint32_t offsets[3]; /* of the planes in these two, bytes; 0 of the second and third: as with chroma,
+                            behind the plane before. `data` and `chroma` are not looked at then */
 } mts_frame;
 
 /* All zero but the size: the caller sets data, width, height and what else differs. */

@@ -32,6 +32,7 @@ typedef struct world {
     uint8_t pixels[SIDE * SIDE * 3];
     mts_bundle_bytes bytes;
     bool damaged, named;
+    uint32_t losses; /* openings that lose the device */
     uint32_t opened, closed;
     char log[512];
     view *view;
@@ -74,6 +75,9 @@ static mts_status bundle_open(void *context, mts_runtime *runtime, mts_bundle **
 {
     world *w = context;
     w->opened++;
+    if (w->opened <= w->losses) {
+        return MTS_STATUS_DEVICE_LOST;
+    }
     if (w->named) {
         *why = "there is no bundle at all";
         return MTS_STATUS_NOT_FOUND;
@@ -298,6 +302,37 @@ static void a_picture_that_the_library_refuses_comes_back_and_the_next_one_runs(
     world_close(&w);
 }
 
+static void a_lost_device_is_opened_anew(void **state)
+{
+    world w;
+    (void)state;
+    world_open(&w);
+    w.losses = 3;
+    world_start(&w, 3);
+    engine_resume(w.engine, &w.source);
+    offer(&w, 1);
+    await_released(&w, 1);
+    await_text(&w, "a: 0 (200.000)");
+    world_close(&w);
+    assert_int_equal(w.opened, 4);
+    assert_string_equal(w.log, "device lost");
+}
+
+static void a_device_that_is_lost_again_and_again_is_given_up(void **state)
+{
+    world w;
+    (void)state;
+    world_open(&w);
+    w.losses = UINT32_MAX;
+    world_start(&w, 3);
+    engine_resume(w.engine, &w.source);
+    offer(&w, 1);
+    await_text(&w, "device lost");
+    world_close(&w);
+    assert_in_range(w.opened, 1, 4);
+    assert_int_equal(w.taken, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +343,8 @@ int main(void)
         cmocka_unit_test(a_bundle_that_cannot_be_opened_is_a_sentence_on_the_screen_and_in_the_log),
         cmocka_unit_test(a_damaged_bundle_is_named_by_the_library),
         cmocka_unit_test(a_picture_that_the_library_refuses_comes_back_and_the_next_one_runs),
+        cmocka_unit_test(a_lost_device_is_opened_anew),
+        cmocka_unit_test(a_device_that_is_lost_again_and_again_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ TASKS = ["object", "animal", "habitat", "legs", "pet", "wheels", "size", "diet"]
 
 class World:
     def __init__(self, args):
-        self.camera, self.work = args.camera, args.work
+        self.camera, self.work, self.sanitized = args.camera, args.work, args.sanitized
         shutil.rmtree(self.work, ignore_errors=True)
         os.makedirs(self.work)
         self.clip = os.path.join(args.data, "clips", "apollo11_640x480_8f.nv12")
@@ -138,14 +138,14 @@ def frames_and_tasks_are_chosen(world):
 
 
 def one_frame_in_flight_gives_what_many_give(world):
-    few, _ = world.records(world.raw(world.clip), "--in-flight", "1")
-    many, _ = world.records(world.raw(world.clip), "--in-flight", "8")
+    few, _ = world.records(world.raw(world.clip), "--in-flight", "1", "--tasks", "pet,legs")
+    many, _ = world.records(world.raw(world.clip), "--in-flight", "8", "--tasks", "pet,legs")
     same_answers(many, few)
 
 
 def every_frame_is_answered_or_dropped(world):
     lines, summary = world.records(world.raw(world.clip, "&loop=1"), "--frames", "60", "--in-flight", "3",
-                                   "--drop-oldest")
+                                   "--drop-oldest", "--tasks", "pet")
     dropped = [line["frame"] for line in lines if line.get("dropped")]
     answered = [line["frame"] for line in lines if "tasks" in line]
     check(sorted(dropped + answered) == list(range(60)), "each frame once")
@@ -245,16 +245,16 @@ def files_that_cannot_be_written_are_failures(world):
 # ---- with GStreamer ----
 
 def gstreamer_gives_the_same_answers_as_the_clip(world):
-    want, _ = world.records(world.raw(world.clip))
+    want, _ = world.records(world.raw(world.clip), "--tasks", "pet,diet")
     source = f"gst://filesrc location={world.clip} ! rawvideoparse format=nv12 width={WIDTH} height={HEIGHT}"
     # what is no HD is taken for BT.601 by either
-    got, summary = world.records(source)
+    got, summary = world.records(source, "--tasks", "pet,diet")
     check(summary["source"]["format"] == "nv12" and summary["source"]["yuv"] == "bt601", "the clip's format")
     same_answers(got, want)
 
 
 def a_test_source_runs(world):
-    frames, summary = world.records("test://ball?width=161&height=91&format=yuyv&frames=20")
+    frames, summary = world.records("test://ball?width=161&height=91&format=yuyv&frames=20", "--tasks", "pet")
     check(len(frames) == 20 and summary["source"]["format"] == "yuyv", "as asked for")
 
 
@@ -266,7 +266,8 @@ def gstreamers_failures_have_their_status(world):
     world.run("gst://videotestsrc ! video/x-raw,width=64,height=48 ! identity error-after=4", status=5,
               sentence="vanished after")
     world.run("gst://videotestsrc ! valve drop=true", "--timeout", "0.3", status=6, sentence="no frame within")
-    world.run("rtsp://somebody:secret@127.0.0.1:9/stream", status=3, sentence="rtsp://***@127.0.0.1:9")
+    if not world.sanitized:  # libproxy, which GStreamer asks, throws exceptions where a C program cannot
+        world.run("rtsp://somebody:secret@127.0.0.1:9/stream", status=3, sentence="rtsp://***@127.0.0.1:9")
     world.run(f"file://{text}", "--size", "64x48", status=2, sentence="own size")
 
 
@@ -291,6 +292,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("camera", "program", "config", "data", "work"):
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--sanitized", action="store_true")
     args = parser.parse_args()
     if not os.path.exists(os.path.join(args.data, "clips", "apollo11_640x480_8f.nv12")):
         print("the clips are not on this machine")

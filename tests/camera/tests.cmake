@@ -15,10 +15,10 @@ if(TARGET mts_camera AND TARGET mts_program AND MTS_TEST_PYTHON)
   else()
     set(camera_data ${CMAKE_SOURCE_DIR}/../shared/data)
   endif()
-  add_test(NAME camera/program
+  add_test(NAME camera/program COMMAND_EXPAND_LISTS
     COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/program_test.py
             --camera $<TARGET_FILE:mts_camera> --program $<TARGET_FILE:mts_program>
             --config ${CMAKE_SOURCE_DIR}/apps/mts/demo/small.json --data ${camera_data}
-            --work ${CMAKE_BINARY_DIR}/camera)
+            --work ${CMAKE_BINARY_DIR}/camera $<$<BOOL:${MTS_SANITIZE}>:--sanitized>)
   set_tests_properties(camera/program PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 endif()

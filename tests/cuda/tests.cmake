@@ -97,7 +97,7 @@ if(NOT MTS_SANITIZE)
   set(cuda_emulated device_conformance conformance_kernels_conv conformance_kernels_elementwise
     conformance_kernels_move conformance_kernels_reduce conformance_kernels_resize
     conformance_kernels_window exec_strategies exec_random_nets exec_precision exec_precision_border
-    exec_edges exec_planted exec_sharing golden_vectors api_cache device_wrap device_async)
+    exec_edges exec_planted exec_sharing golden_vectors api_cache device_wrap device_async device_async_random)
   foreach(name ${cuda_emulated})
     add_test(NAME cuda/${name} COMMAND ${name})
     set_tests_properties(cuda/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600

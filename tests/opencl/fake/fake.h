@@ -10,6 +10,7 @@
 #ifndef MTS_TESTS_OPENCL_FAKE_H
 #define MTS_TESTS_OPENCL_FAKE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,9 +31,11 @@ typedef struct fake_opencl {
     int fail;                  /* what the next import, or acquiring, returns; 0: it succeeds */
     int fail_launch;           /* likewise of a launch */
     uint32_t asked;            /* extension texts that were handed out: the library is in use */
-    uint32_t imports, alive;
-    uint32_t acquires, releases, acquired; /* the last: memory objects that are acquired now */
-    uint32_t misuses;                      /* of rules that a real driver does not check */
+    uint32_t imports;
+    atomic_uint alive; /* a driver may let go of a buffer a little after its last command has run */
+    uint32_t acquires, releases;
+    atomic_uint acquired; /* memory objects, now */
+    uint32_t misuses;     /* of rules that a real driver does not check */
 } fake_opencl;
 
 /* "fake_opencl_state" of the library. */

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -263,8 +264,8 @@ static cl_int device_info(cl_device_id id, cl_uint what, size_t size, void *valu
     if (result != CL_SUCCESS) {
         return result;
     }
-    (void)strcat(text, " ");
-    (void)strncat(text, state.extensions ? state.extensions : "", sizeof text / 2 - 2);
+    const size_t length = strlen(text);
+    (void)snprintf(text + length, sizeof text - length, " %s", state.extensions ? state.extensions : "");
     state.asked++;
     if (size_out) {
         *size_out = strlen(text) + 1;

@@ -9,12 +9,24 @@ if(MTS_OPENCL_LOADER)
   target_link_libraries(mts_fake_opencl PRIVATE mts_options Threads::Threads ${CMAKE_DL_LIBS})
   set_target_properties(mts_fake_opencl PROPERTIES OUTPUT_NAME OpenCL SOVERSION 1
     LIBRARY_OUTPUT_DIRECTORY ${fake_opencl_folder})
-  add_dependencies(opencl_import mts_fake_opencl)
-  # Nothing else in the program may be linked with OpenCL, as oneDNN is: it would get this library.
+  add_library(mts_fake_window SHARED ${CMAKE_CURRENT_LIST_DIR}/fake/window.c)
+  target_include_directories(mts_fake_window PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_link_libraries(mts_fake_window PRIVATE mts_options)
+  set_target_properties(mts_fake_window PROPERTIES OUTPUT_NAME nativewindow
+    LIBRARY_OUTPUT_DIRECTORY ${fake_opencl_folder})
+  # Nothing else in these programs may be linked with OpenCL, as oneDNN is: it would get this library. So they take of
+  # the tests' support, and of the writer of bundles, the files that they need.
+  file(GLOB bundle_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sdk/compiler/passes/*.c)
+  list(APPEND bundle_files ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/bundle.c ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/file.c
+    ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/strings.c)
   target_sources(opencl_import PRIVATE support/device_fixture.c support/second_device.c)
-  target_include_directories(opencl_import PRIVATE $<TARGET_PROPERTY:mts_test_support,INTERFACE_INCLUDE_DIRECTORIES>)
-  target_include_directories(opencl_import SYSTEM PRIVATE
-    $<TARGET_PROPERTY:mts_test_support,INTERFACE_SYSTEM_INCLUDE_DIRECTORIES>)
-  set_property(TARGET opencl_import PROPERTY LINK_LIBRARIES mts_options ${MTS_CMOCKA} mts_static)
-  set_property(TEST opencl/import APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${fake_opencl_folder}")
+  target_sources(opencl_frames PRIVATE support/picture_bundle.c ${bundle_files})
+  foreach(name import frames)
+    add_dependencies(opencl_${name} mts_fake_opencl mts_fake_window)
+    target_include_directories(opencl_${name} PRIVATE $<TARGET_PROPERTY:mts_test_support,INTERFACE_INCLUDE_DIRECTORIES>)
+    target_include_directories(opencl_${name} SYSTEM PRIVATE
+      $<TARGET_PROPERTY:mts_test_support,INTERFACE_SYSTEM_INCLUDE_DIRECTORIES>)
+    set_property(TARGET opencl_${name} PROPERTY LINK_LIBRARIES mts_options ${MTS_CMOCKA} mts_static)
+    set_property(TEST opencl/${name} APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${fake_opencl_folder}")
+  endforeach()
 endif()

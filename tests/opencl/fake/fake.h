@@ -38,6 +38,15 @@ typedef struct fake_opencl {
     uint32_t misuses;     /* of rules that a real driver does not check */
 } fake_opencl;
 
+/* What "libnativewindow.so" counts, and whether it refuses to lock. */
+typedef struct fake_window {
+    bool fail;
+    uint32_t locks;
+    int32_t held, locked;
+} fake_window;
+
+/* "fake_window_state" of that library. */
+typedef fake_window *(*fake_window_state_fn)(void);
 /* "fake_opencl_state" of the library. */
 typedef fake_opencl *(*fake_opencl_state_fn)(void);
 

@@ -1,0 +1,61 @@
+/*
+ * window.c: what poses as Android's library of hardware buffers, over memfds.
+ */
+#define _GNU_SOURCE
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "opencl/fake/fake.h"
+
+static fake_window state;
+static void *mapped;
+static size_t mapped_size;
+
+FAKE_API fake_window *fake_window_state(void);
+FAKE_API void AHardwareBuffer_acquire(void *buffer);
+FAKE_API void AHardwareBuffer_release(void *buffer);
+FAKE_API int AHardwareBuffer_lock(void *buffer, uint64_t usage, int32_t fence, const void *rectangle,
+                                  void **address);
+FAKE_API int AHardwareBuffer_unlock(void *buffer, int32_t *fence);
+
+fake_window *fake_window_state(void)
+{
+    return &state;
+}
+
+void AHardwareBuffer_acquire(void *buffer)
+{
+    (void)buffer;
+    state.held++;
+}
+
+void AHardwareBuffer_release(void *buffer)
+{
+    (void)buffer;
+    state.held--;
+}
+
+int AHardwareBuffer_lock(void *buffer, uint64_t usage, int32_t fence, const void *rectangle, void **address)
+{
+    const fake_hardware_buffer *hardware = buffer;
+    struct stat what;
+    if (state.fail || hardware->magic != FAKE_HARDWARE_BUFFER || usage != 3 || fence != -1 || rectangle ||
+        state.locked > 0 || fstat(hardware->fd, &what) != 0) {
+        return -22;
+    }
+    mapped_size = (size_t)what.st_size;
+    mapped = mmap(NULL, mapped_size, PROT_READ, MAP_SHARED, hardware->fd, 0);
+    *address = mapped;
+    state.locked++;
+    state.locks++;
+    return 0;
+}
+
+int AHardwareBuffer_unlock(void *buffer, int32_t *fence)
+{
+    (void)buffer;
+    (void)fence;
+    state.locked--;
+    return munmap(mapped, mapped_size); /* who reads on is killed */
+}

@@ -1,16 +1,15 @@
 # The tests of the program run it, so it is built first; where there is no program there is nothing to test.
-if(TARGET cli_program AND TARGET mts_program)
-  add_dependencies(cli_program mts_program)
-  target_compile_definitions(cli_program PRIVATE MTS_PROGRAM="$<TARGET_FILE:mts_program>")
-endif()
-if(TARGET cli_prune AND TARGET mts_program)
-  add_dependencies(cli_prune mts_program)
-  target_compile_definitions(cli_prune PRIVATE MTS_PROGRAM="$<TARGET_FILE:mts_program>")
-endif()
-if(TARGET cli_split AND TARGET mts_program)
-  add_dependencies(cli_split mts_program)
-  target_compile_definitions(cli_split PRIVATE MTS_PROGRAM="$<TARGET_FILE:mts_program>")
-endif()
+foreach(name program measure pictures prune split)
+  if(TARGET cli_${name} AND TARGET mts_program)
+    add_dependencies(cli_${name} mts_program)
+    target_compile_definitions(cli_${name} PRIVATE MTS_PROGRAM="$<TARGET_FILE:mts_program>")
+  endif()
+endforeach()
+foreach(name program measure pictures)
+  if(TARGET cli_${name})
+    target_sources(cli_${name} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/program.c)
+  endif()
+endforeach()
 
 # A stitched network in a simulator that reports races and accesses outside of buffers. Sanitizers add nothing
 # to it but time.

@@ -1,0 +1,310 @@
+/*
+ * End-to-end tests of what the mts program measures and plans: synth, bench, profile, inspect --plan.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "cli/program.h"
+
+static void a_synthetic_bundle_is_written_inspected_and_measured(void **state)
+{
+    (void)state;
+    json_t *root =
+        expect_json("synth --arch resnet18 --tasks 3 --prune 0.95,0.9 --share 0.7 --input 32 --batch 1,2 "
+                    "--classes 5 --seed 9 -o x.mtsb --json");
+    assert_int_equal(json_integer_value(json_object_get(root, "tasks")), 3);
+    assert_true(json_integer_value(json_object_get(root, "weights_bytes")) <
+                json_integer_value(json_object_get(root, "weights_bytes_unshared")));
+    json_decref(root);
+    root = expect_json("inspect x.mtsb --json");
+    const json_t *task = json_array_get(json_object_get(root, "tasks"), 1);
+    const json_t *output = json_array_get(json_object_get(task, "outputs"), 0);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(output, "shape"), 0)), 2);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(output, "shape"), 1)), 5);
+    json_decref(root);
+    root = expect_json("bench x.mtsb --device reference --strategies sequential,compact+groups --tasks 1,3 "
+                       "--warmup 1 --runs 3 --no-replay "
+                       "--samples --plot x.svg -o x.json --json");
+    assert_true(json_is_string(json_object_get(root, "device")));
+    assert_true(
+        json_is_null(json_object_get(root, "peak_gflops"))); /* plain C has no kernel that measures it */
+    assert_int_equal(json_array_size(json_object_get(root, "peers")), 0);
+    const json_t *results = json_object_get(root, "results");
+    assert_int_equal(json_array_size(results), 4);
+    const json_t *last = json_array_get(results, 3);
+    assert_int_equal(json_integer_value(json_object_get(last, "tasks")), 3);
+    assert_string_equal(json_string_value(json_object_get(last, "strategy")), "compact+groups");
+    assert_int_equal(json_array_size(json_object_get(last, "samples_ms")), 3);
+    assert_true(json_real_value(json_object_get(last, "gflops")) > 0.0);
+    assert_true(json_number_value(json_object_get(last, "submit_ms")) > 0.0);
+    assert_true(json_number_value(json_object_get(last, "device_ms")) > 0.0);
+    assert_string_equal(json_string_value(json_object_get(root, "replay")), "off");
+    assert_true(json_number_value(json_object_get(last, "difference")) <= 1e-4);
+    const json_t *groups = json_object_get(last, "groups");
+    size_t grouped = 0;
+    for (size_t i = 0; i < json_array_size(groups); i++) {
+        grouped += json_array_size(json_array_get(groups, i));
+    }
+    assert_int_equal(grouped, 3);
+    assert_true(
+        json_integer_value(json_object_get(json_object_get(last, "bytes"), "weights")) <
+        json_integer_value(json_object_get(json_object_get(json_array_get(results, 2), "bytes"), "weights")));
+    json_decref(root);
+    char *text = slurp("x.svg");
+    assert_memory_equal(text, "<svg ", 5);
+    assert_non_null(strstr(text, "</svg>"));
+    assert_null(strstr(text, "nan"));
+    free(text);
+    json_error_t error;
+    root = json_load_file("x.json", 0, &error);
+    assert_int_equal(json_array_size(json_object_get(root, "results")), 4);
+    json_decref(root);
+}
+
+static void write_synthetic(void)
+{
+    result r = expect(0, "synth --arch resnet18 --tasks 2 --prune 0.95 --share 0.5 --input 32 -o x.mtsb");
+    result_release(&r);
+}
+
+/* The only result of this strategy and precision. */
+static const json_t *result_of(const json_t *root, const char *strategy, const char *precision)
+{
+    const json_t *results = json_object_get(root, "results");
+    const json_t *found = NULL;
+    for (size_t i = 0; i < json_array_size(results); i++) {
+        const json_t *one = json_array_get(results, i);
+        if (strcmp(json_string_value(json_object_get(one, "strategy")), strategy) == 0 &&
+            strcmp(json_string_value(json_object_get(one, "precision")), precision) == 0) {
+            assert_null(found);
+            found = one;
+        }
+    }
+    assert_non_null(found);
+    return found;
+}
+
+static double bytes_of(const json_t *of, const char *kind)
+{
+    return json_number_value(json_object_get(json_object_get(of, "bytes"), kind));
+}
+
+static void bench_measures_precisions_and_their_errors(void **state)
+{
+    static const char *const strategies[2] = {"sequential", "compact"};
+    (void)state;
+    write_synthetic();
+    json_t *root = expect_json("bench x.mtsb --device reference --precisions float32,float16-storage,float16 "
+                               "--warmup 0 --runs 1 --plot x.svg --json");
+    assert_int_equal(json_array_size(json_object_get(root, "results")), 6);
+    for (int s = 0; s < 2; s++) {
+        const json_t *full = result_of(root, strategies[s], "float32");
+        const json_t *storage = result_of(root, strategies[s], "float16-storage");
+        const json_t *half = result_of(root, strategies[s], "float16");
+        assert_null(json_object_get(full, "error"));
+        assert_string_equal(json_string_value(json_object_get(half, "precision_used")), "float16");
+        assert_true(bytes_of(storage, "weights") * 2 == bytes_of(full, "weights"));
+        assert_true(bytes_of(storage, "peak") < 0.7 * bytes_of(full, "peak"));
+        const json_t *error = json_object_get(storage, "error");
+        const double most = json_number_value(json_object_get(error, "max_relative"));
+        const double mean = json_number_value(json_object_get(error, "mean_relative"));
+        assert_true(mean > 0.0 && mean < most && most < 2e-2);
+    }
+    json_decref(root);
+    char *text = slurp("x.svg");
+    assert_non_null(strstr(text, "compact float16-storage"));
+    free(text);
+}
+
+/* Where no float32 is asked for there is still one to compare with; it is not a result. */
+static void bench_of_float16_alone_compares_with_float32(void **state)
+{
+    (void)state;
+    write_synthetic();
+    json_t *root = expect_json("bench x.mtsb --device reference --strategies compact+groups --precisions "
+                               "float16-storage --warmup 0 --runs 1 --json");
+    assert_int_equal(json_array_size(json_object_get(root, "results")), 1);
+    const json_t *only = result_of(root, "compact+groups", "float16-storage");
+    const double most = json_number_value(json_object_get(json_object_get(only, "error"), "max_relative"));
+    assert_true(most > 0.0 && most < 2e-2);
+    json_decref(root);
+    result r =
+        expect(0, "bench x.mtsb --device reference --strategies compact --precisions float16 --warmup 0 "
+                  "--runs 1 --inputs copied");
+    assert_non_null(strstr(r.out, "compact float16"));
+    assert_non_null(strstr(r.out, "max error"));
+    result_release(&r);
+    r = expect(0, "bench x.mtsb --device reference --strategies compact --warmup 0 --runs 1");
+    assert_null(strstr(r.out, "max error"));
+    result_release(&r);
+}
+
+static void a_session_of_a_precision_says_so(void **state)
+{
+    (void)state;
+    write_synthetic();
+    json_t *root = expect_json("inspect x.mtsb --plan --device reference --precision float16-storage --json");
+    assert_string_equal(json_string_value(json_object_get(root, "precision")), "float16-storage");
+    json_decref(root);
+    root = expect_json("profile x.mtsb --device reference --precision float16 --runs 1 --json");
+    assert_string_equal(json_string_value(json_object_get(root, "precision")), "float16");
+    json_decref(root);
+    result r = expect(0, "inspect x.mtsb --plan --device reference");
+    assert_non_null(strstr(r.out, "in float32"));
+    result_release(&r);
+    compile_demo();
+    write_picture("p.ppm", 50, 40);
+    root = expect_json("run small.mtsb --image p.ppm --device reference --precision float16-storage --json");
+    const json_t *run = json_array_get(json_object_get(root, "strategies"), 0);
+    assert_string_equal(json_string_value(json_object_get(run, "precision")), "float16-storage");
+    json_decref(root);
+    r = expect(0, "run small.mtsb --image p.ppm --device reference --precision float16-storage");
+    assert_non_null(strstr(r.out, "in float16-storage"));
+    result_release(&r);
+}
+
+static void bench_prints_a_table_and_takes_a_common_frame(void **state)
+{
+    (void)state;
+    compile_demo();
+    result r = expect(0, "bench small.mtsb --device reference --tasks 2 --frames common --inputs uploaded "
+                         "--warmup 0 --runs 1");
+    assert_non_null(strstr(r.out, "sequential"));
+    assert_non_null(strstr(r.out, "one common frame"));
+    assert_non_null(strstr(r.out, "uploaded"));
+    result_release(&r);
+}
+
+/* Every launch is one complete event, in order and without overlap, that names what the profile names. */
+static void assert_trace(const json_t *trace, const json_t *launches)
+{
+    const json_t *events = json_object_get(trace, "traceEvents");
+    size_t complete = 0;
+    double clock = 0.0;
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        const char *phase = json_string_value(json_object_get(event, "ph"));
+        assert_int_equal(json_integer_value(json_object_get(event, "pid")), 1);
+        assert_true(json_is_integer(json_object_get(event, "tid")));
+        assert_true(json_is_object(json_object_get(event, "args")));
+        if (strcmp(phase, "M") == 0) {
+            assert_true(json_is_string(json_object_get(json_object_get(event, "args"), "name")));
+            continue;
+        }
+        const json_t *launch = json_array_get(launches, complete++);
+        const double start = json_number_value(json_object_get(event, "ts"));
+        assert_string_equal(phase, "X");
+        assert_string_equal(json_string_value(json_object_get(event, "name")),
+                            json_string_value(json_object_get(launch, "label")));
+        assert_true(start >= clock - 0.001);
+        clock = start + json_number_value(json_object_get(event, "dur"));
+        assert_true(json_integer_value(json_object_get(json_object_get(event, "args"), "mul_adds")) ==
+                    json_integer_value(json_object_get(launch, "mul_adds")));
+    }
+    assert_int_equal(complete, json_array_size(launches));
+}
+
+static void a_profile_names_every_launch_and_its_trace_can_be_opened(void **state)
+{
+    (void)state;
+    compile_demo();
+    json_t *root =
+        expect_json("profile small.mtsb --device reference --tasks pet,diet --runs 2 --trace t.json --json");
+    const json_t *launches = json_object_get(root, "profile");
+    json_int_t mul_adds = 0;
+    double shares = 0.0;
+    assert_int_equal(json_array_size(launches), json_integer_value(json_object_get(root, "launches")));
+    for (size_t i = 0; i < json_array_size(launches); i++) {
+        const json_t *launch = json_array_get(launches, i);
+        mul_adds += json_integer_value(json_object_get(launch, "mul_adds"));
+        shares += json_number_value(json_object_get(launch, "share"));
+        assert_true(json_number_value(json_object_get(launch, "ms")) >= 0.0);
+    }
+    assert_true(mul_adds == json_integer_value(json_object_get(root, "mul_adds")));
+    assert_true(shares > 0.999 && shares < 1.001);
+    assert_true(json_array_size(json_object_get(root, "kinds")) > 2);
+    assert_true(json_number_value(json_object_get(root, "busy_ms")) <=
+                json_number_value(json_object_get(root, "span_ms")));
+    json_error_t error;
+    json_t *trace = json_load_file("t.json", JSON_REJECT_DUPLICATES, &error);
+    if (!trace) {
+        fail_msg("t.json: %s at %d", error.text, error.position);
+    }
+    assert_trace(trace, launches);
+    json_decref(trace);
+    json_decref(root);
+    result r =
+        expect(0, "profile small.mtsb --device reference --strategy sequential --frames common --runs 1");
+    assert_non_null(strstr(r.out, "strategy sequential"));
+    assert_non_null(strstr(r.out, "one common frame"));
+    assert_non_null(strstr(r.out, "conv 3x3"));
+    result_release(&r);
+}
+
+static void a_plan_is_explained_with_what_was_considered(void **state)
+{
+    (void)state;
+    compile_demo();
+    json_t *root = expect_json("inspect small.mtsb --plan --json --tasks pet,wheels --grouping measured "
+                               "--priority wheels=2,pet=1 --tune 20000 --device reference --no-cache");
+    assert_int_equal(json_array_size(json_object_get(root, "groups")), 2);
+    const json_t *group = json_array_get(json_object_get(root, "groups"), 0);
+    assert_string_equal(json_string_value(json_array_get(group, 0)), "wheels");
+    assert_true(json_is_array(json_object_get(root, "considered")));
+    assert_true(json_number_value(json_object_get(root, "planning_ms")) > 0.0);
+    assert_true(json_is_false(json_object_get(root, "cached")));
+    assert_true(json_integer_value(json_object_get(json_object_get(root, "tuning"), "candidates")) > 0);
+    json_decref(root);
+    result r = expect(
+        0, "inspect small.mtsb --plan --tasks pet,wheels,animal --grouping measured --device reference "
+           "--no-cache");
+    assert_non_null(strstr(r.out, "considered for the tasks of class 0"));
+    assert_non_null(strstr(r.out, "each task alone"));
+    assert_non_null(strstr(r.out, "chosen"));
+    result_release(&r);
+    r = expect(2, "inspect small.mtsb --plan --priority pet=high --device reference");
+    assert_non_null(strstr(r.err, "whole numbers"));
+    result_release(&r);
+}
+
+static void a_priority_of_a_task_that_the_bundle_lacks_is_a_usage_error(void **state)
+{
+    static const char *const commands[] = {
+        "inspect small.mtsb --plan --priority pet=1,weels=2 --device reference --no-cache",
+        "profile small.mtsb --priority weels=2 --device reference --no-cache",
+        "bench small.mtsb --priority weels=2 --device reference --no-cache --no-probe"};
+    (void)state;
+    compile_demo();
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        result r = expect(2, commands[i]);
+        assert_non_null(strstr(r.err, "'weels'"));
+        result_release(&r);
+    }
+    result r = expect(0, "bench small.mtsb --tasks 1 --runs 1 --warmup 0 --priority wheels=2,animal=1 "
+                         "--device reference --no-cache --no-probe");
+    result_release(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(a_synthetic_bundle_is_written_inspected_and_measured),
+        IN_FOLDER(bench_measures_precisions_and_their_errors),
+        IN_FOLDER(bench_of_float16_alone_compares_with_float32),
+        IN_FOLDER(a_session_of_a_precision_says_so),
+        IN_FOLDER(bench_prints_a_table_and_takes_a_common_frame),
+        IN_FOLDER(a_profile_names_every_launch_and_its_trace_can_be_opened),
+        IN_FOLDER(a_plan_is_explained_with_what_was_considered),
+        IN_FOLDER(a_priority_of_a_task_that_the_bundle_lacks_is_a_usage_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -76,12 +76,15 @@ mts_code mts_cu_buffer_create(mts_device *base, const mts_memory *memory, size_t
     return MTS_CODE_OK;
 }
 
-/* What still runs may read registered memory: cuMemFree waits for it, cuMemHostUnregister does not say so. */
+/*
+ * What still runs may read registered memory: cuMemFree waits for it, cuMemHostUnregister does not say so.
+ * Runs that do not read it, as that of the next frame, are not waited for.
+ */
 void mts_cu_buffer_destroy(mts_device *base, mts_buffer *buffer)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     if (mts_cu_enter_to_release(device)) {
-        if (buffer_of(buffer)->registered && !base->lost) {
+        if (buffer_of(buffer)->registered && buffer_of(buffer)->used > device->finished && !base->lost) {
             (void)mts_cu_finish(device, NULL);
         }
         buffer_free(device, buffer_of(buffer));

@@ -59,7 +59,8 @@ typedef struct mts_cu_stage {
 
 typedef struct mts_cu_mark {
     CUevent event;
-    bool set; /* and not seen passed */
+    bool set;         /* and not seen passed */
+    uint64_t submits; /* the device's when it was set */
 } mts_cu_mark;
 
 typedef struct mts_cu_device {
@@ -75,6 +76,8 @@ typedef struct mts_cu_device {
     mts_cu_stage stages[MTS_CU_STAGES];
     uint32_t next_stage;
     mts_cu_mark marks[MTS_DEVICE_MARKS];
+    uint64_t submits;  /* lists that were submitted so far */
+    uint64_t finished; /* of those, the first so many have run */
     mts_cu_builder builder;
     mts_cu_program *programs;
 } mts_cu_device;
@@ -83,6 +86,7 @@ typedef struct mts_cu_buffer {
     mts_buffer base;
     CUdeviceptr address;
     void *registered; /* the caller's memory, or NULL */
+    uint64_t used;    /* registered memory: number of the last submission that reads it */
 } mts_cu_buffer;
 
 typedef struct mts_cu_kernel {
@@ -105,6 +109,8 @@ typedef struct mts_cu_list {
     mts_list base;
     size_t made; /* launches that are ready */
     mts_cu_launch *launches;
+    mts_cu_buffer **lent; /* pools that are registered memory; NULL: there can be none */
+    size_t lent_count;
     CUgraph graph;
     CUgraphExec recording; /* NULL: the launches are enqueued one by one */
 } mts_cu_list;

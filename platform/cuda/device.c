@@ -163,8 +163,11 @@ void mts_cu_leave(mts_cu_device *device)
 
 mts_code mts_cu_finish(mts_cu_device *device, mts_error *error)
 {
-    return mts_cu_check(device, device->cu.cuStreamSynchronize(device->stream), MTS_CU_CALL_WAIT,
-                        "cuStreamSynchronize", error);
+    const CUresult result = device->cu.cuStreamSynchronize(device->stream);
+    if (result == CUDA_SUCCESS) {
+        device->finished = device->submits;
+    }
+    return mts_cu_check(device, result, MTS_CU_CALL_WAIT, "cuStreamSynchronize", error);
 }
 
 static mts_code device_wait(mts_device *base, mts_error *error)

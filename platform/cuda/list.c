@@ -47,6 +47,29 @@ static mts_code fill_launch(mts_cu_launch *made, const mts_launch *launch, mts_e
     return check_grid(made, error);
 }
 
+/* Pools that are registered memory, each once, so that it is known which submission reads them last. */
+static void collect_lent(mts_cu_list *list, const mts_launch *launches, size_t count)
+{
+    list->lent_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        mts_cu_buffer *pool = (mts_cu_buffer *)launches[i].pool;
+        size_t at = 0;
+        if (!pool->registered) {
+            continue;
+        }
+        if (!list->lent) {
+            pool->used = UINT64_MAX; /* not known */
+            continue;
+        }
+        while (at < list->lent_count && list->lent[at] != pool) {
+            at++;
+        }
+        if (at == list->lent_count) {
+            list->lent[list->lent_count++] = pool;
+        }
+    }
+}
+
 mts_code mts_cu_list_create(mts_device *base, const mts_launch *launches, size_t count, mts_list **out,
                             mts_error *error)
 {
@@ -57,7 +80,10 @@ mts_code mts_cu_list_create(mts_device *base, const mts_launch *launches, size_t
         return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list");
     }
     list->launches = mts_alloc_zero(base->allocator, count, sizeof *list->launches);
-    if (!list->launches) {
+    if (base->info.imports) {
+        list->lent = mts_alloc_zero(base->allocator, count, sizeof(mts_cu_buffer *));
+    }
+    if (!list->launches || (base->info.imports && !list->lent)) {
         code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
     }
     for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
@@ -71,6 +97,7 @@ mts_code mts_cu_list_create(mts_device *base, const mts_launch *launches, size_t
         mts_cu_list_destroy(base, &list->base);
         return code;
     }
+    collect_lent(list, launches, count);
     mts_cu_replay_record(device, list);
     mts_cu_leave(device);
     *out = &list->base;
@@ -85,6 +112,7 @@ void mts_cu_list_destroy(mts_device *base, mts_list *base_list)
         mts_cu_replay_release(device, list);
         mts_cu_leave(device);
     }
+    mts_alloc_free(base->allocator, list->lent);
     mts_alloc_free(base->allocator, list->launches);
     mts_alloc_free(base->allocator, list);
 }
@@ -106,6 +134,7 @@ mts_code mts_cu_list_update(mts_device *base, mts_list *base_list, const mts_lau
     if (code != MTS_CODE_OK) {
         return code;
     }
+    collect_lent(list, launches, count);
     for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
         const mts_cu_launch before = list->launches[i];
         code = fill_launch(&list->launches[i], &launches[i], error);
@@ -137,6 +166,10 @@ mts_code mts_cu_list_submit(mts_device *base, mts_list *base_list, mts_error *er
         return code;
     }
     bool replayed = false;
+    device->submits++;
+    for (size_t i = 0; i < list->lent_count; i++) {
+        list->lent[i]->used = device->submits;
+    }
     code = mts_cu_replay_submit(device, list, &replayed, error);
     for (size_t i = 0; i < list->made && !replayed && code == MTS_CODE_OK; i++) {
         code = enqueue(device, &list->launches[i], error);

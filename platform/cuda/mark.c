@@ -15,6 +15,7 @@ mts_code mts_cu_mark_set(mts_device *base, uint32_t index, mts_error *error)
                         "cuEventRecord", error);
     mts_cu_leave(device);
     mark->set = code == MTS_CODE_OK;
+    mark->submits = device->submits;
     return code;
 }
 
@@ -37,6 +38,9 @@ mts_code mts_cu_mark_passed(mts_device *base, uint32_t index, bool wait, bool *p
                             error);
         *passed = code == MTS_CODE_OK;
         mark->set = code != MTS_CODE_OK;
+        if (*passed && mark->submits > device->finished) {
+            device->finished = mark->submits;
+        }
     }
     mts_cu_leave(device);
     return code;

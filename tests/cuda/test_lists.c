@@ -256,6 +256,52 @@ static void memory_of_the_caller_is_read_in_place_on_a_board(void **state)
     assert_int_equal(fake_cuda_count().registered, 0);
 }
 
+static uint32_t waits(void)
+{
+    return fake_cuda_called("cuStreamSynchronize");
+}
+
+/* The next frame must not wait for the device because the memory of the one before it is given back. */
+static void memory_of_the_caller_is_waited_for_only_while_something_may_read_it(void **state)
+{
+    static float factors[2][1024] __attribute__((aligned(4096))); /* pages of their own */
+    mts_buffer *lent[2] = {NULL, NULL};
+    mts_error error = {MTS_CODE_OK, ""};
+    (void)state;
+    cuda_world_init(&w, NULL);
+    fake_cuda_device()->integrated = true;
+    if (cuda_world_make(&w, &error) != MTS_CODE_OK || cuda_world_set(&w, &error) != MTS_CODE_OK) {
+        fail_msg("%s", error.text);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = factors[i], .size = sizeof factors[i]};
+        factors[i][0] = 2.0f;
+        assert_int_equal(mts_buffer_import(w.base.device, &memory, &lent[i], &error), MTS_CODE_OK);
+    }
+    for (uint32_t run = 0; run < 2; run++) {
+        for (uint32_t i = 0; i < CUDA_LAUNCHES; i++) {
+            w.launches[i].pool = lent[run];
+        }
+        update();
+        submit();
+        assert_int_equal(mts_device_mark(w.base.device, run, &error), MTS_CODE_OK);
+    }
+    const uint32_t before = waits();
+    assert_int_equal(mts_device_wait_mark(w.base.device, 0, &error), MTS_CODE_OK);
+    mts_buffer_destroy(&lent[0]);
+    assert_int_equal(waits(), before);
+    mts_buffer_destroy(&lent[1]); /* the second run may read it */
+    assert_int_equal(waits(), before + 1);
+    assert_int_equal(fake_cuda_count().registered, 0);
+    for (uint32_t i = 0; i < CUDA_LAUNCHES; i++) {
+        w.launches[i].pool = w.pool;
+    }
+    update();
+    assert_int_equal(cuda_world_set(&w, &error), MTS_CODE_OK);
+    submit();
+    cuda_world_expect(&w, 1, 20, 300);
+}
+
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, NULL, close_world)
 
 int main(void)
@@ -272,6 +318,7 @@ int main(void)
         WORLD_TEST(pinned_memory_is_copied_from_and_to_without_a_detour),
         WORLD_TEST(a_launch_over_cudas_limits_is_told_with_its_label),
         WORLD_TEST(memory_of_the_caller_is_read_in_place_on_a_board),
+        WORLD_TEST(memory_of_the_caller_is_waited_for_only_while_something_may_read_it),
     };
     const int skipped = cuda_machine_check();
     return skipped ? skipped : cmocka_run_group_tests(tests, NULL, NULL);

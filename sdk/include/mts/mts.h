@@ -500,6 +500,9 @@ MTS_API void mts_session_destroy(mts_session **session);
  * memory. Elsewhere every submission uploads. An address other than the last one takes hold of that memory
  * and makes the next submission change its launches; both may allocate. A submission before every input was
  * set is INVALID_ARGUMENT.
+ *
+ * BUSY: the next submission has no place yet, or frames wait and would see this value. While other runs are
+ * under way the call may wait for them.
  */
 MTS_API mts_status mts_session_input(mts_session *session, const char *task, uint32_t index,
                                      const mts_tensor *tensor);

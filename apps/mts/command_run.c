@@ -16,28 +16,14 @@
 
 typedef struct arguments {
     cli_open_options open;
-    const char *image, *fit, *crop, *annotate, *save;
+    cli_picture_options picture;
+    const char *annotate, *save;
     cli_list raw;
     uint32_t top, repeat;
     bool compare, explain;
 } arguments;
 
-static bool crop_parse(const char *text, uint32_t crop[4])
-{
-    double numbers[4];
-    if (cli_numbers(text, ',', numbers, 4) != 4) {
-        return false;
-    }
-    for (size_t i = 0; i < 4; i++) {
-        if (numbers[i] < (i < 2 ? 0 : 1) || numbers[i] > 16384 || numbers[i] != floor(numbers[i])) {
-            return false;
-        }
-        crop[i] = (uint32_t)numbers[i];
-    }
-    return true;
-}
-
-static int arguments_check(const arguments *args, mts_strategy *strategy, uint32_t crop[4])
+static int arguments_check(const arguments *args, mts_strategy *strategy, mts_frame *frame)
 {
     const int named = cli_open_check("run", &args->open, strategy);
     if (named >= 0) {
@@ -46,63 +32,16 @@ static int arguments_check(const arguments *args, mts_strategy *strategy, uint32
     if (args->compare && args->open.strategy) {
         return cli_usage_error("run", "--compare runs both strategies: leave --strategy out");
     }
-    if (!args->image && args->raw.count == 0) {
+    if (!args->picture.path && args->raw.count == 0) {
         return cli_usage_error("run", "give a picture, --image FILE, or inputs, --raw TASK:INPUT=FILE.npy");
     }
-    if (!args->image && (args->annotate || args->fit || args->crop)) {
-        return cli_usage_error("run", "--annotate, --fit and --crop need --image");
-    }
-    if (args->fit && strcmp(args->fit, "stretch") != 0 && strcmp(args->fit, "crop") != 0) {
-        return cli_usage_error("run", "--fit is stretch or crop, not '%s'", args->fit);
-    }
-    if (args->crop && (args->fit || !crop_parse(args->crop, crop))) {
-        return cli_usage_error("run", args->fit ? "give --fit or --crop, not both"
-                                                : "--crop takes X,Y,WIDTH,HEIGHT in pixels");
+    if (!args->picture.path && args->annotate) {
+        return cli_usage_error("run", "--annotate needs --image");
     }
     if (args->explain && args->open.json) {
         return cli_usage_error("run", "--explain is text: leave --json out");
     }
-    return -1;
-}
-
-/* The part of the picture that the networks see. */
-static int crop_find(const arguments *args, cli_result *result)
-{
-    const cli_image *image = &result->image;
-    uint32_t *crop = result->crop;
-    if (args->crop) {
-        if (crop[0] + crop[2] > image->width || crop[1] + crop[3] > image->height) {
-            return cli_failure("run", "--crop %s is not inside '%s', which has %ux%u pixels", args->crop,
-                               args->image, image->width, image->height);
-        }
-        return -1;
-    }
-    crop[2] = image->width;
-    crop[3] = image->height;
-    if (args->fit && strcmp(args->fit, "crop") == 0) {
-        const uint32_t side = image->width < image->height ? image->width : image->height;
-        crop[0] = (image->width - side) / 2;
-        crop[1] = (image->height - side) / 2;
-        crop[2] = side;
-        crop[3] = side;
-    }
-    return -1;
-}
-
-static mts_frame frame_of(const cli_result *result)
-{
-    const mts_frame frame = {
-        .size = sizeof frame,
-        .data = result->image.pixels,
-        .width = result->image.width,
-        .height = result->image.height,
-        .format = MTS_PIXEL_FORMAT_RGB,
-        .region = {.x = result->crop[0],
-                   .y = result->crop[1],
-                   .width = result->crop[2],
-                   .height = result->crop[3]},
-    };
-    return frame;
+    return cli_picture_check(&args->picture, frame);
 }
 
 /* Index of a task's input by name or number; UINT32_MAX if there is none. */
@@ -149,7 +88,7 @@ static int inputs_check(const cli_open *app, const arguments *args)
     for (uint32_t i = 0; i < cli_task_count(app); i++) {
         const mts_task_desc task = cli_task(app, i);
         const size_t length = strlen(task.name);
-        bool given = task.takes_frames && args->image;
+        bool given = task.takes_frames && args->picture.path;
         for (size_t r = 0; r < args->raw.count && !given; r++) {
             const char *raw = args->raw.items[r];
             given = strncmp(raw, task.name, length) == 0 && (raw[length] == '=' || raw[length] == ':');
@@ -157,8 +96,8 @@ static int inputs_check(const cli_open *app, const arguments *args)
         if (!given && task.input_count > 0) {
             return cli_failure(
                 "run", "task '%s' %s: give --raw %s=FILE.npy, or choose other tasks with --tasks", task.name,
-                args->image ? "takes no picture (it has no color, or its input is not one image)"
-                            : "has no input given",
+                args->picture.path ? "takes no picture (it has no color, or its input is not one image)"
+                                   : "has no input given",
                 task.name);
         }
     }
@@ -209,10 +148,7 @@ static int strategy_run(cli_open *app, const arguments *args, cli_result *result
                         uint32_t repeat)
 {
     mts_ticket ticket = 0;
-    mts_frame frame = {0};
-    if (result->image.pixels) {
-        frame = frame_of(result);
-    }
+    const mts_frame *frame = result->picture.frame.data ? &result->picture.frame : NULL;
     int status = cli_open_session(app, "run", &args->open, run->strategy);
     for (size_t i = 0; i < args->raw.count && status < 0; i++) {
         status = raw_set(app, args->raw.items[i]);
@@ -220,13 +156,13 @@ static int strategy_run(cli_open *app, const arguments *args, cli_result *result
     if (status >= 0) {
         return status;
     }
-    if (mts_session_submit(app->session, frame.data ? &frame : NULL, &ticket) != MTS_STATUS_OK ||
+    if (mts_session_submit(app->session, frame, &ticket) != MTS_STATUS_OK ||
         mts_session_wait(app->session, ticket, MTS_TIMEOUT_INFINITE) != MTS_STATUS_OK) {
         return cli_failure("run", "%s", app->error);
     }
     if (repeat > 0) {
         run->measured = true;
-        if (cli_measure(app->session, frame.data ? &frame : NULL, repeat, &run->latency) != MTS_STATUS_OK) {
+        if (cli_measure(app->session, frame, repeat, &run->latency) != MTS_STATUS_OK) {
             return cli_failure("run", "%s", app->error);
         }
     }
@@ -314,15 +250,10 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, cons
         return status;
     }
     result->bundle = bundle;
-    result->image_path = args->image;
+    result->image_path = args->picture.path;
     result->top = args->top;
     result->tuned = args->open.tuning_ms > 0;
-    if (args->image) {
-        if (!cli_image_read(args->image, &result->image, app->error)) {
-            return cli_failure("run", "%s", app->error);
-        }
-        status = crop_find(args, result);
-    }
+    status = args->picture.path ? cli_picture_read(&args->picture, &result->picture) : -1;
     (void)mts_runtime_device(app->runtime, &result->device);
     status = status < 0 ? strategies_run(app, args, strategy, result) : status;
     status = status < 0 && args->save ? outputs_save(app, args->save) : status;
@@ -330,12 +261,12 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, cons
         return status;
     }
     const uint32_t width =
-        result->image.width; /* drawing may enlarge the picture; the report is about the file */
-    const uint32_t height = result->image.height;
+        result->picture.image.width; /* drawing may enlarge the picture; the report is about the file */
+    const uint32_t height = result->picture.image.height;
     if (args->annotate) {
         status = cli_run_annotate(app, result, args->annotate);
-        result->image.width = width;
-        result->image.height = height;
+        result->picture.image.width = width;
+        result->picture.image.height = height;
     }
     if (status >= 0) {
         return status;
@@ -348,10 +279,7 @@ int cli_command_run(int argc, char **argv)
 {
     arguments args = {.top = 3};
     const cli_option options[] = {
-        {"image", 'i', CLI_KIND_TEXT, &args.image, "FILE", "the picture: PNG, JPEG, BMP, TGA or PNM", 0, 0},
-        {"fit", 0, CLI_KIND_TEXT, &args.fit, "HOW", "stretch the picture (default) or crop its middle square",
-         0, 0},
-        {"crop", 0, CLI_KIND_TEXT, &args.crop, "X,Y,W,H", "use this part of the picture", 0, 0},
+        CLI_PICTURE_OPTIONS(args.picture),
         {"raw", 0, CLI_KIND_LIST, &args.raw, "TASK[:INPUT]=FILE.npy",
          "an input that is no picture; may be repeated", 0, 0},
         {"top", 0, CLI_KIND_COUNT, &args.top, "N", "labels shown per task (default 3)", 1, CLI_TOP_MOST},
@@ -378,10 +306,10 @@ int cli_command_run(int argc, char **argv)
     mts_strategy strategy = MTS_STRATEGY_COMPACT;
     int status = cli_parse(&usage, argc, argv, &common);
     args.open.json = common.json;
-    status = status < 0 ? arguments_check(&args, &strategy, result.crop) : status;
+    status = status < 0 ? arguments_check(&args, &strategy, &result.picture.frame) : status;
     status = status < 0 ? run(&app, &args, strategy, common.positionals[0], &result) : status;
     cli_close(&app);
-    cli_image_release(&result.image);
+    cli_picture_release(&result.picture);
     cli_list_release(&args.raw);
     return status;
 }

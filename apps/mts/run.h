@@ -6,9 +6,9 @@
 #define MTS_APPS_RUN_H
 
 #include "kit/answers.h"
-#include "kit/image.h"
 #include "kit/measure.h"
 #include "kit/open.h"
+#include "picture.h"
 
 #define CLI_RUNS_MOST 2
 
@@ -23,10 +23,9 @@ typedef struct cli_run {
 typedef struct cli_result {
     const char *bundle, *image_path;
     mts_device_desc device;
-    cli_image image;  /* no pixels if there is none */
-    uint32_t crop[4]; /* x, y, width, height of the part that was used */
-    uint32_t top;     /* answers per task */
-    bool tuned;       /* kernels were measured */
+    cli_picture picture;
+    uint32_t top; /* answers per task */
+    bool tuned;   /* kernels were measured */
     uint32_t run_count;
     cli_run runs[CLI_RUNS_MOST]; /* the session is that of the last one */
     double difference; /* largest |a - b| / max(1, |b|) between two runs' outputs; negative: one run */

@@ -322,13 +322,15 @@ static int result_json(cli_open *app, cli_json *json, const cli_result *result)
     cli_json_string(json, "driver", result->device.driver);
     cli_json_end(json, '}');
     if (result->image_path) {
+        const mts_region *region = &result->picture.frame.region;
+        const uint32_t crop[4] = {region->x, region->y, region->width, region->height};
         cli_json_object(json, "image");
         cli_json_string(json, "file", result->image_path);
-        cli_json_integer(json, "width", result->image.width);
-        cli_json_integer(json, "height", result->image.height);
+        cli_json_integer(json, "width", result->picture.image.width);
+        cli_json_integer(json, "height", result->picture.image.height);
         cli_json_array(json, "crop");
         for (size_t i = 0; i < 4; i++) {
-            cli_json_integer(json, NULL, result->crop[i]);
+            cli_json_integer(json, NULL, crop[i]);
         }
         cli_json_end(json, ']');
         cli_json_end(json, '}');
@@ -379,6 +381,8 @@ int cli_run_print_json(cli_open *app, const cli_result *result)
 int cli_run_annotate(cli_open *app, cli_result *result, const char *path)
 {
     enum { TEXT = 64 };
+    const mts_region *region = &result->picture.frame.region;
+    const uint32_t crop[4] = {region->x, region->y, region->width, region->height};
     const uint32_t count = cli_task_count(app);
     cli_line *lines = calloc(count, sizeof *lines);
     char(*texts)[TEXT] = calloc(count, sizeof *texts);
@@ -393,8 +397,8 @@ int cli_run_annotate(cli_open *app, cli_result *result, const char *path)
             lines[i].text = cli_answer_text(&task, &output, texts[i], TEXT, &lines[i].score);
         }
     }
-    if (status < 0 && (!cli_draw_answers(&result->image, result->crop, lines, count, app->error) ||
-                       !cli_image_write_png(path, &result->image, app->error))) {
+    if (status < 0 && (!cli_draw_answers(&result->picture.image, crop, lines, count, app->error) ||
+                       !cli_image_write_png(path, &result->picture.image, app->error))) {
         status = cli_failure("run", "%s", app->error);
     }
     free(lines);

@@ -204,17 +204,25 @@ static void gst_source_close(source *self)
 
 static const source_class gst_class = {gst_source_next, gst_source_release, gst_source_close};
 
-/* Tells what is in front that strides and offsets may be any, so that nothing has to be copied to be dense.
- */
+/* Tells what is in front that strides and offsets may be any, so that nothing has to be copied to be dense,
+   and how many frames will be out: cameras lend that many buffers more. */
 static GstPadProbeReturn allocation_answer(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
+    const gst_source *gst = data;
     GstQuery *query = GST_PAD_PROBE_INFO_QUERY(info);
+    GstCaps *caps = NULL;
+    GstVideoInfo video;
     (void)pad;
-    (void)data;
-    if (GST_QUERY_TYPE(query) == GST_QUERY_ALLOCATION) {
-        gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL);
+    if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION) {
+        return GST_PAD_PROBE_OK;
     }
-    return GST_PAD_PROBE_OK;
+    gst_query_parse_allocation(query, &caps, NULL);
+    gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL);
+    if (caps && gst_video_info_from_caps(&video, caps)) {
+        gst_query_add_allocation_pool(query, NULL, (guint)GST_VIDEO_INFO_SIZE(&video), gst->lent_count + 1,
+                                      0);
+    }
+    return GST_PAD_PROBE_HANDLED;
 }
 
 /* A network camera's buffer against jitter is two seconds if nobody objects. */
@@ -235,7 +243,7 @@ static void sink_set(gst_source *gst, const source_request *wanted)
     gst_app_sink_set_max_buffers(gst->sink, 2);
     gst_app_sink_set_drop(gst->sink, gst->plan.live);
     g_object_set(gst->sink, "sync", (gboolean)(wanted->paced && !gst->plan.live), NULL);
-    (void)gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, allocation_answer, NULL, NULL);
+    (void)gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, allocation_answer, gst, NULL);
     gst_object_unref(pad);
     gst_caps_unref(caps);
 }

@@ -295,6 +295,33 @@ static void strides_and_offsets_come_from_the_meta_data(void **state)
     }
 }
 
+static void a_picture_that_an_element_crops_is_the_region_of_the_whole(void **state)
+{
+    static const char *const needed[] = {"videotestsrc", "videocrop", NULL};
+    float got[VALUES], want[VALUES];
+    source_frame frame;
+    mts_frame direct;
+    (void)state;
+    elements_needed(needed);
+    mts_frame_default(&direct);
+    direct.width = 64;
+    direct.height = 48;
+    direct.format = MTS_PIXEL_FORMAT_NV12;
+    uint8_t *dense = pixels_make("NV12", &direct);
+    direct.region = (mts_region){.x = 4, .y = 2, .width = 50, .height = 40};
+    source *out = opened("gst://videotestsrc num-buffers=1 ! video/x-raw,format=NV12,width=64,height=48 ! "
+                         "videocrop left=4 top=2 right=10 bottom=6");
+    assert_int_equal(out->info.width, 50);
+    assert_int_equal(source_next(out, 5000, &frame, error), CAMERA_OK);
+    direct.yuv = frame.frame.yuv;
+    answer(&frame.frame, got);
+    answer(&direct, want);
+    assert_memory_equal(got, want, sizeof got);
+    source_release(out, &frame);
+    source_close(&out);
+    free(dense);
+}
+
 static void colorimetry_becomes_the_nearest_standard(void **state)
 {
     static const struct {
@@ -545,6 +572,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_format_gives_the_same_as_the_same_pixels_fed_directly),
         cmocka_unit_test(strides_and_offsets_come_from_the_meta_data),
+        cmocka_unit_test(a_picture_that_an_element_crops_is_the_region_of_the_whole),
         cmocka_unit_test(colorimetry_becomes_the_nearest_standard),
         cmocka_unit_test(a_colour_standard_that_is_asked_for_replaces_the_sources),
         cmocka_unit_test(a_format_that_the_library_does_not_take_is_converted_and_told),

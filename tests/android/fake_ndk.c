@@ -51,6 +51,7 @@ static struct fake_world {
     void *arrays[ARRAYS_MOST];
     size_t array_count;
     int32_t crop_right;
+    uint32_t given_back;
     char log[512];
 } world = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -70,6 +71,7 @@ void fake_reset(void)
     world.device = NULL;
     world.running = false;
     world.crop_right = 0;
+    world.given_back = 0;
     world.log[0] = '\0';
 }
 
@@ -78,6 +80,22 @@ void fake_crop(int32_t right)
     (void)pthread_mutex_lock(&world.lock);
     world.crop_right = right;
     (void)pthread_mutex_unlock(&world.lock);
+}
+
+uint32_t fake_given_back(void)
+{
+    (void)pthread_mutex_lock(&world.lock);
+    const uint32_t given_back = world.given_back;
+    (void)pthread_mutex_unlock(&world.lock);
+    return given_back;
+}
+
+bool fake_has_failed(void)
+{
+    (void)pthread_mutex_lock(&world.lock);
+    const bool has = world.seen.fail_at != 0 && world.seen.calls >= world.seen.fail_at;
+    (void)pthread_mutex_unlock(&world.lock);
+    return has;
 }
 
 bool fake_log_has(const char *part)
@@ -220,6 +238,7 @@ void AImage_delete(AImage *image)
     world.seen.mistakes += image->reader != world.reader ? 1 : 0;
     image->reader->out--;
     world.seen.images--;
+    world.given_back++;
     (void)pthread_mutex_unlock(&world.lock);
     free(image);
 }

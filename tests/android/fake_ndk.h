@@ -42,6 +42,10 @@ bool fake_send(void);
 void fake_disconnect(void);
 /* Where the crop of pictures ends; 0: with the picture. Any thread may read it meanwhile. */
 void fake_crop(int32_t right);
+/* How many pictures the app has given back. */
+uint32_t fake_given_back(void);
+/* Whether the call that was to fail has been made. */
+bool fake_has_failed(void);
 /* Whether the log's last error has this part. */
 bool fake_log_has(const char *part);
 JNIEnv *fake_env(void);

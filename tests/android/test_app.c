@@ -260,10 +260,14 @@ static uint32_t run_with_failure(uint32_t fail_at)
     const jlong app = app_make();
     if (app) {
         app_resume(app, false);
-        for (int i = 0; i < 3; i++) {
+        for (uint32_t i = 0; i < 3; i++) {
+            const uint32_t before = fake_given_back();
             (void)fake_send();
-            nap();
+            for (int turn = 0; turn < PATIENCE && fake_given_back() == before && !fake_has_failed(); turn++) {
+                nap();
+            }
         }
+        nap(); /* what failed has its consequences meanwhile */
         (void)app_text(app);
         Java_org_mts_camera_MainActivity_pause(fake_env(), NULL, app);
         assert_int_equal(fake()->images, 0);

@@ -118,10 +118,10 @@ static bool is_stopping(engine *self)
 
 static void say(engine *self, mts_log_severity severity, const char *sentence)
 {
-    view_tell(self->options.view, sentence);
     if (self->options.log) {
         self->options.log(self->options.context, severity, sentence);
     }
+    view_tell(self->options.view, sentence);
 }
 
 static void say_failure(engine *self, mts_status status)

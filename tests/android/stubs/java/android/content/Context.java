@@ -2,6 +2,7 @@
 package android.content;
 
 import android.content.res.AssetManager;
+import android.content.res.Resources;
 import java.io.File;
 
 public class Context {
@@ -10,6 +11,10 @@ public class Context {
     }
 
     public File getCacheDir() {
+        return null;
+    }
+
+    public Resources getResources() {
         return null;
     }
 

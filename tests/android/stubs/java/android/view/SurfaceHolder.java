@@ -12,5 +12,7 @@ public interface SurfaceHolder {
 
     void addCallback(Callback callback);
 
+    void setFixedSize(int width, int height);
+
     Surface getSurface();
 }

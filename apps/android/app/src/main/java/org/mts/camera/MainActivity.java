@@ -26,6 +26,8 @@ public final class MainActivity extends Activity implements SurfaceHolder.Callba
     private static final String BUNDLE = "app.mtsb";
     private static final int PERMISSION = 1;
     private static final int REFRESH_MS = 66;
+    private static final int WIDTH = 640; // of the preview; native code looks for pictures of this shape
+    private static final int HEIGHT = 480;
 
     static {
         System.loadLibrary("mts_camera");
@@ -55,12 +57,15 @@ public final class MainActivity extends Activity implements SurfaceHolder.Callba
         super.onCreate(state);
         handle = create(getAssets(), BUNDLE, getCacheDir().getPath());
         SurfaceView preview = new SurfaceView(this);
+        preview.getHolder().setFixedSize(WIDTH, HEIGHT);
         preview.getHolder().addCallback(this);
         overlay = new Overlay(this);
         overlay.setOnClickListener(view -> turnAround());
         FrameLayout layout = new FrameLayout(this);
-        layout.addView(preview);
-        layout.addView(overlay);
+        // upright, so that boxes lie where the preview shows things
+        int side = getResources().getDisplayMetrics().widthPixels;
+        layout.addView(preview, new FrameLayout.LayoutParams(side, side * WIDTH / HEIGHT));
+        layout.addView(overlay, new FrameLayout.LayoutParams(side, side * WIDTH / HEIGHT));
         setContentView(layout);
         if (!mayUseCamera()) {
             requestPermissions(new String[] {Manifest.permission.CAMERA}, PERMISSION);

@@ -15,6 +15,7 @@
 
 #define FRESH 0x7ff17ff1u
 #define GUARD 0x7fd37fd3u
+#define HOST_MOST ((size_t)1 << 30)   /* bytes of pinned memory at once */
 #define ALIGN 256u                    /* a driver promises that much */
 #define GUARD_BYTES ((size_t)1 << 20) /* that nobody can touch, before and after a block */
 
@@ -207,7 +208,8 @@ CUresult cuMemHostAlloc(void **out, size_t size, unsigned int flags)
     }
     if (result == CUDA_SUCCESS) {
         *out = NULL;
-        result = posix_memalign(out, 4096, size) == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+        result = size <= HOST_MOST && posix_memalign(out, 4096, size) == 0 ? CUDA_SUCCESS
+                                                                           : CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (result == CUDA_SUCCESS) {
         (void)make_host(*out, size, FAKE_KIND_HOST_BLOCK);

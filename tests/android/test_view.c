@@ -133,6 +133,21 @@ static void a_classifier_names_its_class_with_a_share(void **state)
     assert_string_equal(read.text, "animal: dog 88 %\nanimal: cat 75 %\nwhat: 0 (0.750)\nwhat: -\nwhat: -\n");
 }
 
+static void a_batch_is_answered_by_its_first_image(void **state)
+{
+    static const char *const labels[] = {"cat", "dog"};
+    float scores[] = {3.0f, 1.0f, 1.0f, 9.0f};
+    const mts_task_desc task = {.name = "animal", .output_count = 1, .label_count = 2, .labels = labels};
+    mts_tensor output = tensor(scores, 2, 2);
+    results read = {.text = ""};
+    (void)state;
+    output.rank = 2;
+    output.dims[0] = 2;
+    output.dims[1] = 2;
+    results_add(&read, &task, &output, 1);
+    assert_string_equal(read.text, "animal: cat 88 %\n");
+}
+
 static void more_text_than_there_is_room_for_is_cut(void **state)
 {
     const mts_task_desc task = {.name = "a task with a name of some length"};
@@ -153,6 +168,7 @@ int main(void)
         cmocka_unit_test(a_face_that_is_found_several_times_is_one_box),
         cmocka_unit_test(more_boxes_than_there_is_room_for_leave_the_surest),
         cmocka_unit_test(a_classifier_names_its_class_with_a_share),
+        cmocka_unit_test(a_batch_is_answered_by_its_first_image),
         cmocka_unit_test(more_text_than_there_is_room_for_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,7 +108,8 @@ static double share_of(const float *values, size_t count, size_t best)
 static void read_class(const mts_task_desc *task, const mts_tensor *output, results *out)
 {
     const float *values = output->data;
-    const size_t count = output->bytes / sizeof *values;
+    const size_t images = output->rank > 1 && output->dims[0] > 0 ? (size_t)output->dims[0] : 1;
+    const size_t count = output->bytes / sizeof *values / images; /* of a batch, the first one */
     size_t best = 0;
     for (size_t i = 1; i < count; i++) {
         best = values[i] > values[best] ? i : best;

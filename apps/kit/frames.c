@@ -119,12 +119,18 @@ static size_t row_bytes(mts_pixel_format format, uint32_t width)
     return width;
 }
 
+/* Whether colour lies in planes of its own. */
+static bool planes_of(mts_pixel_format format)
+{
+    return format == MTS_PIXEL_FORMAT_NV12 || format == MTS_PIXEL_FORMAT_NV21 ||
+           format == MTS_PIXEL_FORMAT_I420;
+}
+
 size_t cli_frame_bytes(const mts_frame *frame)
 {
     const size_t pairs = (size_t)((frame->width + 1) / 2) * ((frame->height + 1) / 2);
-    const bool planes = frame->format == MTS_PIXEL_FORMAT_NV12 || frame->format == MTS_PIXEL_FORMAT_NV21 ||
-                        frame->format == MTS_PIXEL_FORMAT_I420;
-    return row_bytes(frame->format, frame->width) * frame->height + (planes ? 2 * pairs : 0);
+    return row_bytes(frame->format, frame->width) * frame->height +
+           (planes_of(frame->format) ? 2 * pairs : 0);
 }
 
 static view view_of(const mts_frame *frame)
@@ -135,7 +141,7 @@ static view view_of(const mts_frame *frame)
     v.plane[0] = frame->data;
     v.stride[0] = frame->stride ? frame->stride : row_bytes(frame->format, frame->width);
     uint32_t rows = frame->height;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < (planes_of(frame->format) ? 2u : 0u); i++) {
         v.plane[i + 1] = frame->chroma[i] ? frame->chroma[i] : v.plane[i] + rows * v.stride[i];
         v.stride[i + 1] = frame->chroma_stride[i] ? frame->chroma_stride[i] : half * (paired ? 2 : 1);
         rows = (frame->height + 1) / 2;
@@ -161,11 +167,17 @@ static void colour_mix(mts_yuv yuv, unsigned char luma, unsigned char u, unsigne
     rgb[2] = level(y + factors[yuv].u_blue * blue);
 }
 
+/* The row of a plane of colour that belongs to row y. */
+static const unsigned char *colour_row(const view *v, size_t plane, uint32_t y)
+{
+    return v->plane[plane] + y / 2 * v->stride[plane];
+}
+
 static void pixel_read(const view *v, uint32_t x, uint32_t y, unsigned char *rgb)
 {
     const unsigned char *row = v->plane[0] + y * v->stride[0];
-    const unsigned char *a = v->plane[1] ? v->plane[1] + y / 2 * v->stride[1] : NULL;
-    const unsigned char *four = row + x / 2 * (size_t)4;
+    const unsigned char *pair = row; /* of two pixels that share a colour */
+    size_t first = 0;
     switch (v->format) {
     case MTS_PIXEL_FORMAT_RGB:
         memcpy(rgb, row + (size_t)3 * x, 3);
@@ -184,19 +196,21 @@ static void pixel_read(const view *v, uint32_t x, uint32_t y, unsigned char *rgb
         memset(rgb, row[x], 3);
         return;
     case MTS_PIXEL_FORMAT_NV12:
-        colour_mix(v->yuv, row[x], a[x / 2 * 2], a[x / 2 * 2 + 1], rgb);
-        return;
     case MTS_PIXEL_FORMAT_NV21:
-        colour_mix(v->yuv, row[x], a[x / 2 * 2 + 1], a[x / 2 * 2], rgb);
+        pair = colour_row(v, 1, y) + x / 2 * (size_t)2;
+        first = v->format == MTS_PIXEL_FORMAT_NV12 ? 0 : 1;
+        colour_mix(v->yuv, row[x], pair[first], pair[1 - first], rgb);
         return;
     case MTS_PIXEL_FORMAT_I420:
-        colour_mix(v->yuv, row[x], a[x / 2], (v->plane[2] + y / 2 * v->stride[2])[x / 2], rgb);
+        colour_mix(v->yuv, row[x], colour_row(v, 1, y)[x / 2], colour_row(v, 2, y)[x / 2], rgb);
         return;
     case MTS_PIXEL_FORMAT_YUYV:
-        colour_mix(v->yuv, four[x % 2 * 2], four[1], four[3], rgb);
+        pair = row + x / 2 * (size_t)4;
+        colour_mix(v->yuv, pair[x % 2 * 2], pair[1], pair[3], rgb);
         return;
     case MTS_PIXEL_FORMAT_UYVY:
-        colour_mix(v->yuv, four[x % 2 * 2 + 1], four[0], four[2], rgb);
+        pair = row + x / 2 * (size_t)4;
+        colour_mix(v->yuv, pair[x % 2 * 2 + 1], pair[0], pair[2], rgb);
         return;
     }
 }

@@ -86,7 +86,8 @@ static void of_equal_scores_the_first_candidate_wins(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 50; i++) { /* pairs, both alike */
-        const float at = (float)(i / 2) / 25.0f;
+        const uint32_t pair = i / 2;
+        const float at = (float)pair / 25.0f;
         add(0.9f, at, 0.5f, at + 0.03f, 0.6f);
     }
     assert_int_equal(decoded(), 25);
@@ -142,7 +143,8 @@ static void thousands_of_boxes_on_one_face_are_one_and_thousands_apart_are_all(v
     memset(&c, 0, sizeof c);
     for (uint32_t i = 0; i < 4420; i++) {
         const float x = (float)(i % 70) / 70.0f;
-        const float y = (float)(i / 70) / 70.0f;
+        const uint32_t row = i / 70;
+        const float y = (float)row / 70.0f;
         add(0.8f, x, y, x + 0.012f, y + 0.012f);
     }
     assert_int_equal(decoded(), 4420);

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "formats.h"
@@ -17,7 +18,12 @@
 
 void table_begin(table *screen, bool wanted)
 {
-    *screen = (table){.live = wanted && isatty(STDOUT_FILENO) == 1};
+    struct winsize size = {0};
+    *screen = (table){.live = wanted && isatty(STDOUT_FILENO) == 1, .columns = WIDTH};
+    if (screen->live && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && size.ws_row > 1) {
+        screen->columns = size.ws_col <= WIDTH ? size.ws_col - 1u : WIDTH;
+        screen->rows = size.ws_row - 1u; /* lines that scroll away cannot be drawn over */
+    }
 }
 
 static void line_print(table *screen, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -26,6 +32,9 @@ static void line_print(table *screen, const char *format, ...)
 {
     char line[WIDTH * 4];
     va_list arguments;
+    if (screen->rows > 0 && screen->lines >= screen->rows) {
+        return;
+    }
     va_start(arguments, format);
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
@@ -34,7 +43,7 @@ static void line_print(table *screen, const char *format, ...)
             *at = '?';
         }
     }
-    printf("%s%.*s%s\n", screen->live ? "\r" : "", WIDTH, line, screen->live ? "\x1b[K" : "");
+    printf("%s%.*s%s\n", screen->live ? "\r" : "", (int)screen->columns, line, screen->live ? "\x1b[K" : "");
     screen->lines++;
 }
 
@@ -96,5 +105,6 @@ void table_end(table *screen, const table_facts *facts)
     if (screen->live && screen->lines > 0) {
         printf("\x1b[%uA", screen->lines);
     }
+    screen->rows = 0; /* nothing is drawn over it */
     print(screen, facts, tally_rate_overall(facts->count));
 }

@@ -10,8 +10,9 @@
 #include "tally.h"
 
 typedef struct table {
-    bool live; /* standard output is a terminal */
-    uint32_t lines;
+    bool live;              /* standard output is a terminal */
+    uint32_t columns, rows; /* that fit; rows 0: any number */
+    uint32_t lines;         /* drawn last */
     double drawn_ms;
 } table;
 

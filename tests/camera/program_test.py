@@ -2,13 +2,16 @@
 writes, and how it ends. Exit code 77: this machine lacks what the tests need."""
 
 import argparse
+import fcntl
 import json
 import os
+import pty
 import shutil
 import signal
 import struct
 import subprocess
 import sys
+import termios
 import time
 import zlib
 
@@ -165,6 +168,30 @@ def frames_need_no_networks(world):
     check("8 frames, 8 answered, 0 dropped" in out, "counts")
 
 
+def a_terminal_has_a_table_that_is_drawn_in_place(world):
+    screen, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 6, 50, 0, 0))
+    with subprocess.Popen([world.camera, world.raw(world.clip, "&fps=20"), "--bundle", world.bundle, "--device",
+                           "reference"], stdout=terminal, stderr=subprocess.DEVNULL, env=world.env) as program:
+        os.close(terminal)
+        text = b""
+        while True:
+            try:
+                part = os.read(screen, 65536)
+            except OSError:  # the program has gone
+                break
+            if not part:
+                break
+            text += part
+    os.close(screen)
+    check(program.returncode == 0, f"status {program.returncode}")
+    screens = text.decode().split("\x1b[5A")
+    check(len(screens) > 2, "it is drawn several times, five lines of six")
+    check(all(name in screens[-1] for name in TASKS), "all tasks are there at the end")
+    for line in text.decode().split("\n"):
+        check(len(line.replace("\r", "").replace("\x1b[K", "").replace("\x1b[5A", "")) < 50, f"narrow: {line!r}")
+
+
 # ---- how it ends ----
 
 def a_clip_that_is_cut_short_has_vanished(world):
@@ -196,7 +223,8 @@ def a_signal_ends_it_cleanly(world):
         out = world.path("signal.jsonl")
         if os.path.exists(out):
             os.unlink(out)
-        with subprocess.Popen(world.command(world.raw(world.clip, "&loop=1&fps=20"), "--pace", "--json", out, "--tasks", "pet"),
+        source = world.raw(world.clip, "&loop=1&fps=20")
+        with subprocess.Popen(world.command(source, "--pace", "--json", out, "--tasks", "pet"),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=world.env) as program:
             until = time.monotonic() + 30
             while not (os.path.exists(out) and os.path.getsize(out)) and time.monotonic() < until:
@@ -281,9 +309,10 @@ def a_window_is_fed(world):
 
 PLAIN = [a_clip_gives_a_record_and_a_picture_per_frame, pictures_are_turned_upright, frames_and_tasks_are_chosen,
          one_frame_in_flight_gives_what_many_give, every_frame_is_answered_or_dropped, records_can_be_printed,
-         frames_need_no_networks, a_clip_that_is_cut_short_has_vanished, frames_that_stop_end_the_program,
-         a_signal_ends_it_cleanly, sources_that_cannot_be_had_have_their_status,
-         mistakes_on_the_command_line_are_named, files_that_cannot_be_written_are_failures]
+         frames_need_no_networks, a_terminal_has_a_table_that_is_drawn_in_place,
+         a_clip_that_is_cut_short_has_vanished, frames_that_stop_end_the_program, a_signal_ends_it_cleanly,
+         sources_that_cannot_be_had_have_their_status, mistakes_on_the_command_line_are_named,
+         files_that_cannot_be_written_are_failures]
 GSTREAMER = [gstreamer_gives_the_same_answers_as_the_clip, a_test_source_runs,
              gstreamers_failures_have_their_status, a_window_is_fed]
 

@@ -23,8 +23,8 @@ int main(void)
 
 #include <cmocka.h>
 
-#include "formats.h"
-#include "gst.h"
+#include "camera/formats.h"
+#include "camera/gst.h"
 #include "kit/frames.h"
 #include "kit/measure.h"
 #include "support/picture_bundle.h"

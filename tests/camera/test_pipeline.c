@@ -22,8 +22,8 @@ int main(void)
 
 #include <cmocka.h>
 
-#include "clock.h"
-#include "pipeline.h"
+#include "camera/clock.h"
+#include "camera/pipeline.h"
 #include "support/picture_bundle.h"
 
 #define SLOTS 8

@@ -24,7 +24,7 @@ int main(void)
 #include <cmocka.h>
 
 #include "kit/measure.h"
-#include "source.h"
+#include "camera/source.h"
 
 #define FRAME 12 /* bytes of 4x2 pixels in nv12 */
 

@@ -22,7 +22,7 @@ int main(void)
 
 #include <cmocka.h>
 
-#include "v4l2.h"
+#include "camera/v4l2.h"
 
 const char *const cli_program = "test_v4l2";
 

@@ -63,6 +63,7 @@ static const room rooms[] = {
     {"platform/wrap", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
     {"kernels", "sdk/device sdk/graph"},
     {"apps/kit", "sdk/include/mts"},
+    {"apps/camera", "sdk/include/mts apps/kit"},
     {"apps", "sdk/include/mts apps/kit"},
     {"tests", "*"},
 };

@@ -220,9 +220,38 @@ static void the_smallest_size_that_is_enough_is_chosen_in_the_wanted_shape(void 
     assert_false(frame_size_choose(NULL, 0, 35, (frame_size){640, 480}, &size));
 }
 
+static void planes_of_a_hardware_buffer_are_offsets_in_it(void **state)
+{
+    const frame_planes all[] = {pairs(false), pairs(true), apart()};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        mts_frame here, there;
+        assert_null(frame_from_planes(&all[i], &here));
+        there = here;
+        assert_true(frame_to_buffer(memory, &there));
+        assert_int_equal(there.memory, MTS_FRAME_MEMORY_ANDROID);
+        assert_ptr_equal(there.buffer, memory);
+        assert_int_equal(there.offsets[0], 0);
+        for (int k = 0; k < 2; k++) {
+            const uint8_t *plane = here.chroma[k];
+            assert_int_equal(there.offsets[k + 1], plane ? plane - memory : 0);
+        }
+        assert_int_equal(there.format, here.format);
+        assert_int_equal(there.chroma_stride[0], here.chroma_stride[0]);
+    }
+    mts_frame frame;
+    const frame_planes planes = apart();
+    assert_null(frame_from_planes(&planes, &frame));
+    frame.data = memory + sizeof memory - 1; /* Y behind U and V */
+    const mts_frame before = frame;
+    assert_false(frame_to_buffer(memory, &frame));
+    assert_memory_equal(&before, &frame, sizeof frame);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planes_of_a_hardware_buffer_are_offsets_in_it),
         cmocka_unit_test(pairs_with_u_first_are_nv12),
         cmocka_unit_test(pairs_with_v_first_are_nv21),
         cmocka_unit_test(planes_apart_are_i420_with_strides_of_their_own),

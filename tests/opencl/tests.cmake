@@ -10,7 +10,7 @@ if(MTS_OPENCL_LOADER)
   set_target_properties(mts_fake_opencl PROPERTIES OUTPUT_NAME OpenCL SOVERSION 1
     LIBRARY_OUTPUT_DIRECTORY ${fake_opencl_folder})
   add_library(mts_fake_window SHARED ${CMAKE_CURRENT_LIST_DIR}/fake/window.c)
-  target_include_directories(mts_fake_window PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_include_directories(mts_fake_window PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR})
   target_link_libraries(mts_fake_window PRIVATE mts_options)
   set_target_properties(mts_fake_window PROPERTIES OUTPUT_NAME nativewindow
     LIBRARY_OUTPUT_DIRECTORY ${fake_opencl_folder})

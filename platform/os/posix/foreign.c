@@ -80,6 +80,7 @@ bool mts_os_hardware_buffers_find(mts_os_hardware_buffers *f)
         FIND(acquire, "AHardwareBuffer_acquire")
         FIND(release, "AHardwareBuffer_release")
         FIND(lock, "AHardwareBuffer_lock")
+        FIND(lock_planes, "AHardwareBuffer_lockPlanes")
         FIND(unlock, "AHardwareBuffer_unlock")
 #undef FIND
         mts_os_library_close(library);
@@ -90,7 +91,15 @@ bool mts_os_hardware_buffers_find(mts_os_hardware_buffers *f)
 mts_code mts_os_hardware_buffer_lock(const mts_os_hardware_buffers *functions, const void *buffer,
                                      const void **out, mts_error *error)
 {
+
     void *address = NULL;
+    struct mts_os_hardware_planes planes = {0};
+    /* Pictures of several planes are often refused by the older function. */
+    if (functions->lock_planes &&
+        functions->lock_planes((void *)(uintptr_t)buffer, CPU_READ_OFTEN, -1, NULL, &planes) == 0) {
+        *out = planes.planes[0].data;
+        return MTS_CODE_OK;
+    }
     const int result = functions->lock((void *)(uintptr_t)buffer, CPU_READ_OFTEN, -1 /* nobody to wait for */,
                                        NULL, &address);
     *out = result == 0 ? address : NULL;

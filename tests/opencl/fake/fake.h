@@ -40,7 +40,8 @@ typedef struct fake_opencl {
 
 /* What "libnativewindow.so" counts, and whether it refuses to lock. */
 typedef struct fake_window {
-    bool fail;
+
+    bool fail, has_planes;
     uint32_t locks;
     int32_t held, locked;
 } fake_window;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "opencl/fake/fake.h"
+#include "platform/os/foreign.h"
 
 static fake_window state;
 static void *mapped;
@@ -18,6 +19,8 @@ FAKE_API void AHardwareBuffer_release(void *buffer);
 FAKE_API int AHardwareBuffer_lock(void *buffer, uint64_t usage, int32_t fence, const void *rectangle,
                                   void **address);
 FAKE_API int AHardwareBuffer_unlock(void *buffer, int32_t *fence);
+FAKE_API int AHardwareBuffer_lockPlanes(void *buffer, uint64_t usage, int32_t fence, const void *rectangle,
+                                        struct mts_os_hardware_planes *planes);
 
 fake_window *fake_window_state(void)
 {
@@ -50,6 +53,16 @@ int AHardwareBuffer_lock(void *buffer, uint64_t usage, int32_t fence, const void
     state.locked++;
     state.locks++;
     return 0;
+}
+
+int AHardwareBuffer_lockPlanes(void *buffer, uint64_t usage, int32_t fence, const void *rectangle,
+                               struct mts_os_hardware_planes *planes)
+{
+    if (!state.has_planes) {
+        return -22;
+    }
+    planes->count = 1;
+    return AHardwareBuffer_lock(buffer, usage, fence, rectangle, &planes->planes[0].data);
 }
 
 int AHardwareBuffer_unlock(void *buffer, int32_t *fence)

@@ -222,6 +222,12 @@ void *camera_take(void *context, mts_frame *frame)
     return image;
 }
 
+bool camera_lend(void *context, void *picture, mts_frame *frame)
+{
+    (void)context;
+    return image_buffer(picture, frame);
+}
+
 void camera_release(void *context, void *picture)
 {
     (void)context;

@@ -33,6 +33,7 @@ typedef struct camera camera;
 camera *camera_open(const camera_options *options, char *error, size_t error_size);
 /* Functions of an engine_source; `context` is the camera. */
 void *camera_take(void *context, mts_frame *frame);
+bool camera_lend(void *context, void *picture, mts_frame *frame);
 void camera_release(void *context, void *picture);
 /* NULL and pointers to NULL are fine. */
 void camera_close(camera **closed);

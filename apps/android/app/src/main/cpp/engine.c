@@ -41,6 +41,7 @@ struct engine {
     mts_runtime *runtime;
     mts_bundle *bundle;
     mts_session *session;
+    bool reads_buffers; /* the device reads hardware buffers, as far as is known */
     loan loans[IN_FLIGHT_MOST + 1];
     results newest;
     time_t reported;
@@ -158,7 +159,13 @@ static mts_status open_runtime(engine *self)
     options.error_size = sizeof self->error;
     options.context = self;
     options.log = pass_log;
-    return mts_runtime_create(&options, &self->runtime);
+
+    const mts_status status = mts_runtime_create(&options, &self->runtime);
+    mts_device_desc device = {.reads = 0};
+    if (status == MTS_STATUS_OK && mts_runtime_device(self->runtime, &device) == MTS_STATUS_OK) {
+        self->reads_buffers = (device.reads >> MTS_FRAME_MEMORY_ANDROID & 1u) != 0;
+    }
+    return status;
 }
 
 static mts_status open_bundle(engine *self)
@@ -255,6 +262,21 @@ static step next_step(engine *self, engine_source *source)
     return next;
 }
 
+/* From the memory that the device reads by itself, if it does; else from the processor's. */
+static mts_status submit_frame(engine *self, const engine_source *source, void *picture,
+                               const mts_frame *frame, mts_ticket *ticket)
+{
+    mts_frame there = *frame;
+    if (self->reads_buffers && source->lend && source->lend(source->context, picture, &there)) {
+        const mts_status status = mts_session_submit(self->session, &there, ticket);
+        if (status != MTS_STATUS_UNSUPPORTED) {
+            return status;
+        }
+        self->reads_buffers = false; /* not those of this camera */
+    }
+    return mts_session_submit(self->session, frame, ticket);
+}
+
 static mts_status submit(engine *self, const engine_source *source)
 {
     mts_frame frame;
@@ -271,7 +293,7 @@ static mts_status submit(engine *self, const engine_source *source)
     *lent = (struct loan){.picture = picture, .source = *source};
     frame.borrow = 1;
     self->error[0] = '\0';
-    const mts_status status = mts_session_submit(self->session, &frame, &ticket);
+    const mts_status status = submit_frame(self, source, picture, &frame, &ticket);
     if (status != MTS_STATUS_OK && lent->picture == picture) {
         give_back(self, lent);
     } else if (lent->picture == picture) {

@@ -14,6 +14,7 @@
 #ifndef MTS_ANDROID_ENGINE_H
 #define MTS_ANDROID_ENGINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,8 @@ typedef struct engine_source {
     void *context;
     /* The newest picture, with what it takes to read it in *frame; NULL: there is none. */
     void *(*take)(void *context, mts_frame *frame);
+    /* The same frame in memory that the device may read by itself; false: as it was. May be NULL. */
+    bool (*lend)(void *context, void *picture, mts_frame *frame);
     /* Gives one back. */
     void (*release)(void *context, void *picture);
 } engine_source;

@@ -3,6 +3,8 @@
  */
 #include "frames.h"
 
+#include <string.h>
+
 #define SIDE_MOST 16384
 
 /* Bytes from the first to the last pixel. */
@@ -101,6 +103,27 @@ static int32_t quarter(int32_t degrees)
 {
     const int32_t turn = (degrees % 360 + 360) % 360;
     return (turn + 45) / 90 % 4 * 90;
+}
+
+bool frame_to_buffer(const void *buffer, mts_frame *frame)
+{
+    const uintptr_t first = (uintptr_t)frame->data;
+    uint32_t offsets[3] = {0};
+    for (int k = 0; k < 2; k++) {
+        const uintptr_t plane = (uintptr_t)frame->chroma[k];
+        if (!frame->chroma[k]) {
+            continue;
+        }
+        if (plane <= first || plane - first > UINT32_MAX) {
+            return false;
+        }
+        offsets[k + 1] = (uint32_t)(plane - first);
+    }
+    frame->memory = MTS_FRAME_MEMORY_ANDROID;
+    frame->buffer = buffer;
+    memcpy(frame->offsets, offsets, sizeof offsets);
+    frame->data = frame->chroma[0] = frame->chroma[1] = NULL;
+    return true;
 }
 
 mts_rotation frame_rotation(int32_t sensor, int32_t display, bool front)

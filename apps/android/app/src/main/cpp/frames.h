@@ -31,6 +31,12 @@ typedef struct frame_planes {
 const char *frame_from_planes(const frame_planes *planes, mts_frame *frame);
 
 /*
+ * The same frame as it lies in the hardware buffer that the planes are the processor's view of: what points
+ * into that view becomes offsets. False, and nothing has changed: the planes do not lie behind the first one.
+ */
+bool frame_to_buffer(const void *buffer, mts_frame *frame);
+
+/*
  * What turns a picture upright, as the viewer of the screen sees it. sensor: degrees by which the picture has
  * to be turned clockwise while the device is held in its natural way (ACAMERA_SENSOR_ORIENTATION). display:
  * those by which the screen's contents are turned (Display.getRotation() times 90). Other numbers than

@@ -1,7 +1,7 @@
 /*
  * images.c: see images.h. The processor's view of the picture (AImage_getPlaneData holds it until the image
  * is deleted) is what the library reads: it copies the rows that it needs to a GPU, and reads them in place
- * where the device computes in host memory.
+ * where the device computes in host memory. A GPU that reads hardware buffers gets the buffer instead.
  */
 #include "images.h"
 
@@ -53,4 +53,10 @@ const char *image_frame(const AImage *image, mts_frame *frame)
         status = read_plane(image, plane, &planes);
     }
     return status == AMEDIA_OK ? frame_from_planes(&planes, frame) : "the camera's picture cannot be read";
+}
+
+bool image_buffer(const AImage *image, mts_frame *frame)
+{
+    AHardwareBuffer *buffer = NULL; /* the image's, like its planes */
+    return AImage_getHardwareBuffer(image, &buffer) == AMEDIA_OK && buffer && frame_to_buffer(buffer, frame);
 }

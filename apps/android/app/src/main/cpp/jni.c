@@ -168,7 +168,8 @@ JNIEXPORT void JNICALL Java_org_mts_camera_MainActivity_resume(JNIEnv *env, jcla
         stop_camera(self);
         return;
     }
-    const engine_source source = {.context = self->camera, .take = camera_take, .release = camera_release};
+    const engine_source source = {
+        .context = self->camera, .take = camera_take, .lend = camera_lend, .release = camera_release};
     engine_resume(self->engine, &source);
 }
 

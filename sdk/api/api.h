@@ -56,12 +56,14 @@ struct mts_session {
     /* Its runs, whose tickets are the engine's numbers (session_flow.c). */
     mts_when_full when_full;
     void (*done)(void *context, mts_ticket ticket, mts_status status);
-    void *context;     /* of `done` */
+    void *context; /* of `done` */
+
     bool delivering;   /* inside `done` */
     mts_ticket ticket; /* of the last submission; 0: none yet */
     mts_ticket taken;  /* of the run that was taken last; 0: none */
-    bool taken_well;   /* it did not fail */
-    uint64_t drops;    /* of the last 64 submissions, the last one's lowest: which were dropped */
+
+    mts_code end;   /* how that one ended */
+    uint64_t drops; /* of the last 64 submissions, the last one's lowest: which were dropped */
     mts_flow flow;
 };
 
@@ -85,16 +87,17 @@ mts_picture_region mts_api_region(const void *regions, uint32_t index);
 uint32_t mts_api_session_task(const mts_session *session, const char *name, mts_error *error);
 /* BUSY inside `done`, where a session's runs must not change. */
 mts_code mts_api_session_free(const mts_session *session, mts_error *error);
-/* Makes room for another submission, as when_full says. BUSY. */
-mts_code mts_api_session_make_room(mts_session *session, mts_error *error);
+/* Waits, where when_full says so, until `has_room`. */
+mts_code mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_engine *engine),
+                                   mts_error *error);
 /* Takes all runs that have finished, if `done` is there to be called. */
 void mts_api_session_deliver(mts_session *session);
 /* Waits for what is on the device, and ends all runs that were not taken. */
 void mts_api_session_abandon(mts_session *session);
 /* Counts a submission. */
 void mts_api_session_count(mts_session *session);
-/* Frees the place of a run that is not on the device, and tells who waits for it. */
-void mts_api_session_dropped(mts_session *session, mts_ticket ticket);
+/* Counts a run whose place was freed, and tells its end: CANCELLED, or how it had failed. */
+void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_code code);
 /* Copies a finished text into the caller's buffer by the rules of mts_bundle_inspect. */
 mts_code mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed, mts_error *error);
 

@@ -148,12 +148,16 @@ static mts_code find_planes(const mts_frame *frame, const mts_picture_layout *la
 static mts_code find_offsets(const mts_frame *frame, const mts_picture_layout *layout, mts_picture *out,
                              mts_error *error)
 {
+
     uint64_t next = frame->offsets[0];
+    uint64_t all = 0; /* planes may overlap, and are copied one by one */
     for (uint32_t k = 0; k < layout->planes; k++) {
         const uint64_t at = k > 0 && frame->offsets[k] > 0 ? frame->offsets[k] : next;
+
         const uint64_t end = at + rows_bytes(out, layout, k);
-        if (end > BYTES_MOST) {
-            return too_large(out, layout, k, end, error);
+        all += rows_bytes(out, layout, k);
+        if (end > BYTES_MOST || all > BYTES_MOST) {
+            return too_large(out, layout, k, end > all ? end : all, error);
         }
         out->offset[k] = (uint32_t)at;
         next = at + (uint64_t)out->stride[k] * layout->rows[k];

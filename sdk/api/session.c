@@ -124,7 +124,9 @@ static mts_code session_build(mts_session *session, const mts_session_options *o
         .priorities = options->priorities,
         .tuning_ms = options->tuning_ms,
         .places = options->frames_in_flight,
+
         .depth = on_device(options),
+        .drop_oldest = options->when_full == MTS_WHEN_FULL_DROP_OLDEST,
         .cache = &session->runtime->cache,
         .context = options->context,
         .progress = options->progress,

@@ -30,12 +30,13 @@ static void tell(mts_session *session, mts_ticket ticket, mts_status status)
     }
 }
 
-void mts_api_session_dropped(mts_session *session, mts_ticket ticket)
+void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_code code)
 {
     const uint64_t age = session->ticket - ticket;
     session->drops |= age < 64 ? (uint64_t)1 << age : 0;
-    session->flow.dropped++;
-    tell(session, ticket, MTS_STATUS_CANCELLED);
+    session->flow.dropped += code == MTS_CODE_CANCELLED ? 1 : 0;
+    session->flow.failed += code == MTS_CODE_CANCELLED ? 0 : 1;
+    tell(session, ticket, (mts_status)code);
 }
 
 static bool was_dropped(const mts_session *session, mts_ticket ticket)
@@ -44,61 +45,60 @@ static bool was_dropped(const mts_session *session, mts_ticket ticket)
     return age < 64 && (session->drops >> age & 1u) != 0;
 }
 
-/* The oldest run, which has finished. */
-static mts_code take(mts_session *session, mts_error *error)
+/* Takes the oldest run, which has finished. A failure is reported before it is told. */
+static mts_status take(mts_session *session)
 {
+    mts_error error = {0};
     mts_engine_run run = {0};
     (void)mts_engine_oldest(session->engine, &run);
-    const mts_code code = mts_engine_take(session->engine, error);
+    const mts_code code = mts_engine_take(session->engine, &error);
+    const bool well = code == MTS_CODE_OK || code == MTS_CODE_CANCELLED;
     session->taken = run.number;
-    session->taken_well = code == MTS_CODE_OK || code == MTS_CODE_CANCELLED;
-    session->flow.taken += session->taken_well ? 1 : 0;
-    session->flow.failed += session->taken_well ? 0 : 1;
-    tell(session, run.number, (mts_status)code);
-    return code;
+    session->end = code;
+    session->flow.taken += well ? 1 : 0;
+    session->flow.failed += well ? 0 : 1;
+    const mts_status status = mts_api_report(&session->runtime->sink, code, &error);
+    tell(session, run.number, status);
+    return status;
+}
+
+static bool is_finished(const mts_session *session)
+{
+    mts_engine_run run = {0};
+    return mts_engine_oldest(session->engine, &run) && run.finished;
 }
 
 void mts_api_session_deliver(mts_session *session)
 {
-    mts_engine_run run = {0};
     mts_engine_advance(session->engine);
-    while (session->done && mts_engine_oldest(session->engine, &run) && run.finished) {
-        (void)take(session, NULL);
+    while (session->done && is_finished(session)) {
+        (void)take(session);
     }
 }
 
-mts_code mts_api_session_make_room(mts_session *session, mts_error *error)
+mts_code mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_engine *engine),
+                                   mts_error *error)
 {
-    mts_ticket ticket = 0;
-    if (mts_engine_has_place(session->engine)) {
-        return MTS_CODE_OK;
-    }
-    if (session->when_full == MTS_WHEN_FULL_BLOCK) {
-        const mts_code code = mts_engine_wait_until(session->engine, UINT64_MAX, error);
+    mts_code code = MTS_CODE_OK;
+    while (code == MTS_CODE_OK && session->when_full == MTS_WHEN_FULL_BLOCK && !has_room(session->engine)) {
+        code = mts_engine_wait_until(session->engine, UINT64_MAX, error);
         mts_api_session_deliver(session);
-        return code;
     }
-    if (session->when_full == MTS_WHEN_FULL_DROP_OLDEST && mts_engine_drop(session->engine, &ticket)) {
-        mts_api_session_dropped(session, ticket);
-    }
-    return MTS_CODE_OK; /* the engine refuses it where there is still none */
+    return code; /* who does not block: the engine drops, or refuses */
 }
 
 void mts_api_session_abandon(mts_session *session)
 {
-    mts_engine_run run = {0};
+    mts_engine_drop dropped = {0};
     mts_engine_stop(session->engine);
-    while (mts_engine_oldest(session->engine, &run)) {
-        mts_ticket ticket = 0;
-        (void)mts_engine_drop(session->engine, &ticket);
-        tell(session, ticket, MTS_STATUS_CANCELLED);
+    while (mts_engine_drop_oldest(session->engine, &dropped)) {
+        mts_api_session_dropped(session, dropped.run, dropped.code);
     }
 }
 
 mts_status mts_session_poll(mts_session *session, mts_ticket *ticket)
 {
     mts_error error = {0};
-    mts_engine_run run = {0};
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
@@ -110,50 +110,49 @@ mts_status mts_session_poll(mts_session *session, mts_ticket *ticket)
         return mts_api_report(&session->runtime->sink, code, &error);
     }
     mts_engine_advance(session->engine);
-    if (!mts_engine_oldest(session->engine, &run)) {
-        return MTS_STATUS_NOT_FOUND; /* no failures: they leave no sentence */
+    if (!is_finished(session)) { /* no failures: they leave no sentence */
+        return mts_engine_under_way(session->engine) > 0 ? MTS_STATUS_BUSY : MTS_STATUS_NOT_FOUND;
     }
-    if (!run.finished) {
-        return MTS_STATUS_BUSY;
-    }
+    mts_status status = MTS_STATUS_OK;
     do {
-        code = take(session, &error);
+        status = take(session);
         *ticket = session->taken;
-    } while (session->done && mts_engine_oldest(session->engine, &run) && run.finished);
-    return mts_api_report(&session->runtime->sink, code, &error);
+    } while (session->done && is_finished(session));
+    return status;
 }
 
 /* Of a run that is over: what became of it. */
 static mts_code outcome(const mts_session *session, mts_ticket ticket, mts_error *error)
 {
-    if (ticket == session->taken && session->taken_well) {
-        return MTS_CODE_OK;
+    if (ticket == session->taken) {
+        return session->end == MTS_CODE_OK
+                   ? MTS_CODE_OK
+                   : mts_fail(error, session->end, "the run of ticket %" PRIu64 " %s", ticket,
+                              session->end == MTS_CODE_CANCELLED ? "was cancelled" : "has failed");
     }
-    if (was_dropped(session, ticket)) {
-        return mts_fail(error, MTS_CODE_CANCELLED, "the frame of ticket %" PRIu64 " was dropped", ticket);
-    }
-    return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
-                    ticket == session->taken ? "the run of ticket %" PRIu64 " has failed"
-                                             : "the run of ticket %" PRIu64 " is over: a later one was taken",
-                    ticket);
+    return was_dropped(session, ticket)
+               ? mts_fail(error, MTS_CODE_CANCELLED, "the frame of ticket %" PRIu64 " was dropped", ticket)
+               : mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                          "the run of ticket %" PRIu64 " is over, and not the last one that was taken",
+                          ticket);
 }
 
 /* Takes runs in their order up to the one that is asked for. */
-static mts_code wait_for(mts_session *session, mts_ticket ticket, uint64_t until, mts_error *error)
+static mts_status wait_for(mts_session *session, mts_ticket ticket, uint64_t until)
 {
-    mts_engine_run run = {0};
-    while (mts_engine_holds(session->engine, ticket)) {
-        (void)mts_engine_oldest(session->engine, &run);
-        mts_code code = mts_engine_wait_until(session->engine, until, error);
-        if (code != MTS_CODE_OK) {
-            return code;
-        }
-        code = take(session, error);
-        if (run.number == ticket) {
-            return code;
+    mts_error error = {0};
+    mts_code code = MTS_CODE_OK;
+    while (code == MTS_CODE_OK && mts_engine_holds(session->engine, ticket)) {
+        code = mts_engine_wait_until(session->engine, until, &error);
+        if (code == MTS_CODE_OK) {
+            const mts_status status = take(session);
+            if (session->taken == ticket) {
+                return status;
+            }
         }
     }
-    return outcome(session, ticket, error);
+    code = code != MTS_CODE_OK ? code : outcome(session, ticket, &error);
+    return mts_api_report(&session->runtime->sink, code, &error);
 }
 
 mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms)
@@ -170,10 +169,8 @@ mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t ti
                         "ticket %" PRIu64 " was not given to anybody; the last one is %" PRIu64, ticket,
                         session->ticket);
     }
-    if (code == MTS_CODE_OK) {
-        code = wait_for(session, ticket, until, &error);
-    }
-    return mts_api_report(&session->runtime->sink, code, &error);
+    return code == MTS_CODE_OK ? wait_for(session, ticket, until)
+                               : mts_api_report(&session->runtime->sink, code, &error);
 }
 
 mts_status mts_session_flow(const mts_session *session, mts_flow *flow)

@@ -49,8 +49,10 @@ static mts_code check_count(const mts_session *session, uint32_t task, uint32_t 
 static mts_code regions_set(mts_session *session, const char *name, const mts_region *regions, uint32_t count,
                             mts_error *error)
 {
+
     uint32_t task = MTS_NONE;
-    mts_code code = find_task(session, name, &task, error);
+    mts_code code = mts_api_session_free(session, error);
+    code = code != MTS_CODE_OK ? code : find_task(session, name, &task, error);
     if (code == MTS_CODE_OK && count > 0 && !regions) {
         code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "mts_session_regions: regions is NULL");
     }

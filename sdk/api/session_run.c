@@ -52,7 +52,8 @@ static bool takes_frames(const mts_session *session)
     return false;
 }
 
-static mts_code submit_frame(mts_session *session, const mts_frame *frame, mts_error *error)
+static mts_code submit_frame(mts_session *session, const mts_frame *frame, mts_engine_drop *dropped,
+                             mts_error *error)
 {
     mts_picture picture;
     mts_code code = mts_api_picture(frame, &picture, error);
@@ -61,17 +62,26 @@ static mts_code submit_frame(mts_session *session, const mts_frame *frame, mts_e
                         "no task of this session takes frames: use mts_session_input and submit NULL");
     }
     if (code == MTS_CODE_OK) {
-        code = mts_engine_check_picture(session->engine, &picture, error); /* before anything is dropped */
+        code = mts_api_session_make_room(session, mts_engine_has_place, error);
     }
-    if (code == MTS_CODE_OK) {
-        code = mts_api_session_make_room(session, error);
+    return code == MTS_CODE_OK ? mts_engine_submit_picture(session->engine, &picture, dropped, error) : code;
+}
+
+/* Inputs as they are cannot wait: the run needs a place on the device. */
+static mts_code submit_inputs(mts_session *session, mts_engine_drop *dropped, mts_error *error)
+{
+    const mts_code code = mts_api_session_make_room(session, mts_engine_takes_run, error);
+    if (code == MTS_CODE_OK && session->when_full == MTS_WHEN_FULL_DROP_OLDEST &&
+        !mts_engine_has_place(session->engine)) {
+        (void)mts_engine_drop_oldest(session->engine, dropped);
     }
-    return code == MTS_CODE_OK ? mts_engine_submit_picture(session->engine, &picture, error) : code;
+    return code == MTS_CODE_OK ? mts_engine_submit(session->engine, error) : code;
 }
 
 mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket)
 {
     mts_error error = {0};
+    mts_engine_drop dropped = {0};
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
@@ -81,11 +91,15 @@ mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_
     }
     if (code == MTS_CODE_OK) {
         mts_api_session_deliver(session);
-        code = frame ? submit_frame(session, frame, &error) : mts_engine_submit(session->engine, &error);
+        code =
+            frame ? submit_frame(session, frame, &dropped, &error) : submit_inputs(session, &dropped, &error);
     }
     if (code == MTS_CODE_OK) {
         mts_api_session_count(session);
         *ticket = session->ticket;
+    }
+    if (dropped.run != 0) {
+        mts_api_session_dropped(session, dropped.run, dropped.code);
     }
     return mts_api_report(&session->runtime->sink, code, &error);
 }

@@ -92,23 +92,23 @@ mts_code mts_engine_output_run(const mts_engine *engine, uint32_t task, uint64_t
     return MTS_CODE_OK;
 }
 
-/* Fills `ran`; returns how many run. */
-static uint32_t choose(const mts_engine *engine, engine_flight *flight, uint64_t now)
+void mts_control_choose(const mts_engine *engine, engine_flight *flight)
 {
-    uint32_t count = 0;
+    const uint64_t now = mts_os_clock_ns();
+    flight->began = now;
+    flight->current = NULL;
     memset(flight->ran, 0, engine->subsets.words * sizeof *flight->ran);
     for (uint32_t i = 0; i < engine->task_count; i++) {
         const engine_task *t = &engine->tasks[i];
         const bool runs = !t->disabled && t->pause == 0 && now >= t->next;
+
         flight->ran[i / 32] |= runs ? 1u << i % 32 : 0;
-        count += runs ? 1 : 0;
     }
-    return count;
 }
 
-/* Of a run that was handed over. The count goes on while a task is disabled; the clock does not. */
-static void count_rates(mts_engine *engine, const engine_flight *flight, uint64_t now)
+void mts_control_count(mts_engine *engine, const engine_flight *flight)
 {
+    const uint64_t now = flight->began;
     for (uint32_t i = 0; i < engine->task_count; i++) {
         engine_task *t = &engine->tasks[i];
         const bool runs = mts_flight_runs(flight, i);
@@ -168,11 +168,14 @@ static mts_code submit_all(mts_engine *engine, mts_error *error)
 
 mts_code mts_control_begin(mts_engine *engine, engine_flight *flight, mts_error *error)
 {
-    const uint64_t now = mts_os_clock_ns();
-    const uint32_t count = choose(engine, flight, now);
+
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < engine->task_count; i++) {
+        count += mts_flight_runs(flight, i) ? 1 : 0;
+    }
     const bool split = engine->deadline_ms > 0 && engine->group_count > 1 && engine->launch_count > 0;
+
     mts_code code = MTS_CODE_OK;
-    flight->current = NULL;
     flight->stage = 0;
     flight->limit_ms = engine->deadline_ms;
     if (count == engine->task_count && !split) {
@@ -182,9 +185,7 @@ mts_code mts_control_begin(mts_engine *engine, engine_flight *flight, mts_error 
     } else if (engine->launch_count > 0) {
         code = submit_subset(engine, flight, split, error);
     }
-    if (code == MTS_CODE_OK) {
-        count_rates(engine, flight, now);
-    }
+
     return code;
 }
 

@@ -353,7 +353,9 @@ static mts_code create(mts_device *device, const mts_archive *archive, const mts
     engine->options = *options;
     engine->options.tasks = NULL;
     engine->places = options->places > 0 ? options->places : 1;
+
     engine->depth = options->depth > 0 ? options->depth : 1;
+    engine->spare = options->drop_oldest ? 1 : 0;
     engine->stats.precision = mts_precision_used(&device->info, options->precision);
     mts_arena_init(&engine->arena, allocator);
     m->engine = engine;

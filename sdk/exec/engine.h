@@ -29,8 +29,10 @@ typedef struct mts_engine_options {
     const uint32_t *priorities; /* per task, the higher the earlier; NULL: all alike */
     uint32_t tuning_ms;         /* for measuring kernels; 0: the defaults */
     uint32_t places;            /* runs that may be under way or not taken; 0: one */
-    uint32_t depth;             /* those on the device at a time, at most `places`; 0: one */
-    mts_cache *cache;           /* of decisions and tunings; may be NULL; outlives the call */
+
+    uint32_t depth;   /* those on the device at a time, at most `places`; 0: one */
+    bool drop_oldest; /* then depth is less than places */
+    mts_cache *cache; /* of decisions and tunings; may be NULL; outlives the call */
     void *context;
     int (*progress)(void *context, float fraction, const char *what); /* may be NULL; non-zero cancels */
 } mts_engine_options;
@@ -111,11 +113,19 @@ typedef struct mts_engine_run {
 /* Starts a run with the inputs as they are. BUSY: no place is free, or the device or a waiting picture would
  * have to come first. */
 mts_code mts_engine_submit(mts_engine *engine, mts_error *error);
+/* A run that ended without being taken. */
+typedef struct mts_engine_drop {
+    uint64_t run;  /* 0: none */
+    mts_code code; /* CANCELLED, or how it had failed */
+} mts_engine_drop;
+
 /* The same with a picture that becomes the input of every task that takes pictures. It waits in its place
- * where the device is busy. BUSY: no place is free. */
-mts_code mts_engine_submit_picture(mts_engine *engine, const mts_picture *picture, mts_error *error);
-/* Whether such a picture's regions lie inside it; INVALID_ARGUMENT, or a session that takes none. */
-mts_code mts_engine_check_picture(mts_engine *engine, const mts_picture *picture, mts_error *error);
+ * where the device is busy. Where no place is free, the oldest run that is not on the device is dropped
+ * (drop_oldest), else BUSY. */
+
+mts_code mts_engine_submit_picture(mts_engine *engine, const mts_picture *picture, mts_engine_drop *dropped,
+                                   mts_error *error);
+
 /* Looks at what has finished and hands over what waits. Does not wait; a failure becomes that of its run. */
 void mts_engine_advance(mts_engine *engine);
 /* The oldest run that nobody has taken; false: there is none. */
@@ -129,7 +139,9 @@ mts_code mts_engine_take(mts_engine *engine, mts_error *error);
 /* Waits for the oldest run and takes it; OK if there is none. */
 mts_code mts_engine_wait(mts_engine *engine, mts_error *error);
 /* Frees the place of the oldest run that is not on the device; false: there is none. */
-bool mts_engine_drop(mts_engine *engine, uint64_t *run);
+bool mts_engine_drop_oldest(mts_engine *engine, mts_engine_drop *dropped);
+/* Whether a run without a picture would start at once. */
+bool mts_engine_takes_run(const mts_engine *engine);
 /* Frees the place of this run if it has not gone to the device; else false. */
 bool mts_engine_withdraw(mts_engine *engine, uint64_t run);
 /* Whether it was submitted, and not taken or dropped. */

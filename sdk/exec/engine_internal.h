@@ -1,6 +1,6 @@
 /*
  * engine_internal.h: the engine's own structures, shared by engine.c, upload.c and ports.c (making),
- * recording.c (the command list), run.c, flight.c, control.c and subset.c (running), lend.c and picture.c
+ * recording.c (the command list), flight.c, control.c and subset.c (running), lend.c and picture.c
  * (inputs), outputs.c and explain.c (reports).
  */
 #ifndef MTS_EXEC_ENGINE_INTERNAL_H
@@ -96,10 +96,13 @@ struct mts_engine {
     size_t input_floats;
 
     /* Runs under way (flight.c). */
-    engine_flight *flights; /* places */
-    engine_flight **queue;  /* [used], the oldest first; behind them the free ones */
-    uint32_t places, depth; /* how many there are; how many of them may be on the device */
+    engine_flight *flights; /* [places + spare] */
+    engine_flight **queue;  /* [used], the oldest first; behind them the free ones, the next one first */
+    uint32_t places, depth; /* runs under way at most; of them on the device at most */
+    uint32_t spare; /* 1: a flight more, for a picture that is prepared before another one is dropped */
+
     uint32_t used;
+
     uint64_t run; /* number of the last submission, from 1 */
     bool taken;   /* a run was, that did not fail */
 
@@ -137,9 +140,13 @@ mts_code mts_engine_record(mts_engine *engine, mts_buffer *stand_in, mts_error *
 mts_code mts_engine_check_lent(const mts_engine *engine, mts_error *error);
 /* Lent data to where the device sees it. */
 mts_code mts_engine_upload_lent(const mts_engine *engine, mts_error *error);
-/* Decides which tasks a flight runs, and hands their launches over; with a deadline those of the first group
-   that has something to do. */
+/* Decides which tasks a flight runs. */
+void mts_control_choose(const mts_engine *engine, engine_flight *flight);
+/* Hands their launches over; with a deadline those of the first group that has something to do. */
 mts_code mts_control_begin(mts_engine *engine, engine_flight *flight, mts_error *error);
+/* Counts a flight that was handed over in the tasks' rates: the count goes on while a task is disabled, the
+   clock does not. */
+void mts_control_count(mts_engine *engine, const engine_flight *flight);
 /* Whether a flight has further groups that nobody handed over yet. */
 bool mts_control_is_parted(const mts_engine *engine, const engine_flight *flight);
 /* Of one that has, and nothing else on the device: hands the next one over, or leaves the rest out where it
@@ -151,7 +158,7 @@ mts_code mts_outputs_fetch(mts_engine *engine, engine_flight *flight, mts_error 
 void mts_outputs_take(mts_engine *engine, engine_flight *flight);
 /* Places for runs. */
 mts_code mts_flights_make(mts_engine *engine, mts_error *error);
-/* Waits for what is on the device. */
+/* Nothing is on the device any more. */
 void mts_flights_release(mts_engine *engine);
 /* The place of the next submission, or NULL with BUSY: none is free, or a picture waits for its turn. */
 engine_flight *mts_flight_next(const mts_engine *engine, mts_error *error);

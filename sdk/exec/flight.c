@@ -17,10 +17,11 @@
 mts_code mts_flights_make(mts_engine *engine, mts_error *error)
 {
     const size_t size = mts_precision_size(engine->stats.precision);
-    engine->flights = mts_arena_zero(&engine->arena, engine->places, sizeof *engine->flights);
-    engine->queue = mts_arena_zero(&engine->arena, engine->places, sizeof(engine_flight *));
+    const uint32_t count = engine->places + engine->spare;
+    engine->flights = mts_arena_zero(&engine->arena, count, sizeof *engine->flights);
+    engine->queue = mts_arena_zero(&engine->arena, count, sizeof(engine_flight *));
     bool made = engine->flights != NULL && engine->queue != NULL;
-    for (uint32_t f = 0; made && f < engine->places; f++) {
+    for (uint32_t f = 0; made && f < count; f++) {
         engine_flight *flight = &engine->flights[f];
         engine->queue[f] = flight;
         flight->ran = mts_arena_zero(&engine->arena, engine->subsets.words, sizeof *flight->ran);
@@ -42,7 +43,7 @@ mts_code mts_flights_make(mts_engine *engine, mts_error *error)
 
 void mts_flights_release(mts_engine *engine)
 {
-    for (uint32_t f = 0; engine->flights != NULL && f < engine->places; f++) {
+    for (uint32_t f = 0; engine->flights != NULL && f < engine->places + engine->spare; f++) {
         mts_host_destroy(engine->device, &engine->flights[f].outputs);
         mts_host_destroy(engine->device, &engine->flights[f].inputs);
     }
@@ -84,15 +85,22 @@ engine_flight *mts_flight_next(const mts_engine *engine, mts_error *error)
     return engine->queue[engine->used];
 }
 
-/* Its place is the first free one then. */
+/*
+ * Its place becomes the last free one: the next one stays what it was, with whatever was done for the next
+ * submission already.
+ */
 static void remove_at(mts_engine *engine, uint32_t index)
 {
+    const uint32_t last = engine->places + engine->spare - 1;
     engine_flight *flight = engine->queue[index];
+    if (flight->state == MTS_FLIGHT_WAITING && flight->early) {
+        (void)mts_device_wait(engine->device, NULL); /* what it borrowed may be read at this moment */
+    }
+    memmove(&engine->queue[index], &engine->queue[index + 1], (last - index) * sizeof(engine_flight *));
+    engine->queue[last] = flight;
     engine->used--;
-    memmove(&engine->queue[index], &engine->queue[index + 1],
-            (engine->used - index) * sizeof(engine_flight *));
-    engine->queue[engine->used] = flight;
     flight->state = MTS_FLIGHT_FREE;
+    flight->early = false;
     mts_picture_return(engine, flight);
 }
 
@@ -147,10 +155,14 @@ static mts_code settle(const mts_engine *engine, mts_code code)
 
 static mts_code start(mts_engine *engine, engine_flight *flight, mts_error *error)
 {
-    mts_code code = flight->has_picture ? mts_picture_hand_over(engine, flight, error) : MTS_CODE_OK;
+    mts_control_choose(engine, flight); /* first: a run that fails from here on is one of these tasks */
     memset(flight->ended, 0, engine->group_count * sizeof *flight->ended);
+    mts_code code = flight->has_picture ? mts_picture_hand_over(engine, flight, error) : MTS_CODE_OK;
     code = code != MTS_CODE_OK ? code : mts_control_begin(engine, flight, error);
     code = code != MTS_CODE_OK ? code : seal(engine, flight, error);
+    if (code == MTS_CODE_OK) {
+        mts_control_count(engine, flight);
+    }
     flight->state = MTS_FLIGHT_RUNNING;
     return settle(engine, code);
 }
@@ -215,36 +227,38 @@ void mts_engine_advance(mts_engine *engine)
 
 /* ---- submissions ---- */
 
-static mts_code submit(mts_engine *engine, const mts_picture *picture, mts_error *error)
+/* Whether nothing at all is on the device, of any session: a blocking copy waits for nobody then. */
+static bool is_idle(const mts_engine *engine)
 {
-    if (engine->used == engine->places) {
-        return no_place(engine, error);
-    }
-    engine_flight *flight = engine->queue[engine->used];
-    const bool now = has_room(engine) && count_state(engine, MTS_FLIGHT_WAITING) == 0;
-    mts_code code = MTS_CODE_OK;
-    if (picture != NULL) {
-        const bool idle = now && !mts_flights_on_device(engine);
-        const mts_picture_way way = {.task = MTS_NONE, .alone = true, .now = idle};
-        code = mts_picture_prepare(engine, flight, &way, picture, error);
-    } else if (!now) {
-        code =
-            mts_fail(error, MTS_CODE_BUSY, "%" PRIu32 " runs are on the device or wait for it", engine->used);
-    }
-    flight->has_picture = picture != NULL;
+    bool passed = false;
+    return !mts_flights_on_device(engine) &&
+           mts_fence_passed(engine->device, engine->device->fences, &passed, NULL) == MTS_CODE_OK && passed;
+}
+
+bool mts_engine_takes_run(const mts_engine *engine)
+{
+    return engine->used < engine->places && has_room(engine) && count_state(engine, MTS_FLIGHT_WAITING) == 0;
+}
+
+/* Of the next flight, which is prepared: it begins, or waits for its turn. */
+static mts_code enter(mts_engine *engine, engine_flight *flight, bool has_picture, mts_error *error)
+{
+    flight->has_picture = has_picture;
     flight->submitted = mts_os_clock_ns();
     flight->run = engine->run + 1;
     flight->cancelled = false;
-    if (code == MTS_CODE_OK && now) {
-        code = start(engine, flight, error);
+    if (mts_engine_takes_run(engine)) {
+        const mts_code code = start(engine, flight, error);
+        if (code != MTS_CODE_OK) { /* nothing is on the device any more */
+            flight->state = MTS_FLIGHT_FREE;
+            flight->current = NULL;
+            flight->early = false;
+            mts_picture_return(engine, flight);
+            return code;
+        }
+    } else {
+        flight->state = MTS_FLIGHT_WAITING;
     }
-    if (code != MTS_CODE_OK) {
-        flight->state = MTS_FLIGHT_FREE;
-        flight->current = NULL;
-        mts_picture_return(engine, flight);
-        return code;
-    }
-    flight->state = now ? MTS_FLIGHT_RUNNING : MTS_FLIGHT_WAITING;
     engine->run++;
     engine->used++;
     return MTS_CODE_OK;
@@ -253,13 +267,36 @@ static mts_code submit(mts_engine *engine, const mts_picture *picture, mts_error
 mts_code mts_engine_submit(mts_engine *engine, mts_error *error)
 {
     mts_engine_advance(engine);
-    return submit(engine, NULL, error);
+    if (engine->used == engine->places) {
+        return no_place(engine, error);
+    }
+    if (!mts_engine_takes_run(engine)) {
+        return mts_fail(error, MTS_CODE_BUSY,
+                        "inputs as they are cannot wait, and %" PRIu32 " runs come before this one",
+                        engine->used);
+    }
+    return enter(engine, engine->queue[engine->used], false, error);
 }
 
-mts_code mts_engine_submit_picture(mts_engine *engine, const mts_picture *picture, mts_error *error)
+mts_code mts_engine_submit_picture(mts_engine *engine, const mts_picture *picture, mts_engine_drop *dropped,
+                                   mts_error *error)
 {
     mts_engine_advance(engine);
-    return submit(engine, picture, error);
+    *dropped = (mts_engine_drop){.run = 0};
+    if (engine->used == engine->places && engine->spare == 0) {
+        return no_place(engine, error);
+    }
+    engine_flight *flight = engine->queue[engine->used];
+    const bool now = has_room(engine) && count_state(engine, MTS_FLIGHT_WAITING) == 0;
+    const mts_picture_way way = {.task = MTS_NONE, .alone = true, .now = now && is_idle(engine)};
+    const mts_code code = mts_picture_prepare(engine, flight, &way, picture, error);
+    if (code != MTS_CODE_OK) {
+        return code;
+    }
+    if (engine->used == engine->places) { /* only now that this one is known to be good */
+        (void)mts_engine_drop_oldest(engine, dropped);
+    }
+    return enter(engine, flight, true, error);
 }
 
 /* ---- their end ---- */
@@ -322,11 +359,15 @@ mts_code mts_engine_wait(mts_engine *engine, mts_error *error)
     return code != MTS_CODE_OK ? code : mts_engine_take(engine, error);
 }
 
-bool mts_engine_drop(mts_engine *engine, uint64_t *run)
+bool mts_engine_drop_oldest(mts_engine *engine, mts_engine_drop *dropped)
 {
     for (uint32_t i = 0; i < engine->used; i++) {
-        if (engine->queue[i]->state != MTS_FLIGHT_RUNNING) {
-            *run = engine->queue[i]->run;
+        const engine_flight *flight = engine->queue[i];
+        if (flight->state != MTS_FLIGHT_RUNNING) {
+            const bool failed = flight->state == MTS_FLIGHT_FINISHED && flight->code != MTS_CODE_OK &&
+                                flight->code != MTS_CODE_CANCELLED;
+            *dropped =
+                (mts_engine_drop){.run = flight->run, .code = failed ? flight->code : MTS_CODE_CANCELLED};
             remove_at(engine, i);
             return true;
         }

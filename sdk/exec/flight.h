@@ -24,10 +24,14 @@ typedef struct engine_flight {
     uint64_t run;       /* its number, from 1 */
     uint64_t submitted; /* when */
     bool has_picture;   /* that goes to the device when the run does */
+
     engine_shot shot;
+    bool early; /* a picture that borrows memory went to the device for it before its submission */
 
     /* From when it goes to the device. */
+
     uint32_t *ran;       /* the tasks that run, a row of bits */
+    uint64_t began;      /* when that was decided */
     uint64_t *ended;     /* per group: when it was found finished */
     mts_subset *current; /* with a deadline: whose further lists are handed over, one by one; or NULL */
     uint32_t stage;      /* the next of them */

@@ -111,7 +111,10 @@ mts_code mts_foreign_get(mts_engine *engine, const mts_memory *memory, engine_fo
         return code;
     }
     engine_foreign *f = find(&engine->foreigns, memory, identity, &found);
-    if (f == NULL || (found && f->size < memory->size && f->users > 0)) {
+    if (f != NULL && found && f->size < memory->size && f->users > 0) {
+        return mts_fail(error, MTS_CODE_BUSY, "a run reads a smaller part of this memory: wait for it");
+    }
+    if (f == NULL) {
         return mts_fail(error, MTS_CODE_LIMIT, "%d memories of pictures are under way", MTS_FOREIGNS_KEPT);
     }
     if (!found || f->size < memory->size) {

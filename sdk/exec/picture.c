@@ -37,7 +37,7 @@ void mts_engine_pictures_release(mts_engine *engine)
 {
     engine_pictures *p = &engine->pictures;
     release_lists(engine);
-    for (uint32_t f = 0; p->lists != NULL && f < engine->places; f++) {
+    for (uint32_t f = 0; p->lists != NULL && f < engine->places + engine->spare; f++) {
         engine_flight *flight = &engine->flights[f];
         for (uint32_t i = 0; flight->shot.borrowings != NULL && i <= p->slot_count; i++) {
             mts_list_destroy(&flight->shot.borrowings[i].list);
@@ -81,7 +81,7 @@ static void fill_images(const mts_engine *engine, engine_picture_list *lists, ui
 /* What each flight has of its own. */
 static bool make_shots(mts_engine *engine, const engine_pictures *made)
 {
-    for (uint32_t f = 0; f < engine->places; f++) {
+    for (uint32_t f = 0; f < engine->places + engine->spare; f++) {
         engine_shot *shot = &engine->flights[f].shot;
         shot->records = mts_arena_zero(&engine->arena, made->image_count, sizeof *shot->records);
         shot->borrowings =
@@ -301,8 +301,10 @@ mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_pic
         return MTS_CODE_BUSY;
     }
     const mts_picture_way way = {.task = task, .now = true};
+
     mts_code code = mts_picture_prepare(engine, flight, &way, picture, error);
     if (code == MTS_CODE_OK) {
+        flight->early = flight->early || flight->shot.borrowed;
         code = mts_picture_hand_over(engine, flight, error);
         if (code != MTS_CODE_OK) {
             (void)mts_device_wait(engine->device, NULL); /* the launch may be under way all the same */

@@ -261,10 +261,3 @@ mts_code mts_picture_prepare(mts_engine *engine, engine_flight *flight, const mt
     }
     return code;
 }
-
-mts_code mts_engine_check_picture(mts_engine *engine, const mts_picture *picture, mts_error *error)
-{
-    uint32_t list = 0;
-    const mts_code code = mts_picture_find_list(engine, MTS_NONE, &list, error);
-    return code == MTS_CODE_OK ? check_regions(engine, &engine->pictures.lists[list], picture, error) : code;
-}

@@ -20,7 +20,7 @@ typedef struct mts_engine_launch {
 /*
  * Runs `runs` (>= 1) times after one run that is not counted, and fills out[stats.launches]. Each duration
  * and each gap between launches is the median of its runs; start_ms adds them up from the submission on.
- * Outputs of the previous run are lost. BUSY: a run is under way. UNSUPPORTED: not on this device.
+ * Outputs of earlier runs stay. BUSY: a run is under way or was not taken. UNSUPPORTED: not on this device.
  */
 mts_code mts_engine_profile(mts_engine *engine, uint32_t runs, mts_engine_launch *out, mts_error *error);
 

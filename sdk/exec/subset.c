@@ -471,11 +471,16 @@ mts_code mts_subset_get(mts_engine *engine, const uint32_t *tasks, bool split, m
         subset->made = false;
         subset->split = split;
         if (mts_flights_on_device(engine)) { /* one of them may run the lists that go */
+
             code = mts_device_wait(engine->device, error);
+            if (code != MTS_CODE_OK) {
+                return code;
+            }
         }
         memcpy(subset->tasks, tasks, s->words * sizeof *tasks);
         drop_lists(engine, subset);
-        code = code != MTS_CODE_OK ? code : make(engine, subset, error);
+
+        code = make(engine, subset, error);
     } else if (subset->lendings != engine->lendings) {
         code = make_lists(engine, subset, error);
     }

@@ -287,7 +287,7 @@ static void a_wait_that_fails_ends_the_run_without_outputs_and_the_next_run_has_
         assert_said(&w, "on purpose");
         assert_int_equal(w.plan.failed, 1);
         assert_int_equal(outputs_get(&w, values), MTS_STATUS_NOT_FOUND);
-        
+
         assert_int_equal(mts_session_wait(w.session, ticket, limits[i]), MTS_STATUS_DEVICE);
         assert_said(&w, "has failed");
         assert_int_equal(run(&w, limits[i]), MTS_STATUS_OK);

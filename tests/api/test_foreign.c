@@ -218,6 +218,38 @@ static void what_cannot_be_read_is_refused_and_changes_nothing(void **state)
     world_close(&w);
 }
 
+/* The tasks here give back their inputs. */
+static void an_input_that_is_an_output_stays_when_nothing_runs(void **state)
+{
+    world w;
+    float expected[3 * SIDE * SIDE], found[3 * SIDE * SIDE];
+    (void)state;
+    world_open(&w, "reference", 3);
+    draw(&w, 1);
+    mts_frame frame = frame_of(&w, false);
+    run(&w, &frame, expected);
+    assert_int_equal(mts_session_enable(w.session, "a", 0), MTS_STATUS_OK);
+    for (uint32_t i = 2; i < 5; i++) {
+        draw(&w, i);
+        run(&w, &frame, found);
+        assert_memory_equal(expected, found, sizeof expected);
+    }
+    world_close(&w);
+}
+
+static void planes_that_overlap_count_each(void **state)
+{
+    world w;
+    (void)state;
+    world_open(&w, "reference", 1);
+    mts_frame frame = frame_of(&w, true);
+    frame.height = 16384;
+    frame.stride = frame.chroma_stride[0] = 100000;
+    frame.offsets[0] = frame.offsets[1] = 1;
+    refuse(&w, &frame, MTS_STATUS_LIMIT, "limit");
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +257,8 @@ int main(void)
         cmocka_unit_test(planes_without_an_offset_lie_one_behind_the_other),
         cmocka_unit_test(the_descriptor_may_be_closed_and_the_memory_drawn_anew),
         cmocka_unit_test(what_cannot_be_read_is_refused_and_changes_nothing),
+        cmocka_unit_test(an_input_that_is_an_output_stays_when_nothing_runs),
+        cmocka_unit_test(planes_that_overlap_count_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

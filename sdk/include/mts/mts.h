@@ -22,8 +22,9 @@
  * OUT_OF_MEMORY, DEVICE or DEVICE_LOST.
  *   - A failed create or open leaves *out NULL; any other failed call leaves the object's state unchanged.
  * Two exceptions: where the device fails in the middle of setting an input or of a submission (OUT_OF_MEMORY,
- * LIMIT, DEVICE, DEVICE_LOST), inputs may have their new values, some or all; and a run whose wait or poll
- * fails, other than with TIMEOUT, BUSY or CANCELLED, is over and has no outputs.
+ * LIMIT, DEVICE, DEVICE_LOST), inputs may have their new values, some or all (a lent one may have none, and
+ * has to be set again); and a run whose wait or poll fails, other than with TIMEOUT, BUSY or CANCELLED, is
+ * over and has no outputs.
  *   - X_destroy(X **) accepts NULL and pointers to NULL, and nulls the caller's pointer. Destroy sessions,
  * then bundles, then the runtime. Destroying is safe after MTS_STATUS_DEVICE_LOST.
  *   - Every options struct starts with its size; X_options_default fills it. A size the library does not know
@@ -442,11 +443,13 @@ typedef struct mts_session_options {
     uint32_t borrow_inputs;   /* 0 (default): mts_session_input copies. 1: it keeps the address, and every run
                                  reads what lies there then; see mts_session_input */
     mts_grouping grouping;    /* of every strategy but SEQUENTIAL */
-    uint64_t memory_budget;   /* bytes of weights, activations and workspace together; 0 (default): no limit.
-                                 MTS_GROUPING_FAMILY keeps it by running layers for a few tasks at a time,
-                                 MTS_GROUPING_MEASURED by groups too. LIMIT if it cannot be kept: the sentence
-                                 names the smallest that can. While groups or kernels are measured, three
-                                 sessions may be in memory, which can be more than the budget */
+
+    uint64_t
+        memory_budget; /* bytes of weights, activations and workspace together, without what frames are copied
+                          into; 0 (default): no limit. MTS_GROUPING_FAMILY keeps it by running layers for a
+                          few tasks at a time, MTS_GROUPING_MEASURED by groups too. LIMIT if it cannot be
+                          kept: the sentence names the smallest that can. While groups or kernels are
+                          measured, three sessions may be in memory, which can be more than the budget */
     const uint32_t *priorities; /* one number per task, in the order of `tasks`; NULL (default): all alike.
                                    Tasks with a higher number run in earlier groups, which tasks of a lower
                                    one never join */
@@ -526,14 +529,17 @@ MTS_API mts_status mts_session_regions(mts_session *session, const char *task, c
 /*
  * Starts one run, or keeps the frame until it is its turn. The frame becomes input 0 of every task that takes
  * frames; NULL: inputs stay as they were set last (zero at first, unless the session borrows them), and the
- * run starts now. Does not wait for this run. BUSY: all places are taken (see mts_when_full), or a frame
- * waits for its turn and this one is NULL.
+ * run starts now. Does not wait for this run. BUSY: all places are taken, and when_full
+ * neither waits nor drops. NULL cannot wait for its turn: it is BUSY, too, while the device has as many runs
+ * as it takes, unless when_full is BLOCK.
  */
 MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket);
 /*
  * Waits until the run is finished and takes it: from then on mts_session_output gives its outputs. Runs
  * before it that nobody took are over, too. TIMEOUT if `timeout_ms` passes first: the run goes on. 0 looks
- * and does not wait. OK again for the run that was taken last. CANCELLED: the frame was dropped.
+ * and does not wait. The run that was taken last has its status again; earlier ones are INVALID_ARGUMENT.
+ * CANCELLED: the frame was dropped (of the last 64 submissions; before that INVALID_ARGUMENT), or groups were
+ * left out by mts_session_cancel.
  */
 MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms);
 /*
@@ -643,15 +649,15 @@ MTS_API mts_status mts_session_explain(const mts_session *session, mts_report re
 /* enabled: 1 (as at first) or 0. NOT_FOUND: no such task, here and below. INVALID_ARGUMENT: neither. */
 MTS_API mts_status mts_session_enable(mts_session *session, const char *task, uint32_t enabled);
 /*
- * The task runs in every n-th submission, beginning with the next one; 1 (as at first): in all. Submissions
- * are counted while it is disabled, too, so that tasks whose rates were set together stay in step: few sets
- * of tasks occur. INVALID_ARGUMENT: 0.
+ * The task runs in every n-th frame that goes to the device, beginning with the next one; 1 (as at first): in
+ * all. They are counted while it is disabled, too, so that tasks whose rates were set together stay in step:
+ * few sets of tasks occur. INVALID_ARGUMENT: 0.
  */
 MTS_API mts_status mts_session_rate(mts_session *session, const char *task, uint32_t every);
 /*
- * The task runs in a submission only as long as that makes at most `hz` runs a second on average, by the
- * clock at submission, beginning with the next one; 0 (as at first): no limit. With mts_session_rate both
- * have to allow it. INVALID_ARGUMENT: negative, infinite or not a number.
+ * The task runs with a frame only as long as that makes at most `hz` runs a second on average, by the clock
+ * when the frame goes to the device, beginning with the next one; 0 (as at first): no limit. With
+ * mts_session_rate both have to allow it. INVALID_ARGUMENT: negative, infinite or not a number.
  */
 MTS_API mts_status mts_session_rate_hz(mts_session *session, const char *task, double hz);
 /* Of which run the task's outputs are. */
@@ -664,11 +670,11 @@ MTS_API mts_status mts_session_output_ticket(const mts_session *session, const c
  * no deadline.
  *
  * What it costs: a device takes a list as a whole, so with a deadline each group is a list of its own. The
- * first is submitted by mts_session_submit, the others by mts_session_wait, each when the one before has
- * finished: the device idles for as long as that takes, some ten microseconds a group, and from the second
- * group on nothing happens while nobody waits. A session of one group has nothing to leave out and stays one
- * list. Tasks that can be stitched are one group unless their priorities differ or the strategy is
- * SEQUENTIAL.
+ * first goes with the submission, the others inside mts_session_submit, _poll and _wait, each when the one
+ * before has finished: the device idles for as long as that takes, some ten microseconds a group, and from
+ * the second group on nothing happens while nobody calls these. A session of one group has nothing to leave
+ * out and stays one list. Tasks that can be stitched are one group unless their priorities differ or the
+ * strategy is SEQUENTIAL.
  */
 MTS_API mts_status mts_session_deadline(mts_session *session, uint32_t ms);
 /*

@@ -14,3 +14,14 @@ if(NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
             ${CMAKE_C_COMPILER} "${install_cxx}")
   set_tests_properties(install/deb PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()
+# The tutorials do what they say, as printed.
+include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
+if(MTS_TEST_PYTHON AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE) # what they build knows nothing of sanitizers
+  foreach(page TUTORIAL TUTORIAL_JETSON)
+    string(TOLOWER ${page} name)
+    add_test(NAME install/${name}
+      COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/tutorial.py ${CMAKE_SOURCE_DIR}/docs/${page}.md
+              ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${CMAKE_C_COMPILER})
+    set_tests_properties(install/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+  endforeach()
+endif()

@@ -12,6 +12,7 @@ Of the page's blocks those count that follow one of these comments:
 ~/mts is the source with BUILD as its build/release. Not responsible for what answers are right: other tests are.
 Exit status: 0, 1 when the page does not work as printed, 77 when this machine lacks what it takes.
 """
+import glob
 import os
 import re
 import shutil
@@ -83,7 +84,7 @@ class Reader:
             os.symlink(source + "/build/venv", place + "/build/venv")
 
     def has(self, need):
-        return shutil.which(need, path=self.path) or os.path.exists(os.path.join(self.folder, need))
+        return shutil.which(need, path=self.path) or glob.glob(os.path.join(self.folder, need))
 
     def run(self, text, how):
         needs = how[len("needs "):].split() if how.startswith("needs ") else []

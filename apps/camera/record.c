@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "formats.h"
 #include "kit/frames.h"
 
 bool record_open(record *out, const char *path, char *error)
@@ -86,7 +85,7 @@ static void source_json(cli_json *json, const table_facts *facts)
     cli_json_integer(json, "height", from->height);
     cli_json_string(json, "format", cli_format_name(from->format));
     if (from->format >= MTS_PIXEL_FORMAT_NV12) {
-        cli_json_string(json, "yuv", format_yuv_name(from->yuv));
+        cli_json_string(json, "yuv", cli_yuv_name(from->yuv));
     }
     cli_json_number(json, "fps", from->fps);
     cli_json_end(json, '}');

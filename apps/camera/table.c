@@ -9,7 +9,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "formats.h"
 #include "kit/frames.h"
 #include "kit/measure.h"
 
@@ -67,7 +66,7 @@ static void print(table *screen, const table_facts *facts, double rate)
     const bool yuv = from->format >= MTS_PIXEL_FORMAT_NV12;
     line_print(screen, "%s", facts->uri);
     line_print(screen, "%ux%u %s%s%s%s%s", from->width, from->height, cli_format_name(from->format),
-               yuv ? " " : "", yuv ? format_yuv_name(from->yuv) : "", facts->device ? ", on " : "",
+               yuv ? " " : "", yuv ? cli_yuv_name(from->yuv) : "", facts->device ? ", on " : "",
                facts->device ? facts->device : "");
     line_print(screen,
                "%llu frames, %llu answered, %llu dropped; %.1f a second; latency %.2f ms, p95 %.2f ms",

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats.h"
 #include "kit/frames.h"
 #include "v4l2.h"
 
@@ -142,9 +141,9 @@ static void layout_make(v4l2_shape *shape, const size_t lines[V4L2_PLANES_MOST])
 {
     const size_t rows = (shape->height + 1u) / 2u;
     const bool planar = shape->format == MTS_PIXEL_FORMAT_I420;
-    shape->stride[0] = lines[0] ? lines[0] : format_row_bytes(shape->format, shape->width);
+    shape->stride[0] = lines[0] ? lines[0] : cli_format_row_bytes(shape->format, shape->width);
     shape->needed[0] = shape->stride[0] * shape->height;
-    if (!format_chroma_bytes(shape->format, shape->width)) {
+    if (!cli_format_chroma_bytes(shape->format, shape->width)) {
         return;
     }
     for (uint32_t i = 1; i < (planar ? 3u : 2u); i++) {
@@ -158,8 +157,8 @@ static void layout_make(v4l2_shape *shape, const size_t lines[V4L2_PLANES_MOST])
 /* Every row has room for its pixels, and is not absurdly long. */
 static bool layout_check(const v4l2_shape *shape)
 {
-    const size_t least = format_row_bytes(shape->format, shape->width);
-    const size_t chroma = format_chroma_bytes(shape->format, shape->width);
+    const size_t least = cli_format_row_bytes(shape->format, shape->width);
+    const size_t chroma = cli_format_chroma_bytes(shape->format, shape->width);
     bool well = shape->stride[0] >= least && shape->stride[0] <= STRIDE_MOST;
     for (uint32_t i = 1; chroma && i < (shape->format == MTS_PIXEL_FORMAT_I420 ? 3u : 2u); i++) {
         well = well && shape->stride[i] >= chroma && shape->stride[i] <= STRIDE_MOST;

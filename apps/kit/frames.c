@@ -70,6 +70,11 @@ bool cli_yuv_find(const char *name, mts_yuv *out)
     return index < COUNT(colours);
 }
 
+const char *cli_yuv_name(mts_yuv yuv)
+{
+    return (size_t)yuv < COUNT(colours) ? colours[yuv] : "unknown";
+}
+
 bool cli_rotation_find(uint32_t degrees, mts_rotation *out)
 {
     *out = (mts_rotation)degrees;
@@ -98,7 +103,7 @@ bool cli_frame_parse(const char *text, mts_frame *frame)
     return cli_format_find(name, &frame->format);
 }
 
-static size_t row_bytes(mts_pixel_format format, uint32_t width)
+size_t cli_format_row_bytes(mts_pixel_format format, uint32_t width)
 {
     switch (format) {
     case MTS_PIXEL_FORMAT_RGB:
@@ -119,31 +124,37 @@ static size_t row_bytes(mts_pixel_format format, uint32_t width)
     return width;
 }
 
+size_t cli_format_chroma_bytes(mts_pixel_format format, uint32_t width)
+{
+    const size_t half = ((size_t)width + 1) / 2;
+    const bool pairs = format == MTS_PIXEL_FORMAT_NV12 || format == MTS_PIXEL_FORMAT_NV21;
+    return format == MTS_PIXEL_FORMAT_I420 ? half : pairs ? 2 * half : 0;
+}
+
 /* Whether colour lies in planes of its own. */
 static bool planes_of(mts_pixel_format format)
 {
-    return format == MTS_PIXEL_FORMAT_NV12 || format == MTS_PIXEL_FORMAT_NV21 ||
-           format == MTS_PIXEL_FORMAT_I420;
+    return cli_format_chroma_bytes(format, 1) > 0;
 }
 
 size_t cli_frame_bytes(const mts_frame *frame)
 {
     const size_t pairs = (size_t)((frame->width + 1) / 2) * ((frame->height + 1) / 2);
-    return row_bytes(frame->format, frame->width) * frame->height +
+    return cli_format_row_bytes(frame->format, frame->width) * frame->height +
            (planes_of(frame->format) ? 2 * pairs : 0);
 }
 
 static view view_of(const mts_frame *frame)
 {
     view v = {.format = frame->format, .yuv = frame->yuv};
-    const size_t half = (frame->width + 1) / 2;
     const bool paired = frame->format != MTS_PIXEL_FORMAT_I420;
     v.plane[0] = frame->data;
-    v.stride[0] = frame->stride ? frame->stride : row_bytes(frame->format, frame->width);
+    v.stride[0] = frame->stride ? frame->stride : cli_format_row_bytes(frame->format, frame->width);
     uint32_t rows = frame->height;
     for (size_t i = 0; i < (planes_of(frame->format) ? 2u : 0u); i++) {
         v.plane[i + 1] = frame->chroma[i] ? frame->chroma[i] : v.plane[i] + rows * v.stride[i];
-        v.stride[i + 1] = frame->chroma_stride[i] ? frame->chroma_stride[i] : half * (paired ? 2 : 1);
+        v.stride[i + 1] = frame->chroma_stride[i] ? frame->chroma_stride[i]
+                                                  : cli_format_chroma_bytes(frame->format, frame->width);
         rows = (frame->height + 1) / 2;
         if (paired) {
             break;

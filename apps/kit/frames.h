@@ -12,10 +12,14 @@ bool cli_format_find(const char *name, mts_pixel_format *out);
 const char *cli_format_name(mts_pixel_format format);
 /* "bt601", "bt601-full", "bt709", "bt709-full". */
 bool cli_yuv_find(const char *name, mts_yuv *out);
+const char *cli_yuv_name(mts_yuv yuv);
 /* 0, 90, 180 or 270 as a number of degrees. */
 bool cli_rotation_find(uint32_t degrees, mts_rotation *out);
 /* Reads "FORMAT:WIDTHxHEIGHT" into a frame whose planes lie dense, one behind the other. */
 bool cli_frame_parse(const char *text, mts_frame *frame);
+/* Bytes of a row of the first plane, and of the planes of colour (0: there are none), without padding. */
+size_t cli_format_row_bytes(mts_pixel_format format, uint32_t width);
+size_t cli_format_chroma_bytes(mts_pixel_format format, uint32_t width);
 /* Bytes of a frame whose planes lie dense, one behind the other. */
 size_t cli_frame_bytes(const mts_frame *frame);
 /* Width and height of what a frame shows: its region, turned. */

@@ -23,7 +23,6 @@ int main(void)
 
 #include <cmocka.h>
 
-#include "camera/formats.h"
 #include "camera/gst.h"
 #include "kit/frames.h"
 #include "kit/measure.h"
@@ -165,8 +164,8 @@ static uint8_t *pixels_make(const char *name, mts_frame *frame)
     assert_int_equal(read(file, raw, info.size), (ssize_t)info.size);
     for (guint plane = 0; plane < GST_VIDEO_INFO_N_PLANES(&info); plane++) {
         const uint32_t rows = plane ? (frame->height + 1) / 2 : frame->height;
-        const size_t row = plane ? format_chroma_bytes(frame->format, frame->width)
-                                 : format_row_bytes(frame->format, frame->width);
+        const size_t row = plane ? cli_format_chroma_bytes(frame->format, frame->width)
+                                 : cli_format_row_bytes(frame->format, frame->width);
         for (uint32_t y = 0; y < rows; y++, to += row) {
             memcpy(to, raw + info.offset[plane] + (size_t)info.stride[plane] * y, row);
         }
@@ -251,8 +250,8 @@ static GstBuffer *odd_buffer(GstVideoInfo *info, const mts_frame *dense, gsize o
     memset(map.data, 0xee, map.size);
     for (guint plane = 0; plane < planes; plane++) {
         const uint32_t rows = plane ? (dense->height + 1) / 2 : dense->height;
-        const size_t row = plane ? format_chroma_bytes(dense->format, dense->width)
-                                 : format_row_bytes(dense->format, dense->width);
+        const size_t row = plane ? cli_format_chroma_bytes(dense->format, dense->width)
+                                 : cli_format_row_bytes(dense->format, dense->width);
         for (uint32_t y = 0; y < rows; y++, from += row) {
             memcpy(map.data + offsets[plane] + (gsize)strides[plane] * y, from, row);
         }

@@ -181,6 +181,15 @@ static mts_code device_wait(mts_device *base, mts_error *error)
     return code;
 }
 
+static void device_drain(mts_device *base)
+{
+    mts_cu_device *device = (mts_cu_device *)base;
+    if (mts_cu_enter_to_release(device)) {
+        (void)mts_cu_finish(device, NULL);
+        mts_cu_leave(device);
+    }
+}
+
 /*
  * An error that broke the context stays until the context is gone, also for a device that is opened again. As
  * long as somebody else in the process has retained the primary context it would not go by releasing it,
@@ -242,6 +251,7 @@ static const mts_device_ops ops = {
     .host_create = mts_cu_host_create,
     .host_destroy = mts_cu_host_destroy,
     .list_profile = mts_cu_list_profile,
+    .drain = device_drain,
 };
 
 /* ---- opening ---- */

@@ -244,6 +244,11 @@ static mts_code device_wait(mts_device *base, mts_error *error)
     return mts_cl_finish((mts_cl_device *)base, error);
 }
 
+static void device_drain(mts_device *base)
+{
+    (void)mts_cl_finish((mts_cl_device *)base, NULL);
+}
+
 /* Also of a half-opened device. */
 static void device_destroy(mts_device *base)
 {
@@ -288,6 +293,7 @@ static const mts_device_ops ops = {
     .mark_set = mts_cl_mark_set,
     .mark_passed = mts_cl_mark_passed,
     .list_profile = mts_cl_list_profile,
+    .drain = device_drain,
 };
 
 static mts_code make_queue(mts_cl_device *device, const found_device *found, mts_error *error)

@@ -371,6 +371,12 @@ static mts_code wrap_wait(mts_device *device, mts_error *error)
     return end(wrap, &call, mts_device_wait(wrap->inner, error));
 }
 
+/* Not a call of the user's: no hook is asked. */
+static void wrap_drain(mts_device *device)
+{
+    mts_device_drain(((mts_wrap *)device)->inner);
+}
+
 static mts_code wrap_mark_set(mts_device *device, uint32_t index, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
@@ -476,6 +482,7 @@ static const mts_device_ops ops = {
     .host_create = wrap_host_create,
     .host_destroy = wrap_host_destroy,
     .list_profile = wrap_list_profile,
+    .drain = wrap_drain,
 };
 
 mts_code mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,

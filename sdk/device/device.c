@@ -13,7 +13,16 @@
 
 #define HOST_ALIGN 64u
 
-static mts_code check_device(const mts_device *device, mts_error *error)
+/* Before anybody hears that the device is lost: who does lets go of memory that the queue may still use. */
+static void see_loss(mts_device *device)
+{
+    if (device->lost && !device->drained) {
+        device->drained = true;
+        mts_device_drain(device);
+    }
+}
+
+static mts_code check_device(mts_device *device, mts_error *error)
 {
     if (!device || !device->ops) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "device is NULL");
@@ -22,6 +31,7 @@ static mts_code check_device(const mts_device *device, mts_error *error)
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "device '%s' has interface version %u, not %u",
                         device->info.name, device->ops->abi, MTS_DEVICE_ABI);
     }
+    see_loss(device);
     if (device->lost) {
         return mts_fail(error, MTS_CODE_DEVICE_LOST, "device '%s' was lost; destroy it and open it again",
                         device->info.name);
@@ -30,8 +40,9 @@ static mts_code check_device(const mts_device *device, mts_error *error)
 }
 
 /* A backend that notices the loss within a call may return any code. */
-static mts_code after(const mts_device *device, mts_code code, mts_error *error)
+static mts_code after(mts_device *device, mts_code code, mts_error *error)
 {
+    see_loss(device);
     if (code != MTS_CODE_OK && device->lost && code != MTS_CODE_DEVICE_LOST) {
         code = MTS_CODE_DEVICE_LOST;
         if (error) {
@@ -138,6 +149,7 @@ void mts_device_destroy(mts_device **device)
     if (device && *device) {
         mts_device *gone = *device;
         *device = NULL;
+        see_loss(gone);
         gone->ops->destroy(gone);
     }
 }
@@ -201,8 +213,10 @@ void mts_buffer_destroy(mts_buffer **buffer)
 {
     if (buffer && *buffer) {
         mts_buffer *gone = *buffer;
+        mts_device *device = gone->device;
         *buffer = NULL;
-        gone->device->ops->buffer_destroy(gone->device, gone);
+        device->ops->buffer_destroy(device, gone);
+        see_loss(device);
     }
 }
 
@@ -299,8 +313,10 @@ void mts_kernel_destroy(mts_kernel **kernel)
 {
     if (kernel && *kernel) {
         mts_kernel *gone = *kernel;
+        mts_device *device = gone->device;
         *kernel = NULL;
-        gone->device->ops->kernel_destroy(gone->device, gone);
+        device->ops->kernel_destroy(device, gone);
+        see_loss(device);
     }
 }
 
@@ -343,8 +359,10 @@ void mts_list_destroy(mts_list **list)
 {
     if (list && *list) {
         mts_list *gone = *list;
+        mts_device *device = gone->device;
         *list = NULL;
-        gone->device->ops->list_destroy(gone->device, gone);
+        device->ops->list_destroy(device, gone);
+        see_loss(device);
     }
 }
 
@@ -414,7 +432,14 @@ mts_code mts_device_wait(mts_device *device, mts_error *error)
     return after(device, device->ops->wait(device, error), error);
 }
 
-static mts_code check_mark(const mts_device *device, uint32_t index, mts_error *error)
+void mts_device_drain(mts_device *device)
+{
+    if (device->ops->drain) {
+        device->ops->drain(device);
+    }
+}
+
+static mts_code check_mark(mts_device *device, uint32_t index, mts_error *error)
 {
     const mts_code code = check_device(device, error);
     if (code == MTS_CODE_OK && index >= MTS_DEVICE_MARKS) {
@@ -504,6 +529,7 @@ void mts_host_destroy(mts_device *device, void **memory)
     }
     char *gone = *memory;
     *memory = NULL;
+    see_loss(device);
     if (device->ops->host_create) {
         device->ops->host_destroy(device, gone);
     } else {

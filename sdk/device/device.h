@@ -9,7 +9,8 @@
  * Thread-safety: a device and its objects belong to one thread at a time; different devices are independent.
  *
  * Errors of every call: DEVICE (a driver call failed: text names call and code), DEVICE_LOST (sticky: from
- * then on every call but the destroying ones fails so), OUT_OF_MEMORY, INVALID_ARGUMENT (front). A failed
+ * then on every call but the destroying ones fails so; nothing that was enqueued is on its way then, so that
+ * the memory given to copies may go), OUT_OF_MEMORY, INVALID_ARGUMENT (front). A failed
  * create leaves *out NULL.
  */
 #ifndef MTS_DEVICE_DEVICE_H
@@ -160,7 +161,17 @@ typedef struct mts_device_ops {
     /* Runs the list once, waits, and stores when each launch ran into times[count]. NULL: unsupported. */
     mts_code (*list_profile)(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
                              mts_error *error);
+    /* Returns once nothing that was enqueued is on its way any more, whatever became of it; also on a lost
+       device, whose queue may still write to the host's memory. NULL: nothing ever is. */
+    void (*drain)(mts_device *device);
 } mts_device_ops;
+
+/* Fences that are over and failed, kept for their owners (fence.c). */
+#define MTS_FENCE_FAILURES 8u
+typedef struct mts_fence_failure {
+    uint64_t first, last;
+    mts_error error; /* of the first */
+} mts_fence_failure;
 
 /* First member of every backend's device struct. */
 struct mts_device {
@@ -170,10 +181,12 @@ struct mts_device {
     mts_device_info info;
     uint32_t index; /* among those that the backend finds; set where a caller's context may have decided it */
     bool lost;      /* set by a backend, read by the front */
+    bool drained;   /* set by the front: it is lost, and nothing is on its way any more */
     bool full; /* set by a backend: the last OUT_OF_MEMORY was the device's, not the host's; never cleared by
                   it */
-    uint64_t fences,
-        fences_passed; /* fence.c: numbers of the last one set, of the last one known to have passed */
+    uint64_t fences, fences_over; /* fence.c: the last one set; the last one known to be over */
+    uint32_t fence_failure_count;
+    mts_fence_failure fence_failures[MTS_FENCE_FAILURES]; /* oldest first */
 };
 /* First members of every backend's objects, filled by the front after a successful create. */
 struct mts_buffer {
@@ -276,13 +289,16 @@ mts_code mts_list_update(mts_list *list, const mts_launch *launches, size_t coun
 mts_code mts_list_submit(mts_list *list, mts_error *error);
 mts_code mts_list_profile(mts_list *list, mts_launch_time *times, size_t count, mts_error *error);
 mts_code mts_device_wait(mts_device *device, mts_error *error);
+/* For decorators: see mts_device_ops.drain. The front drains a device by itself when it is lost. */
+void mts_device_drain(mts_device *device);
 /*
  * A device has MTS_DEVICE_MARKS marks, by which the host learns how far the queue has come: a mark stands
  * behind everything that was enqueued when it was set last. After a failure in what stands before a mark,
  * nothing is known of the data that was to be fetched there.
  */
 mts_code mts_device_mark(mts_device *device, uint32_t index, mts_error *error);
-/* Does not wait. *passed is false if this fails. */
+/* Does not wait, but on an OpenCL device whose driver has no markers: there it waits for everything. *passed
+ * is false if this fails. */
 mts_code mts_device_passed(mts_device *device, uint32_t index, bool *passed, mts_error *error);
 mts_code mts_device_wait_mark(mts_device *device, uint32_t index, mts_error *error);
 /*

@@ -1,5 +1,9 @@
 /*
- * fence.c: fences are marks in turns. The queue is in order: with a fence all earlier ones have passed.
+ * fence.c: fences are marks in turns.
+ *
+ * The queue is in order, so fences are looked at in order, each until it is over: whoever asks for a fence
+ * looks at those of others that stand before it, and what has failed there is kept for these. Not responsible
+ * for what to do about a failure.
  */
 #include "device/fence.h"
 
@@ -8,37 +12,80 @@ static uint32_t mark_of(uint64_t fence)
     return (uint32_t)(fence % MTS_DEVICE_MARKS);
 }
 
-/* `fence` is one of the last MTS_DEVICE_MARKS: only these have a mark. */
+/* Failures in a row are one entry if their codes are equal. Where there is no room the two oldest become one,
+ * with what passed between them: nobody may take a failed run for a good one, the other way round does less.
+ */
+static void keep_failure(mts_device *device, uint64_t fence, const mts_error *error)
+{
+    mts_fence_failure *all = device->fence_failures;
+    uint32_t *count = &device->fence_failure_count;
+    mts_fence_failure *newest = *count > 0 ? &all[*count - 1] : NULL;
+    if (newest && newest->last + 1 == fence && newest->error.code == error->code) {
+        newest->last = fence;
+        return;
+    }
+    if (*count == MTS_FENCE_FAILURES) {
+        all[0].last = all[1].last;
+        for (uint32_t i = 2; i < *count; i++) {
+            all[i - 1] = all[i];
+        }
+        (*count)--;
+    }
+    all[(*count)++] = (mts_fence_failure){.first = fence, .last = fence, .error = *error};
+}
+
+static const mts_fence_failure *find_failure(const mts_device *device, uint64_t fence)
+{
+    for (uint32_t i = 0; i < device->fence_failure_count; i++) {
+        const mts_fence_failure *f = &device->fence_failures[i];
+        if (f->first <= fence && fence <= f->last) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+/* Looks at the oldest fence that is not known to be over. It is one of the last MTS_DEVICE_MARKS: only these
+ * have a mark. What failed is over too. False: it is not. */
+static bool advance(mts_device *device, bool wait)
+{
+    const uint64_t fence = device->fences_over + 1;
+    bool passed = wait;
+    mts_error error = {MTS_CODE_OK, ""};
+    error.code = wait ? mts_device_wait_mark(device, mark_of(fence), &error)
+                      : mts_device_passed(device, mark_of(fence), &passed, &error);
+    if (error.code != MTS_CODE_OK) {
+        keep_failure(device, fence, &error);
+    } else if (!passed) {
+        return false;
+    }
+    device->fences_over = fence;
+    return true;
+}
+
 static mts_code look(mts_device *device, uint64_t fence, bool wait, bool *passed, mts_error *error)
 {
-    mts_code code = MTS_CODE_OK;
-    *passed = fence <= device->fences_passed;
-    if (*passed) {
-        return code;
+    *passed = false;
+    while (device->fences_over < fence) {
+        if (!advance(device, wait)) {
+            return MTS_CODE_OK;
+        }
     }
-    if (wait) {
-        code = mts_device_wait_mark(device, mark_of(fence), error);
-        *passed = code == MTS_CODE_OK;
-    } else {
-        code = mts_device_passed(device, mark_of(fence), passed, error);
+    const mts_fence_failure *failure = find_failure(device, fence);
+    if (failure) {
+        return mts_fail(error, failure->error.code, "%s", failure->error.text);
     }
-    if (*passed) {
-        device->fences_passed = fence;
-    }
-    return code;
+    *passed = true;
+    return MTS_CODE_OK;
 }
 
 mts_code mts_fence_set(mts_device *device, uint64_t *fence, mts_error *error)
 {
     const uint64_t next = device->fences + 1;
-    mts_code code = MTS_CODE_OK;
-    if (next > MTS_DEVICE_MARKS) {
-        bool passed = false;
-        code = look(device, next - MTS_DEVICE_MARKS, true, &passed, error);
+    while (next - device->fences_over > MTS_DEVICE_MARKS) {
+        (void)advance(device, true); /* a failure is its owner's */
     }
-    if (code == MTS_CODE_OK) {
-        code = mts_device_mark(device, mark_of(next), error);
-    }
+    const mts_code code = mts_device_mark(device, mark_of(next), error);
     if (code == MTS_CODE_OK) {
         device->fences = next;
         *fence = next;

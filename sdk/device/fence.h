@@ -8,9 +8,12 @@
 #include "device/device.h"
 
 /* Puts a fence behind everything enqueued so far and hands that to the device. Waits only for the fence that
- * was set MTS_DEVICE_MARKS fences ago, if that has not passed. */
+ * was set MTS_DEVICE_MARKS fences ago, if that is not over; how that one ended is told to who asks for it. */
 mts_code mts_fence_set(mts_device *device, uint64_t *fence, mts_error *error);
-/* Whether everything before a fence has finished; false if this fails. */
+/* Whether everything before a fence has finished; false if this fails. A fence fails with what went wrong
+ * between the one before it and itself, whenever and however often it is asked for; others pass. After a
+ * failure it is not known how far the queue is: who lets go of memory then waits for all of it. Does not wait
+ * where mts_device_passed does not. */
 mts_code mts_fence_passed(mts_device *device, uint64_t fence, bool *passed, mts_error *error);
 mts_code mts_fence_wait(mts_device *device, uint64_t fence, mts_error *error);
 

@@ -260,6 +260,28 @@ static void a_crash_is_told_by_the_wait_and_stays_until_the_device_is_opened_aga
     cuda_expect_clean();
 }
 
+/* Its owners would free the memory, and the driver would go on writing there. */
+static void copies_that_are_on_their_way_when_the_device_is_lost_are_through_when_that_is_told(void **state)
+{
+    static cuda_world w;
+    mts_error error = {MTS_CODE_OK, ""};
+    float host[2] = {5.0f, 0.0f};
+    (void)state;
+    cuda_world_open(&w, NULL);
+    assert_int_equal(mts_buffer_send(w.act, 4, host, sizeof *host, &error), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_fetch(w.act, 4, host + 1, sizeof *host, &error), MTS_CODE_OK);
+    fake_cuda_fail_named("cuEventRecord", 1, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    const uint32_t before = fake_cuda_called("cuStreamSynchronize");
+    assert_int_equal(mts_device_mark(w.base.device, 0, &error), MTS_CODE_DEVICE_LOST);
+    assert_non_null(strstr(error.text, "cuEventRecord"));
+    assert_int_equal(fake_cuda_called("cuStreamSynchronize"), before + 1);
+    assert_true(host[1] == 5.0f);
+    assert_int_equal(mts_device_wait(w.base.device, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(fake_cuda_called("cuStreamSynchronize"), before + 1);
+    cuda_world_close(&w);
+    cuda_expect_clean();
+}
+
 static void a_graph_that_finds_the_device_lost_launches_nothing_into_it(void **state)
 {
     static cuda_world w;
@@ -305,6 +327,7 @@ int main(void)
         cmocka_unit_test(each_call_that_loses_the_device_leaves_nothing_behind),
         cmocka_unit_test(each_allocation_that_fails_leaves_nothing_behind),
         cmocka_unit_test(a_crash_is_told_by_the_wait_and_stays_until_the_device_is_opened_again),
+        cmocka_unit_test(copies_that_are_on_their_way_when_the_device_is_lost_are_through_when_that_is_told),
         cmocka_unit_test(a_graph_that_finds_the_device_lost_launches_nothing_into_it),
         cmocka_unit_test(a_full_device_is_out_of_memory_and_goes_on_with_less),
     };

@@ -171,6 +171,34 @@ static void a_mark_passes_without_a_wait_and_not_before_the_work_is_done(void **
     async_host_free(&out);
 }
 
+/* Else the queue would write to memory that its owner has freed because the device is lost. */
+static void nothing_is_on_its_way_any_more_when_a_lost_device_is_told_of(void **state)
+{
+    (void)state;
+    const size_t bytes = ASYNC_COUNT * sizeof(float);
+    float *in[2], *out[2];
+    for (int run = 0; run < 2; run++) {
+        in[run] = test_malloc(bytes);
+        out[run] = test_malloc(bytes);
+        fill_row(in[run], 5.0f + (float)run);
+        memset(out[run], 0, bytes);
+        for (int i = 0; i < 8; i++) {
+            async_submit(async.burden);
+        }
+        async_send(0, in[run], ASYNC_COUNT);
+        async_submit(async.up);
+        async_fetch(async_computes() ? ASYNC_COUNT : 0, out[run], ASYNC_COUNT);
+        async_mark((uint32_t)run);
+    }
+    async.base.device->lost = true; /* as a backend does when a call tells it so */
+    assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_CODE_DEVICE_LOST);
+    for (int run = 0; run < 2; run++) {
+        assert_row(out[run], 5.0f + (float)run, async_computes() ? 2.0f : 1.0f);
+        test_free(in[run]);
+        test_free(out[run]);
+    }
+}
+
 static void written_data_may_be_reused_at_once_also_while_the_queue_is_busy(void **state)
 {
     (void)state;
@@ -290,6 +318,7 @@ static int run_device(const char *group)
         DEVICE_TEST(marks_pass_in_the_order_in_which_they_were_set),
         DEVICE_TEST(a_wait_for_everything_passes_every_mark),
         DEVICE_TEST(a_mark_passes_without_a_wait_and_not_before_the_work_is_done),
+        DEVICE_TEST(nothing_is_on_its_way_any_more_when_a_lost_device_is_told_of),
         DEVICE_TEST(written_data_may_be_reused_at_once_also_while_the_queue_is_busy),
         DEVICE_TEST(frames_in_flight_allocate_nothing_of_ours),
         DEVICE_TEST(wrong_arguments_are_refused),

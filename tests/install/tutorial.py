@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 BLOCK = re.compile(r"^<!-- (run|shows|file|insert)(?:: ([^\n]*?))? -->\n```\w*\n(.*?)^```$", re.S | re.M)
-MARK = re.compile(r"^<!-- (?:run|shows|file|insert)\b", re.M)
+MARK = re.compile(r"^<!--", re.M)  # there are no other comments
 LIMIT_S = 240
 
 

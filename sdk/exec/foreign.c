@@ -38,7 +38,7 @@ static mts_code identify(mts_engine *engine, const mts_memory *memory, uint64_t 
         }
         identity[0] = (uint64_t)(uintptr_t)memory->host;
         identity[1] = 0;
-        return MTS_CODE_OK;
+        return mts_os_hardware_buffer_check(&engine->foreigns.android, memory->host, memory->size, error);
     }
     if (!mts_os_descriptor_identity(memory->fd, identity) || !mts_os_descriptor_size(memory->fd, &size)) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "descriptor %d is not open", memory->fd);
@@ -58,7 +58,8 @@ static engine_foreign *find(engine_foreigns *all, const mts_memory *memory, cons
     for (uint32_t i = 0; i < MTS_FOREIGNS_KEPT; i++) {
         engine_foreign *f = &all->kept[i];
         *found = f->kept && f->kind == memory->kind && f->identity[0] == identity[0] &&
-                 f->identity[1] == identity[1];
+                 f->identity[1] == identity[1] &&
+                 (f->kind != MTS_MEMORY_DMABUF || mts_os_descriptor_same(f->fd, memory->fd));
         if (*found) {
             return f;
         }

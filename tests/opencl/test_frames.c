@@ -223,6 +223,32 @@ static void a_buffer_that_cannot_be_locked_is_told(void **state)
     world_close(&w);
 }
 
+static void a_picture_that_its_buffer_cannot_hold_is_refused(void **state)
+{
+    world w;
+    mts_ticket ticket = 0;
+    (void)state;
+    for (int is_picture = 0; is_picture < 2; is_picture++) {
+        world_open(&w, is_picture ? ARM : NULL);
+        if (is_picture) {
+            window->width = WIDTH;
+            window->height = HEIGHT;
+            window->stride = 2 * WIDTH;
+        }
+        draw(&w, 0, 33);
+        mts_frame frame = frame_of(&w, 0, MTS_FRAME_MEMORY_ANDROID);
+        frame.height = 16384;
+        frame.stride = 4096;
+        assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_INVALID_ARGUMENT);
+        assert_non_null(strstr(w.error, "of a hardware buffer"));
+        frame = frame_of(&w, 0, MTS_FRAME_MEMORY_ANDROID);
+        assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
+        assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
+        check_level(&w, 33);
+        world_close(&w);
+    }
+}
+
 static void only_the_last_memories_are_kept(void **state)
 {
     enum { MANY = 60 };
@@ -261,6 +287,7 @@ int main(void)
         cmocka_unit_test(memories_of_a_stream_are_imported_once_each),
         cmocka_unit_test(what_the_device_does_not_read_the_processor_copies),
         cmocka_unit_test(a_buffer_that_cannot_be_locked_is_told),
+        cmocka_unit_test(a_picture_that_its_buffer_cannot_hold_is_refused),
         cmocka_unit_test(only_the_last_memories_are_kept),
     };
     void *const opencl = find("libOpenCL.so.1", "fake_opencl_state");

@@ -1,16 +1,23 @@
 /*
- * descriptor.c: file descriptors by fcntl and lseek.
+ * descriptor.c: file descriptors by fcntl, fstat and, where that knows no size, lseek.
  */
 #include "platform/os/descriptor.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool mts_os_descriptor_size(int descriptor, uint64_t *size)
 {
+    struct stat what;
     *size = 0;
     if (fcntl(descriptor, F_GETFD) < 0) {
         return false;
+    }
+    /* The offset is shared with everybody who has the file; that of a dma-buf nobody uses. */
+    if (fstat(descriptor, &what) == 0 && (what.st_size > 0 || S_ISREG(what.st_mode))) {
+        *size = (uint64_t)what.st_size;
+        return true;
     }
     const off_t at = lseek(descriptor, 0, SEEK_CUR);
     const off_t end = lseek(descriptor, 0, SEEK_END);

@@ -1,6 +1,7 @@
 /*
  * foreign.c: dma-bufs by mmap and their ioctl, hardware buffers by Android's library, where there is one.
  */
+#define _GNU_SOURCE /* syscall */
 #include "platform/os/foreign.h"
 
 #include <errno.h>
@@ -8,7 +9,11 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
+#include "base/size.h"
 #include "platform/os/os.h"
 
 /* linux/dma-buf.h, which not every system's headers have */
@@ -21,6 +26,13 @@ struct dma_buf_sync {
 #define DMA_BUF_END ((uint64_t)4)
 
 #define CPU_READ_OFTEN ((uint64_t)3) /* AHARDWAREBUFFER_USAGE_ */
+#define FORMAT_BLOB 0x21u            /* AHARDWAREBUFFER_FORMAT_: width is bytes */
+#define PIXEL_BYTES_MOST 8u
+#define PLANES_SLACK 65536u
+
+/* linux/magic.h and linux/kcmp.h */
+#define ANONYMOUS_INODES 0x09041934
+#define COMPARE_FILES 0
 
 bool mts_os_descriptor_identity(int descriptor, uint64_t identity[2])
 {
@@ -31,6 +43,31 @@ bool mts_os_descriptor_identity(int descriptor, uint64_t identity[2])
     identity[0] = (uint64_t)what.st_dev;
     identity[1] = (uint64_t)what.st_ino;
     return true;
+}
+
+/* Whether it is something without an inode of its own: all these share one, or can. */
+static bool is_anonymous(int descriptor)
+{
+    struct statfs what;
+    return fstatfs(descriptor, &what) != 0 || (unsigned long)what.f_type == ANONYMOUS_INODES;
+}
+
+/* Android's filter of system calls may end a program for this one. */
+static bool is_same_file(int a, int b)
+{
+#if defined(SYS_kcmp) && !defined(__ANDROID__)
+    const pid_t us = getpid();
+    return syscall(SYS_kcmp, us, us, COMPARE_FILES, (unsigned long)a, (unsigned long)b) == 0;
+#else
+    return a == b;
+#endif
+}
+
+bool mts_os_descriptor_same(int a, int b)
+{
+    uint64_t of_a[2], of_b[2];
+    return mts_os_descriptor_identity(a, of_a) && mts_os_descriptor_identity(b, of_b) && of_a[0] == of_b[0] &&
+           of_a[1] == of_b[1] && (!is_anonymous(a) || is_same_file(a, b));
 }
 
 mts_code mts_os_dmabuf_map(int descriptor, size_t size, const void **out, mts_error *error)
@@ -79,13 +116,43 @@ bool mts_os_hardware_buffers_find(mts_os_hardware_buffers *f)
     }
         FIND(acquire, "AHardwareBuffer_acquire")
         FIND(release, "AHardwareBuffer_release")
+        FIND(describe, "AHardwareBuffer_describe")
         FIND(lock, "AHardwareBuffer_lock")
         FIND(lock_planes, "AHardwareBuffer_lockPlanes")
         FIND(unlock, "AHardwareBuffer_unlock")
 #undef FIND
         mts_os_library_close(library);
     }
-    return f->acquire && f->release && f->lock && f->unlock;
+    return f->acquire && f->release && f->describe && f->lock && f->unlock;
+}
+
+/* SIZE_MAX where it cannot be counted. */
+static size_t most_bytes(const struct mts_os_hardware_description *what)
+{
+    const size_t row = what->stride > what->width ? what->stride : what->width;
+    const size_t layers = what->layers > 0 ? what->layers : 1;
+    size_t bytes = 0;
+    if (what->format == FORMAT_BLOB) {
+        return what->width;
+    }
+    return mts_size_mul(row, what->height, &bytes) && mts_size_mul(bytes, layers, &bytes) &&
+                   mts_size_mul(bytes, PIXEL_BYTES_MOST, &bytes) && mts_size_add(bytes, PLANES_SLACK, &bytes)
+               ? bytes
+               : SIZE_MAX;
+}
+
+mts_code mts_os_hardware_buffer_check(const mts_os_hardware_buffers *functions, const void *buffer,
+                                      size_t size, mts_error *error)
+{
+    struct mts_os_hardware_description what = {.width = 0};
+    functions->describe(buffer, &what);
+    return size <= most_bytes(&what)
+               ? MTS_CODE_OK
+               : mts_fail(
+                     error, MTS_CODE_INVALID_ARGUMENT,
+                     "the picture takes %zu bytes of a hardware buffer of %u x %u pixels (format %u) that "
+                     "has at most %zu",
+                     size, what.width, what.height, what.format, most_bytes(&what));
 }
 
 mts_code mts_os_hardware_buffer_lock(const mts_os_hardware_buffers *functions, const void *buffer,

@@ -40,8 +40,9 @@ typedef struct fake_opencl {
 
 /* What "libnativewindow.so" counts, and whether it refuses to lock. */
 typedef struct fake_window {
-
     bool fail, has_planes;
+    uint32_t width, height,
+        stride; /* what all buffers say of themselves; width 0: bytes, as many as they have */
     uint32_t locks;
     int32_t held, locked;
 } fake_window;

@@ -16,6 +16,7 @@ static size_t mapped_size;
 FAKE_API fake_window *fake_window_state(void);
 FAKE_API void AHardwareBuffer_acquire(void *buffer);
 FAKE_API void AHardwareBuffer_release(void *buffer);
+FAKE_API void AHardwareBuffer_describe(const void *buffer, struct mts_os_hardware_description *description);
 FAKE_API int AHardwareBuffer_lock(void *buffer, uint64_t usage, int32_t fence, const void *rectangle,
                                   void **address);
 FAKE_API int AHardwareBuffer_unlock(void *buffer, int32_t *fence);
@@ -37,6 +38,21 @@ void AHardwareBuffer_release(void *buffer)
 {
     (void)buffer;
     state.held--;
+}
+
+void AHardwareBuffer_describe(const void *buffer, struct mts_os_hardware_description *description)
+{
+    const fake_hardware_buffer *hardware = buffer;
+    struct stat what = {0};
+    (void)fstat(hardware->fd, &what);
+    *description = (struct mts_os_hardware_description){
+        .width = state.width > 0 ? state.width : (uint32_t)what.st_size,
+        .height = state.width > 0 ? state.height : 1,
+        .layers = 1,
+        .format = state.width > 0 ? 0x23 : 0x21,
+        .usage = 3,
+        .stride = state.width > 0 ? state.stride : (uint32_t)what.st_size,
+    };
 }
 
 int AHardwareBuffer_lock(void *buffer, uint64_t usage, int32_t fence, const void *rectangle, void **address)

@@ -30,7 +30,7 @@ enum {
     FRAMES = 10000,
     WARM_UPS = 100,
     PLACES = 3,
-    PAUSE_NS = 50000,
+    PAUSE_NS = 500000,
     GROWTH_MOST_KIB = 128
 };
 

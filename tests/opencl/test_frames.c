@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "api/api.h"
 #include "mts/mts.h"
 #include "opencl/fake/fake.h"
 #include "platform/os/os.h"
@@ -249,6 +250,24 @@ static void a_picture_that_its_buffer_cannot_hold_is_refused(void **state)
     }
 }
 
+/* The sanitizers see the queue write into what the session freed, if it still does. */
+static void a_session_of_a_lost_device_goes_while_its_runs_are_under_way(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        world w;
+        world_open(&w, NULL);
+        draw(&w, 0, 5);
+        for (int run = 0; run < PLACES; run++) {
+            mts_ticket ticket = 0;
+            const mts_frame frame = frame_of(&w, 0, MTS_FRAME_MEMORY_DMABUF);
+            assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
+        }
+        w.runtime->device->lost = true; /* as a backend does when a call tells it so */
+        world_close(&w);
+    }
+}
+
 static void only_the_last_memories_are_kept(void **state)
 {
     enum { MANY = 60 };
@@ -288,6 +307,7 @@ int main(void)
         cmocka_unit_test(what_the_device_does_not_read_the_processor_copies),
         cmocka_unit_test(a_buffer_that_cannot_be_locked_is_told),
         cmocka_unit_test(a_picture_that_its_buffer_cannot_hold_is_refused),
+        cmocka_unit_test(a_session_of_a_lost_device_goes_while_its_runs_are_under_way),
         cmocka_unit_test(only_the_last_memories_are_kept),
     };
     void *const opencl = find("libOpenCL.so.1", "fake_opencl_state");

@@ -125,7 +125,8 @@ static mts_code check_descriptor(const mts_memory *memory, mts_error *error)
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "descriptor %d of a dma-buf is not open",
                         memory->fd);
     }
-    if (size > 0 && size < memory->size) {
+
+    if (size < memory->size) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%zu bytes of a dma-buf that has %llu",
                         memory->size, (unsigned long long)size);
     }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False: it is not open. *size is 0 where the length cannot be told. */
+/* False: it is not open. *size is UINT64_MAX where the length cannot be told. */
 bool mts_os_descriptor_size(int descriptor, uint64_t *size);
 /* Another descriptor of the same thing, which no program started later gets; negative: there is none left, or
  * `descriptor` is not open. */

@@ -43,11 +43,10 @@ static mts_code identify(mts_engine *engine, const mts_memory *memory, uint64_t 
     if (!mts_os_descriptor_identity(memory->fd, identity) || !mts_os_descriptor_size(memory->fd, &size)) {
         return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "descriptor %d is not open", memory->fd);
     }
-    return size == 0 || size >= memory->size
-               ? MTS_CODE_OK
-               : mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
-                          "the picture takes %zu bytes of a memory that has %llu", memory->size,
-                          (unsigned long long)size);
+    return size >= memory->size ? MTS_CODE_OK
+                                : mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+                                           "the picture takes %zu bytes of a memory that has %llu",
+                                           memory->size, (unsigned long long)size);
 }
 
 /* The place of this memory, or the one to be used for it; NULL: all are under way. */

@@ -208,6 +208,10 @@ static void what_cannot_be_read_is_refused_and_changes_nothing(void **state)
     refuse(&w, &bad, MTS_STATUS_UNSUPPORTED, "cannot be mapped");
     assert_int_equal(close(ends[0]) | close(ends[1]), 0);
     bad = frame_of(&w, true);
+    bad.fd = memfd_create("empty", MFD_CLOEXEC); /* reading it would be a signal */
+    refuse(&w, &bad, MTS_STATUS_INVALID_ARGUMENT, "that has 0");
+    assert_int_equal(close(bad.fd), 0);
+    bad = frame_of(&w, true);
     bad.memory = MTS_FRAME_MEMORY_ANDROID;
     refuse(&w, &bad, MTS_STATUS_INVALID_ARGUMENT, "buffer is NULL");
     bad.buffer = &w;

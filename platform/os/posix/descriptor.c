@@ -9,8 +9,9 @@
 
 bool mts_os_descriptor_size(int descriptor, uint64_t *size)
 {
+
     struct stat what;
-    *size = 0;
+    *size = UINT64_MAX;
     if (fcntl(descriptor, F_GETFD) < 0) {
         return false;
     }
@@ -24,7 +25,8 @@ bool mts_os_descriptor_size(int descriptor, uint64_t *size)
     if (at >= 0) {
         (void)lseek(descriptor, at, SEEK_SET);
     }
-    *size = end > 0 ? (uint64_t)end : 0;
+
+    *size = end > 0 ? (uint64_t)end : UINT64_MAX;
     return true;
 }
 

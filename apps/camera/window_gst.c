@@ -64,8 +64,8 @@ static void source_set(window *shown)
                                         "framerate", GST_TYPE_FRACTION, 0, 1, NULL);
     gst_app_src_set_caps(shown->source, caps);
     gst_caps_unref(caps);
-    g_object_set(shown->source, "is-live", TRUE, "format", GST_FORMAT_TIME, "do-timestamp", TRUE,
-                 "max-buffers", (guint64)2, "leaky-type", 2 /* downstream: the oldest goes */, NULL);
+    g_object_set(shown->source, "is-live", TRUE, "format", GST_FORMAT_TIME, "do-timestamp", TRUE, "max-bytes",
+                 (guint64)0, NULL);
 }
 
 window *window_open(const char *sink, const cli_image *picture, char *error)
@@ -99,8 +99,10 @@ bool window_show(window *shown, const cli_image *picture, char *error)
     if (failed(shown, error)) {
         return false;
     }
-    if (picture->width != shown->width || picture->height != shown->height) {
-        return true;
+
+    if (picture->width != shown->width || picture->height != shown->height ||
+        gst_app_src_get_current_level_bytes(shown->source) >= 2 * shown->stride * shown->height) {
+        return true; /* the window is behind: this one is not shown */
     }
     GstBuffer *buffer = gst_buffer_new_allocate(NULL, shown->stride * shown->height, NULL);
     if (!buffer || !gst_buffer_map(buffer, &map, GST_MAP_WRITE)) {

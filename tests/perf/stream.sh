@@ -4,7 +4,7 @@ set -eu
 bundle=$4/stream.$$.mtsb
 trap 'rm -f "$bundle"' EXIT
 "$1" compile --config "$3" -o "$bundle" >/dev/null
-"$2" "$bundle" null 2000
+"$2" "$bundle" null 10000 5000
 if ! "$1" devices | grep -q 'opencl:0'; then
     echo "no OpenCL device"
     exit 77

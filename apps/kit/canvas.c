@@ -3,9 +3,21 @@
  */
 #include "canvas.h"
 
+#include <math.h>
 #include <stddef.h>
 
 #include "font.h"
+
+#define FARTHEST 0x1p40 /* sums of a few of these are far from the end of int64_t */
+
+bool cli_pixel_at(double place, int64_t *pixel)
+{
+    if (!isfinite(place)) {
+        return false;
+    }
+    *pixel = (int64_t)floor(fmax(-FARTHEST, fmin(place, FARTHEST)));
+    return true;
+}
 
 static uint8_t mix(uint8_t below, uint8_t above, uint32_t alpha)
 {

@@ -5,6 +5,8 @@
 #ifndef MTS_KIT_CANVAS_H
 #define MTS_KIT_CANVAS_H
 
+#include <stdbool.h>
+
 #include "image.h"
 
 typedef struct cli_color {
@@ -15,6 +17,9 @@ typedef struct cli_box {
     int64_t x, y, width, height; /* pixels; nothing is drawn of one that is empty. |value| up to 2^40 */
 } cli_box;
 
+/* A computed place as a pixel, rounded down and at most 2^40 away. False, and *pixel is as it was: it is no
+   finite number. */
+bool cli_pixel_at(double place, int64_t *pixel);
 void cli_draw_rectangle(cli_image *image, const cli_box *box, cli_color color);
 /* A frame of `thick` pixels inside the box; filled if that is half of a side or more. */
 void cli_draw_outline(cli_image *image, const cli_box *box, int64_t thick, cli_color color);

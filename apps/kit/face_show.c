@@ -3,7 +3,6 @@
  */
 #include "face_show.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "canvas.h"
@@ -28,18 +27,23 @@ const char *cli_face_class_text(const cli_cascade *cascade, cli_face_task task, 
     return text;
 }
 
+/* The likely class first. Labels are no keys: a list may have two alike. */
 static void class_json(const cli_cascade *cascade, cli_face_task task, const char *name,
                        const float values[2], cli_json *json)
 {
+    const uint32_t best = likely(values);
     if (!cli_cascade_has(cascade, task)) {
         return;
     }
-    cli_json_object(json, name);
-    cli_json_string(json, "label", cli_cascade_label(cascade, task, likely(values)));
+    cli_json_array(json, name);
     for (uint32_t i = 0; i < 2; i++) {
-        cli_json_number(json, cli_cascade_label(cascade, task, i), (double)values[i]);
+        const uint32_t index = i == 0 ? best : 1 - best;
+        cli_json_object(json, NULL);
+        cli_json_string(json, "label", cli_cascade_label(cascade, task, index));
+        cli_json_number(json, "score", (double)values[index]);
+        cli_json_end(json, '}');
     }
-    cli_json_end(json, '}');
+    cli_json_end(json, ']');
 }
 
 static void crop_json(const cli_face_crop *crop, const char *name, cli_json *json)
@@ -91,41 +95,59 @@ void cli_face_json(const cli_cascade *cascade, const cli_face *face, uint32_t wi
     cli_json_end(json, '}');
 }
 
-void cli_face_draw(const cli_cascade *cascade, const cli_face *face, cli_image *image)
+/* False: a network has computed no place. */
+static bool box_pixels(const cli_face_box *from, double width, double height, cli_box *box)
 {
-    const int64_t scale = (image->width < image->height ? image->width : image->height) / 500 + 1;
-    static const cli_color line = {96, 220, 120, 255};
+    const double left = (double)from->left * width, top = (double)from->top * height;
+    return cli_pixel_at(left, &box->x) && cli_pixel_at(top, &box->y) &&
+           cli_pixel_at((double)from->right * width - left, &box->width) &&
+           cli_pixel_at((double)from->bottom * height - top, &box->height);
+}
+
+static void points_draw(const cli_face *face, int64_t radius, cli_image *image)
+{
     static const cli_color dot = {255, 210, 60, 255};
+    for (size_t i = 0; i < CLI_FACE_POINTS; i++) {
+        int64_t x = 0, y = 0;
+        if (cli_pixel_at((double)face->points[i][0] * image->width, &x) &&
+            cli_pixel_at((double)face->points[i][1] * image->height, &y)) {
+            cli_draw_dot(image, x, y, radius, dot);
+        }
+    }
+}
+
+/* What the tasks say, line by line from y on. */
+static void words_draw(const cli_cascade *cascade, const cli_face *face, int64_t x, int64_t y, int64_t scale,
+                       cli_image *image)
+{
     static const cli_color words = {255, 255, 255, 255};
     static const cli_color bar = {0, 0, 0, 160};
-    const double width = image->width;
-    const double height = image->height;
-    const cli_box box = {(int64_t)floor((double)face->box.left * width),
-                         (int64_t)floor((double)face->box.top * height),
-                         (int64_t)(((double)face->box.right - (double)face->box.left) * width),
-                         (int64_t)(((double)face->box.bottom - (double)face->box.top) * height)};
+    const float *const values[2] = {face->gender, face->mask};
     char text[96];
-    int64_t y = box.y + box.height + scale;
-    cli_draw_outline(image, &box, scale + 1, line);
-    for (size_t i = 0; i < CLI_FACE_POINTS && cli_cascade_has(cascade, CLI_FACE_LANDMARKS); i++) {
-        cli_draw_dot(image, (int64_t)floor((double)face->points[i][0] * width),
-                     (int64_t)floor((double)face->points[i][1] * height), scale + 1, dot);
-    }
-    if (cli_cascade_has(cascade, CLI_FACE_GENDER)) {
-        cli_draw_label(image, box.x, y, scale,
-                       cli_face_class_text(cascade, CLI_FACE_GENDER, face->gender, text, sizeof text), words,
-                       bar);
-        y += cli_label_height(scale);
-    }
-    if (cli_cascade_has(cascade, CLI_FACE_MASK)) {
-        cli_draw_label(image, box.x, y, scale,
-                       cli_face_class_text(cascade, CLI_FACE_MASK, face->mask, text, sizeof text), words,
-                       bar);
-        y += cli_label_height(scale);
+    for (cli_face_task task = CLI_FACE_GENDER; task <= CLI_FACE_MASK; task++) {
+        if (cli_cascade_has(cascade, task)) {
+            cli_draw_label(image, x, y, scale,
+                           cli_face_class_text(cascade, task, values[task], text, sizeof text), words, bar);
+            y += cli_label_height(scale);
+        }
     }
     if (cli_cascade_has(cascade, CLI_FACE_POSE)) {
         (void)snprintf(text, sizeof text, "%+.0f %+.0f %+.0f", (double)face->pose[0], (double)face->pose[1],
                        (double)face->pose[2]);
-        cli_draw_label(image, box.x, y, scale, text, words, bar);
+        cli_draw_label(image, x, y, scale, text, words, bar);
+    }
+}
+
+void cli_face_draw(const cli_cascade *cascade, const cli_face *face, cli_image *image)
+{
+    static const cli_color line = {96, 220, 120, 255};
+    const int64_t scale = (image->width < image->height ? image->width : image->height) / 500 + 1;
+    cli_box box;
+    if (cli_cascade_has(cascade, CLI_FACE_LANDMARKS)) {
+        points_draw(face, scale + 1, image);
+    }
+    if (box_pixels(&face->box, image->width, image->height, &box)) {
+        cli_draw_outline(image, &box, scale + 1, line);
+        words_draw(cascade, face, box.x, box.y + box.height + scale, scale, image);
     }
 }

@@ -190,7 +190,7 @@ def compare_frame(where, picture, frame, peer, found):
         found.check("box of a face", place, face["box"] / scale, box)
         compare_crops(place, face, box, picture.shape, found)
         want = peer.face(picture, face["crops"])
-        gender, mask = face["gender"], face["mask"]
+        gender, mask = ({one["label"]: one["score"] for one in face[task]} for task in ("gender", "mask"))
         found.check("gender", place, [gender["female"], gender["male"]], want["gender"])
         found.check("mask", place, [mask["mask"], mask["no mask"]], want["mask"])
         angles = [face["pose"][name] for name in ("yaw", "pitch", "roll")]

@@ -1,6 +1,7 @@
 /*
  * The canvas of the overlay: what is drawn, and that nothing outside of the picture is touched.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -135,6 +136,25 @@ static void everything_is_cut_off_at_the_border(void **state)
     assert_int_equal(lit(&c), 0);
 }
 
+static void a_place_that_is_far_away_is_cut_and_one_that_is_no_number_is_none(void **state)
+{
+    const int64_t most = INT64_C(1) << 40;
+    int64_t pixel = 7;
+    (void)state;
+    assert_false(cli_pixel_at(NAN, &pixel));
+    assert_false(cli_pixel_at(INFINITY, &pixel));
+    assert_false(cli_pixel_at(-INFINITY, &pixel));
+    assert_int_equal(pixel, 7);
+    assert_true(cli_pixel_at(1e300, &pixel));
+    assert_true(pixel == most);
+    assert_true(cli_pixel_at(-1e38, &pixel));
+    assert_true(pixel == -most);
+    assert_true(cli_pixel_at(-0.25, &pixel));
+    assert_true(pixel == -1);
+    assert_true(cli_pixel_at(2.75, &pixel));
+    assert_true(pixel == 2);
+}
+
 static void text_has_the_letters_of_the_font_and_the_width_that_was_told(void **state)
 {
     canvas c;
@@ -191,6 +211,7 @@ int main(void)
         cmocka_unit_test(an_outline_is_hollow_unless_its_sides_meet),
         cmocka_unit_test(a_dot_is_round),
         cmocka_unit_test(everything_is_cut_off_at_the_border),
+        cmocka_unit_test(a_place_that_is_far_away_is_cut_and_one_that_is_no_number_is_none),
         cmocka_unit_test(text_has_the_letters_of_the_font_and_the_width_that_was_told),
         cmocka_unit_test(what_is_no_ascii_is_one_question_mark_a_character),
         cmocka_unit_test(every_letter_of_the_font_is_drawn_and_no_two_are_alike),

@@ -28,7 +28,8 @@ typedef struct raw_source {
     char path[URI_PATH];
     int fd;
     bool pipe, loop, paced;
-    bool begun; /* a byte has been read */
+    bool begun;   /* a byte has been read */
+    bool rewound; /* and none since it started again */
     size_t frame_bytes, filled;
     uint64_t number;
     double fps, start_ms;
@@ -76,10 +77,15 @@ static camera_status end_reached(raw_source *raw, char *error)
     if (raw->pipe) {
         return raw->begun ? CAMERA_END : CAMERA_OK;
     }
-    if (raw->loop && raw->begun && lseek(raw->fd, 0, SEEK_SET) == 0) {
-        return CAMERA_OK;
+    if (!raw->loop || !raw->begun) {
+        return CAMERA_END;
     }
-    return CAMERA_END;
+    if (raw->rewound) { /* cut to nothing while it was read: it would be started again for ever */
+        return source_fail(error, CAMERA_VANISHED, "'%s' has no bytes any more, after %llu frames", raw->path,
+                           (unsigned long long)raw->number);
+    }
+    raw->rewound = lseek(raw->fd, 0, SEEK_SET) == 0;
+    return raw->rewound ? CAMERA_OK : CAMERA_END;
 }
 
 /* Reads on. OK: the frame in hand is whole. */
@@ -91,6 +97,7 @@ static camera_status frame_fill(raw_source *raw, double end_ms, char *error)
         if (got > 0) {
             raw->filled += (size_t)got;
             raw->begun = true;
+            raw->rewound = false;
             continue;
         }
         if (got == 0) {

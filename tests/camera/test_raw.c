@@ -171,6 +171,24 @@ static void a_clip_that_is_cut_short_gives_its_whole_frames_and_has_vanished(voi
     }
 }
 
+static void a_looped_clip_that_is_emptied_meanwhile_has_vanished(void **state)
+{
+    char path[256];
+    source_frame frame;
+    (void)state;
+    file_write("emptied", 2 * FRAME);
+    source *clip = open_clip("emptied", "&loop=1");
+    assert_int_equal(source_next(clip, 100, &frame, error), CAMERA_OK);
+    source_release(clip, &frame);
+    assert_int_equal(truncate(path_of("emptied", path), 0), 0);
+    (void)alarm(20); /* a loop without an end ends the test */
+    assert_int_equal(source_next(clip, 100, &frame, error), CAMERA_VANISHED);
+    (void)alarm(0);
+    assert_non_null(strstr(error, "no bytes any more, after 1 frames"));
+    source_close(&clip);
+    file_remove("emptied");
+}
+
 static void a_file_with_less_than_a_frame_is_refused_at_once(void **state)
 {
     source *clip = NULL;
@@ -328,6 +346,7 @@ int main(void)
         cmocka_unit_test(frames_that_are_out_keep_their_pixels),
         cmocka_unit_test(a_clip_that_loops_does_not_end),
         cmocka_unit_test(a_clip_that_is_cut_short_gives_its_whole_frames_and_has_vanished),
+        cmocka_unit_test(a_looped_clip_that_is_emptied_meanwhile_has_vanished),
         cmocka_unit_test(a_file_with_less_than_a_frame_is_refused_at_once),
         cmocka_unit_test(a_file_that_is_not_there_or_a_folder_is_absent),
         cmocka_unit_test(mistakes_in_the_address_are_named),

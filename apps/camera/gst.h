@@ -22,7 +22,8 @@ GstCaps *gst_formats_caps(int format);
 /* The library's format; -1: none. */
 int gst_format_of(GstVideoFormat format);
 mts_yuv gst_yuv_of(const GstVideoColorimetry *colorimetry);
-/* A mapped frame as the library wants it. False: its format is none of the library's. */
+/* A mapped frame as the library wants it. False: its format is none of the library's, or its meta data says
+   strides, offsets or planes that do not lie in what is mapped. */
 bool gst_frame_view(const GstVideoFrame *video, mts_frame *out);
 
 /* ---- gst_describe.c ---- */

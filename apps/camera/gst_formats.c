@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "kit/frames.h"
+
 typedef struct format_row {
     GstVideoFormat gst;
     mts_pixel_format format;
@@ -58,11 +60,38 @@ mts_yuv gst_yuv_of(const GstVideoColorimetry *colorimetry)
     return hd ? (full ? MTS_YUV_BT709_FULL : MTS_YUV_BT709) : (full ? MTS_YUV_BT601_FULL : MTS_YUV_BT601);
 }
 
+/* Whether all rows of a plane lie in what is mapped of it: meta data is written by any element. */
+static bool plane_fits(const GstVideoFrame *video, guint plane, mts_pixel_format format)
+{
+    const GstMapInfo *map = &video->map[video->meta ? plane : 0];
+    const guint8 *data = GST_VIDEO_FRAME_PLANE_DATA(video, plane);
+    const gint stride = GST_VIDEO_FRAME_PLANE_STRIDE(video, plane);
+    const uint32_t width = (uint32_t)GST_VIDEO_FRAME_WIDTH(video);
+    const uint32_t height = (uint32_t)GST_VIDEO_FRAME_HEIGHT(video);
+    const size_t lines = plane ? ((size_t)height + 1) / 2 : height;
+    const size_t row = plane ? cli_format_chroma_bytes(format, width) : cli_format_row_bytes(format, width);
+    if (!data || !map->data || stride <= 0 || (size_t)stride < row ||
+        (uintptr_t)data < (uintptr_t)map->data) {
+        return false;
+    }
+    const size_t before = (uintptr_t)data - (uintptr_t)map->data;
+    return before <= map->size && row <= map->size - before &&
+           lines - 1 <= (map->size - before - row) / (size_t)stride;
+}
+
 bool gst_frame_view(const GstVideoFrame *video, mts_frame *out)
 {
     const int format = gst_format_of(GST_VIDEO_FRAME_FORMAT(video));
-    if (format < 0) {
+    const guint planes = GST_VIDEO_FRAME_N_PLANES(video);
+    const GstVideoMeta *meta = video->meta;
+    if (format < 0 || GST_VIDEO_FRAME_WIDTH(video) <= 0 || GST_VIDEO_FRAME_HEIGHT(video) <= 0 ||
+        (meta && meta->n_planes < planes)) {
         return false;
+    }
+    for (guint plane = 0; plane < planes; plane++) {
+        if (!plane_fits(video, plane, (mts_pixel_format)format)) {
+            return false;
+        }
     }
     mts_frame_default(out);
     out->data = GST_VIDEO_FRAME_PLANE_DATA(video, 0);
@@ -71,7 +100,7 @@ bool gst_frame_view(const GstVideoFrame *video, mts_frame *out)
     out->stride = (uint32_t)GST_VIDEO_FRAME_PLANE_STRIDE(video, 0);
     out->format = (mts_pixel_format)format;
     out->yuv = gst_yuv_of(&video->info.colorimetry);
-    for (guint plane = 1; plane < GST_VIDEO_FRAME_N_PLANES(video) && plane < 3; plane++) {
+    for (guint plane = 1; plane < planes && plane < 3; plane++) {
         out->chroma[plane - 1] = GST_VIDEO_FRAME_PLANE_DATA(video, plane);
         out->chroma_stride[plane - 1] = (uint32_t)GST_VIDEO_FRAME_PLANE_STRIDE(video, plane);
     }

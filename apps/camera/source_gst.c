@@ -140,8 +140,14 @@ static camera_status lend(gst_source *gst, lent *slot, GstSample *sample, source
         gst_sample_unref(sample);
         return source_fail(error, CAMERA_FAILURE, "a frame of the source cannot be read by the processor");
     }
+    if (!gst_frame_view(&slot->video, &frame->frame)) {
+        gst_video_frame_unmap(&slot->video);
+        gst_sample_unref(sample);
+        return source_fail(error, CAMERA_FORMAT,
+                           "frame %llu of the source has strides or offsets that do not fit its buffer",
+                           (unsigned long long)gst->number);
+    }
     slot->sample = sample;
-    (void)gst_frame_view(&slot->video, &frame->frame);
     frame->frame.yuv = gst->base.info.yuv;
     frame->token = slot;
     const GstClockTime time = GST_BUFFER_PTS(buffer);

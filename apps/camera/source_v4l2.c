@@ -25,6 +25,7 @@ typedef struct lent_memory {
     unsigned char *start[V4L2_PLANES_MOST];
     size_t length[V4L2_PLANES_MOST];
     uint32_t index;
+    bool lent; /* to the caller: the driver does not have it */
 } lent_memory;
 
 typedef struct v4l2_source {
@@ -100,13 +101,18 @@ static camera_status dequeue(v4l2_source *camera, buffer_call *call, char *error
         return source_fail(error, CAMERA_VANISHED, "the driver of '%s' names a buffer that it was not given",
                            camera->path);
     }
+    if (camera->memories[call->buffer.index].lent) { /* its pixels are in use */
+        return source_fail(error, CAMERA_VANISHED,
+                           "the driver of '%s' names buffer %u, which it does not have", camera->path,
+                           call->buffer.index);
+    }
     camera->hiccups = 0;
     const bool planes = camera->shape.type == V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE;
     bool whole = !(call->buffer.flags & V4L2_BUF_FLAG_ERROR);
     for (uint32_t i = 0; i < camera->shape.memories; i++) {
         const size_t used = planes ? call->planes[i].bytesused : call->buffer.bytesused;
         const size_t before = planes ? call->planes[i].data_offset : 0;
-        whole = whole && (used == 0 || used >= before + camera->shape.needed[i]) &&
+        whole = whole && used >= before + camera->shape.needed[i] &&
                 before + camera->shape.needed[i] <= camera->memories[call->buffer.index].length[i];
     }
     if (whole) {
@@ -141,6 +147,7 @@ static void frame_make(v4l2_source *camera, const buffer_call *call, source_fram
     const double now_ms =
         (double)call->buffer.timestamp.tv_sec * 1e3 + (double)call->buffer.timestamp.tv_usec / 1e3;
     camera->first_ms = camera->number ? camera->first_ms : now_ms;
+    memory->lent = true;
     out->token = memory;
     out->number = camera->number++;
     out->time_ms = now_ms - camera->first_ms;
@@ -174,7 +181,8 @@ static camera_status v4l2_next(source *self, uint32_t timeout_ms, source_frame *
 /* A camera that has vanished shows at the next frame. */
 static void v4l2_release(source *self, source_frame *frame)
 {
-    const lent_memory *memory = frame->token;
+    lent_memory *memory = frame->token;
+    memory->lent = false;
     (void)queue((v4l2_source *)self, memory->index);
 }
 

@@ -40,6 +40,8 @@ typedef struct player {
     uint32_t buffers_most;
     uint32_t vanish_at;  /* frame before which it goes away, UINT32_MAX: never */
     uint32_t broken_at;  /* frame that is marked as an error */
+    uint32_t empty_at;   /* frame that says that it has no bytes */
+    uint32_t again_at;   /* frame that is said to lie where the one before it lies */
     uint32_t hiccups_at; /* frame before which taking fails 3 times */
     uint32_t silent_at;  /* frame from which on none comes */
     int open_errno, set_errno;
@@ -240,6 +242,9 @@ static int buffer_take(struct v4l2_buffer *buffer)
         return refuse(EAGAIN);
     }
     i = (camera.next + i) % camera.count;
+    if (camera.frame == camera.again_at) {
+        i = (camera.next + camera.count - 1) % camera.count;
+    }
     camera.next = i + 1;
     camera.queued[i] = false;
     buffer->index = i;
@@ -250,7 +255,8 @@ static int buffer_take(struct v4l2_buffer *buffer)
         for (size_t at = 0; at < camera.sizes[p]; at++) {
             camera.memory[i][p][camera.data_offset + at] = byte_of(camera.frame, p, at);
         }
-        const uint32_t used = (uint32_t)(camera.sizes[p] + camera.data_offset);
+        const uint32_t used =
+            camera.frame == camera.empty_at ? 0 : (uint32_t)(camera.sizes[p] + camera.data_offset);
         if (camera.planes) {
             buffer->m.planes[p].bytesused = used;
             buffer->m.planes[p].data_offset = (uint32_t)camera.data_offset;
@@ -359,6 +365,8 @@ static int player_make(void **state)
                       .buffers_most = BUFFERS,
                       .vanish_at = UINT32_MAX,
                       .broken_at = UINT32_MAX,
+                      .empty_at = UINT32_MAX,
+                      .again_at = UINT32_MAX,
                       .hiccups_at = UINT32_MAX,
                       .silent_at = UINT32_MAX,
                       .colorspace = V4L2_COLORSPACE_SRGB,
@@ -645,6 +653,43 @@ static void a_broken_frame_is_left_out(void **state)
     source_close(&out);
 }
 
+static void a_frame_without_a_byte_is_left_out(void **state)
+{
+    source_frame frame;
+    (void)state;
+    for (uint32_t planes = 0; planes < 2; planes++) {
+        (void)player_make(NULL);
+        camera.planes = planes > 0;
+        camera.capabilities =
+            V4L2_CAP_STREAMING | (planes ? V4L2_CAP_VIDEO_CAPTURE_MPLANE : V4L2_CAP_VIDEO_CAPTURE);
+        camera.empty_at = 2;
+        source *out = opened("");
+        for (uint32_t i = 0; i < 6; i++) {
+            assert_int_equal(source_next(out, 100, &frame, error), CAMERA_OK);
+            assert_int_equal(((const unsigned char *)frame.frame.data)[0], byte_of(i + (i >= 2), 0, 0));
+            source_release(out, &frame);
+        }
+        source_close(&out);
+        (void)player_check(NULL);
+    }
+}
+
+static void a_driver_that_names_a_buffer_that_is_lent_is_given_up(void **state)
+{
+    source_frame frames[3];
+    (void)state;
+    camera.again_at = 2;
+    source *out = opened("");
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(source_next(out, 100, &frames[i], error), CAMERA_OK);
+    }
+    assert_int_equal(source_next(out, 100, &frames[2], error), CAMERA_VANISHED);
+    assert_non_null(strstr(error, "names buffer 1, which it does not have"));
+    source_release(out, &frames[0]);
+    source_release(out, &frames[1]);
+    source_close(&out);
+}
+
 static void failures_that_pass_are_passed_over(void **state)
 {
     source_frame frame;
@@ -698,6 +743,8 @@ int main(void)
         PLAYED(a_driver_that_contradicts_itself_is_refused),
         PLAYED(a_camera_that_vanishes_is_named_with_the_frames_that_came),
         PLAYED(a_broken_frame_is_left_out),
+        cmocka_unit_test(a_frame_without_a_byte_is_left_out),
+        PLAYED(a_driver_that_names_a_buffer_that_is_lent_is_given_up),
         PLAYED(failures_that_pass_are_passed_over),
         PLAYED(a_camera_that_gives_no_frame_is_waited_for),
         PLAYED(a_driver_that_is_ready_and_never_gives_is_given_up),

@@ -37,6 +37,11 @@ void feed_release(feed *queue)
     queue->frames = NULL;
 }
 
+mts_when_full feed_when_full(bool live, uint32_t places, bool drop, bool block)
+{
+    return drop || (live && !block && places > 1) ? MTS_WHEN_FULL_DROP_OLDEST : MTS_WHEN_FULL_BLOCK;
+}
+
 void feed_options_set(feed *queue, uint32_t places, mts_when_full when_full, cli_open_options *options)
 {
     options->frames_in_flight = places;

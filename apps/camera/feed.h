@@ -35,6 +35,9 @@ typedef struct feed {
 bool feed_make(feed *queue);
 /* After the session is gone: it may still give frames back. */
 void feed_release(feed *queue);
+/* What happens to a frame when all places are taken: a camera does not wait, a clip does, unless one of the
+   two is asked for. One place cannot drop: there is none that waits. */
+mts_when_full feed_when_full(bool live, uint32_t places, bool drop, bool block);
 /* What a session is made with, so that it gives its runs to the feed. */
 void feed_options_set(feed *queue, uint32_t places, mts_when_full when_full, cli_open_options *options);
 /* A place for the next frame, all zero; NULL: all are taken, which a session that was made so never leaves.

@@ -1,6 +1,7 @@
 /*
  * main.c: the command line of mts_camera: a source of frames, a bundle, and what is to be shown of it.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,13 +172,11 @@ static int cascade_open(cli_open *app, const arguments *args, mts_strategy strat
 static int networks_open(cli_open *app, arguments *args, pipeline *p)
 {
     mts_strategy strategy;
-    const bool live = source_live(args->source.uri) && args->in_flight > 1;
+    const mts_when_full when_full =
+        feed_when_full(source_live(args->source.uri), args->in_flight, args->drop, args->block);
     int status = cli_open_check(NULL, &args->open, &strategy);
     if (args->bundle) {
-        feed_options_set(&p->feed, args->in_flight,
-                         args->drop || (live && !args->block) ? MTS_WHEN_FULL_DROP_OLDEST
-                                                              : MTS_WHEN_FULL_BLOCK,
-                         &args->open);
+        feed_options_set(&p->feed, args->in_flight, when_full, &args->open);
         status = status < 0 ? cli_open_bundle(app, NULL, &args->open, args->bundle) : status;
         status = status < 0 ? tasks_check(app) : status;
         status = status < 0 ? cli_open_session(app, NULL, &args->open, strategy) : status;
@@ -202,16 +201,18 @@ static int run(cli_open *app, arguments *args, pipeline *p, mts_device_desc *dev
     if (app->runtime && mts_runtime_device(app->runtime, device) == MTS_STATUS_OK) {
         args->show.device = device->id;
     }
-    if ((args->bundle && !results_make(&p->results, app)) ||
-        (args->json && !record_open(&p->record, args->json, error))) {
-        return cli_failure(NULL, "%s", error[0] ? error : "no memory");
+    if (args->bundle && !results_make(&p->results, app)) {
+        return cli_failure(NULL, "no memory");
     }
     camera_status ended = source_open(&args->source, &p->source, error);
     if (ended != CAMERA_OK) {
-        (void)record_close(&p->record, p->reason);
         return ended == CAMERA_END     ? CLI_EXIT_OK
                : ended == CAMERA_USAGE ? cli_usage_error(NULL, "%s", error)
                                        : (cli_failure(NULL, "%s", error), (int)ended);
+    }
+    /* last, so that nothing that cannot be had empties what an earlier run recorded */
+    if (args->json && !record_open(&p->record, args->json, error)) {
+        return cli_failure(NULL, "%s", error);
     }
     if (p->source->info.note[0]) {
         (void)fprintf(stderr, "%s: %s\n", cli_program, p->source->info.note);
@@ -283,6 +284,15 @@ static int parse(arguments *args, int argc, char **argv, cli_common *common)
     return cli_parse(&usage, argc, argv, common);
 }
 
+/* What was printed has to have arrived; a failure that is known already says more. */
+static int output_check(int status)
+{
+    const bool written = fflush(stdout) == 0 && !ferror(stdout);
+    return written || status != CLI_EXIT_OK
+               ? status
+               : cli_failure(NULL, "standard output cannot be written: %s", strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
     arguments args = {
@@ -304,5 +314,5 @@ int main(int argc, char **argv)
     source_close(&p.source);
     feed_release(&p.feed);
     cli_list_release(&args.every);
-    return status;
+    return output_check(status);
 }

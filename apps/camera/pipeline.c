@@ -139,19 +139,22 @@ static bool enough(const pipeline *p, double begun_ms)
            (options->seconds > 0 && cli_now_ms() - begun_ms >= options->seconds * 1e3);
 }
 
-/* Takes one frame, or none. `last_ms` is when the last one came. */
-static void step(pipeline *p, double *last_ms)
+/* Takes one frame, or none. `waited_ms`: how long the source has been asked in vain; what is done meanwhile
+   is not its silence. */
+static void step(pipeline *p, double *waited_ms)
 {
     char error[CLI_ERROR] = "";
     source_frame frame;
     const uint32_t patience = feed_held(&p->feed) > 0 ? FINISHED_MS : SLICE_MS;
+    const double asked_ms = cli_now_ms();
     const camera_status status = source_next(p->source, patience, &frame, error);
+    *waited_ms += cli_now_ms() - asked_ms;
     if (status == CAMERA_OK) {
-        *last_ms = cli_now_ms();
+        *waited_ms = 0;
         frame_push(p, &frame);
     } else if (status != CAMERA_WAITING) {
         break_off(p, status, error);
-    } else if (cli_now_ms() - *last_ms > p->options->timeout_ms) {
+    } else if (*waited_ms > p->options->timeout_ms) {
         (void)source_fail(error, CAMERA_STALLED, "no frame has come for %.1f s, after %llu frames",
                           p->options->timeout_ms / 1e3, (unsigned long long)p->count.came);
         break_off(p, CAMERA_STALLED, error);
@@ -168,12 +171,12 @@ static void collect(pipeline *p, mts_status status)
 camera_status pipeline_run(pipeline *p)
 {
     const double begun_ms = cli_now_ms();
-    double last_ms = begun_ms;
+    double waited_ms = 0;
     p->feed.taken = taken;
     p->feed.context = p;
-    table_begin(&p->screen, !p->options->headless);
+    table_begin(&p->screen, !p->options->headless && p->record.file != stdout);
     while (!enough(p, begun_ms)) {
-        step(p, &last_ms);
+        step(p, &waited_ms);
         collect(p, feed_poll(&p->feed));
         if (table_due(&p->screen)) {
             const table_facts facts = facts_of(p);

@@ -25,6 +25,8 @@ class World:
         self.camera, self.work, self.sanitized = args.camera, args.work, args.sanitized
         shutil.rmtree(self.work, ignore_errors=True)
         os.makedirs(self.work)
+        self.program, self.faces = args.program, args.faces
+        self.models = os.path.join(args.data, "models", "face")
         self.clip = os.path.join(args.data, "clips", "apollo11_640x480_8f.nv12")
         self.bundle = self.path("small.mtsb")
         self.env = dict(os.environ, MTS_CACHE_DIR=self.path("cache"))
@@ -105,6 +107,23 @@ def same_answers(got, want):
         check(one["tasks"] == other["tasks"], f"frame {one['frame']} has other answers")
 
 
+def terminal_read(command, screen, terminal, env):
+    """Runs a command on a terminal; returns its status and what was written there."""
+    with subprocess.Popen(command, stdout=terminal, stderr=subprocess.DEVNULL, env=env) as program:
+        os.close(terminal)
+        text = b""
+        while True:
+            try:
+                part = os.read(screen, 65536)
+            except OSError:  # the program has gone
+                break
+            if not part:
+                break
+            text += part
+    os.close(screen)
+    return program.returncode, text.decode()
+
+
 # ---- what it writes ----
 
 def a_clip_gives_a_record_and_a_picture_per_frame(world):
@@ -163,6 +182,55 @@ def records_can_be_printed(world):
     check(len(lines) == 3 and "summary" in lines[2], "nothing but records")
 
 
+def records_on_a_terminal_are_not_mixed_with_the_table(world):
+    screen, terminal = pty.openpty()
+    command = [part for part in world.command(world.raw(world.clip, "&fps=40"), "--json", "-", "--tasks", "pet")
+               if part != "--headless"]
+    status, text = terminal_read(command, screen, terminal, world.env)
+    check(status == 0, f"status {status}")
+    check("\x1b" not in text, "no escapes")
+    lines = [json.loads(line) for line in text.splitlines()]
+    check(len(lines) == FRAMES + 1 and "summary" in lines[-1], "nothing but records")
+
+
+def a_source_that_is_not_there_leaves_the_record_of_before(world):
+    path = world.path("kept.jsonl")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("an earlier run\n")
+    world.run(world.raw(world.path("nothing")), "--json", path, "--tasks", "pet", status=3, sentence="cannot open")
+    world.run("photo.jpg", "--json", path, "--tasks", "pet", status=2, sentence="is no source")
+    world.run(world.raw(world.clip), "--json", path, "--tasks", "nobody", status=1, sentence="nobody")
+    with open(path, encoding="utf-8") as file:
+        check(file.read() == "an earlier run\n", "it is as it was")
+
+
+def faces_are_found_and_their_tasks_answered(world):
+    if not os.path.isdir(world.models):
+        print("the models of faces are not on this machine")
+        return
+    bundles = []
+    for name in ("detector", "faces"):
+        with open(os.path.join(world.faces, name + ".json"), encoding="utf-8") as file:
+            tasks = json.load(file)["tasks"]
+        for task in tasks:
+            shutil.copyfile(os.path.join(world.models, task["model"]), world.path(task["model"]))
+        config, bundle = shutil.copy(os.path.join(world.faces, name + ".json"), world.work), world.path(name + ".mtsb")
+        subprocess.run([world.program, "compile", "--config", config, "-o", bundle], check=True,
+                       stdout=subprocess.DEVNULL, env=world.env)
+        bundles += ["--" + name, bundle]
+    frames, summary = world.records(world.raw(world.clip), *bundles, "--tasks", "pet", "--frames", "2", "--png",
+                                    world.path("faces"))
+    check(summary["answered"] == 2 and summary["status"] == 0, "counts")
+    for frame in frames:
+        check([task["name"] for task in frame["tasks"]] == ["pet"], "the bundle's task is answered, too")
+        check(len(frame["faces"]) >= 3, f"the crew has three faces: {frame['faces']}")
+        for face in frame["faces"]:
+            check(face["score"] > 0.7, "it is sure of them")
+    check(len(os.listdir(world.path("faces"))) == 2, "pictures with faces")
+    out, _ = world.run(world.raw(world.clip), *bundles, "--device", "reference", "--frames", "1", bundle=False)
+    check("faces; detector" in out, "the table has a line for them")
+
+
 def frames_need_no_networks(world):
     out, _ = world.run(world.raw(world.clip), bundle=False)
     check("8 frames, 8 answered, 0 dropped" in out, "counts")
@@ -171,24 +239,13 @@ def frames_need_no_networks(world):
 def a_terminal_has_a_table_that_is_drawn_in_place(world):
     screen, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 6, 50, 0, 0))
-    with subprocess.Popen([world.camera, world.raw(world.clip, "&fps=20"), "--bundle", world.bundle, "--device",
-                           "reference"], stdout=terminal, stderr=subprocess.DEVNULL, env=world.env) as program:
-        os.close(terminal)
-        text = b""
-        while True:
-            try:
-                part = os.read(screen, 65536)
-            except OSError:  # the program has gone
-                break
-            if not part:
-                break
-            text += part
-    os.close(screen)
-    check(program.returncode == 0, f"status {program.returncode}")
-    screens = text.decode().split("\x1b[5A")
+    command = [world.camera, world.raw(world.clip, "&fps=20"), "--bundle", world.bundle, "--device", "reference"]
+    status, text = terminal_read(command, screen, terminal, world.env)
+    check(status == 0, f"status {status}")
+    screens = text.split("\x1b[5A")
     check(len(screens) > 2, "it is drawn several times, five lines of six")
     check(all(name in screens[-1] for name in TASKS), "all tasks are there at the end")
-    for line in text.decode().split("\n"):
+    for line in text.split("\n"):
         check(len(line.replace("\r", "").replace("\x1b[K", "").replace("\x1b[5A", "")) < 50, f"narrow: {line!r}")
 
 
@@ -268,6 +325,12 @@ def files_that_cannot_be_written_are_failures(world):
     world.run(raw, "--png", world.path("no/such/folder"), status=1, sentence="cannot make the directory")
     if os.path.exists("/dev/full"):
         world.run(raw, "--json", "/dev/full", "--tasks", "pet", status=1, sentence="cannot write")
+        for options in (["--frames", "1"], ["--frames", "1", "--json", "-"], ["--help"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run(world.command(raw, *options, bundle=False), stdout=full, stderr=subprocess.PIPE,
+                                      text=True, env=world.env, timeout=60)
+            check(done.returncode == 1 and ("written" in done.stderr or "cannot write" in done.stderr),
+                  f"{options}: {done.returncode} {done.stderr}")
 
 
 # ---- with GStreamer ----
@@ -309,6 +372,8 @@ def a_window_is_fed(world):
 
 PLAIN = [a_clip_gives_a_record_and_a_picture_per_frame, pictures_are_turned_upright, frames_and_tasks_are_chosen,
          one_frame_in_flight_gives_what_many_give, every_frame_is_answered_or_dropped, records_can_be_printed,
+         records_on_a_terminal_are_not_mixed_with_the_table,
+         a_source_that_is_not_there_leaves_the_record_of_before, faces_are_found_and_their_tasks_answered,
          frames_need_no_networks, a_terminal_has_a_table_that_is_drawn_in_place,
          a_clip_that_is_cut_short_has_vanished, frames_that_stop_end_the_program, a_signal_ends_it_cleanly,
          sources_that_cannot_be_had_have_their_status, mistakes_on_the_command_line_are_named,
@@ -319,7 +384,7 @@ GSTREAMER = [gstreamer_gives_the_same_answers_as_the_clip, a_test_source_runs,
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("camera", "program", "config", "data", "work"):
+    for name in ("camera", "program", "config", "faces", "data", "work"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--sanitized", action="store_true")
     args = parser.parse_args()

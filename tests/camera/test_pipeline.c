@@ -22,8 +22,10 @@ int main(void)
 
 #include <cmocka.h>
 
+#include "api/api.h"
 #include "camera/clock.h"
 #include "camera/pipeline.h"
+#include "support/gate_device.h"
 #include "support/picture_bundle.h"
 
 #define SLOTS 8
@@ -41,6 +43,9 @@ typedef struct played {
     bool out[SLOTS];
     uint8_t pixels[SLOTS][3 * WIDTH * HEIGHT];
     uint32_t released, most;
+    uint32_t hold_ms; /* that giving a frame back takes */
+    bool breath;      /* no frame at the first question after one */
+    bool breathed;
 } played;
 
 static sig_atomic_t stop;
@@ -73,6 +78,11 @@ static camera_status played_next(source *self, uint32_t timeout_ms, source_frame
         return from->ending == CAMERA_END ? CAMERA_END
                                           : source_fail(error, from->ending, "played: it is over");
     }
+    if (from->breath && from->number > 0 && !from->breathed) {
+        from->breathed = true;
+        return CAMERA_WAITING;
+    }
+    from->breathed = false;
     while (slot < SLOTS && from->out[slot]) {
         slot++;
     }
@@ -99,6 +109,7 @@ static void played_release(source *self, source_frame *frame)
     assert_true(*out);
     *out = false;
     from->released++;
+    clock_nap(from->hold_ms);
 }
 
 static void played_close(source *self)
@@ -116,7 +127,9 @@ typedef struct world {
     pipeline p;
 } world;
 
-static world *world_make(uint64_t frames, camera_status ending, uint32_t places, mts_when_full when_full)
+/* gated: on a device that computes only when the test lets it. */
+static world *world_make_on(bool gated, uint64_t frames, camera_status ending, uint32_t places,
+                            mts_when_full when_full)
 {
     world *w = calloc(1, sizeof *w);
     assert_non_null(w);
@@ -133,12 +146,20 @@ static world *world_make(uint64_t frames, camera_status ending, uint32_t places,
         cli_open_options options = {.device = "reference", .no_cache = true, .json = true};
         feed_options_set(&w->p.feed, places, when_full, &options);
         assert_int_equal(cli_open_bundle(&w->app, NULL, &options, bundle), -1);
+        if (gated) {
+            gate_install(w->app.runtime->device);
+        }
         assert_int_equal(cli_open_session(&w->app, NULL, &options, MTS_STRATEGY_COMPACT), -1);
         w->p.feed.session = w->app.session;
         assert_true(results_make(&w->p.results, &w->app));
     }
     stop = 0;
     return w;
+}
+
+static world *world_make(uint64_t frames, camera_status ending, uint32_t places, mts_when_full when_full)
+{
+    return world_make_on(false, frames, ending, places, when_full);
 }
 
 static void world_destroy(world *w)
@@ -188,6 +209,17 @@ static void a_source_that_stops_is_given_up_after_its_time(void **state)
     world_destroy(w);
 }
 
+static void the_programs_own_work_is_not_the_sources_silence(void **state)
+{
+    (void)state;
+    world *w = world_make(4, CAMERA_END, 0, MTS_WHEN_FULL_BLOCK);
+    w->source.hold_ms = 90; /* more than the 60 that it may be silent */
+    w->source.breath = true;
+    assert_int_equal(pipeline_run(&w->p), CAMERA_OK);
+    assert_int_equal(w->p.count.answered, 4);
+    world_destroy(w);
+}
+
 static void a_camera_that_is_too_fast_drops_and_counts(void **state)
 {
     (void)state;
@@ -198,6 +230,66 @@ static void a_camera_that_is_too_fast_drops_and_counts(void **state)
     assert_true(w->p.count.answered > 0);
     assert_true(w->source.most <= 4);
     world_destroy(w);
+}
+
+/* The lines of a record about frames that were dropped. */
+static uint32_t dropped_lines(const char *path)
+{
+    char line[4096];
+    uint32_t count = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        count += strstr(line, "\"dropped\": true") ? 1 : 0;
+        assert_non_null(strstr(line, "\"frame\": "));
+    }
+    assert_int_equal(fclose(file), 0);
+    return count;
+}
+
+/* Places that nobody empties: two frames more than there are push two out. */
+static void frames_beyond_the_places_are_dropped_counted_and_recorded(void **state)
+{
+    char path[] = "/tmp/mts_camera_dropped_XXXXXX";
+    char error[CLI_ERROR] = "";
+    (void)state;
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(close(file), 0);
+    world *w = world_make_on(true, UINT64_MAX, CAMERA_END, 3, MTS_WHEN_FULL_DROP_OLDEST);
+    stop = 1;
+    assert_int_equal(pipeline_run(&w->p), CAMERA_OK); /* sets the loop's callback */
+    assert_true(record_open(&w->p.record, path, error));
+    for (int i = 0; i < 3 + 2; i++) {
+        feed_frame *frame = feed_next(&w->p.feed);
+        assert_non_null(frame);
+        assert_int_equal(source_next(w->p.source, 10, &frame->source, error), CAMERA_OK);
+        assert_int_equal(feed_push(&w->p.feed, frame), MTS_STATUS_OK);
+    }
+    assert_int_equal(w->p.count.dropped, 2);
+    for (int i = 0; i < 6 && feed_held(&w->p.feed) > 0; i++) {
+        gate_pass(gate_marks());
+        assert_int_equal(feed_poll(&w->p.feed), MTS_STATUS_OK);
+    }
+    assert_int_equal(w->p.count.dropped, 2);
+    assert_int_equal(w->p.count.answered, 3);
+    assert_true(record_close(&w->p.record, error));
+    assert_int_equal(dropped_lines(path), 2);
+    assert_int_equal(unlink(path), 0);
+    world_destroy(w);
+}
+
+static void cameras_drop_and_clips_wait_unless_told_otherwise(void **state)
+{
+    (void)state;
+    assert_int_equal(feed_when_full(source_live("v4l2-raw:///dev/video0"), 3, false, false),
+                     MTS_WHEN_FULL_DROP_OLDEST);
+    assert_int_equal(feed_when_full(source_live("rtsp://host/a"), 2, false, false),
+                     MTS_WHEN_FULL_DROP_OLDEST);
+    assert_int_equal(feed_when_full(source_live("csi://0"), 1, false, false), MTS_WHEN_FULL_BLOCK);
+    assert_int_equal(feed_when_full(source_live("v4l2:///dev/video0"), 3, false, true), MTS_WHEN_FULL_BLOCK);
+    assert_int_equal(feed_when_full(source_live("raw://clip"), 3, false, false), MTS_WHEN_FULL_BLOCK);
+    assert_int_equal(feed_when_full(source_live("file:///a.mp4"), 3, true, false), MTS_WHEN_FULL_DROP_OLDEST);
 }
 
 static void being_told_to_stop_ends_it(void **state)
@@ -272,7 +364,10 @@ int main(void)
         cmocka_unit_test(a_source_that_ends_has_all_frames_answered),
         cmocka_unit_test(a_source_that_vanishes_has_its_last_frames_answered),
         cmocka_unit_test(a_source_that_stops_is_given_up_after_its_time),
+        cmocka_unit_test(the_programs_own_work_is_not_the_sources_silence),
         cmocka_unit_test(a_camera_that_is_too_fast_drops_and_counts),
+        cmocka_unit_test(frames_beyond_the_places_are_dropped_counted_and_recorded),
+        cmocka_unit_test(cameras_drop_and_clips_wait_unless_told_otherwise),
         cmocka_unit_test(being_told_to_stop_ends_it),
         cmocka_unit_test(a_number_of_frames_ends_it),
         cmocka_unit_test(a_session_that_is_destroyed_gives_its_frames_back),

@@ -22,7 +22,8 @@ if(TARGET mts_camera AND TARGET mts_program AND MTS_TEST_PYTHON)
   add_test(NAME camera/program
     COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/program_test.py
             --camera $<TARGET_FILE:mts_camera> --program $<TARGET_FILE:mts_program>
-            --config ${CMAKE_SOURCE_DIR}/apps/mts/demo/small.json --data ${camera_data}
+            --config ${CMAKE_SOURCE_DIR}/apps/mts/demo/small.json
+            --faces ${CMAKE_SOURCE_DIR}/apps/samples/faces --data ${camera_data}
             --work ${CMAKE_BINARY_DIR}/camera ${camera_sanitized})
   set_tests_properties(camera/program PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
 endif()

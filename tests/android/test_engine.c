@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "android/app/src/main/cpp/engine.h"
+#include "api/api.h"
 #include "support/picture_bundle.h"
 
 #define SIDE 8
@@ -33,6 +34,8 @@ typedef struct world {
     mts_bundle_bytes bytes;
     bool damaged, named;
     uint32_t losses; /* openings that lose the device */
+    bool lose;       /* with the next picture */
+    mts_runtime *runtime;
     uint32_t opened, closed;
     char log[512];
     view *view;
@@ -45,6 +48,10 @@ static void *take(void *context, mts_frame *frame)
     world *w = context;
     bool *picture = NULL;
     (void)pthread_mutex_lock(&w->lock);
+    if (w->lose) {
+        w->lose = false;
+        w->runtime->device->lost = true; /* as a backend does when a call tells it so */
+    }
     if (w->taken < w->offered) {
         picture = &w->out[w->taken++ % PICTURES];
         w->twice = w->twice || *picture;
@@ -75,6 +82,7 @@ static mts_status bundle_open(void *context, mts_runtime *runtime, mts_bundle **
 {
     world *w = context;
     w->opened++;
+    w->runtime = runtime;
     if (w->opened <= w->losses) {
         return MTS_STATUS_DEVICE_LOST;
     }
@@ -333,6 +341,56 @@ static void a_device_that_is_lost_again_and_again_is_given_up(void **state)
     assert_int_equal(w.taken, 0);
 }
 
+/* Runs pictures, loses the device, and so on. How often it was opened until the engine gives up, or `rounds`
+   are over. */
+static uint32_t openings(uint32_t rounds, uint32_t pictures)
+{
+    world w;
+    world_open(&w);
+    world_start(&w, 3);
+    engine_resume(w.engine, &w.source);
+    for (uint32_t round = 0, come = 0; round < rounds; round++) {
+        for (uint32_t i = 0; i < pictures; i++) {
+            offer(&w, 1);
+            await_released(&w, ++come);
+        }
+        (void)pthread_mutex_lock(&w.lock);
+        w.lose = round + 1 < rounds;
+        (void)pthread_mutex_unlock(&w.lock);
+        offer(&w, 1);
+        await_released(&w, ++come);
+    }
+    world_close(&w);
+    return w.opened;
+}
+
+static void a_device_that_ran_for_a_while_may_be_lost_as_often_again(void **state)
+{
+    (void)state;
+    assert_int_equal(openings(4, 3), 4);
+    assert_int_equal(openings(7, 110), 7);
+}
+
+static void a_device_that_is_lost_after_few_pictures_each_time_is_given_up(void **state)
+{
+    world w;
+    (void)state;
+    world_open(&w);
+    world_start(&w, 3);
+    engine_resume(w.engine, &w.source);
+    for (uint32_t round = 0; round < 4; round++) {
+        (void)pthread_mutex_lock(&w.lock);
+        w.lose = true;
+        const uint32_t before = w.released;
+        (void)pthread_mutex_unlock(&w.lock);
+        offer(&w, 1);
+        await_released(&w, before + 1);
+    }
+    await_text(&w, "was lost");
+    world_close(&w);
+    assert_int_equal(w.opened, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +403,8 @@ int main(void)
         cmocka_unit_test(a_picture_that_the_library_refuses_comes_back_and_the_next_one_runs),
         cmocka_unit_test(a_lost_device_is_opened_anew),
         cmocka_unit_test(a_device_that_is_lost_again_and_again_is_given_up),
+        cmocka_unit_test(a_device_that_ran_for_a_while_may_be_lost_as_often_again),
+        cmocka_unit_test(a_device_that_is_lost_after_few_pictures_each_time_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -32,6 +33,30 @@ static void the_answers_stand_above_the_sentence(void **state)
     assert_null(shown);
     view_destroy(&shown);
     view_destroy(NULL);
+}
+
+static void a_failure_can_be_read_before_it_says_how_it_goes_again(void **state)
+{
+    const struct timespec nap = {.tv_nsec = 20000000};
+    view *shown = view_create();
+    char text[64] = "";
+    int naps = 0;
+    (void)state;
+    assert_non_null(shown);
+    view_tell_failure(shown, "no room");
+    for (; !strstr(text, "second") && naps < VIEW_FAILURE_MS; naps++) {
+        view_tell_progress(shown, "30 frames a second");
+        view_text(shown, text, sizeof text);
+        assert_true(strcmp(text, "no room") == 0 || naps > 0);
+        (void)nanosleep(&nap, NULL);
+    }
+    assert_in_range(naps, 2, VIEW_FAILURE_MS / 20 + 1);
+    view_tell_failure(shown, "no room");
+    view_tell(shown, "preparing");
+    view_tell_progress(shown, "29 frames a second");
+    view_text(shown, text, sizeof text);
+    assert_string_equal(text, "29 frames a second");
+    view_destroy(&shown);
 }
 
 static void a_text_is_cut_between_two_characters(void **state)
@@ -163,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_answers_stand_above_the_sentence),
+        cmocka_unit_test(a_failure_can_be_read_before_it_says_how_it_goes_again),
         cmocka_unit_test(a_text_is_cut_between_two_characters),
         cmocka_unit_test(a_long_sentence_is_cut_to_what_there_is_room_for),
         cmocka_unit_test(a_face_that_is_found_several_times_is_one_box),

@@ -16,6 +16,22 @@ target_compile_definitions(android_app PRIVATE _LARGEFILE64_SOURCE)
 set_source_files_properties(${android_app}/jni.c PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes
   COMPILE_DEFINITIONS APP_DEVICE="reference")
 
+# The engine on an OpenCL library that reads hardware buffers (tests/opencl/tests.cmake, where it says why nothing else
+# here may be linked with OpenCL); it skips where there is none.
+file(GLOB android_bundle_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sdk/compiler/passes/*.c)
+target_sources(android_buffers PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/picture_bundle.c ${android_bundle_files}
+  ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/bundle.c ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/file.c
+  ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/strings.c)
+target_include_directories(android_buffers PRIVATE $<TARGET_PROPERTY:mts_test_support,INTERFACE_INCLUDE_DIRECTORIES>)
+target_include_directories(android_buffers SYSTEM PRIVATE
+  $<TARGET_PROPERTY:mts_test_support,INTERFACE_SYSTEM_INCLUDE_DIRECTORIES>)
+set_property(TARGET android_buffers PROPERTY LINK_LIBRARIES mts_options ${MTS_CMOCKA} android_parts)
+find_library(MTS_OPENCL_LOADER NAMES libOpenCL.so.1 OpenCL)
+if(MTS_OPENCL_LOADER)
+  add_dependencies(android_buffers mts_fake_opencl mts_fake_window)
+  set_property(TEST android/buffers APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/fake_opencl")
+endif()
+
 if(NOT CMAKE_CROSSCOMPILING)
   add_test(NAME android/app_compiles_for_android
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/compile.sh ${CMAKE_SOURCE_DIR})

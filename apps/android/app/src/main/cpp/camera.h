@@ -23,8 +23,9 @@ typedef struct camera_options {
     int32_t held;           /* pictures that are out at the same time, at most */
     ANativeWindow *preview; /* shows what the camera sees; NULL: nothing does. Lent until camera_close */
     void *context; /* of the following, which may be called from any thread until camera_close returns */
-    void (*ready)(void *context);                      /* a picture has come */
-    void (*failed)(void *context, const char *reason); /* no further picture comes: the camera is gone */
+    void (*ready)(void *context); /* a picture has come */
+    /* A sentence: a picture cannot be used, and the next one may do; or the camera is gone, and none comes */
+    void (*failed)(void *context, const char *reason);
 } camera_options;
 
 typedef struct camera camera;

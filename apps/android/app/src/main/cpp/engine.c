@@ -14,13 +14,16 @@
 #define POLL_MS 4          /* between two looks at runs under way while no picture comes */
 #define LAUNCHES_AT_ONCE 3 /* the screen is drawn between them */
 #define REPORT_S 1
-#define RESTARTS_MOST 3 /* after a lost device */
+#define RESTARTS_MOST 3 /* after a lost device, one after another */
+#define STEADY_RUNS 100 /* some seconds: a device that did so many has recovered */
+#define REFUSALS_MOST 3 /* of lent memory, one after another */
 
 /* A picture that is lent to the session. */
 typedef struct loan {
     void *picture; /* NULL: the place is free */
     engine_source source;
     mts_ticket ticket; /* 0: its submission has not returned */
+    bool by_device;    /* the device reads the picture's memory by itself */
 } loan;
 
 struct engine {
@@ -42,13 +45,23 @@ struct engine {
     mts_bundle *bundle;
     mts_session *session;
     bool reads_buffers; /* the device reads hardware buffers, as far as is known */
+    uint32_t refusals;  /* since it last did */
     loan loans[IN_FLIGHT_MOST + 1];
     results newest;
     time_t reported;
-    uint64_t taken; /* at that time */
+    uint64_t taken;    /* at that time */
+    uint64_t finished; /* runs, since the device was opened */
 };
 
 typedef enum step { STEP_END, STEP_PICTURE, STEP_POLL } step;
+
+static void pass_log(void *context, mts_log_severity severity, const char *text)
+{
+    const engine *self = context;
+    if (self->options.log) {
+        self->options.log(self->options.context, severity, text);
+    }
+}
 
 /* ---- pictures ---- */
 
@@ -93,15 +106,36 @@ static loan *find_place(engine *self)
     return NULL;
 }
 
+/* A device that does not take the memory of this camera is soon not asked any more. */
+static void count_refusal(engine *self, mts_status status)
+{
+    char sentence[sizeof self->error + 64];
+    self->refusals++;
+    if (self->reads_buffers && (status == MTS_STATUS_UNSUPPORTED || self->refusals >= REFUSALS_MOST)) {
+        self->reads_buffers = false;
+        (void)snprintf(sentence, sizeof sentence,
+                       "the camera's memory is copied for the device from now on: %s",
+                       self->error[0] ? self->error : mts_status_name(status));
+        pass_log(self, MTS_LOG_WARNING, sentence);
+    }
+}
+
 /* The library's: a run is over, and its picture is ours again. */
 static void run_done(void *context, mts_ticket ticket, mts_status status)
 {
     engine *self = context;
+    loan *lent = find_loan(self, ticket);
     if (status == MTS_STATUS_OK) {
+        self->finished++;
         results_read(self->session, self->bundle, &self->newest);
         view_show(self->options.view, &self->newest);
     }
-    loan *lent = find_loan(self, ticket);
+    if (lent && lent->by_device && status == MTS_STATUS_OK) {
+        self->refusals = 0;
+    } else if (lent && lent->by_device && status != MTS_STATUS_CANCELLED &&
+               status != MTS_STATUS_DEVICE_LOST) {
+        count_refusal(self, status);
+    }
     if (lent) {
         give_back(self, lent);
     }
@@ -117,17 +151,11 @@ static bool is_stopping(engine *self)
     return stopping;
 }
 
-static void say(engine *self, mts_log_severity severity, const char *sentence)
-{
-    if (self->options.log) {
-        self->options.log(self->options.context, severity, sentence);
-    }
-    view_tell(self->options.view, sentence);
-}
-
 static void say_failure(engine *self, mts_status status)
 {
-    say(self, MTS_LOG_ERROR, self->error[0] ? self->error : mts_status_name(status));
+    const char *why = self->error[0] ? self->error : mts_status_name(status);
+    pass_log(self, MTS_LOG_ERROR, why);
+    view_tell_failure(self->options.view, why);
 }
 
 static int show_progress(void *context, float fraction, const char *what)
@@ -138,14 +166,6 @@ static int show_progress(void *context, float fraction, const char *what)
                    what ? what : "");
     view_tell(self->options.view, sentence);
     return is_stopping(self) ? 1 : 0;
-}
-
-static void pass_log(void *context, mts_log_severity severity, const char *text)
-{
-    const engine *self = context;
-    if (self->options.log) {
-        self->options.log(self->options.context, severity, text);
-    }
 }
 
 static mts_status open_runtime(engine *self)
@@ -194,6 +214,8 @@ static mts_status open_session(engine *self)
 static mts_status open_all(engine *self)
 {
     self->error[0] = '\0';
+    self->finished = 0;
+    self->refusals = 0;
     view_tell(self->options.view, "preparing");
     mts_status status = open_runtime(self);
     if (status == MTS_STATUS_OK) {
@@ -262,19 +284,26 @@ static step next_step(engine *self, engine_source *source)
     return next;
 }
 
-/* From the memory that the device reads by itself, if it does; else from the processor's. */
-static mts_status submit_frame(engine *self, const engine_source *source, void *picture,
-                               const mts_frame *frame, mts_ticket *ticket)
+/* From the memory that the device reads by itself, if it does; else, and where that fails, from the
+   processor's view of it. */
+static mts_status submit_frame(engine *self, loan *lent, const mts_frame *frame, mts_ticket *ticket)
 {
+    const engine_source *source = &lent->source;
     mts_frame there = *frame;
-    if (self->reads_buffers && source->lend && source->lend(source->context, picture, &there)) {
-        const mts_status status = mts_session_submit(self->session, &there, ticket);
-        if (status != MTS_STATUS_UNSUPPORTED) {
-            return status;
-        }
-        self->reads_buffers = false; /* not those of this camera */
+    if (!self->reads_buffers || !source->lend || !source->lend(source->context, lent->picture, &there)) {
+        return mts_session_submit(self->session, frame, ticket);
     }
-    return mts_session_submit(self->session, frame, ticket);
+    lent->by_device = true;
+    const mts_status refused = mts_session_submit(self->session, &there, ticket);
+    if (refused == MTS_STATUS_OK || refused == MTS_STATUS_BUSY || refused == MTS_STATUS_DEVICE_LOST) {
+        return refused;
+    }
+    lent->by_device = false;
+    const mts_status status = mts_session_submit(self->session, frame, ticket);
+    if (status == MTS_STATUS_OK) { /* so it was the memory, not the picture */
+        count_refusal(self, refused);
+    }
+    return status;
 }
 
 static mts_status submit(engine *self, const engine_source *source)
@@ -293,7 +322,7 @@ static mts_status submit(engine *self, const engine_source *source)
     *lent = (struct loan){.picture = picture, .source = *source};
     frame.borrow = 1;
     self->error[0] = '\0';
-    const mts_status status = submit_frame(self, source, picture, &frame, &ticket);
+    const mts_status status = submit_frame(self, lent, &frame, &ticket);
     if (status != MTS_STATUS_OK && lent->picture == picture) {
         give_back(self, lent);
     } else if (lent->picture == picture) {
@@ -316,7 +345,7 @@ static void report(engine *self)
         const double rate = (double)(flow.taken - self->taken) / (double)(now.tv_sec - self->reported);
         (void)snprintf(sentence, sizeof sentence, "%.0f frames a second, %llu dropped", rate,
                        (unsigned long long)flow.dropped);
-        view_tell(self->options.view, sentence);
+        view_tell_progress(self->options.view, sentence);
     }
     self->reported = now.tv_sec;
     self->taken = flow.taken;
@@ -368,6 +397,7 @@ static void *run(void *context)
         if (status != MTS_STATUS_OK && !is_stopping(self)) {
             say_failure(self, status);
         }
+        start = self->finished >= STEADY_RUNS ? 0 : start; /* this loss is the first one again */
         close_all(self);
     }
     wait_for_end(self);

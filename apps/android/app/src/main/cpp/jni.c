@@ -65,7 +65,7 @@ static void picture_ready(void *context)
 static void camera_failed(void *context, const char *reason)
 {
     app *self = context;
-    view_tell(self->view, reason);
+    view_tell_failure(self->view, reason);
     write_log(NULL, MTS_LOG_ERROR, reason);
 }
 

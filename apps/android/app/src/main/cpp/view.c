@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct view {
     pthread_mutex_t lock;
     results newest;
     char sentence[256];
+    int64_t keep_until; /* ms; of a failure */
 };
 
 view *view_create(void)
@@ -50,11 +52,41 @@ static void end_at_character(char *text)
     }
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Under the lock. */
+static void set_sentence(view *self, const char *sentence, int64_t keep_until)
+{
+    (void)snprintf(self->sentence, sizeof self->sentence, "%s", sentence);
+    end_at_character(self->sentence);
+    self->keep_until = keep_until;
+}
+
 void view_tell(view *self, const char *sentence)
 {
     (void)pthread_mutex_lock(&self->lock);
-    (void)snprintf(self->sentence, sizeof self->sentence, "%s", sentence);
-    end_at_character(self->sentence);
+    set_sentence(self, sentence, 0);
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+void view_tell_failure(view *self, const char *sentence)
+{
+    (void)pthread_mutex_lock(&self->lock);
+    set_sentence(self, sentence, now_ms() + VIEW_FAILURE_MS);
+    (void)pthread_mutex_unlock(&self->lock);
+}
+
+void view_tell_progress(view *self, const char *sentence)
+{
+    (void)pthread_mutex_lock(&self->lock);
+    if (now_ms() >= self->keep_until) {
+        set_sentence(self, sentence, 0);
+    }
     (void)pthread_mutex_unlock(&self->lock);
 }
 

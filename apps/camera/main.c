@@ -2,6 +2,7 @@
  * main.c: the command line of mts_camera: a source of frames, a bundle, and what is to be shown of it.
  */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static int size_read(arguments *args)
     double sides[2];
     if (args->size) {
         if (cli_numbers(args->size, 'x', sides, 2) != 2 || sides[0] < 1 || sides[1] < 1 || sides[0] > 16384 ||
-            sides[1] > 16384) {
+            sides[1] > 16384 || sides[0] != floor(sides[0]) || sides[1] != floor(sides[1])) {
             return cli_usage_error(NULL, "--size takes WIDTHxHEIGHT, not '%s'", args->size);
         }
         args->source.width = (uint32_t)sides[0];

@@ -59,7 +59,8 @@ struct source {
     source_info info;
 };
 
-/* The address for sentences: a user and a password in it become "***". Returns `name`. */
+/* The address (or a text with addresses in it) for sentences: users and passwords become "***". Returns
+ * `name`. */
 const char *source_name(const char *uri, char *name, size_t size);
 /* Whether the address is that of a camera, which has no end and does not wait. */
 bool source_live(const char *uri);

@@ -27,6 +27,7 @@ typedef struct raw_source {
     source base;
     char path[URI_PATH];
     int fd;
+    int flags; /* that standard input had, and has again in the end; -1: they were not changed */
     bool pipe, loop, paced;
     bool begun;   /* a byte has been read */
     bool rewound; /* and none since it started again */
@@ -173,6 +174,9 @@ static void raw_close(source *self)
     for (uint32_t i = 0; raw->slots && i < raw->slot_count; i++) {
         free(raw->slots[i]);
     }
+    if (raw->flags >= 0) {
+        (void)fcntl(raw->fd, F_SETFL, raw->flags);
+    }
     if (raw->fd > STDIN_FILENO) {
         (void)close(raw->fd);
     }
@@ -212,7 +216,8 @@ static camera_status file_open(raw_source *raw, char *error)
     }
     raw->pipe = !S_ISREG(file.st_mode);
     if (standard && raw->pipe) {
-        (void)fcntl(raw->fd, F_SETFL, fcntl(raw->fd, F_GETFL) | O_NONBLOCK);
+        raw->flags = fcntl(raw->fd, F_GETFL); /* shared with whoever else has it open */
+        (void)fcntl(raw->fd, F_SETFL, raw->flags | O_NONBLOCK);
     }
     raw->base.info.live = false;
     if (!raw->pipe && (uint64_t)file.st_size < raw->frame_bytes) {
@@ -257,6 +262,7 @@ camera_status source_raw_open(const source_request *request, const char *rest, s
     }
     raw->base.type = &raw_class;
     raw->fd = -1;
+    raw->flags = -1;
     raw->filling = -1;
     const uri_key keys[] = {URI_COMMON(wanted), {"loop", URI_KIND_FLAG, &raw->loop}};
     camera_status status = uri_read(rest, raw->path, keys, sizeof keys / sizeof keys[0], error);

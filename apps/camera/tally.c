@@ -10,9 +10,7 @@
 
 void tally_came(tally *count)
 {
-    if (count->came++ == 0) {
-        count->began_ms = cli_now_ms();
-    }
+    count->came++;
 }
 
 void tally_dropped(tally *count)
@@ -25,7 +23,7 @@ double tally_answered(tally *count, double arrived_ms)
     const double now_ms = cli_now_ms();
     count->latencies[count->answered % TALLY_LAST] = now_ms - arrived_ms;
     count->times[count->answered % TALLY_RATE] = now_ms;
-    count->answered++;
+    count->first_ms = count->answered++ ? count->first_ms : now_ms;
     count->ended_ms = now_ms;
     return now_ms - arrived_ms;
 }
@@ -64,6 +62,6 @@ double tally_rate(const tally *count)
 
 double tally_rate_overall(const tally *count)
 {
-    const double span_ms = count->ended_ms - count->began_ms;
-    return count->answered > 0 && span_ms > 0 ? (double)count->answered * 1e3 / span_ms : 0;
+    const double span_ms = count->ended_ms - count->first_ms;
+    return count->answered > 1 && span_ms > 0 ? (double)(count->answered - 1) * 1e3 / span_ms : 0;
 }

@@ -11,8 +11,8 @@
 
 typedef struct tally {
     uint64_t came, answered, dropped;
-    double began_ms; /* of the first frame */
-    double ended_ms; /* of the last answer */
+    double first_ms; /* of the first answer */
+    double ended_ms; /* of the last one */
     double latencies[TALLY_LAST];
     double times[TALLY_RATE];
 } tally;
@@ -23,7 +23,7 @@ void tally_dropped(tally *count);
 double tally_answered(tally *count, double arrived_ms);
 /* Of the last answers; 0: none. */
 void tally_latency(const tally *count, double *p50_ms, double *p95_ms);
-/* Answers a second: lately, and since the first frame. */
+/* Answers a second: lately, and since the first one; 0 while there are not two. */
 double tally_rate(const tally *count);
 double tally_rate_overall(const tally *count);
 

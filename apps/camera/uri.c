@@ -12,6 +12,7 @@
 #include "kit/frames.h"
 
 #define SIDE_MOST 16384u
+#define NUMBER_LEAST 0.01 /* as --fps; rates become thousandths */
 
 static bool number_read(const char *text, double *out)
 {
@@ -38,7 +39,7 @@ static bool value_store(const uri_key *key, const char *value)
         *(uint32_t *)key->target = (uint32_t)number;
         return true;
     case URI_KIND_NUMBER:
-        if (!number_read(value, &number) || number <= 0 || number > 1e6) {
+        if (!number_read(value, &number) || number < NUMBER_LEAST || number > 1e6) {
             return false;
         }
         *(double *)key->target = number;

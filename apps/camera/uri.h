@@ -12,7 +12,7 @@
 
 typedef enum uri_kind {
     URI_KIND_COUNT,  /* target: uint32_t */
-    URI_KIND_NUMBER, /* target: double, above 0 */
+    URI_KIND_NUMBER, /* target: double, 0.01 at least */
     URI_KIND_FLAG,   /* target: bool; 0 or 1 */
     URI_KIND_FORMAT, /* target: int, a pixel format */
     URI_KIND_YUV     /* target: int, a colour standard */

@@ -308,7 +308,8 @@ def mistakes_on_the_command_line_are_named(world):
     raw = world.raw(world.clip)
     for options, sentence in [(["--rotate", "45"], "--rotate"), (["--drop-oldest", "--block"], "not both"),
                               (["--drop-oldest", "--in-flight", "1"], "two frames"),
-                              (["--size", "12"], "--size takes"), (["--format", "h264"], "--format"),
+                              (["--size", "12"], "--size takes"), (["--size", "640.7x480.9"], "--size takes"),
+                              (["--format", "h264"], "--format"),
                               (["--yuv", "bt2020"], "--yuv"), (["--window"], "not both"),
                               (["--every", "pet"], "--every takes"), (["--in-flight", "16"], "out of range"),
                               (["--detector", "x"], "belong together")]:

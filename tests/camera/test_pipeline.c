@@ -292,6 +292,18 @@ static void cameras_drop_and_clips_wait_unless_told_otherwise(void **state)
     assert_int_equal(feed_when_full(source_live("file:///a.mp4"), 3, true, false), MTS_WHEN_FULL_DROP_OLDEST);
 }
 
+static void a_rate_is_of_the_time_between_answers(void **state)
+{
+    tally count = {0};
+    (void)state;
+    (void)tally_answered(&count, cli_now_ms());
+    assert_true(tally_rate_overall(&count) <= 0.0); /* one has no rate */
+    clock_nap(20);
+    (void)tally_answered(&count, cli_now_ms());
+    count.ended_ms = count.first_ms + 100;
+    assert_true(tally_rate_overall(&count) > 9.99 && tally_rate_overall(&count) < 10.01);
+}
+
 static void being_told_to_stop_ends_it(void **state)
 {
     (void)state;
@@ -368,6 +380,7 @@ int main(void)
         cmocka_unit_test(a_camera_that_is_too_fast_drops_and_counts),
         cmocka_unit_test(frames_beyond_the_places_are_dropped_counted_and_recorded),
         cmocka_unit_test(cameras_drop_and_clips_wait_unless_told_otherwise),
+        cmocka_unit_test(a_rate_is_of_the_time_between_answers),
         cmocka_unit_test(being_told_to_stop_ends_it),
         cmocka_unit_test(a_number_of_frames_ends_it),
         cmocka_unit_test(a_session_that_is_destroyed_gives_its_frames_back),

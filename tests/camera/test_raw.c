@@ -224,6 +224,7 @@ static void mistakes_in_the_address_are_named(void **state)
         {"?width=4.5", "width cannot be '4.5'"},
         {"?width=99999&height=2", "sides are 1 to 16384"},
         {"?fps=0", "fps cannot be '0'"},
+        {"?fps=0.0001", "fps cannot be '0.0001'"},
         {"?fps=nan", "fps cannot be 'nan'"},
         {"?loop=2", "loop cannot be '2'"},
         {"?yuv=bt2020", "yuv cannot be 'bt2020'"},
@@ -316,6 +317,49 @@ static void a_pipe_that_closes_in_the_middle_of_a_frame_has_vanished(void **stat
     source_close(&clip);
 }
 
+static void standard_input_is_as_it_was_afterwards(void **state)
+{
+    int ends[2];
+    source *clip = NULL;
+    (void)state;
+    const source_request request = {
+        .uri = "raw://-?format=nv12&width=4&height=2", .format = -1, .yuv = -1, .held = 1};
+    const int before = dup(STDIN_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(source_open(&request, &clip, error), CAMERA_OK);
+    assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFL) & O_NONBLOCK, 0);
+    source_close(&clip);
+    assert_int_equal(fcntl(STDIN_FILENO, F_GETFL) & O_NONBLOCK, 0);
+    if (before >= 0) {
+        assert_int_equal(dup2(before, STDIN_FILENO), STDIN_FILENO);
+        assert_int_equal(close(before), 0);
+    }
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(close(ends[1]), 0);
+}
+
+static void users_and_passwords_are_not_shown(void **state)
+{
+    static const char *const cases[][2] = {
+        {"rtsp://somebody@host/a", "rtsp://***@host/a"},
+        {"rtsp://somebody:se@cret@host/a@b", "rtsp://***@host/a@b"},
+        {"gst://rtspsrc location=rtsp://u:p@host/a ! x", "gst://rtspsrc location=rtsp://***@host/a ! x"},
+        {"'gst://a location=\"http://u:p@h\"' and rtsp://u:p@h",
+         "'gst://a location=\"http://***@h\"' and rtsp://***@h"},
+        {"raw://folder@2/clip", "raw://folder@2/clip"},
+        {"rtsp://host:554/a", "rtsp://host:554/a"},
+    };
+    char name[128], small[16];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_string_equal(source_name(cases[i][0], name, sizeof name), cases[i][1]);
+        (void)source_fail(error, CAMERA_FAILURE, "%s", cases[i][0]);
+        assert_string_equal(error, cases[i][1]);
+        assert_true(strlen(source_name(cases[i][0], small, sizeof small)) < sizeof small);
+    }
+}
+
 static void a_paced_clip_keeps_its_rate(void **state)
 {
     char uri[512];
@@ -354,6 +398,8 @@ int main(void)
         cmocka_unit_test(a_pipe_that_nobody_writes_to_is_waited_for_no_longer_than_told),
         cmocka_unit_test(a_pipe_that_stops_in_the_middle_of_a_frame_waits_and_goes_on),
         cmocka_unit_test(a_pipe_that_closes_in_the_middle_of_a_frame_has_vanished),
+        cmocka_unit_test(standard_input_is_as_it_was_afterwards),
+        cmocka_unit_test(users_and_passwords_are_not_shown),
         cmocka_unit_test(a_paced_clip_keeps_its_rate),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

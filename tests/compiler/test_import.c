@@ -629,6 +629,7 @@ static void a_batch_of_one_is_another_if_the_caller_says_so_and_the_graph_allows
         } else {
             assert_shape(&imported()->outputs[0].shape, INTS(4, 5));
         }
+        onnx_model_end(&model);
     }
 }
 

@@ -33,7 +33,8 @@ typedef struct gst_plan {
     char text[GST_DESCRIPTION];
     char property[16]; /* of "src": "uri", "device" or "" */
     char value[URI_PATH + 16];
-    bool live; /* has no end */
+    bool live;    /* has no end */
+    bool foreign; /* somebody's own pipeline, which may be live, too */
 } gst_plan;
 
 /* Reads what follows "SCHEME://"; `request` receives what a query says. OK or USAGE. Needs no GStreamer. */

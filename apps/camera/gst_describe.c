@@ -124,11 +124,10 @@ static camera_status describe_test(const char *rest, source_request *request, gs
         request->height = 480;
     }
     request->format = request->format < 0 ? (int)MTS_PIXEL_FORMAT_NV12 : request->format; /* as cameras do */
-    (void)snprintf(
-        plan->text, sizeof plan->text,
-        "videotestsrc name=src pattern=%s is-live=%d num-buffers=%d ! video/x-raw%s ! appsink name=sink",
-        pattern[0] && strcmp(pattern, "pattern") != 0 ? pattern : "smpte", request->paced ? 1 : 0,
-        frames ? (int)frames : -1, size_text(request, size));
+    (void)snprintf(plan->text, sizeof plan->text,
+                   "videotestsrc name=src pattern=%s num-buffers=%d ! video/x-raw%s ! appsink name=sink",
+                   pattern[0] && strcmp(pattern, "pattern") != 0 ? pattern : "smpte",
+                   frames ? (int)frames : -1, size_text(request, size));
     return CAMERA_OK;
 }
 
@@ -151,6 +150,7 @@ camera_status gst_describe(const char *scheme, const char *rest, source_request 
     }
     if (strcmp(scheme, "gst") == 0) {
         (void)snprintf(plan->text, sizeof plan->text, "%s ! " CONVERTED, rest);
+        plan->foreign = true;
         return CAMERA_OK;
     }
     return describe_stream(scheme, rest, request, plan, error);

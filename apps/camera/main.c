@@ -174,7 +174,7 @@ static int networks_open(cli_open *app, arguments *args, pipeline *p)
 {
     mts_strategy strategy;
     const mts_when_full when_full =
-        feed_when_full(source_live(args->source.uri), args->in_flight, args->drop, args->block);
+        feed_when_full(p->source->info.live, args->in_flight, args->drop, args->block);
     int status = cli_open_check(NULL, &args->open, &strategy);
     if (args->bundle) {
         feed_options_set(&p->feed, args->in_flight, when_full, &args->open);
@@ -195,6 +195,12 @@ static int run(cli_open *app, arguments *args, pipeline *p, mts_device_desc *dev
     if (!feed_make(&p->feed)) {
         return cli_failure(NULL, "no memory");
     }
+    camera_status ended = source_open(&args->source, &p->source, error);
+    if (ended != CAMERA_OK) {
+        return ended == CAMERA_END     ? CLI_EXIT_OK
+               : ended == CAMERA_USAGE ? cli_usage_error(NULL, "%s", error)
+                                       : (cli_failure(NULL, "%s", error), (int)ended);
+    }
     const int status = networks_open(app, args, p);
     if (status >= 0) {
         return status;
@@ -204,12 +210,6 @@ static int run(cli_open *app, arguments *args, pipeline *p, mts_device_desc *dev
     }
     if (args->bundle && !results_make(&p->results, app)) {
         return cli_failure(NULL, "no memory");
-    }
-    camera_status ended = source_open(&args->source, &p->source, error);
-    if (ended != CAMERA_OK) {
-        return ended == CAMERA_END     ? CLI_EXIT_OK
-               : ended == CAMERA_USAGE ? cli_usage_error(NULL, "%s", error)
-                                       : (cli_failure(NULL, "%s", error), (int)ended);
     }
     /* last, so that nothing that cannot be had empties what an earlier run recorded */
     if (args->json && !record_open(&p->record, args->json, error)) {

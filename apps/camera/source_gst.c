@@ -27,6 +27,7 @@ typedef struct gst_source {
     GstAppSink *sink;
     GstBus *bus;
     GstSample *first; /* came while the source was opened */
+    bool paused;      /* a clip, until somebody asks for its first frame */
     GstCaps *caps;    /* that `info` is of */
     GstVideoInfo info;
     int yuv; /* wanted, or -1 */
@@ -91,6 +92,10 @@ static camera_status bus_check(gst_source *gst, char *error)
 /* OK with a sample, WAITING, or how the stream ended. */
 static camera_status sample_pull(gst_source *gst, uint32_t timeout_ms, GstSample **out, char *error)
 {
+    if (gst->paused) { /* networks have been made meanwhile; now the clip may go on */
+        gst->paused = false;
+        (void)gst_element_set_state(gst->pipeline, GST_STATE_PLAYING);
+    }
     *out = gst->first ? gst->first : gst_app_sink_try_pull_sample(gst->sink, timeout_ms * GST_MSECOND);
     gst->first = NULL;
     if (*out) {
@@ -296,20 +301,44 @@ static camera_status pipeline_make(gst_source *gst, const source_request *wanted
     return CAMERA_OK;
 }
 
+/* A pipeline that somebody wrote says only when it begins whether it is a camera: those have nothing to show
+   while they pause. */
+static camera_status pipeline_start(gst_source *gst, char *error)
+{
+    GstStateChangeReturn change = gst_element_set_state(gst->pipeline, GST_STATE_PAUSED);
+    if (change == GST_STATE_CHANGE_NO_PREROLL && gst->plan.foreign) {
+        gst->plan.live = true;
+        gst->base.info.live = true;
+        gst_app_sink_set_drop(gst->sink, TRUE);
+        g_object_set(gst->sink, "sync", FALSE, NULL);
+    }
+    if (change != GST_STATE_CHANGE_FAILURE) {
+        change = gst_element_set_state(gst->pipeline, GST_STATE_PLAYING);
+    }
+    if (change != GST_STATE_CHANGE_FAILURE) {
+        return CAMERA_OK;
+    }
+    const camera_status status = bus_check(gst, error);
+    return status == CAMERA_OK ? source_fail(error, CAMERA_ABSENT, "'%s' does not start", gst->name) : status;
+}
+
 /* Cameras tell what they deliver with their first frame only. */
 static camera_status first_wait(gst_source *gst, const source_request *wanted, char *error)
 {
     const double end_ms = cli_now_ms() + wanted->timeout_ms;
-    if (gst_element_set_state(gst->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
-        const camera_status status = bus_check(gst, error);
-        return status == CAMERA_OK ? source_fail(error, CAMERA_ABSENT, "'%s' does not start", gst->name)
-                                   : status;
+    const camera_status begun = pipeline_start(gst, error);
+    if (begun != CAMERA_OK) {
+        return begun;
     }
     for (;;) {
         GstSample *sample = NULL;
         const camera_status status = sample_pull(gst, SLICE_MS, &sample, error);
         if (status == CAMERA_OK) {
             gst->first = sample;
+            gst->paused = !gst->plan.live && wanted->paced;
+            if (gst->paused) {
+                (void)gst_element_set_state(gst->pipeline, GST_STATE_PAUSED);
+            }
             return caps_read(gst, sample, error);
         }
         if (status == CAMERA_END || status == CAMERA_VANISHED) {

@@ -350,6 +350,14 @@ def a_test_source_runs(world):
     check(len(frames) == 20 and summary["source"]["format"] == "yuyv", "as asked for")
 
 
+def a_live_pipeline_drops_what_the_networks_are_too_slow_for(world):
+    source = "gst://videotestsrc is-live=true num-buffers=300 ! video/x-raw,width=1280,height=720,framerate=1000/1"
+    lines, summary = world.records(source, "--png", world.path("live"), "--tasks", "pet", status=5,
+                                   sentence="the source ended")
+    check(summary["answered"] + summary["dropped"] == summary["frames"] == len(lines), "each frame once")
+    check(summary["frames"] < 300, "a camera does not wait")
+
+
 def gstreamers_failures_have_their_status(world):
     text = world.path("text")
     world.run("v4l2:///dev/no_such_camera", status=3)
@@ -380,6 +388,7 @@ PLAIN = [a_clip_gives_a_record_and_a_picture_per_frame, pictures_are_turned_upri
          sources_that_cannot_be_had_have_their_status, mistakes_on_the_command_line_are_named,
          files_that_cannot_be_written_are_failures]
 GSTREAMER = [gstreamer_gives_the_same_answers_as_the_clip, a_test_source_runs,
+             a_live_pipeline_drops_what_the_networks_are_too_slow_for,
              gstreamers_failures_have_their_status, a_window_is_fed]
 
 

@@ -23,6 +23,7 @@ int main(void)
 
 #include <cmocka.h>
 
+#include "camera/clock.h"
 #include "camera/gst.h"
 #include "kit/frames.h"
 #include "kit/measure.h"
@@ -610,6 +611,57 @@ static void a_source_that_gives_no_first_frame_stalls(void **state)
     assert_null(out);
 }
 
+static void a_pipeline_of_ones_own_that_is_live_drops_and_has_no_end(void **state)
+{
+    source_frame frame;
+    camera_status status = CAMERA_WAITING;
+    (void)state;
+    elements_needed(test_elements);
+    source *out = opened("gst://videotestsrc num-buffers=3 ! video/x-raw,width=64,height=48,framerate=100/1");
+    assert_false(out->info.live);
+    source_close(&out);
+    out = opened("gst://videotestsrc is-live=true num-buffers=20 ! "
+                 "video/x-raw,width=64,height=48,framerate=100/1");
+    assert_true(out->info.live);
+    clock_nap(400); /* nobody looks, and the camera does not wait */
+    uint32_t came = 0;
+    for (int i = 0; i < 100 && (status == CAMERA_OK || status == CAMERA_WAITING); i++) {
+        status = source_next(out, 50, &frame, error);
+        if (status == CAMERA_OK) {
+            came++;
+            source_release(out, &frame);
+        }
+    }
+    assert_int_equal(status, CAMERA_VANISHED);
+    assert_non_null(strstr(error, "the source ended after"));
+    assert_true(came < 10);
+    source_close(&out);
+}
+
+static void a_paced_clip_waits_until_it_is_asked(void **state)
+{
+    source_frame frame;
+    source *out = NULL;
+    (void)state;
+    elements_needed(test_elements);
+    const source_request request = {.uri = "test://?width=64&height=48&fps=50&frames=100",
+                                    .format = -1,
+                                    .yuv = -1,
+                                    .held = 2,
+                                    .paced = true,
+                                    .timeout_ms = 5000};
+    assert_int_equal(source_open(&request, &out, error), CAMERA_OK);
+    clock_nap(300); /* networks are made */
+    const double begun_ms = cli_now_ms();
+    for (uint32_t i = 0; i < 12; i++) {
+        assert_int_equal(source_next(out, 5000, &frame, error), CAMERA_OK);
+        assert_int_equal(frame.number, i);
+        source_release(out, &frame);
+    }
+    assert_true(cli_now_ms() - begun_ms > 100); /* 12 of 50 a second; what was missed is not caught up with */
+    source_close(&out);
+}
+
 static void opening_ends_when_it_is_told_to(void **state)
 {
     static const sig_atomic_t stop = 1;
@@ -683,6 +735,8 @@ int main(void)
         cmocka_unit_test(frames_of_a_test_source_are_paced_by_the_clock),
         cmocka_unit_test(an_error_in_the_middle_is_a_source_that_vanished),
         cmocka_unit_test(a_source_that_gives_no_first_frame_stalls),
+        cmocka_unit_test(a_pipeline_of_ones_own_that_is_live_drops_and_has_no_end),
+        cmocka_unit_test(a_paced_clip_waits_until_it_is_asked),
         cmocka_unit_test(opening_ends_when_it_is_told_to),
         cmocka_unit_test(pipelines_are_what_the_page_says),
     };

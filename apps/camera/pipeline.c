@@ -55,7 +55,14 @@ static bool window_push(pipeline *p, char *error)
     if (!p->window) {
         p->window = window_open(p->options->sink, &p->picture, error);
     }
-    return p->window && window_show(p->window, &p->picture, error);
+    if (!p->window) {
+        return false;
+    }
+    const camera_status status = window_show(p->window, &p->picture, error);
+    if (status == CAMERA_END) {
+        break_off(p, status, error);
+    }
+    return status == CAMERA_OK || status == CAMERA_END;
 }
 
 /* The picture with what the tasks say, to where it is wanted. */

@@ -14,21 +14,25 @@ struct window {
     GstAppSrc *source;
     GstBus *bus;
     uint32_t width, height;
+    bool fed, closed;
     gsize stride; /* GStreamer's rows begin at multiples of 4 */
 };
 
-static bool failed(window *shown, char *error)
+/* What the sink has to say. Sinks whose window somebody closes report that it is no longer found. */
+static camera_status trouble(window *shown, char *error)
 {
     GError *failure = NULL;
     GstMessage *message = gst_bus_pop_filtered(shown->bus, GST_MESSAGE_ERROR);
     if (!message) {
-        return false;
+        return CAMERA_OK;
     }
     gst_message_parse_error(message, &failure, NULL);
-    (void)source_fail(error, CAMERA_FAILURE, "the window: %s", failure->message);
+    shown->closed = shown->fed && g_error_matches(failure, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND);
+    const camera_status status =
+        source_fail(error, shown->closed ? CAMERA_END : CAMERA_FAILURE, "the window: %s", failure->message);
     g_clear_error(&failure);
     gst_message_unref(message);
-    return true;
+    return status;
 }
 
 static bool pipeline_make(window *shown, const char *sink, char *error)
@@ -85,7 +89,7 @@ window *window_open(const char *sink, const cli_image *picture, char *error)
     shown->bus = gst_element_get_bus(shown->pipeline);
     source_set(shown);
     if (gst_element_set_state(shown->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE) {
-        if (!failed(shown, error)) {
+        if (trouble(shown, error) == CAMERA_OK) {
             (void)source_fail(error, CAMERA_FAILURE, "--window: no window can be opened here");
         }
         window_close(&shown);
@@ -93,30 +97,31 @@ window *window_open(const char *sink, const cli_image *picture, char *error)
     return shown;
 }
 
-bool window_show(window *shown, const cli_image *picture, char *error)
+camera_status window_show(window *shown, const cli_image *picture, char *error)
 {
     GstMapInfo map;
-    if (failed(shown, error)) {
-        return false;
+    const camera_status status = shown->closed ? CAMERA_END : trouble(shown, error);
+    if (status != CAMERA_OK) {
+        return status;
     }
-
     if (picture->width != shown->width || picture->height != shown->height ||
         gst_app_src_get_current_level_bytes(shown->source) >= 2 * shown->stride * shown->height) {
-        return true; /* the window is behind: this one is not shown */
+        return CAMERA_OK; /* the window is behind: this one is not shown */
     }
     GstBuffer *buffer = gst_buffer_new_allocate(NULL, shown->stride * shown->height, NULL);
     if (!buffer || !gst_buffer_map(buffer, &map, GST_MAP_WRITE)) {
-        (void)source_fail(error, CAMERA_FAILURE, "the window: no memory");
         gst_clear_buffer(&buffer);
-        return false;
+        return source_fail(error, CAMERA_FAILURE, "the window: no memory");
     }
     for (uint32_t y = 0; y < shown->height; y++) {
         memcpy(map.data + shown->stride * y, picture->pixels + (size_t)3 * shown->width * y,
                (size_t)3 * shown->width);
     }
     gst_buffer_unmap(buffer, &map);
-    return gst_app_src_push_buffer(shown->source, buffer) == GST_FLOW_OK ||
-           !source_fail(error, CAMERA_FAILURE, "the window was closed");
+    shown->fed = true;
+    return gst_app_src_push_buffer(shown->source, buffer) == GST_FLOW_OK
+               ? CAMERA_OK
+               : source_fail(error, CAMERA_FAILURE, "the window takes no more pictures");
 }
 
 void window_close(window **shown)

@@ -13,12 +13,12 @@ window *window_open(const char *sink, const cli_image *picture, char *error)
     return NULL;
 }
 
-bool window_show(window *shown, const cli_image *picture, char *error)
+camera_status window_show(window *shown, const cli_image *picture, char *error)
 {
     (void)shown;
     (void)picture;
     (void)error;
-    return false;
+    return CAMERA_FAILURE;
 }
 
 void window_close(window **shown)

@@ -30,6 +30,6 @@ endif()
 # A part of what GLib allocates while it is loaded is lost when its table of names grows, which takes many elements in
 # one process; whole stacks are needed to tell it from ours (lsan.supp).
 if(MTS_SANITIZE)
-  set_property(TEST camera/gst APPEND PROPERTY ENVIRONMENT
+  set_property(TEST camera/gst camera/gst_meta camera/window APPEND PROPERTY ENVIRONMENT
     ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:fast_unwind_on_malloc=0)
 endif()

@@ -437,7 +437,7 @@ static void a_cancelled_run_leaves_out_what_has_not_begun(void **state)
     mts_engine_deadline(engine, NEVER_MS);
     keep_outputs(&w, engine);
     run_round(&w, engine, 0);
-    start(engine); /* the first group begins */
+    start(engine);                              /* the first group begins */
     assert_false(mts_engine_cancel(engine, 3)); /* it is over */
     assert_true(mts_engine_cancel(engine, 4));
     assert_int_equal(mts_engine_wait(engine, &error), MTS_CODE_CANCELLED);

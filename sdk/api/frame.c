@@ -148,7 +148,6 @@ static mts_code find_planes(const mts_frame *frame, const mts_picture_layout *la
 static mts_code find_offsets(const mts_frame *frame, const mts_picture_layout *layout, mts_picture *out,
                              mts_error *error)
 {
-
     uint64_t next = frame->offsets[0];
     uint64_t all = 0; /* planes may overlap, and are copied one by one */
     for (uint32_t k = 0; k < layout->planes; k++) {

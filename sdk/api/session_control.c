@@ -86,7 +86,6 @@ mts_status mts_session_cancel(mts_session *session, mts_ticket ticket)
     }
     code = mts_api_session_free(session, &error);
     if (code == MTS_CODE_OK && mts_engine_withdraw(session->engine, ticket)) {
-
         mts_api_session_dropped(session, ticket, MTS_CODE_CANCELLED);
     } else if (code == MTS_CODE_OK && !mts_engine_cancel(session->engine, ticket)) {
         code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT,

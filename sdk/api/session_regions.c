@@ -49,7 +49,6 @@ static mts_code check_count(const mts_session *session, uint32_t task, uint32_t 
 static mts_code regions_set(mts_session *session, const char *name, const mts_region *regions, uint32_t count,
                             mts_error *error)
 {
-
     uint32_t task = MTS_NONE;
     mts_code code = mts_api_session_free(session, error);
     code = code != MTS_CODE_OK ? code : find_task(session, name, &task, error);

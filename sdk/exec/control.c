@@ -101,7 +101,6 @@ void mts_control_choose(const mts_engine *engine, engine_flight *flight)
     for (uint32_t i = 0; i < engine->task_count; i++) {
         const engine_task *t = &engine->tasks[i];
         const bool runs = !t->disabled && t->pause == 0 && now >= t->next;
-
         flight->ran[i / 32] |= runs ? 1u << i % 32 : 0;
     }
 }
@@ -168,13 +167,8 @@ static mts_code submit_all(mts_engine *engine, mts_error *error)
 
 mts_code mts_control_begin(mts_engine *engine, engine_flight *flight, mts_error *error)
 {
-
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < engine->task_count; i++) {
-        count += mts_flight_runs(flight, i) ? 1 : 0;
-    }
+    const uint32_t count = mts_flight_tasks(engine, flight);
     const bool split = engine->deadline_ms > 0 && engine->group_count > 1 && engine->launch_count > 0;
-
     mts_code code = MTS_CODE_OK;
     flight->stage = 0;
     flight->limit_ms = engine->deadline_ms;
@@ -185,7 +179,6 @@ mts_code mts_control_begin(mts_engine *engine, engine_flight *flight, mts_error 
     } else if (engine->launch_count > 0) {
         code = submit_subset(engine, flight, split, error);
     }
-
     return code;
 }
 

@@ -163,6 +163,8 @@ void mts_flights_release(mts_engine *engine);
 /* The place of the next submission, or NULL with BUSY: none is free, or a picture waits for its turn. */
 engine_flight *mts_flight_next(const mts_engine *engine, mts_error *error);
 bool mts_flights_on_device(const mts_engine *engine);
+/* Tasks that a flight runs. */
+uint32_t mts_flight_tasks(const mts_engine *engine, const engine_flight *flight);
 /* What a run of all tasks needs: the list, and lent data where the device cannot see it. */
 mts_code mts_engine_ready(mts_engine *engine, mts_error *error);
 /* Takes the address of a lent slot's data, slot->count floats. */

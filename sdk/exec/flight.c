@@ -65,6 +65,15 @@ bool mts_flights_on_device(const mts_engine *engine)
     return count_state(engine, MTS_FLIGHT_RUNNING) > 0;
 }
 
+uint32_t mts_flight_tasks(const mts_engine *engine, const engine_flight *flight)
+{
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < engine->task_count; t++) {
+        count += mts_flight_runs(flight, t) ? 1 : 0;
+    }
+    return count;
+}
+
 static mts_code no_place(const mts_engine *engine, mts_error *error)
 {
     return engine->places == 1 ? mts_fail(error, MTS_CODE_BUSY, "the previous run has not been waited for")

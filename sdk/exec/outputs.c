@@ -43,15 +43,6 @@ static void from_floats(mts_dtype dtype, const float *from, void *to, size_t cou
     }
 }
 
-static uint32_t count_ran(const mts_engine *engine, const engine_flight *flight)
-{
-    uint32_t ran = 0;
-    for (uint32_t t = 0; t < engine->task_count; t++) {
-        ran += mts_flight_runs(flight, t) ? 1 : 0;
-    }
-    return ran;
-}
-
 /* Whether an output lies in the region of outputs. */
 static bool is_fetched(const mts_engine *engine, const engine_port *port)
 {
@@ -99,8 +90,7 @@ static mts_code fetch_some(const mts_engine *engine, const engine_flight *flight
 
 mts_code mts_outputs_fetch(mts_engine *engine, engine_flight *flight, mts_error *error)
 {
-
-    const uint32_t ran = count_ran(engine, flight);
+    const uint32_t ran = mts_flight_tasks(engine, flight);
     mts_code code = MTS_CODE_OK;
     if (ran < engine->task_count) {
         code = fetch_some(engine, flight, error);
@@ -138,7 +128,7 @@ static const float *floats_of(const mts_engine *engine, const engine_port *port)
 /* The outputs of the tasks that ran; the others keep theirs. */
 static void take_floats(mts_engine *engine, engine_flight *flight)
 {
-    if (engine->input_floats > 0 && count_ran(engine, flight) > 0) { /* else nothing was fetched */
+    if (engine->input_floats > 0 && mts_flight_tasks(engine, flight) > 0) { /* else nothing was fetched */
         to_floats(engine, flight->inputs, 0, engine->input_mirror, engine->input_floats);
     }
     for (uint32_t t = 0; t < engine->task_count; t++) {

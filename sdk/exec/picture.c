@@ -45,7 +45,6 @@ void mts_engine_pictures_release(mts_engine *engine)
         mts_picture_return(engine, flight);
         mts_host_destroy(engine->device, (void **)&flight->shot.staging);
     }
-
     mts_foreigns_release(engine);
     mts_kernel_destroy(&p->kernel);
     mts_buffer_destroy(&p->table);
@@ -301,7 +300,6 @@ mts_code mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_pic
         return MTS_CODE_BUSY;
     }
     const mts_picture_way way = {.task = task, .now = true};
-
     mts_code code = mts_picture_prepare(engine, flight, &way, picture, error);
     if (code == MTS_CODE_OK) {
         flight->early = flight->early || flight->shot.borrowed;

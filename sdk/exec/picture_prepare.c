@@ -93,7 +93,6 @@ static mts_code begin_foreign(mts_engine *engine, engine_shot *shot, const mts_p
             (engine_borrowing){.list = borrowing->list, .buffer = foreign->buffer, .foreign = foreign};
         foreign->users++;
         memcpy(where->at, host->offset, sizeof where->at);
-
         code = mts_picture_refer(engine, &engine->pictures.lists[shot->list], borrowing, error);
         if (code != MTS_CODE_OK) {
             mts_picture_let_go(borrowing);
@@ -125,7 +124,6 @@ static mts_code place(mts_engine *engine, engine_shot *shot, const mts_picture *
         where->bytes += mts_picture_plane_bytes(layout, picture->stride, k);
         where->bytes = (where->bytes + PLANE_ALIGN - 1) / PLANE_ALIGN * PLANE_ALIGN;
     }
-
     return mts_picture_room(engine, shot, where->bytes, keep, error);
 }
 

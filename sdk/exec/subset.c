@@ -471,7 +471,6 @@ mts_code mts_subset_get(mts_engine *engine, const uint32_t *tasks, bool split, m
         subset->made = false;
         subset->split = split;
         if (mts_flights_on_device(engine)) { /* one of them may run the lists that go */
-
             code = mts_device_wait(engine->device, error);
             if (code != MTS_CODE_OK) {
                 return code;
@@ -479,7 +478,6 @@ mts_code mts_subset_get(mts_engine *engine, const uint32_t *tasks, bool split, m
         }
         memcpy(subset->tasks, tasks, s->words * sizeof *tasks);
         drop_lists(engine, subset);
-
         code = make(engine, subset, error);
     } else if (subset->lendings != engine->lendings) {
         code = make_lists(engine, subset, error);

@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -55,22 +56,29 @@ void flight_session(flight_world *w, const mts_session_options *options)
     }
 }
 
-/* The frames one by one, in a session that waits for each. */
-static void expect(flight_world *w)
+/* The frames one by one, in a session that waits for each; once in a row for a device, whose bits are its
+ * own. */
+static void expect(flight_world *w, const char *device)
 {
+    static float kept[FRAMES][2][VALUES];
+    static char kept_device[32];
     const mts_session_options options = flight_options(1, MTS_WHEN_FULL_BUSY);
-    flight_session(w, &options);
     for (uint32_t i = 0; i < FRAMES; i++) {
-        mts_ticket ticket = 0;
         api_pixels(w->pixels[i], i + 1);
-        const mts_frame frame = flight_frame(w, i);
-        assert_int_equal(mts_session_submit(w->session, &frame, &ticket), MTS_STATUS_OK);
-        assert_int_equal(mts_session_wait(w->session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
-        for (uint32_t t = 0; t < 2; t++) {
-            flight_values(w, flight_names[t], w->expected[i][t]);
-        }
     }
-    mts_session_destroy(&w->session);
+    if (strcmp(kept_device, device) != 0) {
+        flight_session(w, &options);
+        for (uint32_t i = 0; i < FRAMES; i++) {
+            assert_int_equal(mts_session_wait(w->session, flight_submit(w, i), MTS_TIMEOUT_INFINITE),
+                             MTS_STATUS_OK);
+            for (uint32_t t = 0; t < 2; t++) {
+                flight_values(w, flight_names[t], kept[i][t]);
+            }
+        }
+        mts_session_destroy(&w->session);
+        (void)snprintf(kept_device, sizeof kept_device, "%s", device);
+    }
+    memcpy(w->expected, kept, sizeof kept);
 }
 
 void flight_open(flight_world *w, const char *device, const mts_session_options *options)
@@ -78,7 +86,7 @@ void flight_open(flight_world *w, const char *device, const mts_session_options 
     memset(w, 0, sizeof *w);
     api_open(&w->fixture, device ? device : "reference");
     assert_int_equal(mts_bundle_open(w->fixture.runtime, api_bundle_path(), &w->bundle), MTS_STATUS_OK);
-    expect(w);
+    expect(w, device ? device : "reference");
     if (!device) {
         gate_install(w->fixture.runtime->device);
     }

@@ -9,7 +9,6 @@
 
 bool mts_os_descriptor_size(int descriptor, uint64_t *size)
 {
-
     struct stat what;
     *size = UINT64_MAX;
     if (fcntl(descriptor, F_GETFD) < 0) {

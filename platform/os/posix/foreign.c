@@ -158,7 +158,6 @@ mts_code mts_os_hardware_buffer_check(const mts_os_hardware_buffers *functions, 
 mts_code mts_os_hardware_buffer_lock(const mts_os_hardware_buffers *functions, const void *buffer,
                                      const void **out, mts_error *error)
 {
-
     void *address = NULL;
     struct mts_os_hardware_planes planes = {0};
     /* Pictures of several planes are often refused by the older function. */

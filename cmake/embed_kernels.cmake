@@ -104,7 +104,7 @@ function(bytes out text)
 endfunction()
 
 file(STRINGS ${ROOT}/kernels/manifest.def rows REGEX "^KERNEL\\(")
-read_text(head kernels/prelude.h sdk/graph/kinds.h sdk/device/record.h kernels/dest.h)
+read_text(head kernels/prelude.h kernels/abi/kinds.h kernels/abi/params.h kernels/dest.h)
 set(all "${head}")
 set(names "")
 foreach(row ${rows})

@@ -9,7 +9,7 @@ add_custom_command(
           -P ${CMAKE_SOURCE_DIR}/cmake/embed_kernels.cmake
   DEPENDS ${MTS_KERNEL_FILES} ${CMAKE_SOURCE_DIR}/kernels/manifest.def ${CMAKE_SOURCE_DIR}/kernels/prelude.h
           ${CMAKE_SOURCE_DIR}/kernels/dest.h
-          ${CMAKE_SOURCE_DIR}/sdk/device/record.h ${CMAKE_SOURCE_DIR}/sdk/graph/kinds.h
+          ${CMAKE_SOURCE_DIR}/kernels/abi/params.h ${CMAKE_SOURCE_DIR}/kernels/abi/kinds.h
           ${CMAKE_SOURCE_DIR}/cmake/embed_kernels.cmake
   VERBATIM)
 

@@ -1,7 +1,7 @@
 /*
  * dest.h: how a kernel walks the tensor it writes.
  *
- * Responsible for the part that every kernel with a mts_rec_dest shares: which floats a work-item owns, where
+ * Responsible for the part that every kernel with a mts_dest_params shares: which floats a work-item owns, where
  * they lie in the tensor, the zeros around the image, and loading and storing stretches of a row as vectors.
  * The program text of a kernel has this file after the records. A "float" in act or pool is a mts_real (prelude.h).
  * Not responsible for any operator.
@@ -59,12 +59,12 @@ INLINE mts_u32 mts_run(mts_u32 pitch) {
 }
 
 /* The zeros after the last plane. */
-INLINE void mts_span_tail(GLOBAL mts_real *act, GLOBAL const mts_rec_dest *d, mts_u32 plane, mts_u32 run) {
+INLINE void mts_span_tail(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d, mts_u32 plane, mts_u32 run) {
     for (mts_u32 i = mts_global_id(0) * run; i < d->tail; i += mts_global_size(0) * run)
         mts_zero(act + plane + i, mts_least(d->tail - i, run));
 }
 
-INLINE mts_span mts_span_open(GLOBAL mts_real *act, GLOBAL const mts_rec_dest *d) {
+INLINE mts_span mts_span_open(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d) {
     const mts_u32 q = mts_global_id(1), planes = d->dims[0] * d->dims[1] * d->dims[2] * d->dims[3];
     const mts_u32 run = mts_run(d->pitch);
     mts_span s;
@@ -93,12 +93,12 @@ INLINE mts_span mts_span_open(GLOBAL mts_real *act, GLOBAL const mts_rec_dest *d
 }
 
 /* Whether a view's plane lies as the result's does, borders included. */
-INLINE int mts_view_flat(GLOBAL const mts_rec_view *v, GLOBAL const mts_rec_dest *d) {
+INLINE int mts_view_flat(GLOBAL const mts_view_params *v, GLOBAL const mts_dest_params *d) {
     return v->stride[5] == 1 && (v->stride[4] == d->row || d->dims[4] == 1);
 }
 
 /* All of the run's positions between the first and the last value of the plane. */
-INLINE int mts_span_whole(GLOBAL const mts_rec_dest *d, mts_span *s) {
+INLINE int mts_span_whole(GLOBAL const mts_dest_params *d, mts_span *s) {
     const mts_u32 first = mts_most(s->at, d->gap);
     const mts_u32 last = mts_least(s->end, d->gap + (d->dims[4] - 1) * d->row + d->dims[5]);
     s->flat = 2;
@@ -109,7 +109,7 @@ INLINE int mts_span_whole(GLOBAL const mts_rec_dest *d, mts_span *s) {
     return first < last;
 }
 
-INLINE int mts_span_step(GLOBAL const mts_rec_dest *d, mts_span *s) {
+INLINE int mts_span_step(GLOBAL const mts_dest_params *d, mts_span *s) {
     const mts_u32 left = s->end - s->at;
     mts_u32 count = left;
     const int value = s->at >= d->gap && s->row < d->dims[4] && s->column < d->dims[5];
@@ -132,7 +132,7 @@ INLINE int mts_span_step(GLOBAL const mts_rec_dest *d, mts_span *s) {
 }
 
 /* Steps to the next stretch and writes the zeros before it; 0 when there is none. */
-INLINE int mts_span_next(GLOBAL mts_real *act, GLOBAL const mts_rec_dest *d, mts_span *s) {
+INLINE int mts_span_next(GLOBAL mts_real *act, GLOBAL const mts_dest_params *d, mts_span *s) {
     if (s->flat == 1 && s->at < s->end && mts_span_whole(d, s)) return 1;
     while (s->at < s->end) {
         const int value = mts_span_step(d, s);
@@ -143,16 +143,16 @@ INLINE int mts_span_next(GLOBAL mts_real *act, GLOBAL const mts_rec_dest *d, mts
 }
 
 /* Offset of the element that a view has at the first column of the stretch; or its plane's first one. */
-INLINE mts_u32 mts_view_plane(GLOBAL const mts_rec_view *v, const mts_span *s) {
+INLINE mts_u32 mts_view_plane(GLOBAL const mts_view_params *v, const mts_span *s) {
     return v->base + s->c[0] * v->stride[0] + s->c[1] * v->stride[1] + s->c[2] * v->stride[2] +
            s->c[3] * v->stride[3];
 }
-INLINE mts_u32 mts_view_at(GLOBAL const mts_rec_view *v, const mts_span *s) {
+INLINE mts_u32 mts_view_at(GLOBAL const mts_view_params *v, const mts_span *s) {
     return mts_view_plane(v, s) + s->y * v->stride[4] + s->x * v->stride[5];
 }
 
 /* Offset after the last element of a view whose planes are those of `d` and have h rows of w columns. */
-INLINE mts_u32 mts_view_end(GLOBAL const mts_rec_view *v, GLOBAL const mts_rec_dest *d, mts_u32 h,
+INLINE mts_u32 mts_view_end(GLOBAL const mts_view_params *v, GLOBAL const mts_dest_params *d, mts_u32 h,
                             mts_u32 w) {
     mts_u32 last = v->base + (h - 1) * v->stride[4] + (w - 1) * v->stride[5];
     for (int i = 0; i < 4; i++) last += (d->dims[i] - 1) * v->stride[i];
@@ -327,7 +327,7 @@ INLINE mts_vec mts_vec_between(float first, float stride, float low, float high)
 }
 
 /* top, bottom: act offsets of column 0 of the first and the last row to be loaded; end: of the view. */
-INLINE mts_reach mts_reach_open(GLOBAL const mts_rec_view *v, mts_i32 first, mts_u32 stride, mts_u32 width,
+INLINE mts_reach mts_reach_open(GLOBAL const mts_view_params *v, mts_i32 first, mts_u32 stride, mts_u32 width,
                                 mts_u32 left, float nothing, mts_u32 top, mts_u32 bottom, mts_u32 end) {
     const mts_i32 lanes = left < VEC ? (mts_i32)left : VEC, step = (mts_i32)(stride * v->stride[5]);
     const mts_i32 before = (mts_i32)(top - v->base) + first * (mts_i32)v->stride[5];

@@ -28,7 +28,7 @@ static void done(void *context, mts_ticket ticket, mts_status status)
 bool feed_make(feed *queue)
 {
     queue->frames = calloc(FEED_PLACES_MOST + 1, sizeof *queue->frames);
-    return queue->frames != NULL;
+    return queue->frames;
 }
 
 void feed_release(feed *queue)

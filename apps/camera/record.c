@@ -14,7 +14,7 @@ bool record_open(record *out, const char *path, char *error)
     if (!out->file) {
         (void)source_fail(error, CAMERA_FAILURE, "cannot write '%s': %s", path, strerror(errno));
     }
-    return out->file != NULL;
+    return out->file;
 }
 
 /* Ends the line and writes it. */

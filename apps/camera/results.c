@@ -49,7 +49,7 @@ bool results_make(results *all, cli_open *app)
         all->tasks[i].score = -1.0;
         (void)snprintf(all->tasks[i].text, sizeof all->tasks[i].text, "-");
     }
-    return all->tasks != NULL;
+    return all->tasks;
 }
 
 void results_read(results *all, mts_ticket ticket)

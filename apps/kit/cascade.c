@@ -182,7 +182,7 @@ cli_cascade *cli_cascade_create(mts_runtime *runtime, const cli_cascade_options 
                                 char *error)
 {
     cli_cascade *cascade = calloc(1, sizeof *cascade);
-    bool made = cascade != NULL;
+    bool made = cascade;
     if (made) {
         cascade->reason = reason;
         cascade->rule = options->rule;
@@ -359,7 +359,7 @@ bool cli_cascade_run(cli_cascade *cascade, const mts_frame *frame, const cli_fac
 
 bool cli_cascade_has(const cli_cascade *cascade, cli_face_task task)
 {
-    return cascade->tasks[task].name != NULL;
+    return cascade->tasks[task].name;
 }
 
 const char *cli_cascade_label(const cli_cascade *cascade, cli_face_task task, uint32_t index)

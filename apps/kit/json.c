@@ -81,7 +81,7 @@ bool cli_json_begin(cli_json *json)
 {
     *json = (cli_json){0};
     json->out = open_memstream(&json->text, &json->size);
-    return json->out != NULL;
+    return json->out;
 }
 
 bool cli_json_finish(cli_json *json)

@@ -20,7 +20,7 @@ bool cli_precision_find(const char *name, mts_precision *out)
             return true;
         }
     }
-    return name == NULL;
+    return !name;
 }
 
 const char *cli_precision_name(mts_precision precision)

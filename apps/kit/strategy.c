@@ -13,7 +13,7 @@ static const struct {
     {"sequential", MTS_STRATEGY_SEQUENTIAL},
     {"compact", MTS_STRATEGY_COMPACT},
     {"netfuse", MTS_STRATEGY_NETFUSE},
-    {"mts", MTS_STRATEGY_MTS},
+    {"mts", MTS_STRATEGY_DENSE},
 };
 
 #define COUNT (sizeof strategies / sizeof strategies[0])
@@ -27,7 +27,7 @@ bool cli_strategy_find(const char *name, mts_strategy *out)
             return true;
         }
     }
-    return name == NULL;
+    return !name;
 }
 
 const char *cli_strategy_name(mts_strategy strategy)

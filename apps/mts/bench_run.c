@@ -200,7 +200,7 @@ int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet)
     cli_bench_run s = {
         .app = app, .bench = bench, .tasks = tasks, .results = &bench->results[bench->result_count]};
     s.names = calloc(tasks, sizeof *s.names);
-    bool made = s.names != NULL;
+    bool made = s.names;
     for (uint32_t t = 0; made && t < tasks; t++) {
         mts_task_desc task = {0};
         (void)mts_bundle_task(app->bundle, t, &task);

@@ -88,7 +88,7 @@ bool cli_sets_find(const mts_task_desc *tasks, uint32_t count, cli_sets *out)
             set->members = NULL;
         }
     }
-    return out->items != NULL;
+    return out->items;
 }
 
 void cli_sets_release(cli_sets *sets)

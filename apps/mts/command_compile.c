@@ -202,7 +202,7 @@ static int task_add(mtsc_compiler *compiler, const arguments *args, const char *
     status = status < 0 ? numbers_take(&args->stds, "std", &input, input.task.std, true) : status;
     status = status < 0 ? labels_take(args, &input) : status;
     if (status < 0 && mtsc_compiler_add(compiler, &input.task) != MTS_STATUS_OK) {
-        const bool open = strstr(error, "give the input's shape") != NULL;
+        const bool open = strstr(error, "give the input's shape");
         status =
             cli_failure("compile", "%s%s%s%s", error, open ? " (--shape " : "", open ? input.task.name : "",
                         open ? "=1x3x224x224, or what the model was trained for)" : "");

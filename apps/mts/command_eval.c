@@ -158,7 +158,7 @@ static bool score_add(scores *all, const char *name, uint32_t right, bool second
     if (one) {
         *(second ? &one->after : &one->before) = 100.0 * right / (double)all->images;
     }
-    return one != NULL;
+    return one;
 }
 
 /* A set has the name of the task that was split, unless that is there too. */
@@ -380,7 +380,7 @@ static int data_run(const char *path, uint32_t limit, const cli_open_options *op
     for (int i = 0; i < 2 && bundles[i] && status < 0; i++) {
         status = bundle_run(bundles[i], open, strategy, data, i > 0, &all);
     }
-    status = status < 0 ? scores_print(&all, bundles[1] != NULL, open->json) : status;
+    status = status < 0 ? scores_print(&all, bundles[1], open->json) : status;
     scores_release(&all);
     cli_dataset_close(data);
     return status;

@@ -161,7 +161,7 @@ static uint64_t folder_bytes(const char *folder)
 {
     uint64_t bytes = 0;
     DIR *directory = opendir(folder);
-    for (struct dirent *entry = NULL; directory && (entry = readdir(directory)) != NULL;) {
+    for (struct dirent *entry = NULL; directory && (entry = readdir(directory));) {
         const size_t length = strlen(entry->d_name);
         char path[PATH_MAX];
         struct stat file;

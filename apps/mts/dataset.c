@@ -264,7 +264,7 @@ static bool array_picture(const cli_dataset *set, uint32_t index, cli_image *ima
             image->pixels[3 * i + c] = from[at + (p.channels == 3 ? c * p.channel : 0)];
         }
     }
-    return image->pixels != NULL;
+    return image->pixels;
 }
 
 void cli_dataset_pixels(const cli_dataset *dataset, uint32_t index, unsigned char *rgb)
@@ -404,7 +404,7 @@ bool cli_dataset_fit(cli_dataset *dataset, const mts_bundle *bundle, const char 
             fail(error, "the bundle has no task %u", i);
             return false;
         }
-        bool chosen = tasks == NULL;
+        bool chosen = !tasks;
         for (uint32_t k = 0; k < count && tasks; k++) {
             chosen = chosen || strcmp(tasks[k], task.name) == 0;
         }

@@ -56,7 +56,7 @@ static bool input_make(const mts_port_desc *port, uint64_t seed, mts_tensor *out
     for (size_t i = 0; out->data && i < count; i++) {
         element_fill(out, i, &seed);
     }
-    return out->data != NULL;
+    return out->data;
 }
 
 bool cli_inputs_make(cli_inputs *inputs, const mts_bundle *bundle, const char *const *names, uint32_t tasks,
@@ -64,7 +64,7 @@ bool cli_inputs_make(cli_inputs *inputs, const mts_bundle *bundle, const char *c
 {
     *inputs =
         (cli_inputs){.tasks = tasks, .names = names, .tensors = calloc(tasks + 1, sizeof *inputs->tensors)};
-    bool made = inputs->tensors != NULL;
+    bool made = inputs->tensors;
     for (uint32_t t = 0; made && t < tasks; t++) {
         mts_port_desc port;
         uint32_t count = 0;
@@ -72,7 +72,7 @@ bool cli_inputs_make(cli_inputs *inputs, const mts_bundle *bundle, const char *c
             count++;
         }
         inputs->tensors[t] = calloc(count + 1, sizeof **inputs->tensors);
-        made = inputs->tensors[t] != NULL;
+        made = inputs->tensors[t];
         for (uint32_t i = 0; made && i < count; i++) {
             (void)mts_bundle_input(bundle, names[t], i, &port);
             made = input_make(&port, 1 + i + (common ? 0 : (uint64_t)t << 32), &inputs->tensors[t][i]);

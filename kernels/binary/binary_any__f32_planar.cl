@@ -25,10 +25,10 @@ INLINE mts_vec binary_kind(mts_u32 kind, mts_vec x, mts_vec y) {
 }
 
 /* One value per plane. */
-INLINE int binary_constant(GLOBAL const mts_rec_view *v) { return v->stride[4] == 0 && v->stride[5] == 0; }
+INLINE int binary_constant(GLOBAL const mts_view_params *v) { return v->stride[4] == 0 && v->stride[5] == 0; }
 
 KERNEL void binary_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_binary *r = MTS_MEMBER(mts_rec_binary);
+    GLOBAL const mts_binary_params *r = MTS_MEMBER(mts_binary_params);
     const mts_i32 left_step = (mts_i32)r->lhs.stride[5], right_step = (mts_i32)r->rhs.stride[5];
     mts_span s = mts_span_open(act, &r->dest);
     s.flat = (mts_view_flat(&r->lhs, &r->dest) || binary_constant(&r->lhs)) &&

@@ -14,15 +14,15 @@ INLINE mts_u32 concat_coordinate(const mts_span *s, mts_u32 axis) {
 }
 
 /* The part that covers a coordinate. */
-INLINE mts_u32 concat_part(GLOBAL const mts_rec_part *parts, mts_u32 count, mts_u32 at) {
+INLINE mts_u32 concat_part(GLOBAL const mts_part_params *parts, mts_u32 count, mts_u32 at) {
     mts_u32 i = 0;
     while (i + 1 < count && parts[i + 1].start <= at) i++;
     return i;
 }
 
 KERNEL void concat_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_concat *r = MTS_MEMBER(mts_rec_concat);
-    GLOBAL const mts_rec_part *parts = (GLOBAL const mts_rec_part *)(tab + r->part);
+    GLOBAL const mts_concat_params *r = MTS_MEMBER(mts_concat_params);
+    GLOBAL const mts_part_params *parts = (GLOBAL const mts_part_params *)(tab + r->part);
     mts_span s = mts_span_open(act, &r->dest);
     if (r->axis < 4) {
         const mts_u32 i = concat_part(parts, r->parts, s.c[r->axis & 3]);
@@ -32,7 +32,7 @@ KERNEL void concat_any__f32_planar(MTS_ARGS) {
         mts_u32 n;
         for (mts_u32 done = 0; done < s.n; done += n, s.x += n) {
             const mts_u32 at = concat_coordinate(&s, r->axis), i = concat_part(parts, r->parts, at);
-            GLOBAL const mts_rec_view *view = &parts[i].view;
+            GLOBAL const mts_view_params *view = &parts[i].view;
             /* coordinate `axis` of the part counts from its start */
             const mts_u32 offset = mts_view_at(view, &s) - parts[i].start * view->stride[r->axis];
             n = s.n - done;

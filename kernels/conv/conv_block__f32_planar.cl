@@ -4,7 +4,7 @@
  * Responsible for what conv_tile computes, on devices whose work-groups have many work-items and fast memory of their
  * own. A group computes ROWS output channels by COLUMNS pixels as a matrix product over the K segments: DEPTH products
  * (channel, tap) at a time are staged in LOCAL memory, the next ones are on their way meanwhile, and each work-item
- * keeps a tile of sums in registers. Not responsible for which blocks exist: the host writes mts_rec_block.
+ * keeps a tile of sums in registers. Not responsible for which blocks exist: the host writes mts_block_params.
  *
  *                            columns: PARTS parts of WIDTH pixels, each of one job
  *                           | x[DEPTH][part 0 | part 1 | ..]  |   act + in + channel in_pitch + pixel + tap[k]
@@ -85,23 +85,23 @@ typedef struct block_stage {
     mts_u32 deep_channels, deep_taps; /* DEPTH products on */
 } block_stage;
 
-INLINE GLOBAL const mts_rec_conv *block_job(GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_block *block, mts_u32 part) {
-    GLOBAL const mts_rec_tile *tile = (GLOBAL const mts_rec_tile *)(tab + block->part) + part;
-    return (GLOBAL const mts_rec_conv *)(tab + tile->job);
+INLINE GLOBAL const mts_conv_params *block_job(GLOBAL const mts_u32 *tab, GLOBAL const mts_block_params *block, mts_u32 part) {
+    GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(tab + block->part) + part;
+    return (GLOBAL const mts_conv_params *)(tab + tile->job);
 }
-INLINE mts_u32 block_pixel(GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_block *block, mts_u32 part) {
-    return ((GLOBAL const mts_rec_tile *)(tab + block->part) + part)->pixel;
+INLINE mts_u32 block_pixel(GLOBAL const mts_u32 *tab, GLOBAL const mts_block_params *block, mts_u32 part) {
+    return ((GLOBAL const mts_tile_params *)(tab + block->part) + part)->pixel;
 }
-INLINE GLOBAL const mts_rec_segment *block_segment(GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_conv *job, mts_u32 s) {
-    return (GLOBAL const mts_rec_segment *)(tab + job->segment) + s;
+INLINE GLOBAL const mts_segment_params *block_segment(GLOBAL const mts_u32 *tab, GLOBAL const mts_conv_params *job, mts_u32 s) {
+    return (GLOBAL const mts_segment_params *)(tab + job->segment) + s;
 }
 
-INLINE int block_is_apart(GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_block *block, mts_u32 s) {
+INLINE int block_is_apart(GLOBAL const mts_u32 *tab, GLOBAL const mts_block_params *block, mts_u32 s) {
     int apart = 0;
 #if PARTS > 1
-    GLOBAL const mts_rec_segment *first = block_segment(tab, block_job(tab, block, 0), s);
+    GLOBAL const mts_segment_params *first = block_segment(tab, block_job(tab, block, 0), s);
     for (mts_u32 p = 1; p < block->parts; p++) {
-        GLOBAL const mts_rec_segment *own = block_segment(tab, block_job(tab, block, p), s);
+        GLOBAL const mts_segment_params *own = block_segment(tab, block_job(tab, block, p), s);
         apart = apart || own->weight_a != first->weight_a || own->weight_b != first->weight_b;
     }
 #endif
@@ -110,11 +110,11 @@ INLINE int block_is_apart(GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_block 
 
 /* Begins segment `s`, if there is one. */
 INLINE void block_enter(block_walk *walk, const block_stage *stage, GLOBAL const mts_u32 *tab,
-                        GLOBAL const mts_rec_block *block, GLOBAL const mts_rec_conv *job, mts_u32 s) {
+                        GLOBAL const mts_block_params *block, GLOBAL const mts_conv_params *job, mts_u32 s) {
     walk->segment = s;
     walk->k = 0;
     if (s < job->segments) {
-        GLOBAL const mts_rec_segment *segment = block_segment(tab, job, s);
+        GLOBAL const mts_segment_params *segment = block_segment(tab, job, s);
         walk->depth = segment->count * stage->taps;
         walk->channel = segment->channel + stage->xk / stage->taps;
         walk->tap = stage->xk % stage->taps;
@@ -123,7 +123,7 @@ INLINE void block_enter(block_walk *walk, const block_stage *stage, GLOBAL const
 }
 
 INLINE void block_advance(block_walk *walk, const block_stage *stage, GLOBAL const mts_u32 *tab,
-                          GLOBAL const mts_rec_block *block, GLOBAL const mts_rec_conv *job) {
+                          GLOBAL const mts_block_params *block, GLOBAL const mts_conv_params *job) {
     walk->k += DEPTH;
     if (walk->k >= walk->depth) {
         block_enter(walk, stage, tab, block, job, walk->segment + 1);
@@ -154,8 +154,8 @@ INLINE void block_load_x(block_scalar to[X_LOADS], const block_walk *walk, const
 }
 
 INLINE void block_load_w(block_scalar to[W_LOADS], const block_walk *walk, const block_stage *stage,
-                         GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_conv *job) {
-    GLOBAL const mts_rec_segment *segment = block_segment(tab, job, walk->segment);
+                         GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab, GLOBAL const mts_conv_params *job) {
+    GLOBAL const mts_segment_params *segment = block_segment(tab, job, walk->segment);
     const mts_u32 ra = job->rows_a, rb = job->rows_b, row = stage->row;
     const mts_u32 stride = row < ra ? ra : rb;
     const mts_u32 rows = walk->k < walk->depth && row < ra + rb ? walk->depth - walk->k : 0; /* of w that exist */
@@ -238,26 +238,26 @@ INLINE void block_multiply(mts_matrix_sum sum[MATRIX_ROWS][MATRIX_COLUMNS], LOCA
 
 /* One epilogue of the work-item's sums, from pixel `pixel` of its job on. */
 INLINE void block_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                        GLOBAL const mts_rec_conv *job, GLOBAL const mts_rec_epilogue *e, mts_u32 row, mts_u32 pixel,
+                        GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e, mts_u32 row, mts_u32 pixel,
                         float sum[ITEM_ROWS][ITEM_COLUMNS]) {
     const float low = mts_fn_low(e->fn, e->a), high = mts_fn_high(e->fn, e->b);
     float inside[ITEM_COLUMNS];
     UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) {
         const mts_u32 p = pixel + j * PART_LANES;
-        inside[j] = job->mask != MTS_REC_NONE && p < job->pixels ? mts_load(pool + job->mask + p) : 1.0f;
+        inside[j] = job->mask != MTS_PARAM_NONE && p < job->pixels ? mts_load(pool + job->mask + p) : 1.0f;
     }
     UNROLL for (int i = 0; i < ITEM_ROWS; i++) {
         const mts_u32 r = row + i;
         if (r >= job->rows_a + job->rows_b) break;
         const mts_u32 channel = tab[e->index + r];
-        const float scale = e->scale == MTS_REC_NONE ? 1.0f : mts_load(pool + e->scale + r);
-        const float bias = e->bias == MTS_REC_NONE ? 0.0f : mts_load(pool + e->bias + r);
-        const float slope = e->slope == MTS_REC_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + e->slope + r);
+        const float scale = e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + e->scale + r);
+        const float bias = e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + e->bias + r);
+        const float slope = e->slope == MTS_PARAM_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + e->slope + r);
         GLOBAL mts_real *out = act + e->out + channel * e->out_pitch + pixel;
         UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) {
             if (pixel + j * PART_LANES >= job->pixels) continue;
             float v = mts_fma(sum[i][j], scale, bias);
-            if (e->res != MTS_REC_NONE) v += mts_load(act + e->res + channel * e->res_pitch + pixel + j * PART_LANES);
+            if (e->res != MTS_PARAM_NONE) v += mts_load(act + e->res + channel * e->res_pitch + pixel + j * PART_LANES);
             v = mts_vec_min(high, mts_vec_max(low, mts_vec_slope(v, slope)));
             mts_store(out + j * PART_LANES, mts_vec_keep(inside[j], v));
         }
@@ -266,14 +266,14 @@ INLINE void block_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBA
 
 /* Applies a function that is not simple to what the work-item has stored, in place. */
 INLINE void block_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                         GLOBAL const mts_rec_conv *job, GLOBAL const mts_rec_epilogue *e, mts_u32 row, mts_u32 pixel) {
+                         GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e, mts_u32 row, mts_u32 pixel) {
     if (mts_fn_is_simple(e->fn)) return;
     NO_UNROLL for (mts_u32 r = row; r < row + ITEM_ROWS && r < job->rows_a + job->rows_b; r++) {
         GLOBAL mts_real *out = act + e->out + tab[e->index + r] * e->out_pitch;
         NO_UNROLL for (mts_u32 j = 0, p = pixel; j < ITEM_COLUMNS && p < job->pixels; j++, p += PART_LANES) {
             const float x = mts_load(out + p);
             float v = mts_vec_element(e->fn, x, e->a, e->b);
-            if (job->mask != MTS_REC_NONE) v = mts_vec_keep(mts_load(pool + job->mask + p), v);
+            if (job->mask != MTS_PARAM_NONE) v = mts_vec_keep(mts_load(pool + job->mask + p), v);
             mts_store(out + p, v);
         }
     }
@@ -284,8 +284,8 @@ INLINE void block_zeros(GLOBAL mts_real *p, mts_u32 count) {
 }
 
 /* The zeros around the stored planes: before them, in the rounding after their pixels, and after the last one. */
-INLINE void block_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_conv *job, mts_u32 pixel) {
-    GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+INLINE void block_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_conv_params *job, mts_u32 pixel) {
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
             const mts_u32 channel = tab[e->index + r];
@@ -303,12 +303,12 @@ INLINE void block_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL
 
 /* Everything after the sums, which are those of rows `row` on and of lane `lane`. */
 INLINE void block_output(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                         GLOBAL const mts_rec_block *block, mts_u32 row, mts_u32 lane,
+                         GLOBAL const mts_block_params *block, mts_u32 row, mts_u32 lane,
                          float sum[ITEM_ROWS][ITEM_COLUMNS]) {
     const mts_u32 part = lane / PART_LANES;
     if (part < block->parts) {
-        GLOBAL const mts_rec_conv *job = block_job(tab, block, part);
-        GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+        GLOBAL const mts_conv_params *job = block_job(tab, block, part);
+        GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
         const mts_u32 pixel = block_pixel(tab, block, part) + lane % PART_LANES;
         for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
             block_store(act, pool, tab, job, e, row, pixel, sum);
@@ -321,9 +321,9 @@ INLINE void block_output(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOB
 
 /* The work-item's column of x; one that does not exist reads what its part reads first. */
 INLINE GLOBAL const mts_real *block_column(GLOBAL const mts_real *act, GLOBAL const mts_u32 *tab,
-                                           GLOBAL const mts_rec_block *block, mts_u32 column) {
+                                           GLOBAL const mts_block_params *block, mts_u32 column) {
     const mts_u32 part = column / WIDTH < block->parts ? column / WIDTH : 0;
-    GLOBAL const mts_rec_conv *job = block_job(tab, block, part);
+    GLOBAL const mts_conv_params *job = block_job(tab, block, part);
     const mts_u32 first = block_pixel(tab, block, part), pixel = first + column % WIDTH;
     return act + job->in + (pixel < job->pixels ? pixel : first);
 }
@@ -333,8 +333,8 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const 
     LOCAL MATRIX_ALIGN block_scalar w[2][PARTS][DEPTH * ROWS];
     LOCAL MATRIX_ALIGN block_scalar x[2][DEPTH * COLUMNS];
     LOCAL mts_i32 tap[TAPS_MOST];
-    GLOBAL const mts_rec_block *block = (GLOBAL const mts_rec_block *)(tab + first) + mts_group_id(0);
-    GLOBAL const mts_rec_conv *job = block_job(tab, block, 0);
+    GLOBAL const mts_block_params *block = (GLOBAL const mts_block_params *)(tab + first) + mts_group_id(0);
+    GLOBAL const mts_conv_params *job = block_job(tab, block, 0);
     const mts_u32 id = mts_local_id(0), row = id / LANES * ITEM_ROWS, lane = id % LANES;
     const mts_u32 set = lane / PART_LANES, column = set * WIDTH + lane % PART_LANES;
     block_scalar x_next[X_LOADS], w_next[W_LOADS];

@@ -93,9 +93,9 @@ INLINE void conv_segment(GLOBAL const mts_real *x, GLOBAL const mts_real *wa, GL
 }
 
 INLINE void conv_accumulate(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                            GLOBAL const mts_rec_conv *job, mts_u32 pixel, mts_u32 step,
+                            GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step,
                             mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int ra, const int rb, const int nv) {
-    GLOBAL const mts_rec_segment *segment = (GLOBAL const mts_rec_segment *)(tab + job->segment);
+    GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(tab + job->segment);
     EACH_ROW(CONV_CLEAR_ROW)
     for (mts_u32 s = 0; s < job->segments; s++, segment++) {
         GLOBAL const mts_real *x = act + job->in + segment->channel * job->in_pitch + pixel;
@@ -115,18 +115,18 @@ INLINE void conv_accumulate(GLOBAL const mts_real *act, GLOBAL const mts_real *p
 #define CONV_STORE(out, j) if (j < nv) mts_vec_store(out + j * step, mts_vec_keep(inside[j], v[j]));
 #define CONV_STORE_ROW(r)                                                                                    \
     if (r < rows) {                                                                                          \
-        const mts_vec scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : mts_load(pool + (e->scale + r)));\
-        const mts_vec bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : mts_load(pool + (e->bias + r))); \
+        const mts_vec scale = mts_vec_splat(e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + r)));\
+        const mts_vec bias = mts_vec_splat(e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (e->bias + r))); \
         GLOBAL mts_real *out = act + e->out + index[r] * e->out_pitch + pixel;                               \
         mts_vec v[CONV_NV_MOST];                                                                             \
         EACH_VECTOR(CONV_SCALE, r)                                                                           \
-        if (e->res != MTS_REC_NONE) {                                                                        \
+        if (e->res != MTS_PARAM_NONE) {                                                                        \
             GLOBAL const mts_real *res = act + e->res + index[r] * e->res_pitch + pixel;                     \
             EACH_VECTOR(CONV_RES, res)                                                                       \
         }                                                                                                    \
         EACH_VECTOR(CONV_LOW, r)                                                                             \
         if (e->fn > MTS_FN_RELU) {                                                                           \
-            const mts_vec negative = mts_vec_splat(e->slope == MTS_REC_NONE ? slope : mts_load(pool + (e->slope + r)));\
+            const mts_vec negative = mts_vec_splat(e->slope == MTS_PARAM_NONE ? slope : mts_load(pool + (e->slope + r)));\
             EACH_VECTOR(CONV_BEND, negative)                                                                 \
         }                                                                                                    \
         EACH_VECTOR(CONV_STORE, out)                                                                         \
@@ -135,13 +135,13 @@ INLINE void conv_accumulate(GLOBAL const mts_real *act, GLOBAL const mts_real *p
 
 /* One epilogue; functions that are not simple are left to conv_finish. */
 INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                       GLOBAL const mts_rec_conv *job, GLOBAL const mts_rec_epilogue *e, mts_u32 pixel, mts_u32 step,
+                       GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e, mts_u32 pixel, mts_u32 step,
                        mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int rows, const int nv) {
     GLOBAL const mts_u32 *index = tab + e->index;
     const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     const float slope = mts_fn_slope(e->fn, e->a);
     mts_vec inside[CONV_NV_MOST];
-    if (job->mask != MTS_REC_NONE) {
+    if (job->mask != MTS_PARAM_NONE) {
         GLOBAL const mts_real *mask = pool + job->mask + pixel;
         EACH_VECTOR(CONV_MASK, mask)
     } else {
@@ -155,14 +155,14 @@ INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
 }
 
 /* What the epilogue will touch. Of many epilogues the first: more would push the input out of the cache. */
-INLINE void conv_expect(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_epilogue *e,
+INLINE void conv_expect(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_epilogue_params *e,
                         mts_u32 pixel, mts_u32 step, const int rows, const int nv) {
 #if VEC > 1
     GLOBAL const mts_u32 *index = tab + e->index;
     NO_UNROLL for (int r = 0; r < rows; r++) {
         GLOBAL const mts_real *out = act + e->out + index[r] * e->out_pitch + pixel;
         for (int j = 0; j < nv; j++) mts_fetch(out + j * step, 1);
-        if (e->res != MTS_REC_NONE) {
+        if (e->res != MTS_PARAM_NONE) {
             GLOBAL const mts_real *res = act + e->res + index[r] * e->res_pitch + pixel;
             for (int j = 0; j < nv; j++) mts_fetch(res + j * step, 0);
         }
@@ -171,9 +171,9 @@ INLINE void conv_expect(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL 
 }
 
 INLINE void conv_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                         GLOBAL const mts_rec_conv *job, mts_u32 pixel, mts_u32 step, const int ra, const int rb,
+                         GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step, const int ra, const int rb,
                          const int nv) {
-    GLOBAL const mts_rec_epilogue *epilogue = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+    GLOBAL const mts_epilogue_params *epilogue = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
     mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST];
     conv_expect(act, tab, epilogue, pixel, step, ra + rb, nv);
     conv_accumulate(act, pool, tab, job, pixel, step, sum, ra, rb, nv);
@@ -182,7 +182,7 @@ INLINE void conv_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOB
 }
 
 INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                      GLOBAL const mts_rec_conv *job, conv_place at, const int ra, const int rb) {
+                      GLOBAL const mts_conv_params *job, conv_place at, const int ra, const int rb) {
     mts_u32 pixel = at.pixel;
     for (; pixel + (NV(ra + rb) - 1) * at.step < at.end; pixel += NV(ra + rb) * at.step)
         conv_vectors(act, pool, tab, job, pixel, at.step, ra, rb, NV(ra + rb));
@@ -191,8 +191,8 @@ INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL 
 
 /* Applies the functions that conv_store left out, in place: to what was stored, which HALF has rounded. */
 INLINE void conv_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                        GLOBAL const mts_rec_conv *job, conv_place at) {
-    GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+                        GLOBAL const mts_conv_params *job, conv_place at) {
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         if (mts_fn_is_simple(e->fn)) continue;
         for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
@@ -200,7 +200,7 @@ INLINE void conv_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBA
             for (mts_u32 p = at.pixel; p < at.end; p += at.step) {
                 const mts_vec x = mts_vec_load(out + p);
                 mts_vec v = mts_vec_element(e->fn, x, e->a, e->b);
-                if (job->mask != MTS_REC_NONE) v = mts_vec_keep(mts_vec_load(pool + job->mask + p), v);
+                if (job->mask != MTS_PARAM_NONE) v = mts_vec_keep(mts_vec_load(pool + job->mask + p), v);
                 mts_vec_store(out + p, v);
             }
         }
@@ -212,9 +212,9 @@ INLINE void conv_zero(GLOBAL mts_real *p, mts_u32 count) {
 }
 
 /* The zeros around the stored planes: before them, in the rounding after their pixels, and after the last one. */
-INLINE void conv_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_conv *job, mts_u32 first,
+INLINE void conv_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_conv_params *job, mts_u32 first,
                         mts_u32 end) {
-    GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
             const mts_u32 channel = tab[e->index + r];
@@ -232,8 +232,8 @@ INLINE void conv_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL 
 
 KERNEL void conv_tile__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
                                   GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
-    GLOBAL const mts_rec_tile *tile = (GLOBAL const mts_rec_tile *)(tab + first) + mts_group_id(0);
-    GLOBAL const mts_rec_conv *job = (GLOBAL const mts_rec_conv *)(tab + tile->job);
+    GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(tab + first) + mts_group_id(0);
+    GLOBAL const mts_conv_params *job = (GLOBAL const mts_conv_params *)(tab + tile->job);
     const mts_u32 left = job->pixels - tile->pixel;
     conv_place at;
     at.end = tile->pixel + (left < job->tile ? left : job->tile);

@@ -2,7 +2,7 @@
  * conv_winograd: the stitched 3 x 3 convolution of stride 1 by Winograd's F(2 x 2, 3 x 3), one work-item per group.
  *
  * Responsible for dense convolutions of many tasks in one launch on devices whose work-groups have much memory and few
- * work-items (CPUs). What it computes is defined at mts_rec_winograd (sdk/device/record.h); the host has transformed
+ * work-items (CPUs). What it computes is defined at mts_winograd_params (sdk/device/record.h); the host has transformed
  * the weights. Not responsible for which layers and tiles come here.
  *
  * A group takes `tile` consecutive tiles of 2 x 2 outputs, VEC tiles a vector, in three passes over its scratch:
@@ -79,7 +79,7 @@ typedef struct wino_place {
  * The moves of every channel. A move may write more than its row where a later one writes the rest: gathers always,
  * as lines have room behind them; stores up to pixel `own`, before which this group writes all that follows, in order.
  */
-INLINE wino_place wino_plan(GLOBAL const mts_rec_winograd *job, wino_place at, LOCAL_PTR wino_move *move) {
+INLINE wino_place wino_plan(GLOBAL const mts_winograd_params *job, wino_place at, LOCAL_PTR wino_move *move) {
     const mts_u32 whole = 2 * (at.end / job->columns), own = (whole < job->h ? whole : job->h) * job->row;
     mts_u32 y = at.first / job->columns, x = at.first % job->columns, done = 0;
     at.gathers = at.stores = 0;
@@ -157,7 +157,7 @@ INLINE void wino_input(LOCAL_PTR const float *line, wino_place at, mts_u32 chann
     }
 }
 
-INLINE void wino_inputs(GLOBAL const mts_real *act, GLOBAL const mts_rec_winograd *job, wino_place at,
+INLINE void wino_inputs(GLOBAL const mts_real *act, GLOBAL const mts_winograd_params *job, wino_place at,
                         LOCAL_PTR mts_vec *scratch) {
     LOCAL_PTR float *lines = (LOCAL_PTR float *)(scratch + at.lines);
     LOCAL_PTR const wino_move *move = (LOCAL_PTR const wino_move *)(scratch + at.moves);
@@ -208,12 +208,12 @@ INLINE void wino_segment(LOCAL_PTR const mts_vec *x, mts_u32 step, GLOBAL const 
     EACH_ROW(WINO_PUT_ROW)
 }
 
-INLINE void wino_case(GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_winograd *job,
-                      GLOBAL const mts_rec_winograd_rows *block, wino_place at, LOCAL_PTR mts_vec *scratch,
+INLINE void wino_case(GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab, GLOBAL const mts_winograd_params *job,
+                      GLOBAL const mts_winograd_rows_params *block, wino_place at, LOCAL_PTR mts_vec *scratch,
                       const int rows) {
     const mts_u32 channels = job->channels, row_step = at.vectors * WINO_POSITIONS;
     for (mts_u32 p = 0; p < WINO_POSITIONS; p++) {
-        GLOBAL const mts_rec_segment *segment = (GLOBAL const mts_rec_segment *)(tab + block->segment);
+        GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(tab + block->segment);
         for (mts_u32 s = 0; s < block->segments; s++, segment++) {
             GLOBAL const mts_real *u = pool + segment->weight_a + p * segment->count * rows;
             LOCAL_PTR const mts_vec *x = scratch + p * at.position + segment->channel;
@@ -289,7 +289,7 @@ INLINE void wino_zero(GLOBAL mts_real *p, mts_u32 count) {
 }
 
 /* The zeros before and after a channel's plane. */
-INLINE void wino_border(GLOBAL mts_real *plane, GLOBAL const mts_rec_epilogue *e, GLOBAL const mts_rec_winograd *job,
+INLINE void wino_border(GLOBAL mts_real *plane, GLOBAL const mts_epilogue_params *e, GLOBAL const mts_winograd_params *job,
                         wino_place at, mts_u32 channel) {
     if (at.first == 0) wino_zero(plane - e->gap, e->gap);
     if (at.end == job->tiles) {
@@ -302,8 +302,8 @@ INLINE void wino_border(GLOBAL mts_real *plane, GLOBAL const mts_rec_epilogue *e
 }
 
 INLINE void wino_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                       GLOBAL const mts_rec_winograd *job, GLOBAL const mts_rec_epilogue *e,
-                       GLOBAL const mts_rec_winograd_rows *block, wino_place at, LOCAL_PTR const wino_move *move,
+                       GLOBAL const mts_winograd_params *job, GLOBAL const mts_epilogue_params *e,
+                       GLOBAL const mts_winograd_rows_params *block, wino_place at, LOCAL_PTR const wino_move *move,
                        LOCAL_PTR const float *line) {
     float lanes[VEC];
     wino_finish f;
@@ -319,10 +319,10 @@ INLINE void wino_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
         const mts_u32 channel = tab[e->index + r];
         GLOBAL mts_real *out = act + e->out + channel * e->out_pitch;
         GLOBAL const mts_real *res = (GLOBAL const mts_real *)0;
-        if (e->res != MTS_REC_NONE) res = act + e->res + channel * e->res_pitch;
-        f.scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : mts_load(pool + (e->scale + r)));
-        f.bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : mts_load(pool + (e->bias + r)));
-        f.slope = mts_vec_splat(e->slope == MTS_REC_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + (e->slope + r)));
+        if (e->res != MTS_PARAM_NONE) res = act + e->res + channel * e->res_pitch;
+        f.scale = mts_vec_splat(e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + r)));
+        f.bias = mts_vec_splat(e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (e->bias + r)));
+        f.slope = mts_vec_splat(e->slope == MTS_PARAM_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + (e->slope + r)));
         wino_plane(line, res, out, at.stores, move, f);
         wino_border(out, e, job, at, channel);
     }
@@ -331,10 +331,10 @@ INLINE void wino_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
 KERNEL void conv_winograd__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
                                       GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
     LOCAL mts_vec scratch[SCRATCH];
-    GLOBAL const mts_rec_tile *tile = (GLOBAL const mts_rec_tile *)(tab + first) + mts_group_id(0);
-    GLOBAL const mts_rec_winograd *job = (GLOBAL const mts_rec_winograd *)(tab + tile->job);
-    GLOBAL const mts_rec_winograd_rows *block = (GLOBAL const mts_rec_winograd_rows *)(tab + job->block);
-    GLOBAL const mts_rec_epilogue *epilogue = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+    GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(tab + first) + mts_group_id(0);
+    GLOBAL const mts_winograd_params *job = (GLOBAL const mts_winograd_params *)(tab + tile->job);
+    GLOBAL const mts_winograd_rows_params *block = (GLOBAL const mts_winograd_rows_params *)(tab + job->block);
+    GLOBAL const mts_epilogue_params *epilogue = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
     const mts_u32 left = job->tiles - tile->pixel;
     wino_place at;
     at.first = tile->pixel;

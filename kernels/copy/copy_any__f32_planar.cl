@@ -3,7 +3,7 @@
  * change of layout.
  */
 KERNEL void copy_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_copy *r = MTS_MEMBER(mts_rec_copy);
+    GLOBAL const mts_copy_params *r = MTS_MEMBER(mts_copy_params);
     const mts_source src = mts_source_open(act, pool, r->src_pool);
     const mts_i32 step = r->step[5];
     mts_u32 end = r->src.base + 1; /* of what it reads */

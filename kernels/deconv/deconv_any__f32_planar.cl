@@ -15,7 +15,7 @@ INLINE mts_i32 deconv_floor(mts_i32 n, mts_i32 d) { return n >= 0 ? n / d : -((d
 
 /* One kernel position of all channels; row: act offset of column 0 in the first channel. */
 INLINE mts_vec deconv_channels(GLOBAL const mts_real *act, GLOBAL const mts_real *weight,
-                               GLOBAL const mts_rec_deconv *r, const mts_reach *reach, mts_u32 row) {
+                               GLOBAL const mts_deconv_params *r, const mts_reach *reach, mts_u32 row) {
     const mts_u32 step = r->dest.dims[3] / r->group * r->window[0] * r->window[1];
     const mts_u32 channels = r->in_channels / r->group;
     mts_vec acc = mts_vec_splat(0.0f);
@@ -25,7 +25,7 @@ INLINE mts_vec deconv_channels(GLOBAL const mts_real *act, GLOBAL const mts_real
 
 /* One row of kernel positions, or nothing where no input row meets it. y and x are places in the padded
  * output. */
-INLINE mts_vec deconv_row(GLOBAL const mts_real *act, GLOBAL const mts_real *weight, GLOBAL const mts_rec_deconv *r,
+INLINE mts_vec deconv_row(GLOBAL const mts_real *act, GLOBAL const mts_real *weight, GLOBAL const mts_deconv_params *r,
                           mts_u32 src, mts_i32 y, mts_i32 x, mts_u32 left, mts_u32 end, mts_vec acc) {
     const mts_i32 high = (mts_i32)r->stride[0], wide = (mts_i32)r->stride[1], iy = deconv_floor(y, high);
     if (iy * high != y || iy < 0 || iy >= (mts_i32)r->in_h) return acc;
@@ -41,7 +41,7 @@ INLINE mts_vec deconv_row(GLOBAL const mts_real *act, GLOBAL const mts_real *wei
 }
 
 INLINE mts_vec deconv_outputs(GLOBAL const mts_real *act, GLOBAL const mts_real *pool,
-                              GLOBAL const mts_rec_deconv *r, const mts_span *s, mts_u32 x, mts_u32 left,
+                              GLOBAL const mts_deconv_params *r, const mts_span *s, mts_u32 x, mts_u32 left,
                               mts_u32 end) {
     const mts_u32 outs = r->dest.dims[3] / r->group, channel = s->c[3];
     const mts_u32 first = channel / outs * (r->in_channels / r->group), taps = r->window[0] * r->window[1];
@@ -52,18 +52,18 @@ INLINE mts_vec deconv_outputs(GLOBAL const mts_real *act, GLOBAL const mts_real 
         const mts_i32 y = (mts_i32)s->y + r->pad[0] - (mts_i32)(ky * r->dilation[0]);
         acc = deconv_row(act, weight + ky * r->window[1], r, src, y, (mts_i32)x + r->pad[1], left, end, acc);
     }
-    acc = mts_vec_add(acc, mts_vec_splat(r->bias == MTS_REC_NONE ? 0.0f : mts_load(pool + (r->bias + channel))));
+    acc = mts_vec_add(acc, mts_vec_splat(r->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (r->bias + channel))));
     return mts_row_fn(r->fn, acc, r->a, r->b);
 }
 
-INLINE mts_u32 deconv_end(GLOBAL const mts_rec_deconv *r) {
+INLINE mts_u32 deconv_end(GLOBAL const mts_deconv_params *r) {
     const mts_u32 end = mts_view_end(&r->src, &r->dest, r->in_h, r->in_w);
     return end + (r->in_channels - r->dest.dims[3]) *
                      r->src.stride[3]; /* its channels are not those of the output */
 }
 
 KERNEL void deconv_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_deconv *r = MTS_MEMBER(mts_rec_deconv);
+    GLOBAL const mts_deconv_params *r = MTS_MEMBER(mts_deconv_params);
     const mts_u32 stride = r->stride[1];
     const mts_u32 end = deconv_end(r);
     mts_span s = mts_span_open(act, &r->dest);

@@ -30,18 +30,18 @@
 
 /* nv vectors from `pixel` on of channel c. Functions that are not simple are left to depthwise_finish. */
 INLINE void depthwise_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                              GLOBAL const mts_rec_depthwise *job, mts_u32 c, mts_u32 pixel, mts_u32 step,
+                              GLOBAL const mts_depthwise_params *job, mts_u32 c, mts_u32 pixel, mts_u32 step,
                               const int nv) {
-    GLOBAL const mts_rec_epilogue *e = &job->epilogue;
+    GLOBAL const mts_epilogue_params *e = &job->epilogue;
     GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(tab + job->tap);
     GLOBAL const mts_real *x = act + job->in + c / job->multiplier * job->in_pitch + pixel;
     GLOBAL const mts_real *weight = pool + job->weight + c * job->taps;
     GLOBAL mts_real *out = act + e->out + tab[e->index + c] * e->out_pitch + pixel;
     const mts_u32 taps = TAPS ? TAPS : job->taps;
-    const mts_vec scale = mts_vec_splat(e->scale == MTS_REC_NONE ? 1.0f : mts_load(pool + (e->scale + c)));
-    const mts_vec bias = mts_vec_splat(e->bias == MTS_REC_NONE ? 0.0f : mts_load(pool + (e->bias + c)));
+    const mts_vec scale = mts_vec_splat(e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + c)));
+    const mts_vec bias = mts_vec_splat(e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (e->bias + c)));
     const mts_vec negative =
-        mts_vec_splat(e->slope == MTS_REC_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + (e->slope + c)));
+        mts_vec_splat(e->slope == MTS_PARAM_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + (e->slope + c)));
     const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     mts_vec v[8];
 
@@ -52,12 +52,12 @@ INLINE void depthwise_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool,
         EACH_VECTOR(DEPTHWISE_FMA)
     }
     EACH_VECTOR(DEPTHWISE_SCALE)
-    if (e->res != MTS_REC_NONE) {
+    if (e->res != MTS_PARAM_NONE) {
         GLOBAL const mts_real *res = act + e->res + tab[e->index + c] * e->res_pitch + pixel;
         EACH_VECTOR(DEPTHWISE_RES)
     }
     EACH_VECTOR(DEPTHWISE_SIMPLE)
-    if (job->mask != MTS_REC_NONE) {
+    if (job->mask != MTS_PARAM_NONE) {
         GLOBAL const mts_real *mask = pool + job->mask + pixel;
         EACH_VECTOR(DEPTHWISE_MASK)
     }
@@ -65,21 +65,21 @@ INLINE void depthwise_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool,
 }
 
 /* Applies a function that is not simple, in place: to what was stored, which HALF has rounded. */
-INLINE void depthwise_finish(GLOBAL mts_real *out, GLOBAL const mts_real *pool, GLOBAL const mts_rec_depthwise *job,
+INLINE void depthwise_finish(GLOBAL mts_real *out, GLOBAL const mts_real *pool, GLOBAL const mts_depthwise_params *job,
                              mts_u32 pixel, mts_u32 step) {
-    GLOBAL const mts_rec_epilogue *e = &job->epilogue;
+    GLOBAL const mts_epilogue_params *e = &job->epilogue;
     if (mts_fn_is_simple(e->fn)) return;
     for (; pixel < job->pixels; pixel += step) {
         const mts_vec x = mts_vec_load(out + pixel);
         mts_vec v = mts_vec_element(e->fn, x, e->a, e->b);
-        if (job->mask != MTS_REC_NONE) v = mts_vec_keep(mts_vec_load(pool + job->mask + pixel), v);
+        if (job->mask != MTS_PARAM_NONE) v = mts_vec_keep(mts_vec_load(pool + job->mask + pixel), v);
         mts_vec_store(out + pixel, v);
     }
 }
 
 /* The zeros around the plane; every work-item along x writes its share. */
-INLINE void depthwise_border(GLOBAL mts_real *plane, GLOBAL const mts_rec_depthwise *job, mts_u32 channel) {
-    GLOBAL const mts_rec_epilogue *e = &job->epilogue;
+INLINE void depthwise_border(GLOBAL mts_real *plane, GLOBAL const mts_depthwise_params *job, mts_u32 channel) {
+    GLOBAL const mts_epilogue_params *e = &job->epilogue;
     const mts_u32 id = mts_global_id(0), count = mts_global_size(0);
     mts_u32 plane_end = job->pixels;
     if (e->gap + job->pixels < e->out_pitch) plane_end = e->out_pitch - e->gap;
@@ -90,8 +90,8 @@ INLINE void depthwise_border(GLOBAL mts_real *plane, GLOBAL const mts_rec_depthw
 
 KERNEL void depthwise_tile__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
                                        GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
-    GLOBAL const mts_rec_depthwise *job =
-        (GLOBAL const mts_rec_depthwise *)(tab + first) + mts_global_id(2);
+    GLOBAL const mts_depthwise_params *job =
+        (GLOBAL const mts_depthwise_params *)(tab + first) + mts_global_id(2);
     const mts_u32 c = mts_global_id(1), step = mts_global_size(0) * VEC;
     mts_u32 pixel = mts_global_id(0) * VEC;
     if (c >= job->channels) return;

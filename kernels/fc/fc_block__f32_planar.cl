@@ -1,7 +1,7 @@
 /*
  * fc_block: fully connected layers of many tasks for GPUs, one work-group per row block of LANES outputs.
  *
- * Responsible for what fc_lanes computes (mts_rec_fc with lanes = LANES), with work-items where that has vectors:
+ * Responsible for what fc_lanes computes (mts_fc_params with lanes = LANES), with work-items where that has vectors:
  *
  *     pool + weight_a:  [ceil(rows / LANES)][count][LANES]      neighbours read neighbouring rows
  *     slice             0 1 .. SLICES-1 0 1 ..                  inputs are dealt out to SLICES times LANES work-items
@@ -21,13 +21,13 @@
 #define FC_MATES 4
 #define FC_AHEAD 4 /* weights on their way at once */
 
-INLINE GLOBAL const mts_rec_segment *fc_segment_of(GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_fc *job, mts_u32 s) {
-    return (GLOBAL const mts_rec_segment *)(tab + job->segment) + s;
+INLINE GLOBAL const mts_segment_params *fc_segment_of(GLOBAL const mts_u32 *tab, GLOBAL const mts_fc_params *job, mts_u32 s) {
+    return (GLOBAL const mts_segment_params *)(tab + job->segment) + s;
 }
 
 /* sum[t] += the work-item's share of a segment's product, for nt jobs that have the weights at `w`. */
-INLINE void fc_segment(GLOBAL const mts_real *act, GLOBAL const mts_real *w, GLOBAL const mts_rec_fc *job,
-                       GLOBAL const mts_rec_segment *segment, mts_u32 slice, float sum[FC_MATES], const int nt) {
+INLINE void fc_segment(GLOBAL const mts_real *act, GLOBAL const mts_real *w, GLOBAL const mts_fc_params *job,
+                       GLOBAL const mts_segment_params *segment, mts_u32 slice, float sum[FC_MATES], const int nt) {
     const mts_u32 pitch = job->in_pitch, count = segment->count;
     mts_u32 x[FC_MATES], k = slice;
     UNROLL for (int t = 0; t < FC_MATES; t++) x[t] = t < nt ? job[t].in + segment->channel * pitch : 0;
@@ -47,22 +47,22 @@ INLINE void fc_segment(GLOBAL const mts_real *act, GLOBAL const mts_real *w, GLO
 }
 
 /* The zeros around an output that is a plane of one pixel. */
-INLINE void fc_border(GLOBAL mts_real *out, GLOBAL const mts_rec_epilogue *e, mts_u32 channel) {
+INLINE void fc_border(GLOBAL mts_real *out, GLOBAL const mts_epilogue_params *e, mts_u32 channel) {
     const mts_u32 after = e->out_pitch - e->gap + (e->last == channel ? e->tail : 0);
     for (mts_u32 i = 1; i <= e->gap; i++) mts_store(out - i, 0.0f);
     for (mts_u32 i = 1; i < after; i++) mts_store(out + i, 0.0f);
 }
 
 INLINE void fc_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                     GLOBAL const mts_rec_fc *job, mts_u32 row, float sum) {
-    GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+                     GLOBAL const mts_fc_params *job, mts_u32 row, float sum) {
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         const mts_u32 channel = tab[e->index + row];
         GLOBAL mts_real *out = act + (e->out + channel * e->out_pitch);
         float v = sum;
-        if (e->scale != MTS_REC_NONE) v *= mts_load(pool + (e->scale + row));
-        if (e->bias != MTS_REC_NONE) v += mts_load(pool + (e->bias + row));
-        if (e->res != MTS_REC_NONE) v += mts_load(act + (e->res + channel * e->res_pitch));
+        if (e->scale != MTS_PARAM_NONE) v *= mts_load(pool + (e->scale + row));
+        if (e->bias != MTS_PARAM_NONE) v += mts_load(pool + (e->bias + row));
+        if (e->res != MTS_PARAM_NONE) v += mts_load(act + (e->res + channel * e->res_pitch));
         if (e->fn == MTS_FN_PRELU) {
             v = mts_vec_slope(v, mts_load(pool + (e->slope + row)));
         } else {
@@ -75,10 +75,10 @@ INLINE void fc_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL c
 
 /* The work-item's share of a row of nt jobs; a segment whose weights differ is read for each of them. */
 INLINE void fc_jobs(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                    GLOBAL const mts_rec_fc *job, mts_u32 block, mts_u32 lane, mts_u32 slice, float sum[FC_MATES],
+                    GLOBAL const mts_fc_params *job, mts_u32 block, mts_u32 lane, mts_u32 slice, float sum[FC_MATES],
                     const int nt) {
     for (mts_u32 s = 0; s < job->segments; s++) {
-        GLOBAL const mts_rec_segment *segment = fc_segment_of(tab, job, s);
+        GLOBAL const mts_segment_params *segment = fc_segment_of(tab, job, s);
         const mts_u32 skip = block * segment->count * LANES + lane;
         int same = 1;
         UNROLL for (int t = 1; t < FC_MATES; t++)
@@ -97,10 +97,10 @@ INLINE void fc_jobs(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLO
 KERNEL_OF(GROUP) void fc_block__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
                                            GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
     LOCAL float part[SLICES][FC_MATES][LANES];
-    GLOBAL const mts_rec_fc *job = (GLOBAL const mts_rec_fc *)(tab + first) + mts_global_id(2);
+    GLOBAL const mts_fc_params *job = (GLOBAL const mts_fc_params *)(tab + first) + mts_global_id(2);
     const mts_u32 id = mts_local_id(0), lane = id % LANES, slice = id / LANES, block = mts_group_id(0);
     const mts_u32 row = block * LANES + lane;
-    if (job->mates == MTS_REC_NONE || block * LANES >= job->rows) return; /* all of the group or none of it */
+    if (job->mates == MTS_PARAM_NONE || block * LANES >= job->rows) return; /* all of the group or none of it */
     for (mts_u32 left = job->mates + 1; left;) {
         float sum[FC_MATES] = {0.0f, 0.0f, 0.0f, 0.0f};
         const mts_u32 nt = left >= FC_MATES ? FC_MATES : left >= 2 ? 2 : 1;

@@ -6,7 +6,7 @@
  *
  *     pool + weight_a:  [ceil(rows / lanes)][count][lanes]      row block g is contiguous
  *
- * Memory bounds it: a vector of weights that members share (mts_rec_fc.mates) is loaded once for up to four of them.
+ * Memory bounds it: a vector of weights that members share (mts_fc_params.mates) is loaded once for up to four of them.
  * Several accumulators run over the inputs because one chain would wait for the latency of each multiply-add. Rows
  * beyond `rows` and work-items beyond the last block store nothing. Not responsible for matrices that vary at run
  * time. Grid: (row blocks, 1, members).
@@ -31,7 +31,7 @@
 /* clang-format on */
 
 /* total[t] += the segment's product of job[t], for nt jobs that have the same weights. */
-INLINE void fc_segment(GLOBAL const mts_real *act, GLOBAL const mts_real *w, GLOBAL const mts_rec_fc *job,
+INLINE void fc_segment(GLOBAL const mts_real *act, GLOBAL const mts_real *w, GLOBAL const mts_fc_params *job,
                        mts_u32 channel, mts_u32 count, mts_vec *total, const int nt) {
     const int chains = nt > CHAINS / 2 ? 2 : CHAINS / nt;
     const mts_u32 pitch = job->in_pitch;
@@ -53,7 +53,7 @@ INLINE void fc_segment(GLOBAL const mts_real *act, GLOBAL const mts_real *w, GLO
 }
 
 /* The zeros around an output that is a plane of one pixel. */
-INLINE void fc_border(GLOBAL mts_real *out, GLOBAL const mts_rec_epilogue *e, mts_u32 channel) {
+INLINE void fc_border(GLOBAL mts_real *out, GLOBAL const mts_epilogue_params *e, mts_u32 channel) {
     const mts_u32 after = e->out_pitch - e->gap + (e->last == channel ? e->tail : 0);
     for (mts_u32 i = 1; i <= e->gap; i++) mts_store(out - i, 0.0f);
     for (mts_u32 i = 1; i < after; i++) mts_store(out + i, 0.0f);
@@ -61,14 +61,14 @@ INLINE void fc_border(GLOBAL mts_real *out, GLOBAL const mts_rec_epilogue *e, mt
 
 /* One epilogue of `count` rows from `row` on. */
 INLINE void fc_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                     GLOBAL const mts_rec_epilogue *e, mts_u32 row, mts_u32 count, const float *sum) {
+                     GLOBAL const mts_epilogue_params *e, mts_u32 row, mts_u32 count, const float *sum) {
     float y[VEC];
     for (mts_u32 r = 0; r < VEC; r++) {
         float v = sum[r];
         if (r < count) {
-            if (e->scale != MTS_REC_NONE) v *= mts_load(pool + (e->scale + row + r));
-            if (e->bias != MTS_REC_NONE) v += mts_load(pool + (e->bias + row + r));
-            if (e->res != MTS_REC_NONE) v += mts_load(act + (e->res + tab[e->index + row + r] * e->res_pitch));
+            if (e->scale != MTS_PARAM_NONE) v *= mts_load(pool + (e->scale + row + r));
+            if (e->bias != MTS_PARAM_NONE) v += mts_load(pool + (e->bias + row + r));
+            if (e->res != MTS_PARAM_NONE) v += mts_load(act + (e->res + tab[e->index + row + r] * e->res_pitch));
             if (e->fn == MTS_FN_PRELU && !(v > 0.0f)) v *= mts_load(pool + (e->slope + row + r));
         }
         y[r] = v;
@@ -85,8 +85,8 @@ INLINE void fc_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL c
     }
 }
 
-INLINE GLOBAL const mts_rec_segment *fc_segment_of(GLOBAL const mts_u32 *tab, GLOBAL const mts_rec_fc *job, mts_u32 s) {
-    return (GLOBAL const mts_rec_segment *)(tab + job->segment) + s;
+INLINE GLOBAL const mts_segment_params *fc_segment_of(GLOBAL const mts_u32 *tab, GLOBAL const mts_fc_params *job, mts_u32 s) {
+    return (GLOBAL const mts_segment_params *)(tab + job->segment) + s;
 }
 
 /* clang-format off */
@@ -99,8 +99,8 @@ INLINE GLOBAL const mts_rec_segment *fc_segment_of(GLOBAL const mts_u32 *tab, GL
 /* clang-format on */
 
 INLINE void fc_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                      GLOBAL const mts_rec_fc *job, mts_u32 row, mts_vec sum) {
-    GLOBAL const mts_rec_epilogue *e = (GLOBAL const mts_rec_epilogue *)(tab + job->epilogue);
+                      GLOBAL const mts_fc_params *job, mts_u32 row, mts_vec sum) {
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
     const mts_u32 count = job->rows - row < VEC ? job->rows - row : VEC;
     float lanes[VEC];
     mts_vec_spill(lanes, sum);
@@ -109,11 +109,11 @@ INLINE void fc_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL 
 
 /* One row block of nt jobs. */
 INLINE void fc_jobs(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
-                    GLOBAL const mts_rec_fc *job, mts_u32 block, const int nt) {
+                    GLOBAL const mts_fc_params *job, mts_u32 block, const int nt) {
     mts_vec total[FC_MATES];
     EACH_MATE(FC_NONE, 0)
     for (mts_u32 s = 0; s < job->segments; s++) {
-        GLOBAL const mts_rec_segment *segment = fc_segment_of(tab, job, s);
+        GLOBAL const mts_segment_params *segment = fc_segment_of(tab, job, s);
         const mts_u32 skip = block * segment->count * VEC;
         int same = 1;
         EACH_MATE(FC_SAME, 0)
@@ -128,9 +128,9 @@ INLINE void fc_jobs(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL co
 
 KERNEL void fc_lanes__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
                                  GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
-    GLOBAL const mts_rec_fc *job = (GLOBAL const mts_rec_fc *)(tab + first) + mts_global_id(2);
+    GLOBAL const mts_fc_params *job = (GLOBAL const mts_fc_params *)(tab + first) + mts_global_id(2);
     const mts_u32 block = mts_global_id(0);
-    if (job->mates == MTS_REC_NONE || block * VEC >= job->rows) return;
+    if (job->mates == MTS_PARAM_NONE || block * VEC >= job->rows) return;
     mts_u32 jobs = job->mates + 1;
     for (; jobs >= FC_MATES; jobs -= FC_MATES, job += FC_MATES) fc_jobs(act, pool, tab, job, block, FC_MATES);
     for (; jobs >= 2; jobs -= 2, job += 2) fc_jobs(act, pool, tab, job, block, 2);

@@ -1,7 +1,7 @@
 /*
  * frame_any: a region of a camera picture of bytes to one image of a model's input: colour conversion, crop,
  * rotation, mirror, resize (bilinear or the mean of an area), letterbox bars, channel order, mean and scale. See
- * mts_rec_frame. The launch passes the picture as `pool`: bytes, whatever HALF is. A work-item owns pixels of one
+ * mts_frame_params. The launch passes the picture as `pool`: bytes, whatever HALF is. A work-item owns pixels of one
  * row of the image, all channels of them, so that a source pixel is converted once for all channels:
  *
  *     row i   | bar bar | v v v v v v v v v v v | bar bar |    j = 0 .. width - 1
@@ -33,7 +33,7 @@ typedef struct frame_rgb {
     float r, g, b;
 } frame_rgb;
 
-INLINE frame_source frame_open(GLOBAL const frame_byte *picture, GLOBAL const mts_rec_frame *r) {
+INLINE frame_source frame_open(GLOBAL const frame_byte *picture, GLOBAL const mts_frame_params *r) {
     frame_source s;
     const mts_u32 dx = r->flip_x ? 0u - 1u : 1u, dy = r->flip_y ? 0u - 1u : 1u;
     s.a = picture + r->plane[0];
@@ -146,13 +146,13 @@ INLINE frame_rgb frame_mix(const frame_source *s, const frame_taps *rows, const 
 }
 
 /* Columns [from, end) of a row that are bars. */
-INLINE void frame_bar(GLOBAL mts_real *row, GLOBAL const mts_rec_frame *r, mts_u32 from, mts_u32 end) {
+INLINE void frame_bar(GLOBAL mts_real *row, GLOBAL const mts_frame_params *r, mts_u32 from, mts_u32 end) {
     for (mts_u32 c = 0; c < r->channels; c++)
         for (mts_u32 j = from; j < end; j++) mts_store(row + c * r->step[0] + j * r->step[2], r->bar[c & 3]);
 }
 
 KERNEL void frame_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_frame *r = MTS_MEMBER(mts_rec_frame);
+    GLOBAL const mts_frame_params *r = MTS_MEMBER(mts_frame_params);
     const mts_u32 i = mts_global_id(1), width = r->width, n = mts_global_size(0);
     const mts_u32 run = (width + n - 1) / n, start = mts_global_id(0) * run;
     if (r->idle || i >= r->height || start >= width) return;

@@ -2,7 +2,7 @@
  * gather_any: coordinate `axis` of the source is read from a table of the launch.
  */
 KERNEL void gather_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_gather *r = MTS_MEMBER(mts_rec_gather);
+    GLOBAL const mts_gather_params *r = MTS_MEMBER(mts_gather_params);
     const mts_u32 stride = r->src.stride[r->axis];
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {

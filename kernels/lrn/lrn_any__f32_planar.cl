@@ -3,7 +3,7 @@
  * ceil((size - 1) / 2) above: y = x / (bias + alpha / size * sum of squares)^beta.
  */
 KERNEL void lrn_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_lrn *r = MTS_MEMBER(mts_rec_lrn);
+    GLOBAL const mts_lrn_params *r = MTS_MEMBER(mts_lrn_params);
     const mts_i32 step = (mts_i32)r->src.stride[5];
     const mts_u32 below = (r->size - 1) / 2, above = r->size / 2, plane = r->src.stride[3];
     const mts_vec factor = mts_vec_splat(r->alpha / (float)r->size);

@@ -19,11 +19,11 @@
 /* clang-format on */
 
 /* Stores products that have been summed and scaled: of one column, of `left` columns (room: see mts_row_store). */
-INLINE void matmul_one(GLOBAL mts_real *to, float v, GLOBAL const mts_rec_matmul *r, GLOBAL const mts_real *add) {
+INLINE void matmul_one(GLOBAL mts_real *to, float v, GLOBAL const mts_matmul_params *r, GLOBAL const mts_real *add) {
     if (r->beta != 0.0f) v = mts_fma(mts_load(add), r->beta, v);
     mts_store(to, v);
 }
-INLINE void matmul_put(GLOBAL mts_real *to, mts_vec v, GLOBAL const mts_rec_matmul *r, GLOBAL const mts_real *add,
+INLINE void matmul_put(GLOBAL mts_real *to, mts_vec v, GLOBAL const mts_matmul_params *r, GLOBAL const mts_real *add,
                        mts_u32 left, mts_u32 room) {
     if (r->beta != 0.0f) {
         const mts_vec c = mts_row_load(add, (mts_i32)r->add.stride[5], left, 0);
@@ -34,7 +34,7 @@ INLINE void matmul_put(GLOBAL mts_real *to, mts_vec v, GLOBAL const mts_rec_matm
 
 /* MATMUL_BLOCK * VEC columns. */
 INLINE void matmul_block(GLOBAL mts_real *to, GLOBAL const mts_real *lhs, GLOBAL const mts_real *rhs,
-                         GLOBAL const mts_real *add, GLOBAL const mts_rec_matmul *r) {
+                         GLOBAL const mts_real *add, GLOBAL const mts_matmul_params *r) {
     const mts_vec alpha = mts_vec_splat(r->alpha);
     mts_vec acc[MATMUL_BLOCK];
     EACH_BLOCK(MATMUL_CLEAR)
@@ -47,7 +47,7 @@ INLINE void matmul_block(GLOBAL mts_real *to, GLOBAL const mts_real *lhs, GLOBAL
 }
 
 INLINE mts_vec matmul_columns(GLOBAL const mts_real *lhs, GLOBAL const mts_real *rhs,
-                              GLOBAL const mts_rec_matmul *r, mts_u32 left) {
+                              GLOBAL const mts_matmul_params *r, mts_u32 left) {
     mts_vec acc = mts_vec_splat(0.0f);
     for (mts_u32 k = 0; k < r->depth; k++) {
         const mts_vec b = mts_row_load(rhs + k * r->rhs.stride[4], (mts_i32)r->rhs.stride[5], left, 0);
@@ -58,7 +58,7 @@ INLINE mts_vec matmul_columns(GLOBAL const mts_real *lhs, GLOBAL const mts_real 
 
 /* MATMUL_BLOCK columns of a rhs whose k is contiguous. */
 INLINE void matmul_dots(GLOBAL mts_real *to, GLOBAL const mts_real *lhs, GLOBAL const mts_real *rhs,
-                        GLOBAL const mts_real *add, GLOBAL const mts_rec_matmul *r) {
+                        GLOBAL const mts_real *add, GLOBAL const mts_matmul_params *r) {
     const mts_u32 along = r->lhs.stride[5], step = r->rhs.stride[5];
     mts_vec acc[MATMUL_BLOCK];
     float sum[MATMUL_BLOCK];
@@ -75,7 +75,7 @@ INLINE void matmul_dots(GLOBAL mts_real *to, GLOBAL const mts_real *lhs, GLOBAL 
     EACH_BLOCK(MATMUL_ONE)
 }
 
-INLINE float matmul_dot(GLOBAL const mts_real *lhs, GLOBAL const mts_real *rhs, GLOBAL const mts_rec_matmul *r) {
+INLINE float matmul_dot(GLOBAL const mts_real *lhs, GLOBAL const mts_real *rhs, GLOBAL const mts_matmul_params *r) {
     mts_vec acc = mts_vec_splat(0.0f);
     mts_u32 k = 0;
     for (; k + VEC <= r->depth; k += VEC) {
@@ -88,7 +88,7 @@ INLINE float matmul_dot(GLOBAL const mts_real *lhs, GLOBAL const mts_real *rhs, 
 }
 
 INLINE void matmul_row(GLOBAL mts_real *to, GLOBAL const mts_real *lhs, GLOBAL const mts_real *rhs,
-                       GLOBAL const mts_real *add, GLOBAL const mts_rec_matmul *r, mts_u32 n) {
+                       GLOBAL const mts_real *add, GLOBAL const mts_matmul_params *r, mts_u32 n) {
     const mts_u32 step = r->rhs.stride[5], add_step = r->add.stride[5];
     mts_u32 i = 0;
     if (step != 1 && r->rhs.stride[4] == 1) {
@@ -108,7 +108,7 @@ INLINE void matmul_row(GLOBAL mts_real *to, GLOBAL const mts_real *lhs, GLOBAL c
 }
 
 KERNEL void matmul_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_matmul *r = MTS_MEMBER(mts_rec_matmul);
+    GLOBAL const mts_matmul_params *r = MTS_MEMBER(mts_matmul_params);
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
         const mts_u32 lhs = mts_view_plane(&r->lhs, &s) + s.y * r->lhs.stride[4];

@@ -16,7 +16,7 @@ INLINE mts_i32 pad_source(mts_u32 mode, mts_u32 i, mts_i32 before, mts_u32 size)
 }
 
 /* Offset of the source row of the stretch; 0 with *outside set where all of it is the constant. */
-INLINE mts_u32 pad_row(GLOBAL const mts_rec_pad *r, const mts_span *s, int *outside) {
+INLINE mts_u32 pad_row(GLOBAL const mts_pad_params *r, const mts_span *s, int *outside) {
     mts_u32 offset = r->src.base;
     *outside = 0;
     for (int i = 0; i < 5; i++) {
@@ -27,7 +27,7 @@ INLINE mts_u32 pad_row(GLOBAL const mts_rec_pad *r, const mts_span *s, int *outs
     return offset;
 }
 
-INLINE void pad_ends(GLOBAL mts_real *act, GLOBAL const mts_rec_pad *r, const mts_span *s, mts_u32 row,
+INLINE void pad_ends(GLOBAL mts_real *act, GLOBAL const mts_pad_params *r, const mts_span *s, mts_u32 row,
                      mts_u32 from, mts_u32 end, int outside) {
     for (mts_u32 x = from; x < end; x++) {
         const mts_i32 at = outside ? -1 : pad_source(r->mode, x, r->before[5], r->src_dims[5]);
@@ -37,7 +37,7 @@ INLINE void pad_ends(GLOBAL mts_real *act, GLOBAL const mts_rec_pad *r, const mt
 }
 
 KERNEL void pad_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_pad *r = MTS_MEMBER(mts_rec_pad);
+    GLOBAL const mts_pad_params *r = MTS_MEMBER(mts_pad_params);
     const mts_i32 step = (mts_i32)r->src.stride[5], before = r->before[5];
     const mts_i32 last = (mts_i32)r->src_dims[5] + before;
     mts_span s = mts_span_open(act, &r->dest);

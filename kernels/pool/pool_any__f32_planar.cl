@@ -15,7 +15,7 @@ INLINE mts_u32 pool_below(mts_i32 at, mts_u32 taps, mts_u32 dilation, mts_i32 en
 }
 
 /* Rows of the window that count. */
-INLINE mts_u32 pool_rows(GLOBAL const mts_rec_pool *r, mts_i32 y) {
+INLINE mts_u32 pool_rows(GLOBAL const mts_pool_params *r, mts_i32 y) {
     const mts_i32 low = r->include_pad ? -r->pad[0] : 0;
     const mts_i32 high = (mts_i32)r->in_h + (r->include_pad ? r->pad[2] : 0);
     return pool_below(y, r->window[0], r->dilation[0], high) -
@@ -28,7 +28,7 @@ typedef struct pool_place {
     mts_u32 end; /* of the operand */
 } pool_place;
 
-INLINE pool_place pool_find(GLOBAL const mts_rec_pool *r, mts_u32 plane, mts_i32 y, mts_u32 end) {
+INLINE pool_place pool_find(GLOBAL const mts_pool_params *r, mts_u32 plane, mts_i32 y, mts_u32 end) {
     const mts_u32 first = pool_below(y, r->window[0], r->dilation[0], 0);
     pool_place place;
     place.count = pool_below(y, r->window[0], r->dilation[0], (mts_i32)r->in_h) - first;
@@ -46,7 +46,7 @@ INLINE pool_place pool_find(GLOBAL const mts_rec_pool *r, mts_u32 plane, mts_i32
         v = mts_vec_add(v, mts_reach_load(act, reach, row, mode));
 
 /* One column of the window. */
-INLINE mts_vec pool_column(GLOBAL const mts_real *act, GLOBAL const mts_rec_pool *r, pool_place at,
+INLINE mts_vec pool_column(GLOBAL const mts_real *act, GLOBAL const mts_pool_params *r, pool_place at,
                            const mts_reach *reach) {
     mts_u32 row = at.top;
     mts_vec v = mts_vec_splat(reach->nothing);
@@ -60,7 +60,7 @@ INLINE mts_vec pool_column(GLOBAL const mts_real *act, GLOBAL const mts_rec_pool
 
 /* Maximum or sum of `left` windows side by side, and the columns of each that lie in the image; x: the first
  * one's column. */
-INLINE mts_vec pool_windows(GLOBAL const mts_real *act, GLOBAL const mts_rec_pool *r, pool_place at, mts_i32 x,
+INLINE mts_vec pool_windows(GLOBAL const mts_real *act, GLOBAL const mts_pool_params *r, pool_place at, mts_i32 x,
                             mts_u32 left, mts_vec *columns) {
     const float nothing = r->kind == MTS_POOL_MAX ? POOL_NOTHING : 0.0f;
     const mts_u32 bottom = at.top + (at.count ? at.count - 1 : 0) * at.step;
@@ -82,7 +82,7 @@ INLINE mts_vec pool_windows(GLOBAL const mts_real *act, GLOBAL const mts_rec_poo
 }
 
 /* Columns of each window that lie in the padded image. */
-INLINE mts_vec pool_padded(GLOBAL const mts_rec_pool *r, mts_i32 x) {
+INLINE mts_vec pool_padded(GLOBAL const mts_pool_params *r, mts_i32 x) {
     const float low = -(float)r->pad[1], high = (float)r->in_w + (float)r->pad[3];
     const float last = (float)(x + (mts_i32)((r->window[1] - 1) * r->dilation[1] + (VEC - 1) * r->stride[1]));
     if (last < high) return mts_vec_splat((float)r->window[1]);
@@ -100,7 +100,7 @@ INLINE mts_vec pool_padded(GLOBAL const mts_rec_pool *r, mts_i32 x) {
 }
 
 KERNEL void pool_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_pool *r = MTS_MEMBER(mts_rec_pool);
+    GLOBAL const mts_pool_params *r = MTS_MEMBER(mts_pool_params);
     const mts_u32 end = mts_view_end(&r->src, &r->dest, r->in_h, r->in_w);
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {

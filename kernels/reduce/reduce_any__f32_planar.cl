@@ -15,7 +15,7 @@ INLINE mts_vec reduce_start(mts_u32 kind) {
 }
 
 /* The last dimension of `left` neighbouring outputs. */
-INLINE mts_vec reduce_across(GLOBAL const mts_real *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_u32 left) {
+INLINE mts_vec reduce_across(GLOBAL const mts_real *p, GLOBAL const mts_reduce_params *r, mts_vec v, mts_u32 left) {
     for (mts_u32 j = 0; j < r->extent[5]; j++)
         v = reduce_take(r->kind, v, mts_row_load(p + j * r->step[5], (mts_i32)r->src.stride[5], left, 0));
     return v;
@@ -25,7 +25,7 @@ INLINE mts_vec reduce_across(GLOBAL const mts_real *p, GLOBAL const mts_rec_redu
  * The last dimension of one output. The rest that fills no vector is masked. Every output sums in the same
  * order, also the last one, behind which memory ends: equal operands give equal results.
  */
-INLINE mts_vec reduce_along(GLOBAL const mts_real *p, GLOBAL const mts_rec_reduce *r, mts_vec v, mts_vec rest,
+INLINE mts_vec reduce_along(GLOBAL const mts_real *p, GLOBAL const mts_reduce_params *r, mts_vec v, mts_vec rest,
                             mts_u32 room) {
     mts_u32 j = 0;
     for (; j + VEC <= r->extent[5]; j += VEC) v = reduce_take(r->kind, v, mts_vec_load(p + j));
@@ -37,7 +37,7 @@ INLINE mts_vec reduce_along(GLOBAL const mts_real *p, GLOBAL const mts_rec_reduc
     return v;
 }
 
-INLINE mts_vec reduce_all(GLOBAL const mts_real *act, GLOBAL const mts_rec_reduce *r, mts_u32 from, int along,
+INLINE mts_vec reduce_all(GLOBAL const mts_real *act, GLOBAL const mts_reduce_params *r, mts_u32 from, int along,
                           mts_u32 left, mts_u32 end) {
     const mts_vec rest = mts_vec_between(0.0f, 1.0f, 0.0f, (float)(r->extent[5] % VEC));
     mts_vec v = reduce_start(r->kind);
@@ -61,14 +61,14 @@ INLINE float reduce_lanes(mts_u32 kind, mts_vec v) {
 }
 
 /* Offset after the operand's last element. */
-INLINE mts_u32 reduce_end(GLOBAL const mts_rec_reduce *r) {
+INLINE mts_u32 reduce_end(GLOBAL const mts_reduce_params *r) {
     mts_u32 end = mts_view_end(&r->src, &r->dest, r->dest.dims[4], r->dest.dims[5]);
     for (int i = 0; i < 6; i++) end += (r->extent[i] - 1) * r->step[i];
     return end;
 }
 
 KERNEL void reduce_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_reduce *r = MTS_MEMBER(mts_rec_reduce);
+    GLOBAL const mts_reduce_params *r = MTS_MEMBER(mts_reduce_params);
     const mts_u32 count =
         r->extent[0] * r->extent[1] * r->extent[2] * r->extent[3] * r->extent[4] * r->extent[5];
     const float divisor = r->kind == MTS_REDUCE_MEAN ? (float)count : 1.0f;

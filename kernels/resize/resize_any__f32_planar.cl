@@ -25,14 +25,14 @@ INLINE mts_vec resize_ratio(mts_vec n, float d) {
     return mts_vec_fma(rest, mts_vec_splat(1.0f / d), q);
 }
 
-INLINE mts_vec resize_crop(GLOBAL const mts_rec_resize *r, int axis, mts_vec x, mts_u32 out) {
+INLINE mts_vec resize_crop(GLOBAL const mts_resize_params *r, int axis, mts_vec x, mts_u32 out) {
     const float last = (float)r->in[axis] - 1.0f, start = r->roi_start[axis], end = r->roi_end[axis];
     if (out == 1) return mts_vec_splat(0.5f * (start + end) * last);
     const mts_vec whole = mts_vec_mul(mts_vec_mul(x, mts_vec_splat(end - start)), mts_vec_splat(last));
     return mts_vec_add(mts_vec_splat(start * last), resize_ratio(whole, (float)(out - 1)));
 }
 
-INLINE mts_vec resize_coordinate(GLOBAL const mts_rec_resize *r, int axis, mts_vec x, mts_u32 out) {
+INLINE mts_vec resize_coordinate(GLOBAL const mts_resize_params *r, int axis, mts_vec x, mts_u32 out) {
     const float last = (float)r->in[axis] - 1.0f, scale = r->scale[axis];
     const mts_vec middle = mts_vec_splat(0.5f);
     if (r->coord == MTS_COORD_TF_CROP) return resize_crop(r, axis, x, out);
@@ -80,7 +80,7 @@ INLINE mts_vec resize_inside(mts_vec x, float last) {
     return mts_vec_min(one, mts_vec_max(mts_vec_splat(0.0f), mts_vec_min(above, below)));
 }
 
-INLINE void resize_cubic(GLOBAL const mts_rec_resize *r, float last, resize_taps *taps) {
+INLINE void resize_cubic(GLOBAL const mts_resize_params *r, float last, resize_taps *taps) {
     const float a = r->cubic_a;
     const mts_vec one = mts_vec_splat(1.0f), base = mts_vec_floor(taps->place);
     const mts_vec t = mts_vec_sub(taps->place, base), u = mts_vec_sub(one, t);
@@ -100,7 +100,7 @@ INLINE void resize_cubic(GLOBAL const mts_rec_resize *r, float last, resize_taps
     UNROLL for (int i = 0; i < 4; i++) taps->weight[i] = mts_vec_div(taps->weight[i], sum);
 }
 
-INLINE resize_taps resize_find(GLOBAL const mts_rec_resize *r, int axis, mts_vec i, mts_u32 out) {
+INLINE resize_taps resize_find(GLOBAL const mts_resize_params *r, int axis, mts_vec i, mts_u32 out) {
     const float last = (float)r->in[axis] - 1.0f;
     const mts_vec one = mts_vec_splat(1.0f);
     resize_taps taps;
@@ -139,7 +139,7 @@ INLINE mts_vec resize_line(GLOBAL const mts_real *row, const resize_taps *column
     return v;
 }
 
-INLINE mts_vec resize_value(GLOBAL const mts_real *plane, GLOBAL const mts_rec_resize *r,
+INLINE mts_vec resize_value(GLOBAL const mts_real *plane, GLOBAL const mts_resize_params *r,
                             const resize_taps *rows, const resize_taps *columns) {
     const mts_i32 high = (mts_i32)r->src.stride[4], wide = (mts_i32)r->src.stride[5];
     mts_vec v = mts_vec_splat(0.0f);
@@ -152,7 +152,7 @@ INLINE mts_vec resize_value(GLOBAL const mts_real *plane, GLOBAL const mts_rec_r
 }
 
 /* TF_CROP: the extrapolation value in the lanes whose place lies outside the source. */
-INLINE mts_vec resize_outside(GLOBAL const mts_rec_resize *r, const resize_taps *rows,
+INLINE mts_vec resize_outside(GLOBAL const mts_resize_params *r, const resize_taps *rows,
                               const resize_taps *columns, mts_vec v) {
     const float y = ((const float *)&rows->place)[0];
     for (int i = 0; i < VEC; i++) {
@@ -164,7 +164,7 @@ INLINE mts_vec resize_outside(GLOBAL const mts_rec_resize *r, const resize_taps 
 }
 
 KERNEL void resize_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_resize *r = MTS_MEMBER(mts_rec_resize);
+    GLOBAL const mts_resize_params *r = MTS_MEMBER(mts_resize_params);
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
         GLOBAL const mts_real *plane = act + mts_view_plane(&r->src, &s);

@@ -3,15 +3,15 @@
  * folded and for PRELU (slope[c]).
  */
 KERNEL void scale_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_scale *r = MTS_MEMBER(mts_rec_scale);
+    GLOBAL const mts_scale_params *r = MTS_MEMBER(mts_scale_params);
     const mts_i32 step = (mts_i32)r->src.stride[5];
     mts_span s = mts_span_open(act, &r->dest);
     s.flat = mts_view_flat(&r->src, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
         GLOBAL const mts_real *from = act + mts_view_at(&r->src, &s);
-        const mts_vec scale = mts_vec_splat(r->scale == MTS_REC_NONE ? 1.0f : mts_load(pool + (r->scale + s.c[3])));
-        const mts_vec bias = mts_vec_splat(r->bias == MTS_REC_NONE ? 0.0f : mts_load(pool + (r->bias + s.c[3])));
-        const float a = r->slope == MTS_REC_NONE ? r->a : mts_load(pool + (r->slope + s.c[3]));
+        const mts_vec scale = mts_vec_splat(r->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (r->scale + s.c[3])));
+        const mts_vec bias = mts_vec_splat(r->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (r->bias + s.c[3])));
+        const float a = r->slope == MTS_PARAM_NONE ? r->a : mts_load(pool + (r->slope + s.c[3]));
         for (mts_u32 i = 0; i < s.n; i += VEC) {
             const mts_vec x = mts_row_load(from + (mts_i32)i * step, step, s.n - i, 0);
             mts_row_store(act + s.to + i, mts_row_fn(r->fn, mts_vec_fma(x, scale, bias), a, r->b), s.n - i,

@@ -30,7 +30,7 @@ INLINE mts_vec softmax_value(mts_vec x, mts_vec most, mts_vec sum, mts_u32 log) 
     return log ? mts_vec_sub(v, sum) : mts_vec_div(mts_vec_exp(v), sum);
 }
 
-INLINE void softmax_columns(GLOBAL mts_real *act, GLOBAL const mts_rec_softmax *r, const mts_span *s) {
+INLINE void softmax_columns(GLOBAL mts_real *act, GLOBAL const mts_softmax_params *r, const mts_span *s) {
     const mts_i32 step = (mts_i32)r->src.stride[5];
     GLOBAL const mts_real *row = act + mts_view_plane(&r->src, s) + s->y * r->src.stride[4];
     const mts_vec most = mts_vec_splat(softmax_most(row, step, r->length));
@@ -42,7 +42,7 @@ INLINE void softmax_columns(GLOBAL mts_real *act, GLOBAL const mts_rec_softmax *
     }
 }
 
-INLINE void softmax_line(GLOBAL mts_real *act, GLOBAL const mts_rec_softmax *r, mts_u32 from, mts_u32 to,
+INLINE void softmax_line(GLOBAL mts_real *act, GLOBAL const mts_softmax_params *r, mts_u32 from, mts_u32 to,
                          mts_u32 along, mts_u32 left) {
     const mts_i32 step = (mts_i32)r->src.stride[5];
     GLOBAL const mts_real *p = act + from;
@@ -61,14 +61,14 @@ INLINE void softmax_line(GLOBAL mts_real *act, GLOBAL const mts_rec_softmax *r, 
 }
 
 /* Floats from one coordinate of `axis` to the next in the output. */
-INLINE mts_u32 softmax_along(GLOBAL const mts_rec_dest *d, mts_u32 axis) {
+INLINE mts_u32 softmax_along(GLOBAL const mts_dest_params *d, mts_u32 axis) {
     mts_u32 along = axis == 4 ? d->row : d->pitch;
     for (mts_u32 i = 3; i > axis && i < 4; i--) along *= d->dims[i];
     return along;
 }
 
 KERNEL void softmax_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_softmax *r = MTS_MEMBER(mts_rec_softmax);
+    GLOBAL const mts_softmax_params *r = MTS_MEMBER(mts_softmax_params);
     const mts_u32 along = softmax_along(&r->dest, r->axis);
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {

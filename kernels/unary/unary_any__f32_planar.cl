@@ -3,7 +3,7 @@
  * (scale_any).
  */
 KERNEL void unary_any__f32_planar(MTS_ARGS) {
-    GLOBAL const mts_rec_unary *r = MTS_MEMBER(mts_rec_unary);
+    GLOBAL const mts_unary_params *r = MTS_MEMBER(mts_unary_params);
     const mts_i32 step = (mts_i32)r->src.stride[5];
     mts_span s = mts_span_open(act, &r->dest);
     s.flat = mts_view_flat(&r->src, &r->dest);

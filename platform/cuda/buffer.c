@@ -15,25 +15,25 @@ static mts_cu_buffer *buffer_of(mts_buffer *buffer)
     return (mts_cu_buffer *)buffer;
 }
 
-static mts_code register_host(mts_cu_device *device, const void *host, size_t size, mts_cu_buffer *buffer,
-                              mts_error *error)
+static mts_status register_host(mts_cu_device *device, const void *host, size_t size, mts_cu_buffer *buffer,
+                                mts_error *error)
 {
     const mts_cu_library *cu = &device->cu;
     void *memory = (void *)(uintptr_t)host; /* read only, although the driver's type does not say so */
     CUresult result = cu->cuMemHostRegister_v2(memory, size, CU_MEMHOSTREGISTER_DEVICEMAP);
     if (result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED,
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED,
                         "%zu bytes at %p, or a page of them, are in use by the device '%s' already", size,
                         host, device->base.info.name);
     }
-    mts_code code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemHostRegister", error);
-    if (code == MTS_CODE_DEVICE) {
+    mts_status code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemHostRegister", error);
+    if (code == MTS_STATUS_DEVICE) {
         return mts_fail(
-            error, MTS_CODE_UNSUPPORTED,
+            error, MTS_STATUS_UNSUPPORTED,
             "%zu bytes at %p cannot be used by the device '%s': cuMemHostRegister failed with %s (%d)", size,
             host, device->base.info.name, mts_cu_library_error_name(cu, result), result);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     buffer->registered = memory;
@@ -50,30 +50,30 @@ static void buffer_free(mts_cu_device *device, mts_cu_buffer *buffer)
     }
 }
 
-mts_code mts_cu_buffer_create(mts_device *base, const mts_memory *memory, size_t size, mts_buffer **out,
-                              mts_error *error)
+mts_status mts_cu_buffer_create(mts_device *base, const mts_memory *memory, size_t size, mts_buffer **out,
+                                mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     mts_cu_buffer *buffer = mts_alloc_zero(base->allocator, 1, sizeof *buffer);
     if (!buffer) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a buffer object");
+        return mts_fail_memory(error);
     }
-    mts_code code = mts_cu_enter(device, error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = mts_cu_enter(device, error);
+    if (code == MTS_STATUS_OK) {
         code = memory ? register_host(device, memory->host, size, buffer, error)
                       : mts_cu_check(device, device->cu.cuMemAlloc_v2(&buffer->address, size),
                                      MTS_CU_CALL_CREATE, "cuMemAlloc", error);
-        if (code != MTS_CODE_OK) {
+        if (code != MTS_STATUS_OK) {
             buffer_free(device, buffer);
         }
         mts_cu_leave(device);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         mts_alloc_free(base->allocator, buffer);
         return code;
     }
     *out = &buffer->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /*
@@ -94,53 +94,53 @@ void mts_cu_buffer_destroy(mts_device *base, mts_buffer *buffer)
 }
 
 /* The next stage, once what was copied from it last is through. */
-static mts_code stage_take(mts_cu_device *device, mts_cu_stage **out, mts_error *error)
+static mts_status stage_take(mts_cu_device *device, mts_cu_stage **out, mts_error *error)
 {
     mts_cu_stage *stage = &device->stages[device->next_stage];
     *out = stage;
     if (!stage->in_use) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
-    const mts_code code = mts_cu_check(device, device->cu.cuEventSynchronize(stage->passed), MTS_CU_CALL_WAIT,
-                                       "cuEventSynchronize", error);
-    stage->in_use = code != MTS_CODE_OK;
+    const mts_status code = mts_cu_check(device, device->cu.cuEventSynchronize(stage->passed),
+                                         MTS_CU_CALL_WAIT, "cuEventSynchronize", error);
+    stage->in_use = code != MTS_STATUS_OK;
     return code;
 }
 
 /* A copy that is on its way although its event could not be recorded must not lose its memory. */
-static mts_code stage_send(mts_cu_device *device, mts_cu_stage *stage, mts_error *error)
+static mts_status stage_send(mts_cu_device *device, mts_cu_stage *stage, mts_error *error)
 {
-    const mts_code code = mts_cu_check(device, device->cu.cuEventRecord(stage->passed, device->stream),
-                                       MTS_CU_CALL_CREATE, "cuEventRecord", error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = mts_cu_check(device, device->cu.cuEventRecord(stage->passed, device->stream),
+                                         MTS_CU_CALL_CREATE, "cuEventRecord", error);
+    if (code != MTS_STATUS_OK) {
         (void)mts_cu_finish(device, NULL);
         return code;
     }
     stage->in_use = true;
     device->next_stage = (device->next_stage + 1) % MTS_CU_STAGES;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code write_piece(mts_cu_device *device, CUdeviceptr to, const void *data, size_t size,
-                            mts_error *error)
+static mts_status write_piece(mts_cu_device *device, CUdeviceptr to, const void *data, size_t size,
+                              mts_error *error)
 {
     mts_cu_stage *stage = NULL;
-    mts_code code = stage_take(device, &stage, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = stage_take(device, &stage, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     memcpy(stage->memory, data, size);
     const CUresult result = device->cu.cuMemcpyHtoDAsync_v2(to, stage->memory, size, device->stream);
     code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemcpyHtoDAsync", error);
-    return code == MTS_CODE_OK ? stage_send(device, stage, error) : code;
+    return code == MTS_STATUS_OK ? stage_send(device, stage, error) : code;
 }
 
-static mts_code write_pieces(mts_cu_device *device, CUdeviceptr to, const void *data, size_t size,
-                             mts_error *error)
+static mts_status write_pieces(mts_cu_device *device, CUdeviceptr to, const void *data, size_t size,
+                               mts_error *error)
 {
     const unsigned char *bytes = data;
-    mts_code code = MTS_CODE_OK;
-    for (size_t done = 0; done < size && code == MTS_CODE_OK;) {
+    mts_status code = MTS_STATUS_OK;
+    for (size_t done = 0; done < size && code == MTS_STATUS_OK;) {
         const size_t piece = size - done < MTS_CU_STAGE_BYTES ? size - done : MTS_CU_STAGE_BYTES;
         code = write_piece(device, to + done, bytes + done, piece, error);
         done += piece;
@@ -148,13 +148,13 @@ static mts_code write_pieces(mts_cu_device *device, CUdeviceptr to, const void *
     return code;
 }
 
-mts_code mts_cu_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, bool stays, mts_error *error)
+mts_status mts_cu_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
+                               size_t size, bool stays, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     const CUdeviceptr to = buffer_of(buffer)->address + offset;
-    mts_code code = mts_cu_enter(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_cu_enter(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     code = stays ? mts_cu_check(device, device->cu.cuMemcpyHtoDAsync_v2(to, data, size, device->stream),
@@ -164,13 +164,13 @@ mts_code mts_cu_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset
     return code;
 }
 
-mts_code mts_cu_buffer_fetch(mts_device *base, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                             mts_error *error)
+mts_status mts_cu_buffer_read_async(mts_device *base, mts_buffer *buffer, size_t offset, void *data,
+                                    size_t size, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     const CUdeviceptr from = buffer_of(buffer)->address + offset;
-    mts_code code = mts_cu_enter(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_cu_enter(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     /* pageable memory: the driver waits */
@@ -180,33 +180,34 @@ mts_code mts_cu_buffer_fetch(mts_device *base, mts_buffer *buffer, size_t offset
     return code;
 }
 
-static mts_code read_piece(mts_cu_device *device, CUdeviceptr from, void *data, size_t size, mts_error *error)
+static mts_status read_piece(mts_cu_device *device, CUdeviceptr from, void *data, size_t size,
+                             mts_error *error)
 {
     mts_cu_stage *stage = NULL;
-    mts_code code = stage_take(device, &stage, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = stage_take(device, &stage, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     const CUresult result = device->cu.cuMemcpyDtoHAsync_v2(stage->memory, from, size, device->stream);
     code = mts_cu_check(device, result, MTS_CU_CALL_WAIT, "cuMemcpyDtoHAsync", error);
-    code = code == MTS_CODE_OK ? mts_cu_finish(device, error) : code;
-    if (code == MTS_CODE_OK) {
+    MTS_TRY(code, mts_cu_finish(device, error));
+    if (code == MTS_STATUS_OK) {
         memcpy(data, stage->memory, size);
     }
     return code;
 }
 
-mts_code mts_cu_buffer_read(mts_device *base, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                            mts_error *error)
+mts_status mts_cu_buffer_read(mts_device *base, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                              mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     unsigned char *bytes = data;
     const CUdeviceptr from = buffer_of(buffer)->address + offset;
-    mts_code code = mts_cu_enter(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_cu_enter(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
-    for (size_t done = 0; done < size && code == MTS_CODE_OK;) {
+    for (size_t done = 0; done < size && code == MTS_STATUS_OK;) {
         const size_t piece = size - done < MTS_CU_STAGE_BYTES ? size - done : MTS_CU_STAGE_BYTES;
         code = read_piece(device, from + done, bytes + done, piece, error);
         done += piece;
@@ -215,12 +216,12 @@ mts_code mts_cu_buffer_read(mts_device *base, mts_buffer *buffer, size_t offset,
     return code;
 }
 
-mts_code mts_cu_buffer_fill(mts_device *base, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
-                            mts_error *error)
+mts_status mts_cu_buffer_fill(mts_device *base, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
+                              mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    mts_code code = mts_cu_enter(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_cu_enter(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     const CUresult result = device->cu.cuMemsetD32Async(buffer_of(buffer)->address + offset, word,
@@ -230,21 +231,21 @@ mts_code mts_cu_buffer_fill(mts_device *base, mts_buffer *buffer, size_t offset,
     return code;
 }
 
-mts_code mts_cu_stages_make(mts_cu_device *device, mts_error *error)
+mts_status mts_cu_stages_make(mts_cu_device *device, mts_error *error)
 {
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; i < MTS_CU_STAGES && code == MTS_CODE_OK; i++) {
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t i = 0; i < MTS_CU_STAGES && code == MTS_STATUS_OK; i++) {
         mts_cu_stage *stage = &device->stages[i];
         CUresult result = device->cu.cuMemHostAlloc(&stage->memory, MTS_CU_STAGE_BYTES, 0);
         if (result != CUDA_SUCCESS) {
             stage->memory = NULL;
         }
         code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemHostAlloc", error);
-        if (code == MTS_CODE_OK) {
+        if (code == MTS_STATUS_OK) {
             result = device->cu.cuEventCreate(&stage->passed, CU_EVENT_DISABLE_TIMING);
             code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuEventCreate", error);
         }
-        if (code != MTS_CODE_OK) {
+        if (code != MTS_STATUS_OK) {
             stage->passed = NULL;
         }
     }
@@ -265,20 +266,20 @@ void mts_cu_stages_release(mts_cu_device *device)
     }
 }
 
-mts_code mts_cu_host_create(mts_device *base, size_t size, void **out, mts_error *error)
+mts_status mts_cu_host_create(mts_device *base, size_t size, void **out, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     const bool full = base->full;
     void *memory = NULL;
-    mts_code code = mts_cu_enter(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_cu_enter(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     code = mts_cu_check(device, device->cu.cuMemHostAlloc(&memory, size, 0), MTS_CU_CALL_CREATE,
                         "cuMemHostAlloc", error);
     mts_cu_leave(device);
     base->full = full; /* it is not the device's memory that there is none of */
-    *out = code == MTS_CODE_OK ? memory : NULL;
+    *out = code == MTS_STATUS_OK ? memory : NULL;
     return code;
 }
 

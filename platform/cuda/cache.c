@@ -94,27 +94,26 @@ bool mts_cu_cache_load(mts_cu_builder *builder, bool text, const char *key, mts_
     mts_os_cache_file file = {.file = NULL};
     *image = (mts_cu_image){.data = NULL};
     const mts_os_cache files = files_of(builder, text);
-    const mts_code code = mts_os_cache_load(&files, key, &file);
-    const bool found = code == MTS_CODE_OK && take_body(builder, text, &file, image);
-    builder->made.rejected += mts_os_cache_rejects(code) || (code == MTS_CODE_OK && !found);
+    const mts_status code = mts_os_cache_load(&files, key, &file);
+    const bool found = code == MTS_STATUS_OK && take_body(builder, text, &file, image);
+    builder->made.rejected += mts_os_cache_rejects(code) || (code == MTS_STATUS_OK && !found);
     mts_os_cache_release(&files, &file);
     return found;
 }
 
-mts_code mts_cu_cache_store(mts_cu_builder *builder, const char *key, const mts_cu_image *image)
+mts_status mts_cu_cache_store(mts_cu_builder *builder, const char *key, const mts_cu_image *image)
 {
     const mts_os_cache files = files_of(builder, image->is_text);
     mts_os_cache_file file = {.file = NULL};
-    mts_code code = mts_os_cache_make(&files, key, image->size, &file);
-    if (code == MTS_CODE_OK) {
+    mts_status code = mts_os_cache_make(&files, key, image->size, &file);
+    if (code == MTS_STATUS_OK) {
         memcpy(file.body, image->data, image->size);
         code = mts_os_cache_store(&files, &file);
     } else {
-        mts_log_write(builder->log, MTS_LOG_LEVEL_DEBUG, "cache: a program of %zu bytes does not fit",
-                      image->size);
+        mts_log_write(builder->log, MTS_LOG_DEBUG, "cache: a program of %zu bytes does not fit", image->size);
     }
     mts_os_cache_release(&files, &file);
-    builder->made.stored += code == MTS_CODE_OK;
-    builder->made.failed += code != MTS_CODE_OK;
+    builder->made.stored += code == MTS_STATUS_OK;
+    builder->made.failed += code != MTS_STATUS_OK;
     return code;
 }

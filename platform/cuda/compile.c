@@ -38,11 +38,11 @@ void mts_cu_image_release(const mts_cu_builder *builder, mts_cu_image *image)
 }
 
 /* Cuts `words` at its spaces, in place. */
-static mts_code split(char *words, const char *list[OPTIONS_MOST], int *count, mts_error *error)
+static mts_status split(char *words, const char *list[OPTIONS_MOST], int *count, mts_error *error)
 {
     for (char *at = words + strspn(words, " "); *at; at += strspn(at, " ")) {
         if (*count == OPTIONS_MOST) {
-            return mts_fail(error, MTS_CODE_LIMIT, "more than %d options for a kernel", OPTIONS_MOST);
+            return mts_fail(error, MTS_STATUS_LIMIT, "more than %d options for a kernel", OPTIONS_MOST);
         }
         list[(*count)++] = at;
         at += strcspn(at, " ");
@@ -50,7 +50,7 @@ static mts_code split(char *words, const char *list[OPTIONS_MOST], int *count, m
             *at++ = '\0';
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* The compiler's log on the allocator, without spaces at its ends; NULL if there is none. *text is where it
@@ -77,28 +77,29 @@ static char *compile_log(const mts_cu_builder *builder, nvrtcProgram program, co
     return log;
 }
 
-static mts_code call_failed(const mts_cu_builder *builder, const mts_kernel_source *source,
-                            nvrtcResult result, const char *call, mts_error *error)
+static mts_status call_failed(const mts_cu_builder *builder, const mts_kernel_source *source,
+                              nvrtcResult result, const char *call, mts_error *error)
 {
-    const mts_code code = result == NVRTC_ERROR_OUT_OF_MEMORY ? MTS_CODE_OUT_OF_MEMORY : MTS_CODE_DEVICE;
+    const mts_status code =
+        result == NVRTC_ERROR_OUT_OF_MEMORY ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_DEVICE;
     return mts_fail(error, code, "kernel '%s': %s failed with %s (%d)", source->name, call,
                     builder->rtc.nvrtcGetErrorString(result), result);
 }
 
-static mts_code compile_failed(const mts_cu_builder *builder, const mts_kernel_source *source,
-                               const char *options, nvrtcProgram program, nvrtcResult result,
-                               mts_error *error)
+static mts_status compile_failed(const mts_cu_builder *builder, const mts_kernel_source *source,
+                                 const char *options, nvrtcProgram program, nvrtcResult result,
+                                 mts_error *error)
 {
     const char *text = "no log";
     char *log = compile_log(builder, program, &text);
-    mts_code code = MTS_CODE_DEVICE;
+    mts_status code = MTS_STATUS_DEVICE;
     if (result == NVRTC_ERROR_OUT_OF_MEMORY) {
-        code = MTS_CODE_OUT_OF_MEMORY;
+        code = MTS_STATUS_OUT_OF_MEMORY;
     } else if (result == NVRTC_ERROR_INVALID_OPTION) {
-        code = MTS_CODE_UNSUPPORTED;
+        code = MTS_STATUS_UNSUPPORTED;
     } else {
-        mts_log_write(builder->log, MTS_LOG_LEVEL_WARNING, "kernel '%s' (%s) does not compile: %s",
-                      source->name, options, text);
+        mts_log_write(builder->log, MTS_LOG_WARNING, "kernel '%s' (%s) does not compile: %s", source->name,
+                      options, text);
     }
     (void)mts_fail(error, code, "kernel '%s': nvrtcCompileProgram failed with %s (%d): %.*s", source->name,
                    builder->rtc.nvrtcGetErrorString(result), result, LOG_IN_ERROR, text);
@@ -106,8 +107,8 @@ static mts_code compile_failed(const mts_cu_builder *builder, const mts_kernel_s
     return code;
 }
 
-static mts_code run_compiler(const mts_cu_builder *builder, const mts_kernel_source *source,
-                             const char *options, const target *to, nvrtcProgram program, mts_error *error)
+static mts_status run_compiler(const mts_cu_builder *builder, const mts_kernel_source *source,
+                               const char *options, const target *to, nvrtcProgram program, mts_error *error)
 {
     const char *list[OPTIONS_MOST] = {NULL};
     char arch[64];
@@ -116,11 +117,11 @@ static mts_code run_compiler(const mts_cu_builder *builder, const mts_kernel_sou
     list[0] = arch;
     char *words = mts_alloc_string(builder->allocator, options);
     if (!words) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the options of kernel '%s'",
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the options of kernel '%s'",
                         source->name);
     }
-    mts_code code = split(words, list, &count, error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = split(words, list, &count, error);
+    if (code == MTS_STATUS_OK) {
         const nvrtcResult result = builder->rtc.nvrtcCompileProgram(program, count, list);
         if (result != NVRTC_SUCCESS) {
             code = compile_failed(builder, source, options, program, result, error);
@@ -156,8 +157,8 @@ static void lower_version(char *text, uint32_t arch)
     }
 }
 
-static mts_code take_image(const mts_cu_builder *builder, const mts_kernel_source *source, const target *to,
-                           nvrtcProgram program, mts_cu_image *out, mts_error *error)
+static mts_status take_image(const mts_cu_builder *builder, const mts_kernel_source *source, const target *to,
+                             nvrtcProgram program, mts_cu_image *out, mts_error *error)
 {
     const mts_rtc_library *rtc = &builder->rtc;
     const bool text = to->text;
@@ -169,7 +170,7 @@ static mts_code take_image(const mts_cu_builder *builder, const mts_kernel_sourc
     }
     image.data = mts_alloc_zero(builder->allocator, image.size, 1);
     if (!image.data) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the %zu bytes of kernel '%s'",
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the %zu bytes of kernel '%s'",
                         image.size, source->name);
     }
     result = text ? rtc->nvrtcGetPTX(program, image.data) : rtc->nvrtcGetCUBIN(program, image.data);
@@ -182,17 +183,18 @@ static mts_code take_image(const mts_cu_builder *builder, const mts_kernel_sourc
         lower_version(image.data, to->arch);
     }
     *out = image;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code compile_for(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
-                            const target *to, mts_cu_image *out, mts_error *error)
+static mts_status compile_for(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
+                              const target *to, mts_cu_image *out, mts_error *error)
 {
     char name[128];
     nvrtcProgram program = NULL;
     char *whole = mts_kernel_text(source, builder->allocator);
     if (!whole) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the text of kernel '%s'", source->name);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the text of kernel '%s'",
+                        source->name);
     }
     (void)snprintf(name, sizeof name, "%s.cu", source->name);
     const nvrtcResult result = builder->rtc.nvrtcCreateProgram(&program, whole, name, 0, NULL, NULL);
@@ -200,21 +202,19 @@ static mts_code compile_for(mts_cu_builder *builder, const mts_kernel_source *so
     if (result != NVRTC_SUCCESS) {
         return call_failed(builder, source, result, "nvrtcCreateProgram", error);
     }
-    mts_code code = run_compiler(builder, source, options, to, program, error);
-    if (code == MTS_CODE_OK) {
-        code = take_image(builder, source, to, program, out, error);
-    }
+    mts_status code = run_compiler(builder, source, options, to, program, error);
+    MTS_TRY(code, take_image(builder, source, to, program, out, error));
     (void)builder->rtc.nvrtcDestroyProgram(&program);
     return code;
 }
 
 /* A driver may refuse the binaries of a compiler of the next generation, but no PTX that it knows. */
-static mts_code open_compiler(mts_cu_builder *builder, const mts_kernel_source *source, mts_error *error)
+static mts_status open_compiler(mts_cu_builder *builder, const mts_kernel_source *source, mts_error *error)
 {
     mts_rtc_library *rtc = &builder->rtc;
     int major = 0, minor = 0;
-    mts_code code = rtc->handle ? MTS_CODE_OK : mts_rtc_library_open(rtc, error);
-    if (code != MTS_CODE_OK || rtc->version) {
+    mts_status code = rtc->handle ? MTS_STATUS_OK : mts_rtc_library_open(rtc, error);
+    if (code != MTS_STATUS_OK || rtc->version) {
         return code;
     }
     const nvrtcResult result = rtc->nvrtcVersion(&major, &minor);
@@ -224,32 +224,32 @@ static mts_code open_compiler(mts_cu_builder *builder, const mts_kernel_source *
     rtc->version = major * 1000 + minor * 10;
     builder->prefers_text =
         !rtc->nvrtcGetCUBINSize || !rtc->nvrtcGetCUBIN || (builder->driver && major > builder->driver / 1000);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_cu_compile(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
-                        bool text, mts_cu_image *out, mts_error *error)
+mts_status mts_cu_compile(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
+                          bool text, mts_cu_image *out, mts_error *error)
 {
     const uint32_t arch = builder->info->arch;
     *out = (mts_cu_image){.data = NULL};
-    mts_code code = open_compiler(builder, source, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = open_compiler(builder, source, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     target to = {.arch = arch, .text = text || builder->prefers_text};
     code = compile_for(builder, source, options, &to, out, error);
     /* A compiler that is older than the device: the driver makes its code of an older device's PTX. */
-    while (code == MTS_CODE_UNSUPPORTED && !text) {
+    while (code == MTS_STATUS_UNSUPPORTED && !text) {
         to = (target){.arch = to.text ? mts_cu_quirks_before(to.arch) : arch, .text = true};
         mts_error ignored;
         if (to.arch == 0) {
             break; /* the error is that of the device itself */
         }
         code = compile_for(builder, source, options, &to, out, &ignored);
-        if (code != MTS_CODE_OK && code != MTS_CODE_UNSUPPORTED && error) {
+        if (code != MTS_STATUS_OK && code != MTS_STATUS_UNSUPPORTED && error) {
             *error = ignored;
         }
     }
-    builder->made.built += code == MTS_CODE_OK;
+    builder->made.built += code == MTS_STATUS_OK;
     return code;
 }

@@ -57,11 +57,11 @@ typedef struct mts_cu_stage {
     bool in_use;    /* a copy from it was enqueued; `passed` tells when it is through */
 } mts_cu_stage;
 
-typedef struct mts_cu_mark {
+typedef struct mts_cu_event {
     CUevent event;
     bool set;         /* and not seen passed */
     uint64_t submits; /* the device's when it was set */
-} mts_cu_mark;
+} mts_cu_event;
 
 typedef struct mts_cu_device {
     mts_device base;
@@ -75,7 +75,7 @@ typedef struct mts_cu_device {
     bool replays; /* lists become graphs */
     mts_cu_stage stages[MTS_CU_STAGES];
     uint32_t next_stage;
-    mts_cu_mark marks[MTS_DEVICE_MARKS];
+    mts_cu_event marks[MTS_DEVICE_EVENTS];
     uint64_t submits;  /* lists that were submitted so far */
     uint64_t finished; /* of those, the first so many have run */
     mts_cu_builder builder;
@@ -105,15 +105,15 @@ typedef struct mts_cu_launch {
     CUgraphNode node;
 } mts_cu_launch;
 
-typedef struct mts_cu_list {
-    mts_list base;
+typedef struct mts_cu_command_list {
+    mts_command_list base;
     size_t made; /* launches that are ready */
     mts_cu_launch *launches;
     mts_cu_buffer **lent; /* pools that are registered memory; NULL: there can be none */
     size_t lent_count;
     CUgraph graph;
     CUgraphExec recording; /* NULL: the launches are enqueued one by one */
-} mts_cu_list;
+} mts_cu_command_list;
 
 /* ---- error.c ---- */
 
@@ -125,62 +125,62 @@ typedef enum mts_cu_call {
 } mts_cu_call;
 
 /* OK for CUDA_SUCCESS; else fills *error, and marks the device as lost if the result says so. */
-mts_code mts_cu_check(mts_cu_device *device, CUresult result, mts_cu_call kind, const char *call,
-                      mts_error *error);
+mts_status mts_cu_check(mts_cu_device *device, CUresult result, mts_cu_call kind, const char *call,
+                        mts_error *error);
 
 /* ---- device.c ---- */
 
 /* Makes the device's context the thread's current one; every such call that succeeded needs a leave. */
-mts_code mts_cu_enter(mts_cu_device *device, mts_error *error);
+mts_status mts_cu_enter(mts_cu_device *device, mts_error *error);
 /* Likewise; tries once more, since what is not released now stays in the context as long as that lives. */
 bool mts_cu_enter_to_release(mts_cu_device *device);
 void mts_cu_leave(mts_cu_device *device);
 /* Waits for the stream; within enter and leave. */
-mts_code mts_cu_finish(mts_cu_device *device, mts_error *error);
+mts_status mts_cu_finish(mts_cu_device *device, mts_error *error);
 /* Copies what the caller's options say of programs; also for a builder that fails half-way. */
-mts_code mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
-                             const mts_device_options *options, mts_error *error);
+mts_status mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
+                               const mts_device_options *options, mts_error *error);
 void mts_cu_builder_release(mts_cu_builder *builder);
 
 /* ---- buffer.c, list.c: entries of the vtable ---- */
-mts_code mts_cu_buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
-                              mts_error *error);
+mts_status mts_cu_buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
+                                mts_error *error);
 void mts_cu_buffer_destroy(mts_device *device, mts_buffer *buffer);
-mts_code mts_cu_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, bool stays, mts_error *error);
-mts_code mts_cu_buffer_fetch(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                             mts_error *error);
-mts_code mts_cu_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                            mts_error *error);
-mts_code mts_cu_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
-                            mts_error *error);
+mts_status mts_cu_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                               size_t size, bool stays, mts_error *error);
+mts_status mts_cu_buffer_read_async(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
+                                    size_t size, mts_error *error);
+mts_status mts_cu_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                              mts_error *error);
+mts_status mts_cu_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                              uint32_t word, mts_error *error);
 /* The pinned memory; within enter and leave. */
-mts_code mts_cu_stages_make(mts_cu_device *device, mts_error *error);
+mts_status mts_cu_stages_make(mts_cu_device *device, mts_error *error);
 void mts_cu_stages_release(mts_cu_device *device);
-mts_code mts_cu_host_create(mts_device *device, size_t size, void **out, mts_error *error);
+mts_status mts_cu_host_create(mts_device *device, size_t size, void **out, mts_error *error);
 void mts_cu_host_destroy(mts_device *device, void *memory);
 
 /* ---- mark.c: entries of the vtable, and their events; the latter within enter and leave ---- */
-mts_code mts_cu_mark_set(mts_device *device, uint32_t index, mts_error *error);
-mts_code mts_cu_mark_passed(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
-mts_code mts_cu_marks_make(mts_cu_device *device, mts_error *error);
-void mts_cu_marks_release(mts_cu_device *device);
+mts_status mts_cu_event_record(mts_device *device, uint32_t index, mts_error *error);
+mts_status mts_cu_event_query(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
+mts_status mts_cu_events_make(mts_cu_device *device, mts_error *error);
+void mts_cu_events_release(mts_cu_device *device);
 
-mts_code mts_cu_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
-                            mts_error *error);
-void mts_cu_list_destroy(mts_device *device, mts_list *list);
-mts_code mts_cu_list_update(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
-                            mts_error *error);
-mts_code mts_cu_list_submit(mts_device *device, mts_list *list, mts_error *error);
-mts_code mts_cu_list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
-                             mts_error *error);
+mts_status mts_cu_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
+                                      mts_command_list **out, mts_error *error);
+void mts_cu_command_list_destroy(mts_device *device, mts_command_list *list);
+mts_status mts_cu_command_list_update(mts_device *device, mts_command_list *list, const mts_launch *launches,
+                                      size_t count, mts_error *error);
+mts_status mts_cu_command_list_submit(mts_device *device, mts_command_list *list, mts_error *error);
+mts_status mts_cu_command_list_profile(mts_device *device, mts_command_list *list, mts_launch_time *times,
+                                       size_t count, mts_error *error);
 
 /* ---- program.c ---- */
-mts_code mts_cu_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
-                              mts_error *error);
+mts_status mts_cu_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                                mts_error *error);
 /* For a text that is no row of the manifest (tests); `source` outlives the device. */
-mts_code mts_cu_kernel_create_from(mts_device *device, const mts_kernel_source *source, const char *defines,
-                                   mts_kernel **out, mts_error *error);
+mts_status mts_cu_kernel_create_from(mts_device *device, const mts_kernel_source *source, const char *defines,
+                                     mts_kernel **out, mts_error *error);
 void mts_cu_kernel_destroy(mts_device *device, mts_kernel *kernel);
 /* unload: within enter and leave; otherwise the driver's part is left to go with the context. */
 void mts_cu_programs_release(mts_cu_device *device, bool unload);
@@ -194,8 +194,8 @@ char *mts_cu_options_make(const mts_cu_builder *builder, const char *defines);
  * From a kernel's text to a binary, or, with `text` or where the compiler makes no binary, to PTX. NOT_FOUND:
  * there is no compiler; UNSUPPORTED: it does not know the device; DEVICE: the kernel does not compile.
  */
-mts_code mts_cu_compile(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
-                        bool text, mts_cu_image *out, mts_error *error);
+mts_status mts_cu_compile(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
+                          bool text, mts_cu_image *out, mts_error *error);
 void mts_cu_image_release(const mts_cu_builder *builder, mts_cu_image *image);
 
 /* ---- cache.c ---- */
@@ -207,12 +207,12 @@ char *mts_cu_cache_key(const mts_cu_builder *builder, bool text, const mts_kerne
 /* False: a miss, for whatever reason. */
 bool mts_cu_cache_load(mts_cu_builder *builder, bool text, const char *key, mts_cu_image *image);
 /* Failures are counted and logged; who needs the file looks at the result. */
-mts_code mts_cu_cache_store(mts_cu_builder *builder, const char *key, const mts_cu_image *image);
+mts_status mts_cu_cache_store(mts_cu_builder *builder, const char *key, const mts_cu_image *image);
 
 /* ---- offline.c ---- */
 
 /* A device "sm_62" that only makes programs, as PTX. */
-mts_code mts_cu_offline_open(const char *name, const mts_device_options *options, mts_device **out,
-                             mts_error *error);
+mts_status mts_cu_offline_open(const char *name, const mts_device_options *options, mts_device **out,
+                               mts_error *error);
 
 #endif

@@ -12,20 +12,20 @@
 
 /* ---- finding ---- */
 
-static mts_code fail_call(const mts_cu_library *cu, CUresult result, const char *call, mts_error *error)
+static mts_status fail_call(const mts_cu_library *cu, CUresult result, const char *call, mts_error *error)
 {
-    const mts_code code = result == CUDA_ERROR_OUT_OF_MEMORY ? MTS_CODE_OUT_OF_MEMORY
-                          : result == CUDA_ERROR_NO_DEVICE   ? MTS_CODE_NOT_FOUND
-                                                             : MTS_CODE_DEVICE;
+    const mts_status code = result == CUDA_ERROR_OUT_OF_MEMORY ? MTS_STATUS_OUT_OF_MEMORY
+                            : result == CUDA_ERROR_NO_DEVICE   ? MTS_STATUS_NOT_FOUND
+                                                               : MTS_STATUS_DEVICE;
     return mts_fail(error, code, "%s failed with %s (%d)", call, mts_cu_library_error_name(cu, result),
                     result);
 }
 
 /* The driver, ready to be asked for devices; the caller closes it if this succeeds. */
-static mts_code driver_open(mts_cu_library *cu, int *count, mts_error *error)
+static mts_status driver_open(mts_cu_library *cu, int *count, mts_error *error)
 {
-    mts_code code = mts_cu_library_open(cu, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_cu_library_open(cu, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     const char *call = "cuInit";
@@ -41,20 +41,21 @@ static mts_code driver_open(mts_cu_library *cu, int *count, mts_error *error)
     return code;
 }
 
-static mts_code open_index(mts_cu_library *cu, uint32_t index, CUdevice *id, mts_error *error)
+static mts_status open_index(mts_cu_library *cu, uint32_t index, CUdevice *id, mts_error *error)
 {
     int count = 0;
-    mts_code code = driver_open(cu, &count, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = driver_open(cu, &count, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (count < 0 || index >= (uint32_t)count) {
-        code = mts_fail(error, MTS_CODE_NOT_FOUND, "there is no CUDA device %u; %d were found", index, count);
+        code =
+            mts_fail(error, MTS_STATUS_NOT_FOUND, "there is no CUDA device %u; %d were found", index, count);
     } else {
         const CUresult result = cu->cuDeviceGet(id, (int)index);
-        code = result == CUDA_SUCCESS ? MTS_CODE_OK : fail_call(cu, result, "cuDeviceGet", error);
+        code = result == CUDA_SUCCESS ? MTS_STATUS_OK : fail_call(cu, result, "cuDeviceGet", error);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         mts_cu_library_close(cu);
     }
     return code;
@@ -69,7 +70,7 @@ static uint32_t get_number(const mts_cu_library *cu, CUdevice id, int what)
     return cu->cuDeviceGetAttribute(&value, what, id) == CUDA_SUCCESS && value > 0 ? (uint32_t)value : 0;
 }
 
-static mts_code describe(const mts_cu_library *cu, CUdevice id, mts_device_info *info, mts_error *error)
+static mts_status describe(const mts_cu_library *cu, CUdevice id, mts_device_info *info, mts_error *error)
 {
     char name[MTS_DEVICE_NAME] = "";
     size_t memory = 0;
@@ -85,7 +86,7 @@ static mts_code describe(const mts_cu_library *cu, CUdevice id, mts_device_info 
         return fail_call(cu, result, "cuDeviceTotalMem", error);
     }
     if (major == 0) {
-        return mts_fail(error, MTS_CODE_DEVICE, "the driver does not tell the compute capability of '%s'",
+        return mts_fail(error, MTS_STATUS_DEVICE, "the driver does not tell the compute capability of '%s'",
                         name);
     }
     (void)snprintf(info->backend, sizeof info->backend, "cuda");
@@ -109,29 +110,29 @@ static mts_code describe(const mts_cu_library *cu, CUdevice id, mts_device_info 
     info->half_products = mts_cu_quirks_find(info->arch)->half_products;
     info->matrix_units = mts_cu_quirks_find(info->arch)->matrix_units;
     if (info->compute_units == 0 || info->work_group_size == 0 || info->local_bytes == 0) {
-        return mts_fail(error, MTS_CODE_DEVICE, "the driver does not tell the size of '%s'", name);
+        return mts_fail(error, MTS_STATUS_DEVICE, "the driver does not tell the size of '%s'", name);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static uint32_t backend_count(void)
 {
     mts_cu_library cu;
     int count = 0;
-    if (driver_open(&cu, &count, NULL) != MTS_CODE_OK) {
+    if (driver_open(&cu, &count, NULL) != MTS_STATUS_OK) {
         return 0;
     }
     mts_cu_library_close(&cu);
     return count > 0 ? (uint32_t)count : 0;
 }
 
-static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
+static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
 {
     mts_cu_library cu;
     CUdevice id = 0;
     memset(info, 0, sizeof *info);
-    mts_code code = open_index(&cu, index, &id, error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = open_index(&cu, index, &id, error);
+    if (code == MTS_STATUS_OK) {
         code = describe(&cu, id, info, error);
         mts_cu_library_close(&cu);
     }
@@ -140,7 +141,7 @@ static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_erro
 
 /* ---- the vtable ---- */
 
-mts_code mts_cu_enter(mts_cu_device *device, mts_error *error)
+mts_status mts_cu_enter(mts_cu_device *device, mts_error *error)
 {
     return mts_cu_check(device, device->cu.cuCtxPushCurrent_v2(device->context), MTS_CU_CALL_CREATE,
                         "cuCtxPushCurrent", error);
@@ -150,7 +151,7 @@ bool mts_cu_enter_to_release(mts_cu_device *device)
 {
     bool entered = false;
     for (int attempt = 0; attempt < 2 && !entered; attempt++) {
-        entered = mts_cu_enter(device, NULL) == MTS_CODE_OK;
+        entered = mts_cu_enter(device, NULL) == MTS_STATUS_OK;
     }
     return entered;
 }
@@ -161,7 +162,7 @@ void mts_cu_leave(mts_cu_device *device)
     (void)device->cu.cuCtxPopCurrent_v2(&ours);
 }
 
-mts_code mts_cu_finish(mts_cu_device *device, mts_error *error)
+mts_status mts_cu_finish(mts_cu_device *device, mts_error *error)
 {
     const CUresult result = device->cu.cuStreamSynchronize(device->stream);
     if (result == CUDA_SUCCESS) {
@@ -170,11 +171,11 @@ mts_code mts_cu_finish(mts_cu_device *device, mts_error *error)
     return mts_cu_check(device, result, MTS_CU_CALL_WAIT, "cuStreamSynchronize", error);
 }
 
-static mts_code device_wait(mts_device *base, mts_error *error)
+static mts_status device_wait(mts_device *base, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    mts_code code = mts_cu_enter(device, error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = mts_cu_enter(device, error);
+    if (code == MTS_STATUS_OK) {
         code = mts_cu_finish(device, error);
         mts_cu_leave(device);
     }
@@ -216,7 +217,7 @@ static void device_destroy(mts_device *base)
             (void)mts_cu_finish(device, NULL);
         }
         mts_cu_programs_release(device, true);
-        mts_cu_marks_release(device);
+        mts_cu_events_release(device);
         mts_cu_stages_release(device);
         if (device->owns_stream) {
             (void)device->cu.cuStreamDestroy_v2(device->stream);
@@ -237,27 +238,27 @@ static const mts_device_ops ops = {
     .buffer_destroy = mts_cu_buffer_destroy,
     .buffer_write = mts_cu_buffer_write,
     .buffer_read = mts_cu_buffer_read,
-    .buffer_fetch = mts_cu_buffer_fetch,
+    .buffer_read_async = mts_cu_buffer_read_async,
     .buffer_fill = mts_cu_buffer_fill,
     .kernel_create = mts_cu_kernel_create,
     .kernel_destroy = mts_cu_kernel_destroy,
-    .list_create = mts_cu_list_create,
-    .list_destroy = mts_cu_list_destroy,
-    .list_update = mts_cu_list_update,
-    .list_submit = mts_cu_list_submit,
+    .command_list_create = mts_cu_command_list_create,
+    .command_list_destroy = mts_cu_command_list_destroy,
+    .command_list_update = mts_cu_command_list_update,
+    .command_list_submit = mts_cu_command_list_submit,
     .wait = device_wait,
-    .mark_set = mts_cu_mark_set,
-    .mark_passed = mts_cu_mark_passed,
+    .event_record = mts_cu_event_record,
+    .event_query = mts_cu_event_query,
     .host_create = mts_cu_host_create,
     .host_destroy = mts_cu_host_destroy,
-    .list_profile = mts_cu_list_profile,
+    .command_list_profile = mts_cu_command_list_profile,
     .drain = device_drain,
 };
 
 /* ---- opening ---- */
 
-mts_code mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
-                             const mts_device_options *options, mts_error *error)
+mts_status mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
+                               const mts_device_options *options, mts_error *error)
 {
     builder->allocator = options->allocator;
     builder->log = options->log;
@@ -266,10 +267,10 @@ mts_code mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
     if (options->cache_dir) {
         builder->cache_dir = mts_alloc_string(options->allocator, options->cache_dir);
         if (!builder->cache_dir) {
-            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the path of the program cache");
+            return mts_fail_memory(error);
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 void mts_cu_builder_release(mts_cu_builder *builder)
@@ -296,22 +297,22 @@ static uint32_t index_of(const mts_cu_library *cu, CUdevice id)
 }
 
 /* A caller's context decides which device it is; a number above 0 that says otherwise is a mistake. */
-static mts_code adopt_context(mts_cu_device *device, uint32_t index, void *context, mts_error *error)
+static mts_status adopt_context(mts_cu_device *device, uint32_t index, void *context, mts_error *error)
 {
     CUdevice id = 0;
     device->context = context;
-    mts_code code = mts_cu_enter(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_cu_enter(device, error);
+    if (code != MTS_STATUS_OK) {
         device->context = NULL;
         return mts_fail_prefix(error, code, "the caller's CUDA context");
     }
     code = mts_cu_check(device, device->cu.cuCtxGetDevice(&id), MTS_CU_CALL_CREATE, "cuCtxGetDevice", error);
     mts_cu_leave(device);
-    if (code == MTS_CODE_OK && index != 0 && id != device->id) {
-        code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the caller's CUDA context is not one of device %u",
-                        index);
+    if (code == MTS_STATUS_OK && index != 0 && id != device->id) {
+        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "the caller's CUDA context is not one of device %u", index);
     }
-    if (code == MTS_CODE_OK && id != device->id) {
+    if (code == MTS_STATUS_OK && id != device->id) {
         device->id = id;
         device->base.index = index_of(&device->cu, id);
         code = describe(&device->cu, id, &device->base.info, error);
@@ -319,7 +320,7 @@ static mts_code adopt_context(mts_cu_device *device, uint32_t index, void *conte
     return code;
 }
 
-static mts_code retain_context(mts_cu_device *device, mts_error *error)
+static mts_status retain_context(mts_cu_device *device, mts_error *error)
 {
     const CUresult result = device->cu.cuDevicePrimaryCtxRetain(&device->context, device->id);
     if (result != CUDA_SUCCESS) {
@@ -330,70 +331,63 @@ static mts_code retain_context(mts_cu_device *device, mts_error *error)
 }
 
 /* What lives in the context: the stream, the pinned memory and the events of marks. */
-static mts_code furnish(mts_cu_device *device, void *stream, mts_error *error)
+static mts_status furnish(mts_cu_device *device, void *stream, mts_error *error)
 {
-    mts_code code = mts_cu_enter(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_cu_enter(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     device->stream = stream;
     if (!stream) {
         const CUresult result = device->cu.cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING);
         code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuStreamCreate", error);
-        device->owns_stream = code == MTS_CODE_OK;
+        device->owns_stream = code == MTS_STATUS_OK;
         device->stream = device->owns_stream ? device->stream : NULL;
     }
-    if (code == MTS_CODE_OK) {
-        code = mts_cu_stages_make(device, error);
-    }
-    if (code == MTS_CODE_OK) {
-        code = mts_cu_marks_make(device, error);
-    }
+    MTS_TRY(code, mts_cu_stages_make(device, error));
+    MTS_TRY(code, mts_cu_events_make(device, error));
     mts_cu_leave(device);
     return code;
 }
 
-static mts_code start(mts_cu_device *device, uint32_t index, const mts_device_options *options,
-                      mts_error *error)
+static mts_status start(mts_cu_device *device, uint32_t index, const mts_device_options *options,
+                        mts_error *error)
 {
     device->base.index = index;
-    mts_code code = open_index(&device->cu, index, &device->id, error);
-    if (code == MTS_CODE_OK) {
-        code = describe(&device->cu, device->id, &device->base.info, error);
-    }
-    if (code == MTS_CODE_OK) {
-        code = options->foreign_context ? adopt_context(device, index, options->foreign_context, error)
-                                        : retain_context(device, error);
-    }
-    if (code == MTS_CODE_OK) {
-        device->replays = options->replay != MTS_DEVICE_USE_OFF && mts_cu_replay_has(&device->cu);
+    mts_status code = open_index(&device->cu, index, &device->id, error);
+    MTS_TRY(code, describe(&device->cu, device->id, &device->base.info, error));
+    MTS_TRY(code, options->foreign_context ? adopt_context(device, index, options->foreign_context, error)
+                                           : retain_context(device, error));
+    if (code == MTS_STATUS_OK) {
+        device->replays = options->replay != MTS_USE_OFF && mts_cu_replay_has(&device->cu);
         code = furnish(device, options->foreign_queue, error);
     }
     device->builder.driver = device->cu.version;
-    return code == MTS_CODE_OK ? mts_cu_builder_init(&device->builder, &device->base, options, error) : code;
+    return code == MTS_STATUS_OK ? mts_cu_builder_init(&device->builder, &device->base, options, error)
+                                 : code;
 }
 
-static mts_code backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
-                             mts_error *error)
+static mts_status backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
+                               mts_error *error)
 {
     *out = NULL;
     if (options->foreign_queue && !options->foreign_context) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "a CUDA stream needs its context");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "a CUDA stream needs its context");
     }
     mts_cu_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
     if (!device) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a CUDA device");
+        return mts_fail_memory(error);
     }
     device->base.ops = &ops;
     device->base.allocator = options->allocator;
     device->base.log = options->log;
-    const mts_code code = start(device, index, options, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = start(device, index, options, error);
+    if (code != MTS_STATUS_OK) {
         device_destroy(&device->base);
         return code;
     }
     *out = &device->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 const mts_backend mts_backend_cuda = {

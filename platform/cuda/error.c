@@ -33,22 +33,22 @@ static bool is_gone(CUresult result)
            result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-mts_code mts_cu_check(mts_cu_device *device, CUresult result, mts_cu_call kind, const char *call,
-                      mts_error *error)
+mts_status mts_cu_check(mts_cu_device *device, CUresult result, mts_cu_call kind, const char *call,
+                        mts_error *error)
 {
-    mts_code code = MTS_CODE_DEVICE;
+    mts_status code = MTS_STATUS_DEVICE;
     if (result == CUDA_SUCCESS) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     if (breaks_context(result, kind)) {
         device->base.lost = device->broken = true;
-        code = MTS_CODE_DEVICE_LOST;
+        code = MTS_STATUS_DEVICE_LOST;
     } else if (is_gone(result)) {
         device->base.lost = true;
-        code = MTS_CODE_DEVICE_LOST;
+        code = MTS_STATUS_DEVICE_LOST;
     } else if (result == CUDA_ERROR_OUT_OF_MEMORY) {
         device->base.full = true;
-        code = MTS_CODE_OUT_OF_MEMORY;
+        code = MTS_STATUS_OUT_OF_MEMORY;
     }
     return mts_fail(error, code, "%s on '%s' failed with %s (%d)", call, device->base.info.name,
                     mts_cu_library_error_name(&device->cu, result), result);

@@ -67,28 +67,29 @@ static const char *load_compiler(mts_rtc_library *library, mts_os_library *handl
 }
 
 /* An old driver is told from one that is something else: it lacks functions too. */
-static mts_code check_driver(mts_cu_library *library, const char *name, const char *missing, mts_error *error)
+static mts_status check_driver(mts_cu_library *library, const char *name, const char *missing,
+                               mts_error *error)
 {
     if (library->cuDriverGetVersion) {
         const CUresult result = library->cuDriverGetVersion(&library->version);
         if (result != CUDA_SUCCESS) {
-            return mts_fail(error, MTS_CODE_DEVICE, "cuDriverGetVersion of %s failed with %s (%d)", name,
+            return mts_fail(error, MTS_STATUS_DEVICE, "cuDriverGetVersion of %s failed with %s (%d)", name,
                             mts_cu_library_error_name(library, result), result);
         }
         if (library->version < VERSION_LEAST) {
-            return mts_fail(error, MTS_CODE_UNSUPPORTED,
+            return mts_fail(error, MTS_STATUS_UNSUPPORTED,
                             "the NVIDIA driver is too old: it knows CUDA %d.%d, and CUDA %d.%d is needed",
                             library->version / 1000, library->version % 1000 / 10, VERSION_LEAST / 1000,
                             VERSION_LEAST % 1000 / 10);
         }
     }
-    return missing ? mts_fail(error, MTS_CODE_NOT_FOUND, "%s has no %s", name, missing) : MTS_CODE_OK;
+    return missing ? mts_fail(error, MTS_STATUS_NOT_FOUND, "%s has no %s", name, missing) : MTS_STATUS_OK;
 }
 
-mts_code mts_cu_library_open_any(mts_cu_library *library, const char *const *names, mts_error *error)
+mts_status mts_cu_library_open_any(mts_cu_library *library, const char *const *names, mts_error *error)
 {
     mts_error why; /* what is told if no name leads anywhere */
-    mts_code code = mts_fail(&why, MTS_CODE_NOT_FOUND, "no NVIDIA driver (%s) is installed", names[0]);
+    mts_status code = mts_fail(&why, MTS_STATUS_NOT_FOUND, "no NVIDIA driver (%s) is installed", names[0]);
     memset(library, 0, sizeof *library);
     for (; *names; names++) {
         mts_os_library *handle = mts_os_library_open(*names, NULL, 0);
@@ -97,9 +98,9 @@ mts_code mts_cu_library_open_any(mts_cu_library *library, const char *const *nam
         }
         const char *missing = load_driver(library, handle);
         code = check_driver(library, *names, missing, &why);
-        if (code == MTS_CODE_OK) {
+        if (code == MTS_STATUS_OK) {
             library->handle = handle;
-            return MTS_CODE_OK;
+            return MTS_STATUS_OK;
         }
         mts_os_library_close(handle);
         memset(library, 0, sizeof *library);
@@ -107,7 +108,7 @@ mts_code mts_cu_library_open_any(mts_cu_library *library, const char *const *nam
     return mts_fail(error, code, "%s", why.text);
 }
 
-mts_code mts_cu_library_open(mts_cu_library *library, mts_error *error)
+mts_status mts_cu_library_open(mts_cu_library *library, mts_error *error)
 {
     return mts_cu_library_open_any(library, driver_names, error);
 }
@@ -127,10 +128,10 @@ const char *mts_cu_library_error_name(const mts_cu_library *library, CUresult re
     return "an unknown code";
 }
 
-mts_code mts_rtc_library_open_any(mts_rtc_library *library, const char *const *names, mts_error *error)
+mts_status mts_rtc_library_open_any(mts_rtc_library *library, const char *const *names, mts_error *error)
 {
     mts_error why;
-    mts_code code = mts_fail(&why, MTS_CODE_NOT_FOUND, "CUDA's compiler (%s) was not found", names[0]);
+    mts_status code = mts_fail(&why, MTS_STATUS_NOT_FOUND, "CUDA's compiler (%s) was not found", names[0]);
     memset(library, 0, sizeof *library);
     for (; *names; names++) {
         mts_os_library *handle = mts_os_library_open(*names, NULL, 0);
@@ -140,16 +141,16 @@ mts_code mts_rtc_library_open_any(mts_rtc_library *library, const char *const *n
         const char *missing = load_compiler(library, handle);
         if (!missing) {
             library->handle = handle;
-            return MTS_CODE_OK;
+            return MTS_STATUS_OK;
         }
-        code = mts_fail(&why, MTS_CODE_NOT_FOUND, "%s has no %s", *names, missing);
+        code = mts_fail(&why, MTS_STATUS_NOT_FOUND, "%s has no %s", *names, missing);
         mts_os_library_close(handle);
         memset(library, 0, sizeof *library);
     }
     return mts_fail(error, code, "%s", why.text);
 }
 
-mts_code mts_rtc_library_open(mts_rtc_library *library, mts_error *error)
+mts_status mts_rtc_library_open(mts_rtc_library *library, mts_error *error)
 {
     return mts_rtc_library_open_any(library, compiler_names, error);
 }

@@ -41,16 +41,16 @@ typedef struct mts_rtc_library {
 
 /* Tries the names under which the driver is installed. NOT_FOUND: none has the required functions;
  * UNSUPPORTED: the driver is too old. *library is zero then. */
-mts_code mts_cu_library_open(mts_cu_library *library, mts_error *error);
+mts_status mts_cu_library_open(mts_cu_library *library, mts_error *error);
 /* The same for a list of names that ends with NULL. */
-mts_code mts_cu_library_open_any(mts_cu_library *library, const char *const *names, mts_error *error);
+mts_status mts_cu_library_open_any(mts_cu_library *library, const char *const *names, mts_error *error);
 void mts_cu_library_close(mts_cu_library *library);
 /* Name of a result, e.g. "CUDA_ERROR_OUT_OF_MEMORY"; never NULL. */
 const char *mts_cu_library_error_name(const mts_cu_library *library, CUresult result);
 
 /* Likewise for NVRTC. */
-mts_code mts_rtc_library_open(mts_rtc_library *library, mts_error *error);
-mts_code mts_rtc_library_open_any(mts_rtc_library *library, const char *const *names, mts_error *error);
+mts_status mts_rtc_library_open(mts_rtc_library *library, mts_error *error);
+mts_status mts_rtc_library_open_any(mts_rtc_library *library, const char *const *names, mts_error *error);
 void mts_rtc_library_close(mts_rtc_library *library);
 
 #endif

@@ -7,18 +7,18 @@
 
 #define BLOCK_Z_MOST 64 /* work-items of a group in the last dimension, on every device */
 
-static mts_code check_grid(const mts_cu_launch *made, mts_error *error)
+static mts_status check_grid(const mts_cu_launch *made, mts_error *error)
 {
     if (made->block[2] > BLOCK_Z_MOST || made->grid[0] > INT32_MAX || made->grid[1] > MTS_CU_GROUPS_MOST ||
         made->grid[2] > MTS_CU_GROUPS_MOST) {
-        return mts_fail(error, MTS_CODE_LIMIT,
+        return mts_fail(error, MTS_STATUS_LIMIT,
                         "launch '%s': %ux%ux%u groups of %ux%ux%u exceed CUDA's %d x %d x %d groups or %d "
                         "work-items in the last dimension",
                         made->label, made->grid[0], made->grid[1], made->grid[2], made->block[0],
                         made->block[1], made->block[2], INT32_MAX, MTS_CU_GROUPS_MOST, MTS_CU_GROUPS_MOST,
                         BLOCK_Z_MOST);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static CUdeviceptr address_of(const mts_buffer *buffer)
@@ -27,7 +27,7 @@ static CUdeviceptr address_of(const mts_buffer *buffer)
 }
 
 /* In place: the addresses of its arguments stay the same. */
-static mts_code fill_launch(mts_cu_launch *made, const mts_launch *launch, mts_error *error)
+static mts_status fill_launch(mts_cu_launch *made, const mts_launch *launch, mts_error *error)
 {
     const mts_cu_program *program = ((const mts_cu_kernel *)launch->kernel)->program;
     made->function = program->function;
@@ -48,7 +48,7 @@ static mts_code fill_launch(mts_cu_launch *made, const mts_launch *launch, mts_e
 }
 
 /* Pools that are registered memory, each once, so that it is known which submission reads them last. */
-static void collect_lent(mts_cu_list *list, const mts_launch *launches, size_t count)
+static void collect_lent(mts_cu_command_list *list, const mts_launch *launches, size_t count)
 {
     list->lent_count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -70,44 +70,43 @@ static void collect_lent(mts_cu_list *list, const mts_launch *launches, size_t c
     }
 }
 
-mts_code mts_cu_list_create(mts_device *base, const mts_launch *launches, size_t count, mts_list **out,
-                            mts_error *error)
+mts_status mts_cu_command_list_create(mts_device *base, const mts_launch *launches, size_t count,
+                                      mts_command_list **out, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    mts_code code = MTS_CODE_OK;
-    mts_cu_list *list = mts_alloc_zero(base->allocator, 1, sizeof *list);
+    mts_status code = MTS_STATUS_OK;
+    mts_cu_command_list *list = mts_alloc_zero(base->allocator, 1, sizeof *list);
     if (!list) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list");
+        return mts_fail_memory(error);
     }
     list->launches = mts_alloc_zero(base->allocator, count, sizeof *list->launches);
     if (base->info.imports) {
         list->lent = mts_alloc_zero(base->allocator, count, sizeof(mts_cu_buffer *));
     }
     if (!list->launches || (base->info.imports && !list->lent)) {
-        code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
+        code =
+            mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches", count);
     }
-    for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         code = fill_launch(&list->launches[i], &launches[i], error);
         list->made++;
     }
-    if (code == MTS_CODE_OK) {
-        code = mts_cu_enter(device, error);
-    }
-    if (code != MTS_CODE_OK) {
-        mts_cu_list_destroy(base, &list->base);
+    MTS_TRY(code, mts_cu_enter(device, error));
+    if (code != MTS_STATUS_OK) {
+        mts_cu_command_list_destroy(base, &list->base);
         return code;
     }
     collect_lent(list, launches, count);
     mts_cu_replay_record(device, list);
     mts_cu_leave(device);
     *out = &list->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-void mts_cu_list_destroy(mts_device *base, mts_list *base_list)
+void mts_cu_command_list_destroy(mts_device *base, mts_command_list *base_list)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    mts_cu_list *list = (mts_cu_list *)base_list;
+    mts_cu_command_list *list = (mts_cu_command_list *)base_list;
     if (list->graph && mts_cu_enter_to_release(device)) {
         mts_cu_replay_release(device, list);
         mts_cu_leave(device);
@@ -125,20 +124,20 @@ static bool is_same(const mts_cu_launch *a, const mts_cu_launch *b)
            memcmp(a->block, b->block, sizeof a->block) == 0;
 }
 
-mts_code mts_cu_list_update(mts_device *base, mts_list *base_list, const mts_launch *launches, size_t count,
-                            mts_error *error)
+mts_status mts_cu_command_list_update(mts_device *base, mts_command_list *base_list,
+                                      const mts_launch *launches, size_t count, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    mts_cu_list *list = (mts_cu_list *)base_list;
-    mts_code code = mts_cu_enter(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_cu_command_list *list = (mts_cu_command_list *)base_list;
+    mts_status code = mts_cu_enter(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     collect_lent(list, launches, count);
-    for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         const mts_cu_launch before = list->launches[i];
         code = fill_launch(&list->launches[i], &launches[i], error);
-        if (code == MTS_CODE_OK && !is_same(&before, &list->launches[i])) {
+        if (code == MTS_STATUS_OK && !is_same(&before, &list->launches[i])) {
             mts_cu_replay_update(device, list, i);
         }
     }
@@ -146,23 +145,23 @@ mts_code mts_cu_list_update(mts_device *base, mts_list *base_list, const mts_lau
     return code;
 }
 
-static mts_code enqueue(mts_cu_device *device, mts_cu_launch *launch, mts_error *error)
+static mts_status enqueue(mts_cu_device *device, mts_cu_launch *launch, mts_error *error)
 {
     const uint32_t *grid = launch->grid;
     const uint32_t *block = launch->block;
     const CUresult result =
         device->cu.cuLaunchKernel(launch->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
                                   0, device->stream, launch->arguments, NULL);
-    const mts_code code = mts_cu_check(device, result, MTS_CU_CALL_ENQUEUE, "cuLaunchKernel", error);
-    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "launch '%s'", launch->label);
+    const mts_status code = mts_cu_check(device, result, MTS_CU_CALL_ENQUEUE, "cuLaunchKernel", error);
+    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "launch '%s'", launch->label);
 }
 
-mts_code mts_cu_list_submit(mts_device *base, mts_list *base_list, mts_error *error)
+mts_status mts_cu_command_list_submit(mts_device *base, mts_command_list *base_list, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    mts_cu_list *list = (mts_cu_list *)base_list;
-    mts_code code = mts_cu_enter(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_cu_command_list *list = (mts_cu_command_list *)base_list;
+    mts_status code = mts_cu_enter(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     bool replayed = false;
@@ -171,7 +170,7 @@ mts_code mts_cu_list_submit(mts_device *base, mts_list *base_list, mts_error *er
         list->lent[i]->used = device->submits;
     }
     code = mts_cu_replay_submit(device, list, &replayed, error);
-    for (size_t i = 0; i < list->made && !replayed && code == MTS_CODE_OK; i++) {
+    for (size_t i = 0; i < list->made && !replayed && code == MTS_STATUS_OK; i++) {
         code = enqueue(device, &list->launches[i], error);
     }
     mts_cu_leave(device);
@@ -179,32 +178,30 @@ mts_code mts_cu_list_submit(mts_device *base, mts_list *base_list, mts_error *er
 }
 
 /* events[0] is before the first launch, events[i + 1] after launch i. */
-static mts_code run_profiled(mts_cu_device *device, mts_cu_list *list, const CUevent *events,
-                             mts_error *error)
+static mts_status run_profiled(mts_cu_device *device, mts_cu_command_list *list, const CUevent *events,
+                               mts_error *error)
 {
-    mts_code code = mts_cu_finish(device, error);
-    for (size_t i = 0; i <= list->made && code == MTS_CODE_OK; i++) {
+    mts_status code = mts_cu_finish(device, error);
+    for (size_t i = 0; i <= list->made && code == MTS_STATUS_OK; i++) {
         if (i > 0) {
             code = enqueue(device, &list->launches[i - 1], error);
         }
-        if (code == MTS_CODE_OK) {
-            code = mts_cu_check(device, device->cu.cuEventRecord(events[i], device->stream),
-                                MTS_CU_CALL_ENQUEUE, "cuEventRecord", error);
-        }
+        MTS_TRY(code, mts_cu_check(device, device->cu.cuEventRecord(events[i], device->stream),
+                                   MTS_CU_CALL_ENQUEUE, "cuEventRecord", error));
     }
     mts_error ignored; /* waits also after a failure: launches are running */
-    const bool failed = code != MTS_CODE_OK;
-    const mts_code finished = mts_cu_finish(device, failed ? &ignored : error);
+    const bool failed = code != MTS_STATUS_OK;
+    const mts_status finished = mts_cu_finish(device, failed ? &ignored : error);
     return failed ? code : finished;
 }
 
 /* A launch ends with its event and begins where the one before it ended. */
-static mts_code read_times(mts_cu_device *device, const CUevent *events, mts_launch_time *times, size_t count,
-                           mts_error *error)
+static mts_status read_times(mts_cu_device *device, const CUevent *events, mts_launch_time *times,
+                             size_t count, mts_error *error)
 {
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     uint64_t before = 0;
-    for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         float ms = 0.0f;
         const CUresult result = device->cu.cuEventElapsedTime(&ms, events[0], events[i + 1]);
         code = mts_cu_check(device, result, MTS_CU_CALL_WAIT, "cuEventElapsedTime", error);
@@ -215,35 +212,35 @@ static mts_code read_times(mts_cu_device *device, const CUevent *events, mts_lau
     return code;
 }
 
-static mts_code profile(mts_cu_device *device, mts_cu_list *list, CUevent *events, mts_launch_time *times,
-                        mts_error *error)
+static mts_status profile(mts_cu_device *device, mts_cu_command_list *list, CUevent *events,
+                          mts_launch_time *times, mts_error *error)
 {
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     size_t made = 0;
-    while (made <= list->made && code == MTS_CODE_OK) {
+    while (made <= list->made && code == MTS_STATUS_OK) {
         code = mts_cu_check(device, device->cu.cuEventCreate(&events[made], CU_EVENT_DEFAULT),
                             MTS_CU_CALL_CREATE, "cuEventCreate", error);
-        made += code == MTS_CODE_OK;
+        made += code == MTS_STATUS_OK;
     }
-    code = code == MTS_CODE_OK ? run_profiled(device, list, events, error) : code;
-    code = code == MTS_CODE_OK ? read_times(device, events, times, list->made, error) : code;
+    MTS_TRY(code, run_profiled(device, list, events, error));
+    MTS_TRY(code, read_times(device, events, times, list->made, error));
     while (made > 0) {
         (void)device->cu.cuEventDestroy_v2(events[--made]);
     }
     return code;
 }
 
-mts_code mts_cu_list_profile(mts_device *base, mts_list *base_list, mts_launch_time *times, size_t count,
-                             mts_error *error)
+mts_status mts_cu_command_list_profile(mts_device *base, mts_command_list *base_list, mts_launch_time *times,
+                                       size_t count, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     CUevent *events = mts_alloc_zero(base->allocator, count + 1, sizeof(CUevent));
     if (!events) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for %zu events", count + 1);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for %zu events", count + 1);
     }
-    mts_code code = mts_cu_enter(device, error);
-    if (code == MTS_CODE_OK) {
-        code = profile(device, (mts_cu_list *)base_list, events, times, error);
+    mts_status code = mts_cu_enter(device, error);
+    if (code == MTS_STATUS_OK) {
+        code = profile(device, (mts_cu_command_list *)base_list, events, times, error);
         mts_cu_leave(device);
     }
     mts_alloc_free(base->allocator, events);

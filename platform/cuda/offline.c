@@ -29,16 +29,16 @@ static void offline_destroy(mts_device *base)
     mts_alloc_free(base->allocator, device);
 }
 
-static mts_code offline_buffer_create(mts_device *device, const mts_memory *memory, size_t size,
-                                      mts_buffer **out, mts_error *error)
+static mts_status offline_buffer_create(mts_device *device, const mts_memory *memory, size_t size,
+                                        mts_buffer **out, mts_error *error)
 {
     (void)memory;
     mts_buffer *buffer = mts_alloc_zero(device->allocator, 1, sizeof *buffer);
     if (!buffer) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a buffer of %zu bytes", size);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a buffer of %zu bytes", size);
     }
     *out = buffer;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void offline_buffer_destroy(mts_device *device, mts_buffer *buffer)
@@ -46,82 +46,82 @@ static void offline_buffer_destroy(mts_device *device, mts_buffer *buffer)
     mts_alloc_free(device->allocator, buffer);
 }
 
-static mts_code offline_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                                     size_t size, bool stays, mts_error *error)
+static mts_status offline_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset,
+                                       const void *data, size_t size, bool stays, mts_error *error)
 {
     (void)device, (void)buffer, (void)offset, (void)data, (void)size, (void)stays, (void)error;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code offline_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
-                                    size_t size, mts_error *error)
+static mts_status offline_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
+                                      size_t size, mts_error *error)
 {
     (void)device, (void)buffer, (void)offset, (void)error;
     memset(data, 0, size);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code offline_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
-                                    uint32_t word, mts_error *error)
+static mts_status offline_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                                      uint32_t word, mts_error *error)
 {
     (void)device, (void)buffer, (void)offset, (void)size, (void)word, (void)error;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* Compiled, and kept if there is a place for it: that is what the device is for, so a full disk is a failure.
  */
-static mts_code make_text(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
-                          const char *key, mts_error *error)
+static mts_status make_text(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
+                            const char *key, mts_error *error)
 {
     mts_cu_image image = {.data = NULL};
-    mts_code code = mts_cu_compile(builder, source, options, true, &image, error);
-    if (code == MTS_CODE_NOT_FOUND || code == MTS_CODE_UNSUPPORTED) {
+    mts_status code = mts_cu_compile(builder, source, options, true, &image, error);
+    if (code == MTS_STATUS_NOT_FOUND || code == MTS_STATUS_UNSUPPORTED) {
         return mts_fail_prefix(error, code, "programs for sm_%u cannot be made here", builder->info->arch);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return code;
     }
-    if (key && mts_cu_cache_store(builder, key, &image) != MTS_CODE_OK) {
-        code = mts_fail(error, MTS_CODE_IO, "kernel '%s': its program cannot be written to '%s'",
+    if (key && mts_cu_cache_store(builder, key, &image) != MTS_STATUS_OK) {
+        code = mts_fail(error, MTS_STATUS_IO, "kernel '%s': its program cannot be written to '%s'",
                         source->name, builder->cache_dir);
     }
     mts_cu_image_release(builder, &image);
     return code;
 }
 
-static mts_code find_or_make(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
-                             mts_error *error)
+static mts_status find_or_make(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
+                               mts_error *error)
 {
     mts_cu_image image = {.data = NULL};
     char *key = NULL;
     if (builder->cache_dir) {
         key = mts_cu_cache_key(builder, true, source, options);
         if (!key) {
-            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the key of kernel '%s'",
+            return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the key of kernel '%s'",
                             source->name);
         }
         if (mts_cu_cache_load(builder, true, key, &image)) {
             builder->made.hits++;
             mts_cu_image_release(builder, &image);
             mts_alloc_free(builder->allocator, key);
-            return MTS_CODE_OK;
+            return MTS_STATUS_OK;
         }
         builder->made.misses++;
     }
-    const mts_code code = make_text(builder, source, options, key, error);
+    const mts_status code = make_text(builder, source, options, key, error);
     mts_alloc_free(builder->allocator, key);
     return code;
 }
 
-static mts_code offline_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
-                                      mts_error *error)
+static mts_status offline_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
+                                        mts_error *error)
 {
     mts_cu_builder *builder = &((offline_device *)base)->builder;
     mts_kernel *kernel = mts_alloc_zero(base->allocator, 1, sizeof *kernel);
     char *options = kernel ? mts_cu_options_make(builder, desc->defines) : NULL;
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (!options) {
-        code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for kernel '%s'", desc->name);
+        code = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for kernel '%s'", desc->name);
     } else {
         code = find_or_make(builder, mts_kernel_find(desc->name), options, error);
     }
@@ -129,13 +129,13 @@ static mts_code offline_kernel_create(mts_device *base, const mts_kernel_desc *d
     if (builder->counts) {
         *builder->counts = builder->made;
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         mts_alloc_free(base->allocator, kernel);
         return code;
     }
     kernel->work_group_size = base->info.work_group_size;
     *out = kernel;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void offline_kernel_destroy(mts_device *device, mts_kernel *kernel)
@@ -143,54 +143,55 @@ static void offline_kernel_destroy(mts_device *device, mts_kernel *kernel)
     mts_alloc_free(device->allocator, kernel);
 }
 
-static mts_code offline_list_create(mts_device *device, const mts_launch *launches, size_t count,
-                                    mts_list **out, mts_error *error)
+static mts_status offline_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
+                                              mts_command_list **out, mts_error *error)
 {
     (void)launches;
-    mts_list *list = mts_alloc_zero(device->allocator, 1, sizeof *list);
+    mts_command_list *list = mts_alloc_zero(device->allocator, 1, sizeof *list);
     if (!list) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches",
+                        count);
     }
     *out = list;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static void offline_list_destroy(mts_device *device, mts_list *list)
+static void offline_command_list_destroy(mts_device *device, mts_command_list *list)
 {
     mts_alloc_free(device->allocator, list);
 }
 
-static mts_code offline_list_update(mts_device *device, mts_list *list, const mts_launch *launches,
-                                    size_t count, mts_error *error)
+static mts_status offline_command_list_update(mts_device *device, mts_command_list *list,
+                                              const mts_launch *launches, size_t count, mts_error *error)
 {
     (void)device, (void)list, (void)launches, (void)count, (void)error;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code offline_list_submit(mts_device *device, mts_list *list, mts_error *error)
+static mts_status offline_command_list_submit(mts_device *device, mts_command_list *list, mts_error *error)
 {
     (void)device, (void)list, (void)error;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code offline_wait(mts_device *device, mts_error *error)
+static mts_status offline_wait(mts_device *device, mts_error *error)
 {
     (void)device, (void)error;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code offline_mark_set(mts_device *device, uint32_t index, mts_error *error)
+static mts_status offline_event_record(mts_device *device, uint32_t index, mts_error *error)
 {
     (void)device, (void)index, (void)error;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code offline_mark_passed(mts_device *device, uint32_t index, bool wait, bool *passed,
-                                    mts_error *error)
+static mts_status offline_event_query(mts_device *device, uint32_t index, bool wait, bool *passed,
+                                      mts_error *error)
 {
     (void)device, (void)index, (void)wait, (void)error;
     *passed = true;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static const mts_device_ops ops = {
@@ -200,20 +201,20 @@ static const mts_device_ops ops = {
     .buffer_destroy = offline_buffer_destroy,
     .buffer_write = offline_buffer_write,
     .buffer_read = offline_buffer_read,
-    .buffer_fetch = offline_buffer_read,
+    .buffer_read_async = offline_buffer_read,
     .buffer_fill = offline_buffer_fill,
     .kernel_create = offline_kernel_create,
     .kernel_destroy = offline_kernel_destroy,
-    .list_create = offline_list_create,
-    .list_destroy = offline_list_destroy,
-    .list_update = offline_list_update,
-    .list_submit = offline_list_submit,
+    .command_list_create = offline_command_list_create,
+    .command_list_destroy = offline_command_list_destroy,
+    .command_list_update = offline_command_list_update,
+    .command_list_submit = offline_command_list_submit,
     .wait = offline_wait,
-    .mark_set = offline_mark_set,
-    .mark_passed = offline_mark_passed,
+    .event_record = offline_event_record,
+    .event_query = offline_event_query,
 };
 
-static mts_code parse_name(const char *name, uint32_t *arch, mts_error *error)
+static mts_status parse_name(const char *name, uint32_t *arch, mts_error *error)
 {
     static const char prefix[] = "sm_";
     char *end = NULL;
@@ -223,11 +224,11 @@ static mts_code parse_name(const char *name, uint32_t *arch, mts_error *error)
         number = strtoul(digits, &end, 10);
     }
     if (!end || *end != '\0' || number < 30 || number > 999) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND,
+        return mts_fail(error, MTS_STATUS_NOT_FOUND,
                         "'%s' is neither a number nor a compute capability like sm_62", name);
     }
     *arch = (uint32_t)number;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void describe(uint32_t arch, mts_device_info *info)
@@ -251,31 +252,31 @@ static void describe(uint32_t arch, mts_device_info *info)
     info->arch = arch;
 }
 
-mts_code mts_cu_offline_open(const char *name, const mts_device_options *options, mts_device **out,
-                             mts_error *error)
+mts_status mts_cu_offline_open(const char *name, const mts_device_options *options, mts_device **out,
+                               mts_error *error)
 {
     uint32_t arch = 0;
     *out = NULL;
     if (options->foreign_context || options->foreign_queue) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "'%s' is not here and takes no CUDA context", name);
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "'%s' is not here and takes no CUDA context", name);
     }
-    mts_code code = parse_name(name, &arch, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = parse_name(name, &arch, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     offline_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
     if (!device) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a CUDA device");
+        return mts_fail_memory(error);
     }
     device->base.ops = &ops;
     device->base.allocator = options->allocator;
     device->base.log = options->log;
     describe(arch, &device->base.info);
     code = mts_cu_builder_init(&device->builder, &device->base, options, error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         offline_destroy(&device->base);
         return code;
     }
     *out = &device->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

@@ -23,8 +23,8 @@ static void program_free(mts_cu_device *device, mts_cu_program *program)
 
 /* A module, the function in it, and what the function can do on this device. *refused: the driver does not
  * take such binaries. */
-static mts_code load(mts_cu_device *device, mts_cu_program *program, const mts_cu_image *image, bool *refused,
-                     mts_error *error)
+static mts_status load(mts_cu_device *device, mts_cu_program *program, const mts_cu_image *image,
+                       bool *refused, mts_error *error)
 {
     const mts_cu_library *cu = &device->cu;
     int group = 0;
@@ -41,11 +41,11 @@ static mts_code load(mts_cu_device *device, mts_cu_program *program, const mts_c
         result = cu->cuFuncGetAttribute(&group, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, program->function);
     }
     *refused = result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU;
-    mts_code code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, call, error);
-    if (code == MTS_CODE_OK && group < 1) {
-        code = mts_fail(error, MTS_CODE_DEVICE, "no group of work-items fits");
+    mts_status code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, call, error);
+    if (code == MTS_STATUS_OK && group < 1) {
+        code = mts_fail(error, MTS_STATUS_DEVICE, "no group of work-items fits");
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         if (program->module) {
             (void)cu->cuModuleUnload(program->module);
             program->module = NULL;
@@ -54,11 +54,11 @@ static mts_code load(mts_cu_device *device, mts_cu_program *program, const mts_c
     }
     const uint32_t most = device->base.info.work_group_size;
     program->work_group_size = (uint32_t)group < most ? (uint32_t)group : most;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code run_linker(mts_cu_device *device, const mts_kernel_source *source, const mts_cu_image *text,
-                           CUlinkState state, mts_cu_image *out, const char *log, mts_error *error)
+static mts_status run_linker(mts_cu_device *device, const mts_kernel_source *source, const mts_cu_image *text,
+                             CUlinkState state, mts_cu_image *out, const char *log, mts_error *error)
 {
     void *data = NULL;
     size_t size = 0;
@@ -69,25 +69,25 @@ static mts_code run_linker(mts_cu_device *device, const mts_kernel_source *sourc
         call = "cuLinkComplete";
         result = device->cu.cuLinkComplete(state, &data, &size);
     }
-    mts_code code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, call, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, call, error);
+    if (code != MTS_STATUS_OK) {
         (void)mts_fail_prefix(error, code, "kernel '%s'%s%.300s", source->name, log[0] ? ": " : "", log);
         return code;
     }
     char *copy = data && size ? mts_alloc_zero(device->base.allocator, size, 1) : NULL;
     if (!copy) {
-        return mts_fail(error, size ? MTS_CODE_OUT_OF_MEMORY : MTS_CODE_DEVICE,
+        return mts_fail(error, size ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_DEVICE,
                         "kernel '%s': no memory for, or nothing in, a program of %zu bytes", source->name,
                         size);
     }
     memcpy(copy, data, size); /* the linker's goes with its state */
     *out = (mts_cu_image){.data = copy, .size = size};
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* From PTX to a binary by the driver's compiler. */
-static mts_code link_text(mts_cu_device *device, const mts_kernel_source *source, const mts_cu_image *text,
-                          mts_cu_image *out, mts_error *error)
+static mts_status link_text(mts_cu_device *device, const mts_kernel_source *source, const mts_cu_image *text,
+                            mts_cu_image *out, mts_error *error)
 {
     const mts_cu_library *cu = &device->cu;
     char log[LOG_SIZE] = "";
@@ -96,12 +96,12 @@ static mts_code link_text(mts_cu_device *device, const mts_kernel_source *source
     CUlinkState state = NULL;
     *out = (mts_cu_image){.data = NULL};
     if (!cu->cuLinkCreate_v2 || !cu->cuLinkAddData_v2 || !cu->cuLinkComplete || !cu->cuLinkDestroy) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "kernel '%s': the driver cannot compile PTX",
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "kernel '%s': the driver cannot compile PTX",
                         source->name);
     }
-    mts_code code = mts_cu_check(device, cu->cuLinkCreate_v2(2, options, values, &state), MTS_CU_CALL_CREATE,
-                                 "cuLinkCreate", error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_cu_check(device, cu->cuLinkCreate_v2(2, options, values, &state),
+                                   MTS_CU_CALL_CREATE, "cuLinkCreate", error);
+    if (code != MTS_STATUS_OK) {
         return mts_fail_prefix(error, code, "kernel '%s'", source->name);
     }
     code = run_linker(device, source, text, state, out, log, error);
@@ -121,23 +121,23 @@ static bool find_text(mts_cu_builder *builder, const mts_cu_program *program, mt
 
 /* A binary from the compiler, or from PTX. Where there is no compiler for the device (NOT_FOUND) the error
  * says what would help. */
-static mts_code make_binary(mts_cu_device *device, const mts_cu_program *program, mts_cu_image *out,
-                            mts_error *error)
+static mts_status make_binary(mts_cu_device *device, const mts_cu_program *program, mts_cu_image *out,
+                              mts_error *error)
 {
     mts_cu_builder *builder = &device->builder;
     mts_cu_image image = {.data = NULL};
-    mts_code code = mts_cu_compile(builder, program->source, program->options, false, &image, error);
-    if (code == MTS_CODE_NOT_FOUND || code == MTS_CODE_UNSUPPORTED) {
+    mts_status code = mts_cu_compile(builder, program->source, program->options, false, &image, error);
+    if (code == MTS_STATUS_NOT_FOUND || code == MTS_STATUS_UNSUPPORTED) {
         if (!find_text(builder, program, &image)) {
-            return mts_fail(error, MTS_CODE_NOT_FOUND,
+            return mts_fail(error, MTS_STATUS_NOT_FOUND,
                             "kernel '%s' was not made ahead of time ('mts kernels' does that, for the cache "
                             "directory), and CUDA's compiler libnvrtc %s",
                             program->source->name,
-                            code == MTS_CODE_NOT_FOUND ? "was not found" : "does not know this device");
+                            code == MTS_STATUS_NOT_FOUND ? "was not found" : "does not know this device");
         }
-        code = MTS_CODE_OK;
+        code = MTS_STATUS_OK;
     }
-    if (code != MTS_CODE_OK || !image.is_text) {
+    if (code != MTS_STATUS_OK || !image.is_text) {
         *out = image;
         return code;
     }
@@ -155,7 +155,7 @@ static bool load_cached(mts_cu_device *device, mts_cu_program *program, const ch
         return false;
     }
     bool refused = false;
-    const bool ready = load(device, program, &image, &refused, &ignored) == MTS_CODE_OK;
+    const bool ready = load(device, program, &image, &refused, &ignored) == MTS_STATUS_OK;
     builder->made.hits += ready;
     builder->made.rejected += !ready;
     mts_cu_image_release(builder, &image);
@@ -163,46 +163,42 @@ static bool load_cached(mts_cu_device *device, mts_cu_program *program, const ch
 }
 
 /* Where the compiler's binary is refused the driver compiles the PTX, now and for all that follow. */
-static mts_code make_and_load(mts_cu_device *device, mts_cu_program *program, mts_cu_image *image,
-                              mts_error *error)
+static mts_status make_and_load(mts_cu_device *device, mts_cu_program *program, mts_cu_image *image,
+                                mts_error *error)
 {
     mts_cu_builder *builder = &device->builder;
     bool refused = false;
-    mts_code code = make_binary(device, program, image, error);
-    if (code == MTS_CODE_OK) {
-        code = load(device, program, image, &refused, error);
-    }
+    mts_status code = make_binary(device, program, image, error);
+    MTS_TRY(code, load(device, program, image, &refused, error));
     if (!refused || builder->prefers_text || !builder->rtc.handle) {
         return code;
     }
-    mts_log_write(device->base.log, MTS_LOG_LEVEL_INFO,
+    mts_log_write(device->base.log, MTS_LOG_INFO,
                   "'%s' takes no binaries of this libnvrtc (CUDA %d.%d): the driver compiles its PTX",
                   device->base.info.name, builder->rtc.version / 1000, builder->rtc.version % 1000 / 10);
     mts_cu_image_release(builder, image);
     builder->prefers_text = true;
     code = make_binary(device, program, image, error);
-    if (code == MTS_CODE_OK) {
-        code = load(device, program, image, &refused, error);
-    }
-    builder->prefers_text = code == MTS_CODE_OK;
+    MTS_TRY(code, load(device, program, image, &refused, error));
+    builder->prefers_text = code == MTS_STATUS_OK;
     return code;
 }
 
-static mts_code build(mts_cu_device *device, mts_cu_program *program, mts_error *error)
+static mts_status build(mts_cu_device *device, mts_cu_program *program, mts_error *error)
 {
     mts_cu_builder *builder = &device->builder;
-    const bool cached = builder->cache_dir != NULL;
+    const bool cached = builder->cache_dir;
     char *key = cached ? mts_cu_cache_key(builder, false, program->source, program->options) : NULL;
     if (cached && !key) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the key of kernel '%s'",
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the key of kernel '%s'",
                         program->source->name);
     }
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (!key || !load_cached(device, program, key)) {
         mts_cu_image image = {.data = NULL};
         builder->made.misses += cached;
         code = make_and_load(device, program, &image, error);
-        if (code == MTS_CODE_OK && key) {
+        if (code == MTS_STATUS_OK && key) {
             (void)mts_cu_cache_store(builder, key, &image);
         }
         mts_cu_image_release(builder, &image);
@@ -214,8 +210,8 @@ static mts_code build(mts_cu_device *device, mts_cu_program *program, mts_error 
     return code;
 }
 
-static mts_code program_get(mts_cu_device *device, const mts_kernel_source *source, const char *defines,
-                            mts_cu_program **out, mts_error *error)
+static mts_status program_get(mts_cu_device *device, const mts_kernel_source *source, const char *defines,
+                              mts_cu_program **out, mts_error *error)
 {
     mts_cu_program *program = mts_alloc_zero(device->base.allocator, 1, sizeof *program);
     if (program) {
@@ -224,42 +220,42 @@ static mts_code program_get(mts_cu_device *device, const mts_kernel_source *sour
     }
     if (!program || !program->options) {
         mts_alloc_free(device->base.allocator, program);
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the program of kernel '%s'",
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the program of kernel '%s'",
                         source->name);
     }
     for (mts_cu_program *old = device->programs; old; old = old->next) {
         if (old->source == source && strcmp(old->options, program->options) == 0) {
             program_free(device, program);
             *out = old;
-            return MTS_CODE_OK;
+            return MTS_STATUS_OK;
         }
     }
-    const mts_code code = build(device, program, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = build(device, program, error);
+    if (code != MTS_STATUS_OK) {
         program_free(device, program);
         return code;
     }
     program->next = device->programs;
     device->programs = program;
     *out = program;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_cu_kernel_create_from(mts_device *base, const mts_kernel_source *source, const char *defines,
-                                   mts_kernel **out, mts_error *error)
+mts_status mts_cu_kernel_create_from(mts_device *base, const mts_kernel_source *source, const char *defines,
+                                     mts_kernel **out, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     mts_cu_program *program = NULL;
     mts_cu_kernel *kernel = mts_alloc_zero(base->allocator, 1, sizeof *kernel);
     if (!kernel) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for kernel '%s'", source->name);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for kernel '%s'", source->name);
     }
-    mts_code code = mts_cu_enter(device, error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = mts_cu_enter(device, error);
+    if (code == MTS_STATUS_OK) {
         code = program_get(device, source, defines, &program, error);
         mts_cu_leave(device);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         mts_alloc_free(base->allocator, kernel);
         return code;
     }
@@ -267,11 +263,11 @@ mts_code mts_cu_kernel_create_from(mts_device *base, const mts_kernel_source *so
     kernel->base.device = base;
     kernel->base.work_group_size = program->work_group_size;
     *out = &kernel->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_cu_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
-                              mts_error *error)
+mts_status mts_cu_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
+                                mts_error *error)
 {
     return mts_cu_kernel_create_from(base, mts_kernel_find(desc->name), desc->defines, out, error);
 }

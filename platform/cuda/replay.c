@@ -10,9 +10,9 @@ bool mts_cu_replay_has(const mts_cu_library *cu)
            cu->cuGraphLaunch && (cu->cuGraphInstantiateWithFlags || cu->cuGraphInstantiate);
 }
 
-static void give_up(mts_cu_device *device, mts_cu_list *list, const char *call, CUresult result)
+static void give_up(mts_cu_device *device, mts_cu_command_list *list, const char *call, CUresult result)
 {
-    mts_log_write(device->base.log, MTS_LOG_LEVEL_INFO,
+    mts_log_write(device->base.log, MTS_LOG_INFO,
                   "'%s': %s failed with %s (%d): a list of %zu launches is submitted one by one from now on",
                   device->base.info.name, call, mts_cu_library_error_name(&device->cu, result), result,
                   list->made);
@@ -31,7 +31,7 @@ static CUDA_KERNEL_NODE_PARAMS node_of(mts_cu_launch *launch)
                                      .kernelParams = launch->arguments};
 }
 
-static CUresult add_nodes(const mts_cu_library *cu, mts_cu_list *list)
+static CUresult add_nodes(const mts_cu_library *cu, mts_cu_command_list *list)
 {
     const CUgraphNode *before = NULL;
     for (size_t i = 0; i < list->made; i++) {
@@ -47,7 +47,7 @@ static CUresult add_nodes(const mts_cu_library *cu, mts_cu_list *list)
     return CUDA_SUCCESS;
 }
 
-static CUresult instantiate(const mts_cu_library *cu, mts_cu_list *list)
+static CUresult instantiate(const mts_cu_library *cu, mts_cu_command_list *list)
 {
     CUgraphNode culprit = NULL;
     char text[1] = "";
@@ -61,7 +61,7 @@ static CUresult instantiate(const mts_cu_library *cu, mts_cu_list *list)
     return result;
 }
 
-void mts_cu_replay_record(mts_cu_device *device, mts_cu_list *list)
+void mts_cu_replay_record(mts_cu_device *device, mts_cu_command_list *list)
 {
     const mts_cu_library *cu = &device->cu;
     if (!device->replays || list->made < 2) {
@@ -84,7 +84,7 @@ void mts_cu_replay_record(mts_cu_device *device, mts_cu_list *list)
     }
 }
 
-void mts_cu_replay_update(mts_cu_device *device, mts_cu_list *list, size_t index)
+void mts_cu_replay_update(mts_cu_device *device, mts_cu_command_list *list, size_t index)
 {
     mts_cu_launch *launch = &list->launches[index];
     if (!list->recording) {
@@ -101,26 +101,27 @@ void mts_cu_replay_update(mts_cu_device *device, mts_cu_list *list, size_t index
 }
 
 /* A graph of which nothing was enqueued is given up, unless the device is: then nothing else works either. */
-mts_code mts_cu_replay_submit(mts_cu_device *device, mts_cu_list *list, bool *submitted, mts_error *error)
+mts_status mts_cu_replay_submit(mts_cu_device *device, mts_cu_command_list *list, bool *submitted,
+                                mts_error *error)
 {
     mts_error why;
     *submitted = false;
     if (!list->recording) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     const CUresult result = device->cu.cuGraphLaunch(list->recording, device->stream);
-    const mts_code code = mts_cu_check(device, result, MTS_CU_CALL_ENQUEUE, "cuGraphLaunch", &why);
-    if (code == MTS_CODE_DEVICE_LOST) {
+    const mts_status code = mts_cu_check(device, result, MTS_CU_CALL_ENQUEUE, "cuGraphLaunch", &why);
+    if (code == MTS_STATUS_DEVICE_LOST) {
         return mts_fail(error, code, "%s", why.text);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         give_up(device, list, "cuGraphLaunch", result);
     }
-    *submitted = code == MTS_CODE_OK;
-    return MTS_CODE_OK;
+    *submitted = code == MTS_STATUS_OK;
+    return MTS_STATUS_OK;
 }
 
-void mts_cu_replay_release(mts_cu_device *device, mts_cu_list *list)
+void mts_cu_replay_release(mts_cu_device *device, mts_cu_command_list *list)
 {
     if (list->recording) {
         (void)device->cu.cuGraphExecDestroy(list->recording);

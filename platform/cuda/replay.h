@@ -14,16 +14,17 @@
 #include "platform/cuda/library.h"
 
 typedef struct mts_cu_device mts_cu_device;
-typedef struct mts_cu_list mts_cu_list;
+typedef struct mts_cu_command_list mts_cu_command_list;
 
 /* Whether the driver has all that is needed. */
 bool mts_cu_replay_has(const mts_cu_library *cu);
 /* All within enter and leave. Records a list whose launches are made; if that fails it has no recording. */
-void mts_cu_replay_record(mts_cu_device *device, mts_cu_list *list);
+void mts_cu_replay_record(mts_cu_device *device, mts_cu_command_list *list);
 /* Tells the recording what launch `index` is now; if that fails there is no recording any more. */
-void mts_cu_replay_update(mts_cu_device *device, mts_cu_list *list, size_t index);
+void mts_cu_replay_update(mts_cu_device *device, mts_cu_command_list *list, size_t index);
 /* *submitted false: nothing was enqueued, the launches have to be. Fails only if the device is lost. */
-mts_code mts_cu_replay_submit(mts_cu_device *device, mts_cu_list *list, bool *submitted, mts_error *error);
-void mts_cu_replay_release(mts_cu_device *device, mts_cu_list *list);
+mts_status mts_cu_replay_submit(mts_cu_device *device, mts_cu_command_list *list, bool *submitted,
+                                mts_error *error);
+void mts_cu_replay_release(mts_cu_device *device, mts_cu_command_list *list);
 
 #endif

@@ -26,15 +26,15 @@ static void null_destroy(mts_device *device)
     mts_alloc_free(device->allocator, device);
 }
 
-static mts_code null_buffer_create(mts_device *base, const mts_memory *memory, size_t size, mts_buffer **out,
-                                   mts_error *error)
+static mts_status null_buffer_create(mts_device *base, const mts_memory *memory, size_t size,
+                                     mts_buffer **out, mts_error *error)
 {
     (void)memory; /* info.imports is 0 */
     null_device *device = (null_device *)base;
     if (size > base->info.memory_bytes - device->used) {
         base->full = true;
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "%zu bytes do not fit: %llu of %llu are in use", size,
-                        (unsigned long long)device->used, (unsigned long long)base->info.memory_bytes);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "%zu bytes do not fit: %llu of %llu are in use",
+                        size, (unsigned long long)device->used, (unsigned long long)base->info.memory_bytes);
     }
     null_buffer *buffer = mts_alloc_zero(base->allocator, 1, sizeof *buffer);
     if (buffer) {
@@ -43,11 +43,11 @@ static mts_code null_buffer_create(mts_device *base, const mts_memory *memory, s
     }
     if (!buffer || !buffer->bytes) {
         mts_alloc_free(base->allocator, buffer);
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no host memory for a buffer of %zu bytes", size);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no host memory for a buffer of %zu bytes", size);
     }
     device->used += size;
     *out = &buffer->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void null_buffer_destroy(mts_device *base, mts_buffer *base_buffer)
@@ -58,27 +58,27 @@ static void null_buffer_destroy(mts_device *base, mts_buffer *base_buffer)
     mts_alloc_free(base->allocator, buffer);
 }
 
-static mts_code null_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                                  size_t size, bool stays, mts_error *error)
+static mts_status null_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                                    size_t size, bool stays, mts_error *error)
 {
     (void)device;
     (void)stays; /* the copy is made at once */
     (void)error;
     memcpy(((null_buffer *)buffer)->bytes + offset, data, size);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code null_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
-                                 size_t size, mts_error *error)
+static mts_status null_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
+                                   size_t size, mts_error *error)
 {
     (void)device;
     (void)error;
     memcpy(data, ((null_buffer *)buffer)->bytes + offset, size);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code null_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
-                                 uint32_t word, mts_error *error)
+static mts_status null_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                                   uint32_t word, mts_error *error)
 {
     unsigned char *bytes = ((null_buffer *)buffer)->bytes + offset;
     (void)device;
@@ -86,19 +86,19 @@ static mts_code null_buffer_fill(mts_device *device, mts_buffer *buffer, size_t 
     for (size_t i = 0; i < size; i += sizeof word) {
         memcpy(bytes + i, &word, sizeof word);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code null_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
-                                   mts_error *error)
+static mts_status null_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                                     mts_error *error)
 {
     mts_kernel *kernel = mts_alloc_zero(device->allocator, 1, sizeof *kernel);
     if (!kernel) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for kernel '%s'", desc->name);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for kernel '%s'", desc->name);
     }
     kernel->work_group_size = device->info.work_group_size;
     *out = kernel;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void null_kernel_destroy(mts_device *device, mts_kernel *kernel)
@@ -107,52 +107,53 @@ static void null_kernel_destroy(mts_device *device, mts_kernel *kernel)
 }
 
 /* A real backend copies what it needs of the launches here; there is nothing to need. */
-static mts_code null_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
-                                 mts_error *error)
+static mts_status null_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
+                                           mts_command_list **out, mts_error *error)
 {
     (void)launches;
-    mts_list *list = mts_alloc_zero(device->allocator, 1, sizeof *list);
+    mts_command_list *list = mts_alloc_zero(device->allocator, 1, sizeof *list);
     if (!list) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches",
+                        count);
     }
     *out = list;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static void null_list_destroy(mts_device *device, mts_list *list)
+static void null_command_list_destroy(mts_device *device, mts_command_list *list)
 {
     mts_alloc_free(device->allocator, list);
 }
 
 /* As for creating: nothing was kept, so nothing changes. */
-static mts_code null_list_update(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
-                                 mts_error *error)
+static mts_status null_command_list_update(mts_device *device, mts_command_list *list,
+                                           const mts_launch *launches, size_t count, mts_error *error)
 {
     (void)device;
     (void)list;
     (void)launches;
     (void)count;
     (void)error;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code null_list_submit(mts_device *device, mts_list *list, mts_error *error)
+static mts_status null_command_list_submit(mts_device *device, mts_command_list *list, mts_error *error)
 {
     (void)device;
     (void)list;
     (void)error;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code null_wait(mts_device *device, mts_error *error)
+static mts_status null_wait(mts_device *device, mts_error *error)
 {
     (void)device;
     (void)error;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code null_list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
-                                  mts_error *error)
+static mts_status null_command_list_profile(mts_device *device, mts_command_list *list,
+                                            mts_launch_time *times, size_t count, mts_error *error)
 {
     (void)list;
     (void)error;
@@ -160,27 +161,27 @@ static mts_code null_list_profile(mts_device *device, mts_list *list, mts_launch
         const uint64_t each = ((null_device *)device)->launch_ns;
         times[i] = (mts_launch_time){.start = i * each, .end = (i + 1) * each};
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code null_mark_set(mts_device *device, uint32_t index, mts_error *error)
+static mts_status null_event_record(mts_device *device, uint32_t index, mts_error *error)
 {
     (void)device;
     (void)index;
     (void)error;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* A command has finished when it returns. */
-static mts_code null_mark_passed(mts_device *device, uint32_t index, bool wait, bool *passed,
-                                 mts_error *error)
+static mts_status null_event_query(mts_device *device, uint32_t index, bool wait, bool *passed,
+                                   mts_error *error)
 {
     (void)device;
     (void)index;
     (void)wait;
     (void)error;
     *passed = true;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static const mts_device_ops ops = {
@@ -190,18 +191,18 @@ static const mts_device_ops ops = {
     .buffer_destroy = null_buffer_destroy,
     .buffer_write = null_buffer_write,
     .buffer_read = null_buffer_read,
-    .buffer_fetch = null_buffer_read,
+    .buffer_read_async = null_buffer_read,
     .buffer_fill = null_buffer_fill,
     .kernel_create = null_kernel_create,
     .kernel_destroy = null_kernel_destroy,
-    .list_create = null_list_create,
-    .list_destroy = null_list_destroy,
-    .list_update = null_list_update,
-    .list_submit = null_list_submit,
+    .command_list_create = null_command_list_create,
+    .command_list_destroy = null_command_list_destroy,
+    .command_list_update = null_command_list_update,
+    .command_list_submit = null_command_list_submit,
     .wait = null_wait,
-    .mark_set = null_mark_set,
-    .mark_passed = null_mark_passed,
-    .list_profile = null_list_profile,
+    .event_record = null_event_record,
+    .event_query = null_event_query,
+    .command_list_profile = null_command_list_profile,
 };
 
 static uint32_t backend_count(void)
@@ -209,25 +210,25 @@ static uint32_t backend_count(void)
     return 1;
 }
 
-static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
+static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
 {
     mts_null_limits limits;
     memset(info, 0, sizeof *info);
     if (index != 0) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "there is no null device %u", index);
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "there is no null device %u", index);
     }
     mts_null_limits_default(&limits);
     *info = limits.info;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
-                             mts_error *error)
+static mts_status backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
+                               mts_error *error)
 {
     mts_null_limits limits;
     *out = NULL;
     if (index != 0) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "there is no null device %u", index);
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "there is no null device %u", index);
     }
     mts_null_limits_default(&limits);
     return mts_null_open(&limits, options, out, error);
@@ -256,13 +257,13 @@ void mts_null_limits_default(mts_null_limits *limits)
     limits->launch_ns = 1000;
 }
 
-mts_code mts_null_open(const mts_null_limits *limits, const mts_device_options *options, mts_device **out,
-                       mts_error *error)
+mts_status mts_null_open(const mts_null_limits *limits, const mts_device_options *options, mts_device **out,
+                         mts_error *error)
 {
     *out = NULL;
     null_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
     if (!device) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a null device");
+        return mts_fail_memory(error);
     }
     device->base.ops = &ops;
     device->base.allocator = options->allocator;
@@ -270,5 +271,5 @@ mts_code mts_null_open(const mts_null_limits *limits, const mts_device_options *
     device->base.info = limits->info;
     device->launch_ns = limits->launch_ns;
     *out = &device->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

@@ -11,7 +11,7 @@
 
 typedef struct mts_null_limits {
     mts_device_info info; /* what the device says of itself; memory_bytes is enforced over all live buffers */
-    uint64_t launch_ns;   /* what list_profile says that every launch takes */
+    uint64_t launch_ns;   /* what command_list_profile says that every launch takes */
 } mts_null_limits;
 
 extern const mts_backend mts_backend_null;
@@ -19,7 +19,7 @@ extern const mts_backend mts_backend_null;
 /* A small CPU with 1 GiB. */
 void mts_null_limits_default(mts_null_limits *limits);
 /* Like mts_backend_null.open, with limits. */
-mts_code mts_null_open(const mts_null_limits *limits, const mts_device_options *options, mts_device **out,
-                       mts_error *error);
+mts_status mts_null_open(const mts_null_limits *limits, const mts_device_options *options, mts_device **out,
+                         mts_error *error);
 
 #endif

@@ -8,7 +8,7 @@ static cl_mem handle_of(mts_buffer *buffer)
     return ((mts_cl_buffer *)buffer)->handle;
 }
 
-static mts_code allocate(mts_cl_device *device, size_t size, mts_cl_buffer *buffer, mts_error *error)
+static mts_status allocate(mts_cl_device *device, size_t size, mts_cl_buffer *buffer, mts_error *error)
 {
     /* Where host and device share memory this flag lets the driver transfer without a staging copy. */
     const cl_bitfield shared = device->base.info.unified_memory ? CL_MEM_ALLOC_HOST_PTR : 0;
@@ -18,23 +18,23 @@ static mts_code allocate(mts_cl_device *device, size_t size, mts_cl_buffer *buff
     return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateBuffer", error);
 }
 
-mts_code mts_cl_buffer_create(mts_device *base, const mts_memory *memory, size_t size, mts_buffer **out,
-                              mts_error *error)
+mts_status mts_cl_buffer_create(mts_device *base, const mts_memory *memory, size_t size, mts_buffer **out,
+                                mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
     mts_cl_buffer *buffer = mts_alloc_zero(base->allocator, 1, sizeof *buffer);
     if (!buffer) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a buffer object");
+        return mts_fail_memory(error);
     }
-    const mts_code code =
+    const mts_status code =
         memory ? mts_cl_import_buffer(device, memory, buffer, error) : allocate(device, size, buffer, error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         mts_alloc_free(base->allocator, buffer);
         return code;
     }
     buffer->serial = ++device->buffers;
     *out = &buffer->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 void mts_cl_buffer_destroy(mts_device *base, mts_buffer *buffer)
@@ -44,8 +44,8 @@ void mts_cl_buffer_destroy(mts_device *base, mts_buffer *buffer)
     mts_alloc_free(base->allocator, buffer);
 }
 
-mts_code mts_cl_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, bool stays, mts_error *error)
+mts_status mts_cl_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
+                               size_t size, bool stays, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
     const cl_bool waits = stays ? CL_FALSE : CL_TRUE;
@@ -54,8 +54,8 @@ mts_code mts_cl_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset
     return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueWriteBuffer", error);
 }
 
-mts_code mts_cl_buffer_fetch(mts_device *base, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                             mts_error *error)
+mts_status mts_cl_buffer_read_async(mts_device *base, mts_buffer *buffer, size_t offset, void *data,
+                                    size_t size, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
     const cl_int result = device->cl.clEnqueueReadBuffer(device->queue, handle_of(buffer), CL_FALSE, offset,
@@ -63,8 +63,8 @@ mts_code mts_cl_buffer_fetch(mts_device *base, mts_buffer *buffer, size_t offset
     return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueReadBuffer", error);
 }
 
-mts_code mts_cl_buffer_read(mts_device *base, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                            mts_error *error)
+mts_status mts_cl_buffer_read(mts_device *base, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                              mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
     const cl_int result = device->cl.clEnqueueReadBuffer(device->queue, handle_of(buffer), CL_TRUE, offset,
@@ -75,8 +75,8 @@ mts_code mts_cl_buffer_read(mts_device *base, mts_buffer *buffer, size_t offset,
     return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clEnqueueReadBuffer", error);
 }
 
-mts_code mts_cl_buffer_fill(mts_device *base, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
-                            mts_error *error)
+mts_status mts_cl_buffer_fill(mts_device *base, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
+                              mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
     const cl_int result = device->cl.clEnqueueFillBuffer(device->queue, handle_of(buffer), &word, sizeof word,

@@ -50,9 +50,9 @@ bool mts_cl_cache_load(mts_cl_device *device, const char *key, mts_os_cache_file
     if (!device->cl.clCreateProgramWithBinary) {
         return false;
     }
-    const mts_code code = mts_os_cache_load(&files, key, binary);
+    const mts_status code = mts_os_cache_load(&files, key, binary);
     device->cache.rejected += mts_os_cache_rejects(code);
-    return code == MTS_CODE_OK;
+    return code == MTS_STATUS_OK;
 }
 
 void mts_cl_cache_release(mts_cl_device *device, mts_os_cache_file *binary)
@@ -62,20 +62,20 @@ void mts_cl_cache_release(mts_cl_device *device, mts_os_cache_file *binary)
 }
 
 /* The file of a program's binary; DEVICE if the driver does not give it. */
-static mts_code make_file(mts_cl_device *device, const mts_os_cache *files, const char *key,
-                          cl_program program, mts_os_cache_file *file)
+static mts_status make_file(mts_cl_device *device, const mts_os_cache *files, const char *key,
+                            cl_program program, mts_os_cache_file *file)
 {
     size_t size = 0;
     cl_int result = device->cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL);
     if (result != CL_SUCCESS || size == 0) {
-        return MTS_CODE_DEVICE;
+        return MTS_STATUS_DEVICE;
     }
-    const mts_code code = mts_os_cache_make(files, key, size, file);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = mts_os_cache_make(files, key, size, file);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     result = device->cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof file->body, &file->body, NULL);
-    return result == CL_SUCCESS ? MTS_CODE_OK : MTS_CODE_DEVICE;
+    return result == CL_SUCCESS ? MTS_STATUS_OK : MTS_STATUS_DEVICE;
 }
 
 void mts_cl_cache_store(mts_cl_device *device, const char *key, cl_program program)
@@ -85,14 +85,14 @@ void mts_cl_cache_store(mts_cl_device *device, const char *key, cl_program progr
     if (device->quirks->no_binaries || !device->cl.clGetProgramInfo) {
         return;
     }
-    mts_code code = make_file(device, &files, key, program, &file);
-    if (code == MTS_CODE_OK) {
+    mts_status code = make_file(device, &files, key, program, &file);
+    if (code == MTS_STATUS_OK) {
         code = mts_os_cache_store(&files, &file);
     } else {
-        mts_log_write(device->base.log, MTS_LOG_LEVEL_DEBUG, "cache: no binary of a program: %s",
-                      code == MTS_CODE_DEVICE ? "the driver gives none" : "it does not fit");
+        mts_log_write(device->base.log, MTS_LOG_DEBUG, "cache: no binary of a program: %s",
+                      code == MTS_STATUS_DEVICE ? "the driver gives none" : "it does not fit");
     }
     mts_os_cache_release(&files, &file);
-    device->cache.stored += code == MTS_CODE_OK;
-    device->cache.failed += code != MTS_CODE_OK;
+    device->cache.stored += code == MTS_STATUS_OK;
+    device->cache.failed += code != MTS_STATUS_OK;
 }

@@ -188,28 +188,28 @@ static void describe_found(const mts_cl_library *cl, const found_device *found, 
     info->buffer_bytes = get_number(cl, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(cl_ulong));
 }
 
-static mts_code open_found(mts_cl_library *cl, uint32_t index, found_device *out, mts_error *error)
+static mts_status open_found(mts_cl_library *cl, uint32_t index, found_device *out, mts_error *error)
 {
     found_devices found;
-    const mts_code code = mts_cl_library_open(cl, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = mts_cl_library_open(cl, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     find_devices(cl, &found);
     if (index >= found.count) {
         mts_cl_library_close(cl);
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "there is no OpenCL device %u; %u were found", index,
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "there is no OpenCL device %u; %u were found", index,
                         found.count);
     }
     *out = found.devices[index];
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static uint32_t backend_count(void)
 {
     mts_cl_library cl;
     found_devices found;
-    if (mts_cl_library_open(&cl, NULL) != MTS_CODE_OK) {
+    if (mts_cl_library_open(&cl, NULL) != MTS_STATUS_OK) {
         return 0;
     }
     find_devices(&cl, &found);
@@ -217,20 +217,20 @@ static uint32_t backend_count(void)
     return found.count;
 }
 
-static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
+static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
 {
     mts_cl_library cl;
     found_device found;
     memset(info, 0, sizeof *info);
-    const mts_code code = open_found(&cl, index, &found, error);
-    if (code == MTS_CODE_OK) {
+    const mts_status code = open_found(&cl, index, &found, error);
+    if (code == MTS_STATUS_OK) {
         describe_found(&cl, &found, info);
         mts_cl_library_close(&cl);
     }
     return code;
 }
 
-mts_code mts_cl_finish(mts_cl_device *device, mts_error *error)
+mts_status mts_cl_finish(mts_cl_device *device, mts_error *error)
 {
     const cl_int result = device->cl.clFinish(device->queue);
     if (result == CL_SUCCESS) {
@@ -239,7 +239,7 @@ mts_code mts_cl_finish(mts_cl_device *device, mts_error *error)
     return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", error);
 }
 
-static mts_code device_wait(mts_device *base, mts_error *error)
+static mts_status device_wait(mts_device *base, mts_error *error)
 {
     return mts_cl_finish((mts_cl_device *)base, error);
 }
@@ -257,7 +257,7 @@ static void device_destroy(mts_device *base)
     if (device->queue && !base->lost) {
         (void)device->cl.clFinish(device->queue);
     }
-    mts_cl_marks_release(device);
+    mts_cl_events_release(device);
     mts_cl_programs_release(device);
     mts_cl_gemm_close(&device->gemm);
     if (device->profile_queue) {
@@ -281,34 +281,34 @@ static const mts_device_ops ops = {
     .buffer_destroy = mts_cl_buffer_destroy,
     .buffer_write = mts_cl_buffer_write,
     .buffer_read = mts_cl_buffer_read,
-    .buffer_fetch = mts_cl_buffer_fetch,
+    .buffer_read_async = mts_cl_buffer_read_async,
     .buffer_fill = mts_cl_buffer_fill,
     .kernel_create = mts_cl_kernel_create,
     .kernel_destroy = mts_cl_kernel_destroy,
-    .list_create = mts_cl_list_create,
-    .list_destroy = mts_cl_list_destroy,
-    .list_update = mts_cl_list_update,
-    .list_submit = mts_cl_list_submit,
+    .command_list_create = mts_cl_command_list_create,
+    .command_list_destroy = mts_cl_command_list_destroy,
+    .command_list_update = mts_cl_command_list_update,
+    .command_list_submit = mts_cl_command_list_submit,
     .wait = device_wait,
-    .mark_set = mts_cl_mark_set,
-    .mark_passed = mts_cl_mark_passed,
-    .list_profile = mts_cl_list_profile,
+    .event_record = mts_cl_event_record,
+    .event_query = mts_cl_event_query,
+    .command_list_profile = mts_cl_command_list_profile,
     .drain = device_drain,
 };
 
-static mts_code make_queue(mts_cl_device *device, const found_device *found, mts_error *error)
+static mts_status make_queue(mts_cl_device *device, const found_device *found, mts_error *error)
 {
     const intptr_t properties[] = {CL_CONTEXT_PLATFORM, (intptr_t)found->platform, 0};
     cl_int result = CL_SUCCESS;
     device->context = device->cl.clCreateContext(properties, 1, &found->id, NULL, NULL, &result);
-    mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateContext", error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateContext", error);
+    if (code != MTS_STATUS_OK) {
         device->context = NULL;
         return code;
     }
     device->queue = device->cl.clCreateCommandQueue(device->context, device->id, 0, &result);
     code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateCommandQueue", error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         device->queue = NULL;
     }
     return code;
@@ -316,31 +316,31 @@ static mts_code make_queue(mts_cl_device *device, const found_device *found, mts
 
 static bool wants_gemm(const mts_device_options *options, const mts_cl_quirks *quirks)
 {
-    return options->gemm == MTS_DEVICE_USE_ON || (options->gemm == MTS_DEVICE_USE_AUTO && !quirks->no_gemm);
+    return options->gemm == MTS_USE_ON || (options->gemm == MTS_USE_AUTO && !quirks->no_gemm);
 }
 
 /* A list that has to be flushed on its way is not one call. */
 static bool wants_replay(const mts_device_options *options, const mts_cl_device *device)
 {
-    return options->replay == MTS_DEVICE_USE_ON ||
-           (options->replay == MTS_DEVICE_USE_AUTO && !device->quirks->no_replay && device->flush_every == 0);
+    return options->replay == MTS_USE_ON ||
+           (options->replay == MTS_USE_AUTO && !device->quirks->no_replay && device->flush_every == 0);
 }
 
-static mts_code backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
-                             mts_error *error)
+static mts_status backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
+                               mts_error *error)
 {
     found_device found;
     char driver[DRIVER_MOST];
     *out = NULL;
     mts_cl_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
     if (!device) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for an OpenCL device");
+        return mts_fail_memory(error);
     }
     device->base.ops = &ops;
     device->base.allocator = options->allocator;
     device->base.log = options->log;
-    mts_code code = open_found(&device->cl, index, &found, error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = open_found(&device->cl, index, &found, error);
+    if (code == MTS_STATUS_OK) {
         device->id = found.id;
         device->quirks = find_quirks(&device->cl, &found);
         describe_found(&device->cl, &found, &device->base.info);
@@ -356,21 +356,21 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
             wants_gemm(options, device->quirks) && mts_cl_gemm_open(&device->cl, &device->gemm);
         code = make_queue(device, &found, error);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         device->counts = options->programs;
     }
-    if (code == MTS_CODE_OK && options->cache_dir) {
+    if (code == MTS_STATUS_OK && options->cache_dir) {
         device->cache_dir = mts_alloc_string(options->allocator, options->cache_dir);
         if (!device->cache_dir) {
-            code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the path of the program cache");
+            code = mts_fail_memory(error);
         }
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         device_destroy(&device->base);
         return code;
     }
     *out = &device->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 const mts_backend mts_backend_opencl = {

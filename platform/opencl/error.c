@@ -78,18 +78,18 @@ const char *mts_cl_error_name(cl_int result)
     return result == -1001 ? "CL_PLATFORM_NOT_FOUND_KHR" : "an unknown code";
 }
 
-mts_code mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
-                      mts_error *error)
+mts_status mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
+                        mts_error *error)
 {
-    mts_code code = MTS_CODE_DEVICE;
+    mts_status code = MTS_STATUS_DEVICE;
     if (result == CL_SUCCESS) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     if (device && means_lost(result, stage)) {
         device->base.lost = true;
-        code = MTS_CODE_DEVICE_LOST;
+        code = MTS_STATUS_DEVICE_LOST;
     } else if (means_memory(result, stage)) {
-        code = MTS_CODE_OUT_OF_MEMORY;
+        code = MTS_STATUS_OUT_OF_MEMORY;
         if (device && result != CL_OUT_OF_HOST_MEMORY) {
             device->base.full = true;
         }

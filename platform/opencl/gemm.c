@@ -17,7 +17,7 @@ static bool find(mts_os_library *library, const char *name, void *function)
 {
     void *const symbol = mts_os_library_symbol(library, name);
     memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
+    return symbol;
 }
 
 bool mts_cl_gemm_open_any(const mts_cl_library *cl, const char *const *names, mts_cl_gemm *out)

@@ -118,19 +118,19 @@ static mts_cl_import_way way_of(const mts_cl_device *device, mts_memory_kind kin
                                         : MTS_CL_IMPORT_HOST;
 }
 
-static mts_code check_descriptor(const mts_memory *memory, mts_error *error)
+static mts_status check_descriptor(const mts_memory *memory, mts_error *error)
 {
     uint64_t size = 0;
     if (!mts_os_descriptor_size(memory->fd, &size)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "descriptor %d of a dma-buf is not open",
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "descriptor %d of a dma-buf is not open",
                         memory->fd);
     }
 
     if (size < memory->size) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%zu bytes of a dma-buf that has %llu",
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu bytes of a dma-buf that has %llu",
                         memory->size, (unsigned long long)size);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static cl_mem import(mts_cl_device *device, const mts_memory *memory, const char **call, cl_int *result)
@@ -155,23 +155,23 @@ static cl_mem import(mts_cl_device *device, const mts_memory *memory, const char
     }
 }
 
-mts_code mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory, mts_cl_buffer *buffer,
-                              mts_error *error)
+mts_status mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory, mts_cl_buffer *buffer,
+                                mts_error *error)
 {
     const char *call = "";
     cl_int result = CL_SUCCESS;
-    mts_code code = memory->kind == MTS_MEMORY_DMABUF ? check_descriptor(memory, error) : MTS_CODE_OK;
-    if (code != MTS_CODE_OK) {
+    mts_status code = memory->kind == MTS_MEMORY_DMABUF ? check_descriptor(memory, error) : MTS_STATUS_OK;
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     cl_mem handle = import(device, memory, &call, &result);
     code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, call, error);
-    if (code == MTS_CODE_DEVICE) { /* not this memory: the caller may copy it instead */
-        return mts_fail(error, MTS_CODE_UNSUPPORTED,
+    if (code == MTS_STATUS_DEVICE) { /* not this memory: the caller may copy it instead */
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED,
                         "%zu bytes of foreign memory cannot be used by '%s': %s failed with %s (%d)",
                         memory->size, device->base.info.name, call, mts_cl_error_name(result), result);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         buffer->handle = handle;
         buffer->acquired = way_of(device, memory->kind) == MTS_CL_IMPORT_KHR;
     }

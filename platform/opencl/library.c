@@ -77,9 +77,9 @@ static const char *load_symbols(mts_cl_library *library, const resolver *from)
     return missing;
 }
 
-mts_code mts_cl_library_open_any(mts_cl_library *library, const char *const *names, mts_error *error)
+mts_status mts_cl_library_open_any(mts_cl_library *library, const char *const *names, mts_error *error)
 {
-    mts_code code = mts_fail(error, MTS_CODE_NOT_FOUND, "no OpenCL library is installed");
+    mts_status code = mts_fail(error, MTS_STATUS_NOT_FOUND, "no OpenCL library is installed");
     memset(library, 0, sizeof *library);
     for (; *names; names++) {
         mts_os_library *handle = mts_os_library_open(*names, NULL, 0);
@@ -91,16 +91,16 @@ mts_code mts_cl_library_open_any(mts_cl_library *library, const char *const *nam
         if (!missing) {
             library->handle = handle;
             library->is_loader = strcmp(*names, loader_name) == 0;
-            return MTS_CODE_OK;
+            return MTS_STATUS_OK;
         }
-        code = mts_fail(error, MTS_CODE_NOT_FOUND, "%s has no %s", *names, missing);
+        code = mts_fail(error, MTS_STATUS_NOT_FOUND, "%s has no %s", *names, missing);
         mts_os_library_close(handle);
         memset(library, 0, sizeof *library);
     }
     return code;
 }
 
-mts_code mts_cl_library_open(mts_cl_library *library, mts_error *error)
+mts_status mts_cl_library_open(mts_cl_library *library, mts_error *error)
 {
     return mts_cl_library_open_any(library, default_names, error);
 }

@@ -25,9 +25,9 @@ typedef struct mts_cl_library {
 
 /* Tries the names under which drivers install it. NOT_FOUND: none has the required functions; *library is
  * zero. */
-mts_code mts_cl_library_open(mts_cl_library *library, mts_error *error);
+mts_status mts_cl_library_open(mts_cl_library *library, mts_error *error);
 /* The same for a list of names that ends with NULL. */
-mts_code mts_cl_library_open_any(mts_cl_library *library, const char *const *names, mts_error *error);
+mts_status mts_cl_library_open_any(mts_cl_library *library, const char *const *names, mts_error *error);
 void mts_cl_library_close(mts_cl_library *library);
 
 /* Whether a word stands in a list of them, as a driver's extensions are; a longer word is another one. */

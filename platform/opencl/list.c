@@ -5,19 +5,19 @@
 
 #include <string.h>
 
-static mts_code set_argument(mts_cl_device *device, cl_kernel kernel, cl_uint index, size_t size,
-                             const void *value, mts_error *error)
+static mts_status set_argument(mts_cl_device *device, cl_kernel kernel, cl_uint index, size_t size,
+                               const void *value, mts_error *error)
 {
     const cl_int result = device->cl.clSetKernelArg(kernel, index, size, value);
     return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clSetKernelArg", error);
 }
 
-static mts_code set_arguments(mts_cl_device *device, const mts_cl_launch *made, mts_error *error)
+static mts_status set_arguments(mts_cl_device *device, const mts_cl_launch *made, mts_error *error)
 {
     const cl_mem *const buffers[] = {&made->act, &made->pool, &made->table};
     for (cl_uint i = 0; i < 3; i++) {
-        const mts_code code = set_argument(device, made->handle, i, sizeof(cl_mem), buffers[i], error);
-        if (code != MTS_CODE_OK) {
+        const mts_status code = set_argument(device, made->handle, i, sizeof(cl_mem), buffers[i], error);
+        if (code != MTS_STATUS_OK) {
             return code;
         }
     }
@@ -46,8 +46,8 @@ static void fill_launch(mts_cl_launch *made, const mts_launch *launch)
 }
 
 /* Counts the launch as made as soon as there is something to release. */
-static mts_code add_launch(mts_cl_device *device, mts_cl_list *list, const mts_launch *launch,
-                           mts_error *error)
+static mts_status add_launch(mts_cl_device *device, mts_cl_command_list *list, const mts_launch *launch,
+                             mts_error *error)
 {
     mts_cl_launch *made = &list->launches[list->made];
     cl_int result = CL_SUCCESS;
@@ -56,12 +56,12 @@ static mts_code add_launch(mts_cl_device *device, mts_cl_list *list, const mts_l
     if (launch->gemm.m > 0) {
         list->has_gemm = true;
         list->made++;
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     const mts_cl_program *program = ((const mts_cl_kernel *)launch->kernel)->program;
     made->handle = device->cl.clCreateKernel(program->handle, program->source->name, &result);
-    const mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     list->made++;
@@ -78,7 +78,7 @@ static bool takes_same(const mts_cl_launch *a, const mts_cl_launch *b)
 }
 
 /* Pools that have to be acquired, each once. */
-static void collect_foreign(mts_cl_list *list, const mts_launch *launches, size_t count)
+static void collect_foreign(mts_cl_command_list *list, const mts_launch *launches, size_t count)
 {
     list->foreign_count = 0;
     for (size_t i = 0; i < count && list->foreign; i++) {
@@ -93,32 +93,32 @@ static void collect_foreign(mts_cl_list *list, const mts_launch *launches, size_
     }
 }
 
-static mts_code acquire(mts_cl_device *device, const mts_cl_list *list, cl_command_queue queue,
-                        mts_error *error)
+static mts_status acquire(mts_cl_device *device, const mts_cl_command_list *list, cl_command_queue queue,
+                          mts_error *error)
 {
     if (list->foreign_count == 0) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     const cl_int result = device->import.acquire(queue, list->foreign_count, list->foreign, 0, NULL, NULL);
     return mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clEnqueueAcquireExternalMemObjectsKHR", error);
 }
 
-static mts_code release(mts_cl_device *device, const mts_cl_list *list, cl_command_queue queue,
-                        mts_error *error)
+static mts_status release(mts_cl_device *device, const mts_cl_command_list *list, cl_command_queue queue,
+                          mts_error *error)
 {
     if (list->foreign_count == 0) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     const cl_int result = device->import.release(queue, list->foreign_count, list->foreign, 0, NULL, NULL);
     return mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clEnqueueReleaseExternalMemObjectsKHR", error);
 }
 
-mts_code mts_cl_list_update(mts_device *base, mts_list *base_list, const mts_launch *launches, size_t count,
-                            mts_error *error)
+mts_status mts_cl_command_list_update(mts_device *base, mts_command_list *base_list,
+                                      const mts_launch *launches, size_t count, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    mts_cl_list *list = (mts_cl_list *)base_list;
-    const bool recorded = list->recording != NULL;
+    mts_cl_command_list *list = (mts_cl_command_list *)base_list;
+    const bool recorded = list->recording;
     bool changed = false;
     collect_foreign(list, launches, count);
     for (size_t i = 0; i < count; i++) {
@@ -129,8 +129,8 @@ mts_code mts_cl_list_update(mts_device *base, mts_list *base_list, const mts_lau
         if (!made->handle || takes_same(&before, made)) {
             continue;
         }
-        const mts_code code = set_arguments(device, made, error);
-        if (code != MTS_CODE_OK) {
+        const mts_status code = set_arguments(device, made, error);
+        if (code != MTS_STATUS_OK) {
             return code;
         }
         changed = true;
@@ -139,55 +139,56 @@ mts_code mts_cl_list_update(mts_device *base, mts_list *base_list, const mts_lau
         mts_cl_replay_release(device, list); /* it holds the arguments that the launches had */
         mts_cl_replay_record(device, list);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code enqueue(mts_cl_device *device, cl_command_queue queue, const mts_cl_launch *launch,
-                        cl_event *event, mts_error *error)
+static mts_status enqueue(mts_cl_device *device, cl_command_queue queue, const mts_cl_launch *launch,
+                          cl_event *event, mts_error *error)
 {
-    const bool product = launch->handle == NULL;
+    const bool product = !launch->handle;
     const cl_int result =
         product ? mts_cl_gemm_enqueue(&device->gemm, &launch->gemm, launch->act, launch->pool, queue, event)
                 : device->cl.clEnqueueNDRangeKernel(queue, launch->handle, 3, NULL, launch->global,
                                                     launch->local, 0, NULL, event);
-    const mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE,
-                                       product ? "CLBlastSgemm" : "clEnqueueNDRangeKernel", error);
-    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "launch '%s'", launch->label);
+    const mts_status code = mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE,
+                                         product ? "CLBlastSgemm" : "clEnqueueNDRangeKernel", error);
+    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "launch '%s'", launch->label);
 }
 
-mts_code mts_cl_list_create(mts_device *base, const mts_launch *launches, size_t count, mts_list **out,
-                            mts_error *error)
+mts_status mts_cl_command_list_create(mts_device *base, const mts_launch *launches, size_t count,
+                                      mts_command_list **out, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    mts_code code = MTS_CODE_OK;
-    mts_cl_list *list = mts_alloc_zero(base->allocator, 1, sizeof *list);
+    mts_status code = MTS_STATUS_OK;
+    mts_cl_command_list *list = mts_alloc_zero(base->allocator, 1, sizeof *list);
     if (!list) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list");
+        return mts_fail_memory(error);
     }
     list->launches = mts_alloc_zero(base->allocator, count, sizeof *list->launches);
     if (device->import.dmabuf == MTS_CL_IMPORT_KHR) {
         list->foreign = mts_alloc_zero(base->allocator, count, sizeof *list->foreign);
     }
     if (!list->launches || (device->import.dmabuf == MTS_CL_IMPORT_KHR && !list->foreign)) {
-        code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
+        code =
+            mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches", count);
     }
-    for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         code = add_launch(device, list, &launches[i], error);
     }
-    if (code != MTS_CODE_OK) {
-        mts_cl_list_destroy(base, &list->base);
+    if (code != MTS_STATUS_OK) {
+        mts_cl_command_list_destroy(base, &list->base);
         return code;
     }
     collect_foreign(list, launches, count);
     mts_cl_replay_record(device, list);
     *out = &list->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-void mts_cl_list_destroy(mts_device *base, mts_list *base_list)
+void mts_cl_command_list_destroy(mts_device *base, mts_command_list *base_list)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    mts_cl_list *list = (mts_cl_list *)base_list;
+    mts_cl_command_list *list = (mts_cl_command_list *)base_list;
     mts_cl_replay_release(device, list);
     for (size_t i = 0; i < list->made; i++) {
         if (list->launches[i].handle) {
@@ -199,44 +200,45 @@ void mts_cl_list_destroy(mts_device *base, mts_list *base_list)
     mts_alloc_free(base->allocator, list);
 }
 
-static mts_code enqueue_all(mts_cl_device *device, const mts_cl_list *list, mts_error *error)
+static mts_status enqueue_all(mts_cl_device *device, const mts_cl_command_list *list, mts_error *error)
 {
     const uint32_t every = device->flush_every;
     for (size_t i = 0; i < list->made; i++) {
-        const mts_code code = enqueue(device, device->queue, &list->launches[i], NULL, error);
-        if (code != MTS_CODE_OK) {
+        const mts_status code = enqueue(device, device->queue, &list->launches[i], NULL, error);
+        if (code != MTS_STATUS_OK) {
             return code;
         }
         if (every && (i + 1) % every == 0) {
             (void)device->cl.clFlush(device->queue); /* a failure shows at the end */
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_cl_list_submit(mts_device *base, mts_list *base_list, mts_error *error)
+mts_status mts_cl_command_list_submit(mts_device *base, mts_command_list *base_list, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    mts_cl_list *list = (mts_cl_list *)base_list;
+    mts_cl_command_list *list = (mts_cl_command_list *)base_list;
     mts_error ignored;
-    mts_code code = acquire(device, list, device->queue, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = acquire(device, list, device->queue, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (!mts_cl_replay_submit(device, list)) {
         code = enqueue_all(device, list, error);
     }
-    const mts_code released = release(device, list, device->queue, code == MTS_CODE_OK ? error : &ignored);
-    code = code == MTS_CODE_OK ? released : code;
-    if (code != MTS_CODE_OK) {
+    const mts_status released =
+        release(device, list, device->queue, code == MTS_STATUS_OK ? error : &ignored);
+    MTS_TRY(code, released);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     const cl_int result = device->cl.clFlush(device->queue);
     return mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clFlush", error);
 }
 
-static mts_code read_clock(mts_cl_device *device, cl_event event, cl_uint what, uint64_t *clock,
-                           mts_error *error)
+static mts_status read_clock(mts_cl_device *device, cl_event event, cl_uint what, uint64_t *clock,
+                             mts_error *error)
 {
     cl_ulong value = 0;
     const cl_int result = device->cl.clGetEventProfilingInfo(event, what, sizeof value, &value, NULL);
@@ -245,49 +247,47 @@ static mts_code read_clock(mts_cl_device *device, cl_event event, cl_uint what, 
 }
 
 /* Some drivers' clocks are coarse or not quite in order: a time before `zero` is zero. */
-static mts_code read_time(mts_cl_device *device, cl_event event, uint64_t zero, mts_launch_time *time,
-                          mts_error *error)
+static mts_status read_time(mts_cl_device *device, cl_event event, uint64_t zero, mts_launch_time *time,
+                            mts_error *error)
 {
     uint64_t start = 0;
     uint64_t end = 0;
-    mts_code code = read_clock(device, event, CL_PROFILING_COMMAND_START, &start, error);
-    if (code == MTS_CODE_OK) {
-        code = read_clock(device, event, CL_PROFILING_COMMAND_END, &end, error);
-    }
+    mts_status code = read_clock(device, event, CL_PROFILING_COMMAND_START, &start, error);
+    MTS_TRY(code, read_clock(device, event, CL_PROFILING_COMMAND_END, &end, error));
     time->start = start > zero ? start - zero : 0;
     time->end = end > zero && end - zero > time->start ? end - zero : time->start;
     return code;
 }
 
 /* Two queues are not ordered with each other, so each is drained before the other is used. */
-static mts_code run_profiled(mts_cl_device *device, const mts_cl_list *list, cl_event *events,
-                             mts_launch_time *times, mts_error *error)
+static mts_status run_profiled(mts_cl_device *device, const mts_cl_command_list *list, cl_event *events,
+                               mts_launch_time *times, mts_error *error)
 {
     mts_error ignored;
-    mts_code code = mts_cl_finish(device, error);
-    code = code == MTS_CODE_OK ? acquire(device, list, device->profile_queue, error) : code;
-    const bool acquired = code == MTS_CODE_OK;
-    for (size_t i = 0; i < list->made && code == MTS_CODE_OK; i++) {
+    mts_status code = mts_cl_finish(device, error);
+    MTS_TRY(code, acquire(device, list, device->profile_queue, error));
+    const bool acquired = code == MTS_STATUS_OK;
+    for (size_t i = 0; i < list->made && code == MTS_STATUS_OK; i++) {
         code = enqueue(device, device->profile_queue, &list->launches[i], &events[i], error);
     }
     if (acquired) {
-        const mts_code released =
-            release(device, list, device->profile_queue, code == MTS_CODE_OK ? error : &ignored);
-        code = code == MTS_CODE_OK ? released : code;
+        const mts_status released =
+            release(device, list, device->profile_queue, code == MTS_STATUS_OK ? error : &ignored);
+        MTS_TRY(code, released);
     }
-    const bool failed = code != MTS_CODE_OK;
+    const bool failed = code != MTS_STATUS_OK;
     const cl_int result =
         device->cl.clFinish(device->profile_queue); /* also after a failure: events are running */
-    const mts_code finished =
+    const mts_status finished =
         mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", failed ? &ignored : error);
     code = failed ? code : finished;
     uint64_t zero = 0;
-    if (code == MTS_CODE_OK && list->made > 0) {
+    if (code == MTS_STATUS_OK && list->made > 0) {
         code = read_clock(device, events[0], CL_PROFILING_COMMAND_QUEUED, &zero, error);
     }
-    for (size_t i = 0; i < list->made && code == MTS_CODE_OK; i++) {
+    for (size_t i = 0; i < list->made && code == MTS_STATUS_OK; i++) {
         code = read_time(device, events[i], zero, &times[i], error);
-        if (code == MTS_CODE_OK && !list->launches[i].handle) {
+        if (code == MTS_STATUS_OK && !list->launches[i].handle) {
             /* several commands, of which the event is the last one's */
             times[i].start = i > 0 && times[i - 1].end < times[i].end ? times[i - 1].end : 0;
         }
@@ -295,30 +295,30 @@ static mts_code run_profiled(mts_cl_device *device, const mts_cl_list *list, cl_
     return code;
 }
 
-mts_code mts_cl_list_profile(mts_device *base, mts_list *base_list, mts_launch_time *times, size_t count,
-                             mts_error *error)
+mts_status mts_cl_command_list_profile(mts_device *base, mts_command_list *base_list, mts_launch_time *times,
+                                       size_t count, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    const mts_cl_list *list = (const mts_cl_list *)base_list;
+    const mts_cl_command_list *list = (const mts_cl_command_list *)base_list;
     if (!device->cl.clGetEventProfilingInfo || !device->cl.clReleaseEvent) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "the OpenCL library has no profiling functions");
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "the OpenCL library has no profiling functions");
     }
     if (!device->profile_queue) {
         cl_int result = CL_SUCCESS;
         device->profile_queue =
             device->cl.clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &result);
-        const mts_code code =
+        const mts_status code =
             mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateCommandQueue", error);
-        if (code != MTS_CODE_OK) {
+        if (code != MTS_STATUS_OK) {
             device->profile_queue = NULL;
             return code;
         }
     }
     cl_event *events = mts_alloc_zero(base->allocator, count, sizeof *events);
     if (!events) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for %zu events", count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for %zu events", count);
     }
-    const mts_code code = run_profiled(device, list, events, times, error);
+    const mts_status code = run_profiled(device, list, events, times, error);
     for (size_t i = 0; i < count; i++) {
         if (events[i]) {
             (void)device->cl.clReleaseEvent(events[i]);

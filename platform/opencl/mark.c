@@ -10,25 +10,25 @@ static bool has_markers(const mts_cl_library *cl)
     return cl->clEnqueueMarkerWithWaitList && cl->clGetEventInfo && cl->clWaitForEvents && cl->clReleaseEvent;
 }
 
-static void forget(mts_cl_device *device, mts_cl_mark *mark)
+static void forget(mts_cl_device *device, mts_cl_event *mark)
 {
     if (mark->event) {
         (void)device->cl.clReleaseEvent(mark->event);
     }
-    *mark = (mts_cl_mark){.set = false};
+    *mark = (mts_cl_event){.set = false};
 }
 
-mts_code mts_cl_mark_set(mts_device *base, uint32_t index, mts_error *error)
+mts_status mts_cl_event_record(mts_device *base, uint32_t index, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    mts_cl_mark *mark = &device->marks[index];
+    mts_cl_event *mark = &device->marks[index];
     forget(device, mark);
     if (has_markers(&device->cl)) {
         cl_event event = NULL;
         const cl_int result = device->cl.clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event);
-        const mts_code code =
+        const mts_status code =
             mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueMarkerWithWaitList", error);
-        if (code != MTS_CODE_OK) {
+        if (code != MTS_STATUS_OK) {
             return code;
         }
         mark->event = event;
@@ -38,35 +38,35 @@ mts_code mts_cl_mark_set(mts_device *base, uint32_t index, mts_error *error)
     return mts_cl_check(device, device->cl.clFlush(device->queue), MTS_CL_STAGE_ENQUEUE, "clFlush", error);
 }
 
-static mts_code wait_event(mts_cl_device *device, cl_event event, mts_error *error)
+static mts_status wait_event(mts_cl_device *device, cl_event event, mts_error *error)
 {
     const cl_int result = device->cl.clWaitForEvents(1, &event);
     return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clWaitForEvents", error);
 }
 
 /* An event's state is no point of synchronisation by itself; waiting for an event that is complete is one. */
-static mts_code poll_event(mts_cl_device *device, cl_event event, bool *passed, mts_error *error)
+static mts_status poll_event(mts_cl_device *device, cl_event event, bool *passed, mts_error *error)
 {
     cl_int status = CL_COMPLETE;
     const cl_int result =
         device->cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-    mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clGetEventInfo", error);
-    if (code == MTS_CODE_OK && status < 0) {
+    mts_status code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clGetEventInfo", error);
+    if (code == MTS_STATUS_OK && status < 0) {
         code = mts_cl_check(device, status, MTS_CL_STAGE_WAIT, "a command", error);
     }
-    *passed = code == MTS_CODE_OK && status == CL_COMPLETE;
+    *passed = code == MTS_STATUS_OK && status == CL_COMPLETE;
     return *passed ? wait_event(device, event, error) : code;
 }
 
 /* What failed stays so until the mark is set again. */
-mts_code mts_cl_mark_passed(mts_device *base, uint32_t index, bool wait, bool *passed, mts_error *error)
+mts_status mts_cl_event_query(mts_device *base, uint32_t index, bool wait, bool *passed, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    mts_cl_mark *mark = &device->marks[index];
-    mts_code code = MTS_CODE_OK;
+    mts_cl_event *mark = &device->marks[index];
+    mts_status code = MTS_STATUS_OK;
     *passed = true;
     if (!mark->set) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     if (!mark->event) {
         code = mts_cl_finish(device, error);
@@ -75,16 +75,16 @@ mts_code mts_cl_mark_passed(mts_device *base, uint32_t index, bool wait, bool *p
     } else {
         code = poll_event(device, mark->event, passed, error);
     }
-    if (code == MTS_CODE_OK && *passed) {
+    if (code == MTS_STATUS_OK && *passed) {
         device->finished = mark->replays > device->finished ? mark->replays : device->finished;
         forget(device, mark);
     }
     return code;
 }
 
-void mts_cl_marks_release(mts_cl_device *device)
+void mts_cl_events_release(mts_cl_device *device)
 {
-    for (uint32_t i = 0; i < MTS_DEVICE_MARKS; i++) {
+    for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
         forget(device, &device->marks[i]);
     }
 }

@@ -26,11 +26,11 @@ typedef struct mts_cl_program {
     cl_program handle;
 } mts_cl_program;
 
-typedef struct mts_cl_mark {
+typedef struct mts_cl_event {
     bool set;         /* and not seen passed */
     cl_event event;   /* NULL: the driver has no markers, the whole queue is waited for */
     uint64_t replays; /* the device's when it was set */
-} mts_cl_mark;
+} mts_cl_event;
 
 typedef struct mts_cl_device {
     mts_device base;
@@ -45,7 +45,7 @@ typedef struct mts_cl_device {
     mts_cl_replay replay; /* all NULL: lists are not recorded */
     uint64_t replays;     /* recordings that were enqueued so far */
     uint64_t finished;    /* of those, the first so many have run */
-    mts_cl_mark marks[MTS_DEVICE_MARKS];
+    mts_cl_event marks[MTS_DEVICE_EVENTS];
     uint32_t flush_every; /* launches of a list after which the queue is flushed; 0: at its end only */
     uint64_t buffers;     /* that were made so far */
     char *cache_dir;      /* NULL: no disk cache */
@@ -78,8 +78,8 @@ typedef struct mts_cl_launch {
     const char *label;
 } mts_cl_launch;
 
-typedef struct mts_cl_list {
-    mts_list base;
+typedef struct mts_cl_command_list {
+    mts_command_list base;
     size_t made; /* launches that are ready */
     bool has_gemm;
     mts_cl_launch *launches;
@@ -87,7 +87,7 @@ typedef struct mts_cl_list {
     cl_uint foreign_count;
     mts_cl_recording recording; /* NULL: the launches are enqueued one by one */
     uint64_t replayed;          /* the device's `replays` when the recording was enqueued last */
-} mts_cl_list;
+} mts_cl_command_list;
 
 /* ---- error.c ---- */
 
@@ -102,60 +102,60 @@ typedef enum mts_cl_stage {
 const char *mts_cl_error_name(cl_int result);
 /* OK for CL_SUCCESS; else fills *error, and marks the device as lost if the result says so. device may be
  * NULL. */
-mts_code mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
-                      mts_error *error);
+mts_status mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
+                        mts_error *error);
 
 /* ---- device.c ---- */
 
 /* Waits for the queue. */
-mts_code mts_cl_finish(mts_cl_device *device, mts_error *error);
+mts_status mts_cl_finish(mts_cl_device *device, mts_error *error);
 
 /* ---- mark.c ---- */
-mts_code mts_cl_mark_set(mts_device *device, uint32_t index, mts_error *error);
-mts_code mts_cl_mark_passed(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
-void mts_cl_marks_release(mts_cl_device *device);
+mts_status mts_cl_event_record(mts_device *device, uint32_t index, mts_error *error);
+mts_status mts_cl_event_query(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
+void mts_cl_events_release(mts_cl_device *device);
 
 /* ---- buffer.c, list.c: entries of the vtable ---- */
-mts_code mts_cl_buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
-                              mts_error *error);
+mts_status mts_cl_buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
+                                mts_error *error);
 void mts_cl_buffer_destroy(mts_device *device, mts_buffer *buffer);
-mts_code mts_cl_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, bool stays, mts_error *error);
-mts_code mts_cl_buffer_fetch(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                             mts_error *error);
-mts_code mts_cl_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                            mts_error *error);
-mts_code mts_cl_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
-                            mts_error *error);
-mts_code mts_cl_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
-                            mts_error *error);
-void mts_cl_list_destroy(mts_device *device, mts_list *list);
-mts_code mts_cl_list_update(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
-                            mts_error *error);
-mts_code mts_cl_list_submit(mts_device *device, mts_list *list, mts_error *error);
-mts_code mts_cl_list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
-                             mts_error *error);
+mts_status mts_cl_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                               size_t size, bool stays, mts_error *error);
+mts_status mts_cl_buffer_read_async(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
+                                    size_t size, mts_error *error);
+mts_status mts_cl_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                              mts_error *error);
+mts_status mts_cl_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                              uint32_t word, mts_error *error);
+mts_status mts_cl_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
+                                      mts_command_list **out, mts_error *error);
+void mts_cl_command_list_destroy(mts_device *device, mts_command_list *list);
+mts_status mts_cl_command_list_update(mts_device *device, mts_command_list *list, const mts_launch *launches,
+                                      size_t count, mts_error *error);
+mts_status mts_cl_command_list_submit(mts_device *device, mts_command_list *list, mts_error *error);
+mts_status mts_cl_command_list_profile(mts_device *device, mts_command_list *list, mts_launch_time *times,
+                                       size_t count, mts_error *error);
 
 /* ---- import.c ---- */
 
 /* Fills handle and acquired. UNSUPPORTED: the driver does not take this memory. */
-mts_code mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory, mts_cl_buffer *buffer,
-                              mts_error *error);
+mts_status mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory, mts_cl_buffer *buffer,
+                                mts_error *error);
 
 /* ---- replay.c ---- */
 
 /* Records a list whose launches are made. If that fails the list has no recording, and works all the same. */
-void mts_cl_replay_record(mts_cl_device *device, mts_cl_list *list);
+void mts_cl_replay_record(mts_cl_device *device, mts_cl_command_list *list);
 /* False: nothing was enqueued, the launches have to be. */
-bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_list *list);
-void mts_cl_replay_release(mts_cl_device *device, mts_cl_list *list);
+bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_command_list *list);
+void mts_cl_replay_release(mts_cl_device *device, mts_cl_command_list *list);
 
 /* ---- program.c ---- */
-mts_code mts_cl_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
-                              mts_error *error);
+mts_status mts_cl_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                                mts_error *error);
 /* For a text that is no row of the manifest (tests); `source` outlives the device. */
-mts_code mts_cl_kernel_create_from(mts_device *device, const mts_kernel_source *source, const char *defines,
-                                   mts_kernel **out, mts_error *error);
+mts_status mts_cl_kernel_create_from(mts_device *device, const mts_kernel_source *source, const char *defines,
+                                     mts_kernel **out, mts_error *error);
 void mts_cl_kernel_destroy(mts_device *device, mts_kernel *kernel);
 void mts_cl_programs_release(mts_cl_device *device);
 

@@ -46,14 +46,14 @@ static char *build_log(mts_cl_device *device, cl_program program, const char **t
     return log;
 }
 
-static mts_code build_failed(mts_cl_device *device, const mts_cl_program *program, cl_int result,
-                             mts_error *error)
+static mts_status build_failed(mts_cl_device *device, const mts_cl_program *program, cl_int result,
+                               mts_error *error)
 {
     const char *text = "no log";
     char *log = build_log(device, program->handle, &text);
     mts_error failure;
-    const mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clBuildProgram", &failure);
-    mts_log_write(device->base.log, MTS_LOG_LEVEL_WARNING, "kernel '%s' (%s) does not build: %s",
+    const mts_status code = mts_cl_check(device, result, MTS_CL_STAGE_ENQUEUE, "clBuildProgram", &failure);
+    mts_log_write(device->base.log, MTS_LOG_WARNING, "kernel '%s' (%s) does not build: %s",
                   program->source->name, program->options, text);
     (void)mts_fail(error, code, "kernel '%s': clBuildProgram failed with %s (%d): %.*s",
                    program->source->name, mts_cl_error_name(result), result, LOG_IN_ERROR, text);
@@ -95,12 +95,12 @@ static bool build_from_binary(mts_cl_device *device, mts_cl_program *program, co
     return false;
 }
 
-static mts_code build_from_source(mts_cl_device *device, mts_cl_program *program, mts_error *error)
+static mts_status build_from_source(mts_cl_device *device, mts_cl_program *program, mts_error *error)
 {
     const mts_allocator *allocator = device->base.allocator;
     char *text = mts_kernel_text(program->source, allocator);
     if (!text) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the text of kernel '%s'",
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the text of kernel '%s'",
                         program->source->name);
     }
     const char *parts[] = {text};
@@ -108,23 +108,23 @@ static mts_code build_from_source(mts_cl_device *device, mts_cl_program *program
     cl_int result = CL_SUCCESS;
     program->handle = device->cl.clCreateProgramWithSource(device->context, 1, parts, &length, &result);
     mts_alloc_free(allocator, text);
-    const mts_code code =
+    const mts_status code =
         mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateProgramWithSource", error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         program->handle = NULL;
         return code;
     }
     result = device->cl.clBuildProgram(program->handle, 1, &device->id, program->options, NULL, NULL);
-    return result == CL_SUCCESS ? MTS_CODE_OK : build_failed(device, program, result, error);
+    return result == CL_SUCCESS ? MTS_STATUS_OK : build_failed(device, program, result, error);
 }
 
-static mts_code build(mts_cl_device *device, mts_cl_program *program, mts_error *error)
+static mts_status build(mts_cl_device *device, mts_cl_program *program, mts_error *error)
 {
     mts_os_cache_file binary = {.file = NULL};
-    const bool cached = device->cache_dir != NULL;
+    const bool cached = device->cache_dir;
     char *key = cached ? mts_cl_cache_key(device, program->source, program->options) : NULL;
     if (cached && !key) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the key of kernel '%s'",
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the key of kernel '%s'",
                         program->source->name);
     }
     bool ready = false;
@@ -134,14 +134,14 @@ static mts_code build(mts_cl_device *device, mts_cl_program *program, mts_error 
         device->cache.rejected += !ready;
         mts_cl_cache_release(device, &binary);
     }
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (!ready) {
         device->cache.misses += cached;
         device->cache.built++;
         code = build_from_source(device, program, error);
     }
     /* The binary is read after a kernel was made: Mali's is incomplete before. */
-    if (code == MTS_CODE_OK && !ready && key && has_kernel(device, program)) {
+    if (code == MTS_STATUS_OK && !ready && key && has_kernel(device, program)) {
         mts_cl_cache_store(device, key, program->handle);
     }
     mts_alloc_free(device->base.allocator, key);
@@ -161,8 +161,8 @@ static char *make_options(mts_cl_device *device, const char *defines)
     return options;
 }
 
-static mts_code program_get(mts_cl_device *device, const mts_kernel_source *source, const char *defines,
-                            mts_cl_program **out, mts_error *error)
+static mts_status program_get(mts_cl_device *device, const mts_kernel_source *source, const char *defines,
+                              mts_cl_program **out, mts_error *error)
 {
     mts_cl_program *program = mts_alloc_zero(device->base.allocator, 1, sizeof *program);
     if (program) {
@@ -171,72 +171,70 @@ static mts_code program_get(mts_cl_device *device, const mts_kernel_source *sour
     }
     if (!program || !program->options) {
         mts_alloc_free(device->base.allocator, program);
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the program of kernel '%s'",
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the program of kernel '%s'",
                         source->name);
     }
     for (mts_cl_program *old = device->programs; old; old = old->next) {
         if (old->source == source && strcmp(old->options, program->options) == 0) {
             program_free(device, program);
             *out = old;
-            return MTS_CODE_OK;
+            return MTS_STATUS_OK;
         }
     }
-    const mts_code code = build(device, program, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = build(device, program, error);
+    if (code != MTS_STATUS_OK) {
         program_free(device, program);
         return code;
     }
     program->next = device->programs;
     device->programs = program;
     *out = program;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* The work-group size is a fact of the built kernel, known only through a kernel object. */
-static mts_code query_group(mts_cl_device *device, mts_cl_kernel *kernel, mts_error *error)
+static mts_status query_group(mts_cl_device *device, mts_cl_kernel *kernel, mts_error *error)
 {
     const char *name = kernel->program->source->name;
     size_t size = 0;
     cl_int result = CL_SUCCESS;
     cl_kernel handle = device->cl.clCreateKernel(kernel->program->handle, name, &result);
-    mts_code code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clCreateKernel", error);
+    if (code == MTS_STATUS_OK) {
         result = device->cl.clGetKernelWorkGroupInfo(handle, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                                                      sizeof size, &size, NULL);
         (void)device->cl.clReleaseKernel(handle);
         code = mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clGetKernelWorkGroupInfo", error);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return mts_fail_prefix(error, code, "kernel '%s'", name);
     }
     const uint32_t most = device->base.info.work_group_size;
     kernel->base.work_group_size = size < most ? (uint32_t)size : most;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_cl_kernel_create_from(mts_device *base, const mts_kernel_source *source, const char *defines,
-                                   mts_kernel **out, mts_error *error)
+mts_status mts_cl_kernel_create_from(mts_device *base, const mts_kernel_source *source, const char *defines,
+                                     mts_kernel **out, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
     mts_cl_kernel *kernel = mts_alloc_zero(base->allocator, 1, sizeof *kernel);
     if (!kernel) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for kernel '%s'", source->name);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for kernel '%s'", source->name);
     }
-    mts_code code = program_get(device, source, defines, &kernel->program, error);
-    if (code == MTS_CODE_OK) {
-        code = query_group(device, kernel, error);
-    }
-    if (code != MTS_CODE_OK) {
+    mts_status code = program_get(device, source, defines, &kernel->program, error);
+    MTS_TRY(code, query_group(device, kernel, error));
+    if (code != MTS_STATUS_OK) {
         mts_alloc_free(base->allocator, kernel);
         return code;
     }
     kernel->base.device = base;
     *out = &kernel->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_cl_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
-                              mts_error *error)
+mts_status mts_cl_kernel_create(mts_device *base, const mts_kernel_desc *desc, mts_kernel **out,
+                                mts_error *error)
 {
     return mts_cl_kernel_create_from(base, mts_kernel_find(desc->name), desc->defines, out, error);
 }

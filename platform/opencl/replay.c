@@ -63,15 +63,15 @@ bool mts_cl_replay_find(const mts_cl_library *cl, cl_platform_id platform, cl_de
     return true;
 }
 
-static void give_up(mts_cl_device *device, mts_cl_list *list, const char *call, cl_int result)
+static void give_up(mts_cl_device *device, mts_cl_command_list *list, const char *call, cl_int result)
 {
-    mts_log_write(device->base.log, MTS_LOG_LEVEL_INFO,
+    mts_log_write(device->base.log, MTS_LOG_INFO,
                   "'%s': %s failed with %s (%d): a list of %zu launches is submitted one by one from now on",
                   device->base.info.name, call, mts_cl_error_name(result), result, list->made);
     mts_cl_replay_release(device, list);
 }
 
-void mts_cl_replay_record(mts_cl_device *device, mts_cl_list *list)
+void mts_cl_replay_record(mts_cl_device *device, mts_cl_command_list *list)
 {
     static const cl_ulong simultaneous[] = {CL_COMMAND_BUFFER_FLAGS, CL_COMMAND_BUFFER_SIMULTANEOUS_USE, 0};
     const mts_cl_replay *replay = &device->replay;
@@ -100,7 +100,7 @@ void mts_cl_replay_record(mts_cl_device *device, mts_cl_list *list)
     }
 }
 
-bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_list *list)
+bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_command_list *list)
 {
     if (!list->recording || (!device->replay.simultaneous && list->replayed > device->finished)) {
         return false;
@@ -114,7 +114,7 @@ bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_list *list)
     return true;
 }
 
-void mts_cl_replay_release(mts_cl_device *device, mts_cl_list *list)
+void mts_cl_replay_release(mts_cl_device *device, mts_cl_command_list *list)
 {
     if (list->recording) {
         if (list->replayed > device->finished && !device->base.lost) {

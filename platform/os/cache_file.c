@@ -55,7 +55,7 @@ static const char *find_fault(const mts_os_cache *cache, const unsigned char *fi
     return NULL;
 }
 
-mts_code mts_os_cache_load(const mts_os_cache *cache, const char *key, mts_os_cache_file *out)
+mts_status mts_os_cache_load(const mts_os_cache *cache, const char *key, mts_os_cache_file *out)
 {
     char path[PATH_MOST];
     void *file = NULL;
@@ -64,31 +64,31 @@ mts_code mts_os_cache_load(const mts_os_cache *cache, const char *key, mts_os_ca
     const size_t key_size = strlen(key);
     *out = (mts_os_cache_file){.file = NULL};
     if (!path_of(cache, key, key_size, path)) {
-        return MTS_CODE_NOT_FOUND; /* none can have been written there */
+        return MTS_STATUS_NOT_FOUND; /* none can have been written there */
     }
-    mts_code code = mts_os_file_read(cache->allocator, path, cache->most, &file, &size, &error);
-    const char *fault = code == MTS_CODE_OK ? find_fault(cache, file, size, key) : error.text;
-    if (code == MTS_CODE_OK && fault != NULL) {
-        code = MTS_CODE_MALFORMED;
+    mts_status code = mts_os_file_read(cache->allocator, path, cache->most, &file, &size, &error);
+    const char *fault = code == MTS_STATUS_OK ? find_fault(cache, file, size, key) : error.text;
+    if (code == MTS_STATUS_OK && fault) {
+        code = MTS_STATUS_MALFORMED;
     }
-    if (code != MTS_CODE_OK) {
-        mts_log_write(cache->log, MTS_LOG_LEVEL_DEBUG, "cache: %s %s", path, fault);
+    if (code != MTS_STATUS_OK) {
+        mts_log_write(cache->log, MTS_LOG_DEBUG, "cache: %s %s", path, fault);
         mts_alloc_free(cache->allocator, file);
         return code;
     }
-    mts_log_write(cache->log, MTS_LOG_LEVEL_DEBUG, "cache: %s found", path);
+    mts_log_write(cache->log, MTS_LOG_DEBUG, "cache: %s found", path);
     const size_t skip = sizeof(header) + key_size;
     *out = (mts_os_cache_file){
         .file = file, .body = (unsigned char *)file + skip, .key_size = key_size, .size = size - skip};
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-bool mts_os_cache_rejects(mts_code code)
+bool mts_os_cache_rejects(mts_status code)
 {
-    return code != MTS_CODE_OK && code != MTS_CODE_NOT_FOUND && code != MTS_CODE_OUT_OF_MEMORY;
+    return code != MTS_STATUS_OK && code != MTS_STATUS_NOT_FOUND && code != MTS_STATUS_OUT_OF_MEMORY;
 }
 
-mts_code mts_os_cache_make(const mts_os_cache *cache, const char *key, size_t size, mts_os_cache_file *out)
+mts_status mts_os_cache_make(const mts_os_cache *cache, const char *key, size_t size, mts_os_cache_file *out)
 {
     size_t total = 0;
     const size_t key_size = strlen(key);
@@ -96,36 +96,36 @@ mts_code mts_os_cache_make(const mts_os_cache *cache, const char *key, size_t si
     *out = (mts_os_cache_file){.file = NULL};
     if (size == 0 || !mts_size_to_u32(key_size, &head.key_size) ||
         !mts_size_add(sizeof head + key_size, size, &total) || total > cache->most) {
-        return MTS_CODE_LIMIT;
+        return MTS_STATUS_LIMIT;
     }
     unsigned char *file = mts_alloc_zero(cache->allocator, total, 1);
-    if (file == NULL) {
-        return MTS_CODE_OUT_OF_MEMORY;
+    if (!file) {
+        return MTS_STATUS_OUT_OF_MEMORY;
     }
     memcpy(head.magic, cache->magic, sizeof head.magic);
     memcpy(file, &head, sizeof head);
     memcpy(file + sizeof head, key, key_size);
     *out = (mts_os_cache_file){
         .file = file, .body = file + sizeof head + key_size, .key_size = key_size, .size = size};
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_os_cache_store(const mts_os_cache *cache, mts_os_cache_file *file)
+mts_status mts_os_cache_store(const mts_os_cache *cache, mts_os_cache_file *file)
 {
     char path[PATH_MOST];
     header head;
     mts_error error = {0};
     const size_t rest_size = file->key_size + file->size;
     if (!path_of(cache, file->file + sizeof head, file->key_size, path)) {
-        return MTS_CODE_LIMIT;
+        return MTS_STATUS_LIMIT;
     }
     memcpy(&head, file->file, sizeof head);
     head.checksum = mts_hash(file->file + sizeof head, rest_size, FILE_FORMAT);
     memcpy(file->file, &head, sizeof head);
-    mts_code code = mts_os_directory_make(cache->directory, &error);
-    code = code == MTS_CODE_OK ? mts_os_file_write(path, file->file, sizeof head + rest_size, &error) : code;
-    mts_log_write(cache->log, MTS_LOG_LEVEL_DEBUG, "cache: %s %s", path,
-                  code == MTS_CODE_OK ? "stored" : error.text);
+    mts_status code = mts_os_directory_make(cache->directory, &error);
+    MTS_TRY(code, mts_os_file_write(path, file->file, sizeof head + rest_size, &error));
+    mts_log_write(cache->log, MTS_LOG_DEBUG, "cache: %s %s", path,
+                  code == MTS_STATUS_OK ? "stored" : error.text);
     return code;
 }
 

@@ -30,13 +30,13 @@ typedef struct mts_os_cache_file {
  * What lies under the key. NOT_FOUND: nothing. OUT_OF_MEMORY says nothing about the file. Any other code:
  * there is a file that cannot be read, is damaged, or of another key or format. A failed call zeroes *out.
  */
-mts_code mts_os_cache_load(const mts_os_cache *cache, const char *key, mts_os_cache_file *out);
+mts_status mts_os_cache_load(const mts_os_cache *cache, const char *key, mts_os_cache_file *out);
 /* Whether a failed load means that there is a file that is not valid. */
-bool mts_os_cache_rejects(mts_code code);
+bool mts_os_cache_rejects(mts_status code);
 /* Room for a body of `size` > 0 bytes under the key, for the caller to fill. LIMIT, OUT_OF_MEMORY. */
-mts_code mts_os_cache_make(const mts_os_cache *cache, const char *key, size_t size, mts_os_cache_file *out);
+mts_status mts_os_cache_make(const mts_os_cache *cache, const char *key, size_t size, mts_os_cache_file *out);
 /* Writes such a file in one step; makes the directory. Errors as of mts_os_file_write. */
-mts_code mts_os_cache_store(const mts_os_cache *cache, mts_os_cache_file *file);
+mts_status mts_os_cache_store(const mts_os_cache *cache, mts_os_cache_file *file);
 void mts_os_cache_release(const mts_os_cache *cache, mts_os_cache_file *file);
 
 #endif

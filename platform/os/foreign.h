@@ -21,7 +21,7 @@ bool mts_os_descriptor_identity(int descriptor, uint64_t identity[2]);
 bool mts_os_descriptor_same(int a, int b);
 
 /* Maps `size` bytes of a dma-buf, or of shared memory, to be read. UNSUPPORTED: it cannot be mapped. */
-mts_code mts_os_dmabuf_map(int descriptor, size_t size, const void **out, mts_error *error);
+mts_status mts_os_dmabuf_map(int descriptor, size_t size, const void **out, mts_error *error);
 /* Reading what is mapped has to be bracketed by these. Shared memory that is no dma-buf needs neither. */
 void mts_os_dmabuf_begin(int descriptor);
 void mts_os_dmabuf_end(int descriptor);
@@ -66,12 +66,12 @@ bool mts_os_hardware_buffers_find(mts_os_hardware_buffers *functions);
  * pictures only that is found out which no layout explains: more than 8 bytes for each pixel of a padded row,
  * twice what the largest usual format takes, and a little for planes that begin on pages.
  */
-mts_code mts_os_hardware_buffer_check(const mts_os_hardware_buffers *functions, const void *buffer,
-                                      size_t size, mts_error *error);
+mts_status mts_os_hardware_buffer_check(const mts_os_hardware_buffers *functions, const void *buffer,
+                                        size_t size, mts_error *error);
 /* The address of a buffer's content, which is that of its first plane, until it is unlocked. UNSUPPORTED: the
  * processor cannot read it. */
-mts_code mts_os_hardware_buffer_lock(const mts_os_hardware_buffers *functions, const void *buffer,
-                                     const void **out, mts_error *error);
+mts_status mts_os_hardware_buffer_lock(const mts_os_hardware_buffers *functions, const void *buffer,
+                                       const void **out, mts_error *error);
 void mts_os_hardware_buffer_unlock(const mts_os_hardware_buffers *functions, const void *buffer);
 
 #endif

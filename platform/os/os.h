@@ -25,11 +25,11 @@ typedef struct mts_os_map {
 } mts_os_map;
 
 /* NOT_FOUND: no such file; IO: everything else. A failed call zeroes *map. */
-mts_code mts_os_map_file(const char *path, mts_os_map *map, mts_error *error);
+mts_status mts_os_map_file(const char *path, mts_os_map *map, mts_error *error);
 /* `size` bytes from `offset` of an open regular file; size 0: to its end. The descriptor stays the caller's.
  */
-mts_code mts_os_map_descriptor(int descriptor, uint64_t offset, uint64_t size, mts_os_map *map,
-                               mts_error *error);
+mts_status mts_os_map_descriptor(int descriptor, uint64_t offset, uint64_t size, mts_os_map *map,
+                                 mts_error *error);
 /* Zeroes *map; a zeroed map and NULL are fine. */
 void mts_os_unmap(mts_os_map *map);
 
@@ -37,19 +37,19 @@ void mts_os_unmap(mts_os_map *map);
  * Reads a whole file of at most `most` bytes (LIMIT if it is larger). *data lies on the allocator, is
  * terminated with a zero byte that *size does not count, and is NULL on failure. NOT_FOUND: no such file.
  */
-mts_code mts_os_file_read(const mts_allocator *allocator, const char *path, size_t most, void **data,
-                          size_t *size, mts_error *error);
+mts_status mts_os_file_read(const mts_allocator *allocator, const char *path, size_t most, void **data,
+                            size_t *size, mts_error *error);
 /*
  * Replaces a file in one step: a temporary file next to it is written, synchronised and renamed, so that no
  * reader and no crash sees half of it. On failure the old file is as it was and the temporary one is gone. A
  * link stays and its target is replaced; a directory, device, pipe or socket is refused (IO). The mode is
  * 0666 less the umask.
  */
-mts_code mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error);
+mts_status mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error);
 /* Whether both paths lead to one file that exists. */
 bool mts_os_file_same(const char *path, const char *other);
 /* Makes a directory and its missing parents; one that exists is fine. */
-mts_code mts_os_directory_make(const char *path, mts_error *error);
+mts_status mts_os_directory_make(const char *path, mts_error *error);
 
 /* A shared library. It stays in the process after close: drivers do not survive being unloaded. */
 typedef struct mts_os_library mts_os_library;

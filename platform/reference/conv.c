@@ -16,13 +16,13 @@
 
 static float vector_at(const mts_reference_call *call, uint32_t base, uint32_t row, float absent)
 {
-    return base == MTS_REC_NONE ? absent : call->pool[(uint64_t)base + row];
+    return base == MTS_PARAM_NONE ? absent : call->pool[(uint64_t)base + row];
 }
 
 /* Stores `count` sums of a row from pixel `first` on. mask: pool offset of the first pixel's mask, or NONE.
  */
-static void store_row(const mts_reference_call *call, const mts_rec_epilogue *e, uint32_t row, uint32_t first,
-                      uint32_t count, uint32_t mask, const double *sums)
+static void store_row(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row,
+                      uint32_t first, uint32_t count, uint32_t mask, const double *sums)
 {
     const uint32_t channel = call->tab[e->index + row];
     const float scale = vector_at(call, e->scale, row, 1.0f);
@@ -30,8 +30,8 @@ static void store_row(const mts_reference_call *call, const mts_rec_epilogue *e,
     const float slope = vector_at(call, e->slope, row, 1.0f);
     float *out = call->act + e->out + (uint64_t)channel * e->out_pitch + first;
     const float *res =
-        e->res == MTS_REC_NONE ? NULL : call->act + e->res + (uint64_t)channel * e->res_pitch + first;
-    const float *keep = mask == MTS_REC_NONE ? NULL : call->pool + mask + first;
+        e->res == MTS_PARAM_NONE ? NULL : call->act + e->res + (uint64_t)channel * e->res_pitch + first;
+    const float *keep = mask == MTS_PARAM_NONE ? NULL : call->pool + mask + first;
     for (uint32_t p = 0; p < count; p++) {
         const float v = (float)((double)scale * sums[p] + (double)bias + (res ? (double)res[p] : 0.0));
         out[p] = keep && keep[p] == 0.0f ? 0.0f : mts_reference_apply(e->fn, v, e->a, e->b, slope);
@@ -40,13 +40,13 @@ static void store_row(const mts_reference_call *call, const mts_rec_epilogue *e,
 
 /* Floats between the pixels of channel `channel` and the gap of the next plane, and the tail where it is the
  * last. */
-static uint64_t floats_after(const mts_rec_epilogue *e, uint32_t channel, uint32_t pixels)
+static uint64_t floats_after(const mts_epilogue_params *e, uint32_t channel, uint32_t pixels)
 {
     const uint64_t used = (uint64_t)e->gap + pixels;
     return (e->out_pitch > used ? e->out_pitch - used : 0) + (e->last == channel ? e->tail : 0);
 }
 
-static void store_border(const mts_reference_call *call, const mts_rec_epilogue *e, uint32_t row,
+static void store_border(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row,
                          uint32_t pixels, bool starts, bool ends)
 {
     const uint32_t channel = call->tab[e->index + row];
@@ -61,10 +61,10 @@ static void store_border(const mts_reference_call *call, const mts_rec_epilogue 
 
 static bool vector_fits(const mts_reference_call *call, uint32_t base, uint32_t rows)
 {
-    return base == MTS_REC_NONE || mts_reference_in_pool(call, base, rows);
+    return base == MTS_PARAM_NONE || mts_reference_in_pool(call, base, rows);
 }
 
-static const char *check_epilogue(const mts_reference_call *call, const mts_rec_epilogue *e, uint32_t rows,
+static const char *check_epilogue(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t rows,
                                   uint32_t pixels)
 {
     const uint32_t *index = mts_reference_table(call, e->index, rows);
@@ -72,7 +72,7 @@ static const char *check_epilogue(const mts_reference_call *call, const mts_rec_
         return "an epilogue's channels lie outside the table";
     }
     if (!vector_fits(call, e->scale, rows) || !vector_fits(call, e->bias, rows) ||
-        !vector_fits(call, e->slope, rows) || (e->fn == MTS_FN_PRELU && e->slope == MTS_REC_NONE)) {
+        !vector_fits(call, e->slope, rows) || (e->fn == MTS_FN_PRELU && e->slope == MTS_PARAM_NONE)) {
         return "an epilogue's vectors leave the pool";
     }
     for (uint32_t r = 0; r < rows; r++) {
@@ -82,7 +82,7 @@ static const char *check_epilogue(const mts_reference_call *call, const mts_rec_
             !mts_reference_in_act(call, plane, pixels + floats_after(e, index[r], pixels))) {
             return "an output leaves the arena";
         }
-        if (e->res != MTS_REC_NONE && !mts_reference_in_act(call, residual, pixels)) {
+        if (e->res != MTS_PARAM_NONE && !mts_reference_in_act(call, residual, pixels)) {
             return "a residual leaves the arena";
         }
     }
@@ -112,11 +112,11 @@ static void add_scaled(double *restrict sums, const float *restrict x, float wei
 
 /* ---- conv_tile ---- */
 
-static void conv_sums(const mts_reference_call *call, const mts_rec_conv *job, uint32_t row, uint32_t first,
-                      uint32_t count, double *sums)
+static void conv_sums(const mts_reference_call *call, const mts_conv_params *job, uint32_t row,
+                      uint32_t first, uint32_t count, double *sums)
 {
     const int32_t *tap = (const int32_t *)(const void *)(call->tab + job->tap);
-    const mts_rec_segment *segment = (const mts_rec_segment *)(const void *)(call->tab + job->segment);
+    const mts_segment_params *segment = (const mts_segment_params *)(const void *)(call->tab + job->segment);
     const uint32_t rows = row < job->rows_a ? job->rows_a : job->rows_b;
     memset(sums, 0, count * sizeof *sums);
     for (uint32_t s = 0; s < job->segments; s++, segment++) {
@@ -131,11 +131,11 @@ static void conv_sums(const mts_reference_call *call, const mts_rec_conv *job, u
     }
 }
 
-static const char *check_segments(const mts_reference_call *call, const mts_rec_conv *job)
+static const char *check_segments(const mts_reference_call *call, const mts_conv_params *job)
 {
     const int32_t *tap = mts_reference_table(call, job->tap, job->taps);
-    const mts_rec_segment *segment =
-        mts_reference_table(call, job->segment, (uint64_t)job->segments * MTS_REC_WORDS(mts_rec_segment));
+    const mts_segment_params *segment = mts_reference_table(
+        call, job->segment, (uint64_t)job->segments * MTS_PARAM_WORDS(mts_segment_params));
     if (!tap || !segment) {
         return "taps or segments lie outside the table";
     }
@@ -154,18 +154,18 @@ static const char *check_segments(const mts_reference_call *call, const mts_rec_
     return NULL;
 }
 
-static const char *check_conv(const mts_reference_call *call, const mts_rec_conv *job)
+static const char *check_conv(const mts_reference_call *call, const mts_conv_params *job)
 {
     const char *reason = check_segments(call, job);
-    const mts_rec_epilogue *e =
-        mts_reference_table(call, job->epilogue, (uint64_t)job->epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    const mts_epilogue_params *e = mts_reference_table(
+        call, job->epilogue, (uint64_t)job->epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     if (reason) {
         return reason;
     }
     if (!e) {
         return "epilogues lie outside the table";
     }
-    if (job->mask != MTS_REC_NONE && !mts_reference_in_pool(call, job->mask, job->pixels)) {
+    if (job->mask != MTS_PARAM_NONE && !mts_reference_in_pool(call, job->mask, job->pixels)) {
         return "the mask leaves the pool";
     }
     for (uint32_t i = 0; i < job->epilogues && !reason; i++) {
@@ -174,9 +174,9 @@ static const char *check_conv(const mts_reference_call *call, const mts_rec_conv
     return reason;
 }
 
-static void conv_run(const mts_reference_call *call, const mts_rec_conv *job, uint32_t first, uint32_t end)
+static void conv_run(const mts_reference_call *call, const mts_conv_params *job, uint32_t first, uint32_t end)
 {
-    const mts_rec_epilogue *e = (const mts_rec_epilogue *)(const void *)(call->tab + job->epilogue);
+    const mts_epilogue_params *e = (const mts_epilogue_params *)(const void *)(call->tab + job->epilogue);
     double sums[CHUNK];
     for (uint32_t row = 0; row < job->rows_a + job->rows_b; row++) {
         for (uint32_t p = first; p < end; p += CHUNK) {
@@ -195,9 +195,9 @@ static void conv_run(const mts_reference_call *call, const mts_rec_conv *job, ui
 /* `count` stretches of pixels from table index `first` on. */
 static const char *conv_stretches(const mts_reference_call *call, uint64_t first, uint64_t count)
 {
-    const mts_rec_tile *tile = mts_reference_table(call, first, count * MTS_REC_WORDS(mts_rec_tile));
+    const mts_tile_params *tile = mts_reference_table(call, first, count * MTS_PARAM_WORDS(mts_tile_params));
     for (uint64_t i = 0; tile && i < count; i++, tile++) {
-        const mts_rec_conv *job = mts_reference_table(call, tile->job, MTS_REC_WORDS(mts_rec_conv));
+        const mts_conv_params *job = mts_reference_table(call, tile->job, MTS_PARAM_WORDS(mts_conv_params));
         if (!job || tile->pixel >= job->pixels) {
             return "a tile's job lies outside the table";
         }
@@ -218,8 +218,8 @@ const char *mts_reference_conv_tile(const mts_reference_call *call)
 
 const char *mts_reference_conv_block(const mts_reference_call *call)
 {
-    const mts_rec_block *block =
-        mts_reference_table(call, call->first, (uint64_t)call->groups * MTS_REC_WORDS(mts_rec_block));
+    const mts_block_params *block =
+        mts_reference_table(call, call->first, (uint64_t)call->groups * MTS_PARAM_WORDS(mts_block_params));
     const char *reason = block ? NULL : "a block lies outside the table";
     for (uint32_t g = 0; !reason && g < call->groups; g++) {
         reason = conv_stretches(call, block[g].part, block[g].parts);
@@ -231,9 +231,9 @@ const char *mts_reference_conv_block(const mts_reference_call *call)
 
 /* A row of outputs of a job, walked tile by tile. */
 typedef struct winograd_row {
-    const mts_rec_winograd *job;
-    const mts_rec_winograd_rows *block;
-    const mts_rec_segment *segments;
+    const mts_winograd_params *job;
+    const mts_winograd_rows_params *block;
+    const mts_segment_params *segments;
     uint32_t row; /* of the block */
 } winograd_row;
 
@@ -262,7 +262,7 @@ static void winograd_tile(const mts_reference_call *call, const winograd_row *r,
     double m[16] = {0};
     double v[16];
     for (uint32_t s = 0; s < r->block->segments; s++) {
-        const mts_rec_segment *segment = &r->segments[s];
+        const mts_segment_params *segment = &r->segments[s];
         const uint64_t plane = (uint64_t)segment->count * r->block->rows; /* floats of a position */
         for (uint32_t c = 0; c < segment->count; c++) {
             const float *weight = call->pool + segment->weight_a + (uint64_t)c * r->block->rows + r->row;
@@ -287,8 +287,8 @@ static void winograd_tile(const mts_reference_call *call, const winograd_row *r,
 static void winograd_store(const mts_reference_call *call, const winograd_row *r, uint32_t tile,
                            const double y[4])
 {
-    const mts_rec_winograd *job = r->job;
-    const mts_rec_epilogue *e = mts_reference_table(call, job->epilogue, 0);
+    const mts_winograd_params *job = r->job;
+    const mts_epilogue_params *e = mts_reference_table(call, job->epilogue, 0);
     const uint32_t row = r->block->row + r->row;
     const uint32_t top = tile / job->columns * 2;
     const uint32_t left = tile % job->columns * 2;
@@ -296,7 +296,7 @@ static void winograd_store(const mts_reference_call *call, const winograd_row *r
     for (uint32_t i = 0; i < job->epilogues; i++) {
         for (uint32_t k = 0; k < 2 && top + k < job->h; k++) {
             const uint32_t line = (top + k) * job->row;
-            store_row(call, &e[i], row, line + left, count, MTS_REC_NONE, y + 2 * (size_t)k);
+            store_row(call, &e[i], row, line + left, count, MTS_PARAM_NONE, y + 2 * (size_t)k);
             if (tile % job->columns + 1 == job->columns) {
                 float *out = call->act + e[i].out + (uint64_t)call->tab[e[i].index + row] * e[i].out_pitch;
                 memset(out + line + job->w, 0, (job->row - job->w) * sizeof *out);
@@ -307,8 +307,8 @@ static void winograd_store(const mts_reference_call *call, const winograd_row *r
 
 static void winograd_run(const mts_reference_call *call, winograd_row *r, uint32_t first, uint32_t end)
 {
-    const mts_rec_winograd *job = r->job;
-    const mts_rec_epilogue *e = mts_reference_table(call, job->epilogue, 0);
+    const mts_winograd_params *job = r->job;
+    const mts_epilogue_params *e = mts_reference_table(call, job->epilogue, 0);
     for (r->row = 0; r->row < r->block->rows; r->row++) {
         for (uint32_t t = first; t < end; t++) {
             double y[4];
@@ -323,13 +323,13 @@ static void winograd_run(const mts_reference_call *call, winograd_row *r, uint32
     }
 }
 
-static const char *check_winograd_rows(const mts_reference_call *call, const mts_rec_winograd *job,
-                                       const mts_rec_winograd_rows *block)
+static const char *check_winograd_rows(const mts_reference_call *call, const mts_winograd_params *job,
+                                       const mts_winograd_rows_params *block)
 {
-    const mts_rec_segment *segment =
-        mts_reference_table(call, block->segment, (uint64_t)block->segments * MTS_REC_WORDS(mts_rec_segment));
-    const mts_rec_epilogue *e =
-        mts_reference_table(call, job->epilogue, (uint64_t)job->epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    const mts_segment_params *segment = mts_reference_table(
+        call, block->segment, (uint64_t)block->segments * MTS_PARAM_WORDS(mts_segment_params));
+    const mts_epilogue_params *e = mts_reference_table(
+        call, job->epilogue, (uint64_t)job->epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     if (!segment || !e) {
         return "segments or epilogues lie outside the table";
     }
@@ -347,7 +347,7 @@ static const char *check_winograd_rows(const mts_reference_call *call, const mts
     return reason;
 }
 
-static const char *check_winograd(const mts_reference_call *call, const mts_rec_winograd *job)
+static const char *check_winograd(const mts_reference_call *call, const mts_winograd_params *job)
 {
     if (job->columns == 0 || job->row < job->w || (uint64_t)job->columns * 2 < job->w ||
         job->tiles != (uint64_t)job->columns * ((job->h + 1) / 2)) {
@@ -364,13 +364,13 @@ static const char *check_winograd(const mts_reference_call *call, const mts_rec_
 const char *mts_reference_conv_winograd(const mts_reference_call *call)
 {
     for (uint32_t g = 0; g < call->groups; g++) {
-        const uint32_t words = MTS_REC_WORDS(mts_rec_tile);
-        const mts_rec_tile *tile = mts_reference_table(call, call->first + (uint64_t)g * words, words);
-        const mts_rec_winograd *job =
-            tile ? mts_reference_table(call, tile->job, MTS_REC_WORDS(mts_rec_winograd)) : NULL;
-        const mts_rec_winograd_rows *block =
+        const uint32_t words = MTS_PARAM_WORDS(mts_tile_params);
+        const mts_tile_params *tile = mts_reference_table(call, call->first + (uint64_t)g * words, words);
+        const mts_winograd_params *job =
+            tile ? mts_reference_table(call, tile->job, MTS_PARAM_WORDS(mts_winograd_params)) : NULL;
+        const mts_winograd_rows_params *block =
             job ? mts_reference_table(call, job->block,
-                                      (uint64_t)job->blocks * MTS_REC_WORDS(mts_rec_winograd_rows))
+                                      (uint64_t)job->blocks * MTS_PARAM_WORDS(mts_winograd_rows_params))
                 : NULL;
         if (!block || tile->pixel >= job->tiles) {
             return "a tile, its job or the job's rows lie outside the table";
@@ -395,7 +395,7 @@ const char *mts_reference_conv_winograd(const mts_reference_call *call)
 
 /* ---- depthwise_tile ---- */
 
-static const char *check_depthwise(const mts_reference_call *call, const mts_rec_depthwise *r)
+static const char *check_depthwise(const mts_reference_call *call, const mts_depthwise_params *r)
 {
     const int32_t *tap = mts_reference_table(call, r->tap, r->taps);
     if (!tap || r->multiplier == 0) {
@@ -406,7 +406,7 @@ static const char *check_depthwise(const mts_reference_call *call, const mts_rec
         return "the input leaves the arena";
     }
     if (!mts_reference_in_pool(call, r->weight, (uint64_t)r->channels * r->taps) ||
-        (r->mask != MTS_REC_NONE && !mts_reference_in_pool(call, r->mask, r->pixels))) {
+        (r->mask != MTS_PARAM_NONE && !mts_reference_in_pool(call, r->mask, r->pixels))) {
         return "the weights or the mask leave the pool";
     }
     return check_epilogue(call, &r->epilogue, r->channels, r->pixels);
@@ -414,7 +414,7 @@ static const char *check_depthwise(const mts_reference_call *call, const mts_rec
 
 static const char *depthwise_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_depthwise *r = record;
+    const mts_depthwise_params *r = record;
     const char *reason = check_depthwise(call, r);
     double sums[CHUNK];
     if (reason) {
@@ -438,18 +438,18 @@ static const char *depthwise_member(const mts_reference_call *call, const void *
 
 const char *mts_reference_depthwise_tile(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_depthwise), depthwise_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_depthwise_params), depthwise_member);
 }
 
 /* ---- fc_lanes ---- */
 
-static const char *check_fc(const mts_reference_call *call, const mts_rec_fc *r)
+static const char *check_fc(const mts_reference_call *call, const mts_fc_params *r)
 {
     const int32_t here = 0;
-    const mts_rec_segment *segment =
-        mts_reference_table(call, r->segment, (uint64_t)r->segments * MTS_REC_WORDS(mts_rec_segment));
-    const mts_rec_epilogue *e =
-        mts_reference_table(call, r->epilogue, (uint64_t)r->epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    const mts_segment_params *segment =
+        mts_reference_table(call, r->segment, (uint64_t)r->segments * MTS_PARAM_WORDS(mts_segment_params));
+    const mts_epilogue_params *e =
+        mts_reference_table(call, r->epilogue, (uint64_t)r->epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     if (!segment || !e || r->lanes == 0) {
         return "segments or epilogues lie outside the table";
     }
@@ -470,9 +470,9 @@ static const char *check_fc(const mts_reference_call *call, const mts_rec_fc *r)
     return reason;
 }
 
-static double fc_sum(const mts_reference_call *call, const mts_rec_fc *r, uint32_t row)
+static double fc_sum(const mts_reference_call *call, const mts_fc_params *r, uint32_t row)
 {
-    const mts_rec_segment *segment = (const mts_rec_segment *)(const void *)(call->tab + r->segment);
+    const mts_segment_params *segment = (const mts_segment_params *)(const void *)(call->tab + r->segment);
     double sum = 0.0;
     for (uint32_t s = 0; s < r->segments; s++, segment++) {
         const uint64_t block = (uint64_t)(row / r->lanes) * segment->count * r->lanes;
@@ -487,16 +487,16 @@ static double fc_sum(const mts_reference_call *call, const mts_rec_fc *r, uint32
 
 static const char *fc_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_fc *r = record;
+    const mts_fc_params *r = record;
     const char *reason = check_fc(call, r);
     if (reason) {
         return reason;
     }
-    const mts_rec_epilogue *e = (const mts_rec_epilogue *)(const void *)(call->tab + r->epilogue);
+    const mts_epilogue_params *e = (const mts_epilogue_params *)(const void *)(call->tab + r->epilogue);
     for (uint32_t row = 0; row < r->rows; row++) {
         const double sum = fc_sum(call, r, row);
         for (uint32_t i = 0; i < r->epilogues; i++) {
-            store_row(call, &e[i], row, 0, 1, MTS_REC_NONE, &sum);
+            store_row(call, &e[i], row, 0, 1, MTS_PARAM_NONE, &sum);
             if (e[i].gap) { /* outputs without a gap need not be planes: nothing lies between them */
                 store_border(call, &e[i], row, 1, true, true);
             }
@@ -507,10 +507,10 @@ static const char *fc_member(const mts_reference_call *call, const void *record)
 
 const char *mts_reference_fc_lanes(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_fc), fc_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_fc_params), fc_member);
 }
 
 const char *mts_reference_fc_block(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_fc), fc_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_fc_params), fc_member);
 }

@@ -33,7 +33,7 @@ typedef struct reference_kernel {
 } reference_kernel;
 
 typedef struct reference_list {
-    mts_list base;
+    mts_command_list base;
     mts_launch *launches;
     mts_reference_half half; /* for launches of such kernels */
 } reference_list;
@@ -47,9 +47,9 @@ static const struct {
 #undef ENTRY
 };
 
-static mts_code no_memory(size_t size, mts_error *error)
+static mts_status no_memory(size_t size, mts_error *error)
 {
-    return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no host memory for %zu bytes", size);
+    return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no host memory for %zu bytes", size);
 }
 
 static void destroy(mts_device *device)
@@ -57,8 +57,8 @@ static void destroy(mts_device *device)
     mts_alloc_free(device->allocator, device);
 }
 
-static mts_code buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
-                              mts_error *error)
+static mts_status buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
+                                mts_error *error)
 {
     reference_buffer *buffer = mts_alloc_zero(device->allocator, 1, sizeof *buffer);
     if (!buffer) {
@@ -72,7 +72,7 @@ static mts_code buffer_create(mts_device *device, const mts_memory *memory, size
         return no_memory(size, error);
     }
     *out = &buffer->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void buffer_destroy(mts_device *device, mts_buffer *buffer)
@@ -83,38 +83,38 @@ static void buffer_destroy(mts_device *device, mts_buffer *buffer)
     mts_alloc_free(device->allocator, buffer);
 }
 
-static mts_code buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, bool stays, mts_error *error)
+static mts_status buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                               size_t size, bool stays, mts_error *error)
 {
     (void)device;
     (void)stays; /* the copy is made at once */
     (void)error;
     memcpy(((reference_buffer *)buffer)->bytes + offset, data, size);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                            mts_error *error)
+static mts_status buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                              mts_error *error)
 {
     (void)device;
     (void)error;
     memcpy(data, ((reference_buffer *)buffer)->bytes + offset, size);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
-                            mts_error *error)
+static mts_status buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                              uint32_t word, mts_error *error)
 {
     (void)device;
     (void)error;
     for (size_t i = 0; i < size; i += sizeof word) {
         memcpy(((reference_buffer *)buffer)->bytes + offset + i, &word, sizeof word);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
-                              mts_error *error)
+static mts_status kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                                mts_error *error)
 {
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         if (strcmp(kernels[i].name, desc->name) == 0) {
@@ -127,10 +127,10 @@ static mts_code kernel_create(mts_device *device, const mts_kernel_desc *desc, m
             kernel->run = kernels[i].run;
             kernel->half = mts_reference_half_asked(desc->defines);
             *out = &kernel->base;
-            return MTS_CODE_OK;
+            return MTS_STATUS_OK;
         }
     }
-    return mts_fail(error, MTS_CODE_UNSUPPORTED, "the reference backend has no kernel '%s'", desc->name);
+    return mts_fail(error, MTS_STATUS_UNSUPPORTED, "the reference backend has no kernel '%s'", desc->name);
 }
 
 static void kernel_destroy(mts_device *device, mts_kernel *kernel)
@@ -138,7 +138,7 @@ static void kernel_destroy(mts_device *device, mts_kernel *kernel)
     mts_alloc_free(device->allocator, kernel);
 }
 
-static void list_destroy(mts_device *device, mts_list *list)
+static void command_list_destroy(mts_device *device, mts_command_list *list)
 {
     mts_reference_half_free(&((reference_list *)list)->half, device->allocator);
     mts_alloc_free(device->allocator, ((reference_list *)list)->launches);
@@ -146,8 +146,8 @@ static void list_destroy(mts_device *device, mts_list *list)
 }
 
 /* Takes over launches, and sees to it that running them needs no memory. */
-static mts_code list_fill(mts_device *device, reference_list *list, const mts_launch *launches, size_t count,
-                          mts_error *error)
+static mts_status list_fill(mts_device *device, reference_list *list, const mts_launch *launches,
+                            size_t count, mts_error *error)
 {
     uint64_t act = 0;
     uint64_t pool = 0;
@@ -162,13 +162,13 @@ static mts_code list_fill(mts_device *device, reference_list *list, const mts_la
         }
     }
     if (!mts_reference_half_reserve(&list->half, device->allocator, act, pool)) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no host memory for float16 buffers as float32");
+        return mts_fail_memory(error);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
-                            mts_error *error)
+static mts_status command_list_create(mts_device *device, const mts_launch *launches, size_t count,
+                                      mts_command_list **out, mts_error *error)
 {
     reference_list *list = mts_alloc_zero(device->allocator, 1, sizeof *list);
     if (!list) {
@@ -179,17 +179,17 @@ static mts_code list_create(mts_device *device, const mts_launch *launches, size
         mts_alloc_free(device->allocator, list);
         return no_memory(count * sizeof *launches, error);
     }
-    const mts_code code = list_fill(device, list, launches, count, error);
-    if (code != MTS_CODE_OK) {
-        list_destroy(device, &list->base);
+    const mts_status code = list_fill(device, list, launches, count, error);
+    if (code != MTS_STATUS_OK) {
+        command_list_destroy(device, &list->base);
         return code;
     }
     *out = &list->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code list_update(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
-                            mts_error *error)
+static mts_status command_list_update(mts_device *device, mts_command_list *list, const mts_launch *launches,
+                                      size_t count, mts_error *error)
 {
     return list_fill(device, (reference_list *)list, launches, count, error);
 }
@@ -214,7 +214,7 @@ static void run_gemm(const mts_gemm *g, float *act, const float *pool)
     }
 }
 
-static mts_code run_launch(const mts_launch *launch, mts_reference_half *half, mts_error *error)
+static mts_status run_launch(const mts_launch *launch, mts_reference_half *half, mts_error *error)
 {
     const reference_buffer *act = (const reference_buffer *)launch->act;
     const reference_buffer *pool = (const reference_buffer *)launch->pool;
@@ -235,45 +235,45 @@ static mts_code run_launch(const mts_launch *launch, mts_reference_half *half, m
     };
     if (launch->gemm.m > 0) {
         run_gemm(&launch->gemm, call.act, call.pool);
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     const char *reason =
         kernel->half ? mts_reference_half_run(half, &call, kernel->name, kernel->run) : kernel->run(&call);
     if (reason) {
-        return mts_fail(error, MTS_CODE_DEVICE, "launch '%s' of %s: %s",
+        return mts_fail(error, MTS_STATUS_DEVICE, "launch '%s' of %s: %s",
                         launch->label ? launch->label : "unnamed", kernel->name, reason);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code list_submit(mts_device *device, mts_list *list, mts_error *error)
+static mts_status command_list_submit(mts_device *device, mts_command_list *list, mts_error *error)
 {
     reference_list *r = (reference_list *)list;
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     (void)device;
     r->half.made_of = NULL; /* buffers have been written since */
-    for (size_t i = 0; i < list->count && code == MTS_CODE_OK; i++) {
+    for (size_t i = 0; i < list->count && code == MTS_STATUS_OK; i++) {
         code = run_launch(&r->launches[i], &r->half, error);
     }
     return code;
 }
 
-static mts_code wait(mts_device *device, mts_error *error)
+static mts_status wait(mts_device *device, mts_error *error)
 {
     (void)device;
     (void)error;
-    return MTS_CODE_OK; /* a command has finished when it returns */
+    return MTS_STATUS_OK; /* a command has finished when it returns */
 }
 
-static mts_code list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
-                             mts_error *error)
+static mts_status command_list_profile(mts_device *device, mts_command_list *list, mts_launch_time *times,
+                                       size_t count, mts_error *error)
 {
     reference_list *r = (reference_list *)list;
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     const uint64_t zero = mts_os_clock_ns();
     (void)device;
     r->half.made_of = NULL;
-    for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         times[i].start = mts_os_clock_ns() - zero;
         code = run_launch(&r->launches[i], &r->half, error);
         times[i].end = mts_os_clock_ns() - zero;
@@ -281,23 +281,23 @@ static mts_code list_profile(mts_device *device, mts_list *list, mts_launch_time
     return code;
 }
 
-static mts_code mark_set(mts_device *device, uint32_t index, mts_error *error)
+static mts_status event_record(mts_device *device, uint32_t index, mts_error *error)
 {
     (void)device;
     (void)index;
     (void)error;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* A command has finished when it returns. */
-static mts_code mark_passed(mts_device *device, uint32_t index, bool waits, bool *passed, mts_error *error)
+static mts_status event_query(mts_device *device, uint32_t index, bool waits, bool *passed, mts_error *error)
 {
     (void)device;
     (void)index;
     (void)waits;
     (void)error;
     *passed = true;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static const mts_device_ops ops = {
@@ -307,18 +307,18 @@ static const mts_device_ops ops = {
     .buffer_destroy = buffer_destroy,
     .buffer_write = buffer_write,
     .buffer_read = buffer_read,
-    .buffer_fetch = buffer_read,
+    .buffer_read_async = buffer_read,
     .buffer_fill = buffer_fill,
     .kernel_create = kernel_create,
     .kernel_destroy = kernel_destroy,
-    .list_create = list_create,
-    .list_destroy = list_destroy,
-    .list_update = list_update,
-    .list_submit = list_submit,
+    .command_list_create = command_list_create,
+    .command_list_destroy = command_list_destroy,
+    .command_list_update = command_list_update,
+    .command_list_submit = command_list_submit,
     .wait = wait,
-    .mark_set = mark_set,
-    .mark_passed = mark_passed,
-    .list_profile = list_profile,
+    .event_record = event_record,
+    .event_query = event_query,
+    .command_list_profile = command_list_profile,
 };
 
 /* ---- the backend ---- */
@@ -328,10 +328,10 @@ static uint32_t backend_count(void)
     return 1;
 }
 
-static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
+static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_error *error)
 {
     if (index != 0) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "the reference backend has one device, not %u",
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "the reference backend has one device, not %u",
                         (unsigned)index + 1);
     }
     *info = (mts_device_info){
@@ -349,16 +349,16 @@ static mts_code backend_describe(uint32_t index, mts_device_info *info, mts_erro
         .memory_bytes = REACH < SIZE_MAX ? REACH : SIZE_MAX,
         .buffer_bytes = REACH < SIZE_MAX ? REACH : SIZE_MAX,
     };
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
-                             mts_error *error)
+static mts_status backend_open(uint32_t index, const mts_device_options *options, mts_device **out,
+                               mts_error *error)
 {
     mts_device_info info;
     *out = NULL;
-    const mts_code code = backend_describe(index, &info, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = backend_describe(index, &info, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     mts_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
@@ -370,7 +370,7 @@ static mts_code backend_open(uint32_t index, const mts_device_options *options, 
     device->log = options->log;
     device->info = info;
     *out = device;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 const mts_backend mts_backend_reference = {

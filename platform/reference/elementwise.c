@@ -5,7 +5,7 @@
 
 #include "platform/reference/reference.h"
 
-static float read_view(const mts_reference_call *call, const mts_rec_view *view, const uint32_t *at,
+static float read_view(const mts_reference_call *call, const mts_view_params *view, const uint32_t *at,
                        uint32_t pool)
 {
     return (pool ? call->pool : call->act)[mts_reference_view_at(view, at)];
@@ -13,13 +13,13 @@ static float read_view(const mts_reference_call *call, const mts_rec_view *view,
 
 static float unary_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_unary *r = record;
+    const mts_unary_params *r = record;
     return mts_reference_apply(r->fn, read_view(call, &r->src, at, 0), r->a, r->b, 1.0f);
 }
 
 static const char *unary_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_unary *r = record;
+    const mts_unary_params *r = record;
     if (!mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
         return "the operand leaves the arena";
     }
@@ -28,7 +28,7 @@ static const char *unary_member(const mts_reference_call *call, const void *reco
 
 const char *mts_reference_unary_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_unary), unary_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_unary_params), unary_member);
 }
 
 static float combine(uint32_t kind, float x, float y)
@@ -55,7 +55,7 @@ static float combine(uint32_t kind, float x, float y)
 
 static float binary_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_binary *r = record;
+    const mts_binary_params *r = record;
     const float x = read_view(call, &r->lhs, at, r->lhs_pool);
     const float y = read_view(call, &r->rhs, at, r->rhs_pool);
     return mts_reference_apply(r->fn, combine(r->kind, x, y), r->a, r->b, 1.0f);
@@ -63,7 +63,7 @@ static float binary_value(const mts_reference_call *call, const void *record, co
 
 static const char *binary_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_binary *r = record;
+    const mts_binary_params *r = record;
     if (!mts_reference_view_fits(call, &r->lhs, r->dest.dims, r->lhs_pool) ||
         !mts_reference_view_fits(call, &r->rhs, r->dest.dims, r->rhs_pool)) {
         return "an operand leaves its buffer";
@@ -73,17 +73,17 @@ static const char *binary_member(const mts_reference_call *call, const void *rec
 
 const char *mts_reference_binary_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_binary), binary_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_binary_params), binary_member);
 }
 
 static float read_vector(const mts_reference_call *call, uint32_t base, uint32_t i, float absent)
 {
-    return base == MTS_REC_NONE ? absent : call->pool[(uint64_t)base + i];
+    return base == MTS_PARAM_NONE ? absent : call->pool[(uint64_t)base + i];
 }
 
 static float scale_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_scale *r = record;
+    const mts_scale_params *r = record;
     const float scale = read_vector(call, r->scale, at[3], 1.0f);
     const float bias = read_vector(call, r->bias, at[3], 0.0f);
     const float slope = read_vector(call, r->slope, at[3], 1.0f);
@@ -93,12 +93,12 @@ static float scale_value(const mts_reference_call *call, const void *record, con
 
 static bool vector_fits(const mts_reference_call *call, uint32_t base, uint32_t count)
 {
-    return base == MTS_REC_NONE || mts_reference_in_pool(call, base, count);
+    return base == MTS_PARAM_NONE || mts_reference_in_pool(call, base, count);
 }
 
 static const char *scale_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_scale *r = record;
+    const mts_scale_params *r = record;
     const uint32_t channels = r->dest.dims[3];
     if (!mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
         return "the operand leaves the arena";
@@ -112,5 +112,5 @@ static const char *scale_member(const mts_reference_call *call, const void *reco
 
 const char *mts_reference_scale_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_scale), scale_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_scale_params), scale_member);
 }

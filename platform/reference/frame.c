@@ -6,7 +6,7 @@
 #include "platform/reference/reference.h"
 
 /* Reason why an image cannot be written, or NULL. */
-static const char *check_image(const mts_reference_call *call, const mts_rec_frame *r)
+static const char *check_image(const mts_reference_call *call, const mts_frame_params *r)
 {
     if (r->channels < 1 || r->channels > 4 || r->height == 0 || r->width == 0) {
         return "the image is none";
@@ -23,7 +23,7 @@ static const char *check_image(const mts_reference_call *call, const mts_rec_fra
 }
 
 /* Reason why a region cannot be read, or NULL. */
-static const char *check_region(const mts_reference_call *call, const mts_rec_frame *r)
+static const char *check_region(const mts_reference_call *call, const mts_frame_params *r)
 {
     if (r->w == 0 || r->h == 0 || r->shift[0] > 1 || r->shift[1] > 1) {
         return "the region is none";
@@ -49,7 +49,7 @@ static double clamp(double x)
 }
 
 /* Red, green, blue and luma of pixel (p, q) of the region as it is seen upright. */
-static void pixel_colours(const mts_reference_call *call, const mts_rec_frame *r, uint32_t p, uint32_t q,
+static void pixel_colours(const mts_reference_call *call, const mts_frame_params *r, uint32_t p, uint32_t q,
                           double colours[4])
 {
     const unsigned char *picture = (const unsigned char *)call->pool;
@@ -84,7 +84,7 @@ typedef struct span {
     uint32_t first, last;
 } span;
 
-static span find_span(const mts_rec_frame *r, int direction, uint32_t at, uint32_t size)
+static span find_span(const mts_frame_params *r, int direction, uint32_t at, uint32_t size)
 {
     const double ratio = (double)r->ratio[direction];
     span s = {.box = r->box[direction] != 0};
@@ -115,8 +115,8 @@ static double span_weight(const span *s, uint32_t i)
                   : 1.0 - fabs(s->start - i);
 }
 
-static void mix(const mts_reference_call *call, const mts_rec_frame *r, const span *rows, const span *columns,
-                double sum[4])
+static void mix(const mts_reference_call *call, const mts_frame_params *r, const span *rows,
+                const span *columns, double sum[4])
 {
     for (int k = 0; k < 4; k++) {
         sum[k] = 0.0;
@@ -132,7 +132,7 @@ static void mix(const mts_reference_call *call, const mts_rec_frame *r, const sp
     }
 }
 
-static void write_pixel(const mts_reference_call *call, const mts_rec_frame *r, uint32_t i, uint32_t j)
+static void write_pixel(const mts_reference_call *call, const mts_frame_params *r, uint32_t i, uint32_t j)
 {
     const bool bar = i < r->top || i - r->top >= r->rows || j < r->left || j - r->left >= r->columns;
     double sum[4] = {0};
@@ -150,7 +150,7 @@ static void write_pixel(const mts_reference_call *call, const mts_rec_frame *r, 
 
 static const char *frame_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_frame *r = record;
+    const mts_frame_params *r = record;
     if (r->idle) {
         return NULL;
     }
@@ -166,5 +166,5 @@ static const char *frame_member(const mts_reference_call *call, const void *reco
 
 const char *mts_reference_frame_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_frame), frame_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_frame_params), frame_member);
 }

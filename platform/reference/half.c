@@ -17,7 +17,7 @@ static const char *pool_holds_elements(const mts_reference_call *call, const cha
 {
     const bool copy = strcmp(kernel, "copy_any__f32_planar") == 0;
     const bool phase = strcmp(kernel, "phase_any__f32_planar") == 0;
-    const uint32_t words = copy ? MTS_REC_WORDS(mts_rec_copy) : MTS_REC_WORDS(mts_rec_phase);
+    const uint32_t words = copy ? MTS_PARAM_WORDS(mts_copy_params) : MTS_PARAM_WORDS(mts_phase_params);
     uint32_t own = 0;
     uint32_t lent = 0;
     *elements = strcmp(kernel, "frame_any__f32_planar") != 0;
@@ -27,7 +27,7 @@ static const char *pool_holds_elements(const mts_reference_call *call, const cha
             return "a record lies outside the table";
         }
         const uint32_t from =
-            copy ? ((const mts_rec_copy *)record)->src_pool : ((const mts_rec_phase *)record)->src_pool;
+            copy ? ((const mts_copy_params *)record)->src_pool : ((const mts_phase_params *)record)->src_pool;
         own += from == 1;
         lent += from == 2;
     }

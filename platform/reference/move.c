@@ -5,10 +5,10 @@
 
 /* ---- copy ---- */
 
-static int64_t copy_offset(const mts_rec_copy *r, const uint32_t *at)
+static int64_t copy_offset(const mts_copy_params *r, const uint32_t *at)
 {
     int64_t offset = r->src.base;
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         offset += (int64_t)at[i] * r->step[i];
     }
     return offset;
@@ -16,16 +16,16 @@ static int64_t copy_offset(const mts_rec_copy *r, const uint32_t *at)
 
 static float copy_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_copy *r = record;
+    const mts_copy_params *r = record;
     return (r->src_pool ? call->pool : call->act)[copy_offset(r, at)];
 }
 
 static const char *copy_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_copy *r = record;
-    uint32_t low[MTS_REC_RANK];
-    uint32_t high[MTS_REC_RANK];
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    const mts_copy_params *r = record;
+    uint32_t low[MTS_PARAM_RANK];
+    uint32_t high[MTS_PARAM_RANK];
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         if (r->dest.dims[i] == 0) {
             return NULL;
         }
@@ -41,12 +41,12 @@ static const char *copy_member(const mts_reference_call *call, const void *recor
 
 const char *mts_reference_copy_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_copy), copy_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_copy_params), copy_member);
 }
 
 /* ---- concat ---- */
 
-static uint32_t part_of(const mts_rec_concat *r, const mts_rec_part *parts, uint32_t coordinate)
+static uint32_t part_of(const mts_concat_params *r, const mts_part_params *parts, uint32_t coordinate)
 {
     uint32_t i = r->parts - 1;
     while (i > 0 && parts[i].start > coordinate) {
@@ -57,11 +57,11 @@ static uint32_t part_of(const mts_rec_concat *r, const mts_rec_part *parts, uint
 
 static float concat_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_concat *r = record;
-    const mts_rec_part *parts = (const mts_rec_part *)(const void *)(call->tab + r->part);
-    const mts_rec_part *part = &parts[part_of(r, parts, at[r->axis])];
-    uint32_t from[MTS_REC_RANK];
-    for (uint32_t i = 0; i < MTS_REC_RANK; i++) {
+    const mts_concat_params *r = record;
+    const mts_part_params *parts = (const mts_part_params *)(const void *)(call->tab + r->part);
+    const mts_part_params *part = &parts[part_of(r, parts, at[r->axis])];
+    uint32_t from[MTS_PARAM_RANK];
+    for (uint32_t i = 0; i < MTS_PARAM_RANK; i++) {
         from[i] = i == r->axis ? at[i] - part->start : at[i];
     }
     return (part->pool ? call->pool : call->act)[mts_reference_view_at(&part->view, from)];
@@ -69,16 +69,16 @@ static float concat_value(const mts_reference_call *call, const void *record, co
 
 static const char *concat_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_concat *r = record;
-    const uint64_t words = (uint64_t)r->parts * MTS_REC_WORDS(mts_rec_part);
-    const mts_rec_part *parts = mts_reference_table(call, r->part, words);
-    if (!parts || r->parts == 0 || r->axis >= MTS_REC_RANK || parts[0].start != 0) {
+    const mts_concat_params *r = record;
+    const uint64_t words = (uint64_t)r->parts * MTS_PARAM_WORDS(mts_part_params);
+    const mts_part_params *parts = mts_reference_table(call, r->part, words);
+    if (!parts || r->parts == 0 || r->axis >= MTS_PARAM_RANK || parts[0].start != 0) {
         return "the list of parts is wrong";
     }
     for (uint32_t i = 0; i < r->parts; i++) {
         const uint32_t end = i + 1 < r->parts ? parts[i + 1].start : r->dest.dims[r->axis];
-        uint32_t dims[MTS_REC_RANK];
-        for (uint32_t k = 0; k < MTS_REC_RANK; k++) {
+        uint32_t dims[MTS_PARAM_RANK];
+        for (uint32_t k = 0; k < MTS_PARAM_RANK; k++) {
             dims[k] = k == r->axis ? end - parts[i].start : r->dest.dims[k];
         }
         if (end < parts[i].start || !mts_reference_view_fits(call, &parts[i].view, dims, parts[i].pool)) {
@@ -90,16 +90,16 @@ static const char *concat_member(const mts_reference_call *call, const void *rec
 
 const char *mts_reference_concat_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_concat), concat_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_concat_params), concat_member);
 }
 
 /* ---- pad ---- */
 
 static float pad_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_pad *r = record;
-    uint32_t from[MTS_REC_RANK];
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    const mts_pad_params *r = record;
+    uint32_t from[MTS_PARAM_RANK];
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         const int64_t size = r->src_dims[i];
         int64_t c = (int64_t)at[i] - r->before[i];
         if (r->mode == MTS_PAD_CONSTANT && (c < 0 || c >= size)) {
@@ -116,11 +116,11 @@ static float pad_value(const mts_reference_call *call, const void *record, const
 
 static const char *pad_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_pad *r = record;
+    const mts_pad_params *r = record;
     if (!mts_reference_view_fits(call, &r->src, r->src_dims, false)) {
         return "the operand leaves the arena";
     }
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         if (r->src_dims[i] == 0 && r->mode != MTS_PAD_CONSTANT) {
             return "an empty operand has no edge";
         }
@@ -130,16 +130,16 @@ static const char *pad_member(const mts_reference_call *call, const void *record
 
 const char *mts_reference_pad_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_pad), pad_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_pad_params), pad_member);
 }
 
 /* ---- gather ---- */
 
 static float gather_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_gather *r = record;
-    uint32_t from[MTS_REC_RANK];
-    for (uint32_t i = 0; i < MTS_REC_RANK; i++) {
+    const mts_gather_params *r = record;
+    uint32_t from[MTS_PARAM_RANK];
+    for (uint32_t i = 0; i < MTS_PARAM_RANK; i++) {
         from[i] = i == r->axis ? call->tab[(uint64_t)r->index + at[i]] : at[i];
     }
     return call->act[mts_reference_view_at(&r->src, from)];
@@ -147,16 +147,16 @@ static float gather_value(const mts_reference_call *call, const void *record, co
 
 static const char *gather_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_gather *r = record;
-    if (r->axis >= MTS_REC_RANK) {
+    const mts_gather_params *r = record;
+    if (r->axis >= MTS_PARAM_RANK) {
         return "the axis does not exist";
     }
     const uint32_t *index = mts_reference_table(call, r->index, r->dest.dims[r->axis]);
     if (!index) {
         return "the indices lie outside the table";
     }
-    uint32_t dims[MTS_REC_RANK];
-    for (uint32_t i = 0; i < MTS_REC_RANK; i++) {
+    uint32_t dims[MTS_PARAM_RANK];
+    for (uint32_t i = 0; i < MTS_PARAM_RANK; i++) {
         dims[i] = i == r->axis ? 1 : r->dest.dims[i];
     }
     for (uint32_t i = 0; i < r->dest.dims[r->axis]; i++) {
@@ -170,12 +170,13 @@ static const char *gather_member(const mts_reference_call *call, const void *rec
 
 const char *mts_reference_gather_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_gather), gather_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_gather_params), gather_member);
 }
 
 /* ---- phase ---- */
 
-static float phase_value(const mts_reference_call *call, const mts_rec_phase *r, uint32_t plane, uint32_t e)
+static float phase_value(const mts_reference_call *call, const mts_phase_params *r, uint32_t plane,
+                         uint32_t e)
 {
     const uint32_t px = plane % r->sx;
     const uint32_t py = plane / r->sx % r->sy;
@@ -194,10 +195,10 @@ static float phase_value(const mts_reference_call *call, const mts_rec_phase *r,
 
 static const char *phase_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_phase *r = record;
+    const mts_phase_params *r = record;
     const uint64_t planes = (uint64_t)r->channels * r->sy * r->sx;
-    const mts_rec_view src = {r->src, {0, 0, 0, r->src_pitch, r->src_row, 1}};
-    const uint32_t dims[MTS_REC_RANK] = {1, 1, 1, r->channels, r->in_h, r->in_w};
+    const mts_view_params src = {r->src, {0, 0, 0, r->src_pitch, r->src_row, 1}};
+    const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, r->channels, r->in_h, r->in_w};
     if (r->row == 0 || r->sx == 0 || r->sy == 0 || (uint64_t)r->rows * r->row > r->pitch) {
         return "the phases overlap";
     }
@@ -217,5 +218,5 @@ static const char *phase_member(const mts_reference_call *call, const void *reco
 
 const char *mts_reference_phase_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_phase), phase_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_phase_params), phase_member);
 }

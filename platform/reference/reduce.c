@@ -8,20 +8,20 @@
 /* ---- reduce ---- */
 
 /* Elements of extent[], counted row-major: offset of the n-th. */
-static uint64_t reduce_offset(const mts_rec_reduce *r, uint64_t n)
+static uint64_t reduce_offset(const mts_reduce_params *r, uint64_t n)
 {
     uint64_t offset = 0;
-    for (int i = MTS_REC_RANK - 1; i >= 0; i--) {
+    for (int i = MTS_PARAM_RANK - 1; i >= 0; i--) {
         offset += n % r->extent[i] * r->step[i];
         n /= r->extent[i];
     }
     return offset;
 }
 
-static uint64_t reduce_count(const mts_rec_reduce *r)
+static uint64_t reduce_count(const mts_reduce_params *r)
 {
     uint64_t count = 1;
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         count *= r->extent[i];
     }
     return count;
@@ -29,7 +29,7 @@ static uint64_t reduce_count(const mts_rec_reduce *r)
 
 static float reduce_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_reduce *r = record;
+    const mts_reduce_params *r = record;
     const float *src = call->act + mts_reference_view_at(&r->src, at);
     const uint64_t count = reduce_count(r);
     double sum = 0.0;
@@ -55,9 +55,9 @@ static float reduce_value(const mts_reference_call *call, const void *record, co
 
 static const char *reduce_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_reduce *r = record;
-    mts_rec_view last = r->src;
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    const mts_reduce_params *r = record;
+    mts_view_params last = r->src;
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         const uint64_t reach = r->extent[i] ? (uint64_t)(r->extent[i] - 1) * r->step[i] : UINT32_MAX;
         if (reach >= UINT32_MAX - last.base) {
             return "the operand leaves the arena";
@@ -72,7 +72,7 @@ static const char *reduce_member(const mts_reference_call *call, const void *rec
 
 const char *mts_reference_reduce_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_reduce), reduce_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_reduce_params), reduce_member);
 }
 
 /* ---- softmax ---- */
@@ -86,7 +86,7 @@ static float zero_value(const mts_reference_call *call, const void *record, cons
 }
 
 /* The line of `length` elements along the axis that begins at coordinates at[]. */
-static void softmax_line(const mts_reference_call *call, const mts_rec_softmax *r, uint32_t *at)
+static void softmax_line(const mts_reference_call *call, const mts_softmax_params *r, uint32_t *at)
 {
     float most = -INFINITY;
     double sum = 0.0;
@@ -108,8 +108,8 @@ static void softmax_line(const mts_reference_call *call, const mts_rec_softmax *
 
 static const char *softmax_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_softmax *r = record;
-    if (r->axis >= MTS_REC_RANK || r->length != r->dest.dims[r->axis]) {
+    const mts_softmax_params *r = record;
+    if (r->axis >= MTS_PARAM_RANK || r->length != r->dest.dims[r->axis]) {
         return "the length is not that of the axis";
     }
     if (!mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
@@ -120,13 +120,13 @@ static const char *softmax_member(const mts_reference_call *call, const void *re
         return reason;
     }
     uint64_t lines = 1;
-    for (uint32_t i = 0; i < MTS_REC_RANK; i++) {
+    for (uint32_t i = 0; i < MTS_PARAM_RANK; i++) {
         lines *= i == r->axis ? 1 : r->dest.dims[i];
     }
     for (uint64_t n = 0; n < lines; n++) {
-        uint32_t at[MTS_REC_RANK] = {0};
+        uint32_t at[MTS_PARAM_RANK] = {0};
         uint64_t rest = n;
-        for (uint32_t i = MTS_REC_RANK; i-- > 0;) {
+        for (uint32_t i = MTS_PARAM_RANK; i-- > 0;) {
             if (i != r->axis) {
                 at[i] = (uint32_t)(rest % r->dest.dims[i]);
                 rest /= r->dest.dims[i];
@@ -139,20 +139,20 @@ static const char *softmax_member(const mts_reference_call *call, const void *re
 
 const char *mts_reference_softmax_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_softmax), softmax_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_softmax_params), softmax_member);
 }
 
 /* ---- matmul ---- */
 
 static float matmul_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_matmul *r = record;
+    const mts_matmul_params *r = record;
     const float *lhs = r->lhs_pool ? call->pool : call->act;
     const float *rhs = r->rhs_pool ? call->pool : call->act;
     double sum = 0.0;
     for (uint32_t k = 0; k < r->depth; k++) {
-        const uint32_t left[MTS_REC_RANK] = {at[0], at[1], at[2], at[3], at[4], k};
-        const uint32_t right[MTS_REC_RANK] = {at[0], at[1], at[2], at[3], k, at[5]};
+        const uint32_t left[MTS_PARAM_RANK] = {at[0], at[1], at[2], at[3], at[4], k};
+        const uint32_t right[MTS_PARAM_RANK] = {at[0], at[1], at[2], at[3], k, at[5]};
         sum += (double)lhs[mts_reference_view_at(&r->lhs, left)] *
                (double)rhs[mts_reference_view_at(&r->rhs, right)];
     }
@@ -166,10 +166,10 @@ static float matmul_value(const mts_reference_call *call, const void *record, co
 
 static const char *matmul_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_matmul *r = record;
+    const mts_matmul_params *r = record;
     const uint32_t *d = r->dest.dims;
-    const uint32_t left[MTS_REC_RANK] = {d[0], d[1], d[2], d[3], d[4], r->depth};
-    const uint32_t right[MTS_REC_RANK] = {d[0], d[1], d[2], d[3], r->depth, d[5]};
+    const uint32_t left[MTS_PARAM_RANK] = {d[0], d[1], d[2], d[3], d[4], r->depth};
+    const uint32_t right[MTS_PARAM_RANK] = {d[0], d[1], d[2], d[3], r->depth, d[5]};
     if (!mts_reference_view_fits(call, &r->lhs, left, r->lhs_pool) ||
         !mts_reference_view_fits(call, &r->rhs, right, r->rhs_pool) ||
         (r->beta != 0.0f && !mts_reference_view_fits(call, &r->add, d, r->add_pool))) {
@@ -180,5 +180,5 @@ static const char *matmul_member(const mts_reference_call *call, const void *rec
 
 const char *mts_reference_matmul_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_matmul), matmul_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_matmul_params), matmul_member);
 }

@@ -92,17 +92,17 @@ const char *mts_reference_members(const mts_reference_call *call, uint32_t words
 bool mts_reference_in_act(const mts_reference_call *call, uint64_t first, uint64_t count);
 bool mts_reference_in_pool(const mts_reference_call *call, uint64_t first, uint64_t count);
 /* Whether every element of a view of these dimensions lies in its buffer. */
-bool mts_reference_view_fits(const mts_reference_call *call, const mts_rec_view *view, const uint32_t *dims,
-                             bool pool);
+bool mts_reference_view_fits(const mts_reference_call *call, const mts_view_params *view,
+                             const uint32_t *dims, bool pool);
 /* Offset of an element. */
-uint64_t mts_reference_view_at(const mts_rec_view *view, const uint32_t *at);
-uint64_t mts_reference_dest_at(const mts_rec_dest *dest, const uint32_t *at);
+uint64_t mts_reference_view_at(const mts_view_params *view, const uint32_t *at);
+uint64_t mts_reference_dest_at(const mts_dest_params *dest, const uint32_t *at);
 
 /* Value of the output element at coordinates at[6]. */
 typedef float (*mts_reference_value)(const mts_reference_call *call, const void *record, const uint32_t *at);
 /* Writes a tensor: values of the image, and the zeros around it. */
-const char *mts_reference_write(const mts_reference_call *call, const mts_rec_dest *dest, const void *record,
-                                mts_reference_value value);
+const char *mts_reference_write(const mts_reference_call *call, const mts_dest_params *dest,
+                                const void *record, mts_reference_value value);
 
 /* An element function; slope is for MTS_FN_PRELU. */
 float mts_reference_apply(uint32_t fn, float x, float a, float b, float slope);

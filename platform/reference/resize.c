@@ -7,7 +7,7 @@
 
 /* Where output coordinate `at` of `out` lies in the source, by ONNX's definitions, in float as other runtimes
  * do. */
-static float source_coordinate(const mts_rec_resize *r, int axis, uint32_t at, uint32_t out)
+static float source_coordinate(const mts_resize_params *r, int axis, uint32_t at, uint32_t out)
 {
     const float x = (float)at;
     const float last = (float)r->in[axis] - 1.0f;
@@ -61,7 +61,7 @@ typedef struct taps {
     double weight[4];
 } taps;
 
-static void cubic_taps(const mts_rec_resize *r, float x, int64_t last, taps *t)
+static void cubic_taps(const mts_resize_params *r, float x, int64_t last, taps *t)
 {
     double sum = 0.0;
     t->count = 4;
@@ -79,7 +79,7 @@ static void cubic_taps(const mts_rec_resize *r, float x, int64_t last, taps *t)
 
 /* Source positions (clamped to the image) and their weights; false: outside the crop, the extrapolation
  * value. */
-static bool find_taps(const mts_rec_resize *r, int axis, uint32_t at, uint32_t out, taps *t)
+static bool find_taps(const mts_resize_params *r, int axis, uint32_t at, uint32_t out, taps *t)
 {
     const int64_t last = (int64_t)r->in[axis] - 1;
     float x = source_coordinate(r, axis, at, out);
@@ -103,7 +103,7 @@ static bool find_taps(const mts_rec_resize *r, int axis, uint32_t at, uint32_t o
 
 static float resize_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_resize *r = record;
+    const mts_resize_params *r = record;
     taps rows;
     taps columns;
     double sum = 0.0;
@@ -113,7 +113,7 @@ static float resize_value(const mts_reference_call *call, const void *record, co
     }
     for (int y = 0; y < rows.count; y++) {
         for (int x = 0; x < columns.count; x++) {
-            const uint32_t from[MTS_REC_RANK] = {
+            const uint32_t from[MTS_PARAM_RANK] = {
                 at[0], at[1], at[2], at[3], (uint32_t)rows.at[y], (uint32_t)columns.at[x]};
             sum +=
                 rows.weight[y] * columns.weight[x] * (double)call->act[mts_reference_view_at(&r->src, from)];
@@ -124,9 +124,9 @@ static float resize_value(const mts_reference_call *call, const void *record, co
 
 static const char *resize_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_resize *r = record;
-    const uint32_t dims[MTS_REC_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
-                                         r->dest.dims[3], r->in[0],        r->in[1]};
+    const mts_resize_params *r = record;
+    const uint32_t dims[MTS_PARAM_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
+                                           r->dest.dims[3], r->in[0],        r->in[1]};
     if (r->in[0] == 0 || r->in[1] == 0 || !mts_reference_view_fits(call, &r->src, dims, false)) {
         return "the operand leaves the arena";
     }
@@ -135,5 +135,5 @@ static const char *resize_member(const mts_reference_call *call, const void *rec
 
 const char *mts_reference_resize_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_resize), resize_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_resize_params), resize_member);
 }

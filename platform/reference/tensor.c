@@ -39,12 +39,12 @@ bool mts_reference_in_pool(const mts_reference_call *call, uint64_t first, uint6
     return in_range(call->pool_size, first, count);
 }
 
-bool mts_reference_view_fits(const mts_reference_call *call, const mts_rec_view *view, const uint32_t *dims,
-                             bool pool)
+bool mts_reference_view_fits(const mts_reference_call *call, const mts_view_params *view,
+                             const uint32_t *dims, bool pool)
 {
     const uint64_t size = pool ? call->pool_size : call->act_size;
     uint64_t last = view->base;
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         if (dims[i] == 0) {
             return true;
         }
@@ -57,16 +57,16 @@ bool mts_reference_view_fits(const mts_reference_call *call, const mts_rec_view 
     return last < size;
 }
 
-uint64_t mts_reference_view_at(const mts_rec_view *view, const uint32_t *at)
+uint64_t mts_reference_view_at(const mts_view_params *view, const uint32_t *at)
 {
     uint64_t offset = view->base;
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         offset += (uint64_t)at[i] * view->stride[i];
     }
     return offset;
 }
 
-uint64_t mts_reference_dest_at(const mts_rec_dest *dest, const uint32_t *at)
+uint64_t mts_reference_dest_at(const mts_dest_params *dest, const uint32_t *at)
 {
     uint64_t plane = at[0];
     for (int i = 1; i < 4; i++) {
@@ -76,7 +76,7 @@ uint64_t mts_reference_dest_at(const mts_rec_dest *dest, const uint32_t *at)
 }
 
 /* Reason why a destination cannot be written, or NULL. *planes receives their number. */
-static const char *check_dest(const mts_reference_call *call, const mts_rec_dest *dest, uint64_t *planes)
+static const char *check_dest(const mts_reference_call *call, const mts_dest_params *dest, uint64_t *planes)
 {
     uint64_t count = 1;
     for (int i = 0; i < 4; i++) {
@@ -102,10 +102,10 @@ static const char *check_dest(const mts_reference_call *call, const mts_rec_dest
     return NULL;
 }
 
-static void write_plane(const mts_reference_call *call, const mts_rec_dest *dest, const void *record,
+static void write_plane(const mts_reference_call *call, const mts_dest_params *dest, const void *record,
                         mts_reference_value value, uint64_t plane)
 {
-    uint32_t at[MTS_REC_RANK];
+    uint32_t at[MTS_PARAM_RANK];
     uint64_t rest = plane;
     for (int i = 3; i >= 0; i--) {
         at[i] = (uint32_t)(rest % dest->dims[i]);
@@ -119,8 +119,8 @@ static void write_plane(const mts_reference_call *call, const mts_rec_dest *dest
     }
 }
 
-const char *mts_reference_write(const mts_reference_call *call, const mts_rec_dest *dest, const void *record,
-                                mts_reference_value value)
+const char *mts_reference_write(const mts_reference_call *call, const mts_dest_params *dest,
+                                const void *record, mts_reference_value value)
 {
     uint64_t planes = 0;
     const char *reason = check_dest(call, dest, &planes);

@@ -25,7 +25,7 @@ static tap_range taps_inside(int64_t start, uint32_t taps, uint32_t dilation, in
 
 static float pool_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_pool *r = record;
+    const mts_pool_params *r = record;
     const int64_t size[2] = {r->in_h, r->in_w};
     int64_t start[2];
     tap_range image[2];
@@ -43,12 +43,12 @@ static float pool_value(const mts_reference_call *call, const void *record, cons
     float most = -FLT_MAX;
     for (int64_t ky = image[0].first; ky < image[0].end; ky++) {
         for (int64_t kx = image[1].first; kx < image[1].end; kx++) {
-            const uint32_t from[MTS_REC_RANK] = {at[0],
-                                                 at[1],
-                                                 at[2],
-                                                 at[3],
-                                                 (uint32_t)(start[0] + ky * r->dilation[0]),
-                                                 (uint32_t)(start[1] + kx * r->dilation[1])};
+            const uint32_t from[MTS_PARAM_RANK] = {at[0],
+                                                   at[1],
+                                                   at[2],
+                                                   at[3],
+                                                   (uint32_t)(start[0] + ky * r->dilation[0]),
+                                                   (uint32_t)(start[1] + kx * r->dilation[1])};
             const float v = call->act[mts_reference_view_at(&r->src, from)];
             sum += v;
             most = v > most ? v : most;
@@ -63,9 +63,9 @@ static float pool_value(const mts_reference_call *call, const void *record, cons
 
 static const char *pool_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_pool *r = record;
-    const uint32_t dims[MTS_REC_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
-                                         r->dest.dims[3], r->in_h,         r->in_w};
+    const mts_pool_params *r = record;
+    const uint32_t dims[MTS_PARAM_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
+                                           r->dest.dims[3], r->in_h,         r->in_w};
     if (r->dilation[0] == 0 || r->dilation[1] == 0) {
         return "a dilation is 0";
     }
@@ -77,19 +77,19 @@ static const char *pool_member(const mts_reference_call *call, const void *recor
 
 const char *mts_reference_pool_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_pool), pool_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_pool_params), pool_member);
 }
 
 /* ---- lrn ---- */
 
 static float lrn_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_lrn *r = record;
+    const mts_lrn_params *r = record;
     const int64_t start = (int64_t)at[3] - (r->size - 1) / 2;
     const tap_range channels = taps_inside(start, r->size, 1, 0, r->channels);
     double sum = 0.0;
     for (int64_t c = start + channels.first; c < start + channels.end; c++) {
-        const uint32_t from[MTS_REC_RANK] = {at[0], at[1], at[2], (uint32_t)c, at[4], at[5]};
+        const uint32_t from[MTS_PARAM_RANK] = {at[0], at[1], at[2], (uint32_t)c, at[4], at[5]};
         const double v = call->act[mts_reference_view_at(&r->src, from)];
         sum += v * v;
     }
@@ -99,7 +99,7 @@ static float lrn_value(const mts_reference_call *call, const void *record, const
 
 static const char *lrn_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_lrn *r = record;
+    const mts_lrn_params *r = record;
     if (r->size == 0 || r->channels != r->dest.dims[3] ||
         !mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
         return "the operand leaves the arena";
@@ -109,7 +109,7 @@ static const char *lrn_member(const mts_reference_call *call, const void *record
 
 const char *mts_reference_lrn_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_lrn), lrn_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_lrn_params), lrn_member);
 }
 
 /* ---- deconv ---- */
@@ -124,7 +124,7 @@ static int64_t deconv_source(uint32_t out, uint32_t k, uint32_t dilation, uint32
 
 static float deconv_value(const mts_reference_call *call, const void *record, const uint32_t *at)
 {
-    const mts_rec_deconv *r = record;
+    const mts_deconv_params *r = record;
     const uint32_t outs = r->dest.dims[3] / r->group;
     const uint32_t ins = r->in_channels / r->group;
     const uint32_t group = at[3] / outs;
@@ -135,7 +135,7 @@ static float deconv_value(const mts_reference_call *call, const void *record, co
                 const int64_t y = deconv_source(at[4], ky, r->dilation[0], r->stride[0], r->pad[0], r->in_h);
                 const int64_t x = deconv_source(at[5], kx, r->dilation[1], r->stride[1], r->pad[1], r->in_w);
                 if (y >= 0 && x >= 0) {
-                    const uint32_t from[MTS_REC_RANK] = {at[0], at[1], at[2], c, (uint32_t)y, (uint32_t)x};
+                    const uint32_t from[MTS_PARAM_RANK] = {at[0], at[1], at[2], c, (uint32_t)y, (uint32_t)x};
                     const uint64_t filter = (uint64_t)c * outs + at[3] % outs;
                     const uint64_t tap = (filter * r->window[0] + ky) * r->window[1] + kx;
                     sum += call->pool[r->weight + tap] * call->act[mts_reference_view_at(&r->src, from)];
@@ -143,16 +143,16 @@ static float deconv_value(const mts_reference_call *call, const void *record, co
             }
         }
     }
-    const float bias = r->bias == MTS_REC_NONE ? 0.0f : call->pool[r->bias + at[3]];
+    const float bias = r->bias == MTS_PARAM_NONE ? 0.0f : call->pool[r->bias + at[3]];
     return mts_reference_apply(r->fn, sum + bias, r->a, r->b, 1.0f);
 }
 
 static const char *deconv_member(const mts_reference_call *call, const void *record)
 {
-    const mts_rec_deconv *r = record;
+    const mts_deconv_params *r = record;
     const uint32_t outs = r->dest.dims[3];
-    const uint32_t dims[MTS_REC_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
-                                         r->in_channels,  r->in_h,         r->in_w};
+    const uint32_t dims[MTS_PARAM_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
+                                           r->in_channels,  r->in_h,         r->in_w};
     if (r->group == 0 || outs % r->group != 0 || r->in_channels % r->group != 0 || r->stride[0] == 0 ||
         r->stride[1] == 0) {
         return "the groups or strides are wrong";
@@ -164,7 +164,7 @@ static const char *deconv_member(const mts_reference_call *call, const void *rec
     const uint64_t taps = (uint64_t)r->window[0] * r->window[1];
     if (filters > call->pool_size || taps > call->pool_size ||
         !mts_reference_in_pool(call, r->weight, filters * taps) ||
-        (r->bias != MTS_REC_NONE && !mts_reference_in_pool(call, r->bias, outs))) {
+        (r->bias != MTS_PARAM_NONE && !mts_reference_in_pool(call, r->bias, outs))) {
         return "the weights leave the pool";
     }
     return mts_reference_write(call, &r->dest, r, deconv_value);
@@ -172,5 +172,5 @@ static const char *deconv_member(const mts_reference_call *call, const void *rec
 
 const char *mts_reference_deconv_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_REC_WORDS(mts_rec_deconv), deconv_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_deconv_params), deconv_member);
 }

@@ -9,9 +9,9 @@
 
 typedef struct check {
     uint32_t count;
-    uint64_t copies;                  /* that were enqueued without a wait */
-    uint64_t done;                    /* of those, the first so many have finished */
-    uint64_t marks[MTS_DEVICE_MARKS]; /* copies before each */
+    uint64_t copies;                   /* that were enqueued without a wait */
+    uint64_t done;                     /* of those, the first so many have finished */
+    uint64_t marks[MTS_DEVICE_EVENTS]; /* copies before each */
 } check;
 
 /* What is known of host memory: the number of the last copy from or to it. NULL: none was made. */
@@ -37,7 +37,7 @@ static void report(mts_wrap *wrap, const char *format, ...)
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     ((check *)wrap->context)->count++;
-    mts_log_write(wrap->base.log, MTS_LOG_LEVEL_ERROR, "check: %s", text);
+    mts_log_write(wrap->base.log, MTS_LOG_ERROR, "check: %s", text);
 }
 
 static void mark(written *state, size_t offset, size_t size)
@@ -65,30 +65,31 @@ static size_t find_unwritten(const written *state, size_t offset, size_t size)
     return SIZE_MAX;
 }
 
-static mts_code check_alive(mts_wrap *wrap, const mts_wrap_object *object, const char *user, mts_error *error)
+static mts_status check_alive(mts_wrap *wrap, const mts_wrap_object *object, const char *user,
+                              mts_error *error)
 {
     if (!object->dead) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     report(wrap, "%s uses %s #%u, which was destroyed", user, mts_wrap_type_name(object->type), object->id);
-    return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%s uses %s #%u, which was destroyed", user,
+    return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s uses %s #%u, which was destroyed", user,
                     mts_wrap_type_name(object->type), object->id);
 }
 
-static mts_code check_launches(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
+static mts_status check_launches(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
 {
     const char *user = mts_wrap_kind_name(call->kind);
     for (size_t i = 0; i < call->count; i++) {
         const mts_launch *launch = &call->launches[i];
         const void *const used[] = {launch->kernel, launch->act, launch->pool, launch->table};
         for (size_t k = 0; k < sizeof used / sizeof used[0]; k++) {
-            const mts_code code = used[k] ? check_alive(wrap, used[k], user, error) : MTS_CODE_OK;
-            if (code != MTS_CODE_OK) {
+            const mts_status code = used[k] ? check_alive(wrap, used[k], user, error) : MTS_STATUS_OK;
+            if (code != MTS_STATUS_OK) {
                 return code;
             }
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* What the kernels of a list read for certain, and what they may write. */
@@ -126,13 +127,13 @@ static void report_leaks(mts_wrap *wrap)
     }
 }
 
-static mts_code check_destroy(mts_wrap *wrap, const mts_wrap_object *object)
+static mts_status check_destroy(mts_wrap *wrap, const mts_wrap_object *object)
 {
     if (!object->dead) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     report(wrap, "%s #%u is destroyed twice", mts_wrap_type_name(object->type), object->id);
-    return MTS_CODE_INVALID_ARGUMENT;
+    return MTS_STATUS_INVALID_ARGUMENT;
 }
 
 static void check_read(mts_wrap *wrap, const mts_wrap_call *call)
@@ -152,10 +153,10 @@ static void check_idle(mts_wrap *wrap, const mts_wrap_object *host)
     }
 }
 
-static mts_code check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
+static mts_status check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
 {
     const char *user = mts_wrap_kind_name(call->kind);
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     switch (call->kind) {
     case MTS_WRAP_KIND_DEVICE_DESTROY:
         report_leaks(wrap);
@@ -173,7 +174,7 @@ static mts_code check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_erro
     case MTS_WRAP_KIND_BUFFER_READ:
     case MTS_WRAP_KIND_BUFFER_FETCH:
         code = check_alive(wrap, call->object, user, error);
-        if (code == MTS_CODE_OK) {
+        if (code == MTS_STATUS_OK) {
             check_read(wrap, call);
         }
         break;
@@ -185,13 +186,13 @@ static mts_code check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_erro
         break;
     case MTS_WRAP_KIND_LIST_UPDATE:
         code = check_alive(wrap, call->object, user, error);
-        code = code == MTS_CODE_OK ? check_launches(wrap, call, error) : code;
+        MTS_TRY(code, check_launches(wrap, call, error));
         break;
     case MTS_WRAP_KIND_LIST_SUBMIT:
     case MTS_WRAP_KIND_LIST_PROFILE:
         code = check_alive(wrap, call->object, user, error);
-        code = code == MTS_CODE_OK ? check_launches(wrap, call, error) : code;
-        if (code == MTS_CODE_OK) {
+        MTS_TRY(code, check_launches(wrap, call, error));
+        if (code == MTS_STATUS_OK) {
             follow_launches(wrap, call);
         }
         break;
@@ -236,10 +237,10 @@ static void follow_copies(mts_wrap *wrap, const mts_wrap_call *call)
     }
 }
 
-static void check_after(mts_wrap *wrap, const mts_wrap_call *call, mts_code code)
+static void check_after(mts_wrap *wrap, const mts_wrap_call *call, mts_status code)
 {
     mts_wrap_object *object = call->object;
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return;
     }
     follow_copies(wrap, call);
@@ -258,21 +259,21 @@ static void check_after(mts_wrap *wrap, const mts_wrap_call *call, mts_code code
 
 static const mts_wrap_hooks hooks = {check_before, check_after};
 
-mts_code mts_wrap_check(mts_device **inner, mts_device **out, mts_error *error)
+mts_status mts_wrap_check(mts_device **inner, mts_device **out, mts_error *error)
 {
     if (out != inner) {
         *out = NULL;
     }
     if (!inner || !*inner) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "device is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "device is NULL");
     }
     const mts_allocator *allocator = (*inner)->allocator;
     check *self = mts_alloc_zero(allocator, 1, sizeof *self);
     if (!self) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a check");
+        return mts_fail_memory(error);
     }
-    const mts_code code = mts_wrap_make(inner, &hooks, self, true, out, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = mts_wrap_make(inner, &hooks, self, true, out, error);
+    if (code != MTS_STATUS_OK) {
         mts_alloc_free(allocator, self);
     }
     return code;

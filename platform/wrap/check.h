@@ -17,7 +17,7 @@
 #include "platform/wrap/wrap.h"
 
 /* Takes *inner (NULL afterwards) if it succeeds; out may be inner, which then gets the outer device. */
-mts_code mts_wrap_check(mts_device **inner, mts_device **out, mts_error *error);
+mts_status mts_wrap_check(mts_device **inner, mts_device **out, mts_error *error);
 /* Findings so far on a device made by mts_wrap_check; what destroying finds goes to the log only. */
 uint32_t mts_wrap_check_count(const mts_device *device);
 

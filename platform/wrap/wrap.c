@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-static mts_code begin(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
+static mts_status begin(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
 {
-    return wrap->hooks->before ? wrap->hooks->before(wrap, call, error) : MTS_CODE_OK;
+    return wrap->hooks->before ? wrap->hooks->before(wrap, call, error) : MTS_STATUS_OK;
 }
 
-static mts_code end(mts_wrap *wrap, const mts_wrap_call *call, mts_code code)
+static mts_status end(mts_wrap *wrap, const mts_wrap_call *call, mts_status code)
 {
     wrap->base.lost = wrap->base.lost || wrap->inner->lost;
     wrap->base.full = wrap->base.full || wrap->inner->full;
@@ -35,7 +35,8 @@ static mts_wrap_object *object_new(mts_wrap *wrap, mts_wrap_type type, mts_error
 {
     mts_wrap_object *object = mts_alloc_zero(wrap->base.allocator, 1, sizeof *object);
     if (!object) {
-        (void)mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a %s", mts_wrap_type_name(type));
+        (void)mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a %s",
+                       mts_wrap_type_name(type));
         return NULL;
     }
     object->type = type;
@@ -59,7 +60,7 @@ static void inner_destroy(mts_wrap *wrap, mts_wrap_object *object)
         mts_kernel_destroy(&object->inner.kernel);
         break;
     case MTS_WRAP_TYPE_LIST:
-        mts_list_destroy(&object->inner.list);
+        mts_command_list_destroy(&object->inner.list);
         break;
     case MTS_WRAP_TYPE_HOST:
         mts_host_destroy(wrap->inner, &object->inner.host);
@@ -83,11 +84,11 @@ static void object_remove(mts_wrap *wrap, mts_wrap_object *object)
 static void object_destroy(mts_wrap *wrap, mts_wrap_kind kind, mts_wrap_object *object)
 {
     const mts_wrap_call call = {.kind = kind, .object = object};
-    if (begin(wrap, &call, NULL) != MTS_CODE_OK) {
+    if (begin(wrap, &call, NULL) != MTS_STATUS_OK) {
         return;
     }
     inner_destroy(wrap, object);
-    (void)end(wrap, &call, MTS_CODE_OK);
+    (void)end(wrap, &call, MTS_STATUS_OK);
     if (!wrap->keep_dead) {
         object_remove(wrap, object);
     }
@@ -108,7 +109,7 @@ static void wrap_destroy(mts_device *device)
             }
         }
     }
-    (void)end(wrap, &call, MTS_CODE_OK);
+    (void)end(wrap, &call, MTS_STATUS_OK);
     while (wrap->objects) {
         object_remove(wrap, wrap->objects);
     }
@@ -117,25 +118,25 @@ static void wrap_destroy(mts_device *device)
     mts_alloc_free(allocator, wrap);
 }
 
-static mts_code inner_buffer(mts_wrap *wrap, const mts_memory *memory, size_t size, mts_buffer **out,
-                             mts_error *error)
+static mts_status inner_buffer(mts_wrap *wrap, const mts_memory *memory, size_t size, mts_buffer **out,
+                               mts_error *error)
 {
     return memory ? mts_buffer_import(wrap->inner, memory, out, error)
                   : mts_buffer_create(wrap->inner, size, out, error);
 }
 
-static mts_code wrap_buffer_create(mts_device *device, const mts_memory *memory, size_t size,
-                                   mts_buffer **out, mts_error *error)
+static mts_status wrap_buffer_create(mts_device *device, const mts_memory *memory, size_t size,
+                                     mts_buffer **out, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
-    mts_wrap_call call = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .size = size, .imported = memory != NULL};
-    mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    mts_wrap_call call = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .size = size, .imported = memory};
+    mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_BUFFER, error);
-    code = object ? inner_buffer(wrap, memory, size, &object->inner.buffer, error) : MTS_CODE_OUT_OF_MEMORY;
-    if (code != MTS_CODE_OK) {
+    code = object ? inner_buffer(wrap, memory, size, &object->inner.buffer, error) : MTS_STATUS_OUT_OF_MEMORY;
+    if (code != MTS_STATUS_OK) {
         object_free(wrap, object);
         return end(wrap, &call, code);
     }
@@ -143,7 +144,7 @@ static mts_code wrap_buffer_create(mts_device *device, const mts_memory *memory,
     object->base.buffer.size = size;
     *out = &object->base.buffer;
     call.object = object;
-    return end(wrap, &call, MTS_CODE_OK);
+    return end(wrap, &call, MTS_STATUS_OK);
 }
 
 static void wrap_buffer_destroy(mts_device *device, mts_buffer *buffer)
@@ -151,8 +152,8 @@ static void wrap_buffer_destroy(mts_device *device, mts_buffer *buffer)
     object_destroy((mts_wrap *)device, MTS_WRAP_KIND_BUFFER_DESTROY, (mts_wrap_object *)buffer);
 }
 
-static mts_code wrap_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                                  size_t size, bool stays, mts_error *error)
+static mts_status wrap_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                                    size_t size, bool stays, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)buffer;
@@ -163,80 +164,81 @@ static mts_code wrap_buffer_write(mts_device *device, mts_buffer *buffer, size_t
         .size = size,
         .data = data,
     };
-    const mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     mts_buffer *inner = object->inner.buffer;
     return end(wrap, &call,
-               stays ? mts_buffer_send(inner, offset, data, size, error)
+               stays ? mts_buffer_write_async(inner, offset, data, size, error)
                      : mts_buffer_write(inner, offset, data, size, error));
 }
 
-static mts_code wrap_buffer_fetch(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
-                                  size_t size, mts_error *error)
+static mts_status wrap_buffer_fetch(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
+                                    size_t size, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)buffer;
     const mts_wrap_call call = {
         .kind = MTS_WRAP_KIND_BUFFER_FETCH, .object = object, .offset = offset, .size = size, .data = data};
-    const mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
-    return end(wrap, &call, mts_buffer_fetch(object->inner.buffer, offset, data, size, error));
+    return end(wrap, &call, mts_buffer_read_async(object->inner.buffer, offset, data, size, error));
 }
 
-static mts_code wrap_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
-                                 size_t size, mts_error *error)
+static mts_status wrap_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
+                                   size_t size, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)buffer;
     const mts_wrap_call call = {
         .kind = MTS_WRAP_KIND_BUFFER_READ, .object = object, .offset = offset, .size = size, .data = data};
-    const mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     return end(wrap, &call, mts_buffer_read(object->inner.buffer, offset, data, size, error));
 }
 
-static mts_code wrap_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
-                                 uint32_t word, mts_error *error)
+static mts_status wrap_buffer_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                                   uint32_t word, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)buffer;
     const mts_wrap_call call = {
         .kind = MTS_WRAP_KIND_BUFFER_FILL, .object = object, .offset = offset, .size = size};
-    const mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     return end(wrap, &call, mts_buffer_fill(object->inner.buffer, offset, size, word, error));
 }
 
-static mts_code kernel_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_kernel_desc *desc,
-                               mts_error *error)
+static mts_status kernel_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_kernel_desc *desc,
+                                 mts_error *error)
 {
     object->name = mts_alloc_string(wrap->base.allocator, desc->name);
     if (!object->name) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the name of kernel '%s'", desc->name);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the name of kernel '%s'",
+                        desc->name);
     }
     return mts_kernel_create(wrap->inner, desc, &object->inner.kernel, error);
 }
 
-static mts_code wrap_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
-                                   mts_error *error)
+static mts_status wrap_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                                     mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_call call = {.kind = MTS_WRAP_KIND_KERNEL_CREATE, .desc = desc};
-    mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_KERNEL, error);
-    code = object ? kernel_forward(wrap, object, desc, error) : MTS_CODE_OUT_OF_MEMORY;
-    if (code != MTS_CODE_OK) {
+    code = object ? kernel_forward(wrap, object, desc, error) : MTS_STATUS_OUT_OF_MEMORY;
+    if (code != MTS_STATUS_OK) {
         object_free(wrap, object);
         return end(wrap, &call, code);
     }
@@ -244,7 +246,7 @@ static mts_code wrap_kernel_create(mts_device *device, const mts_kernel_desc *de
     object->base.kernel.work_group_size = object->inner.kernel->work_group_size;
     *out = &object->base.kernel;
     call.object = object;
-    return end(wrap, &call, MTS_CODE_OK);
+    return end(wrap, &call, MTS_STATUS_OK);
 }
 
 static void wrap_kernel_destroy(mts_device *device, mts_kernel *kernel)
@@ -267,51 +269,53 @@ static mts_launch *inner_launches(const mts_wrap *wrap, const mts_launch *launch
 }
 
 /* Keeps the outer launches in the object and hands the inner ones on. */
-static mts_code list_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_launch *launches,
-                             size_t count, mts_error *error)
+static mts_status list_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_launch *launches,
+                               size_t count, mts_error *error)
 {
     const mts_allocator *allocator = wrap->base.allocator;
     mts_launch *inner = inner_launches(wrap, launches, count);
     object->launches = mts_alloc_zero(allocator, count, sizeof *inner);
     if (!inner || !object->launches) {
         mts_alloc_free(allocator, inner);
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches",
+                        count);
     }
     for (size_t i = 0; i < count; i++) {
         object->launches[i] = launches[i];
     }
-    const mts_code code = mts_list_create(wrap->inner, inner, count, &object->inner.list, error);
+    const mts_status code = mts_command_list_create(wrap->inner, inner, count, &object->inner.list, error);
     mts_alloc_free(allocator, inner);
     return code;
 }
 
-static mts_code update_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_launch *launches,
-                               size_t count, mts_error *error)
+static mts_status update_forward(mts_wrap *wrap, mts_wrap_object *object, const mts_launch *launches,
+                                 size_t count, mts_error *error)
 {
     mts_launch *inner = inner_launches(wrap, launches, count);
     if (!inner) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a list of %zu launches", count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches",
+                        count);
     }
-    const mts_code code = mts_list_update(object->inner.list, inner, count, error);
-    for (size_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+    const mts_status code = mts_command_list_update(object->inner.list, inner, count, error);
+    for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         object->launches[i] = launches[i];
     }
     mts_alloc_free(wrap->base.allocator, inner);
     return code;
 }
 
-static mts_code wrap_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
-                                 mts_error *error)
+static mts_status wrap_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
+                                           mts_command_list **out, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_call call = {.kind = MTS_WRAP_KIND_LIST_CREATE, .launches = launches, .count = count};
-    mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_LIST, error);
-    code = object ? list_forward(wrap, object, launches, count, error) : MTS_CODE_OUT_OF_MEMORY;
-    if (code != MTS_CODE_OK) {
+    code = object ? list_forward(wrap, object, launches, count, error) : MTS_STATUS_OUT_OF_MEMORY;
+    if (code != MTS_STATUS_OK) {
         object_free(wrap, object);
         return end(wrap, &call, code);
     }
@@ -319,10 +323,10 @@ static mts_code wrap_list_create(mts_device *device, const mts_launch *launches,
     object->base.list.count = count;
     *out = &object->base.list;
     call.object = object;
-    return end(wrap, &call, MTS_CODE_OK);
+    return end(wrap, &call, MTS_STATUS_OK);
 }
 
-static void wrap_list_destroy(mts_device *device, mts_list *list)
+static void wrap_command_list_destroy(mts_device *device, mts_command_list *list)
 {
     object_destroy((mts_wrap *)device, MTS_WRAP_KIND_LIST_DESTROY, (mts_wrap_object *)list);
 }
@@ -334,38 +338,38 @@ static mts_wrap_call list_call(mts_wrap_kind kind, mts_wrap_object *object)
     return call;
 }
 
-static mts_code wrap_list_submit(mts_device *device, mts_list *list, mts_error *error)
+static mts_status wrap_command_list_submit(mts_device *device, mts_command_list *list, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)list;
     const mts_wrap_call call = list_call(MTS_WRAP_KIND_LIST_SUBMIT, object);
-    const mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
-    return end(wrap, &call, mts_list_submit(object->inner.list, error));
+    return end(wrap, &call, mts_command_list_submit(object->inner.list, error));
 }
 
-static mts_code wrap_list_update(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
-                                 mts_error *error)
+static mts_status wrap_command_list_update(mts_device *device, mts_command_list *list,
+                                           const mts_launch *launches, size_t count, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)list;
     const mts_wrap_call call = {
         .kind = MTS_WRAP_KIND_LIST_UPDATE, .object = object, .launches = launches, .count = count};
-    const mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     return end(wrap, &call, update_forward(wrap, object, launches, count, error));
 }
 
-static mts_code wrap_wait(mts_device *device, mts_error *error)
+static mts_status wrap_wait(mts_device *device, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     const mts_wrap_call call = {.kind = MTS_WRAP_KIND_WAIT};
-    const mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     return end(wrap, &call, mts_device_wait(wrap->inner, error));
@@ -377,29 +381,29 @@ static void wrap_drain(mts_device *device)
     mts_device_drain(((mts_wrap *)device)->inner);
 }
 
-static mts_code wrap_mark_set(mts_device *device, uint32_t index, mts_error *error)
+static mts_status wrap_event_record(mts_device *device, uint32_t index, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     const mts_wrap_call call = {.kind = MTS_WRAP_KIND_MARK_SET, .mark = index};
-    const mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
-    return end(wrap, &call, mts_device_mark(wrap->inner, index, error));
+    return end(wrap, &call, mts_device_event_record(wrap->inner, index, error));
 }
 
-static mts_code wrap_mark_passed(mts_device *device, uint32_t index, bool wait, bool *passed,
-                                 mts_error *error)
+static mts_status wrap_event_query(mts_device *device, uint32_t index, bool wait, bool *passed,
+                                   mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_call call = {.kind = MTS_WRAP_KIND_MARK_PASSED, .mark = index};
-    mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (wait) {
-        code = mts_device_wait_mark(wrap->inner, index, error);
-        call.passed = code == MTS_CODE_OK;
+        code = mts_device_event_wait(wrap->inner, index, error);
+        call.passed = code == MTS_STATUS_OK;
     } else {
         code = mts_device_passed(wrap->inner, index, &call.passed, error);
     }
@@ -407,17 +411,17 @@ static mts_code wrap_mark_passed(mts_device *device, uint32_t index, bool wait, 
     return end(wrap, &call, code);
 }
 
-static mts_code wrap_host_create(mts_device *device, size_t size, void **out, mts_error *error)
+static mts_status wrap_host_create(mts_device *device, size_t size, void **out, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_call call = {.kind = MTS_WRAP_KIND_HOST_CREATE, .size = size};
-    mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     mts_wrap_object *object = object_new(wrap, MTS_WRAP_TYPE_HOST, error);
-    code = object ? mts_host_create(wrap->inner, size, &object->inner.host, error) : MTS_CODE_OUT_OF_MEMORY;
-    if (code != MTS_CODE_OK) {
+    code = object ? mts_host_create(wrap->inner, size, &object->inner.host, error) : MTS_STATUS_OUT_OF_MEMORY;
+    if (code != MTS_STATUS_OK) {
         object_free(wrap, object);
         return end(wrap, &call, code);
     }
@@ -425,7 +429,7 @@ static mts_code wrap_host_create(mts_device *device, size_t size, void **out, mt
     object->size = size;
     *out = object->inner.host;
     call.object = object;
-    return end(wrap, &call, MTS_CODE_OK);
+    return end(wrap, &call, MTS_STATUS_OK);
 }
 
 mts_wrap_object *mts_wrap_host_find(const mts_wrap *wrap, const void *memory)
@@ -448,17 +452,17 @@ static void wrap_host_destroy(mts_device *device, void *memory)
     }
 }
 
-static mts_code wrap_list_profile(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
-                                  mts_error *error)
+static mts_status wrap_command_list_profile(mts_device *device, mts_command_list *list,
+                                            mts_launch_time *times, size_t count, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)list;
     const mts_wrap_call call = list_call(MTS_WRAP_KIND_LIST_PROFILE, object);
-    const mts_code code = begin(wrap, &call, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = begin(wrap, &call, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
-    return end(wrap, &call, mts_list_profile(object->inner.list, times, count, error));
+    return end(wrap, &call, mts_command_list_profile(object->inner.list, times, count, error));
 }
 
 static const mts_device_ops ops = {
@@ -468,32 +472,32 @@ static const mts_device_ops ops = {
     .buffer_destroy = wrap_buffer_destroy,
     .buffer_write = wrap_buffer_write,
     .buffer_read = wrap_buffer_read,
-    .buffer_fetch = wrap_buffer_fetch,
+    .buffer_read_async = wrap_buffer_fetch,
     .buffer_fill = wrap_buffer_fill,
     .kernel_create = wrap_kernel_create,
     .kernel_destroy = wrap_kernel_destroy,
-    .list_create = wrap_list_create,
-    .list_destroy = wrap_list_destroy,
-    .list_update = wrap_list_update,
-    .list_submit = wrap_list_submit,
+    .command_list_create = wrap_command_list_create,
+    .command_list_destroy = wrap_command_list_destroy,
+    .command_list_update = wrap_command_list_update,
+    .command_list_submit = wrap_command_list_submit,
     .wait = wrap_wait,
-    .mark_set = wrap_mark_set,
-    .mark_passed = wrap_mark_passed,
+    .event_record = wrap_event_record,
+    .event_query = wrap_event_query,
     .host_create = wrap_host_create,
     .host_destroy = wrap_host_destroy,
-    .list_profile = wrap_list_profile,
+    .command_list_profile = wrap_command_list_profile,
     .drain = wrap_drain,
 };
 
-mts_code mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
-                       mts_device **out, mts_error *error)
+mts_status mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
+                         mts_device **out, mts_error *error)
 {
     if (out != inner) {
         *out = NULL;
     }
     mts_wrap *wrap = mts_alloc_zero((*inner)->allocator, 1, sizeof *wrap);
     if (!wrap) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a device around '%s'",
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a device around '%s'",
                         (*inner)->info.name);
     }
     wrap->base.ops = &ops;
@@ -507,16 +511,17 @@ mts_code mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *co
     wrap->inner = *inner;
     *inner = NULL;
     *out = &wrap->base;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 const char *mts_wrap_kind_name(mts_wrap_kind kind)
 {
     static const char *const names[MTS_WRAP_KIND_COUNT] = {
-        "device_destroy", "buffer_create", "buffer_destroy", "buffer_write", "buffer_read",
-        "buffer_fill",    "kernel_create", "kernel_destroy", "list_create",  "list_destroy",
-        "list_submit",    "wait",          "list_profile",   "list_update",  "buffer_send",
-        "buffer_fetch",   "mark_set",      "mark_passed",    "host_create",  "host_destroy"};
+        "device_destroy",       "buffer_create",        "buffer_destroy",      "buffer_write",
+        "buffer_read",          "buffer_fill",          "kernel_create",       "kernel_destroy",
+        "command_list_create",  "command_list_destroy", "command_list_submit", "wait",
+        "command_list_profile", "command_list_update",  "buffer_send",         "buffer_read_async",
+        "event_record",         "event_query",          "host_create",         "host_destroy"};
     return (unsigned)kind < MTS_WRAP_KIND_COUNT ? names[kind] : "unknown";
 }
 

@@ -48,12 +48,12 @@ typedef struct mts_wrap_object {
     union {
         mts_buffer buffer;
         mts_kernel kernel;
-        mts_list list;
+        mts_command_list list;
     } base;
     union {
         mts_buffer *buffer;
         mts_kernel *kernel;
-        mts_list *list;
+        mts_command_list *list;
         void *host;
     } inner; /* NULL once destroyed */
     struct mts_wrap_object *next;
@@ -73,7 +73,7 @@ typedef struct mts_wrap_call {
     size_t offset, size;
     const void *data; /* of a transfer: the caller's */
     uint32_t mark;
-    bool passed;   /* of mark_passed: what the inner device answered; only after */
+    bool passed;   /* of event_query: what the inner device answered; only after */
     bool imported; /* of a create: the buffer is the caller's memory */
     const mts_kernel_desc *desc;
     const mts_launch *launches;
@@ -83,9 +83,9 @@ typedef struct mts_wrap_call {
 typedef struct mts_wrap mts_wrap;
 typedef struct mts_wrap_hooks {
     /* Anything but OK refuses the call, which then returns that. NULL: all pass. */
-    mts_code (*before)(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error);
+    mts_status (*before)(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error);
     /* NULL: nothing to do. Not called for a refused call. */
-    void (*after)(mts_wrap *wrap, const mts_wrap_call *call, mts_code code);
+    void (*after)(mts_wrap *wrap, const mts_wrap_call *call, mts_status code);
 } mts_wrap_hooks;
 
 struct mts_wrap {
@@ -104,8 +104,8 @@ struct mts_wrap {
  * caller's. out may be inner, which then gets the outer device. Objects that are alive when the device is
  * destroyed are destroyed with it.
  */
-mts_code mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
-                       mts_device **out, mts_error *error);
+mts_status mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
+                         mts_device **out, mts_error *error);
 /* The host memory, alive, in which that byte lies; NULL: it is of somebody else. */
 mts_wrap_object *mts_wrap_host_find(const mts_wrap *wrap, const void *memory);
 /* "buffer_create" ...; never NULL. */

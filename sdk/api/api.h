@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "bundle/archive.h"
 #include "device/device.h"
-#include "exec/engine.h"
+#include "engine/engine.h"
 #include "mts/mts.h"
 #include "platform/os/os.h"
 
@@ -62,34 +62,34 @@ struct mts_session {
     mts_ticket ticket; /* of the last submission; 0: none yet */
     mts_ticket taken;  /* of the run that was taken last; 0: none */
 
-    mts_code end;   /* how that one ended */
+    mts_status end; /* how that one ended */
     uint64_t drops; /* of the last 64 submissions, the last one's lowest: which were dropped */
     mts_flow flow;
 };
 
 /* Hands a failure to the sink and returns its public status; OK passes through silently. */
-mts_status mts_api_report(const mts_api_sink *sink, mts_code code, const mts_error *error);
+mts_status mts_api_report(const mts_api_sink *sink, mts_status code, const mts_error *error);
 
 /* Device `index` over all backends that stand in the list, i.e. without those that compute nothing. */
-mts_code mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *error);
+mts_status mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *error);
 uint32_t mts_api_device_count(void);
 /* Opens the device that `id` names; NULL or "auto": the best there is. */
-mts_code mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,
-                             mts_device_desc *desc, mts_error *error);
+mts_status mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,
+                               mts_device_desc *desc, mts_error *error);
 
 /* Checks a frame and translates it. Whether its region lies inside is the engine's to check. */
-mts_code mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *error);
+mts_status mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *error);
 /* Checks a region alone; `what` begins the sentence. */
-mts_code mts_api_region_check(const mts_region *region, const char *what, mts_error *error);
+mts_status mts_api_region_check(const mts_region *region, const char *what, mts_error *error);
 /* Translates region `index` of an array that was checked (mts_picture_regions.get). */
 mts_picture_region mts_api_region(const void *regions, uint32_t index);
 /* Index of a task that the session runs, or MTS_NONE with the error set. */
 uint32_t mts_api_session_task(const mts_session *session, const char *name, mts_error *error);
 /* BUSY inside `done`, where a session's runs must not change. */
-mts_code mts_api_session_free(const mts_session *session, mts_error *error);
+mts_status mts_api_session_free(const mts_session *session, mts_error *error);
 /* Waits, where when_full says so, until `has_room`. */
-mts_code mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_engine *engine),
-                                   mts_error *error);
+mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_engine *engine),
+                                     mts_error *error);
 /* Takes all runs that have finished, if `done` is there to be called. */
 void mts_api_session_deliver(mts_session *session);
 /* Waits for what is on the device, and ends all runs that were not taken. */
@@ -97,8 +97,9 @@ void mts_api_session_abandon(mts_session *session);
 /* Counts a submission. */
 void mts_api_session_count(mts_session *session);
 /* Counts a run whose place was freed, and tells its end: CANCELLED, or how it had failed. */
-void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_code code);
+void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_status code);
 /* Copies a finished text into the caller's buffer by the rules of mts_bundle_inspect. */
-mts_code mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed, mts_error *error);
+mts_status mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed,
+                            mts_error *error);
 
 #endif

@@ -45,52 +45,51 @@ static const void *bundle_copy(mts_bundle *bundle, const void *data, size_t size
     return place;
 }
 
-static mts_code bundle_read(mts_bundle *bundle, const void *data, size_t size, const char *name,
-                            mts_error *error)
+static mts_status bundle_read(mts_bundle *bundle, const void *data, size_t size, const char *name,
+                              mts_error *error)
 {
     const mts_archive_limits limits = mts_archive_limits_default();
     if (size > limits.file_bytes) {
-        return mts_fail(error, MTS_CODE_LIMIT, "%s: %zu bytes, more than the limit of %" PRIu64, name, size,
+        return mts_fail(error, MTS_STATUS_LIMIT, "%s: %zu bytes, more than the limit of %" PRIu64, name, size,
                         limits.file_bytes);
     }
     if (!aligned(data)) {
         data = bundle_copy(bundle, data, size);
         mts_os_unmap(&bundle->map);
         if (!data) {
-            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "%s: no memory for a copy of %zu bytes", name,
+            return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "%s: no memory for a copy of %zu bytes", name,
                             size);
         }
     }
     return mts_archive_read(data, size, name, &limits, &bundle->runtime->allocator, &bundle->archive, error);
 }
 
-static mts_code bundle_map(mts_bundle *bundle, const bundle_source *source, mts_error *error)
+static mts_status bundle_map(mts_bundle *bundle, const bundle_source *source, mts_error *error)
 {
     if (source->data) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     return source->path
                ? mts_os_map_file(source->path, &bundle->map, error)
                : mts_os_map_descriptor(source->fd, source->offset, source->size, &bundle->map, error);
 }
 
-static mts_code bundle_make(mts_runtime *runtime, const bundle_source *source, mts_bundle **out,
-                            mts_error *error)
+static mts_status bundle_make(mts_runtime *runtime, const bundle_source *source, mts_bundle **out,
+                              mts_error *error)
 {
     if (source->defect) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%s", source->defect);
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s", source->defect);
     }
     mts_bundle *bundle = mts_alloc_zero(&runtime->allocator, 1, sizeof *bundle);
     if (!bundle) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a bundle");
+        return mts_fail_memory(error);
     }
     bundle->runtime = runtime;
-    mts_code code = bundle_map(bundle, source, error);
-    if (code == MTS_CODE_OK) {
-        code = source->data ? bundle_read(bundle, source->data, source->data_size, source->name, error)
-                            : bundle_read(bundle, bundle->map.data, bundle->map.size, source->name, error);
-    }
-    if (code != MTS_CODE_OK) {
+    mts_status code = bundle_map(bundle, source, error);
+    MTS_TRY(code, source->data
+                      ? bundle_read(bundle, source->data, source->data_size, source->name, error)
+                      : bundle_read(bundle, bundle->map.data, bundle->map.size, source->name, error));
+    if (code != MTS_STATUS_OK) {
         mts_bundle_destroy(&bundle);
     }
     *out = bundle;
@@ -108,7 +107,7 @@ static mts_status bundle_open(mts_runtime *runtime, const bundle_source *source,
     if (!runtime) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_code code = bundle_make(runtime, source, out, &error);
+    const mts_status code = bundle_make(runtime, source, out, &error);
     return mts_api_report(&runtime->sink, code, &error);
 }
 
@@ -165,11 +164,11 @@ mts_status mts_bundle_task(const mts_bundle *bundle, uint32_t index, mts_task_de
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     if (!out) {
-        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_task: out is NULL");
+        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_bundle_task: out is NULL");
         return mts_api_report(&bundle->runtime->sink, error.code, &error);
     }
     if (index >= bundle->archive->task_count) {
-        (void)mts_fail(&error, MTS_CODE_NOT_FOUND,
+        (void)mts_fail(&error, MTS_STATUS_NOT_FOUND,
                        "the bundle has %" PRIu32 " tasks, there is no task %" PRIu32,
                        bundle->archive->task_count, index);
         return mts_api_report(&bundle->runtime->sink, error.code, &error);
@@ -198,19 +197,19 @@ static mts_status port_describe(const mts_bundle *bundle, const char *task, bool
     const mts_api_sink *sink = &bundle->runtime->sink;
     const char *what = output ? "output" : "input";
     if (!task || !out) {
-        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_%s: %s is NULL", what,
+        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_bundle_%s: %s is NULL", what,
                        task ? "out" : "task");
         return mts_api_report(sink, error.code, &error);
     }
     const uint32_t found = mts_archive_find(bundle->archive, task);
     if (found == MTS_NONE) {
-        (void)mts_fail(&error, MTS_CODE_NOT_FOUND, "the bundle has no task '%s'", task);
+        (void)mts_fail(&error, MTS_STATUS_NOT_FOUND, "the bundle has no task '%s'", task);
         return mts_api_report(sink, error.code, &error);
     }
     const mts_graph *graph = bundle->archive->tasks[found].graph;
     const uint32_t count = output ? graph->output_count : graph->input_count;
     if (index >= count) {
-        (void)mts_fail(&error, MTS_CODE_NOT_FOUND, "task '%s' has %" PRIu32 " %ss, there is no %s %" PRIu32,
+        (void)mts_fail(&error, MTS_STATUS_NOT_FOUND, "task '%s' has %" PRIu32 " %ss, there is no %s %" PRIu32,
                        task, count, what, what, index);
         return mts_api_report(sink, error.code, &error);
     }
@@ -242,16 +241,14 @@ mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report report, char 
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     if ((!buffer && size > 0) || (uint32_t)report > MTS_REPORT_DOT) {
-        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_bundle_inspect: %s",
+        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_bundle_inspect: %s",
                        (uint32_t)report > MTS_REPORT_DOT ? "no such kind of report" : "buffer is NULL");
         return mts_api_report(&bundle->runtime->sink, error.code, &error);
     }
     mts_text_init(&text, &bundle->runtime->allocator);
-    mts_code code = mts_archive_report(bundle->archive, (mts_report_kind)report, &bundle->runtime->allocator,
-                                       &text, &error);
-    if (code == MTS_CODE_OK) {
-        code = mts_api_text_out(&text, buffer, size, needed, &error);
-    }
+    mts_status code = mts_archive_report(bundle->archive, (mts_report_kind)report,
+                                         &bundle->runtime->allocator, &text, &error);
+    MTS_TRY(code, mts_api_text_out(&text, buffer, size, needed, &error));
     mts_text_release(&text);
     return mts_api_report(&bundle->runtime->sink, code, &error);
 }

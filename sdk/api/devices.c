@@ -54,16 +54,16 @@ static void fill_id(const mts_backend *backend, uint32_t index, mts_device_desc 
     }
 }
 
-static mts_code describe(const mts_backend *backend, uint32_t index, mts_device_desc *out, mts_error *error)
+static mts_status describe(const mts_backend *backend, uint32_t index, mts_device_desc *out, mts_error *error)
 {
     mts_device_info info = {0};
-    const mts_code code = backend->describe(index, &info, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = backend->describe(index, &info, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     fill_desc(&info, out);
     fill_id(backend, index, out);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* What an id names. */
@@ -73,19 +73,19 @@ typedef struct target {
     const char *name; /* instead of the index; NULL: none */
 } target;
 
-static mts_code parse_number(const char *id, const char *text, uint32_t *number, mts_error *error)
+static mts_status parse_number(const char *id, const char *text, uint32_t *number, mts_error *error)
 {
     char *end = NULL;
     const unsigned long value = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || value > UINT16_MAX) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "device '%s': the part after ':' is not a device number",
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "device '%s': the part after ':' is not a device number",
                         id);
     }
     *number = (uint32_t)value;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code parse_id(const char *id, target *out, mts_error *error)
+static mts_status parse_id(const char *id, target *out, mts_error *error)
 {
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
@@ -99,11 +99,11 @@ static mts_code parse_id(const char *id, target *out, mts_error *error)
     }
     if (out->backend && out->backend->open_named && colon && (colon[1] < '0' || colon[1] > '9')) {
         out->name = colon + 1;
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
-    const mts_code code = colon ? parse_number(id, colon + 1, &out->index, error) : MTS_CODE_OK;
-    if (code == MTS_CODE_OK && !out->backend) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "device '%s': this build has no backend '%.*s'", id,
+    const mts_status code = colon ? parse_number(id, colon + 1, &out->index, error) : MTS_STATUS_OK;
+    if (code == MTS_STATUS_OK && !out->backend) {
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "device '%s': this build has no backend '%.*s'", id,
                         (int)length, id);
     }
     return code;
@@ -111,12 +111,12 @@ static mts_code parse_id(const char *id, target *out, mts_error *error)
 
 static bool has_foreign(const mts_device_options *options)
 {
-    return options->foreign_context != NULL || options->foreign_queue != NULL;
+    return options->foreign_context || options->foreign_queue;
 }
 
 /* A GPU if there is one, else the first listed device that the registry offers; of those that take the
  * caller's context if there is one to take. */
-static mts_code choose(const mts_device_options *options, target *out, mts_error *error)
+static mts_status choose(const mts_device_options *options, target *out, mts_error *error)
 {
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
@@ -126,21 +126,21 @@ static mts_code choose(const mts_device_options *options, target *out, mts_error
         const uint32_t devices = fits ? table[i]->count() : 0;
         for (uint32_t device = 0; device < devices; device++) {
             mts_device_info info = {0};
-            if (table[i]->describe(device, &info, NULL) != MTS_CODE_OK) {
+            if (table[i]->describe(device, &info, NULL) != MTS_STATUS_OK) {
                 continue;
             }
             if (info.is_gpu || !out->backend) {
                 *out = (target){.backend = table[i], .index = device};
             }
             if (info.is_gpu) {
-                return MTS_CODE_OK;
+                return MTS_STATUS_OK;
             }
         }
     }
-    return out->backend
-               ? MTS_CODE_OK
-               : mts_fail(error, MTS_CODE_NOT_FOUND, "this machine has no device that this build can open%s",
-                          has_foreign(options) ? " with the caller's context" : "");
+    return out->backend ? MTS_STATUS_OK
+                        : mts_fail(error, MTS_STATUS_NOT_FOUND,
+                                   "this machine has no device that this build can open%s",
+                                   has_foreign(options) ? " with the caller's context" : "");
 }
 
 uint32_t mts_api_device_count(void)
@@ -154,7 +154,7 @@ uint32_t mts_api_device_count(void)
     return devices;
 }
 
-mts_code mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *error)
+mts_status mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *error)
 {
     size_t count = 0;
     uint32_t left = index;
@@ -166,55 +166,56 @@ mts_code mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *er
         }
         left -= devices;
     }
-    return mts_fail(error, MTS_CODE_NOT_FOUND, "there is no device %" PRIu32, index);
+    return mts_fail(error, MTS_STATUS_NOT_FOUND, "there is no device %" PRIu32, index);
 }
 
 /* In a context of the caller's the device may be another one than the number says: asked when it is open. */
-static mts_code open_index(const target *what, const char *id, const mts_device_options *options,
-                           mts_device **out, mts_device_desc *desc, mts_error *error)
+static mts_status open_index(const target *what, const char *id, const mts_device_options *options,
+                             mts_device **out, mts_device_desc *desc, mts_error *error)
 {
     const uint32_t devices = what->backend->count();
     mts_device_info info;
     if (devices == 0) { /* the backend knows why: no driver, or one that is too old */
-        const mts_code reason = what->backend->describe(what->index, &info, error);
-        if (reason != MTS_CODE_OK) {
+        const mts_status reason = what->backend->describe(what->index, &info, error);
+        if (reason != MTS_STATUS_OK) {
             return mts_fail_prefix(error, reason, "device '%s'", id);
         }
     }
     if (what->index >= devices) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "device '%s': backend '%s' finds %" PRIu32 " devices here",
-                        id, what->backend->name, devices);
+        return mts_fail(error, MTS_STATUS_NOT_FOUND,
+                        "device '%s': backend '%s' finds %" PRIu32 " devices here", id, what->backend->name,
+                        devices);
     }
-    const mts_code code = what->backend->open(what->index, options, out, error);
-    if (code == MTS_CODE_OK) {
+    const mts_status code = what->backend->open(what->index, options, out, error);
+    if (code == MTS_STATUS_OK) {
         fill_desc(&(*out)->info, desc);
         fill_id(what->backend, has_foreign(options) ? (*out)->index : what->index, desc);
     }
     return code;
 }
 
-static mts_code open_named(const target *what, const char *id, const mts_device_options *options,
-                           mts_device **out, mts_device_desc *desc, mts_error *error)
+static mts_status open_named(const target *what, const char *id, const mts_device_options *options,
+                             mts_device **out, mts_device_desc *desc, mts_error *error)
 {
-    const mts_code code = what->backend->open_named(what->name, options, out, error);
-    if (code == MTS_CODE_OK) {
+    const mts_status code = what->backend->open_named(what->name, options, out, error);
+    if (code == MTS_STATUS_OK) {
         fill_desc(&(*out)->info, desc);
         (void)snprintf(desc->id, sizeof desc->id, "%s", id);
     }
-    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "device '%s'", id);
+    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "device '%s'", id);
 }
 
-mts_code mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,
-                             mts_device_desc *desc, mts_error *error)
+mts_status mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,
+                               mts_device_desc *desc, mts_error *error)
 {
     target what;
     const bool automatic = !id || strcmp(id, "auto") == 0;
-    const mts_code code = automatic ? choose(options, &what, error) : parse_id(id, &what, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = automatic ? choose(options, &what, error) : parse_id(id, &what, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (has_foreign(options) && !what.backend->takes_foreign) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED,
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED,
                         "device '%s': backend '%s' takes no context of the caller's", id ? id : "auto",
                         what.backend->name);
     }
@@ -233,8 +234,8 @@ mts_status mts_device_describe(uint32_t index, mts_device_desc *out)
     if (!out) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_code code = mts_api_device_info(index, &desc, NULL);
-    if (code == MTS_CODE_OK) {
+    const mts_status code = mts_api_device_info(index, &desc, NULL);
+    if (code == MTS_STATUS_OK) {
         *out = desc;
     }
     return (mts_status)code;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "exec/picture.h"
-#include "graph/kinds.h"
+#include "frame/frame.h"
+#include "kernels/abi/kinds.h"
 
 #define SIDE_MOST 16384u
 #define BYTES_MOST ((uint64_t)INT32_MAX) /* kernels count a picture's bytes in 32 bits */
@@ -20,9 +20,9 @@ void mts_frame_default(mts_frame *frame)
     }
 }
 
-mts_code mts_api_region_check(const mts_region *region, const char *what, mts_error *error)
+mts_status mts_api_region_check(const mts_region *region, const char *what, mts_error *error)
 {
-    const mts_code bad = MTS_CODE_INVALID_ARGUMENT;
+    const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
     const int turn = (int)region->rotation;
     if (turn != 0 && turn != 90 && turn != 180 && turn != 270) {
         return mts_fail(error, bad, "%s: a rotation by %d is not 0, 90, 180 or 270 degrees", what, turn);
@@ -39,7 +39,7 @@ mts_code mts_api_region_check(const mts_region *region, const char *what, mts_er
     if (region->width != 0 && region->height == 0) {
         return mts_fail(error, bad, "%s: the region has no rows", what);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 mts_picture_region mts_api_region(const void *regions, uint32_t index)
@@ -57,9 +57,9 @@ mts_picture_region mts_api_region(const void *regions, uint32_t index)
     return to;
 }
 
-static mts_code check_sizes(const mts_frame *frame, mts_error *error)
+static mts_status check_sizes(const mts_frame *frame, mts_error *error)
 {
-    const mts_code bad = MTS_CODE_INVALID_ARGUMENT;
+    const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
     if (frame->size != sizeof *frame) {
         return mts_fail(error, bad, "frame: `size` is not sizeof(mts_frame)");
     }
@@ -73,35 +73,35 @@ static mts_code check_sizes(const mts_frame *frame, mts_error *error)
         return mts_fail(error, bad, "frame: borrow is 0 or 1, not %" PRIu32, frame->borrow);
     }
 
-    if ((unsigned)frame->memory > MTS_FRAME_MEMORY_ANDROID) {
+    if ((unsigned)frame->memory > MTS_MEMORY_ANDROID) {
         return mts_fail(error, bad, "frame: %d is no kind of memory", (int)frame->memory);
     }
-    if (frame->memory == MTS_FRAME_MEMORY_HOST && !frame->data) {
+    if (frame->memory == MTS_MEMORY_HOST && !frame->data) {
         return mts_fail(error, bad, "frame: data is NULL");
     }
-    if (frame->memory == MTS_FRAME_MEMORY_ANDROID && !frame->buffer) {
+    if (frame->memory == MTS_MEMORY_ANDROID && !frame->buffer) {
         return mts_fail(error, bad, "frame: buffer is NULL");
     }
     if (frame->width == 0 || frame->height == 0 || frame->width > SIDE_MOST || frame->height > SIDE_MOST) {
         return mts_fail(error, bad, "frame: %" PRIu32 "x%" PRIu32 " pixels; sides are 1..%u", frame->width,
                         frame->height, SIDE_MOST);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code find_strides(const mts_frame *frame, const mts_picture_layout *layout, mts_picture *out,
-                             mts_error *error)
+static mts_status find_strides(const mts_frame *frame, const mts_picture_layout *layout, mts_picture *out,
+                               mts_error *error)
 {
     for (uint32_t k = 0; k < layout->planes; k++) {
         const uint32_t stride = k == 0 ? frame->stride : frame->chroma_stride[k - 1];
         if (stride != 0 && stride < layout->row_bytes[k]) {
-            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                             "frame: %s %" PRIu32 " is less than a row's %" PRIu32 " bytes",
                             k == 0 ? "stride" : "chroma_stride", stride, layout->row_bytes[k]);
         }
         out->stride[k] = stride ? stride : layout->row_bytes[k];
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static uint64_t rows_bytes(const mts_picture *picture, const mts_picture_layout *layout, uint32_t plane)
@@ -109,18 +109,18 @@ static uint64_t rows_bytes(const mts_picture *picture, const mts_picture_layout 
     return (uint64_t)picture->stride[plane] * (layout->rows[plane] - 1) + layout->row_bytes[plane];
 }
 
-static mts_code too_large(const mts_picture *picture, const mts_picture_layout *layout, uint32_t plane,
-                          uint64_t reach, mts_error *error)
+static mts_status too_large(const mts_picture *picture, const mts_picture_layout *layout, uint32_t plane,
+                            uint64_t reach, mts_error *error)
 {
-    return mts_fail(error, MTS_CODE_LIMIT,
+    return mts_fail(error, MTS_STATUS_LIMIT,
                     "frame: %" PRIu32 " rows with stride %" PRIu32 " reach over %" PRIu64
                     " bytes, more than the limit of %" PRIu64,
                     layout->rows[plane], picture->stride[plane], reach, BYTES_MOST);
 }
 
 /* Addresses of the planes; in 64 bits, so that nothing wraps before it is looked at. */
-static mts_code find_planes(const mts_frame *frame, const mts_picture_layout *layout, mts_picture *out,
-                            mts_error *error)
+static mts_status find_planes(const mts_frame *frame, const mts_picture_layout *layout, mts_picture *out,
+                              mts_error *error)
 {
     const char *next = frame->data;
     uint64_t reach = 0;
@@ -135,18 +135,18 @@ static mts_code find_planes(const mts_frame *frame, const mts_picture_layout *la
         if (k + 1 < layout->planes &&
             !frame->chroma[k]) { /* only then is there anything behind the last row */
             if ((uint64_t)out->stride[k] * layout->rows[k] > BYTES_MOST) {
-                return mts_fail(error, MTS_CODE_LIMIT,
+                return mts_fail(error, MTS_STATUS_LIMIT,
                                 "frame: the planes are more than %" PRIu64 " bytes apart", BYTES_MOST);
             }
             next = (const char *)out->plane[k] + (size_t)out->stride[k] * layout->rows[k];
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* Where the planes begin in memory that is not the process's. */
-static mts_code find_offsets(const mts_frame *frame, const mts_picture_layout *layout, mts_picture *out,
-                             mts_error *error)
+static mts_status find_offsets(const mts_frame *frame, const mts_picture_layout *layout, mts_picture *out,
+                               mts_error *error)
 {
     uint64_t next = frame->offsets[0];
     uint64_t all = 0; /* planes may overlap, and are copied one by one */
@@ -164,32 +164,28 @@ static mts_code find_offsets(const mts_frame *frame, const mts_picture_layout *l
     out->memory = (mts_memory_kind)frame->memory;
     out->handle = frame->buffer;
     out->fd = frame->fd;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code find_pixels(const mts_frame *frame, mts_picture *out, mts_error *error)
+static mts_status find_pixels(const mts_frame *frame, mts_picture *out, mts_error *error)
 {
     const mts_picture_layout layout =
         mts_picture_lay_out((uint32_t)frame->format, frame->width, frame->height);
-    const mts_code code = find_strides(frame, &layout, out, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = find_strides(frame, &layout, out, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
-    return frame->memory == MTS_FRAME_MEMORY_HOST ? find_planes(frame, &layout, out, error)
-                                                  : find_offsets(frame, &layout, out, error);
+    return frame->memory == MTS_MEMORY_HOST ? find_planes(frame, &layout, out, error)
+                                            : find_offsets(frame, &layout, out, error);
 }
 
-mts_code mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *error)
+mts_status mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *error)
 {
-    mts_code code = check_sizes(frame, error);
-    if (code == MTS_CODE_OK) {
-        code = mts_api_region_check(&frame->region, "frame", error);
-    }
+    mts_status code = check_sizes(frame, error);
+    MTS_TRY(code, mts_api_region_check(&frame->region, "frame", error));
     *out = (mts_picture){0};
-    if (code == MTS_CODE_OK) {
-        code = find_pixels(frame, out, error);
-    }
-    if (code != MTS_CODE_OK) {
+    MTS_TRY(code, find_pixels(frame, out, error));
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     out->width = frame->width;

@@ -8,37 +8,10 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "graph/kinds.h"
-#include "plan/strategy.h"
-#include "tensor/tensor.h"
+#include "kernels/abi/kinds.h"
 
 #define SAME(outer, inner) _Static_assert((int)(outer) == (int)(inner), #outer " differs from " #inner)
 
-SAME(MTS_STATUS_OK, MTS_CODE_OK);
-SAME(MTS_STATUS_INVALID_ARGUMENT, MTS_CODE_INVALID_ARGUMENT);
-SAME(MTS_STATUS_OUT_OF_MEMORY, MTS_CODE_OUT_OF_MEMORY);
-SAME(MTS_STATUS_IO, MTS_CODE_IO);
-SAME(MTS_STATUS_MALFORMED, MTS_CODE_MALFORMED);
-SAME(MTS_STATUS_UNSUPPORTED, MTS_CODE_UNSUPPORTED);
-SAME(MTS_STATUS_NOT_FOUND, MTS_CODE_NOT_FOUND);
-SAME(MTS_STATUS_LIMIT, MTS_CODE_LIMIT);
-SAME(MTS_STATUS_DEVICE, MTS_CODE_DEVICE);
-SAME(MTS_STATUS_DEVICE_LOST, MTS_CODE_DEVICE_LOST);
-SAME(MTS_STATUS_BUSY, MTS_CODE_BUSY);
-SAME(MTS_STATUS_TIMEOUT, MTS_CODE_TIMEOUT);
-SAME(MTS_STATUS_CANCELLED, MTS_CODE_CANCELLED);
-SAME(MTS_STATUS_INTERNAL, MTS_CODE_INTERNAL);
-SAME(MTS_LOG_ERROR, MTS_LOG_LEVEL_ERROR);
-SAME(MTS_LOG_WARNING, MTS_LOG_LEVEL_WARNING);
-SAME(MTS_LOG_INFO, MTS_LOG_LEVEL_INFO);
-SAME(MTS_LOG_DEBUG, MTS_LOG_LEVEL_DEBUG);
-SAME(MTS_TYPE_FLOAT32, MTS_DTYPE_F32);
-SAME(MTS_TYPE_FLOAT16, MTS_DTYPE_F16);
-SAME(MTS_TYPE_INT32, MTS_DTYPE_I32);
-SAME(MTS_TYPE_INT64, MTS_DTYPE_I64);
-SAME(MTS_TYPE_UINT8, MTS_DTYPE_U8);
-SAME(MTS_TYPE_BOOL, MTS_DTYPE_BOOL);
-SAME(MTS_TYPE_FLOAT64, MTS_DTYPE_F64);
 SAME(MTS_PIXEL_FORMAT_RGB, MTS_PIXEL_RGB);
 SAME(MTS_PIXEL_FORMAT_BGR, MTS_PIXEL_BGR);
 SAME(MTS_PIXEL_FORMAT_RGBA, MTS_PIXEL_RGBA);
@@ -55,21 +28,13 @@ SAME(MTS_YUV_BT709, MTS_YUV_KIND_BT709);
 SAME(MTS_YUV_BT709_FULL, MTS_YUV_KIND_BT709_FULL);
 SAME(MTS_FIT_LETTERBOX, MTS_FIT_KIND_LETTERBOX);
 SAME(MTS_FILTER_AREA, MTS_FILTER_KIND_AREA);
-SAME(MTS_STRATEGY_SEQUENTIAL, MTS_STRATEGY_KIND_SEQUENTIAL);
-SAME(MTS_STRATEGY_COMPACT, MTS_STRATEGY_KIND_COMPACT);
-SAME(MTS_STRATEGY_NETFUSE, MTS_STRATEGY_KIND_NETFUSE);
-SAME(MTS_STRATEGY_MTS, MTS_STRATEGY_KIND_MTS);
-SAME(MTS_TENSOR_RANK_MAX, MTS_RANK_MAX);
-SAME(MTS_GROUPING_MEASURED, MTS_GROUPING_KIND_MEASURED);
-SAME(MTS_USE_OFF, MTS_DEVICE_USE_OFF);
-SAME(MTS_USE_ON, MTS_DEVICE_USE_ON);
 
 #define TEXT_OF(number) #number
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 
 const char *mts_status_name(mts_status status)
 {
-    return mts_code_name((mts_code)status);
+    return mts_status_text((mts_status)status);
 }
 
 const char *mts_version(void)
@@ -77,12 +42,12 @@ const char *mts_version(void)
     return VERSION_TEXT(MTS_VERSION_MAJOR, MTS_VERSION_MINOR, MTS_VERSION_PATCH);
 }
 
-mts_status mts_api_report(const mts_api_sink *sink, mts_code code, const mts_error *error)
+mts_status mts_api_report(const mts_api_sink *sink, mts_status code, const mts_error *error)
 {
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         return MTS_STATUS_OK;
     }
-    const char *text = error && error->text[0] ? error->text : mts_code_name(code);
+    const char *text = error && error->text[0] ? error->text : mts_status_text(code);
     if (sink->text && sink->size > 0) {
         (void)snprintf(sink->text, sink->size, "%s", text);
     }
@@ -92,10 +57,10 @@ mts_status mts_api_report(const mts_api_sink *sink, mts_code code, const mts_err
     return (mts_status)code;
 }
 
-mts_code mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed, mts_error *error)
+mts_status mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed, mts_error *error)
 {
     if (text->failed) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the text of the report");
+        return mts_fail_memory(error);
     }
     const size_t bytes = text->length + 1;
     if (needed) {
@@ -107,7 +72,7 @@ mts_code mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_
         buffer[copied - 1] = '\0';
     }
     if (bytes > size) {
-        return mts_fail(error, MTS_CODE_LIMIT, "the report has %zu bytes, the buffer %zu", bytes, size);
+        return mts_fail(error, MTS_STATUS_LIMIT, "the report has %zu bytes, the buffer %zu", bytes, size);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "exec/probe.h"
+#include "tune/ceilings.h"
 #include "platform/wrap/check.h"
 
 static void *caller_alloc(void *context, size_t size)
@@ -22,7 +22,7 @@ static void caller_free(void *context, void *memory)
     }
 }
 
-static void caller_log(void *context, mts_log_level level, const char *text)
+static void caller_log(void *context, mts_log_severity level, const char *text)
 {
     const mts_api_sink *sink = context;
     sink->write(sink->context, (mts_log_severity)level, text);
@@ -34,7 +34,7 @@ static const char *options_defect(const mts_runtime_options *options)
     if (options->size != sizeof *options) {
         return "runtime options: `size` is not that of this library; use mts_runtime_options_default";
     }
-    if ((options->alloc == NULL) != (options->free == NULL)) {
+    if ((!options->alloc) != (!options->free)) {
         return "runtime options: give both alloc and free, or neither";
     }
     if ((uint32_t)options->replay > MTS_USE_ON) {
@@ -76,7 +76,7 @@ static mts_runtime *runtime_make(const mts_runtime_options *options)
     return runtime;
 }
 
-static mts_code device_open(mts_runtime *runtime, const mts_runtime_options *options, mts_error *error)
+static mts_status device_open(mts_runtime *runtime, const mts_runtime_options *options, mts_error *error)
 {
     const mts_device_options device_options = {
         .allocator = &runtime->allocator,
@@ -85,10 +85,10 @@ static mts_code device_open(mts_runtime *runtime, const mts_runtime_options *opt
         .programs = &runtime->programs,
         .threads = options->threads,
 
-        .replay = (mts_device_use)options->replay,
+        .replay = (mts_use)options->replay,
         .flush_launches = options->flush_launches,
 
-        .gemm = (mts_device_use)options->gemm,
+        .gemm = (mts_use)options->gemm,
         .foreign_context = options->cuda_context,
         .foreign_queue = options->cuda_stream,
     };
@@ -97,12 +97,12 @@ static mts_code device_open(mts_runtime *runtime, const mts_runtime_options *opt
     (void)snprintf(runtime->cache.setting, sizeof runtime->cache.setting,
                    "replay %u gemm %u check %u threads %u", (unsigned)options->replay,
                    (unsigned)options->gemm, options->check, options->threads);
-    mts_code code =
+    mts_status code =
         mts_api_device_open(options->device, &device_options, &runtime->device, &runtime->desc, error);
-    if (code == MTS_CODE_OK && options->check) {
+    if (code == MTS_STATUS_OK && options->check) {
         mts_device *inner = runtime->device;
         code = mts_wrap_check(&inner, &runtime->device, error);
-        if (code != MTS_CODE_OK) {
+        if (code != MTS_STATUS_OK) {
             runtime->device = inner; /* still ours to destroy */
         }
     }
@@ -121,7 +121,7 @@ mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **
 {
     mts_runtime_options defaults;
     mts_error error = {0};
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (!out) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
@@ -134,23 +134,21 @@ mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **
     const mts_api_sink sink = {options->error_text, options->error_size, options->context, options->log};
     const char *defect = options_defect(options);
     if (defect) {
-        return mts_api_report(&sink, mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "%s", defect), &error);
+        return mts_api_report(&sink, mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect), &error);
     }
     mts_runtime *runtime = runtime_make(options);
     if (!runtime) {
-        code = mts_fail(&error, MTS_CODE_OUT_OF_MEMORY, "no memory for a runtime");
+        code = mts_fail_memory(&error);
         return mts_api_report(&sink, code, &error);
     }
     if (options->cache_dir) {
         runtime->cache_dir = mts_alloc_string(&runtime->allocator, options->cache_dir);
         if (!runtime->cache_dir) {
-            code = mts_fail(&error, MTS_CODE_OUT_OF_MEMORY, "no memory for the cache directory's name");
+            code = mts_fail_memory(&error);
         }
     }
-    if (code == MTS_CODE_OK) {
-        code = device_open(runtime, options, &error);
-    }
-    if (code != MTS_CODE_OK) {
+    MTS_TRY(code, device_open(runtime, options, &error));
+    if (code != MTS_STATUS_OK) {
         mts_runtime_destroy(&runtime);
         return mts_api_report(&sink, code, &error);
     }
@@ -179,7 +177,7 @@ mts_status mts_runtime_device(const mts_runtime *runtime, mts_device_desc *out)
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     if (!out) {
-        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_runtime_device: out is NULL");
+        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_runtime_device: out is NULL");
         return mts_api_report(&runtime->sink, error.code, &error);
     }
     *out = runtime->desc;
@@ -202,7 +200,7 @@ mts_status mts_runtime_cache(const mts_runtime *runtime, mts_cache_stats *stats)
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     if (!stats || stats->size != sizeof *stats) {
-        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_runtime_cache: %s",
+        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_runtime_cache: %s",
                        stats ? "`size` is not sizeof(mts_cache_stats)" : "stats is NULL");
         return mts_api_report(&runtime->sink, error.code, &error);
     }
@@ -230,13 +228,13 @@ mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out)
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     if (!out || out->size != sizeof *out) {
-        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_runtime_measure: %s",
+        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_runtime_measure: %s",
                        out ? "`size` is not sizeof(mts_ceilings)" : "out is NULL");
         return mts_api_report(&runtime->sink, error.code, &error);
     }
 
-    const mts_code code = mts_probe_run(runtime->device, &probe, &error);
-    if (code == MTS_CODE_OK) {
+    const mts_status code = mts_probe_run(runtime->device, &probe, &error);
+    if (code == MTS_STATUS_OK) {
         out->gflops = probe.flops * 1e-9;
         out->copy_gbps = probe.copy * 1e-9;
     }

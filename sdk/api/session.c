@@ -13,40 +13,40 @@
 #define PLACES_MOST 16u
 
 /* Finds the tasks that the options name. */
-static mts_code tasks_resolve(mts_session *session, const mts_session_options *options, mts_error *error)
+static mts_status tasks_resolve(mts_session *session, const mts_session_options *options, mts_error *error)
 {
     const mts_archive *archive = session->bundle->archive;
     const uint32_t count = options->tasks ? options->task_count : archive->task_count;
     session->tasks = mts_alloc_zero(&session->runtime->allocator, count, sizeof *session->tasks);
     if (!session->tasks) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a session");
+        return mts_fail_memory(error);
     }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t task = i;
         if (options->tasks) {
             if (!options->tasks[i]) {
-                return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "session options: a task's name is NULL");
+                return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "session options: a task's name is NULL");
             }
             task = mts_archive_find(archive, options->tasks[i]);
         }
         if (task == MTS_NONE) {
-            return mts_fail(error, MTS_CODE_NOT_FOUND, "the bundle has no task '%s'", options->tasks[i]);
+            return mts_fail(error, MTS_STATUS_NOT_FOUND, "the bundle has no task '%s'", options->tasks[i]);
         }
         for (uint32_t j = 0; j < i; j++) {
             if (session->tasks[j] == task) {
-                return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "session options: task '%s' is named twice",
-                                archive->tasks[task].name);
+                return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                                "session options: task '%s' is named twice", archive->tasks[task].name);
             }
         }
         session->tasks[i] = task;
     }
     session->task_count = count;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code flight_check(const mts_session_options *options, mts_error *error)
+static mts_status flight_check(const mts_session_options *options, mts_error *error)
 {
-    const mts_code bad = MTS_CODE_INVALID_ARGUMENT;
+    const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
     if (options->frames_in_flight == 0 || options->frames_in_flight > PLACES_MOST) {
         return mts_fail(error, bad, "session options: frames_in_flight is 1..%u, not %" PRIu32, PLACES_MOST,
                         options->frames_in_flight);
@@ -65,18 +65,18 @@ static mts_code flight_check(const mts_session_options *options, mts_error *erro
         return mts_fail(error, bad,
                         "session options: who drops the oldest frame needs 2 frames_in_flight at least");
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code options_check(const mts_session_options *options, mts_error *error)
+static mts_status options_check(const mts_session_options *options, mts_error *error)
 {
-    const mts_code bad = MTS_CODE_INVALID_ARGUMENT;
+    const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
     if (options->size != sizeof *options) {
         return mts_fail(
             error, bad,
             "session options: `size` is not that of this library; use mts_session_options_default");
     }
-    if ((uint32_t)options->strategy > MTS_STRATEGY_MTS) {
+    if ((uint32_t)options->strategy > MTS_STRATEGY_DENSE) {
         return mts_fail(error, bad, "session options: %d is no strategy", (int)options->strategy);
     }
     if ((uint32_t)options->precision > MTS_PRECISION_FLOAT16) {
@@ -106,20 +106,20 @@ static uint32_t on_device(const mts_session_options *options)
     return places < 2 ? places : 2;
 }
 
-static mts_code session_build(mts_session *session, const mts_session_options *options, mts_error *error)
+static mts_status session_build(mts_session *session, const mts_session_options *options, mts_error *error)
 {
-    mts_code code = tasks_resolve(session, options, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = tasks_resolve(session, options, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     const mts_engine_options engine = {
-        .strategy = (mts_strategy_kind)options->strategy,
-        .precision = (mts_precision_kind)options->precision,
+        .strategy = (mts_strategy)options->strategy,
+        .precision = (mts_precision)options->precision,
         .tasks = session->tasks,
         .task_count = session->task_count,
         .separate_inputs = options->separate_inputs != 0,
         .lend_inputs = options->borrow_inputs != 0,
-        .grouping = (mts_grouping_kind)options->grouping,
+        .grouping = (mts_grouping)options->grouping,
         .memory_budget = options->memory_budget,
         .priorities = options->priorities,
         .tuning_ms = options->tuning_ms,
@@ -164,18 +164,16 @@ mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mt
     }
     mts_session_options_default(&defaults);
     options = options ? options : &defaults;
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (!bundle || bundle->runtime != runtime) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_create: %s",
+        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_create: %s",
                         bundle ? "the bundle was opened by another runtime" : "bundle is NULL");
     }
-    if (code == MTS_CODE_OK) {
-        code = options_check(options, &error);
-    }
-    if (code == MTS_CODE_OK) {
+    MTS_TRY(code, options_check(options, &error));
+    if (code == MTS_STATUS_OK) {
         session = mts_alloc_zero(&runtime->allocator, 1, sizeof *session);
         if (!session) {
-            code = mts_fail(&error, MTS_CODE_OUT_OF_MEMORY, "no memory for a session");
+            code = mts_fail_memory(&error);
         }
     }
     if (session) {
@@ -183,7 +181,7 @@ mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mt
         session->bundle = bundle;
         code = session_build(session, options, &error);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         mts_session_destroy(&session);
         return mts_api_report(&runtime->sink, code, &error);
     }
@@ -212,7 +210,7 @@ void mts_session_destroy(mts_session **session)
 uint32_t mts_api_session_task(const mts_session *session, const char *name, mts_error *error)
 {
     if (!name) {
-        (void)mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the task's name is NULL");
+        (void)mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the task's name is NULL");
         return MTS_NONE;
     }
     const uint32_t task = mts_archive_find(session->bundle->archive, name);
@@ -221,14 +219,14 @@ uint32_t mts_api_session_task(const mts_session *session, const char *name, mts_
             return task;
         }
     }
-    (void)mts_fail(error, MTS_CODE_NOT_FOUND,
+    (void)mts_fail(error, MTS_STATUS_NOT_FOUND,
                    task == MTS_NONE ? "the bundle has no task '%s'" : "this session does not run task '%s'",
                    name);
     return MTS_NONE;
 }
 
-static mts_code input_set(mts_session *session, const char *name, uint32_t index, const mts_tensor *tensor,
-                          mts_error *error)
+static mts_status input_set(mts_session *session, const char *name, uint32_t index, const mts_tensor *tensor,
+                            mts_error *error)
 {
     const uint32_t task = mts_api_session_task(session, name, error);
     if (task == MTS_NONE) {
@@ -236,13 +234,13 @@ static mts_code input_set(mts_session *session, const char *name, uint32_t index
     }
     const mts_graph *graph = session->bundle->archive->tasks[task].graph;
     if (index >= graph->input_count) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND,
+        return mts_fail(error, MTS_STATUS_NOT_FOUND,
                         "task '%s' has %" PRIu32 " inputs, there is no input %" PRIu32, name,
                         graph->input_count, index);
     }
     const mts_port *port = &graph->inputs[index];
     if (!tensor || !tensor->data || tensor->rank > MTS_TENSOR_RANK_MAX) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "task '%s', input '%s': the tensor is NULL or its rank is"
                         " more than %d",
                         name, port->name, MTS_TENSOR_RANK_MAX);
@@ -254,14 +252,14 @@ static mts_code input_set(mts_session *session, const char *name, uint32_t index
         bytes != tensor->bytes) {
         char have[96];
         char want[96];
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "task '%s', input '%s' takes %s %s (%zu bytes), given: type %d, %s, %zu bytes", name,
-                        port->name, mts_dtype_name(port->dtype),
+                        port->name, mts_type_name(port->dtype),
                         mts_shape_text(&port->shape, want, sizeof want), bytes, (int)tensor->type,
                         mts_shape_text(&shape, have, sizeof have), tensor->bytes);
     }
-    const mts_code code = mts_api_session_free(session, error);
-    return code != MTS_CODE_OK
+    const mts_status code = mts_api_session_free(session, error);
+    return code != MTS_STATUS_OK
                ? code
                : mts_engine_set_input(session->engine, task, index, tensor->data, tensor->bytes, error);
 }
@@ -272,17 +270,17 @@ mts_status mts_session_input(mts_session *session, const char *task, uint32_t in
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_code code = input_set(session, task, index, tensor, &error);
+    const mts_status code = input_set(session, task, index, tensor, &error);
     return mts_api_report(&session->runtime->sink, code, &error);
 }
 
-static mts_code output_get(const mts_session *session, const char *name, uint32_t index, mts_tensor *out,
-                           mts_error *error)
+static mts_status output_get(const mts_session *session, const char *name, uint32_t index, mts_tensor *out,
+                             mts_error *error)
 {
     const void *data = NULL;
     size_t bytes = 0;
     if (!out) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "mts_session_output: out is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_output: out is NULL");
     }
     const uint32_t task = mts_api_session_task(session, name, error);
     if (task == MTS_NONE) {
@@ -290,12 +288,12 @@ static mts_code output_get(const mts_session *session, const char *name, uint32_
     }
     const mts_graph *graph = session->bundle->archive->tasks[task].graph;
     if (index >= graph->output_count) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND,
+        return mts_fail(error, MTS_STATUS_NOT_FOUND,
                         "task '%s' has %" PRIu32 " outputs, there is no output %" PRIu32, name,
                         graph->output_count, index);
     }
-    const mts_code code = mts_engine_output(session->engine, task, index, &data, &bytes, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = mts_engine_output(session->engine, task, index, &data, &bytes, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     const mts_port *port = &graph->outputs[index];
@@ -305,7 +303,7 @@ static mts_code output_get(const mts_session *session, const char *name, uint32_
     out->type = (mts_type)port->dtype;
     out->rank = port->shape.rank;
     memcpy(out->dims, port->shape.dims, sizeof out->dims);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 mts_status mts_session_output(mts_session *session, const char *task, uint32_t index, mts_tensor *out)
@@ -314,7 +312,7 @@ mts_status mts_session_output(mts_session *session, const char *task, uint32_t i
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_code code = output_get(session, task, index, out, &error);
+    const mts_status code = output_get(session, task, index, out, &error);
     return mts_api_report(&session->runtime->sink, code, &error);
 }
 
@@ -326,7 +324,7 @@ mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     if (!stats || stats->size != sizeof *stats) {
-        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_stats_get: %s",
+        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_stats_get: %s",
                        stats ? "`size` is not sizeof(mts_session_stats)" : "stats is NULL");
         return mts_api_report(&session->runtime->sink, error.code, &error);
     }
@@ -353,15 +351,15 @@ mts_status mts_session_explain(const mts_session *session, mts_report report, ch
 {
     mts_error error = {0};
     mts_text text;
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     if (report == MTS_REPORT_DOT) {
-        code =
-            mts_fail(&error, MTS_CODE_UNSUPPORTED, "mts_session_explain: no Graphviz here; a bundle has it");
+        code = mts_fail(&error, MTS_STATUS_UNSUPPORTED,
+                        "mts_session_explain: no Graphviz here; a bundle has it");
     } else if ((!buffer && size > 0) || (uint32_t)report > MTS_REPORT_DOT) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_explain: %s",
+        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_explain: %s",
                         (uint32_t)report > MTS_REPORT_DOT ? "no such kind of report" : "buffer is NULL");
     } else {
         mts_text_init(&text, &session->runtime->allocator);

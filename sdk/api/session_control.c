@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "api/api.h"
-#include "exec/control.h"
+#include "engine/control.h"
 
 mts_status mts_session_enable(mts_session *session, const char *task, uint32_t enabled)
 {
@@ -14,10 +14,10 @@ mts_status mts_session_enable(mts_session *session, const char *task, uint32_t e
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     const uint32_t index = mts_api_session_task(session, task, &error);
-    mts_code code = error.code;
+    mts_status code = error.code;
     if (index != MTS_NONE) {
         code = enabled > 1
-                   ? mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_enable: enabled is 0 or 1")
+                   ? mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_enable: enabled is 0 or 1")
                    : mts_engine_enable(session->engine, index, enabled != 0, &error);
     }
     return mts_api_report(&session->runtime->sink, code, &error);
@@ -30,7 +30,7 @@ mts_status mts_session_rate(mts_session *session, const char *task, uint32_t eve
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     const uint32_t index = mts_api_session_task(session, task, &error);
-    mts_code code = error.code;
+    mts_status code = error.code;
     if (index != MTS_NONE) {
         code = mts_engine_rate(session->engine, index, every, &error);
     }
@@ -44,7 +44,7 @@ mts_status mts_session_rate_hz(mts_session *session, const char *task, double hz
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     const uint32_t index = mts_api_session_task(session, task, &error);
-    mts_code code = error.code;
+    mts_status code = error.code;
     if (index != MTS_NONE) {
         code = mts_engine_rate_hz(session->engine, index, hz, &error);
     }
@@ -57,11 +57,11 @@ mts_status mts_session_output_ticket(const mts_session *session, const char *tas
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (!ticket) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_output_ticket: ticket is NULL");
+        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_output_ticket: ticket is NULL");
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         const uint32_t index = mts_api_session_task(session, task, &error);
         code = index != MTS_NONE ? mts_engine_output_run(session->engine, index, ticket, &error) : error.code;
     }
@@ -80,15 +80,15 @@ mts_status mts_session_deadline(mts_session *session, uint32_t ms)
 mts_status mts_session_cancel(mts_session *session, mts_ticket ticket)
 {
     mts_error error = {0};
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     code = mts_api_session_free(session, &error);
-    if (code == MTS_CODE_OK && mts_engine_withdraw(session->engine, ticket)) {
-        mts_api_session_dropped(session, ticket, MTS_CODE_CANCELLED);
-    } else if (code == MTS_CODE_OK && !mts_engine_cancel(session->engine, ticket)) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT,
+    if (code == MTS_STATUS_OK && mts_engine_withdraw(session->engine, ticket)) {
+        mts_api_session_dropped(session, ticket, MTS_STATUS_CANCELLED);
+    } else if (code == MTS_STATUS_OK && !mts_engine_cancel(session->engine, ticket)) {
+        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT,
                         "ticket %" PRIu64 " is not that of a run under way", ticket);
     }
     return mts_api_report(&session->runtime->sink, code, &error);

@@ -5,13 +5,13 @@
 #include <inttypes.h>
 
 #include "api/api.h"
-#include "exec/control.h"
+#include "engine/control.h"
 
-mts_code mts_api_session_free(const mts_session *session, mts_error *error)
+mts_status mts_api_session_free(const mts_session *session, mts_error *error)
 {
     return session->delivering
-               ? mts_fail(error, MTS_CODE_BUSY, "inside `done` only the outputs of the session can be read")
-               : MTS_CODE_OK;
+               ? mts_fail(error, MTS_STATUS_BUSY, "inside `done` only the outputs of the session can be read")
+               : MTS_STATUS_OK;
 }
 
 void mts_api_session_count(mts_session *session)
@@ -30,12 +30,12 @@ static void tell(mts_session *session, mts_ticket ticket, mts_status status)
     }
 }
 
-void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_code code)
+void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_status code)
 {
     const uint64_t age = session->ticket - ticket;
     session->drops |= age < 64 ? (uint64_t)1 << age : 0;
-    session->flow.dropped += code == MTS_CODE_CANCELLED ? 1 : 0;
-    session->flow.failed += code == MTS_CODE_CANCELLED ? 0 : 1;
+    session->flow.dropped += code == MTS_STATUS_CANCELLED ? 1 : 0;
+    session->flow.failed += code == MTS_STATUS_CANCELLED ? 0 : 1;
     tell(session, ticket, (mts_status)code);
 }
 
@@ -51,8 +51,8 @@ static mts_status take(mts_session *session)
     mts_error error = {0};
     mts_engine_run run = {0};
     (void)mts_engine_oldest(session->engine, &run);
-    const mts_code code = mts_engine_take(session->engine, &error);
-    const bool well = code == MTS_CODE_OK || code == MTS_CODE_CANCELLED;
+    const mts_status code = mts_engine_take(session->engine, &error);
+    const bool well = code == MTS_STATUS_OK || code == MTS_STATUS_CANCELLED;
     session->taken = run.number;
     session->end = code;
     session->flow.taken += well ? 1 : 0;
@@ -76,11 +76,11 @@ void mts_api_session_deliver(mts_session *session)
     }
 }
 
-mts_code mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_engine *engine),
-                                   mts_error *error)
+mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_engine *engine),
+                                     mts_error *error)
 {
-    mts_code code = MTS_CODE_OK;
-    while (code == MTS_CODE_OK && session->when_full == MTS_WHEN_FULL_BLOCK && !has_room(session->engine)) {
+    mts_status code = MTS_STATUS_OK;
+    while (code == MTS_STATUS_OK && session->when_full == MTS_WHEN_FULL_BLOCK && !has_room(session->engine)) {
         code = mts_engine_wait_until(session->engine, UINT64_MAX, error);
         mts_api_session_deliver(session);
     }
@@ -102,11 +102,11 @@ mts_status mts_session_poll(mts_session *session, mts_ticket *ticket)
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    mts_code code = mts_api_session_free(session, &error);
-    if (code == MTS_CODE_OK && !ticket) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_poll: ticket is NULL");
+    mts_status code = mts_api_session_free(session, &error);
+    if (code == MTS_STATUS_OK && !ticket) {
+        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_poll: ticket is NULL");
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return mts_api_report(&session->runtime->sink, code, &error);
     }
     mts_engine_advance(session->engine);
@@ -122,17 +122,17 @@ mts_status mts_session_poll(mts_session *session, mts_ticket *ticket)
 }
 
 /* Of a run that is over: what became of it. */
-static mts_code outcome(const mts_session *session, mts_ticket ticket, mts_error *error)
+static mts_status outcome(const mts_session *session, mts_ticket ticket, mts_error *error)
 {
     if (ticket == session->taken) {
-        return session->end == MTS_CODE_OK
-                   ? MTS_CODE_OK
+        return session->end == MTS_STATUS_OK
+                   ? MTS_STATUS_OK
                    : mts_fail(error, session->end, "the run of ticket %" PRIu64 " %s", ticket,
-                              session->end == MTS_CODE_CANCELLED ? "was cancelled" : "has failed");
+                              session->end == MTS_STATUS_CANCELLED ? "was cancelled" : "has failed");
     }
     return was_dropped(session, ticket)
-               ? mts_fail(error, MTS_CODE_CANCELLED, "the frame of ticket %" PRIu64 " was dropped", ticket)
-               : mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+               ? mts_fail(error, MTS_STATUS_CANCELLED, "the frame of ticket %" PRIu64 " was dropped", ticket)
+               : mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                           "the run of ticket %" PRIu64 " is over, and not the last one that was taken",
                           ticket);
 }
@@ -141,17 +141,17 @@ static mts_code outcome(const mts_session *session, mts_ticket ticket, mts_error
 static mts_status wait_for(mts_session *session, mts_ticket ticket, uint64_t until)
 {
     mts_error error = {0};
-    mts_code code = MTS_CODE_OK;
-    while (code == MTS_CODE_OK && mts_engine_holds(session->engine, ticket)) {
+    mts_status code = MTS_STATUS_OK;
+    while (code == MTS_STATUS_OK && mts_engine_holds(session->engine, ticket)) {
         code = mts_engine_wait_until(session->engine, until, &error);
-        if (code == MTS_CODE_OK) {
+        if (code == MTS_STATUS_OK) {
             const mts_status status = take(session);
             if (session->taken == ticket) {
                 return status;
             }
         }
     }
-    code = code != MTS_CODE_OK ? code : outcome(session, ticket, &error);
+    MTS_TRY(code, outcome(session, ticket, &error));
     return mts_api_report(&session->runtime->sink, code, &error);
 }
 
@@ -163,14 +163,14 @@ mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t ti
     }
     const uint64_t until =
         timeout_ms == MTS_TIMEOUT_INFINITE ? UINT64_MAX : mts_os_clock_ns() + (uint64_t)timeout_ms * 1000000u;
-    mts_code code = mts_api_session_free(session, &error);
-    if (code == MTS_CODE_OK && (ticket == 0 || ticket > session->ticket)) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT,
+    mts_status code = mts_api_session_free(session, &error);
+    if (code == MTS_STATUS_OK && (ticket == 0 || ticket > session->ticket)) {
+        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT,
                         "ticket %" PRIu64 " was not given to anybody; the last one is %" PRIu64, ticket,
                         session->ticket);
     }
-    return code == MTS_CODE_OK ? wait_for(session, ticket, until)
-                               : mts_api_report(&session->runtime->sink, code, &error);
+    return code == MTS_STATUS_OK ? wait_for(session, ticket, until)
+                                 : mts_api_report(&session->runtime->sink, code, &error);
 }
 
 mts_status mts_session_flow(const mts_session *session, mts_flow *flow)
@@ -180,7 +180,7 @@ mts_status mts_session_flow(const mts_session *session, mts_flow *flow)
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     if (!flow || flow->size != sizeof *flow) {
-        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_flow: %s",
+        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_flow: %s",
                        flow ? "`size` is not that of this library" : "flow is NULL");
         return mts_api_report(&session->runtime->sink, error.code, &error);
     }
@@ -197,13 +197,13 @@ mts_status mts_session_task_stats(const mts_session *session, const char *task, 
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     if (!stats || stats->size != sizeof *stats) {
-        (void)mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_task_stats: %s",
+        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_task_stats: %s",
                        stats ? "`size` is not that of this library" : "stats is NULL");
         return mts_api_report(&session->runtime->sink, error.code, &error);
     }
     const uint32_t index = mts_api_session_task(session, task, &error);
-    const mts_code code = index != MTS_NONE ? mts_engine_latency(session->engine, index, &stats->runs,
-                                                                 &stats->p50_ms, &stats->p95_ms, &error)
-                                            : error.code;
+    const mts_status code = index != MTS_NONE ? mts_engine_latency(session->engine, index, &stats->runs,
+                                                                   &stats->p50_ms, &stats->p95_ms, &error)
+                                              : error.code;
     return mts_api_report(&session->runtime->sink, code, &error);
 }

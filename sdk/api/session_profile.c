@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "exec/profile.h"
+#include "engine/profile.h"
 
 enum { RUNS_MOST = 10000 };
 
@@ -24,17 +24,17 @@ static void kind_of(const char *label, char *kind, size_t size)
     kind[length] = '\0';
 }
 
-static mts_code profile(mts_session *session, uint32_t runs, uint32_t count, mts_launch_profile *launches,
-                        mts_error *error)
+static mts_status profile(mts_session *session, uint32_t runs, uint32_t count, mts_launch_profile *launches,
+                          mts_error *error)
 {
     const mts_allocator *allocator = &session->runtime->allocator;
     mts_engine_launch *inner = mts_alloc_zero(allocator, count, sizeof *inner);
     if (!inner) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a profile of %" PRIu32 " launches",
-                        count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                        "not enough memory for a profile of %" PRIu32 " launches", count);
     }
-    const mts_code code = mts_engine_profile(session->engine, runs, inner, error);
-    for (uint32_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+    const mts_status code = mts_engine_profile(session->engine, runs, inner, error);
+    for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         launches[i] = (mts_launch_profile){.label = inner[i].label,
                                            .kernel = inner[i].kernel,
                                            .group = inner[i].group,
@@ -50,27 +50,27 @@ static mts_code profile(mts_session *session, uint32_t runs, uint32_t count, mts
     return code;
 }
 
-static mts_code profile_checked(mts_session *session, uint32_t runs, mts_launch_profile *launches,
-                                uint32_t capacity, uint32_t *count, mts_error *error)
+static mts_status profile_checked(mts_session *session, uint32_t runs, mts_launch_profile *launches,
+                                  uint32_t capacity, uint32_t *count, mts_error *error)
 {
     mts_engine_stats stats = {0};
     if (!count || (!launches && capacity > 0)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "mts_session_profile: %s is NULL",
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_profile: %s is NULL",
                         count ? "launches" : "count");
     }
     mts_engine_stats_get(session->engine, &stats);
     *count = stats.launches;
     if (runs == 0 || runs > RUNS_MOST) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "mts_session_profile: runs is 1 to %d, not %" PRIu32, RUNS_MOST, runs);
     }
 
     if (mts_engine_under_way(session->engine) > 0 || session->delivering) {
-        return mts_fail(error, MTS_CODE_BUSY, "a run is under way or was not taken");
+        return mts_fail(error, MTS_STATUS_BUSY, "a run is under way or was not taken");
     }
 
     if (capacity < stats.launches) {
-        return mts_fail(error, MTS_CODE_LIMIT,
+        return mts_fail(error, MTS_STATUS_LIMIT,
                         "the session has %" PRIu32 " launches, there is room for %" PRIu32, stats.launches,
                         capacity);
     }
@@ -84,6 +84,6 @@ mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_p
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_code code = profile_checked(session, runs, launches, capacity, count, &error);
+    const mts_status code = profile_checked(session, runs, launches, capacity, count, &error);
     return mts_api_report(&session->runtime->sink, code, &error);
 }

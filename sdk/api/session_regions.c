@@ -7,11 +7,11 @@
 #include "api/api.h"
 
 /* The archive's index of a task whose input is its own, MTS_NONE for all. */
-static mts_code find_task(const mts_session *session, const char *name, uint32_t *task, mts_error *error)
+static mts_status find_task(const mts_session *session, const char *name, uint32_t *task, mts_error *error)
 {
     *task = MTS_NONE;
     if (!name) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     *task = mts_api_session_task(session, name, error);
     if (*task == MTS_NONE) {
@@ -19,51 +19,49 @@ static mts_code find_task(const mts_session *session, const char *name, uint32_t
     }
     if (!session->separate_inputs && session->task_count > 1) {
         return mts_fail(
-            error, MTS_CODE_INVALID_ARGUMENT,
+            error, MTS_STATUS_INVALID_ARGUMENT,
             "the session's inputs are common: set regions for all tasks (NULL), or create it with "
             "separate_inputs");
     }
     const mts_task *found = &session->bundle->archive->tasks[*task];
     if (!mts_preprocess_takes_pictures(&found->preprocess, found->graph)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "task '%s' takes no frames", name);
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "task '%s' takes no frames", name);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* Every task's batch has to hold them: what lies behind the caller's array is not looked at. */
-static mts_code check_count(const mts_session *session, uint32_t task, uint32_t count, mts_error *error)
+static mts_status check_count(const mts_session *session, uint32_t task, uint32_t count, mts_error *error)
 {
     for (uint32_t i = 0; i < session->task_count; i++) {
         const mts_task *t = &session->bundle->archive->tasks[session->tasks[i]];
         if ((task == MTS_NONE || task == session->tasks[i]) &&
             mts_preprocess_takes_pictures(&t->preprocess, t->graph) &&
             count > t->graph->inputs[0].shape.dims[0]) {
-            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                             "%" PRIu32 " regions are more than the %" PRId64 " images of task '%s'", count,
                             t->graph->inputs[0].shape.dims[0], t->name);
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code regions_set(mts_session *session, const char *name, const mts_region *regions, uint32_t count,
-                            mts_error *error)
+static mts_status regions_set(mts_session *session, const char *name, const mts_region *regions,
+                              uint32_t count, mts_error *error)
 {
     uint32_t task = MTS_NONE;
-    mts_code code = mts_api_session_free(session, error);
-    code = code != MTS_CODE_OK ? code : find_task(session, name, &task, error);
-    if (code == MTS_CODE_OK && count > 0 && !regions) {
-        code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "mts_session_regions: regions is NULL");
+    mts_status code = mts_api_session_free(session, error);
+    MTS_TRY(code, find_task(session, name, &task, error));
+    if (code == MTS_STATUS_OK && count > 0 && !regions) {
+        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_regions: regions is NULL");
     }
-    if (code == MTS_CODE_OK) {
-        code = check_count(session, task, count, error);
-    }
-    for (uint32_t i = 0; code == MTS_CODE_OK && i < count; i++) {
+    MTS_TRY(code, check_count(session, task, count, error));
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
         char what[32];
         (void)snprintf(what, sizeof what, "region %" PRIu32, i);
         code = mts_api_region_check(&regions[i], what, error);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     const mts_picture_regions wanted = {.count = count, .get = mts_api_region, .context = regions};
@@ -77,6 +75,6 @@ mts_status mts_session_regions(mts_session *session, const char *task, const mts
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_code code = regions_set(session, task, regions, count, &error);
+    const mts_status code = regions_set(session, task, regions, count, &error);
     return mts_api_report(&session->runtime->sink, code, &error);
 }

@@ -3,7 +3,7 @@
  */
 #include "api/api.h"
 
-static mts_code frame_set(mts_session *session, const char *name, const mts_frame *frame, mts_error *error)
+static mts_status frame_set(mts_session *session, const char *name, const mts_frame *frame, mts_error *error)
 {
     mts_picture picture;
     const uint32_t task = mts_api_session_task(session, name, error);
@@ -11,20 +11,20 @@ static mts_code frame_set(mts_session *session, const char *name, const mts_fram
         return error->code;
     }
     if (!frame) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "mts_session_input_frame: frame is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_input_frame: frame is NULL");
     }
     if (!session->separate_inputs && session->task_count > 1) {
         return mts_fail(
-            error, MTS_CODE_INVALID_ARGUMENT,
+            error, MTS_STATUS_INVALID_ARGUMENT,
             "the session's inputs are common: submit the frame, or create it with separate_inputs");
     }
     if (session->bundle->archive->tasks[task].preprocess.color == MTS_COLOR_NONE) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "task '%s' takes no frames: it was compiled without a color, use mts_session_input",
                         name);
     }
-    const mts_code code = mts_api_picture(frame, &picture, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = mts_api_picture(frame, &picture, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     return mts_engine_set_picture(session->engine, task, &picture, error);
@@ -36,8 +36,8 @@ mts_status mts_session_input_frame(mts_session *session, const char *task, const
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    mts_code code = mts_api_session_free(session, &error);
-    code = code != MTS_CODE_OK ? code : frame_set(session, task, frame, &error);
+    mts_status code = mts_api_session_free(session, &error);
+    MTS_TRY(code, frame_set(session, task, frame, &error));
     return mts_api_report(&session->runtime->sink, code, &error);
 }
 
@@ -52,30 +52,29 @@ static bool takes_frames(const mts_session *session)
     return false;
 }
 
-static mts_code submit_frame(mts_session *session, const mts_frame *frame, mts_engine_drop *dropped,
-                             mts_error *error)
+static mts_status submit_frame(mts_session *session, const mts_frame *frame, mts_engine_drop *dropped,
+                               mts_error *error)
 {
     mts_picture picture;
-    mts_code code = mts_api_picture(frame, &picture, error);
-    if (code == MTS_CODE_OK && !takes_frames(session)) {
-        code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+    mts_status code = mts_api_picture(frame, &picture, error);
+    if (code == MTS_STATUS_OK && !takes_frames(session)) {
+        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "no task of this session takes frames: use mts_session_input and submit NULL");
     }
-    if (code == MTS_CODE_OK) {
-        code = mts_api_session_make_room(session, mts_engine_has_place, error);
-    }
-    return code == MTS_CODE_OK ? mts_engine_submit_picture(session->engine, &picture, dropped, error) : code;
+    MTS_TRY(code, mts_api_session_make_room(session, mts_engine_has_place, error));
+    return code == MTS_STATUS_OK ? mts_engine_submit_picture(session->engine, &picture, dropped, error)
+                                 : code;
 }
 
 /* Inputs as they are cannot wait: the run needs a place on the device. */
-static mts_code submit_inputs(mts_session *session, mts_engine_drop *dropped, mts_error *error)
+static mts_status submit_inputs(mts_session *session, mts_engine_drop *dropped, mts_error *error)
 {
-    const mts_code code = mts_api_session_make_room(session, mts_engine_takes_run, error);
-    if (code == MTS_CODE_OK && session->when_full == MTS_WHEN_FULL_DROP_OLDEST &&
+    const mts_status code = mts_api_session_make_room(session, mts_engine_takes_run, error);
+    if (code == MTS_STATUS_OK && session->when_full == MTS_WHEN_FULL_DROP_OLDEST &&
         !mts_engine_has_place(session->engine)) {
         (void)mts_engine_drop_oldest(session->engine, dropped);
     }
-    return code == MTS_CODE_OK ? mts_engine_submit(session->engine, error) : code;
+    return code == MTS_STATUS_OK ? mts_engine_submit(session->engine, error) : code;
 }
 
 mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket)
@@ -85,16 +84,16 @@ mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    mts_code code = mts_api_session_free(session, &error);
-    if (code == MTS_CODE_OK && !ticket) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "mts_session_submit: ticket is NULL");
+    mts_status code = mts_api_session_free(session, &error);
+    if (code == MTS_STATUS_OK && !ticket) {
+        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_submit: ticket is NULL");
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         mts_api_session_deliver(session);
         code =
             frame ? submit_frame(session, frame, &dropped, &error) : submit_inputs(session, &dropped, &error);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         mts_api_session_count(session);
         *ticket = session->ticket;
     }

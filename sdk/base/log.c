@@ -8,7 +8,7 @@
 
 #define LINE_MOST 2048 /* longer lines are cut */
 
-void mts_log_write(const mts_log *log, mts_log_level level, const char *format, ...)
+void mts_log_write(const mts_log *log, mts_log_severity level, const char *format, ...)
 {
     char line[LINE_MOST];
     if (!log || !log->write) {

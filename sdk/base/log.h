@@ -6,19 +6,12 @@
 
 #include "base/status.h"
 
-typedef enum mts_log_level {
-    MTS_LOG_LEVEL_ERROR = 0,
-    MTS_LOG_LEVEL_WARNING = 1,
-    MTS_LOG_LEVEL_INFO = 2,
-    MTS_LOG_LEVEL_DEBUG = 3
-} mts_log_level;
-
 typedef struct mts_log {
     void *context;
-    void (*write)(void *context, mts_log_level level, const char *text); /* NULL: silent */
+    void (*write)(void *context, mts_log_severity level, const char *text); /* NULL: silent */
 } mts_log;
 
 /* Formats and hands one line (no newline) to the callback. log may be NULL. */
-void mts_log_write(const mts_log *log, mts_log_level level, const char *format, ...) MTS_PRINTF(3, 4);
+void mts_log_write(const mts_log *log, mts_log_severity level, const char *format, ...) MTS_PRINTF(3, 4);
 
 #endif

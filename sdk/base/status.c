@@ -25,7 +25,7 @@ static void trim_utf8(char *text)
     }
 }
 
-const char *mts_code_name(mts_code code)
+const char *mts_status_text(mts_status code)
 {
     static const char *const names[] = {
         "ok",    "invalid argument", "out of memory", "io",   "malformed", "unsupported", "not found",
@@ -34,7 +34,7 @@ const char *mts_code_name(mts_code code)
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown";
 }
 
-mts_code(mts_fail)(mts_error *error, mts_code code, const char *format, ...)
+mts_status(mts_fail)(mts_error *error, mts_status code, const char *format, ...)
 {
     if (!error) {
         return code;
@@ -54,7 +54,12 @@ mts_code(mts_fail)(mts_error *error, mts_code code, const char *format, ...)
     return code;
 }
 
-mts_code mts_fail_prefix(mts_error *error, mts_code code, const char *format, ...)
+mts_status(mts_fail_memory)(mts_error *error)
+{
+    return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory");
+}
+
+mts_status mts_fail_prefix(mts_error *error, mts_status code, const char *format, ...)
 {
     if (!error) {
         return code;

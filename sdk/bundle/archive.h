@@ -39,7 +39,7 @@ typedef struct mts_task {
 typedef struct mts_block {
     const void *data; /* 64-byte aligned in a bundle */
     size_t size;      /* bytes */
-    mts_dtype dtype;
+    mts_type dtype;
     uint64_t hash; /* mts_hash(data, size, dtype) */
 } mts_block;
 
@@ -63,8 +63,9 @@ mts_archive_limits mts_archive_limits_default(void);
  * `name` is only for messages. Errors: MALFORMED with the place and the reason, UNSUPPORTED (version), LIMIT,
  * OUT_OF_MEMORY.
  */
-mts_code mts_archive_read(const void *bytes, size_t size, const char *name, const mts_archive_limits *limits,
-                          const mts_allocator *allocator, mts_archive **out, mts_error *error);
+mts_status mts_archive_read(const void *bytes, size_t size, const char *name,
+                            const mts_archive_limits *limits, const mts_allocator *allocator,
+                            mts_archive **out, mts_error *error);
 /* Empty archive to be filled by the compiler. NULL if memory is short. */
 mts_archive *mts_archive_create(const mts_allocator *allocator);
 void mts_archive_destroy(mts_archive **archive);

@@ -140,17 +140,17 @@ static void concat(stream *s, mts_attrs_concat *a)
 
 static void slice(stream *s, mts_attrs_slice *a)
 {
-    i64s(s, a->start, MTS_RANK_MAX);
-    i64s(s, a->step, MTS_RANK_MAX);
-    i64s(s, a->size, MTS_RANK_MAX);
+    i64s(s, a->start, MTS_TENSOR_RANK_MAX);
+    i64s(s, a->step, MTS_TENSOR_RANK_MAX);
+    i64s(s, a->size, MTS_TENSOR_RANK_MAX);
 }
 
 static void pad(stream *s, mts_attrs_pad *a)
 {
     u32(s, &a->mode);
     f32(s, &a->value);
-    i64s(s, a->before, MTS_RANK_MAX);
-    i64s(s, a->after, MTS_RANK_MAX);
+    i64s(s, a->before, MTS_TENSOR_RANK_MAX);
+    i64s(s, a->after, MTS_TENSOR_RANK_MAX);
 }
 
 static void gather(stream *s, mts_attrs_gather *a)
@@ -160,13 +160,13 @@ static void gather(stream *s, mts_attrs_gather *a)
 
 static void transpose(stream *s, mts_attrs_transpose *a)
 {
-    u32s(s, a->perm, MTS_RANK_MAX);
+    u32s(s, a->perm, MTS_TENSOR_RANK_MAX);
 }
 
 static void reshape(stream *s, mts_attrs_reshape *a)
 {
     u32(s, &a->shape.rank);
-    i64s(s, a->shape.dims, MTS_RANK_MAX);
+    i64s(s, a->shape.dims, MTS_TENSOR_RANK_MAX);
 }
 
 static void resize(stream *s, mts_attrs_resize *a)

@@ -8,28 +8,28 @@
 
 #define NAME_MAX_BYTES 255u
 
-static mts_code check_preprocess(const mts_task *task, mts_error *error)
+static mts_status check_preprocess(const mts_task *task, mts_error *error)
 {
     const mts_preprocess *p = &task->preprocess;
     if (p->color > MTS_COLOR_GREY || p->interleaved > 1) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "preprocessing of unknown kind %u", p->color);
+        return mts_fail(error, MTS_STATUS_MALFORMED, "preprocessing of unknown kind %u", p->color);
     }
     for (uint32_t i = 0; i < 4; i++) {
         if (!isfinite(p->mean[i]) || !isfinite(p->std[i]) || p->std[i] == 0.0f) {
-            return mts_fail(error, MTS_CODE_MALFORMED, "mean or std of channel %u is not usable", i);
+            return mts_fail(error, MTS_STATUS_MALFORMED, "mean or std of channel %u is not usable", i);
         }
     }
     if (p->color == MTS_COLOR_NONE) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     const mts_shape *shape = task->graph->input_count ? &task->graph->inputs[0].shape : NULL;
     const int64_t channels = p->color == MTS_COLOR_GREY ? 1 : 3;
     if (!shape || shape->rank != 4 || shape->dims[p->interleaved ? 3 : 1] != channels) {
         char text[96];
-        return mts_fail(error, MTS_CODE_MALFORMED, "a picture of %d channels does not fit input 0 (%s)",
+        return mts_fail(error, MTS_STATUS_MALFORMED, "a picture of %d channels does not fit input 0 (%s)",
                         (int)channels, shape ? mts_shape_text(shape, text, sizeof(text)) : "none");
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 bool mts_task_name_valid(const char *name)
@@ -39,12 +39,12 @@ bool mts_task_name_valid(const char *name)
     return length > 0 && length <= NAME_MAX_BYTES && strspn(name, set) == length;
 }
 
-mts_code mts_task_check(const mts_task *task, mts_error *error)
+mts_status mts_task_check(const mts_task *task, mts_error *error)
 {
-    mts_code code = check_preprocess(task, error);
-    for (uint32_t i = 0; i < task->class_count && code == MTS_CODE_OK; i++) {
+    mts_status code = check_preprocess(task, error);
+    for (uint32_t i = 0; i < task->class_count && code == MTS_STATUS_OK; i++) {
         if (task->label_count > 0 && task->class_map[i] >= task->label_count) {
-            code = mts_fail(error, MTS_CODE_MALFORMED, "class %u maps to label %u of %u", i,
+            code = mts_fail(error, MTS_STATUS_MALFORMED, "class %u maps to label %u of %u", i,
                             task->class_map[i], task->label_count);
         }
     }

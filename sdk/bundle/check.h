@@ -10,6 +10,6 @@
 /* 1 to 255 characters of [A-Za-z0-9_.-]. */
 bool mts_task_name_valid(const char *name);
 /* Preprocessing that fits input 0, and class labels that exist. The graph is verified already. MALFORMED. */
-mts_code mts_task_check(const mts_task *task, mts_error *error);
+mts_status mts_task_check(const mts_task *task, mts_error *error);
 
 #endif

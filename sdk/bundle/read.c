@@ -4,18 +4,18 @@
 #include "bundle/check.h"
 #include "bundle/reader.h"
 
-static mts_code read_labels(mts_reader *reader, uint32_t count, mts_task *task)
+static mts_status read_labels(mts_reader *reader, uint32_t count, mts_task *task)
 {
     const unsigned char *records = NULL;
-    mts_code code = mts_section_take(&reader->labels, count, &records, reader->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_section_take(&reader->labels, count, &records, reader->error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     task->labels = mts_arena_zero(&reader->archive->arena, count, sizeof(*task->labels));
     if (!task->labels) {
         return mts_reader_no_memory(reader);
     }
-    for (uint32_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+    for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         code = mts_section_string(&reader->sections, mts_load_u32(records + 4u * (size_t)i), &task->labels[i],
                                   reader->error);
     }
@@ -23,11 +23,11 @@ static mts_code read_labels(mts_reader *reader, uint32_t count, mts_task *task)
     return code;
 }
 
-static mts_code read_classes(mts_reader *reader, uint32_t count, mts_task *task)
+static mts_status read_classes(mts_reader *reader, uint32_t count, mts_task *task)
 {
     const unsigned char *records = NULL;
-    mts_code code = mts_section_take(&reader->classes, count, &records, reader->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_section_take(&reader->classes, count, &records, reader->error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     task->class_map = mts_arena_zero(&reader->archive->arena, count, sizeof(*task->class_map));
@@ -38,7 +38,7 @@ static mts_code read_classes(mts_reader *reader, uint32_t count, mts_task *task)
         task->class_map[i] = mts_load_u32(records + 4u * (size_t)i);
     }
     task->class_count = count;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void read_preprocess(const unsigned char *record, mts_preprocess *out)
@@ -51,80 +51,74 @@ static void read_preprocess(const unsigned char *record, mts_preprocess *out)
     }
 }
 
-static mts_code read_task_name(mts_reader *reader, const unsigned char *record, mts_task *task)
+static mts_status read_task_name(mts_reader *reader, const unsigned char *record, mts_task *task)
 {
     const mts_archive *archive = reader->archive;
-    mts_code code = mts_section_string(&reader->sections, mts_load_u32(record + MTS_TASK_NAME), &task->name,
-                                       reader->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_section_string(&reader->sections, mts_load_u32(record + MTS_TASK_NAME), &task->name,
+                                         reader->error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (!mts_task_name_valid(task->name)) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED,
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED,
                         "its name is empty or has characters beyond "
                         "A-Z a-z 0-9 _ . -");
     }
     if (mts_archive_find(archive, task->name) != MTS_NONE) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED, "its name '%s' is taken", task->name);
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED, "its name '%s' is taken", task->name);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_task_graph(mts_reader *reader, const unsigned char *record, mts_task *task)
+static mts_status read_task_graph(mts_reader *reader, const unsigned char *record, mts_task *task)
 {
     const mts_reader_counts counts = {.values = mts_load_u32(record + MTS_TASK_VALUES),
                                       .nodes = mts_load_u32(record + MTS_TASK_NODES),
                                       .inputs = mts_load_u32(record + MTS_TASK_INPUTS),
                                       .outputs = mts_load_u32(record + MTS_TASK_OUTPUTS)};
     if (counts.nodes > reader->limits->nodes_per_task || counts.values > reader->limits->values_per_task) {
-        return mts_fail(reader->error, MTS_CODE_LIMIT, "%u nodes and %u values, the limits are %u and %u",
+        return mts_fail(reader->error, MTS_STATUS_LIMIT, "%u nodes and %u values, the limits are %u and %u",
                         counts.nodes, counts.values, reader->limits->nodes_per_task,
                         reader->limits->values_per_task);
     }
     const char *name = NULL;
-    mts_code code =
+    mts_status code =
         mts_section_string(&reader->sections, mts_load_u32(record + MTS_TASK_GRAPH), &name, reader->error);
-    return code == MTS_CODE_OK ? mts_reader_graph(reader, name, &counts, &task->graph) : code;
+    return code == MTS_STATUS_OK ? mts_reader_graph(reader, name, &counts, &task->graph) : code;
 }
 
-static mts_code read_task(mts_reader *reader, const unsigned char *record, mts_task *task)
+static mts_status read_task(mts_reader *reader, const unsigned char *record, mts_task *task)
 {
     if (mts_load_u64(record + MTS_TASK_RESERVED) != 0) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED, "a reserved field is not zero");
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED, "a reserved field is not zero");
     }
     read_preprocess(record, &task->preprocess);
-    mts_code code = read_task_name(reader, record, task);
-    if (code == MTS_CODE_OK) {
-        code = read_task_graph(reader, record, task);
-    }
-    if (code == MTS_CODE_OK) {
-        code = read_labels(reader, mts_load_u32(record + MTS_TASK_LABELS), task);
-    }
-    if (code == MTS_CODE_OK) {
-        code = read_classes(reader, mts_load_u32(record + MTS_TASK_CLASSES), task);
-    }
-    return code == MTS_CODE_OK ? mts_task_check(task, reader->error) : code;
+    mts_status code = read_task_name(reader, record, task);
+    MTS_TRY(code, read_task_graph(reader, record, task));
+    MTS_TRY(code, read_labels(reader, mts_load_u32(record + MTS_TASK_LABELS), task));
+    MTS_TRY(code, read_classes(reader, mts_load_u32(record + MTS_TASK_CLASSES), task));
+    return code == MTS_STATUS_OK ? mts_task_check(task, reader->error) : code;
 }
 
 /* Every record belongs to a task. */
-static mts_code check_ends(const mts_reader *reader)
+static mts_status check_ends(const mts_reader *reader)
 {
     const mts_section_cursor *cursors[] = {&reader->ports,  &reader->values, &reader->nodes,
                                            &reader->inputs, &reader->attrs,  &reader->scatter,
                                            &reader->refs,   &reader->labels, &reader->classes};
-    mts_code code = MTS_CODE_OK;
-    for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]) && code == MTS_CODE_OK; i++) {
+    mts_status code = MTS_STATUS_OK;
+    for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]) && code == MTS_STATUS_OK; i++) {
         code = mts_section_end(cursors[i], reader->error);
     }
     return code;
 }
 
-static mts_code read_tasks(mts_reader *reader)
+static mts_status read_tasks(mts_reader *reader)
 {
     mts_archive *archive = reader->archive;
     const mts_section *section = &reader->sections.at[MTS_FORMAT_TASKS];
     if (section->count == 0 || section->count > reader->limits->tasks) {
-        return mts_fail(reader->error, section->count ? MTS_CODE_LIMIT : MTS_CODE_MALFORMED,
+        return mts_fail(reader->error, section->count ? MTS_STATUS_LIMIT : MTS_STATUS_MALFORMED,
                         "%zu tasks, 1 to %u are possible", section->count, reader->limits->tasks);
     }
     archive->tasks = mts_arena_zero(&archive->arena, section->count, sizeof(*archive->tasks));
@@ -133,8 +127,8 @@ static mts_code read_tasks(mts_reader *reader)
     }
     const size_t stride = mts_section_stride(MTS_FORMAT_TASKS);
     for (size_t i = 0; i < section->count; i++) {
-        mts_code code = read_task(reader, section->data + i * stride, &archive->tasks[i]);
-        if (code != MTS_CODE_OK) {
+        mts_status code = read_task(reader, section->data + i * stride, &archive->tasks[i]);
+        if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(reader->error, code, "task %zu", i);
         }
         archive->task_count = (uint32_t)(i + 1);
@@ -142,10 +136,10 @@ static mts_code read_tasks(mts_reader *reader)
     return check_ends(reader);
 }
 
-static mts_code read_all(mts_reader *reader, const unsigned char *bytes, size_t size)
+static mts_status read_all(mts_reader *reader, const unsigned char *bytes, size_t size)
 {
-    mts_code code = mts_sections_open(bytes, size, &reader->sections, reader->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_sections_open(bytes, size, &reader->sections, reader->error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     reader->ports = mts_section_walk(&reader->sections, MTS_FORMAT_PORTS);
@@ -158,32 +152,33 @@ static mts_code read_all(mts_reader *reader, const unsigned char *bytes, size_t 
     reader->labels = mts_section_walk(&reader->sections, MTS_FORMAT_LABELS);
     reader->classes = mts_section_walk(&reader->sections, MTS_FORMAT_CLASSES);
     code = mts_reader_blocks(reader);
-    return code == MTS_CODE_OK ? read_tasks(reader) : code;
+    return code == MTS_STATUS_OK ? read_tasks(reader) : code;
 }
 
-mts_code mts_archive_read(const void *bytes, size_t size, const char *name, const mts_archive_limits *limits,
-                          const mts_allocator *allocator, mts_archive **out, mts_error *error)
+mts_status mts_archive_read(const void *bytes, size_t size, const char *name,
+                            const mts_archive_limits *limits, const mts_allocator *allocator,
+                            mts_archive **out, mts_error *error)
 {
     const mts_archive_limits defaults = mts_archive_limits_default();
     *out = NULL;
     if (size > 0 && (!bytes || (uintptr_t)bytes % MTS_FORMAT_ALIGN != 0)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%s: the bytes are not 64-byte aligned", name);
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s: the bytes are not 64-byte aligned", name);
     }
     mts_reader reader = {.limits = limits ? limits : &defaults, .error = error};
     if (size > reader.limits->file_bytes) {
-        return mts_fail(error, MTS_CODE_LIMIT, "%s: %zu bytes, the limit is %llu", name, size,
+        return mts_fail(error, MTS_STATUS_LIMIT, "%s: %zu bytes, the limit is %llu", name, size,
                         (unsigned long long)reader.limits->file_bytes);
     }
     reader.archive = mts_archive_create(allocator);
     if (!reader.archive) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "%s: out of memory", name);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "%s: out of memory", name);
     }
-    mts_code code = read_all(&reader, bytes, size);
-    if (code != MTS_CODE_OK) {
+    mts_status code = read_all(&reader, bytes, size);
+    if (code != MTS_STATUS_OK) {
         mts_archive_destroy(&reader.archive);
         return mts_fail_prefix(error, code, "%s", name);
     }
     reader.archive->hash = reader.sections.hash;
     *out = reader.archive;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

@@ -12,7 +12,7 @@
 #define ELEMENTS_MAX ((int64_t)1 << 31)
 #define REFS_MAX 1024u /* of one constant: checking that they do not overlap takes the square of it */
 
-static mts_code read_name(mts_reader *reader, const unsigned char *record, const char **out)
+static mts_status read_name(mts_reader *reader, const unsigned char *record, const char **out)
 {
     return mts_section_string(&reader->sections, mts_load_u32(record), out, reader->error);
 }
@@ -31,8 +31,8 @@ static bool shape_sound(const mts_shape *shape)
 }
 
 /* The referred block holds exactly the cells of the reference. */
-static mts_code read_ref(mts_reader *reader, const mts_value *value, const unsigned char *record,
-                         mts_block_ref *out)
+static mts_status read_ref(mts_reader *reader, const mts_value *value, const unsigned char *record,
+                           mts_block_ref *out)
 {
     uint32_t rows = 0, columns = 0, inner = 0;
     mts_value_matrix(value, &rows, &columns, &inner);
@@ -42,68 +42,66 @@ static mts_code read_ref(mts_reader *reader, const mts_value *value, const unsig
     out->in_first = mts_load_u32(record + MTS_REF_IN_FIRST);
     out->in_count = mts_load_u32(record + MTS_REF_IN_COUNT);
     if (out->block >= reader->archive->block_count) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED, "no block %u", out->block);
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED, "no block %u", out->block);
     }
     const mts_block *block = &reader->archive->blocks[out->block];
     size_t size = 0;
     if (!mts_size_mul(out->out_count, out->in_count, &size) || !mts_size_mul(size, inner, &size) ||
-        !mts_size_mul(size, mts_dtype_size(value->dtype), &size) || size != block->size ||
+        !mts_size_mul(size, mts_type_size(value->dtype), &size) || size != block->size ||
         value->dtype != block->dtype) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED, "block %u (%s, %zu bytes) does not fit",
-                        out->block, mts_dtype_name(block->dtype), block->size);
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED, "block %u (%s, %zu bytes) does not fit",
+                        out->block, mts_type_name(block->dtype), block->size);
     }
     out->data = block->data;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_refs(mts_reader *reader, uint32_t count, mts_value *value)
+static mts_status read_refs(mts_reader *reader, uint32_t count, mts_value *value)
 {
     const unsigned char *records = NULL;
-    mts_code code = mts_section_take(&reader->refs, count, &records, reader->error);
-    if (code != MTS_CODE_OK || count == 0) {
+    mts_status code = mts_section_take(&reader->refs, count, &records, reader->error);
+    if (code != MTS_STATUS_OK || count == 0) {
         return code;
     }
     if (value->kind != MTS_VALUE_CONST || !shape_sound(&value->shape)) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED, "its shape is out of range or it is no constant");
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED,
+                        "its shape is out of range or it is no constant");
     }
     if (count > REFS_MAX) {
-        return mts_fail(reader->error, MTS_CODE_LIMIT, "%u blocks, at most %u are possible", count, REFS_MAX);
+        return mts_fail(reader->error, MTS_STATUS_LIMIT, "%u blocks, at most %u are possible", count,
+                        REFS_MAX);
     }
     value->blocks = mts_arena_zero(&reader->archive->arena, count, sizeof(*value->blocks));
     if (!value->blocks) {
         return mts_reader_no_memory(reader);
     }
-    for (uint32_t i = 0; i < count && code == MTS_CODE_OK; i++) {
+    for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         code = read_ref(reader, value, records + i * mts_section_stride(MTS_FORMAT_REFS), &value->blocks[i]);
     }
     value->block_count = count;
     return code;
 }
 
-static mts_code read_value(mts_reader *reader, const unsigned char *record, mts_value *out)
+static mts_status read_value(mts_reader *reader, const unsigned char *record, mts_value *out)
 {
     const uint32_t kind = mts_load_u32(record + MTS_VALUE_KIND);
     out->producer = MTS_NONE;
     if (kind > MTS_VALUE_NODE || mts_load_u32(record + MTS_VALUE_RESERVED) != 0) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED, "kind %u or a reserved field is out of range",
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED, "kind %u or a reserved field is out of range",
                         kind);
     }
     out->kind = (mts_value_kind)kind;
-    mts_code code = read_name(reader, record + MTS_VALUE_NAME, &out->name);
-    if (code == MTS_CODE_OK) {
-        code = mts_reader_dtype(reader, record + MTS_VALUE_DTYPE, &out->dtype);
-    }
-    if (code == MTS_CODE_OK) {
-        code = mts_reader_shape(reader, record + MTS_VALUE_RANK, record + MTS_VALUE_DIMS, &out->shape);
-    }
-    return code == MTS_CODE_OK ? read_refs(reader, mts_load_u32(record + MTS_VALUE_REFS), out) : code;
+    mts_status code = read_name(reader, record + MTS_VALUE_NAME, &out->name);
+    MTS_TRY(code, mts_reader_dtype(reader, record + MTS_VALUE_DTYPE, &out->dtype));
+    MTS_TRY(code, mts_reader_shape(reader, record + MTS_VALUE_RANK, record + MTS_VALUE_DIMS, &out->shape));
+    return code == MTS_STATUS_OK ? read_refs(reader, mts_load_u32(record + MTS_VALUE_REFS), out) : code;
 }
 
-static mts_code read_values(mts_reader *reader, mts_graph *graph, uint32_t count)
+static mts_status read_values(mts_reader *reader, mts_graph *graph, uint32_t count)
 {
     const unsigned char *records = NULL;
-    mts_code code = mts_section_take(&reader->values, count, &records, reader->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_section_take(&reader->values, count, &records, reader->error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     graph->values = mts_arena_zero(graph->arena, count, sizeof(*graph->values));
@@ -112,20 +110,20 @@ static mts_code read_values(mts_reader *reader, mts_graph *graph, uint32_t count
     }
     for (uint32_t i = 0; i < count; i++) {
         code = read_value(reader, records + i * mts_section_stride(MTS_FORMAT_VALUES), &graph->values[i]);
-        if (code != MTS_CODE_OK) {
+        if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(reader->error, code, "value %u", i);
         }
     }
     graph->value_count = count;
     graph->value_capacity = count;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_inputs(mts_reader *reader, uint32_t count, mts_node *out)
+static mts_status read_inputs(mts_reader *reader, uint32_t count, mts_node *out)
 {
     const unsigned char *records = NULL;
-    mts_code code = mts_section_take(&reader->inputs, count, &records, reader->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_section_take(&reader->inputs, count, &records, reader->error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     out->inputs = mts_arena_zero(&reader->archive->arena, count, sizeof(*out->inputs));
@@ -136,43 +134,43 @@ static mts_code read_inputs(mts_reader *reader, uint32_t count, mts_node *out)
         out->inputs[i] = mts_load_u32(records + 4u * (size_t)i);
     }
     out->input_count = count;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_attrs(mts_reader *reader, uint32_t count, mts_node *out)
+static mts_status read_attrs(mts_reader *reader, uint32_t count, mts_node *out)
 {
     const unsigned char *records = NULL;
     uint32_t words[MTS_ATTRS_WORDS_MAX];
     if (count != mts_attrs_words(out->op) || count > MTS_ATTRS_WORDS_MAX) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED, "%u attribute words for operator %s", count,
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED, "%u attribute words for operator %s", count,
                         mts_op_name(out->op));
     }
-    mts_code code = mts_section_take(&reader->attrs, count, &records, reader->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_section_take(&reader->attrs, count, &records, reader->error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     for (uint32_t i = 0; i < count; i++) {
         words[i] = mts_load_u32(records + 4u * (size_t)i);
     }
     mts_attrs_decode(out->op, words, &out->attrs);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* As many entries as the weight has rows: what mts_graph_verify will read. */
-static mts_code read_scatter(mts_reader *reader, const mts_graph *graph, uint32_t count, mts_node *out)
+static mts_status read_scatter(mts_reader *reader, const mts_graph *graph, uint32_t count, mts_node *out)
 {
     const unsigned char *records = NULL;
     if (count == 0) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     const uint32_t weight = out->input_count > 1 ? out->inputs[1] : MTS_NONE;
     if (out->op != MTS_OP_CONV || weight >= graph->value_count || graph->values[weight].shape.rank != 4 ||
         graph->values[weight].shape.dims[0] != (int64_t)count) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED, "its scatter list of %u entries does not fit",
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED, "its scatter list of %u entries does not fit",
                         count);
     }
-    mts_code code = mts_section_take(&reader->scatter, count, &records, reader->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_section_take(&reader->scatter, count, &records, reader->error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     uint32_t *scatter = mts_arena_zero(graph->arena, count, sizeof(*scatter));
@@ -183,39 +181,33 @@ static mts_code read_scatter(mts_reader *reader, const mts_graph *graph, uint32_
         scatter[i] = mts_load_u32(records + 4u * (size_t)i);
     }
     out->scatter = scatter;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_node(mts_reader *reader, mts_graph *graph, uint32_t index, const unsigned char *record)
+static mts_status read_node(mts_reader *reader, mts_graph *graph, uint32_t index, const unsigned char *record)
 {
     mts_node *node = &graph->nodes[index];
     const uint32_t op = mts_load_u32(record + MTS_NODE_OP);
     node->output = mts_load_u32(record + MTS_NODE_OUTPUT);
     if (op >= MTS_OP_COUNT || node->output >= graph->value_count ||
         graph->values[node->output].producer != MTS_NONE) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED, "operator %u or output value %u is out of range",
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED, "operator %u or output value %u is out of range",
                         op, node->output);
     }
     node->op = (mts_op)op;
     graph->values[node->output].producer = index;
-    mts_code code = read_name(reader, record + MTS_NODE_NAME, &node->name);
-    if (code == MTS_CODE_OK) {
-        code = read_inputs(reader, mts_load_u32(record + MTS_NODE_INPUTS), node);
-    }
-    if (code == MTS_CODE_OK) {
-        code = read_attrs(reader, mts_load_u32(record + MTS_NODE_ATTRS), node);
-    }
-    if (code == MTS_CODE_OK) {
-        code = read_scatter(reader, graph, mts_load_u32(record + MTS_NODE_SCATTER), node);
-    }
+    mts_status code = read_name(reader, record + MTS_NODE_NAME, &node->name);
+    MTS_TRY(code, read_inputs(reader, mts_load_u32(record + MTS_NODE_INPUTS), node));
+    MTS_TRY(code, read_attrs(reader, mts_load_u32(record + MTS_NODE_ATTRS), node));
+    MTS_TRY(code, read_scatter(reader, graph, mts_load_u32(record + MTS_NODE_SCATTER), node));
     return code;
 }
 
-static mts_code read_nodes(mts_reader *reader, mts_graph *graph, uint32_t count)
+static mts_status read_nodes(mts_reader *reader, mts_graph *graph, uint32_t count)
 {
     const unsigned char *records = NULL;
-    mts_code code = mts_section_take(&reader->nodes, count, &records, reader->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_section_take(&reader->nodes, count, &records, reader->error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     graph->nodes = mts_arena_zero(graph->arena, count, sizeof(*graph->nodes));
@@ -224,32 +216,30 @@ static mts_code read_nodes(mts_reader *reader, mts_graph *graph, uint32_t count)
     }
     for (uint32_t i = 0; i < count; i++) {
         code = read_node(reader, graph, i, records + i * mts_section_stride(MTS_FORMAT_NODES));
-        if (code != MTS_CODE_OK) {
+        if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(reader->error, code, "node %u", i);
         }
     }
     graph->node_count = count;
     graph->node_capacity = count;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_port(mts_reader *reader, const unsigned char *record, mts_port *out)
+static mts_status read_port(mts_reader *reader, const unsigned char *record, mts_port *out)
 {
     out->value = mts_load_u32(record + MTS_PORT_VALUE);
-    mts_code code = read_name(reader, record + MTS_PORT_NAME, &out->name);
-    if (code == MTS_CODE_OK) {
-        code = mts_reader_dtype(reader, record + MTS_PORT_DTYPE, &out->dtype);
-    }
-    return code == MTS_CODE_OK
+    mts_status code = read_name(reader, record + MTS_PORT_NAME, &out->name);
+    MTS_TRY(code, mts_reader_dtype(reader, record + MTS_PORT_DTYPE, &out->dtype));
+    return code == MTS_STATUS_OK
                ? mts_reader_shape(reader, record + MTS_PORT_RANK, record + MTS_PORT_DIMS, &out->shape)
                : code;
 }
 
-static mts_code read_ports(mts_reader *reader, uint32_t count, mts_port **out)
+static mts_status read_ports(mts_reader *reader, uint32_t count, mts_port **out)
 {
     const unsigned char *records = NULL;
-    mts_code code = mts_section_take(&reader->ports, count, &records, reader->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_section_take(&reader->ports, count, &records, reader->error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     mts_port *ports = mts_arena_zero(&reader->archive->arena, count, sizeof(*ports));
@@ -258,47 +248,48 @@ static mts_code read_ports(mts_reader *reader, uint32_t count, mts_port **out)
     }
     for (uint32_t i = 0; i < count; i++) {
         code = read_port(reader, records + i * mts_section_stride(MTS_FORMAT_PORTS), &ports[i]);
-        if (code != MTS_CODE_OK) {
+        if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(reader->error, code, "port %u", i);
         }
     }
     *out = ports;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_reader_shape(mts_reader *reader, const unsigned char *rank, const unsigned char *dims,
-                          mts_shape *out)
+mts_status mts_reader_shape(mts_reader *reader, const unsigned char *rank, const unsigned char *dims,
+                            mts_shape *out)
 {
     out->rank = mts_load_u32(rank);
-    if (out->rank > MTS_RANK_MAX) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED, "rank %u is above %d", out->rank, MTS_RANK_MAX);
+    if (out->rank > MTS_TENSOR_RANK_MAX) {
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED, "rank %u is above %d", out->rank,
+                        MTS_TENSOR_RANK_MAX);
     }
-    for (uint32_t i = 0; i < MTS_RANK_MAX; i++) {
+    for (uint32_t i = 0; i < MTS_TENSOR_RANK_MAX; i++) {
         out->dims[i] = (int64_t)mts_load_u64(dims + 8u * (size_t)i);
         if (i >= out->rank && out->dims[i] != 0) {
-            return mts_fail(reader->error, MTS_CODE_MALFORMED, "an unused dimension is not zero");
+            return mts_fail(reader->error, MTS_STATUS_MALFORMED, "an unused dimension is not zero");
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_reader_dtype(mts_reader *reader, const unsigned char *bytes, mts_dtype *out)
+mts_status mts_reader_dtype(mts_reader *reader, const unsigned char *bytes, mts_type *out)
 {
     const uint32_t dtype = mts_load_u32(bytes);
-    if (dtype >= MTS_DTYPE_COUNT) {
-        return mts_fail(reader->error, MTS_CODE_MALFORMED, "element type %u does not exist", dtype);
+    if (dtype >= MTS_TYPE_COUNT) {
+        return mts_fail(reader->error, MTS_STATUS_MALFORMED, "element type %u does not exist", dtype);
     }
-    *out = (mts_dtype)dtype;
-    return MTS_CODE_OK;
+    *out = (mts_type)dtype;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_reader_no_memory(mts_reader *reader)
+mts_status mts_reader_no_memory(mts_reader *reader)
 {
-    return mts_fail(reader->error, MTS_CODE_OUT_OF_MEMORY, "out of memory while reading");
+    return mts_fail_memory(reader->error);
 }
 
-mts_code mts_reader_graph(mts_reader *reader, const char *name, const mts_reader_counts *counts,
-                          mts_graph **out)
+mts_status mts_reader_graph(mts_reader *reader, const char *name, const mts_reader_counts *counts,
+                            mts_graph **out)
 {
     mts_arena *arena = &reader->archive->arena;
     mts_graph *graph = mts_arena_zero(arena, 1, sizeof(*graph));
@@ -307,17 +298,11 @@ mts_code mts_reader_graph(mts_reader *reader, const char *name, const mts_reader
     }
     graph->arena = arena;
     graph->name = name;
-    mts_code code = read_values(reader, graph, counts->values);
-    if (code == MTS_CODE_OK) {
-        code = read_nodes(reader, graph, counts->nodes);
-    }
-    if (code == MTS_CODE_OK) {
-        code = read_ports(reader, counts->inputs, &graph->inputs);
-    }
-    if (code == MTS_CODE_OK) {
-        code = read_ports(reader, counts->outputs, &graph->outputs);
-    }
-    if (code == MTS_CODE_OK) {
+    mts_status code = read_values(reader, graph, counts->values);
+    MTS_TRY(code, read_nodes(reader, graph, counts->nodes));
+    MTS_TRY(code, read_ports(reader, counts->inputs, &graph->inputs));
+    MTS_TRY(code, read_ports(reader, counts->outputs, &graph->outputs));
+    if (code == MTS_STATUS_OK) {
         graph->input_count = counts->inputs;
         graph->output_count = counts->outputs;
         code = mts_graph_verify(graph, reader->error);

@@ -21,15 +21,15 @@ typedef struct mts_reader_counts {
 } mts_reader_counts;
 
 /* Fills archive->blocks; every block's place, size and hash is checked. */
-mts_code mts_reader_blocks(mts_reader *reader);
+mts_status mts_reader_blocks(mts_reader *reader);
 /* Reads the next graph of the sections and verifies it. */
-mts_code mts_reader_graph(mts_reader *reader, const char *name, const mts_reader_counts *counts,
-                          mts_graph **out);
+mts_status mts_reader_graph(mts_reader *reader, const char *name, const mts_reader_counts *counts,
+                            mts_graph **out);
 /* Rank and dimensions as values and ports store them; unused dimensions are zero. */
-mts_code mts_reader_shape(mts_reader *reader, const unsigned char *rank, const unsigned char *dims,
-                          mts_shape *out);
-/* Type number below MTS_DTYPE_COUNT. */
-mts_code mts_reader_dtype(mts_reader *reader, const unsigned char *bytes, mts_dtype *out);
-mts_code mts_reader_no_memory(mts_reader *reader);
+mts_status mts_reader_shape(mts_reader *reader, const unsigned char *rank, const unsigned char *dims,
+                            mts_shape *out);
+/* Type number below MTS_TYPE_COUNT. */
+mts_status mts_reader_dtype(mts_reader *reader, const unsigned char *bytes, mts_type *out);
+mts_status mts_reader_no_memory(mts_reader *reader);
 
 #endif

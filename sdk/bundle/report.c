@@ -5,12 +5,12 @@
 
 #include "bundle/report_kinds.h"
 
-mts_code mts_archive_report(const mts_archive *archive, mts_report_kind kind, const mts_allocator *allocator,
-                            mts_text *text, mts_error *error)
+mts_status mts_archive_report(const mts_archive *archive, mts_report_kind kind,
+                              const mts_allocator *allocator, mts_text *text, mts_error *error)
 {
     mts_sharing sharing;
-    mts_code code = mts_sharing_find(archive, allocator, &sharing, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_sharing_find(archive, allocator, &sharing, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     switch (kind) {

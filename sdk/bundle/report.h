@@ -18,7 +18,7 @@ typedef enum mts_report_kind {
 
 /* Appends the report to `text`. OUT_OF_MEMORY only; a failure of `text` itself is left for its owner to see.
  */
-mts_code mts_archive_report(const mts_archive *archive, mts_report_kind kind, const mts_allocator *allocator,
-                            mts_text *text, mts_error *error);
+mts_status mts_archive_report(const mts_archive *archive, mts_report_kind kind,
+                              const mts_allocator *allocator, mts_text *text, mts_error *error);
 
 #endif

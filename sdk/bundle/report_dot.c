@@ -143,7 +143,7 @@ static void inputs_add(const mts_sharing *sharing, uint32_t family, mts_text *te
     }
 }
 
-mts_code mts_report_dot(mts_sharing *sharing, mts_text *text, mts_error *error)
+mts_status mts_report_dot(mts_sharing *sharing, mts_text *text, mts_error *error)
 {
     mts_text_add(text, "digraph bundle {\n  rankdir=TB;\n"
                        "  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10];\n");
@@ -151,7 +151,7 @@ mts_code mts_report_dot(mts_sharing *sharing, mts_text *text, mts_error *error)
         const mts_sharing_family *family = &sharing->families[f];
         uint32_t **row_of = rows_index(sharing, family);
         if (!row_of) {
-            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the report");
+            return mts_fail_memory(error);
         }
         mts_text_add(
             text, "  subgraph cluster_%" PRIu32 " {\n    label=\"family %" PRIu32 ", %" PRIu32 " tasks\";\n",
@@ -168,5 +168,5 @@ mts_code mts_report_dot(mts_sharing *sharing, mts_text *text, mts_error *error)
         mts_text_add(text, "  }\n");
     }
     mts_text_add(text, "}\n");
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

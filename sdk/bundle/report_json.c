@@ -16,7 +16,7 @@ static void ports_add(const char *key, const mts_port *ports, uint32_t count, mt
     for (uint32_t i = 0; i < count; i++) {
         mts_text_add(text, "%s{\"name\": ", comma(i));
         mts_text_add_json(text, ports[i].name);
-        mts_text_add(text, ", \"type\": \"%s\", \"shape\": [", mts_dtype_name(ports[i].dtype));
+        mts_text_add(text, ", \"type\": \"%s\", \"shape\": [", mts_type_name(ports[i].dtype));
         for (uint32_t d = 0; d < ports[i].shape.rank; d++) {
             mts_text_add(text, "%s%" PRId64, comma(d), ports[i].shape.dims[d]);
         }

@@ -9,7 +9,7 @@
 
 void mts_report_text(const mts_sharing *sharing, mts_text *text);
 void mts_report_json(const mts_sharing *sharing, mts_text *text);
-mts_code mts_report_dot(mts_sharing *sharing, mts_text *text, mts_error *error);
+mts_status mts_report_dot(mts_sharing *sharing, mts_text *text, mts_error *error);
 
 /* "rgb", "bgr", "grey" or "none". */
 const char *mts_report_color(uint32_t color);

@@ -20,47 +20,47 @@ static const section_row rows[MTS_FORMAT_SECTION_COUNT] = {
 
 static const size_t table_size = (size_t)MTS_FORMAT_SECTION * MTS_FORMAT_SECTION_COUNT;
 
-static mts_code check_header(const unsigned char *bytes, size_t size, mts_error *error)
+static mts_status check_header(const unsigned char *bytes, size_t size, mts_error *error)
 {
     if (size < MTS_FORMAT_MAGIC_SIZE || memcmp(bytes, MTS_FORMAT_MAGIC, MTS_FORMAT_MAGIC_SIZE) != 0) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "not a bundle (no MTSB signature)");
+        return mts_fail(error, MTS_STATUS_MALFORMED, "not a bundle (no MTSB signature)");
     }
     if (size < MTS_FORMAT_HEADER + table_size) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "cut off within the header (%zu bytes)", size);
+        return mts_fail(error, MTS_STATUS_MALFORMED, "cut off within the header (%zu bytes)", size);
     }
     const uint32_t version = mts_load_u32(bytes + MTS_HEADER_VERSION);
     if (version != MTS_FORMAT_VERSION) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "bundle version %u; this library reads version %u",
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "bundle version %u; this library reads version %u",
                         version, MTS_FORMAT_VERSION);
     }
     uint32_t native = 0;
     memcpy(&native, bytes + MTS_HEADER_ENDIAN, sizeof(native));
     if (mts_load_u32(bytes + MTS_HEADER_ENDIAN) != MTS_FORMAT_ENDIAN) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "wrong byte order mark");
+        return mts_fail(error, MTS_STATUS_MALFORMED, "wrong byte order mark");
     }
     if (native != MTS_FORMAT_ENDIAN) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "bundles are little-endian, this machine is not");
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "bundles are little-endian, this machine is not");
     }
     uint64_t hash = mts_hash(bytes, MTS_HEADER_HASH, 0);
     hash = mts_hash(bytes + MTS_FORMAT_HEADER, table_size, hash);
     if (hash != mts_load_u64(bytes + MTS_HEADER_HASH)) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "wrong checksum of the header");
+        return mts_fail(error, MTS_STATUS_MALFORMED, "wrong checksum of the header");
     }
     const uint64_t stated = mts_load_u64(bytes + MTS_HEADER_SIZE);
     if (stated != size) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "%zu bytes long, but the header says %llu", size,
+        return mts_fail(error, MTS_STATUS_MALFORMED, "%zu bytes long, but the header says %llu", size,
                         (unsigned long long)stated);
     }
     if (mts_load_u32(bytes + MTS_HEADER_SECTIONS) != MTS_FORMAT_SECTION_COUNT ||
         !mts_bytes_zero(bytes + MTS_HEADER_RESERVED, MTS_HEADER_HASH - MTS_HEADER_RESERVED)) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "unknown sections");
+        return mts_fail(error, MTS_STATUS_MALFORMED, "unknown sections");
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* Sections lie in order, each at the next multiple of 64, with zeros between: nothing can overlap or hide. */
-static mts_code open_section(const unsigned char *bytes, size_t size, size_t index, size_t *end,
-                             mts_section *out, mts_error *error)
+static mts_status open_section(const unsigned char *bytes, size_t size, size_t index, size_t *end,
+                               mts_section *out, mts_error *error)
 {
     const unsigned char *row = bytes + MTS_FORMAT_HEADER + index * MTS_FORMAT_SECTION;
     const char *name = rows[index].name;
@@ -69,41 +69,41 @@ static mts_code open_section(const unsigned char *bytes, size_t size, size_t ind
     size_t first = 0, length = 0, last = 0;
     if (mts_load_u32(row + MTS_SECTION_KIND) != index ||
         mts_load_u32(row + MTS_SECTION_STRIDE) != rows[index].stride) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "section %zu is not '%s' with records of %u bytes", index,
-                        name, rows[index].stride);
+        return mts_fail(error, MTS_STATUS_MALFORMED, "section %zu is not '%s' with records of %u bytes",
+                        index, name, rows[index].stride);
     }
     if (!mts_size_align(*end, MTS_FORMAT_ALIGN, &first) || offset != first || count > size ||
         !mts_size_mul((size_t)count, rows[index].stride, &length) || !mts_size_add(first, length, &last) ||
         last > size) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "section '%s' (offset %llu, %llu records) does not fit",
+        return mts_fail(error, MTS_STATUS_MALFORMED, "section '%s' (offset %llu, %llu records) does not fit",
                         name, (unsigned long long)offset, (unsigned long long)count);
     }
     if (!mts_bytes_zero(bytes + *end, first - *end)) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "unused bytes before section '%s' are not zero", name);
+        return mts_fail(error, MTS_STATUS_MALFORMED, "unused bytes before section '%s' are not zero", name);
     }
     if (mts_hash(bytes + first, length, index) != mts_load_u64(row + MTS_SECTION_HASH)) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "wrong checksum of section '%s'", name);
+        return mts_fail(error, MTS_STATUS_MALFORMED, "wrong checksum of section '%s'", name);
     }
     *out = (mts_section){.data = bytes + first, .count = (size_t)count};
     *end = last;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* Text for people goes to terminals and JSON, so control bytes are refused besides broken UTF-8. */
-static mts_code check_strings(const mts_section *strings, mts_error *error)
+static mts_status check_strings(const mts_section *strings, mts_error *error)
 {
     if (strings->count == 0 || strings->data[strings->count - 1] != 0) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "the strings are not terminated");
+        return mts_fail(error, MTS_STATUS_MALFORMED, "the strings are not terminated");
     }
     for (size_t i = 0; i < strings->count;) {
         const bool end = strings->data[i] == 0;
         const size_t length = end ? 1 : mts_utf8_text(strings->data + i, strings->count - i);
         if (length == 0) {
-            return mts_fail(error, MTS_CODE_MALFORMED, "byte %zu of the strings is not text", i);
+            return mts_fail(error, MTS_STATUS_MALFORMED, "byte %zu of the strings is not text", i);
         }
         i += length;
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 const char *mts_section_name(mts_format_section section)
@@ -116,20 +116,18 @@ size_t mts_section_stride(mts_format_section section)
     return rows[section].stride;
 }
 
-mts_code mts_sections_open(const unsigned char *bytes, size_t size, mts_sections *out, mts_error *error)
+mts_status mts_sections_open(const unsigned char *bytes, size_t size, mts_sections *out, mts_error *error)
 {
-    mts_code code = check_header(bytes, size, error);
+    mts_status code = check_header(bytes, size, error);
     size_t end = MTS_FORMAT_HEADER + table_size;
-    for (size_t i = 0; i < MTS_FORMAT_SECTION_COUNT && code == MTS_CODE_OK; i++) {
+    for (size_t i = 0; i < MTS_FORMAT_SECTION_COUNT && code == MTS_STATUS_OK; i++) {
         code = open_section(bytes, size, i, &end, &out->at[i], error);
     }
-    if (code == MTS_CODE_OK && end != size) {
-        code = mts_fail(error, MTS_CODE_MALFORMED, "%zu bytes follow the last section", size - end);
+    if (code == MTS_STATUS_OK && end != size) {
+        code = mts_fail(error, MTS_STATUS_MALFORMED, "%zu bytes follow the last section", size - end);
     }
-    if (code == MTS_CODE_OK) {
-        code = check_strings(&out->at[MTS_FORMAT_STRINGS], error);
-    }
-    if (code == MTS_CODE_OK) {
+    MTS_TRY(code, check_strings(&out->at[MTS_FORMAT_STRINGS], error));
+    if (code == MTS_STATUS_OK) {
         out->hash = mts_load_u64(bytes + MTS_HEADER_HASH);
     }
     return code;
@@ -143,26 +141,26 @@ mts_section_cursor mts_section_walk(const mts_sections *sections, mts_format_sec
                                 .name = rows[section].name};
 }
 
-mts_code mts_section_take(mts_section_cursor *cursor, size_t count, const unsigned char **records,
-                          mts_error *error)
+mts_status mts_section_take(mts_section_cursor *cursor, size_t count, const unsigned char **records,
+                            mts_error *error)
 {
     if (count > cursor->left) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "section '%s' ends early: %zu records wanted, %zu left",
+        return mts_fail(error, MTS_STATUS_MALFORMED, "section '%s' ends early: %zu records wanted, %zu left",
                         cursor->name, count, cursor->left);
     }
     *records = cursor->data;
     cursor->data += count * cursor->stride;
     cursor->left -= count;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_section_end(const mts_section_cursor *cursor, mts_error *error)
+mts_status mts_section_end(const mts_section_cursor *cursor, mts_error *error)
 {
     if (cursor->left != 0) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "%zu records of section '%s' belong to nothing",
+        return mts_fail(error, MTS_STATUS_MALFORMED, "%zu records of section '%s' belong to nothing",
                         cursor->left, cursor->name);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 bool mts_bytes_zero(const unsigned char *bytes, size_t size)
@@ -174,12 +172,13 @@ bool mts_bytes_zero(const unsigned char *bytes, size_t size)
     return any == 0;
 }
 
-mts_code mts_section_string(const mts_sections *sections, uint32_t offset, const char **out, mts_error *error)
+mts_status mts_section_string(const mts_sections *sections, uint32_t offset, const char **out,
+                              mts_error *error)
 {
     const mts_section *strings = &sections->at[MTS_FORMAT_STRINGS];
     if (offset >= strings->count || (offset > 0 && strings->data[offset - 1] != 0)) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "no string begins at %u", offset);
+        return mts_fail(error, MTS_STATUS_MALFORMED, "no string begins at %u", offset);
     }
     *out = (const char *)strings->data + offset;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

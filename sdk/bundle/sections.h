@@ -33,17 +33,17 @@ typedef struct mts_section_cursor {
 const char *mts_section_name(mts_format_section section);
 size_t mts_section_stride(mts_format_section section);
 /* MALFORMED, UNSUPPORTED (version, byte order) with place and reason. */
-mts_code mts_sections_open(const unsigned char *bytes, size_t size, mts_sections *out, mts_error *error);
+mts_status mts_sections_open(const unsigned char *bytes, size_t size, mts_sections *out, mts_error *error);
 mts_section_cursor mts_section_walk(const mts_sections *sections, mts_format_section section);
 /* The next `count` records, or MALFORMED if the section has fewer left. */
-mts_code mts_section_take(mts_section_cursor *cursor, size_t count, const unsigned char **records,
-                          mts_error *error);
+mts_status mts_section_take(mts_section_cursor *cursor, size_t count, const unsigned char **records,
+                            mts_error *error);
 /* MALFORMED if records are left over. */
-mts_code mts_section_end(const mts_section_cursor *cursor, mts_error *error);
+mts_status mts_section_end(const mts_section_cursor *cursor, mts_error *error);
 /* Whether all bytes are zero. */
 bool mts_bytes_zero(const unsigned char *bytes, size_t size);
 /* The string at an offset of the strings section. MALFORMED unless one begins there. */
-mts_code mts_section_string(const mts_sections *sections, uint32_t offset, const char **out,
-                            mts_error *error);
+mts_status mts_section_string(const mts_sections *sections, uint32_t offset, const char **out,
+                              mts_error *error);
 
 #endif

@@ -23,12 +23,12 @@ static const mts_value *weight_of(const mts_graph *graph, const mts_node *node)
 }
 
 /* Counts, for each block, the tasks that refer to it, and each task's bytes. */
-static mts_code users_count(counter *count, mts_sharing *sharing, mts_error *error)
+static mts_status users_count(counter *count, mts_sharing *sharing, mts_error *error)
 {
     const mts_archive *archive = count->archive;
     uint32_t *last = mts_arena_zero(&sharing->arena, archive->block_count, sizeof *last);
     if (!last) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the report");
+        return mts_fail_memory(error);
     }
     for (uint32_t t = 0; t < archive->task_count; t++) {
         const mts_graph *graph = archive->tasks[t].graph;
@@ -56,12 +56,12 @@ static mts_code users_count(counter *count, mts_sharing *sharing, mts_error *err
     for (uint32_t b = 0; b < archive->block_count; b++) {
         sharing->bytes_stored += archive->blocks[b].size;
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* Shared and exclusive output channels of one task's weight. */
-static mts_code channels_count(counter *count, mts_sharing *sharing, const mts_node *node,
-                               const mts_value *weight, mts_sharing_part *part, mts_error *error)
+static mts_status channels_count(counter *count, mts_sharing *sharing, const mts_node *node,
+                                 const mts_value *weight, mts_sharing_part *part, mts_error *error)
 {
     uint32_t out = 0;
     uint32_t in = 0;
@@ -73,7 +73,7 @@ static mts_code channels_count(counter *count, mts_sharing *sharing, const mts_n
         count->marks = mts_arena_zero(&sharing->arena, channels, 1);
         count->mark_capacity = count->marks ? channels : 0;
         if (!count->marks) {
-            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the report");
+            return mts_fail_memory(error);
         }
     }
     if (channels > 0) {
@@ -91,7 +91,7 @@ static mts_code channels_count(counter *count, mts_sharing *sharing, const mts_n
         part->shared += count->marks[c];
     }
     part->exclusive = channels - part->shared;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void bytes_count(counter *count, const mts_graph *graph, const mts_node *node, mts_sharing_row *row)
@@ -109,12 +109,12 @@ static void bytes_count(counter *count, const mts_graph *graph, const mts_node *
     }
 }
 
-static mts_code row_fill(counter *count, mts_sharing *sharing, const mts_sharing_family *family,
-                         const uint32_t *nodes, mts_sharing_row *row, mts_error *error)
+static mts_status row_fill(counter *count, mts_sharing *sharing, const mts_sharing_family *family,
+                           const uint32_t *nodes, mts_sharing_row *row, mts_error *error)
 {
     row->parts = mts_arena_zero(&sharing->arena, family->task_count, sizeof *row->parts);
     if (!row->parts) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the report");
+        return mts_fail_memory(error);
     }
     for (uint32_t g = 0; g < family->task_count; g++) {
         if (nodes[g] == MTS_NONE) {
@@ -128,16 +128,16 @@ static mts_code row_fill(counter *count, mts_sharing *sharing, const mts_sharing
         const mts_value *weight = weight_of(graph, node);
         bytes_count(count, graph, node, row);
         if (weight) {
-            const mts_code code = channels_count(count, sharing, node, weight, part, error);
-            if (code != MTS_CODE_OK) {
+            const mts_status code = channels_count(count, sharing, node, weight, part, error);
+            if (code != MTS_STATUS_OK) {
                 return code;
             }
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code family_fill(counter *count, mts_sharing *sharing, uint32_t number, mts_error *error)
+static mts_status family_fill(counter *count, mts_sharing *sharing, uint32_t number, mts_error *error)
 {
     mts_sharing_family *family = &sharing->families[number];
     const mts_archive *archive = sharing->archive;
@@ -146,7 +146,7 @@ static mts_code family_fill(counter *count, mts_sharing *sharing, uint32_t numbe
         mts_arena_zero(&sharing->arena, archive->task_count, sizeof(const mts_graph *));
     family->tasks = mts_arena_zero(&sharing->arena, archive->task_count, sizeof *family->tasks);
     if (!graphs || !family->tasks) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the report");
+        return mts_fail_memory(error);
     }
     for (uint32_t t = 0; t < archive->task_count; t++) {
         if (sharing->family[t] == number) {
@@ -154,24 +154,24 @@ static mts_code family_fill(counter *count, mts_sharing *sharing, uint32_t numbe
             family->tasks[family->task_count++] = t;
         }
     }
-    mts_code code = mts_graph_align(graphs, family->task_count, &sharing->arena, &alignment, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_graph_align(graphs, family->task_count, &sharing->arena, &alignment, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     family->row_count = alignment.row_count;
     family->rows = mts_arena_zero(&sharing->arena, alignment.row_count, sizeof *family->rows);
     if (!family->rows) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the report");
+        return mts_fail_memory(error);
     }
-    for (uint32_t r = 0; r < alignment.row_count && code == MTS_CODE_OK; r++) {
+    for (uint32_t r = 0; r < alignment.row_count && code == MTS_STATUS_OK; r++) {
         code = row_fill(count, sharing, family, alignment.nodes + (size_t)r * family->task_count,
                         &family->rows[r], error);
     }
     return code;
 }
 
-mts_code mts_sharing_find(const mts_archive *archive, const mts_allocator *allocator, mts_sharing *out,
-                          mts_error *error)
+mts_status mts_sharing_find(const mts_archive *archive, const mts_allocator *allocator, mts_sharing *out,
+                            mts_error *error)
 {
     counter count = {.archive = archive};
     memset(out, 0, sizeof *out);
@@ -183,30 +183,30 @@ mts_code mts_sharing_find(const mts_archive *archive, const mts_allocator *alloc
     count.users = mts_arena_zero(&out->arena, archive->block_count, sizeof *count.users);
     count.counted = mts_arena_zero(&out->arena, archive->block_count, sizeof *count.counted);
     const mts_graph **graphs = mts_arena_zero(&out->arena, archive->task_count, sizeof(const mts_graph *));
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (!out->family || !out->task_bytes || !out->task_shared || !count.users || !count.counted || !graphs) {
-        code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the report");
+        code = mts_fail_memory(error);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         for (uint32_t t = 0; t < archive->task_count; t++) {
             graphs[t] = archive->tasks[t].graph;
         }
         code = users_count(&count, out, error);
     }
-    if (code == MTS_CODE_OK && archive->task_count > 0) {
+    if (code == MTS_STATUS_OK && archive->task_count > 0) {
         code = mts_graph_families(graphs, archive->task_count, allocator, out->family, &out->family_count,
                                   error);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         out->families = mts_arena_zero(&out->arena, out->family_count, sizeof *out->families);
         if (!out->families) {
-            code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for the report");
+            code = mts_fail_memory(error);
         }
     }
-    for (uint32_t f = 0; f < out->family_count && code == MTS_CODE_OK; f++) {
+    for (uint32_t f = 0; f < out->family_count && code == MTS_STATUS_OK; f++) {
         code = family_fill(&count, out, f, error);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         mts_sharing_release(out);
     }
     return code;

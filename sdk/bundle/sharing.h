@@ -42,8 +42,8 @@ typedef struct mts_sharing {
 } mts_sharing;
 
 /* OUT_OF_MEMORY only. */
-mts_code mts_sharing_find(const mts_archive *archive, const mts_allocator *allocator, mts_sharing *out,
-                          mts_error *error);
+mts_status mts_sharing_find(const mts_archive *archive, const mts_allocator *allocator, mts_sharing *out,
+                            mts_error *error);
 void mts_sharing_release(mts_sharing *sharing);
 
 #endif

@@ -7,27 +7,27 @@
 #include <stdio.h>
 #include <string.h>
 
-static void caller_log(void *context, mts_log_level level, const char *text)
+static void caller_log(void *context, mts_log_severity level, const char *text)
 {
     const mtsc_options *options = context;
     options->log(options->context, (mts_log_severity)level, text);
 }
 
-mts_code mts_compiler_progress(const mtsc_options *options, float fraction, const char *what,
-                               mts_error *error)
+mts_status mts_compiler_progress(const mtsc_options *options, float fraction, const char *what,
+                                 mts_error *error)
 {
     if (options->progress && options->progress(options->context, fraction, what) != 0) {
-        return mts_fail(error, MTS_CODE_CANCELLED, "cancelled while %s", what);
+        return mts_fail(error, MTS_STATUS_CANCELLED, "cancelled while %s", what);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_status mts_compiler_report(const mtsc_options *options, mts_code code, const mts_error *error)
+mts_status mts_compiler_report(const mtsc_options *options, mts_status code, const mts_error *error)
 {
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         return MTS_STATUS_OK;
     }
-    const char *text = error->text[0] ? error->text : mts_code_name(code);
+    const char *text = error->text[0] ? error->text : mts_status_text(code);
     if (options->error_text && options->error_size > 0) {
         (void)snprintf(options->error_text, options->error_size, "%s", text);
     }
@@ -92,13 +92,13 @@ mts_status mtsc_compiler_create(const mtsc_options *options, mtsc_compiler **out
     }
     const char *defect = mts_compiler_options_defect(options);
     if (defect) {
-        const mts_code code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "%s", defect);
+        const mts_status code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect);
         return mts_compiler_report(options, code, &error);
     }
     const mts_allocator *allocator = mts_allocator_default();
     mtsc_compiler *compiler = mts_alloc_zero(allocator, 1, sizeof(*compiler));
     if (!compiler) {
-        const mts_code code = mts_fail(&error, MTS_CODE_OUT_OF_MEMORY, "no memory for a compiler");
+        const mts_status code = mts_fail_memory(&error);
         return mts_compiler_report(options, code, &error);
     }
     compiler->allocator = allocator;
@@ -126,9 +126,9 @@ mts_status mtsc_compiler_add(mtsc_compiler *compiler, const mtsc_task *task)
     if (!compiler) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (!task || task->size != sizeof(*task)) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT,
+        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT,
                         "task: `size` is not that of this library; use mtsc_task_default");
     } else {
         code = mts_compiler_add_task(compiler, task, MTS_COMPILER_LAYOUT_AUTO, &error);
@@ -143,12 +143,12 @@ mts_status mtsc_compiler_add_config(mtsc_compiler *compiler, const char *path)
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     if (!path) {
-        const mts_code code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "no path of a task list");
+        const mts_status code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "no path of a task list");
         return mts_compiler_report(&compiler->options, code, &error);
     }
     const size_t before = compiler->count;
-    const mts_code code = mts_compiler_read_config(compiler, path, &error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = mts_compiler_read_config(compiler, path, &error);
+    if (code != MTS_STATUS_OK) {
         mts_compiler_drop_tasks(compiler, before);
     }
     return mts_compiler_report(&compiler->options, code, &error);

@@ -25,32 +25,32 @@ typedef struct config_task {
     mts_compiler_layout layout;
 } config_task;
 
-typedef mts_code (*config_read)(config *c, const json_t *value, config_task *out);
+typedef mts_status (*config_read)(config *c, const json_t *value, config_task *out);
 
 typedef struct config_key {
     const char *name;
     config_read read;
 } config_key;
 
-static mts_code refuse(const config *c, const char *what)
+static mts_status refuse(const config *c, const char *what)
 {
-    return mts_fail(c->error, MTS_CODE_MALFORMED, "%s", what);
+    return mts_fail(c->error, MTS_STATUS_MALFORMED, "%s", what);
 }
 
-static mts_code no_memory(const config *c)
+static mts_status no_memory(const config *c)
 {
-    return mts_fail(c->error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
+    return mts_fail_memory(c->error);
 }
 
-static mts_code read_text(const config *c, const json_t *value, const char **out)
+static mts_status read_text(const config *c, const json_t *value, const char **out)
 {
     *out = json_string_value(value);
-    return *out ? MTS_CODE_OK : refuse(c, "must be a string");
+    return *out ? MTS_STATUS_OK : refuse(c, "must be a string");
 }
 
 /* Calls the reader of each key of an object. */
-static mts_code read_keys(config *c, const json_t *object, const config_key *keys, size_t count,
-                          config_task *out)
+static mts_status read_keys(config *c, const json_t *object, const config_key *keys, size_t count,
+                            config_task *out)
 {
     if (!json_is_object(object)) {
         return refuse(c, "must be an object");
@@ -63,26 +63,26 @@ static mts_code read_keys(config *c, const json_t *object, const config_key *key
         while (i < count && strcmp(keys[i].name, name) != 0) {
             i++;
         }
-        const mts_code code = i < count ? keys[i].read(c, json_object_iter_value(it), out)
-                                        : refuse(c, "this key does not exist");
-        if (code != MTS_CODE_OK) {
+        const mts_status code = i < count ? keys[i].read(c, json_object_iter_value(it), out)
+                                          : refuse(c, "this key does not exist");
+        if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(c->error, code, "\"%s\"", name);
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_name(config *c, const json_t *value, config_task *out)
+static mts_status read_name(config *c, const json_t *value, config_task *out)
 {
     return read_text(c, value, &out->task.name);
 }
 
 /* A relative path starts at the folder of the task list. */
-static mts_code read_model(config *c, const json_t *value, config_task *out)
+static mts_status read_model(config *c, const json_t *value, config_task *out)
 {
     const char *model = NULL;
-    const mts_code code = read_text(c, value, &model);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = read_text(c, value, &model);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     const char *slash = strrchr(c->path, '/');
@@ -95,23 +95,23 @@ static mts_code read_model(config *c, const json_t *value, config_task *out)
     memcpy(path, c->path, folder);
     memcpy(path + folder, model, length + 1);
     out->task.model = path;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_color(config *c, const json_t *value, config_task *out)
+static mts_status read_color(config *c, const json_t *value, config_task *out)
 {
     static const char *const names[] = {"none", "rgb", "bgr", "grey"};
     const char *name = json_string_value(value);
     for (uint32_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(names[i], name) == 0) {
             out->task.color = (mtsc_color)i;
-            return MTS_CODE_OK;
+            return MTS_STATUS_OK;
         }
     }
     return refuse(c, "must be \"rgb\", \"bgr\", \"grey\" or \"none\"");
 }
 
-static mts_code read_layout(config *c, const json_t *value, config_task *out)
+static mts_status read_layout(config *c, const json_t *value, config_task *out)
 {
     const char *name = json_string_value(value);
     if (name && strcmp(name, "nchw") == 0) {
@@ -121,11 +121,11 @@ static mts_code read_layout(config *c, const json_t *value, config_task *out)
     } else {
         return refuse(c, "must be \"nchw\" or \"nhwc\"");
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* One number for all channels, or an array of 1 to 4. */
-static mts_code read_channels(const config *c, const json_t *value, float out[4])
+static mts_status read_channels(const config *c, const json_t *value, float out[4])
 {
     const size_t count = json_is_array(value) ? json_array_size(value) : 0;
     if (!json_is_number(value) && (count < 1 || count > 4)) {
@@ -139,18 +139,18 @@ static mts_code read_channels(const config *c, const json_t *value, float out[4]
         }
         out[i] = number;
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_mean(config *c, const json_t *value, config_task *out)
+static mts_status read_mean(config *c, const json_t *value, config_task *out)
 {
     return read_channels(c, value, out->task.mean);
 }
 
-static mts_code read_std(config *c, const json_t *value, config_task *out)
+static mts_status read_std(config *c, const json_t *value, config_task *out)
 {
-    const mts_code code = read_channels(c, value, out->task.std);
-    for (int i = 0; i < 4 && code == MTS_CODE_OK; i++) {
+    const mts_status code = read_channels(c, value, out->task.std);
+    for (int i = 0; i < 4 && code == MTS_STATUS_OK; i++) {
         if (!(out->task.std[i] > 0.0f)) {
             return refuse(c, "must be above 0");
         }
@@ -158,10 +158,10 @@ static mts_code read_std(config *c, const json_t *value, config_task *out)
     return code;
 }
 
-static mts_code read_dims(const config *c, const json_t *value, mtsc_input_shape *out)
+static mts_status read_dims(const config *c, const json_t *value, mtsc_input_shape *out)
 {
     const size_t rank = json_array_size(value);
-    if (!json_is_array(value) || rank > MTS_RANK_MAX) {
+    if (!json_is_array(value) || rank > MTS_TENSOR_RANK_MAX) {
         return refuse(c, "must be an array of at most 6 dimensions");
     }
     for (size_t i = 0; i < rank; i++) {
@@ -172,11 +172,11 @@ static mts_code read_dims(const config *c, const json_t *value, mtsc_input_shape
         out->dims[i] = (int64_t)json_integer_value(dim);
     }
     out->rank = (uint32_t)rank;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* "shape" of the first input and "shapes" by name both append here. */
-static mts_code append_shape(config *c, const char *input, const json_t *dims, config_task *out)
+static mts_status append_shape(config *c, const char *input, const json_t *dims, config_task *out)
 {
     mtsc_input_shape *shapes = mts_arena_zero(&c->arena, (size_t)out->task.shape_count + 1, sizeof(*shapes));
     if (!shapes) {
@@ -186,33 +186,33 @@ static mts_code append_shape(config *c, const char *input, const json_t *dims, c
         memcpy(shapes, out->task.shapes, out->task.shape_count * sizeof(*shapes));
     }
     shapes[out->task.shape_count].input = input;
-    const mts_code code = read_dims(c, dims, &shapes[out->task.shape_count]);
+    const mts_status code = read_dims(c, dims, &shapes[out->task.shape_count]);
     out->task.shapes = shapes;
     out->task.shape_count++;
     return code;
 }
 
-static mts_code read_shape(config *c, const json_t *value, config_task *out)
+static mts_status read_shape(config *c, const json_t *value, config_task *out)
 {
     return append_shape(c, NULL, value, out);
 }
 
-static mts_code read_shapes(config *c, const json_t *value, config_task *out)
+static mts_status read_shapes(config *c, const json_t *value, config_task *out)
 {
     if (!json_is_object(value) || json_object_size(value) > 64) {
         return refuse(c, "must be an object of input names and shapes");
     }
     for (void *it = json_object_iter((json_t *)(uintptr_t)value); it;
          it = json_object_iter_next((json_t *)(uintptr_t)value, it)) {
-        const mts_code code = append_shape(c, json_object_iter_key(it), json_object_iter_value(it), out);
-        if (code != MTS_CODE_OK) {
+        const mts_status code = append_shape(c, json_object_iter_key(it), json_object_iter_value(it), out);
+        if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(c->error, code, "\"%s\"", json_object_iter_key(it));
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_input(config *c, const json_t *value, config_task *out)
+static mts_status read_input(config *c, const json_t *value, config_task *out)
 {
     static const config_key keys[] = {{"color", read_color},   {"mean", read_mean},
                                       {"std", read_std},       {"shape", read_shape},
@@ -220,7 +220,7 @@ static mts_code read_input(config *c, const json_t *value, config_task *out)
     return read_keys(c, value, keys, sizeof(keys) / sizeof(keys[0]), out);
 }
 
-static mts_code read_labels(config *c, const json_t *value, config_task *out)
+static mts_status read_labels(config *c, const json_t *value, config_task *out)
 {
     const size_t count = json_array_size(value);
     const char **labels = mts_arena_zero(&c->arena, count, sizeof(*labels));
@@ -238,10 +238,10 @@ static mts_code read_labels(config *c, const json_t *value, config_task *out)
     }
     out->task.labels = labels;
     out->task.label_count = (uint32_t)count;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_class_map(config *c, const json_t *value, config_task *out)
+static mts_status read_class_map(config *c, const json_t *value, config_task *out)
 {
     const size_t count = json_array_size(value);
     uint32_t *map = mts_arena_zero(&c->arena, count, sizeof(*map));
@@ -261,10 +261,10 @@ static mts_code read_class_map(config *c, const json_t *value, config_task *out)
     }
     out->task.class_map = map;
     out->task.class_count = (uint32_t)count;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code read_task(config *c, const json_t *object)
+static mts_status read_task(config *c, const json_t *object)
 {
     static const config_key keys[] = {{"name", read_name},
                                       {"model", read_model},
@@ -273,14 +273,15 @@ static mts_code read_task(config *c, const json_t *object)
                                       {"class_map", read_class_map}};
     config_task task = {.layout = MTS_COMPILER_LAYOUT_AUTO};
     mtsc_task_default(&task.task);
-    mts_code code = read_keys(c, object, keys, sizeof(keys) / sizeof(keys[0]), &task);
-    if (code == MTS_CODE_OK && (!task.task.name || !task.task.model)) {
+    mts_status code = read_keys(c, object, keys, sizeof(keys) / sizeof(keys[0]), &task);
+    if (code == MTS_STATUS_OK && (!task.task.name || !task.task.model)) {
         code = refuse(c, task.task.name ? "\"model\" is missing" : "\"name\" is missing");
     }
-    return code == MTS_CODE_OK ? mts_compiler_add_task(c->compiler, &task.task, task.layout, c->error) : code;
+    return code == MTS_STATUS_OK ? mts_compiler_add_task(c->compiler, &task.task, task.layout, c->error)
+                                 : code;
 }
 
-static mts_code read_tasks(config *c, const json_t *root)
+static mts_status read_tasks(config *c, const json_t *root)
 {
     const json_t *tasks = json_object_get(root, "tasks");
     const size_t count = json_array_size(tasks);
@@ -290,34 +291,34 @@ static mts_code read_tasks(config *c, const json_t *root)
     for (size_t i = 0; i < count; i++) {
         const json_t *task = json_array_get(tasks, i);
         const char *name = json_string_value(json_object_get(task, "name"));
-        const mts_code code = read_task(c, task);
-        if (code != MTS_CODE_OK) {
+        const mts_status code = read_task(c, task);
+        if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(c->error, code, "task %zu%s%.64s%s", i, name ? " (\"" : "",
                                    name ? name : "", name ? "\")" : "");
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_compiler_read_config(mtsc_compiler *compiler, const char *path, mts_error *error)
+mts_status mts_compiler_read_config(mtsc_compiler *compiler, const char *path, mts_error *error)
 {
     void *text = NULL;
     size_t size = 0;
-    mts_code code = mts_os_file_read(compiler->allocator, path, CONFIG_BYTES_MAX, &text, &size, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_os_file_read(compiler->allocator, path, CONFIG_BYTES_MAX, &text, &size, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     json_error_t where;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     mts_alloc_free(compiler->allocator, text);
     if (!root) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "%s: line %d, column %d: %s", path, where.line,
+        return mts_fail(error, MTS_STATUS_MALFORMED, "%s: line %d, column %d: %s", path, where.line,
                         where.column, where.text);
     }
     config c = {.compiler = compiler, .path = path, .error = error};
     mts_arena_init(&c.arena, compiler->allocator);
     code = read_tasks(&c, root);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         (void)mts_fail_prefix(error, code, "%s", path);
     }
     mts_arena_release(&c.arena);

@@ -5,18 +5,19 @@
 #include "compiler/emit/onnx.h"
 #include "platform/os/os.h"
 
-static mts_code export_task(const mts_archive *archive, const char *bundle_path, const char *name,
-                            const char *onnx_path, mts_error *error)
+static mts_status export_task(const mts_archive *archive, const char *bundle_path, const char *name,
+                              const char *onnx_path, mts_error *error)
 {
     const mts_allocator *allocator = mts_allocator_default();
     const uint32_t task = mts_archive_find(archive, name);
     if (task == MTS_NONE) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "%s: there is no task '%.255s' in it", bundle_path, name);
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "%s: there is no task '%.255s' in it", bundle_path,
+                        name);
     }
     void *data = NULL;
     size_t size = 0;
-    mts_code code = mts_onnx_export(archive->tasks[task].graph, allocator, &data, &size, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_onnx_export(archive->tasks[task].graph, allocator, &data, &size, error);
+    if (code != MTS_STATUS_OK) {
         code = mts_fail_prefix(error, code, "%s: task '%s'", bundle_path, name);
     } else {
         code = mts_os_file_write(onnx_path, data, size, error);
@@ -25,22 +26,18 @@ static mts_code export_task(const mts_archive *archive, const char *bundle_path,
     return code;
 }
 
-static mts_code export_bundle(const char *bundle_path, const char *task, const char *onnx_path,
-                              mts_error *error)
+static mts_status export_bundle(const char *bundle_path, const char *task, const char *onnx_path,
+                                mts_error *error)
 {
     if (!bundle_path || !task || !onnx_path || !*onnx_path) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "export: a path or the task's name is missing");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "export: a path or the task's name is missing");
     }
     mts_os_map map = {0};
     mts_archive *archive = NULL;
-    mts_code code = mts_os_map_file(bundle_path, &map, error);
-    if (code == MTS_CODE_OK) {
-        code = mts_archive_read(map.size ? map.data : NULL, map.size, bundle_path, NULL,
-                                mts_allocator_default(), &archive, error);
-    }
-    if (code == MTS_CODE_OK) {
-        code = export_task(archive, bundle_path, task, onnx_path, error);
-    }
+    mts_status code = mts_os_map_file(bundle_path, &map, error);
+    MTS_TRY(code, mts_archive_read(map.size ? map.data : NULL, map.size, bundle_path, NULL,
+                                   mts_allocator_default(), &archive, error));
+    MTS_TRY(code, export_task(archive, bundle_path, task, onnx_path, error));
     mts_archive_destroy(&archive);
     mts_os_unmap(&map);
     return code;
@@ -57,7 +54,7 @@ mts_status mtsc_export(const char *bundle_path, const char *task, const char *on
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     const char *defect = mts_compiler_options_defect(options);
-    const mts_code code = defect ? mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "%s", defect)
-                                 : export_bundle(bundle_path, task, onnx_path, &error);
+    const mts_status code = defect ? mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect)
+                                   : export_bundle(bundle_path, task, onnx_path, &error);
     return mts_compiler_report(options, code, &error);
 }

@@ -17,7 +17,7 @@ mts_status mtsc_file_write(const char *path, const void *data, size_t size, cons
     if (!defect && (!path || !*path || (!data && size > 0))) {
         defect = "file: the path or the data is missing";
     }
-    const mts_code code = defect ? mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "%s", defect)
-                                 : mts_os_file_write(path, data, size, &error);
+    const mts_status code = defect ? mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect)
+                                   : mts_os_file_write(path, data, size, &error);
     return mts_compiler_report(options, code, &error);
 }

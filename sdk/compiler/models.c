@@ -8,9 +8,9 @@
 #include "compiler/compiler.h"
 #include "compiler/passes/clone.h"
 
-static mts_code no_memory(mts_error *error)
+static mts_status no_memory(mts_error *error)
 {
-    return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
+    return mts_fail_memory(error);
 }
 
 /* Copies the blocks of a constant into one. Row r of its matrix goes to row scatter[r], if there is such a
@@ -19,7 +19,7 @@ static bool join_blocks(mts_graph *graph, mts_value *value, const uint32_t *scat
 {
     uint32_t rows = 0, columns = 0, inner = 0;
     mts_value_matrix(value, &rows, &columns, &inner);
-    const size_t cell = inner * mts_dtype_size(value->dtype);
+    const size_t cell = inner * mts_type_size(value->dtype);
     unsigned char *whole = mts_arena_zero(graph->arena, (size_t)rows * columns, cell);
     mts_block_ref *ref = mts_arena_zero(graph->arena, 1, sizeof(*ref));
     if (!whole || !ref) {
@@ -90,7 +90,7 @@ static bool make_whole(mts_graph *graph)
     return done;
 }
 
-static mts_code copy_tasks(mts_models *models, mts_error *error)
+static mts_status copy_tasks(mts_models *models, mts_error *error)
 {
     const mts_archive *archive = models->archive;
     models->tasks = mts_arena_zero(&models->arena, archive->task_count, sizeof(*models->tasks));
@@ -109,29 +109,26 @@ static mts_code copy_tasks(mts_models *models, mts_error *error)
             return no_memory(error);
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_models_open(const char *path, const mts_allocator *allocator, mts_models *out, mts_error *error)
+mts_status mts_models_open(const char *path, const mts_allocator *allocator, mts_models *out,
+                           mts_error *error)
 {
     memset(out, 0, sizeof(*out));
     out->allocator = allocator;
     mts_arena_init(&out->arena, allocator);
     if (!path || !*path) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the path of the bundle is missing");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the path of the bundle is missing");
     }
     out->path = mts_arena_string(&out->arena, path);
     if (!out->path) {
         return no_memory(error);
     }
-    mts_code code = mts_os_map_file(path, &out->map, error);
-    if (code == MTS_CODE_OK) {
-        code = mts_archive_read(out->map.size ? out->map.data : NULL, out->map.size, path, NULL, allocator,
-                                &out->archive, error);
-    }
-    if (code == MTS_CODE_OK) {
-        code = copy_tasks(out, error);
-    }
+    mts_status code = mts_os_map_file(path, &out->map, error);
+    MTS_TRY(code, mts_archive_read(out->map.size ? out->map.data : NULL, out->map.size, path, NULL, allocator,
+                                   &out->archive, error));
+    MTS_TRY(code, copy_tasks(out, error));
     return code;
 }
 
@@ -148,33 +145,33 @@ void mts_models_release(mts_models *models)
     memset(models, 0, sizeof(*models));
 }
 
-mts_code mts_models_find(const mts_models *models, const char *name, uint32_t *task, mts_error *error)
+mts_status mts_models_find(const mts_models *models, const char *name, uint32_t *task, mts_error *error)
 {
     *task = mts_archive_find(models->archive, name);
-    return *task != MTS_NONE ? MTS_CODE_OK
-                             : mts_fail(error, MTS_CODE_NOT_FOUND, "%s: there is no task '%.255s' in it",
+    return *task != MTS_NONE ? MTS_STATUS_OK
+                             : mts_fail(error, MTS_STATUS_NOT_FOUND, "%s: there is no task '%.255s' in it",
                                         models->path, name);
 }
 
-mts_code mts_models_check_output(const mts_models *models, const char *path, mts_error *error)
+mts_status mts_models_check_output(const mts_models *models, const char *path, mts_error *error)
 {
     if (!path || !*path) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the path of the bundle to write is missing");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the path of the bundle to write is missing");
     }
     if (mts_os_file_same(models->path, path)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "%s: is the bundle that is read; write another file", path);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_models_write(const mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
-                          const mtsc_options *options, mtsc_summary *summary, mts_error *error)
+mts_status mts_models_write(const mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
+                            const mtsc_options *options, mtsc_summary *summary, mts_error *error)
 {
-    const mts_code code = mts_models_check_output(models, path, error);
+    const mts_status code = mts_models_check_output(models, path, error);
     mtsc_options quiet = *options; /* the method tells of its progress */
     quiet.progress = NULL;
-    return code == MTS_CODE_OK
+    return code == MTS_STATUS_OK
                ? mts_compiler_write_tasks(tasks, count, &quiet, path, models->allocator, summary, error)
                : code;
 }

@@ -22,17 +22,18 @@ typedef struct mts_models {
 } mts_models;
 
 /* Opens a bundle for reading; the file is never written. Release in any case. */
-mts_code mts_models_open(const char *path, const mts_allocator *allocator, mts_models *out, mts_error *error);
+mts_status mts_models_open(const char *path, const mts_allocator *allocator, mts_models *out,
+                           mts_error *error);
 void mts_models_release(mts_models *models);
 /* Index of a task; NOT_FOUND names it. */
-mts_code mts_models_find(const mts_models *models, const char *name, uint32_t *task, mts_error *error);
+mts_status mts_models_find(const mts_models *models, const char *name, uint32_t *task, mts_error *error);
 /* INVALID_ARGUMENT: no path to write to, or it is the file that was opened. To ask before the work. */
-mts_code mts_models_check_output(const mts_models *models, const char *path, mts_error *error);
+mts_status mts_models_check_output(const mts_models *models, const char *path, mts_error *error);
 /*
  * A method's result: finds what the tasks share and writes them as a bundle. INVALID_ARGUMENT if `path` is
  * the file that was opened. The models are not changed; options->progress is not called. summary may be NULL.
  */
-mts_code mts_models_write(const mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
-                          const mtsc_options *options, mtsc_summary *summary, mts_error *error);
+mts_status mts_models_write(const mts_models *models, const mts_task *tasks, uint32_t count, const char *path,
+                            const mtsc_options *options, mtsc_summary *summary, mts_error *error);
 
 #endif

@@ -10,68 +10,69 @@
 
 #define LABELS_MAX 1000000u
 
-static mts_code check_arguments(const mtsc_compiler *compiler, const mtsc_task *task, mts_error *error)
+static mts_status check_arguments(const mtsc_compiler *compiler, const mtsc_task *task, mts_error *error)
 {
     if (!task->name || !mts_task_name_valid(task->name)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "task name '%s': only 1 to 255 of A-Z a-z 0-9 _ . - are possible",
                         task->name ? task->name : "");
     }
     for (size_t i = 0; i < compiler->count; i++) {
         if (strcmp(compiler->tasks[i].task.name, task->name) == 0) {
-            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "task '%s': the name is taken", task->name);
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "task '%s': the name is taken", task->name);
         }
     }
     if (!task->model || !*task->model) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "task '%s': no model", task->name);
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "task '%s': no model", task->name);
     }
     if ((task->shape_count && !task->shapes) || (task->label_count && !task->labels) ||
         (task->class_count && !task->class_map) || task->label_count > LABELS_MAX ||
         task->class_count > LABELS_MAX) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "task '%s': shapes, labels or classes are missing or "
                         "too many",
                         task->name);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code copy_shapes(const mtsc_task *task, mts_arena *arena, mts_import_shape **out, mts_error *error)
+static mts_status copy_shapes(const mtsc_task *task, mts_arena *arena, mts_import_shape **out,
+                              mts_error *error)
 {
     mts_import_shape *shapes = mts_arena_zero(arena, task->shape_count, sizeof(*shapes));
     if (!shapes) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
+        return mts_fail_memory(error);
     }
     for (uint32_t i = 0; i < task->shape_count; i++) {
-        if (task->shapes[i].rank > MTS_RANK_MAX) {
-            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        if (task->shapes[i].rank > MTS_TENSOR_RANK_MAX) {
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                             "an input shape has rank %u, at most %d is possible", task->shapes[i].rank,
-                            MTS_RANK_MAX);
+                            MTS_TENSOR_RANK_MAX);
         }
         shapes[i].input = task->shapes[i].input;
         shapes[i].shape = mts_shape_make(task->shapes[i].rank, task->shapes[i].dims);
     }
     *out = shapes;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code import_graph(const mtsc_task *task, mts_arena *arena, mts_graph **out, mts_error *error)
+static mts_status import_graph(const mtsc_task *task, mts_arena *arena, mts_graph **out, mts_error *error)
 {
     mts_import_options options = mts_import_options_default();
     mts_import_shape *shapes = NULL;
-    mts_code code = copy_shapes(task, arena, &shapes, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = copy_shapes(task, arena, &shapes, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     options.shapes = shapes;
     options.shape_count = task->shape_count;
     mts_graph *imported = NULL;
     code = mts_import_file(task->model, &options, arena, &imported, error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     code = mts_fold(imported, arena, out, error);
-    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "%s", task->model);
+    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "%s", task->model);
 }
 
 static bool wants_interleaved(const mts_graph *graph, mts_compiler_layout layout, uint32_t color)
@@ -84,17 +85,17 @@ static bool wants_interleaved(const mts_graph *graph, mts_compiler_layout layout
     return shape->rank == 4 && shape->dims[1] != channels && shape->dims[3] == channels;
 }
 
-static mts_code copy_labels(const mtsc_task *task, mts_arena *arena, mts_task *out, mts_error *error)
+static mts_status copy_labels(const mtsc_task *task, mts_arena *arena, mts_task *out, mts_error *error)
 {
     out->labels = mts_arena_zero(arena, task->label_count, sizeof(*out->labels));
     out->class_map = mts_arena_zero(arena, task->class_count, sizeof(*out->class_map));
     if (!out->labels || !out->class_map) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
+        return mts_fail_memory(error);
     }
     for (uint32_t i = 0; i < task->label_count; i++) {
         out->labels[i] = mts_arena_string(arena, task->labels[i] ? task->labels[i] : "");
         if (!out->labels[i]) {
-            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
+            return mts_fail_memory(error);
         }
     }
     if (task->class_count) {
@@ -102,39 +103,37 @@ static mts_code copy_labels(const mtsc_task *task, mts_arena *arena, mts_task *o
     }
     out->label_count = task->label_count;
     out->class_count = task->class_count;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code fill_task(const mtsc_task *task, mts_compiler_layout layout, mts_arena *arena, mts_task *out,
-                          mts_error *error)
+static mts_status fill_task(const mtsc_task *task, mts_compiler_layout layout, mts_arena *arena,
+                            mts_task *out, mts_error *error)
 {
     out->name = mts_arena_string(arena, task->name);
     if (!out->name) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory");
+        return mts_fail_memory(error);
     }
-    mts_code code = import_graph(task, arena, &out->graph, error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = import_graph(task, arena, &out->graph, error);
+    if (code == MTS_STATUS_OK) {
         out->preprocess.color = (uint32_t)task->color;
         out->preprocess.interleaved = wants_interleaved(out->graph, layout, out->preprocess.color);
         memcpy(out->preprocess.mean, task->mean, sizeof(task->mean));
         memcpy(out->preprocess.std, task->std, sizeof(task->std));
         code = copy_labels(task, arena, out, error);
     }
-    if (code == MTS_CODE_OK) {
-        code = mts_task_check(out, error);
-    }
+    MTS_TRY(code, mts_task_check(out, error));
     return code;
 }
 
-mts_code mts_compiler_add_task(mtsc_compiler *compiler, const mtsc_task *task, mts_compiler_layout layout,
-                               mts_error *error)
+mts_status mts_compiler_add_task(mtsc_compiler *compiler, const mtsc_task *task, mts_compiler_layout layout,
+                                 mts_error *error)
 {
-    mts_code code = check_arguments(compiler, task, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = check_arguments(compiler, task, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     code = mts_compiler_progress(&compiler->options, 0.0f, task->model, error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     void *tasks = compiler->tasks;
@@ -142,16 +141,16 @@ mts_code mts_compiler_add_task(mtsc_compiler *compiler, const mtsc_task *task, m
     if (!arena || !mts_alloc_grow(compiler->allocator, &tasks, &compiler->capacity, compiler->count + 1,
                                   sizeof(*compiler->tasks))) {
         mts_alloc_free(compiler->allocator, arena);
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "task '%s': out of memory", task->name);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "task '%s': out of memory", task->name);
     }
     compiler->tasks = tasks;
     mts_arena_init(arena, compiler->allocator);
     mts_compiler_task *added = &compiler->tasks[compiler->count++];
     *added = (mts_compiler_task){.arena = arena};
     code = fill_task(task, layout, arena, &added->task, error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         mts_compiler_drop_tasks(compiler, compiler->count - 1);
         return mts_fail_prefix(error, code, "task '%s'", task->name);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

@@ -22,29 +22,29 @@ static void see_loss(mts_device *device)
     }
 }
 
-static mts_code check_device(mts_device *device, mts_error *error)
+static mts_status check_device(mts_device *device, mts_error *error)
 {
     if (!device || !device->ops) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "device is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "device is NULL");
     }
     if (device->ops->abi != MTS_DEVICE_ABI) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "device '%s' has interface version %u, not %u",
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "device '%s' has interface version %u, not %u",
                         device->info.name, device->ops->abi, MTS_DEVICE_ABI);
     }
     see_loss(device);
     if (device->lost) {
-        return mts_fail(error, MTS_CODE_DEVICE_LOST, "device '%s' was lost; destroy it and open it again",
+        return mts_fail(error, MTS_STATUS_DEVICE_LOST, "device '%s' was lost; destroy it and open it again",
                         device->info.name);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* A backend that notices the loss within a call may return any code. */
-static mts_code after(mts_device *device, mts_code code, mts_error *error)
+static mts_status after(mts_device *device, mts_status code, mts_error *error)
 {
     see_loss(device);
-    if (code != MTS_CODE_OK && device->lost && code != MTS_CODE_DEVICE_LOST) {
-        code = MTS_CODE_DEVICE_LOST;
+    if (code != MTS_STATUS_OK && device->lost && code != MTS_STATUS_DEVICE_LOST) {
+        code = MTS_STATUS_DEVICE_LOST;
         if (error) {
             error->code = code;
         }
@@ -52,35 +52,35 @@ static mts_code after(mts_device *device, mts_code code, mts_error *error)
     return code;
 }
 
-static mts_code no_object(const mts_device *device, mts_error *error)
+static mts_status no_object(const mts_device *device, mts_error *error)
 {
-    return mts_fail(error, MTS_CODE_INTERNAL, "backend '%s' reported success without an object",
+    return mts_fail(error, MTS_STATUS_INTERNAL, "backend '%s' reported success without an object",
                     device->info.backend);
 }
 
-static mts_code check_range(const mts_buffer *buffer, size_t offset, const void *data, size_t size,
-                            mts_error *error)
+static mts_status check_range(const mts_buffer *buffer, size_t offset, const void *data, size_t size,
+                              mts_error *error)
 {
     size_t end = 0;
     if (!buffer) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "buffer is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "buffer is NULL");
     }
     if (!data && size) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "data is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "data is NULL");
     }
-    const mts_code code = check_device(buffer->device, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = check_device(buffer->device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (buffer->imported) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "imported memory is the caller's to read and write");
     }
     if (!mts_size_add(offset, size, &end) || end > buffer->size) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%zu bytes at %zu leave the buffer of %zu bytes",
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu bytes at %zu leave the buffer of %zu bytes",
                         size, offset, buffer->size);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static const char *launch_label(const mts_launch *launch)
@@ -88,48 +88,48 @@ static const char *launch_label(const mts_launch *launch)
     return launch->label ? launch->label : "unnamed";
 }
 
-static mts_code check_grid(const mts_launch *launch, mts_error *error)
+static mts_status check_grid(const mts_launch *launch, mts_error *error)
 {
     uint64_t items = 1;
     for (int i = 0; i < 3; i++) {
         const uint32_t global = launch->global[i];
         const uint32_t local = launch->local[i];
         if (local == 0 || global == 0 || global % local != 0) {
-            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                             "launch '%s': dimension %d: %u work-items are no positive multiple of %u",
                             launch_label(launch), i, global, local);
         }
         items *= local; /* cannot overflow: at most work_group_size (32 bits) before each step */
         if (items > launch->kernel->work_group_size) {
-            return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                             "launch '%s': a group of %ux%ux%u exceeds the kernel's %u work-items",
                             launch_label(launch), launch->local[0], launch->local[1], launch->local[2],
                             launch->kernel->work_group_size);
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code check_launch(const mts_device *device, const mts_launch *launch, mts_error *error)
+static mts_status check_launch(const mts_device *device, const mts_launch *launch, mts_error *error)
 {
     const bool product = launch->gemm.m > 0;
     if (product == (launch->kernel != NULL) || !launch->act || !launch->pool || !launch->table) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "launch '%s': the kernel or a buffer is NULL, or it has a kernel and a product",
                         launch_label(launch));
     }
     if (launch->act->imported || launch->table->imported) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "launch '%s': only the pool may be imported memory",
-                        launch_label(launch));
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "launch '%s': only the pool may be imported memory", launch_label(launch));
     }
     if ((!product && launch->kernel->device != device) || launch->act->device != device ||
         launch->pool->device != device || launch->table->device != device) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "launch '%s': the kernel or a buffer belongs to another device",
                         launch_label(launch));
     }
     if (product && !device->info.gemm) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "launch '%s': device '%s' takes no matrix products",
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "launch '%s': device '%s' takes no matrix products",
                         launch_label(launch), device->info.name);
     }
     if (product) {
@@ -137,7 +137,7 @@ static mts_code check_launch(const mts_device *device, const mts_launch *launch,
                               launch->pool->size / sizeof(float), launch_label(launch), error);
     }
     if (launch->first >= launch->table->size / sizeof(uint32_t)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "launch '%s': record %u lies outside the table of %zu bytes", launch_label(launch),
                         launch->first, launch->table->size);
     }
@@ -154,27 +154,27 @@ void mts_device_destroy(mts_device **device)
     }
 }
 
-static mts_code make_buffer(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
-                            mts_error *error)
+static mts_status make_buffer(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
+                              mts_error *error)
 {
     if (!out) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no place for the buffer");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "no place for the buffer");
     }
     *out = NULL;
-    mts_code code = check_device(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = check_device(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (size == 0) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "a buffer needs at least one byte");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "a buffer needs at least one byte");
     }
     if (size > device->info.buffer_bytes) {
-        return mts_fail(error, MTS_CODE_LIMIT, "a buffer of %zu bytes exceeds the %llu of device '%s'", size,
-                        (unsigned long long)device->info.buffer_bytes, device->info.name);
+        return mts_fail(error, MTS_STATUS_LIMIT, "a buffer of %zu bytes exceeds the %llu of device '%s'",
+                        size, (unsigned long long)device->info.buffer_bytes, device->info.name);
     }
     mts_buffer *buffer = NULL;
     code = after(device, device->ops->buffer_create(device, memory, size, &buffer, error), error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (!buffer) {
@@ -182,17 +182,17 @@ static mts_code make_buffer(mts_device *device, const mts_memory *memory, size_t
     }
     buffer->device = device;
     buffer->size = size;
-    buffer->imported = memory != NULL;
+    buffer->imported = memory;
     *out = buffer;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error)
+mts_status mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error)
 {
     return make_buffer(device, NULL, size, out, error);
 }
 
-mts_code mts_buffer_import(mts_device *device, const mts_memory *memory, mts_buffer **out, mts_error *error)
+mts_status mts_buffer_import(mts_device *device, const mts_memory *memory, mts_buffer **out, mts_error *error)
 {
     static const char *const names[MTS_MEMORY_KINDS] = {"host memory", "dma-bufs", "hardware buffers"};
     if (out) {
@@ -200,11 +200,11 @@ mts_code mts_buffer_import(mts_device *device, const mts_memory *memory, mts_buf
     }
     if (!memory || (unsigned)memory->kind >= MTS_MEMORY_KINDS ||
         (memory->kind == MTS_MEMORY_DMABUF ? memory->fd < 0 : !memory->host)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no memory to import");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "not enough memory to import");
     }
     if (device && !(device->info.imports & MTS_MEMORY_BIT(memory->kind))) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "device '%s' cannot use %s of others", device->info.name,
-                        names[memory->kind]);
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' cannot use %s of others",
+                        device->info.name, names[memory->kind]);
     }
     return make_buffer(device, memory, memory->size, out, error);
 }
@@ -220,85 +220,87 @@ void mts_buffer_destroy(mts_buffer **buffer)
     }
 }
 
-static mts_code write_data(mts_buffer *buffer, size_t offset, const void *data, size_t size, bool stays,
-                           mts_error *error)
+static mts_status write_data(mts_buffer *buffer, size_t offset, const void *data, size_t size, bool stays,
+                             mts_error *error)
 {
-    const mts_code code = check_range(buffer, offset, data, size, error);
-    if (code != MTS_CODE_OK || size == 0) {
+    const mts_status code = check_range(buffer, offset, data, size, error);
+    if (code != MTS_STATUS_OK || size == 0) {
         return code;
     }
     mts_device *device = buffer->device;
     return after(device, device->ops->buffer_write(device, buffer, offset, data, size, stays, error), error);
 }
 
-mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error)
+mts_status mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size,
+                            mts_error *error)
 {
     return write_data(buffer, offset, data, size, false, error);
 }
 
-mts_code mts_buffer_send(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error)
+mts_status mts_buffer_write_async(mts_buffer *buffer, size_t offset, const void *data, size_t size,
+                                  mts_error *error)
 {
     return write_data(buffer, offset, data, size, true, error);
 }
 
-mts_code mts_buffer_fetch(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
+mts_status mts_buffer_read_async(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
 {
-    const mts_code code = check_range(buffer, offset, data, size, error);
-    if (code != MTS_CODE_OK || size == 0) {
+    const mts_status code = check_range(buffer, offset, data, size, error);
+    if (code != MTS_STATUS_OK || size == 0) {
         return code;
     }
     mts_device *device = buffer->device;
-    return after(device, device->ops->buffer_fetch(device, buffer, offset, data, size, error), error);
+    return after(device, device->ops->buffer_read_async(device, buffer, offset, data, size, error), error);
 }
 
-mts_code mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
+mts_status mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
 {
-    const mts_code code = check_range(buffer, offset, data, size, error);
-    if (code != MTS_CODE_OK || size == 0) {
+    const mts_status code = check_range(buffer, offset, data, size, error);
+    if (code != MTS_STATUS_OK || size == 0) {
         return code;
     }
     mts_device *device = buffer->device;
     return after(device, device->ops->buffer_read(device, buffer, offset, data, size, error), error);
 }
 
-mts_code mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error)
+mts_status mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error)
 {
-    const mts_code code = check_range(buffer, offset, &word, size, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = check_range(buffer, offset, &word, size, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (offset % sizeof word != 0 || size % sizeof word != 0) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "filling %zu bytes at %zu: not multiples of 4",
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "filling %zu bytes at %zu: not multiples of 4",
                         size, offset);
     }
     if (size == 0) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     mts_device *device = buffer->device;
     return after(device, device->ops->buffer_fill(device, buffer, offset, size, word, error), error);
 }
 
-mts_code mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
-                           mts_error *error)
+mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                             mts_error *error)
 {
     if (!out) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no place for the kernel");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "no place for the kernel");
     }
     *out = NULL;
-    mts_code code = check_device(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = check_device(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (!desc || !desc->name || !desc->name[0]) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "the kernel has no name");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the kernel has no name");
     }
     if (!mts_kernel_find(desc->name)) {
-        return mts_fail(error, MTS_CODE_NOT_FOUND, "there is no kernel '%s'", desc->name);
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "there is no kernel '%s'", desc->name);
     }
     const mts_kernel_desc whole = {desc->name, desc->defines ? desc->defines : ""};
     mts_kernel *kernel = NULL;
     code = after(device, device->ops->kernel_create(device, &whole, &kernel, error), error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (!kernel) {
@@ -306,7 +308,7 @@ mts_code mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_
     }
     kernel->device = device;
     *out = kernel;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 void mts_kernel_destroy(mts_kernel **kernel)
@@ -320,30 +322,30 @@ void mts_kernel_destroy(mts_kernel **kernel)
     }
 }
 
-mts_code mts_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
-                         mts_error *error)
+mts_status mts_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
+                                   mts_command_list **out, mts_error *error)
 {
     if (!out) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no place for the list");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "no place for the list");
     }
     *out = NULL;
-    mts_code code = check_device(device, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = check_device(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     size_t bytes = 0;
     if ((!launches && count) || !mts_size_mul(count, sizeof *launches, &bytes)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "a list of %zu launches without launches", count);
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "a list of %zu launches without launches", count);
     }
     for (size_t i = 0; i < count; i++) {
         code = check_launch(device, &launches[i], error);
-        if (code != MTS_CODE_OK) {
+        if (code != MTS_STATUS_OK) {
             return code;
         }
     }
-    mts_list *list = NULL;
-    code = after(device, device->ops->list_create(device, launches, count, &list, error), error);
-    if (code != MTS_CODE_OK) {
+    mts_command_list *list = NULL;
+    code = after(device, device->ops->command_list_create(device, launches, count, &list, error), error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (!list) {
@@ -352,81 +354,84 @@ mts_code mts_list_create(mts_device *device, const mts_launch *launches, size_t 
     list->device = device;
     list->count = count;
     *out = list;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-void mts_list_destroy(mts_list **list)
+void mts_command_list_destroy(mts_command_list **list)
 {
     if (list && *list) {
-        mts_list *gone = *list;
+        mts_command_list *gone = *list;
         mts_device *device = gone->device;
         *list = NULL;
-        device->ops->list_destroy(device, gone);
+        device->ops->command_list_destroy(device, gone);
         see_loss(device);
     }
 }
 
-mts_code mts_list_update(mts_list *list, const mts_launch *launches, size_t count, mts_error *error)
+mts_status mts_command_list_update(mts_command_list *list, const mts_launch *launches, size_t count,
+                                   mts_error *error)
 {
     if (!list || (!launches && count)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "list or launches is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "list or launches is NULL");
     }
     mts_device *device = list->device;
-    mts_code code = check_device(device, error);
-    if (code == MTS_CODE_OK && count != list->count) {
-        code =
-            mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%zu launches for a list of %zu", count, list->count);
+    mts_status code = check_device(device, error);
+    if (code == MTS_STATUS_OK && count != list->count) {
+        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu launches for a list of %zu", count,
+                        list->count);
     }
-    for (size_t i = 0; code == MTS_CODE_OK && i < count; i++) {
+    for (size_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
         code = check_launch(device, &launches[i], error);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return code;
     }
-    if (!device->ops->list_update) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "device '%s' does not update lists", device->info.name);
+    if (!device->ops->command_list_update) {
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' does not update lists",
+                        device->info.name);
     }
-    return after(device, device->ops->list_update(device, list, launches, count, error), error);
+    return after(device, device->ops->command_list_update(device, list, launches, count, error), error);
 }
 
-mts_code mts_list_submit(mts_list *list, mts_error *error)
+mts_status mts_command_list_submit(mts_command_list *list, mts_error *error)
 {
     if (!list) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "list is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "list is NULL");
     }
     mts_device *device = list->device;
-    const mts_code code = check_device(device, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = check_device(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
-    return after(device, device->ops->list_submit(device, list, error), error);
+    return after(device, device->ops->command_list_submit(device, list, error), error);
 }
 
-mts_code mts_list_profile(mts_list *list, mts_launch_time *times, size_t count, mts_error *error)
+mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *times, size_t count,
+                                    mts_error *error)
 {
     if (!list || (!times && count)) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "list or times is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "list or times is NULL");
     }
     mts_device *device = list->device;
-    const mts_code code = check_device(device, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = check_device(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (count != list->count) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "%zu times for a list of %zu launches", count,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu times for a list of %zu launches", count,
                         list->count);
     }
-    if (!device->ops->list_profile) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "device '%s' does not measure launches",
+    if (!device->ops->command_list_profile) {
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' does not measure launches",
                         device->info.name);
     }
-    return after(device, device->ops->list_profile(device, list, times, count, error), error);
+    return after(device, device->ops->command_list_profile(device, list, times, count, error), error);
 }
 
-mts_code mts_device_wait(mts_device *device, mts_error *error)
+mts_status mts_device_wait(mts_device *device, mts_error *error)
 {
-    const mts_code code = check_device(device, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = check_device(device, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     return after(device, device->ops->wait(device, error), error);
@@ -439,49 +444,48 @@ void mts_device_drain(mts_device *device)
     }
 }
 
-static mts_code check_mark(mts_device *device, uint32_t index, mts_error *error)
+static mts_status check_mark(mts_device *device, uint32_t index, mts_error *error)
 {
-    const mts_code code = check_device(device, error);
-    if (code == MTS_CODE_OK && index >= MTS_DEVICE_MARKS) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "there is no mark %u; a device has %u", index,
-                        MTS_DEVICE_MARKS);
+    const mts_status code = check_device(device, error);
+    if (code == MTS_STATUS_OK && index >= MTS_DEVICE_EVENTS) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "there is no mark %u; a device has %u", index,
+                        MTS_DEVICE_EVENTS);
     }
     return code;
 }
 
-mts_code mts_device_mark(mts_device *device, uint32_t index, mts_error *error)
+mts_status mts_device_event_record(mts_device *device, uint32_t index, mts_error *error)
 {
-    const mts_code code = check_mark(device, index, error);
-    return code == MTS_CODE_OK ? after(device, device->ops->mark_set(device, index, error), error) : code;
+    const mts_status code = check_mark(device, index, error);
+    return code == MTS_STATUS_OK ? after(device, device->ops->event_record(device, index, error), error)
+                                 : code;
 }
 
-static mts_code ask_mark(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error)
+static mts_status ask_mark(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error)
 {
     bool answer = false;
-    mts_code code = check_mark(device, index, error);
-    if (code == MTS_CODE_OK) {
-        code = after(device, device->ops->mark_passed(device, index, wait, &answer, error), error);
-    }
-    *passed = code == MTS_CODE_OK && answer;
+    mts_status code = check_mark(device, index, error);
+    MTS_TRY(code, after(device, device->ops->event_query(device, index, wait, &answer, error), error));
+    *passed = code == MTS_STATUS_OK && answer;
     return code;
 }
 
-mts_code mts_device_passed(mts_device *device, uint32_t index, bool *passed, mts_error *error)
+mts_status mts_device_passed(mts_device *device, uint32_t index, bool *passed, mts_error *error)
 {
     if (!passed) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no place for the answer");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "no place for the answer");
     }
     return ask_mark(device, index, false, passed, error);
 }
 
-mts_code mts_device_wait_mark(mts_device *device, uint32_t index, mts_error *error)
+mts_status mts_device_event_wait(mts_device *device, uint32_t index, mts_error *error)
 {
     bool passed = false;
     return ask_mark(device, index, true, &passed, error);
 }
 
 /* What the allocator gave stands before the aligned memory. */
-static mts_code allocate_host(const mts_device *device, size_t size, void **out, mts_error *error)
+static mts_status allocate_host(const mts_device *device, size_t size, void **out, mts_error *error)
 {
     size_t whole = 0;
     char *start = NULL;
@@ -489,36 +493,36 @@ static mts_code allocate_host(const mts_device *device, size_t size, void **out,
         start = device->allocator->alloc(device->allocator->context, whole);
     }
     if (!start) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no host memory for %zu bytes", size);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no host memory for %zu bytes", size);
     }
     const size_t beyond = ((uintptr_t)start + sizeof start) % HOST_ALIGN;
     char *memory = start + sizeof start + (HOST_ALIGN - beyond) % HOST_ALIGN;
     memcpy(memory - sizeof start, &start, sizeof start);
     *out = memory;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_host_create(mts_device *device, size_t size, void **out, mts_error *error)
+mts_status mts_host_create(mts_device *device, size_t size, void **out, mts_error *error)
 {
     if (!out) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "no place for the memory");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "no place for the memory");
     }
     *out = NULL;
-    mts_code code = check_device(device, error);
-    if (code == MTS_CODE_OK && size == 0) {
-        code = mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "host memory needs at least one byte");
+    mts_status code = check_device(device, error);
+    if (code == MTS_STATUS_OK && size == 0) {
+        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "host memory needs at least one byte");
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     void *memory = NULL;
     code = device->ops->host_create ? device->ops->host_create(device, size, &memory, error)
                                     : allocate_host(device, size, &memory, error);
     code = after(device, code, error);
-    if (code == MTS_CODE_OK && !memory) {
+    if (code == MTS_STATUS_OK && !memory) {
         code = no_object(device, error);
     }
-    *out = code == MTS_CODE_OK ? memory : NULL;
+    *out = code == MTS_STATUS_OK ? memory : NULL;
     return code;
 }
 

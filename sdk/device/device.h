@@ -25,20 +25,14 @@
 #include "base/status.h"
 
 #define MTS_DEVICE_ABI 4u
-#define MTS_DEVICE_MARKS 8u /* that a device has, see mts_device_mark */
+#define MTS_DEVICE_EVENTS 8u /* that a device has, see mts_device_event_record */
 #define MTS_DEVICE_NAME 128
 
 typedef struct mts_device mts_device;
 typedef struct mts_buffer mts_buffer;
 typedef struct mts_kernel mts_kernel;
-typedef struct mts_list mts_list;
+typedef struct mts_command_list mts_command_list;
 
-/* What the memory is that a buffer can be made of instead of its own. */
-typedef enum mts_memory_kind {
-    MTS_MEMORY_HOST = 0,   /* of the process */
-    MTS_MEMORY_DMABUF = 1, /* a Linux dma-buf, as cameras and decoders hand out */
-    MTS_MEMORY_ANDROID = 2 /* an AHardwareBuffer */
-} mts_memory_kind;
 #define MTS_MEMORY_KINDS 3
 #define MTS_MEMORY_BIT(kind) ((uint32_t)1 << (unsigned)(kind))
 
@@ -113,65 +107,65 @@ typedef struct mts_device_ops {
     uint32_t abi; /* MTS_DEVICE_ABI */
     void (*destroy)(mts_device *device);
     /* memory: NULL, or what the buffer is made of (a kind of info.imports); never written then. */
-    mts_code (*buffer_create)(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
-                              mts_error *error);
+    mts_status (*buffer_create)(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
+                                mts_error *error);
     void (*buffer_destroy)(mts_device *device, mts_buffer *buffer);
     /* Enqueues a copy. stays: `data` keeps still until a mark that is set after this call was seen passed, or
        a wait; the call does not wait then. Otherwise `data` may be reused on return, and the call may wait
        for earlier commands. */
-    mts_code (*buffer_write)(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, bool stays, mts_error *error);
+    mts_status (*buffer_write)(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                               size_t size, bool stays, mts_error *error);
     /* Waits for all earlier commands, then copies. */
-    mts_code (*buffer_read)(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                            mts_error *error);
+    mts_status (*buffer_read)(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                              mts_error *error);
     /* Enqueues a copy into `data`, which stays until a mark that is set after this call was seen passed, or a
        wait. */
-    mts_code (*buffer_fetch)(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                             mts_error *error);
+    mts_status (*buffer_read_async)(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
+                                    size_t size, mts_error *error);
     /* Enqueues filling with a 32-bit word; offset and size are multiples of 4. */
-    mts_code (*buffer_fill)(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
-                            mts_error *error);
+    mts_status (*buffer_fill)(mts_device *device, mts_buffer *buffer, size_t offset, size_t size,
+                              uint32_t word, mts_error *error);
     /* Builds (or takes from the program cache). NOT_FOUND: its program is not there, and nothing to make it
        with; DEVICE: it does not build. */
-    mts_code (*kernel_create)(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
-                              mts_error *error);
+    mts_status (*kernel_create)(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                                mts_error *error);
     void (*kernel_destroy)(mts_device *device, mts_kernel *kernel);
     /* Records launches for many submissions; the launches array is copied. */
-    mts_code (*list_create)(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
-                            mts_error *error);
-    void (*list_destroy)(mts_device *device, mts_list *list);
+    mts_status (*command_list_create)(mts_device *device, const mts_launch *launches, size_t count,
+                                      mts_command_list **out, mts_error *error);
+    void (*command_list_destroy)(mts_device *device, mts_command_list *list);
     /* Replaces all launches of a list that is not running by as many with the same kernels in the same order:
        buffers, first, global and local may differ. Builds nothing. On failure the list is of no more use.
        NULL: unsupported, a list has to be made again. */
-    mts_code (*list_update)(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
-                            mts_error *error);
+    mts_status (*command_list_update)(mts_device *device, mts_command_list *list, const mts_launch *launches,
+                                      size_t count, mts_error *error);
     /* Enqueues the whole list and flushes; does not wait, does not allocate. */
-    mts_code (*list_submit)(mts_device *device, mts_list *list, mts_error *error);
+    mts_status (*command_list_submit)(mts_device *device, mts_command_list *list, mts_error *error);
     /* Waits until everything enqueued has finished. */
-    mts_code (*wait)(mts_device *device, mts_error *error);
+    mts_status (*wait)(mts_device *device, mts_error *error);
     /* Puts mark `index` behind everything enqueued so far, and hands all of that to the device. What the mark
        stood behind before is forgotten. Does not wait. */
-    mts_code (*mark_set)(mts_device *device, uint32_t index, mts_error *error);
+    mts_status (*event_record)(mts_device *device, uint32_t index, mts_error *error);
     /* Whether everything before the mark has finished; with `wait` returns only then, or with a failure. A
        mark that was never set has passed. What failed before the mark shows here as it does in wait. */
-    mts_code (*mark_passed)(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
+    mts_status (*event_query)(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
     /* Host memory that the device copies from and to fastest. Both NULL: the front takes the allocator's. */
-    mts_code (*host_create)(mts_device *device, size_t size, void **out, mts_error *error);
+    mts_status (*host_create)(mts_device *device, size_t size, void **out, mts_error *error);
     void (*host_destroy)(mts_device *device, void *memory);
     /* Runs the list once, waits, and stores when each launch ran into times[count]. NULL: unsupported. */
-    mts_code (*list_profile)(mts_device *device, mts_list *list, mts_launch_time *times, size_t count,
-                             mts_error *error);
+    mts_status (*command_list_profile)(mts_device *device, mts_command_list *list, mts_launch_time *times,
+                                       size_t count, mts_error *error);
     /* Returns once nothing that was enqueued is on its way any more, whatever became of it; also on a lost
        device, whose queue may still write to the host's memory. NULL: nothing ever is. */
     void (*drain)(mts_device *device);
 } mts_device_ops;
 
 /* Fences that are over and failed, kept for their owners (fence.c). */
-#define MTS_FENCE_FAILURES 8u
-typedef struct mts_fence_failure {
+#define MTS_TIMELINE_FAILURES 8u
+typedef struct mts_timeline_failure {
     uint64_t first, last;
     mts_error error; /* of the first */
-} mts_fence_failure;
+} mts_timeline_failure;
 
 /* First member of every backend's device struct. */
 struct mts_device {
@@ -184,9 +178,9 @@ struct mts_device {
     bool drained;   /* set by the front: it is lost, and nothing is on its way any more */
     bool full; /* set by a backend: the last OUT_OF_MEMORY was the device's, not the host's; never cleared by
                   it */
-    uint64_t fences, fences_over; /* fence.c: the last one set; the last one known to be over */
-    uint32_t fence_failure_count;
-    mts_fence_failure fence_failures[MTS_FENCE_FAILURES]; /* oldest first */
+    uint64_t timeline_last, timeline_done; /* fence.c: the last one set; the last one known to be over */
+    uint32_t timeline_failure_count;
+    mts_timeline_failure timeline_failures[MTS_TIMELINE_FAILURES]; /* oldest first */
 };
 /* First members of every backend's objects, filled by the front after a successful create. */
 struct mts_buffer {
@@ -198,17 +192,10 @@ struct mts_kernel {
     mts_device *device;
     uint32_t work_group_size; /* most work-items of a group for this kernel; filled by the backend */
 };
-struct mts_list {
+struct mts_command_list {
     mts_device *device;
     size_t count;
 };
-
-/* Whether something that not every driver has is used. */
-typedef enum mts_device_use {
-    MTS_DEVICE_USE_AUTO = 0, /* unless it is known to be slower on the device */
-    MTS_DEVICE_USE_OFF = 1,
-    MTS_DEVICE_USE_ON = 2
-} mts_device_use;
 
 /* What a backend that builds programs did since the device was opened. */
 typedef struct mts_program_counts {
@@ -224,8 +211,8 @@ typedef struct mts_device_options {
     const mts_log *log;             /* may be NULL; outlives the device */
     const char *cache_dir;          /* program binaries; NULL: no disk cache */
     uint32_t threads;               /* of a CPU backend that has its own pool; 0: all */
-    mts_device_use replay;          /* lists recorded by the driver; the same bits either way */
-    mts_device_use gemm;            /* a library for matrix products, see mts_device_info.gemm */
+    mts_use replay;                 /* lists recorded by the driver; the same bits either way */
+    mts_use gemm;                   /* a library for matrix products, see mts_device_info.gemm */
     uint32_t flush_launches;      /* of a list, after which an OpenCL queue is flushed; 0: what quirks say */
     mts_program_counts *programs; /* kept up to date by the backend; may be NULL; outlives the device */
     /* The caller's CUcontext and CUstream, which outlive the device; NULL: its own. Only for a backend that
@@ -239,12 +226,12 @@ typedef struct mts_backend {
     /* Devices it can open now; 0 if its driver is missing (not an error). */
     uint32_t (*count)(void);
     /* Describes device `index` < count() without keeping it open. */
-    mts_code (*describe)(uint32_t index, mts_device_info *info, mts_error *error);
-    mts_code (*open)(uint32_t index, const mts_device_options *options, mts_device **out, mts_error *error);
+    mts_status (*describe)(uint32_t index, mts_device_info *info, mts_error *error);
+    mts_status (*open)(uint32_t index, const mts_device_options *options, mts_device **out, mts_error *error);
     /* Opens a device that has a name instead of a number and stands in no list; NOT_FOUND: no such name.
        NULL: the backend has none. */
-    mts_code (*open_named)(const char *name, const mts_device_options *options, mts_device **out,
-                           mts_error *error);
+    mts_status (*open_named)(const char *name, const mts_device_options *options, mts_device **out,
+                             mts_error *error);
     bool takes_foreign; /* options.foreign_context and foreign_queue; who opens a device looks at this */
 } mts_backend;
 
@@ -253,7 +240,7 @@ const mts_backend *const *mts_backend_table(size_t *count);
 
 /* ---- the front ---- */
 void mts_device_destroy(mts_device **device);
-mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error);
+mts_status mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error);
 /*
  * A buffer that is foreign memory; nothing is copied. Host memory outlives the buffer, the others are held by
  * it. It keeps still while a submitted list reads it; between runs its content may change (who writes a
@@ -262,51 +249,58 @@ mts_code mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mt
  * memories again and again keeps their buffers. UNSUPPORTED: no bit of info.imports, or the driver does not
  * take this memory.
  */
-mts_code mts_buffer_import(mts_device *device, const mts_memory *memory, mts_buffer **out, mts_error *error);
+mts_status mts_buffer_import(mts_device *device, const mts_memory *memory, mts_buffer **out,
+                             mts_error *error);
 void mts_buffer_destroy(mts_buffer **buffer);
 /* `data` may be reused on return; waits for earlier commands where the backend cannot do without. */
-mts_code mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error);
+mts_status mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size,
+                            mts_error *error);
 /* The same without a wait: `data` must not change until a mark set after this was seen passed, or a wait. */
-mts_code mts_buffer_send(mts_buffer *buffer, size_t offset, const void *data, size_t size, mts_error *error);
+mts_status mts_buffer_write_async(mts_buffer *buffer, size_t offset, const void *data, size_t size,
+                                  mts_error *error);
 /* Enqueues a copy into `data`, which is filled, and must live, as soon as a mark set after this was seen
  * passed, or after a wait. */
-mts_code mts_buffer_fetch(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error);
+mts_status mts_buffer_read_async(mts_buffer *buffer, size_t offset, void *data, size_t size,
+                                 mts_error *error);
 /* Waits for all earlier commands, then copies. */
-mts_code mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error);
-mts_code mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error);
-mts_code mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
-                           mts_error *error);
+mts_status mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error);
+mts_status mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error);
+mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                             mts_error *error);
 void mts_kernel_destroy(mts_kernel **kernel);
-mts_code mts_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
-                         mts_error *error);
-/* INVALID_ARGUMENT if a product is no product or leaves buffers of that many floats; list_create checks this.
+mts_status mts_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
+                                   mts_command_list **out, mts_error *error);
+/* INVALID_ARGUMENT if a product is no product or leaves buffers of that many floats; command_list_create
+ * checks this.
  */
-mts_code mts_gemm_check(const mts_gemm *gemm, size_t act_floats, size_t pool_floats, const char *label,
-                        mts_error *error);
-void mts_list_destroy(mts_list **list);
-/* See mts_device_ops.list_update; `count` is that of the list. UNSUPPORTED: make the list again. */
-mts_code mts_list_update(mts_list *list, const mts_launch *launches, size_t count, mts_error *error);
-mts_code mts_list_submit(mts_list *list, mts_error *error);
-mts_code mts_list_profile(mts_list *list, mts_launch_time *times, size_t count, mts_error *error);
-mts_code mts_device_wait(mts_device *device, mts_error *error);
+mts_status mts_gemm_check(const mts_gemm *gemm, size_t act_floats, size_t pool_floats, const char *label,
+                          mts_error *error);
+void mts_command_list_destroy(mts_command_list **list);
+/* See mts_device_ops.command_list_update; `count` is that of the list. UNSUPPORTED: make the list again. */
+mts_status mts_command_list_update(mts_command_list *list, const mts_launch *launches, size_t count,
+                                   mts_error *error);
+mts_status mts_command_list_submit(mts_command_list *list, mts_error *error);
+mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *times, size_t count,
+                                    mts_error *error);
+mts_status mts_device_wait(mts_device *device, mts_error *error);
 /* For decorators: see mts_device_ops.drain. The front drains a device by itself when it is lost. */
 void mts_device_drain(mts_device *device);
 /*
- * A device has MTS_DEVICE_MARKS marks, by which the host learns how far the queue has come: a mark stands
+ * A device has MTS_DEVICE_EVENTS marks, by which the host learns how far the queue has come: a mark stands
  * behind everything that was enqueued when it was set last. After a failure in what stands before a mark,
  * nothing is known of the data that was to be fetched there.
  */
-mts_code mts_device_mark(mts_device *device, uint32_t index, mts_error *error);
+mts_status mts_device_event_record(mts_device *device, uint32_t index, mts_error *error);
 /* Does not wait, but on an OpenCL device whose driver has no markers: there it waits for everything. *passed
  * is false if this fails. */
-mts_code mts_device_passed(mts_device *device, uint32_t index, bool *passed, mts_error *error);
-mts_code mts_device_wait_mark(mts_device *device, uint32_t index, mts_error *error);
+mts_status mts_device_passed(mts_device *device, uint32_t index, bool *passed, mts_error *error);
+mts_status mts_device_event_wait(mts_device *device, uint32_t index, mts_error *error);
 /*
  * Host memory that the device copies from and to without a detour (pinned, where there is such a thing),
  * aligned to 64 bytes; its content is undefined. Destroyed before the device is, after the copies that use
  * it.
  */
-mts_code mts_host_create(mts_device *device, size_t size, void **out, mts_error *error);
+mts_status mts_host_create(mts_device *device, size_t size, void **out, mts_error *error);
 void mts_host_destroy(mts_device *device, void **memory);
 
 #endif

@@ -43,12 +43,12 @@ static const char *defect_of(const mts_gemm *g, size_t act_floats, size_t pool_f
     return NULL;
 }
 
-mts_code mts_gemm_check(const mts_gemm *gemm, size_t act_floats, size_t pool_floats, const char *label,
-                        mts_error *error)
+mts_status mts_gemm_check(const mts_gemm *gemm, size_t act_floats, size_t pool_floats, const char *label,
+                          mts_error *error)
 {
     const char *defect = defect_of(gemm, act_floats, pool_floats);
-    return defect == NULL
-               ? MTS_CODE_OK
-               : mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "launch '%s', %u products of %ux%u by %ux%u: %s",
-                          label, gemm->batch, gemm->m, gemm->k, gemm->k, gemm->n, defect);
+    return !defect ? MTS_STATUS_OK
+                   : mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                              "launch '%s', %u products of %ux%u by %ux%u: %s", label, gemm->batch, gemm->m,
+                              gemm->k, gemm->k, gemm->n, defect);
 }

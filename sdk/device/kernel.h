@@ -17,9 +17,9 @@ typedef uint32_t mts_u32;
 typedef int32_t mts_i32;
 typedef float mts_f32;
 
-#include "device/record.h"
+#include "kernels/abi/params.h"
 
-#define MTS_REC_WORDS(type) ((uint32_t)(sizeof(type) / sizeof(mts_u32)))
+#define MTS_PARAM_WORDS(type) ((uint32_t)(sizeof(type) / sizeof(mts_u32)))
 
 typedef struct mts_kernel_source {
     const char *name;   /* <op>_<variant>__<dtype>_<layout> */

@@ -51,7 +51,7 @@ static uint64_t weights_identity(const mts_graph *graph, const mts_node *node)
         const mts_block_ref *ref = &value->blocks[i];
         const size_t cells = (size_t)ref->out_count * ref->in_count * inner;
         uint64_t words[6] = {ref->out_first, ref->out_count, ref->in_first, ref->in_count, ref->block, 0};
-        words[5] = ref->block == MTS_NONE ? mts_hash(ref->data, cells * mts_dtype_size(value->dtype), 0) : 0;
+        words[5] = ref->block == MTS_NONE ? mts_hash(ref->data, cells * mts_type_size(value->dtype), 0) : 0;
         hash = mts_hash(words, sizeof(words), hash);
     }
     return hash ? hash : 1;
@@ -265,12 +265,12 @@ static uint64_t **weights_create(const mts_allocator *allocator, const mts_graph
     return weights;
 }
 
-mts_code mts_graph_align(const mts_graph *const *graphs, uint32_t count, mts_arena *arena, mts_alignment *out,
-                         mts_error *error)
+mts_status mts_graph_align(const mts_graph *const *graphs, uint32_t count, mts_arena *arena,
+                           mts_alignment *out, mts_error *error)
 {
     uint64_t **weights = weights_create(arena->allocator, graphs, count);
     merge m = {.graphs = graphs, .allocator = arena->allocator, .weights = weights, .count = count};
-    bool done = weights != NULL;
+    bool done = weights;
     for (uint32_t g = 0; done && g < count; g++) {
         done = merge_next(&m, g);
     }
@@ -286,8 +286,8 @@ mts_code mts_graph_align(const mts_graph *const *graphs, uint32_t count, mts_are
     mts_alloc_free(arena->allocator, m.first);
     weights_release(arena->allocator, weights, count);
     if (!nodes) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory while aligning %u graphs", count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "out of memory while aligning %u graphs", count);
     }
     *out = (mts_alignment){.graph_count = count, .row_count = m.row_count, .nodes = nodes};
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

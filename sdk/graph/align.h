@@ -21,15 +21,15 @@ bool mts_node_alike(const mts_graph *a, const mts_node *x, const mts_graph *b, c
 
 /* Aligns count >= 1 graphs, one after another onto the rows so far. The result lives in `arena`.
  * OUT_OF_MEMORY only. */
-mts_code mts_graph_align(const mts_graph *const *graphs, uint32_t count, mts_arena *arena, mts_alignment *out,
-                         mts_error *error);
+mts_status mts_graph_align(const mts_graph *const *graphs, uint32_t count, mts_arena *arena,
+                           mts_alignment *out, mts_error *error);
 
 /*
  * Partitions graphs into families: a graph joins the first family with whose first member at least half of
  * its and of that member's weighted nodes (CONV, DECONV, MATMUL) align. family[i] receives the family's
  * number, *families their count; numbers are given in order of appearance.
  */
-mts_code mts_graph_families(const mts_graph *const *graphs, uint32_t count, const mts_allocator *allocator,
-                            uint32_t *family, uint32_t *families, mts_error *error);
+mts_status mts_graph_families(const mts_graph *const *graphs, uint32_t count, const mts_allocator *allocator,
+                              uint32_t *family, uint32_t *families, mts_error *error);
 
 #endif

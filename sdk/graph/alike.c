@@ -65,7 +65,7 @@ static bool same_pool(const mts_attrs_pool *p, const mts_attrs_pool *q)
 
 static bool same_slice(const mts_attrs_slice *p, const mts_attrs_slice *q)
 {
-    for (uint32_t i = 0; i < MTS_RANK_MAX; i++) {
+    for (uint32_t i = 0; i < MTS_TENSOR_RANK_MAX; i++) {
         if (p->step[i] != q->step[i]) {
             return false;
         }
@@ -75,7 +75,7 @@ static bool same_slice(const mts_attrs_slice *p, const mts_attrs_slice *q)
 
 static bool same_transpose(const mts_attrs_transpose *p, const mts_attrs_transpose *q, uint32_t rank)
 {
-    for (uint32_t i = 0; i < rank && i < MTS_RANK_MAX; i++) {
+    for (uint32_t i = 0; i < rank && i < MTS_TENSOR_RANK_MAX; i++) {
         if (p->perm[i] != q->perm[i]) {
             return false;
         }

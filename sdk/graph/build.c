@@ -77,7 +77,7 @@ static bool reserve_names(mts_graph *graph, uint32_t count)
 
 static bool name_exists(const mts_graph *graph, const char *name)
 {
-    return graph->names->slots[find_name(graph->names, name)] != NULL;
+    return graph->names->slots[find_name(graph->names, name)];
 }
 
 /* After reserve_names. */
@@ -111,7 +111,7 @@ static const char *unique_name(mts_graph *graph, const char *name)
 
 /* ---- values ---- */
 
-static uint32_t add_value(mts_graph *graph, const char *name, mts_value_kind kind, mts_dtype dtype,
+static uint32_t add_value(mts_graph *graph, const char *name, mts_value_kind kind, mts_type dtype,
                           const mts_shape *shape)
 {
     void *array = graph->values;
@@ -152,7 +152,7 @@ mts_graph *mts_graph_create(mts_arena *arena, const char *name)
     return graph->name ? graph : NULL;
 }
 
-uint32_t mts_graph_add_input(mts_graph *graph, const char *name, mts_dtype dtype, const mts_shape *shape)
+uint32_t mts_graph_add_input(mts_graph *graph, const char *name, mts_type dtype, const mts_shape *shape)
 {
     uint32_t value = add_value(graph, name, MTS_VALUE_INPUT, dtype, shape);
     if (value == MTS_NONE) {
@@ -167,7 +167,7 @@ uint32_t mts_graph_add_input(mts_graph *graph, const char *name, mts_dtype dtype
     return value;
 }
 
-uint32_t mts_graph_add_const(mts_graph *graph, const char *name, mts_dtype dtype, const mts_shape *shape,
+uint32_t mts_graph_add_const(mts_graph *graph, const char *name, mts_type dtype, const mts_shape *shape,
                              const void *data)
 {
     mts_block_ref *block = mts_arena_zero(graph->arena, 1, sizeof(*block));
@@ -184,39 +184,39 @@ uint32_t mts_graph_add_const(mts_graph *graph, const char *name, mts_dtype dtype
     return value;
 }
 
-mts_code mts_graph_add_node(mts_graph *graph, mts_op op, const char *name, const uint32_t *inputs,
-                            uint32_t input_count, const mts_attrs *attrs, uint32_t *value, mts_error *error)
+mts_status mts_graph_add_node(mts_graph *graph, mts_op op, const char *name, const uint32_t *inputs,
+                              uint32_t input_count, const mts_attrs *attrs, uint32_t *value, mts_error *error)
 {
     mts_node node = {.op = op, .input_count = input_count, .output = MTS_NONE, .attrs = *attrs};
     node.name = mts_arena_string(graph->arena, name ? name : "");
     node.inputs = mts_arena_zero(graph->arena, input_count, sizeof(*node.inputs));
     if (!node.name || !node.inputs) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
+        return mts_fail_memory(error);
     }
     if (input_count) {
         memcpy(node.inputs, inputs, input_count * sizeof(*inputs));
     }
     mts_shape shape = {0};
-    mts_code code = mts_graph_check_node(graph, &node, &shape, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_graph_check_node(graph, &node, &shape, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (graph->node_count >= MTS_GRAPH_NODES_MAX) {
-        return mts_fail(error, MTS_CODE_LIMIT, "more than %u nodes", MTS_GRAPH_NODES_MAX);
+        return mts_fail(error, MTS_STATUS_LIMIT, "more than %u nodes", MTS_GRAPH_NODES_MAX);
     }
     void *array = graph->nodes;
     if (!grow(graph->arena, &array, &graph->node_capacity, graph->node_count, sizeof(*graph->nodes))) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
+        return mts_fail_memory(error);
     }
     graph->nodes = array;
-    node.output = add_value(graph, NULL, MTS_VALUE_NODE, MTS_DTYPE_F32, &shape);
+    node.output = add_value(graph, NULL, MTS_VALUE_NODE, MTS_TYPE_FLOAT32, &shape);
     if (node.output == MTS_NONE) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a value");
+        return mts_fail_memory(error);
     }
     graph->values[node.output].producer = graph->node_count;
     graph->nodes[graph->node_count++] = node;
     *value = node.output;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 bool mts_graph_name_value(mts_graph *graph, uint32_t value, const char *name)
@@ -236,33 +236,33 @@ bool mts_graph_name_value(mts_graph *graph, uint32_t value, const char *name)
         graph->values[value].name = own;
         enter_name(graph, own);
     }
-    return own != NULL;
+    return own;
 }
 
-mts_code mts_graph_add_output(mts_graph *graph, const char *name, uint32_t value, mts_dtype dtype,
-                              const mts_shape *shape, mts_error *error)
+mts_status mts_graph_add_output(mts_graph *graph, const char *name, uint32_t value, mts_type dtype,
+                                const mts_shape *shape, mts_error *error)
 {
     if (value >= graph->value_count) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "output '%s' has no value", name);
+        return mts_fail(error, MTS_STATUS_MALFORMED, "output '%s' has no value", name);
     }
-    mts_code code = mts_graph_check_shape(shape, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_graph_check_shape(shape, error);
+    if (code != MTS_STATUS_OK) {
         return mts_fail_prefix(error, code, "output '%s'", name);
     }
     if (mts_shape_count(shape) != mts_shape_count(&graph->values[value].shape)) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "output '%s' has another element count than its value",
+        return mts_fail(error, MTS_STATUS_MALFORMED, "output '%s' has another element count than its value",
                         name);
     }
     for (uint32_t i = 0; i < graph->output_count; i++) {
         if (strcmp(graph->outputs[i].name, name) == 0) {
-            return mts_fail(error, MTS_CODE_MALFORMED, "two outputs are named '%s'", name);
+            return mts_fail(error, MTS_STATUS_MALFORMED, "two outputs are named '%s'", name);
         }
     }
     const char *own = mts_arena_string(graph->arena, name);
     mts_port *port = own ? add_port(graph->arena, &graph->outputs, &graph->output_count) : NULL;
     if (!port) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for output '%s'", name);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for output '%s'", name);
     }
     *port = (mts_port){.name = own, .value = value, .dtype = dtype, .shape = *shape};
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

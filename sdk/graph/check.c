@@ -40,37 +40,37 @@ bool mts_op_takes_constant(mts_op op, uint32_t index)
     return input_role(op, index) != ROLE_DATA;
 }
 
-static mts_code check_input(const mts_graph *graph, const mts_node *node, uint32_t index, mts_error *error)
+static mts_status check_input(const mts_graph *graph, const mts_node *node, uint32_t index, mts_error *error)
 {
     const mts_value *value = &graph->values[node->inputs[index]];
     role wanted = input_role(node->op, index);
     if (wanted == ROLE_DATA && value->kind == MTS_VALUE_CONST) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "input %u ('%s') may not be a constant", index,
+        return mts_fail(error, MTS_STATUS_MALFORMED, "input %u ('%s') may not be a constant", index,
                         value->name);
     }
     if (wanted != ROLE_VALUE && wanted != ROLE_DATA && value->kind != MTS_VALUE_CONST) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "input %u ('%s') must be a constant", index,
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "input %u ('%s') must be a constant", index,
                         value->name);
     }
     if (value->kind != MTS_VALUE_CONST) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
-    bool fits = wanted == ROLE_INDEX ? value->dtype == MTS_DTYPE_I32
-                                     : value->dtype == MTS_DTYPE_F32 ||
-                                           (wanted == ROLE_WEIGHT && value->dtype == MTS_DTYPE_F16);
+    bool fits = wanted == ROLE_INDEX ? value->dtype == MTS_TYPE_INT32
+                                     : value->dtype == MTS_TYPE_FLOAT32 ||
+                                           (wanted == ROLE_WEIGHT && value->dtype == MTS_TYPE_FLOAT16);
     if (!fits) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "input %u ('%s') may not be of type %s", index,
-                        value->name, mts_dtype_name(value->dtype));
+        return mts_fail(error, MTS_STATUS_MALFORMED, "input %u ('%s') may not be of type %s", index,
+                        value->name, mts_type_name(value->dtype));
     }
     bool one_block = value->block_count == 1;
     if (!one_block && !(node->op == MTS_OP_CONV && index == 1)) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "input %u ('%s') may not consist of %u blocks", index,
+        return mts_fail(error, MTS_STATUS_MALFORMED, "input %u ('%s') may not consist of %u blocks", index,
                         value->name, value->block_count);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code check_gather(const mts_graph *graph, const mts_node *node, mts_error *error)
+static mts_status check_gather(const mts_graph *graph, const mts_node *node, mts_error *error)
 {
     const mts_value *index = &graph->values[node->inputs[1]];
     const int32_t *numbers = index->blocks[0].data;
@@ -78,11 +78,11 @@ static mts_code check_gather(const mts_graph *graph, const mts_node *node, mts_e
     size_t count = mts_shape_count(&index->shape);
     for (size_t i = 0; i < count; i++) {
         if (numbers[i] < 0 || numbers[i] >= dim) {
-            return mts_fail(error, MTS_CODE_MALFORMED, "gather: index %d is outside 0..%lld", numbers[i],
+            return mts_fail(error, MTS_STATUS_MALFORMED, "gather: index %d is outside 0..%lld", numbers[i],
                             (long long)dim - 1);
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* Whether a vector of the convolution has a row for each image. */
@@ -96,15 +96,15 @@ static bool has_rows(const mts_graph *graph, const mts_node *node)
     return false;
 }
 
-static mts_code check_scatter(const mts_graph *graph, const mts_node *node, int64_t channels,
-                              mts_error *error)
+static mts_status check_scatter(const mts_graph *graph, const mts_node *node, int64_t channels,
+                                mts_error *error)
 {
     if (has_rows(graph, node)) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "scatter together with a scale, bias or slope by image");
+        return mts_fail(error, MTS_STATUS_MALFORMED, "scatter together with a scale, bias or slope by image");
     }
     unsigned char *seen = mts_alloc_zero(graph->arena->allocator, (size_t)channels, 1);
     if (!seen) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to check a node");
+        return mts_fail_memory(error);
     }
     bool fits = node->op == MTS_OP_CONV && node->attrs.conv.group == 1;
     for (int64_t i = 0; fits && i < channels; i++) {
@@ -115,22 +115,22 @@ static mts_code check_scatter(const mts_graph *graph, const mts_node *node, int6
         }
     }
     mts_alloc_free(graph->arena->allocator, seen);
-    return fits ? MTS_CODE_OK
-                : mts_fail(error, MTS_CODE_MALFORMED,
+    return fits ? MTS_STATUS_OK
+                : mts_fail(error, MTS_STATUS_MALFORMED,
                            "scatter is not a permutation of a conv's output channels");
 }
 
-static mts_code check_block(const mts_value *value, const mts_block_ref *block, uint32_t out, uint32_t in,
-                            mts_error *error)
+static mts_status check_block(const mts_value *value, const mts_block_ref *block, uint32_t out, uint32_t in,
+                              mts_error *error)
 {
     bool fits = block->out_count > 0 && block->in_count > 0 && block->out_first < out &&
                 block->in_first < in && block->out_count <= out - block->out_first &&
                 block->in_count <= in - block->in_first;
     if (!fits || !block->data) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "constant '%s': a block %s", value->name,
+        return mts_fail(error, MTS_STATUS_MALFORMED, "constant '%s': a block %s", value->name,
                         fits ? "has no data" : "leaves the matrix");
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static bool blocks_overlap(const mts_block_ref *a, const mts_block_ref *b)
@@ -139,76 +139,75 @@ static bool blocks_overlap(const mts_block_ref *a, const mts_block_ref *b)
            a->in_first < b->in_first + b->in_count && b->in_first < a->in_first + a->in_count;
 }
 
-mts_code mts_graph_check_blocks(const mts_value *value, mts_error *error)
+mts_status mts_graph_check_blocks(const mts_value *value, mts_error *error)
 {
     uint32_t out = 0, in = 0, inner = 0;
     mts_value_matrix(value, &out, &in, &inner);
     if (value->block_count == 0 || value->block_count > MTS_GRAPH_BLOCKS_MAX || !value->blocks) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "constant '%s' has %u blocks", value->name,
+        return mts_fail(error, MTS_STATUS_MALFORMED, "constant '%s' has %u blocks", value->name,
                         value->block_count);
     }
     uint64_t area = 0;
     for (uint32_t i = 0; i < value->block_count; i++) {
         const mts_block_ref *block = &value->blocks[i];
-        mts_code code = check_block(value, block, out, in, error);
-        if (code != MTS_CODE_OK) {
+        mts_status code = check_block(value, block, out, in, error);
+        if (code != MTS_STATUS_OK) {
             return code;
         }
         for (uint32_t j = 0; j < i; j++) {
             if (blocks_overlap(block, &value->blocks[j])) {
-                return mts_fail(error, MTS_CODE_MALFORMED, "constant '%s': blocks %u and %u overlap",
+                return mts_fail(error, MTS_STATUS_MALFORMED, "constant '%s': blocks %u and %u overlap",
                                 value->name, j, i);
             }
         }
         area += (uint64_t)block->out_count * block->in_count;
     }
     if (area != (uint64_t)out * in) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "constant '%s': its blocks leave a gap", value->name);
+        return mts_fail(error, MTS_STATUS_MALFORMED, "constant '%s': its blocks leave a gap", value->name);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code infer_node(const mts_graph *graph, const mts_node *node, mts_shape *out, mts_error *error)
+static mts_status infer_node(const mts_graph *graph, const mts_node *node, mts_shape *out, mts_error *error)
 {
     const mts_shape *few[8] = {0};
     const mts_shape **shapes = few;
     if (node->input_count > 8) {
         shapes = mts_alloc_zero(graph->arena->allocator, node->input_count, sizeof(const mts_shape *));
         if (!shapes) {
-            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to check a node");
+            return mts_fail_memory(error);
         }
     }
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     for (uint32_t i = 0; i < node->input_count; i++) {
         uint32_t input = node->inputs[i];
         if (input != MTS_NONE && input >= graph->value_count) {
-            code = mts_fail(error, MTS_CODE_MALFORMED, "input %u refers to value %u of %u", i, input,
+            code = mts_fail(error, MTS_STATUS_MALFORMED, "input %u refers to value %u of %u", i, input,
                             graph->value_count);
             break;
         }
         shapes[i] = input == MTS_NONE ? NULL : &graph->values[input].shape;
     }
-    if (code == MTS_CODE_OK) {
-        code = mts_node_infer(node->op, &node->attrs, shapes, node->input_count, out, error);
-    }
+    MTS_TRY(code, mts_node_infer(node->op, &node->attrs, shapes, node->input_count, out, error));
     if (shapes != few) {
         mts_alloc_free(graph->arena->allocator, shapes);
     }
     return code;
 }
 
-mts_code mts_graph_check_node(const mts_graph *graph, const mts_node *node, mts_shape *out, mts_error *error)
+mts_status mts_graph_check_node(const mts_graph *graph, const mts_node *node, mts_shape *out,
+                                mts_error *error)
 {
-    mts_code code = infer_node(graph, node, out, error);
-    for (uint32_t i = 0; code == MTS_CODE_OK && i < node->input_count; i++) {
+    mts_status code = infer_node(graph, node, out, error);
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < node->input_count; i++) {
         if (node->inputs[i] != MTS_NONE) {
             code = check_input(graph, node, i, error);
         }
     }
-    if (code == MTS_CODE_OK && node->op == MTS_OP_GATHER) {
+    if (code == MTS_STATUS_OK && node->op == MTS_OP_GATHER) {
         code = check_gather(graph, node, error);
     }
-    if (code == MTS_CODE_OK && node->scatter) {
+    if (code == MTS_STATUS_OK && node->scatter) {
         code = check_scatter(graph, node, out->dims[1], error);
     }
     return code;

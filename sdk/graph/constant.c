@@ -9,9 +9,9 @@
 
 static void read_row(const mts_value *value, const void *data, size_t first, size_t count, float *out)
 {
-    if (value->dtype == MTS_DTYPE_F16) {
+    if (value->dtype == MTS_TYPE_FLOAT16) {
         mts_half_array_to_float((const uint16_t *)data + first, out, count);
-    } else if (value->dtype == MTS_DTYPE_I32) {
+    } else if (value->dtype == MTS_TYPE_INT32) {
         for (size_t i = 0; i < count; i++) {
             out[i] = (float)((const int32_t *)data)[first + i];
         }

@@ -23,8 +23,8 @@ static uint32_t weighted_nodes(const mts_graph *graph)
 }
 
 /* Whether at least half of the weighted nodes of both graphs stand in rows of two. */
-static mts_code same_family(const mts_graph *a, const mts_graph *b, const mts_allocator *allocator,
-                            uint64_t *budget, bool *same, mts_error *error)
+static mts_status same_family(const mts_graph *a, const mts_graph *b, const mts_allocator *allocator,
+                              uint64_t *budget, bool *same, mts_error *error)
 {
     const mts_graph *pair[2] = {a, b};
     mts_arena arena;
@@ -34,10 +34,10 @@ static mts_code same_family(const mts_graph *a, const mts_graph *b, const mts_al
     *same = false;
     if (cells > *budget) {
         *budget = 0;
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     *budget -= cells;
-    const mts_code code = mts_graph_align(pair, 2, &arena, &alignment, error);
+    const mts_status code = mts_graph_align(pair, 2, &arena, &alignment, error);
     uint32_t aligned = 0;
     for (uint32_t row = 0; row < alignment.row_count; row++) {
         const uint32_t *nodes = &alignment.nodes[(size_t)row * 2];
@@ -48,20 +48,20 @@ static mts_code same_family(const mts_graph *a, const mts_graph *b, const mts_al
     return code;
 }
 
-mts_code mts_graph_families(const mts_graph *const *graphs, uint32_t count, const mts_allocator *allocator,
-                            uint32_t *family, uint32_t *families, mts_error *error)
+mts_status mts_graph_families(const mts_graph *const *graphs, uint32_t count, const mts_allocator *allocator,
+                              uint32_t *family, uint32_t *families, mts_error *error)
 {
     uint32_t *first = mts_alloc_zero(allocator, count, sizeof(*first)); /* member of each family */
     if (!first) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory while comparing %u graphs", count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "out of memory while comparing %u graphs", count);
     }
     uint32_t found = 0;
     uint64_t budget = CELLS_BUDGET;
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t g = 0; g < count && code == MTS_CODE_OK; g++) {
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t g = 0; g < count && code == MTS_STATUS_OK; g++) {
         bool same = false;
         uint32_t f = 0;
-        for (; f < found && code == MTS_CODE_OK; f++) {
+        for (; f < found && code == MTS_STATUS_OK; f++) {
             code = same_family(graphs[first[f]], graphs[g], allocator, &budget, &same, error);
             if (same) {
                 break;
@@ -73,7 +73,7 @@ mts_code mts_graph_families(const mts_graph *const *graphs, uint32_t count, cons
         family[g] = f;
     }
     mts_alloc_free(allocator, first);
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         *families = found;
     }
     return code;

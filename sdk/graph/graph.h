@@ -16,7 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "graph/kinds.h"
+#include "kernels/abi/kinds.h"
 #include "graph/ops.h"
 #include "tensor/tensor.h"
 
@@ -76,20 +76,20 @@ typedef struct mts_attrs_concat {
     uint32_t axis;
 } mts_attrs_concat;
 typedef struct mts_attrs_slice {
-    int64_t start[MTS_RANK_MAX]; /* in range: first element taken */
-    int64_t step[MTS_RANK_MAX];  /* non-zero, may be negative */
-    int64_t size[MTS_RANK_MAX];  /* output dimensions */
+    int64_t start[MTS_TENSOR_RANK_MAX]; /* in range: first element taken */
+    int64_t step[MTS_TENSOR_RANK_MAX];  /* non-zero, may be negative */
+    int64_t size[MTS_TENSOR_RANK_MAX];  /* output dimensions */
 } mts_attrs_slice;
 typedef struct mts_attrs_pad {
     uint32_t mode; /* MTS_PAD_ */
     float value;
-    int64_t before[MTS_RANK_MAX], after[MTS_RANK_MAX]; /* may be negative (crop) */
+    int64_t before[MTS_TENSOR_RANK_MAX], after[MTS_TENSOR_RANK_MAX]; /* may be negative (crop) */
 } mts_attrs_pad;
 typedef struct mts_attrs_gather {
     uint32_t axis; /* output shape: x without axis, the index shape in its place */
 } mts_attrs_gather;
 typedef struct mts_attrs_transpose {
-    uint32_t perm[MTS_RANK_MAX]; /* output dimension i is input dimension perm[i] */
+    uint32_t perm[MTS_TENSOR_RANK_MAX]; /* output dimension i is input dimension perm[i] */
 } mts_attrs_transpose;
 typedef struct mts_attrs_reshape {
     mts_shape shape; /* of the output, no wildcard; EXPAND: broadcast to it */
@@ -133,7 +133,7 @@ typedef enum mts_value_kind { MTS_VALUE_INPUT = 0, MTS_VALUE_CONST = 1, MTS_VALU
 typedef struct mts_value {
     const char *name; /* of the ONNX value where there is one, else generated; unique in the graph */
     mts_value_kind kind;
-    mts_dtype
+    mts_type
         dtype; /* INPUT: what the caller passes. CONST: of data (F32, F16 weights, I32 indices). NODE: F32 */
     mts_shape shape;
     uint32_t producer; /* node, or MTS_NONE */
@@ -156,7 +156,7 @@ typedef struct mts_node {
 typedef struct mts_port {
     const char *name;
     uint32_t value;  /* an output may be a CONST or an INPUT value too */
-    mts_dtype dtype; /* at the border */
+    mts_type dtype;  /* at the border */
     mts_shape shape; /* at the border (same elements as the value) */
 } mts_port;
 
@@ -177,19 +177,20 @@ typedef struct mts_graph {
 /* All return MTS_NONE / NULL when memory is short. Arrays and strings are copied into the arena; const data
  * is not. */
 mts_graph *mts_graph_create(mts_arena *arena, const char *name);
-uint32_t mts_graph_add_input(mts_graph *graph, const char *name, mts_dtype dtype, const mts_shape *shape);
-uint32_t mts_graph_add_const(mts_graph *graph, const char *name, mts_dtype dtype, const mts_shape *shape,
+uint32_t mts_graph_add_input(mts_graph *graph, const char *name, mts_type dtype, const mts_shape *shape);
+uint32_t mts_graph_add_const(mts_graph *graph, const char *name, mts_type dtype, const mts_shape *shape,
                              const void *data);
 /*
  * Appends a node, infers the shape of its output and verifies inputs and attributes. On success *value is the
  * output's id. Errors: MALFORMED (shapes, attributes), LIMIT, OUT_OF_MEMORY; the graph is then unchanged.
  */
-mts_code mts_graph_add_node(mts_graph *graph, mts_op op, const char *name, const uint32_t *inputs,
-                            uint32_t input_count, const mts_attrs *attrs, uint32_t *value, mts_error *error);
+mts_status mts_graph_add_node(mts_graph *graph, mts_op op, const char *name, const uint32_t *inputs,
+                              uint32_t input_count, const mts_attrs *attrs, uint32_t *value,
+                              mts_error *error);
 /* Names a value; a name that another value has is not taken over. False when memory is short. */
 bool mts_graph_name_value(mts_graph *graph, uint32_t value, const char *name);
-mts_code mts_graph_add_output(mts_graph *graph, const char *name, uint32_t value, mts_dtype dtype,
-                              const mts_shape *shape, mts_error *error);
+mts_status mts_graph_add_output(mts_graph *graph, const char *name, uint32_t value, mts_type dtype,
+                                const mts_shape *shape, mts_error *error);
 
 /* ---- reading ---- */
 const char *mts_op_name(mts_op op);
@@ -198,10 +199,10 @@ bool mts_op_takes_constant(mts_op op, uint32_t index);
 /* What people call a node: its name, or that of its output where the model gave none; never NULL. */
 const char *mts_node_title(const mts_graph *graph, const mts_node *node);
 /* Output shape of a node from its attributes and input shapes; inputs[i] is NULL where absent. */
-mts_code mts_node_infer(mts_op op, const mts_attrs *attrs, const mts_shape *const *inputs,
-                        uint32_t input_count, mts_shape *out, mts_error *error);
+mts_status mts_node_infer(mts_op op, const mts_attrs *attrs, const mts_shape *const *inputs,
+                          uint32_t input_count, mts_shape *out, mts_error *error);
 /* Everything a loader must know before it trusts a graph: indices, order, shapes, block coverage, limits. */
-mts_code mts_graph_verify(const mts_graph *graph, mts_error *error);
+mts_status mts_graph_verify(const mts_graph *graph, mts_error *error);
 /* Number of readers of each value (outputs count too) into counts[value_count]. */
 void mts_graph_count_uses(const mts_graph *graph, uint32_t *counts);
 /* Multiply-adds of a node (0 for data movement). */

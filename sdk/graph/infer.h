@@ -23,45 +23,46 @@ typedef struct mts_infer_call {
     mts_error *error;
 } mts_infer_call;
 
-typedef mts_code (*mts_infer_function)(const mts_infer_call *call, mts_shape *out);
+typedef mts_status (*mts_infer_function)(const mts_infer_call *call, mts_shape *out);
 
 /* Positive dimensions, rank in range, element count below MTS_GRAPH_COUNT_MAX. */
-mts_code mts_graph_check_shape(const mts_shape *shape, mts_error *error);
+mts_status mts_graph_check_shape(const mts_shape *shape, mts_error *error);
 /* Shape of input `index`, or NULL if it is absent. */
 const mts_shape *mts_infer_input(const mts_infer_call *call, uint32_t index);
 /* Input `index`, if present, is a vector of `count` elements. */
-mts_code mts_infer_vector(const mts_infer_call *call, uint32_t index, int64_t count, const char *what);
-mts_code mts_infer_rank(const mts_infer_call *call, uint32_t index, uint32_t least, uint32_t most);
+mts_status mts_infer_vector(const mts_infer_call *call, uint32_t index, int64_t count, const char *what);
+mts_status mts_infer_rank(const mts_infer_call *call, uint32_t index, uint32_t least, uint32_t most);
 /* The function exists, its parameters are numbers, and a slope vector is there exactly if it needs one. */
-mts_code mts_infer_act(const mts_infer_call *call, const mts_act *act, bool has_slope);
+mts_status mts_infer_act(const mts_infer_call *call, const mts_act *act, bool has_slope);
 
-mts_code mts_infer_conv(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_deconv(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_pool(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_matmul(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_scale(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_unary(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_binary(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_reduce(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_softmax(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_lrn(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_concat(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_slice(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_pad(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_gather(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_transpose(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_reshape(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_expand(const mts_infer_call *call, mts_shape *out);
-mts_code mts_infer_resize(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_conv(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_deconv(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_pool(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_matmul(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_scale(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_unary(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_binary(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_reduce(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_softmax(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_lrn(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_concat(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_slice(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_pad(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_gather(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_transpose(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_reshape(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_expand(const mts_infer_call *call, mts_shape *out);
+mts_status mts_infer_resize(const mts_infer_call *call, mts_shape *out);
 
 /*
  * What a node must satisfy besides its shapes: inputs are existing values, constants where the operator wants
  * them, of a permitted dtype, gather indices in range, scatter a permutation. Writes the inferred output
  * shape.
  */
-mts_code mts_graph_check_node(const mts_graph *graph, const mts_node *node, mts_shape *out, mts_error *error);
+mts_status mts_graph_check_node(const mts_graph *graph, const mts_node *node, mts_shape *out,
+                                mts_error *error);
 /* Blocks of a constant cover its matrix exactly once and have data. */
-mts_code mts_graph_check_blocks(const mts_value *value, mts_error *error);
+mts_status mts_graph_check_blocks(const mts_value *value, mts_error *error);
 /* Least and most inputs of an operator. */
 void mts_op_arity(mts_op op, uint32_t *least, uint32_t *most);
 

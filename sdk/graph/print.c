@@ -139,16 +139,16 @@ static void print_port(const char *what, const mts_graph *graph, const mts_port 
 {
     char shape[96];
     mts_text_add(text, "%s %s (%s) %s %s\n", what, port->name, graph->values[port->value].name,
-                 mts_dtype_name(port->dtype), mts_shape_text(&port->shape, shape, sizeof(shape)));
+                 mts_type_name(port->dtype), mts_shape_text(&port->shape, shape, sizeof(shape)));
 }
 
 const char *mts_node_title(const mts_graph *graph, const mts_node *node)
 {
-    if (node->name != NULL && node->name[0] != '\0') {
+    if (node->name && node->name[0] != '\0') {
         return node->name;
     }
     const char *output = graph->values[node->output].name;
-    return output != NULL ? output : "";
+    return output ? output : "";
 }
 
 void mts_graph_print(const mts_graph *graph, mts_text *text)

@@ -10,37 +10,38 @@
 
 #include "base/hash.h"
 
-static mts_code check_value(const mts_value *value, uint32_t index, mts_error *error)
+static mts_status check_value(const mts_value *value, uint32_t index, mts_error *error)
 {
-    if (!value->name || (unsigned)value->kind > MTS_VALUE_NODE || (unsigned)value->dtype >= MTS_DTYPE_COUNT) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "value %u: name, kind or type is out of range", index);
+    if (!value->name || (unsigned)value->kind > MTS_VALUE_NODE || (unsigned)value->dtype >= MTS_TYPE_COUNT) {
+        return mts_fail(error, MTS_STATUS_MALFORMED, "value %u: name, kind or type is out of range", index);
     }
-    mts_code code = mts_graph_check_shape(&value->shape, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_graph_check_shape(&value->shape, error);
+    if (code != MTS_STATUS_OK) {
         return mts_fail_prefix(error, code, "value '%s'", value->name);
     }
     if ((value->kind == MTS_VALUE_NODE) != (value->producer != MTS_NONE)) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "value '%s': its kind does not fit its producer",
+        return mts_fail(error, MTS_STATUS_MALFORMED, "value '%s': its kind does not fit its producer",
                         value->name);
     }
-    if (value->kind == MTS_VALUE_NODE && value->dtype != MTS_DTYPE_F32) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "value '%s': a node's output must be float32",
+    if (value->kind == MTS_VALUE_NODE && value->dtype != MTS_TYPE_FLOAT32) {
+        return mts_fail(error, MTS_STATUS_MALFORMED, "value '%s': a node's output must be float32",
                         value->name);
     }
     if (value->kind != MTS_VALUE_CONST) {
-        return value->block_count == 0 ? MTS_CODE_OK
-                                       : mts_fail(error, MTS_CODE_MALFORMED,
+        return value->block_count == 0 ? MTS_STATUS_OK
+                                       : mts_fail(error, MTS_STATUS_MALFORMED,
                                                   "value '%s' is no constant but has blocks", value->name);
     }
-    if (value->dtype != MTS_DTYPE_F32 && value->dtype != MTS_DTYPE_F16 && value->dtype != MTS_DTYPE_I32) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "constant '%s' may not be of type %s", value->name,
-                        mts_dtype_name(value->dtype));
+    if (value->dtype != MTS_TYPE_FLOAT32 && value->dtype != MTS_TYPE_FLOAT16 &&
+        value->dtype != MTS_TYPE_INT32) {
+        return mts_fail(error, MTS_STATUS_MALFORMED, "constant '%s' may not be of type %s", value->name,
+                        mts_type_name(value->dtype));
     }
     return mts_graph_check_blocks(value, error);
 }
 
 /* Open addressing over the names; slots hold value numbers plus one. */
-static mts_code check_names(const mts_graph *graph, mts_error *error)
+static mts_status check_names(const mts_graph *graph, mts_error *error)
 {
     size_t slots = 64;
     while (slots < (size_t)graph->value_count * 2) {
@@ -48,17 +49,17 @@ static mts_code check_names(const mts_graph *graph, mts_error *error)
     }
     uint32_t *table = mts_alloc_zero(graph->arena->allocator, slots, sizeof(*table));
     if (!table) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to verify a graph");
+        return mts_fail_memory(error);
     }
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; i < graph->value_count && code == MTS_CODE_OK; i++) {
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t i = 0; i < graph->value_count && code == MTS_STATUS_OK; i++) {
         const char *name = graph->values[i].name;
         size_t at = (size_t)mts_hash(name, strlen(name), 0) & (slots - 1);
         while (table[at] && strcmp(graph->values[table[at] - 1].name, name) != 0) {
             at = (at + 1) & (slots - 1);
         }
         if (table[at]) {
-            code = mts_fail(error, MTS_CODE_MALFORMED, "two values are named '%s'", name);
+            code = mts_fail(error, MTS_STATUS_MALFORMED, "two values are named '%s'", name);
         }
         table[at] = i + 1;
     }
@@ -66,7 +67,7 @@ static mts_code check_names(const mts_graph *graph, mts_error *error)
     return code;
 }
 
-static mts_code check_order(const mts_graph *graph, const mts_node *node, uint32_t index, mts_error *error)
+static mts_status check_order(const mts_graph *graph, const mts_node *node, uint32_t index, mts_error *error)
 {
     for (uint32_t i = 0; i < node->input_count; i++) {
         uint32_t input = node->inputs[i];
@@ -74,121 +75,116 @@ static mts_code check_order(const mts_graph *graph, const mts_node *node, uint32
             continue;
         }
         if (input >= graph->value_count) {
-            return mts_fail(error, MTS_CODE_MALFORMED, "input %u refers to value %u of %u", i, input,
+            return mts_fail(error, MTS_STATUS_MALFORMED, "input %u refers to value %u of %u", i, input,
                             graph->value_count);
         }
         const mts_value *value = &graph->values[input];
         if (value->kind == MTS_VALUE_NODE && value->producer >= index) {
-            return mts_fail(error, MTS_CODE_MALFORMED, "input %u ('%s') is not computed before the node", i,
+            return mts_fail(error, MTS_STATUS_MALFORMED, "input %u ('%s') is not computed before the node", i,
                             value->name);
         }
     }
     if (node->output >= graph->value_count || graph->values[node->output].kind != MTS_VALUE_NODE ||
         graph->values[node->output].producer != index) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "its output is not a value of its own");
+        return mts_fail(error, MTS_STATUS_MALFORMED, "its output is not a value of its own");
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code check_node(const mts_graph *graph, uint32_t index, mts_error *error)
+static mts_status check_node(const mts_graph *graph, uint32_t index, mts_error *error)
 {
     const mts_node *node = &graph->nodes[index];
     mts_shape shape = {0};
     if (!node->name || (!node->inputs && node->input_count)) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "node %u has no name or inputs", index);
+        return mts_fail(error, MTS_STATUS_MALFORMED, "node %u has no name or inputs", index);
     }
-    mts_code code = check_order(graph, node, index, error);
-    if (code == MTS_CODE_OK) {
-        code = mts_graph_check_node(graph, node, &shape, error);
+    mts_status code = check_order(graph, node, index, error);
+    MTS_TRY(code, mts_graph_check_node(graph, node, &shape, error));
+    if (code == MTS_STATUS_OK && !mts_shape_equal(&shape, &graph->values[node->output].shape)) {
+        code = mts_fail(error, MTS_STATUS_MALFORMED, "the stored output shape differs from the inferred one");
     }
-    if (code == MTS_CODE_OK && !mts_shape_equal(&shape, &graph->values[node->output].shape)) {
-        code = mts_fail(error, MTS_CODE_MALFORMED, "the stored output shape differs from the inferred one");
-    }
-    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "node %u '%s'", index, node->name);
+    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "node %u '%s'", index, node->name);
 }
 
 /* Each node owns one output (check_order), so equal counts mean that each produced value has its node. */
-static mts_code check_producers(const mts_graph *graph, mts_error *error)
+static mts_status check_producers(const mts_graph *graph, mts_error *error)
 {
     uint32_t produced = 0;
     for (uint32_t i = 0; i < graph->value_count; i++) {
         produced += graph->values[i].kind == MTS_VALUE_NODE;
     }
     return produced == graph->node_count
-               ? MTS_CODE_OK
-               : mts_fail(error, MTS_CODE_MALFORMED, "%u computed values for %u nodes", produced,
+               ? MTS_STATUS_OK
+               : mts_fail(error, MTS_STATUS_MALFORMED, "%u computed values for %u nodes", produced,
                           graph->node_count);
 }
 
-static mts_code check_port(const mts_graph *graph, const mts_port *ports, uint32_t index, bool input,
-                           mts_error *error)
+static mts_status check_port(const mts_graph *graph, const mts_port *ports, uint32_t index, bool input,
+                             mts_error *error)
 {
     const mts_port *port = &ports[index];
     const char *what = input ? "input" : "output";
-    if (!port->name || port->value >= graph->value_count || (unsigned)port->dtype >= MTS_DTYPE_COUNT) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "%s %u: name, value or type is out of range", what, index);
+    if (!port->name || port->value >= graph->value_count || (unsigned)port->dtype >= MTS_TYPE_COUNT) {
+        return mts_fail(error, MTS_STATUS_MALFORMED, "%s %u: name, value or type is out of range", what,
+                        index);
     }
     const mts_value *value = &graph->values[port->value];
-    mts_code code = mts_graph_check_shape(&port->shape, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_graph_check_shape(&port->shape, error);
+    if (code != MTS_STATUS_OK) {
         return mts_fail_prefix(error, code, "%s '%s'", what, port->name);
     }
     bool fits = input ? value->kind == MTS_VALUE_INPUT && mts_shape_equal(&port->shape, &value->shape) &&
                             port->dtype == value->dtype
                       : mts_shape_count(&port->shape) == mts_shape_count(&value->shape) &&
-                            (value->kind != MTS_VALUE_CONST || value->dtype == MTS_DTYPE_F32);
+                            (value->kind != MTS_VALUE_CONST || value->dtype == MTS_TYPE_FLOAT32);
     if (!fits) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "%s '%s' does not fit its value", what, port->name);
+        return mts_fail(error, MTS_STATUS_MALFORMED, "%s '%s' does not fit its value", what, port->name);
     }
     for (uint32_t i = 0; i < index; i++) {
         if (strcmp(ports[i].name, port->name) == 0 || (input && ports[i].value == port->value)) {
-            return mts_fail(error, MTS_CODE_MALFORMED, "%s '%s' occurs twice", what, port->name);
+            return mts_fail(error, MTS_STATUS_MALFORMED, "%s '%s' occurs twice", what, port->name);
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code check_ports(const mts_graph *graph, mts_error *error)
+static mts_status check_ports(const mts_graph *graph, mts_error *error)
 {
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     uint32_t inputs = 0;
     for (uint32_t i = 0; i < graph->value_count; i++) {
         inputs += graph->values[i].kind == MTS_VALUE_INPUT;
     }
     if (inputs != graph->input_count) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "%u input values for %u inputs", inputs,
+        return mts_fail(error, MTS_STATUS_MALFORMED, "%u input values for %u inputs", inputs,
                         graph->input_count);
     }
-    for (uint32_t i = 0; i < graph->input_count && code == MTS_CODE_OK; i++) {
+    for (uint32_t i = 0; i < graph->input_count && code == MTS_STATUS_OK; i++) {
         code = check_port(graph, graph->inputs, i, true, error);
     }
-    for (uint32_t i = 0; i < graph->output_count && code == MTS_CODE_OK; i++) {
+    for (uint32_t i = 0; i < graph->output_count && code == MTS_STATUS_OK; i++) {
         code = check_port(graph, graph->outputs, i, false, error);
     }
     return code;
 }
 
-mts_code mts_graph_verify(const mts_graph *graph, mts_error *error)
+mts_status mts_graph_verify(const mts_graph *graph, mts_error *error)
 {
     if (graph->value_count > MTS_GRAPH_NODES_MAX || graph->node_count > MTS_GRAPH_NODES_MAX ||
         graph->input_count > MTS_GRAPH_BLOCKS_MAX || graph->output_count > MTS_GRAPH_BLOCKS_MAX) {
-        return mts_fail(error, MTS_CODE_LIMIT, "too many values, nodes, inputs or outputs");
+        return mts_fail(error, MTS_STATUS_LIMIT, "too many values, nodes, inputs or outputs");
     }
     if (!graph->name || graph->output_count == 0) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "a graph has no %s", graph->name ? "output" : "name");
+        return mts_fail(error, MTS_STATUS_MALFORMED, "a graph has no %s", graph->name ? "output" : "name");
     }
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; i < graph->value_count && code == MTS_CODE_OK; i++) {
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t i = 0; i < graph->value_count && code == MTS_STATUS_OK; i++) {
         code = check_value(&graph->values[i], i, error);
     }
-    if (code == MTS_CODE_OK) {
-        code = check_names(graph, error);
-    }
-    for (uint32_t i = 0; i < graph->node_count && code == MTS_CODE_OK; i++) {
+    MTS_TRY(code, check_names(graph, error));
+    for (uint32_t i = 0; i < graph->node_count && code == MTS_STATUS_OK; i++) {
         code = check_node(graph, i, error);
     }
-    if (code == MTS_CODE_OK) {
-        code = check_producers(graph, error);
-    }
-    return code == MTS_CODE_OK ? check_ports(graph, error) : code;
+    MTS_TRY(code, check_producers(graph, error));
+    return code == MTS_STATUS_OK ? check_ports(graph, error) : code;
 }

@@ -48,22 +48,22 @@ static uint64_t find_offset(mts_span *const *placed, uint32_t count, const mts_s
     return offset;
 }
 
-mts_code mts_arena_place(mts_span *spans, uint32_t count, uint64_t alignment, const mts_allocator *allocator,
-                         uint64_t *peak, mts_error *error)
+mts_status mts_arena_place(mts_span *spans, uint32_t count, uint64_t alignment,
+                           const mts_allocator *allocator, uint64_t *peak, mts_error *error)
 {
     *peak = 0;
     mts_span **order = mts_alloc_zero(allocator, count, sizeof *order);
     mts_span **placed = mts_alloc_zero(allocator, count, sizeof *placed);
-    mts_code code = MTS_CODE_OK;
-    if (order == NULL || placed == NULL) {
-        code = mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to place %u tensors", count);
+    mts_status code = MTS_STATUS_OK;
+    if (!order || !placed) {
+        code = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to place %u tensors", count);
         goto fail;
     }
     uint64_t total = 0;
     for (uint32_t i = 0; i < count; i++) {
         order[i] = &spans[i];
         if (spans[i].size > (UINT64_MAX >> 1) - total) {
-            code = mts_fail(error, MTS_CODE_LIMIT, "the tensors' sizes overflow");
+            code = mts_fail(error, MTS_STATUS_LIMIT, "the tensors' sizes overflow");
             goto fail;
         }
         total += spans[i].size + alignment;

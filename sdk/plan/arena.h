@@ -20,7 +20,7 @@ typedef struct mts_span {
 } mts_span;
 
 /* Places all spans; *peak receives the end of the highest. Errors: OUT_OF_MEMORY, LIMIT (overflow). */
-mts_code mts_arena_place(mts_span *spans, uint32_t count, uint64_t alignment, const mts_allocator *allocator,
-                         uint64_t *peak, mts_error *error);
+mts_status mts_arena_place(mts_span *spans, uint32_t count, uint64_t alignment,
+                           const mts_allocator *allocator, uint64_t *peak, mts_error *error);
 
 #endif

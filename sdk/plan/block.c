@@ -11,7 +11,7 @@ static bool is_one_of(uint32_t value, uint32_t a, uint32_t b, uint32_t c)
 
 /* Bytes of LOCAL memory at most: numbers that are staged twice and taps; with matrix units float16 and their
  * sums. */
-static uint64_t local_bytes(const mts_choice *c)
+static uint64_t local_bytes(const mts_kernel_config *c)
 {
     const uint64_t staged = 2u * c->depth * ((uint64_t)c->parts * c->rows + c->vectors);
     const uint64_t floats = 4 * staged;
@@ -19,7 +19,7 @@ static uint64_t local_bytes(const mts_choice *c)
     return 4 * MTS_BLOCK_TAPS + (floats > halves ? floats : halves);
 }
 
-bool mts_block_fits(const mts_device_info *device, const mts_choice *c)
+bool mts_block_fits(const mts_device_info *device, const mts_kernel_config *c)
 {
     if (!device->is_gpu || !is_one_of(c->rows, 16, 32, 64) || !is_one_of(c->vectors, 32, 64, 128) ||
         !is_one_of(c->local, 64, 128, 256) || !is_one_of(c->depth, 8, 16, 32) ||
@@ -33,7 +33,7 @@ bool mts_block_fits(const mts_device_info *device, const mts_choice *c)
            local_bytes(c) <= device->local_bytes;
 }
 
-bool mts_block_takes_matrices(const mts_device_info *device, const mts_choice *c)
+bool mts_block_takes_matrices(const mts_device_info *device, const mts_kernel_config *c)
 {
     const uint32_t matrices = c->rows * c->vectors / (8 * c->local); /* of a warp */
     const uint32_t across = c->rows >= 32 && matrices >= 4 ? matrices / 2 : matrices;
@@ -66,21 +66,21 @@ static uint32_t usual_depth(const mts_device_info *device)
 bool mts_block_pays(const mts_device_info *device, const mts_layer_facts *facts)
 {
     enum { GROUP_ROWS_LEAST = 8 };
-    if (device->arch == 0 || facts->conv == NULL || !mts_block_computes(facts->conv) ||
+    if (device->arch == 0 || !facts->conv || !mts_block_computes(facts->conv) ||
         (facts->conv->group > 1 && group_rows(facts) < GROUP_ROWS_LEAST)) {
         return false;
     }
-    const mts_choice shape = mts_block_shape(device, facts);
+    const mts_kernel_config shape = mts_block_shape(device, facts);
     return mts_block_fits(device, &shape);
 }
 
-static bool suits(const mts_device_info *device, const mts_choice *c)
+static bool suits(const mts_device_info *device, const mts_kernel_config *c)
 {
     return mts_block_fits(device, c) && (!device->matrix_units || mts_block_takes_matrices(device, c));
 }
 
 /* Fewer parts, then fewer rows, until the device has the memory and its matrix units, if any, the parts. */
-static mts_choice shrink(const mts_device_info *device, mts_choice c)
+static mts_kernel_config shrink(const mts_device_info *device, mts_kernel_config c)
 {
     while (!suits(device, &c) && (c.parts > 1 || c.rows > 16)) {
         if (c.parts > 1) {
@@ -98,13 +98,13 @@ static mts_choice shrink(const mts_device_info *device, mts_choice c)
  * few units has enough of them: there small pictures share a block, so that weights are staged for all of
  * them.
  */
-mts_choice mts_block_shape(const mts_device_info *device, const mts_layer_facts *facts)
+mts_kernel_config mts_block_shape(const mts_device_info *device, const mts_layer_facts *facts)
 {
     enum { GROUPS_PER_UNIT = 4, FEW_UNITS = 20, SMALL = 32 };
     const uint64_t pixels = (uint64_t)facts->height * (facts->width + 1);
     const uint64_t wanted = (uint64_t)GROUPS_PER_UNIT * device->compute_units;
     const uint32_t channels = group_rows(facts);
-    mts_choice c = {.kernel = MTS_CHOICE_BLOCK, .vectors = 64, .local = 128, .parts = 1};
+    mts_kernel_config c = {.kernel = MTS_KERNEL_CONFIG_BLOCK, .vectors = 64, .local = 128, .parts = 1};
     c.rows = channels <= 16 ? 16 : channels <= 32 ? 32 : 64;
     c.depth = usual_depth(device);
     const uint64_t across = (uint64_t)facts->conv->group * ((channels + c.rows - 1) / c.rows);
@@ -122,7 +122,7 @@ mts_choice mts_block_shape(const mts_device_info *device, const mts_layer_facts 
 }
 
 /* The defaults' shapes, then shared, larger and deeper ones. A depth of 0 is the usual one. */
-bool mts_block_candidate(const mts_device_info *device, uint32_t index, mts_choice *out)
+bool mts_block_candidate(const mts_device_info *device, uint32_t index, mts_kernel_config *out)
 {
     static const struct {
         uint32_t rows, columns, group, depth, parts;
@@ -132,12 +132,12 @@ bool mts_block_candidate(const mts_device_info *device, uint32_t index, mts_choi
         {64, 64, 128, 32, 1}, {64, 128, 256, 16, 1},
     };
     for (uint32_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        *out = (mts_choice){.kernel = MTS_CHOICE_BLOCK,
-                            .rows = shapes[i].rows,
-                            .vectors = shapes[i].columns,
-                            .local = shapes[i].group,
-                            .depth = shapes[i].depth > 0 ? shapes[i].depth : usual_depth(device),
-                            .parts = shapes[i].parts};
+        *out = (mts_kernel_config){.kernel = MTS_KERNEL_CONFIG_BLOCK,
+                                   .rows = shapes[i].rows,
+                                   .vectors = shapes[i].columns,
+                                   .local = shapes[i].group,
+                                   .depth = shapes[i].depth > 0 ? shapes[i].depth : usual_depth(device),
+                                   .parts = shapes[i].parts};
         if (mts_block_fits(device, out) && index-- == 0) {
             return true;
         }

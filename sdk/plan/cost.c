@@ -20,7 +20,7 @@ typedef struct computation {
 } computation;
 
 struct mts_cost_table {
-    mts_strategy_kind strategy;
+    mts_strategy strategy;
     uint32_t layer_count, task_count;
     computation *computations; /* per member */
     uint32_t *member_of;       /* [layer][task]: member, or MTS_NONE */
@@ -40,12 +40,12 @@ static computation compute(const mts_stitched *stitched, const mts_member *membe
         const mts_value *operand = mts_member_operand(stitched, member, i);
         if (member->inputs[i] != MTS_NONE) {
             c.activations += bytes_of(stitched, member->inputs[i]);
-        } else if (operand != NULL) {
+        } else if (operand) {
             c.weights += (double)mts_shape_count(&operand->shape) * sizeof(float);
         }
     }
     const mts_value *weight = member->input_count > 1 ? mts_member_operand(stitched, member, 1) : NULL;
-    if (node->op == MTS_OP_CONV && weight != NULL && weight->shape.rank == 4) {
+    if (node->op == MTS_OP_CONV && weight && weight->shape.rank == 4) {
         c.work = outputs * (double)(weight->shape.dims[1] * weight->shape.dims[2] * weight->shape.dims[3]);
     }
     return c;
@@ -83,11 +83,11 @@ static void fill(mts_cost_table *table, const mts_stitched *stitched, uint32_t *
     find_members(table, stitched, layer_of);
 }
 
-mts_code mts_cost_table_make(const mts_stitched *stitched, mts_strategy_kind strategy, mts_arena *arena,
-                             const mts_cost_table **out, mts_error *error)
+mts_status mts_cost_table_make(const mts_stitched *stitched, mts_strategy strategy, mts_arena *arena,
+                               const mts_cost_table **out, mts_error *error)
 {
     mts_cost_table *table = mts_arena_zero(arena, 1, sizeof *table);
-    if (table != NULL) {
+    if (table) {
         *table = (mts_cost_table){
             .strategy = strategy, .layer_count = stitched->layer_count, .task_count = stitched->graph_count};
         table->computations = mts_arena_zero(arena, stitched->member_count, sizeof *table->computations);
@@ -95,12 +95,12 @@ mts_code mts_cost_table_make(const mts_stitched *stitched, mts_strategy_kind str
             mts_arena_zero(arena, (size_t)table->layer_count * table->task_count, sizeof *table->member_of);
     }
     uint32_t *layer_of = mts_arena_zero(arena, stitched->member_count, sizeof *layer_of);
-    if (table == NULL || table->computations == NULL || table->member_of == NULL || layer_of == NULL) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to model groups");
+    if (!table || !table->computations || !table->member_of || !layer_of) {
+        return mts_fail_memory(error);
     }
     fill(table, stitched, layer_of);
     *out = table;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* One layer of a set: the sum of its computations, or what a strategy makes of them. */
@@ -113,7 +113,7 @@ static computation layer_of_set(const mts_cost_table *table, const uint32_t *row
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t member = row[tasks[i]];
         bool seen = member == MTS_NONE;
-        for (uint32_t k = 0; k < i && !seen && table->strategy == MTS_STRATEGY_KIND_COMPACT; k++) {
+        for (uint32_t k = 0; k < i && !seen && table->strategy == MTS_STRATEGY_COMPACT; k++) {
             seen = row[tasks[k]] == member;
         }
         if (seen) {
@@ -128,9 +128,9 @@ static computation layer_of_set(const mts_cost_table *table, const uint32_t *row
         most.weights = fmax(most.weights, c->weights);
         *members += 1;
     }
-    if (table->strategy == MTS_STRATEGY_KIND_NETFUSE) { /* padded to the widest */
+    if (table->strategy == MTS_STRATEGY_NETFUSE) { /* padded to the widest */
         sum = (computation){most.work * *members, most.activations * *members, most.weights * *members};
-    } else if (table->strategy == MTS_STRATEGY_KIND_MTS) { /* all channels for each task */
+    } else if (table->strategy == MTS_STRATEGY_DENSE) { /* all channels for each task */
         sum = (computation){sum.work * *members, sum.activations * *members, sum.weights * *members};
     }
     return sum;

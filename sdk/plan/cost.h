@@ -33,8 +33,8 @@ typedef struct mts_cost_table mts_cost_table;
  * The table of some tasks that were stitched as one group, graph t being task t. Lives in `arena`; `stitched`
  * may go. Errors: OUT_OF_MEMORY.
  */
-mts_code mts_cost_table_make(const mts_stitched *stitched, mts_strategy_kind strategy, mts_arena *arena,
-                             const mts_cost_table **out, mts_error *error);
+mts_status mts_cost_table_make(const mts_stitched *stitched, mts_strategy strategy, mts_arena *arena,
+                               const mts_cost_table **out, mts_error *error);
 /* Terms of a set of tasks, ascending. */
 void mts_cost_of(const mts_cost_table *table, const uint32_t *tasks, uint32_t count, mts_cost_set *out);
 

@@ -6,7 +6,7 @@
 #ifndef MTS_PLAN_DECISION_H
 #define MTS_PLAN_DECISION_H
 
-#include "plan/choice.h"
+#include "plan/kernel_config.h"
 
 typedef struct mts_decision {
     const uint32_t *group_of; /* per task of the session, in its order; NULL: as the options say */
@@ -14,7 +14,7 @@ typedef struct mts_decision {
     /* Layers run slice of tasks by slice of tasks where that keeps their activations within this many bytes;
        0: a layer is one launch for all tasks of its group. */
     uint64_t slice_bytes;
-    const mts_choices *choices; /* NULL: defaults */
+    const mts_kernel_configs *choices; /* NULL: defaults */
 } mts_decision;
 
 #endif

@@ -48,19 +48,19 @@ static bool as_good(const grouper *g, const partial *a, const partial *b)
            (!memory || (a->weights <= b->weights && a->arena <= b->arena));
 }
 
-static mts_code no_memory(const grouper *g)
+static mts_status no_memory(const grouper *g)
 {
-    return mts_fail(g->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to group %u tasks",
+    return mts_fail(g->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to group %u tasks",
                     g->request->task_count);
 }
 
-static mts_code keep(grouper *g, uint32_t state, const partial *plan)
+static mts_status keep(grouper *g, uint32_t state, const partial *plan)
 {
     front *f = &g->states[state];
     size_t kept = 0;
     for (size_t i = 0; i < f->count; i++) {
         if (as_good(g, &f->plans[i], plan)) {
-            return MTS_CODE_OK;
+            return MTS_STATUS_OK;
         }
     }
     for (size_t i = 0; i < f->count; i++) {
@@ -74,14 +74,14 @@ static mts_code keep(grouper *g, uint32_t state, const partial *plan)
         return no_memory(g);
     }
     f->plans[f->count++] = *plan;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* Every partial plan of `from`, followed by a group of this cost, is a partial plan of `to`. */
-static mts_code extend(grouper *g, uint32_t from, uint32_t to, uint32_t last, const mts_group_cost *cost)
+static mts_status extend(grouper *g, uint32_t from, uint32_t to, uint32_t last, const mts_group_cost *cost)
 {
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; code == MTS_CODE_OK && i < g->states[from].count; i++) {
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < g->states[from].count; i++) {
         const partial *before = &g->states[from].plans[i];
         const partial plan = {.latency = before->latency + cost->latency,
                               .weights = before->weights + cost->weights,
@@ -89,15 +89,15 @@ static mts_code extend(grouper *g, uint32_t from, uint32_t to, uint32_t last, co
                               .state = from,
                               .index = i,
                               .last = last};
-        code = is_over(g, &plan) ? MTS_CODE_OK : keep(g, to, &plan);
+        code = is_over(g, &plan) ? MTS_STATUS_OK : keep(g, to, &plan);
     }
     return code;
 }
 
-static mts_code open_states(grouper *g, uint32_t count)
+static mts_status open_states(grouper *g, uint32_t count)
 {
     g->states = mts_alloc_zero(g->request->allocator, count, sizeof *g->states);
-    if (g->states == NULL) {
+    if (!g->states) {
         return no_memory(g);
     }
     const partial nothing = {0};
@@ -106,7 +106,7 @@ static mts_code open_states(grouper *g, uint32_t count)
 
 static void close_states(grouper *g)
 {
-    for (uint32_t i = 0; g->states != NULL && i < g->state_count; i++) {
+    for (uint32_t i = 0; g->states && i < g->state_count; i++) {
         mts_alloc_free(g->request->allocator, g->states[i].plans);
     }
     mts_alloc_free(g->request->allocator, g->states);
@@ -126,10 +126,10 @@ static uint32_t list_set(const grouper *g, uint32_t which, uint32_t *tasks)
 }
 
 /* Costs by size, or by set. */
-static mts_code price_all(grouper *g, mts_group_cost *costs, uint32_t *tasks)
+static mts_status price_all(grouper *g, mts_group_cost *costs, uint32_t *tasks)
 {
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t which = 1; code == MTS_CODE_OK && which < g->state_count; which++) {
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t which = 1; code == MTS_STATUS_OK && which < g->state_count; which++) {
         const uint32_t count = list_set(g, which, tasks);
         code = g->request->cost(g->request->context, tasks, count, &costs[which], g->error);
         g->weighed = g->weighed || costs[which].weights > 0;
@@ -138,11 +138,11 @@ static mts_code price_all(grouper *g, mts_group_cost *costs, uint32_t *tasks)
 }
 
 /* State n: the first n tasks are grouped. F_n = min over j of F_(n-j) + L_j. */
-static mts_code plan_uniform(grouper *g, const mts_group_cost *costs)
+static mts_status plan_uniform(grouper *g, const mts_group_cost *costs)
 {
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t n = 1; code == MTS_CODE_OK && n <= g->request->task_count; n++) {
-        for (uint32_t j = 1; code == MTS_CODE_OK && j <= n; j++) {
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t n = 1; code == MTS_STATUS_OK && n <= g->request->task_count; n++) {
+        for (uint32_t j = 1; code == MTS_STATUS_OK && j <= n; j++) {
             code = extend(g, n - j, n, j, &costs[j]);
         }
     }
@@ -150,14 +150,14 @@ static mts_code plan_uniform(grouper *g, const mts_group_cost *costs)
 }
 
 /* State S: the tasks of S are grouped. The group that holds the lowest task of S is split off. */
-static mts_code plan_subsets(grouper *g, const mts_group_cost *costs)
+static mts_status plan_subsets(grouper *g, const mts_group_cost *costs)
 {
     const uint32_t all = (1u << g->request->task_count) - 1;
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t set = 1; code == MTS_CODE_OK && set <= all; set++) {
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t set = 1; code == MTS_STATUS_OK && set <= all; set++) {
         const uint32_t lowest = set & (~set + 1);
         const uint32_t others = set ^ lowest;
-        for (uint32_t with = others; code == MTS_CODE_OK; with = (with - 1) & others) {
+        for (uint32_t with = others; code == MTS_STATUS_OK; with = (with - 1) & others) {
             code = extend(g, others ^ with, set, with | lowest, &costs[with | lowest]);
             if (with == 0) {
                 break;
@@ -167,9 +167,9 @@ static mts_code plan_subsets(grouper *g, const mts_group_cost *costs)
     return code;
 }
 
-static mts_code too_small(const grouper *g)
+static mts_status too_small(const grouper *g)
 {
-    return mts_fail(g->error, MTS_CODE_LIMIT,
+    return mts_fail(g->error, MTS_STATUS_LIMIT,
                     "no plan keeps the memory budget of %llu bytes; the smallest that can be met is %llu",
                     (unsigned long long)g->request->budget, (unsigned long long)g->out->smallest_peak);
 }
@@ -183,7 +183,7 @@ static const partial *choose(const grouper *g)
         const partial *plan = &complete->plans[i];
         const uint64_t peak = peak_of(g, plan);
         g->out->smallest_peak = i == 0 || peak < g->out->smallest_peak ? peak : g->out->smallest_peak;
-        if (best == NULL || plan->latency < best->latency) {
+        if (!best || plan->latency < best->latency) {
             best = plan;
         }
     }
@@ -202,10 +202,10 @@ static void number_groups(const mts_group_request *request, mts_group_result *ou
     }
 }
 
-static mts_code trace_back(grouper *g, const partial *plan)
+static mts_status trace_back(grouper *g, const partial *plan)
 {
     uint32_t *raw = mts_alloc_zero(g->request->allocator, g->request->task_count, sizeof *raw);
-    if (raw == NULL) {
+    if (!raw) {
         return no_memory(g);
     }
     g->out->latency = plan->latency;
@@ -220,38 +220,40 @@ static mts_code trace_back(grouper *g, const partial *plan)
     }
     number_groups(g->request, g->out, raw);
     mts_alloc_free(g->request->allocator, raw);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code search(grouper *g, const mts_group_cost *costs)
+static mts_status search(grouper *g, const mts_group_cost *costs)
 {
-    const mts_code code = open_states(g, g->state_count);
-    return code != MTS_CODE_OK ? code : g->request->uniform ? plan_uniform(g, costs) : plan_subsets(g, costs);
+    const mts_status code = open_states(g, g->state_count);
+    return code != MTS_STATUS_OK ? code
+           : g->request->uniform ? plan_uniform(g, costs)
+                                 : plan_subsets(g, costs);
 }
 
-static mts_code find_least(grouper *g, const mts_group_cost *costs)
+static mts_status find_least(grouper *g, const mts_group_cost *costs)
 {
     close_states(g);
     g->least = true;
-    const mts_code code = search(g, costs);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = search(g, costs);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     (void)choose(g);
     return too_small(g);
 }
 
-static mts_code plan_exact(grouper *g)
+static mts_status plan_exact(grouper *g)
 {
     const mts_group_request *request = g->request;
     g->state_count = request->uniform ? request->task_count + 1 : 1u << request->task_count;
     mts_group_cost *costs = mts_alloc_zero(request->allocator, g->state_count, sizeof *costs);
     uint32_t *tasks = mts_alloc_zero(request->allocator, request->task_count, sizeof *tasks);
-    mts_code code = costs != NULL && tasks != NULL ? price_all(g, costs, tasks) : no_memory(g);
-    code = code != MTS_CODE_OK ? code : search(g, costs);
-    if (code == MTS_CODE_OK) {
+    mts_status code = costs && tasks ? price_all(g, costs, tasks) : no_memory(g);
+    MTS_TRY(code, search(g, costs));
+    if (code == MTS_STATUS_OK) {
         const partial *best = choose(g);
-        code = best != NULL ? trace_back(g, best) : find_least(g, costs);
+        code = best ? trace_back(g, best) : find_least(g, costs);
     }
     close_states(g);
     mts_alloc_free(request->allocator, costs);
@@ -284,7 +286,7 @@ typedef struct greedy {
 } greedy;
 
 /* Cost of the partition in raw[] with `groups` groups. */
-static mts_code price(greedy *s, uint32_t groups, partial *total)
+static mts_status price(greedy *s, uint32_t groups, partial *total)
 {
     const mts_group_request *request = s->g->request;
     *total = (partial){0};
@@ -296,19 +298,19 @@ static mts_code price(greedy *s, uint32_t groups, partial *total)
             }
         }
         mts_group_cost cost;
-        const mts_code code = request->cost(request->context, s->tasks, count, &cost, s->g->error);
-        if (code != MTS_CODE_OK) {
+        const mts_status code = request->cost(request->context, s->tasks, count, &cost, s->g->error);
+        if (code != MTS_STATUS_OK) {
             return code;
         }
         total->latency += cost.latency;
         total->weights += cost.weights;
         total->arena = cost.arena > total->arena ? cost.arena : total->arena;
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* Deals the tasks, slowest first, to `groups` groups: 0 .. G-1, G-1 .. 0, ... */
-static mts_code try_groups(greedy *s, uint32_t groups)
+static mts_status try_groups(greedy *s, uint32_t groups)
 {
     const mts_group_request *request = s->g->request;
     for (uint32_t i = 0; i < request->task_count; i++) {
@@ -316,8 +318,8 @@ static mts_code try_groups(greedy *s, uint32_t groups)
         s->raw[s->order[i].task] = at < groups ? at : 2 * groups - 1 - at;
     }
     partial total;
-    const mts_code code = price(s, groups, &total);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = price(s, groups, &total);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     mts_group_result *out = s->g->out;
@@ -332,25 +334,25 @@ static mts_code try_groups(greedy *s, uint32_t groups)
             s->best[t] = s->raw[t];
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code rank_tasks(greedy *s)
+static mts_status rank_tasks(greedy *s)
 {
     const mts_group_request *request = s->g->request;
     for (uint32_t t = 0; t < request->task_count; t++) {
         mts_group_cost cost;
-        const mts_code code = request->cost(request->context, &t, 1, &cost, s->g->error);
-        if (code != MTS_CODE_OK) {
+        const mts_status code = request->cost(request->context, &t, 1, &cost, s->g->error);
+        if (code != MTS_STATUS_OK) {
             return code;
         }
         s->order[t] = (ranked){.latency = cost.latency, .task = t};
     }
     qsort(s->order, request->task_count, sizeof *s->order, compare_ranked);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code plan_greedy(grouper *g)
+static mts_status plan_greedy(grouper *g)
 {
     const mts_group_request *request = g->request;
     const mts_allocator *allocator = request->allocator;
@@ -359,20 +361,18 @@ static mts_code plan_greedy(grouper *g)
     s.raw = mts_alloc_zero(allocator, request->task_count, sizeof *s.raw);
     s.best = mts_alloc_zero(allocator, request->task_count, sizeof *s.best);
     s.tasks = mts_alloc_zero(allocator, request->task_count, sizeof *s.tasks);
-    mts_code code = MTS_CODE_OK;
-    if (s.order == NULL || s.raw == NULL || s.best == NULL || s.tasks == NULL) {
+    mts_status code = MTS_STATUS_OK;
+    if (!s.order || !s.raw || !s.best || !s.tasks) {
         code = no_memory(g);
     }
-    if (code == MTS_CODE_OK) {
-        code = rank_tasks(&s);
-    }
-    for (uint32_t groups = 1; code == MTS_CODE_OK && groups <= request->task_count; groups++) {
+    MTS_TRY(code, rank_tasks(&s));
+    for (uint32_t groups = 1; code == MTS_STATUS_OK && groups <= request->task_count; groups++) {
         code = try_groups(&s, groups);
     }
-    if (code == MTS_CODE_OK && !s.found) {
+    if (code == MTS_STATUS_OK && !s.found) {
         code = too_small(g);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         g->out->latency = s.best_latency;
         g->out->peak = s.best_peak;
         number_groups(request, g->out, s.best);
@@ -384,11 +384,11 @@ static mts_code plan_greedy(grouper *g)
     return code;
 }
 
-mts_code mts_group_plan(const mts_group_request *request, mts_group_result *result, mts_error *error)
+mts_status mts_group_plan(const mts_group_request *request, mts_group_result *result, mts_error *error)
 {
     grouper g = {.request = request, .out = result, .error = error};
     if (request->task_count == 0) {
-        return mts_fail(error, MTS_CODE_INVALID_ARGUMENT, "there are no tasks to group");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "there are no tasks to group");
     }
     if (request->uniform || request->task_count <= MTS_GROUP_EXACT_MOST) {
         return plan_exact(&g);

@@ -26,8 +26,8 @@ typedef struct mts_group_cost {
 } mts_group_cost;
 
 /* Cost of stitching a set of tasks, given in ascending order. */
-typedef mts_code (*mts_group_cost_fn)(void *context, const uint32_t *tasks, uint32_t count,
-                                      mts_group_cost *cost, mts_error *error);
+typedef mts_status (*mts_group_cost_fn)(void *context, const uint32_t *tasks, uint32_t count,
+                                        mts_group_cost *cost, mts_error *error);
 
 typedef struct mts_group_request {
     uint32_t task_count;
@@ -50,6 +50,6 @@ typedef struct mts_group_result {
 
 /* Fills *result. Errors: LIMIT (no plan within the budget; the text and smallest_peak say what would fit),
    OUT_OF_MEMORY, and what `cost` returns. */
-mts_code mts_group_plan(const mts_group_request *request, mts_group_result *result, mts_error *error);
+mts_status mts_group_plan(const mts_group_request *request, mts_group_result *result, mts_error *error);
 
 #endif

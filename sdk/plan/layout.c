@@ -109,7 +109,7 @@ static uint32_t excess(int64_t reached, int64_t size)
 
 static mts_input_kind input_kind(const layouter *l, uint32_t value)
 {
-    const bool kept = l->inputs == NULL || l->stitched->values[value].member != MTS_NONE;
+    const bool kept = !l->inputs || l->stitched->values[value].member != MTS_NONE;
     return kept ? MTS_INPUT_KEPT : (mts_input_kind)l->inputs[value];
 }
 
@@ -271,15 +271,15 @@ static void form_classes(layouter *l)
     }
 }
 
-static mts_code add_storage(layouter *l, const mts_storage *storage, uint64_t plane, uint64_t slack,
-                            uint32_t *index)
+static mts_status add_storage(layouter *l, const mts_storage *storage, uint64_t plane, uint64_t slack,
+                              uint32_t *index)
 {
     mts_plan *plan = l->plan;
     mts_storage *s = &plan->storages[plan->storage_count];
     *s = *storage;
     s->floats = (uint64_t)mts_storage_planes(s) * plane + s->gap + s->tail + slack;
     if (plane > INT32_MAX || s->floats > INT32_MAX) {
-        return mts_fail(l->error, MTS_CODE_LIMIT,
+        return mts_fail(l->error, MTS_STATUS_LIMIT,
                         "a tensor of %llu floats is too large for the 32-bit offsets of a launch",
                         (unsigned long long)s->floats);
     }
@@ -287,10 +287,10 @@ static mts_code add_storage(layouter *l, const mts_storage *storage, uint64_t pl
     s->first = MTS_NONE;
     plan->lent_value[plan->storage_count] = MTS_NONE;
     *index = plan->storage_count++;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code add_dense(layouter *l, const mts_shape *shape, mts_storage_region region, uint32_t *index)
+static mts_status add_dense(layouter *l, const mts_shape *shape, mts_storage_region region, uint32_t *index)
 {
     mts_storage s = {.region = region};
     mts_shape_pad(shape, s.dims);
@@ -308,7 +308,7 @@ static uint64_t overrun(uint32_t row)
     return (uint64_t)row + 2 * MTS_PLAN_ALIGN;
 }
 
-static mts_code add_padded(layouter *l, uint32_t value, uint32_t *index)
+static mts_status add_padded(layouter *l, uint32_t value, uint32_t *index)
 {
     const cell *c = &l->cells[value];
     mts_storage s = {.region = MTS_REGION_TRANSIENT, .row = l->cells[find_root(l->cells, value)].row};
@@ -317,14 +317,14 @@ static mts_code add_padded(layouter *l, uint32_t value, uint32_t *index)
     const uint64_t after = (uint64_t)c->pad_bottom * s.row + c->pad_right;
     const uint64_t gap = round_up(before > after ? before : after);
     if (gap > INT32_MAX) {
-        return mts_fail(l->error, MTS_CODE_LIMIT, "the padding of a convolution is too large");
+        return mts_fail(l->error, MTS_STATUS_LIMIT, "the padding of a convolution is too large");
     }
     s.gap = (uint32_t)gap;
     s.tail = s.gap;
     return add_storage(l, &s, gap + round_up((uint64_t)s.dims[4] * s.row), overrun(s.row), index);
 }
 
-static mts_code add_phase(layouter *l, uint32_t conversion)
+static mts_status add_phase(layouter *l, uint32_t conversion)
 {
     mts_conversion *c = &l->plan->conversions[conversion];
     const mts_shape *shape = value_shape(l, c->value);
@@ -349,56 +349,56 @@ uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)
 }
 
 /* The value's own storage if it is dense, else a dense copy, made on first use. */
-static mts_code dense_copy(layouter *l, uint32_t value, uint32_t *storage)
+static mts_status dense_copy(layouter *l, uint32_t value, uint32_t *storage)
 {
     mts_plan *plan = l->plan;
     const uint32_t made = mts_plan_dense_copy(plan, value);
     if (mts_storage_is_dense(&plan->storages[plan->value_storage[value]])) {
         *storage = plan->value_storage[value];
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     if (made != MTS_NONE) {
         *storage = plan->conversions[made].storage;
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     mts_conversion *c = &plan->conversions[plan->conversion_count++];
     *c = (mts_conversion){.value = value};
-    const mts_code code = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, &c->storage);
+    const mts_status code = add_dense(l, value_shape(l, value), MTS_REGION_TRANSIENT, &c->storage);
     *storage = c->storage;
     return code;
 }
 
 /* The arena holds an input between runs, or only while it is read. */
-static mts_code store_input(layouter *l, uint32_t value)
+static mts_status store_input(layouter *l, uint32_t value)
 {
     uint32_t *storage = &l->plan->value_storage[value];
     const bool kept = input_kind(l, value) == MTS_INPUT_KEPT;
-    const mts_code code =
+    const mts_status code =
         add_dense(l, value_shape(l, value), kept ? MTS_REGION_INPUT : MTS_REGION_TRANSIENT, storage);
-    if (code == MTS_CODE_OK && !kept) {
+    if (code == MTS_STATUS_OK && !kept) {
         l->plan->lent_value[*storage] = value;
     }
     return code;
 }
 
 /* In order of production, so that a RESHAPE finds its input's storage. */
-static mts_code store_values(layouter *l)
+static mts_status store_values(layouter *l)
 {
     const mts_stitched *s = l->stitched;
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t v = 0; code == MTS_CODE_OK && v < s->value_count; v++) {
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t v = 0; code == MTS_STATUS_OK && v < s->value_count; v++) {
         if (s->values[v].member == MTS_NONE) {
             code = store_input(l, v);
         }
     }
-    for (uint32_t m = 0; code == MTS_CODE_OK && m < s->member_count; m++) {
+    for (uint32_t m = 0; code == MTS_STATUS_OK && m < s->member_count; m++) {
         const mts_member *member = &s->members[m];
         uint32_t *storage = &l->plan->value_storage[member->output];
         const mts_op op = mts_member_node(s, member)->op;
         if (mts_plan_reads_dense(op)) {
             code = dense_copy(l, member->inputs[0], storage);
         }
-        if (code != MTS_CODE_OK || op == MTS_OP_RESHAPE) {
+        if (code != MTS_STATUS_OK || op == MTS_OP_RESHAPE) {
             continue;
         }
         if (l->cells[member->output].tied) {
@@ -408,7 +408,7 @@ static mts_code store_values(layouter *l)
         }
     }
     const uint32_t phases = l->plan->conversion_count;
-    for (uint32_t i = 0; code == MTS_CODE_OK && i < phases; i++) {
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < phases; i++) {
         if (l->plan->conversions[i].phase) {
             code = add_phase(l, i);
         }
@@ -417,7 +417,7 @@ static mts_code store_values(layouter *l)
 }
 
 /* A graph output is read where it lies if that is dense and not an input, else from a dense copy. */
-static mts_code store_outputs(layouter *l)
+static mts_status store_outputs(layouter *l)
 {
     const mts_stitched *s = l->stitched;
     for (uint32_t g = 0; g < s->graph_count; g++) {
@@ -428,8 +428,8 @@ static mts_code store_outputs(layouter *l)
             if (value == MTS_NONE) {
                 continue;
             }
-            const mts_code code = dense_copy(l, value, storage);
-            if (code != MTS_CODE_OK) {
+            const mts_status code = dense_copy(l, value, storage);
+            if (code != MTS_STATUS_OK) {
                 return code;
             }
             if (l->plan->storages[*storage].region == MTS_REGION_TRANSIENT) {
@@ -437,11 +437,11 @@ static mts_code store_outputs(layouter *l)
             }
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mts_arena *arena,
-                           mts_error *error)
+mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mts_arena *arena,
+                             mts_error *error)
 {
     const mts_stitched *s = plan->stitched;
     layouter l = {.plan = plan, .stitched = s, .inputs = request->inputs, .error = error};
@@ -454,18 +454,16 @@ mts_code mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mts_
     plan->members = mts_arena_zero(arena, s->member_count, sizeof *plan->members);
     l.cells = mts_arena_zero(arena, conversions + s->value_count, sizeof *l.cells);
     l.forced = mts_arena_zero(arena, s->value_count, sizeof *l.forced);
-    if (plan->conversions == NULL || plan->storages == NULL || plan->lent_value == NULL ||
-        plan->value_storage == NULL || plan->members == NULL || l.cells == NULL || l.forced == NULL) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan");
+    if (!plan->conversions || !plan->storages || !plan->lent_value || !plan->value_storage ||
+        !plan->members || !l.cells || !l.forced) {
+        return mts_fail_memory(error);
     }
     for (size_t i = 0; i < conversions + s->value_count; i++) {
         l.cells[i].parent = (uint32_t)i;
     }
     classify_members(&l);
     form_classes(&l);
-    mts_code code = store_values(&l);
-    if (code == MTS_CODE_OK) {
-        code = store_outputs(&l);
-    }
+    mts_status code = store_values(&l);
+    MTS_TRY(code, store_outputs(&l));
     return code;
 }

@@ -99,7 +99,7 @@ static void add_inputs(mts_plan *plan, const mts_layer *layer)
         }
         for (int i = 0; i < 2; i++) {
             const mts_conversion *c = conversions[i] != MTS_NONE ? &plan->conversions[conversions[i]] : NULL;
-            if (c != NULL && !c->lent) {
+            if (c && !c->lent) {
                 bring(plan, plan->value_storage[c->value], &input);
             }
         }
@@ -177,15 +177,15 @@ static uint64_t place_region(mts_plan *plan, mts_storage_region region, uint64_t
     return offset;
 }
 
-static mts_code place(planner *p)
+static mts_status place(planner *p)
 {
     mts_plan *plan = p->plan;
     plan->input_floats = place_region(plan, MTS_REGION_INPUT, 0);
     const uint64_t begin = place_region(plan, MTS_REGION_OUTPUT, plan->input_floats);
     plan->output_floats = begin - plan->input_floats;
     mts_span *spans = mts_arena_zero(p->arena, plan->storage_count, sizeof *spans);
-    if (spans == NULL) {
-        return mts_fail(p->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan");
+    if (!spans) {
+        return mts_fail_memory(p->error);
     }
     for (uint32_t i = 0; i < plan->storage_count; i++) {
         const mts_storage *s = &plan->storages[i];
@@ -193,9 +193,9 @@ static mts_code place(planner *p)
         spans[i] = (mts_span){.size = used ? s->floats : 0, .first = s->first, .last = s->last};
     }
     uint64_t peak = 0;
-    const mts_code code =
+    const mts_status code =
         mts_arena_place(spans, plan->storage_count, MTS_PLAN_ALIGN, p->arena->allocator, &peak, p->error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     for (uint32_t i = 0; i < plan->storage_count; i++) {
@@ -205,19 +205,19 @@ static mts_code place(planner *p)
     }
     plan->arena_floats = begin + peak;
     if (plan->arena_floats > INT32_MAX) {
-        return mts_fail(p->error, MTS_CODE_LIMIT,
+        return mts_fail(p->error, MTS_STATUS_LIMIT,
                         "activations of %llu numbers exceed the 32-bit offsets of a launch",
                         (unsigned long long)plan->arena_floats);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code allocate(planner *p)
+static mts_status allocate(planner *p)
 {
     const mts_stitched *s = p->stitched;
     mts_plan *plan = mts_arena_zero(p->arena, 1, sizeof *plan);
-    if (plan == NULL) {
-        return mts_fail(p->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan");
+    if (!plan) {
+        return mts_fail_memory(p->error);
     }
     p->plan = plan;
     plan->stitched = s;
@@ -226,29 +226,27 @@ static mts_code allocate(planner *p)
     plan->imports = mts_arena_zero(p->arena, s->value_count, sizeof *plan->imports);
     plan->steps = mts_arena_zero(p->arena, (size_t)s->layer_count * 4 + 2, sizeof *plan->steps);
     plan->output_storage = mts_arena_zero(p->arena, s->graph_count, sizeof *plan->output_storage);
-    bool ok =
-        plan->order != NULL && plan->imports != NULL && plan->steps != NULL && plan->output_storage != NULL;
+    bool ok = plan->order && plan->imports && plan->steps && plan->output_storage;
     for (uint32_t g = 0; ok && g < s->graph_count; g++) {
         plan->output_storage[g] =
             mts_arena_zero(p->arena, s->graphs[g]->output_count, sizeof **plan->output_storage);
-        ok = plan->output_storage[g] != NULL;
+        ok = plan->output_storage[g];
     }
-    return ok ? MTS_CODE_OK : mts_fail(p->error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to plan");
+    return ok ? MTS_STATUS_OK : mts_fail_memory(p->error);
 }
 
-mts_code mts_plan_create(const mts_plan_request *request, mts_arena *arena, mts_plan **out, mts_error *error)
+mts_status mts_plan_create(const mts_plan_request *request, mts_arena *arena, mts_plan **out,
+                           mts_error *error)
 {
     *out = NULL;
     planner p = {.stitched = request->stitched, .arena = arena, .error = error};
-    mts_code code = allocate(&p);
-    if (code == MTS_CODE_OK) {
-        code = mts_layout_assign(p.plan, request, arena, error);
-    }
-    if (code == MTS_CODE_OK) {
+    mts_status code = allocate(&p);
+    MTS_TRY(code, mts_layout_assign(p.plan, request, arena, error));
+    if (code == MTS_STATUS_OK) {
         add_steps(p.plan);
         code = place(&p);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         *out = p.plan;
     }
     return code;

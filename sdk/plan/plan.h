@@ -6,9 +6,9 @@
  *
  * Layout rules. A stitched convolution walks flattened pixels, so its input, output and residual share one
  * row length; values tied so form a class, whose row is the largest that a member needs (width + padding). A
- * strided convolution, or one whose input has to be dense, reads a phase conversion instead (mts_rec_phase).
- * Inputs, outputs, fully connected layers' results, and both sides of a RESHAPE and of a GATHER are dense; a
- * RESHAPE is an alias and costs nothing.
+ * strided convolution, or one whose input has to be dense, reads a phase conversion instead
+ * (mts_phase_params). Inputs, outputs, fully connected layers' results, and both sides of a RESHAPE and of a
+ * GATHER are dense; a RESHAPE is an alias and costs nothing.
  */
 #ifndef MTS_PLAN_PLAN_H
 #define MTS_PLAN_PLAN_H
@@ -34,7 +34,7 @@ typedef enum mts_input_kind { MTS_INPUT_KEPT = 0, MTS_INPUT_LENT = 1, MTS_INPUT_
 
 /* A tensor in the arena; element 0 of plane 0 is at float offset + gap. */
 typedef struct mts_storage {
-    uint32_t dims[MTS_RANK_MAX]; /* left-padded with ones */
+    uint32_t dims[MTS_TENSOR_RANK_MAX]; /* left-padded with ones */
     uint32_t row, pitch, gap, tail;
     uint64_t floats; /* everything: gap, planes, tail, slack */
     uint64_t offset; /* floats from the arena's start */
@@ -110,7 +110,8 @@ typedef struct mts_plan_request {
 } mts_plan_request;
 
 /* The result lives in `arena`. Errors: OUT_OF_MEMORY, LIMIT (over 2^31 floats). */
-mts_code mts_plan_create(const mts_plan_request *request, mts_arena *arena, mts_plan **out, mts_error *error);
+mts_status mts_plan_create(const mts_plan_request *request, mts_arena *arena, mts_plan **out,
+                           mts_error *error);
 
 /* Whether an operator reads its input dense, by a copy if need be (RESHAPE, GATHER). */
 bool mts_plan_reads_dense(mts_op op);

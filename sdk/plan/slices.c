@@ -70,8 +70,7 @@ static uint32_t count_before(const mts_stitched *stitched, const mts_layer *laye
     uint32_t count = 0;
     for (uint32_t m = layer->first; m < member; m++) {
         const mts_value *weight = mts_member_operand(stitched, &stitched->members[m], 1);
-        const bool same =
-            weight != NULL && stitched->members[m].inputs[0] == stitched->members[member].inputs[0];
+        const bool same = weight && stitched->members[m].inputs[0] == stitched->members[member].inputs[0];
         for (uint32_t b = 0; same && b < weight->block_count; b++) {
             count += weight->blocks[b].block == block ? 1 : 0;
         }
@@ -89,7 +88,7 @@ static double find_repeated(const mts_stitched *stitched, const mts_layer *layer
         const mts_value *weight = mts_member_operand(stitched, member, 1);
         const mts_attrs_conv *conv = &mts_member_node(stitched, member)->attrs.conv;
         const int64_t *out = stitched->values[member->output].shape.dims;
-        for (uint32_t b = 0; weight != NULL && b < weight->block_count; b++) {
+        for (uint32_t b = 0; weight && b < weight->block_count; b++) {
             const mts_block_ref *ref = &weight->blocks[b];
             if (ref->block != MTS_NONE && count_before(stitched, layer, m, ref->block) == 1) {
                 mul_adds += (double)ref->out_count * ref->in_count * conv->kernel[0] * conv->kernel[1] *
@@ -101,12 +100,12 @@ static double find_repeated(const mts_stitched *stitched, const mts_layer *layer
 }
 
 /* Fills living[]: values written before a cut and read behind it. Inputs are there in any case. */
-static mts_code find_living(cutter *c, mts_arena *arena)
+static mts_status find_living(cutter *c, mts_arena *arena)
 {
     const mts_stitched *s = c->stitched;
     uint32_t *last = mts_arena_zero(arena, s->value_count, sizeof *last);
-    if (last == NULL) {
-        return MTS_CODE_OUT_OF_MEMORY;
+    if (!last) {
+        return MTS_STATUS_OUT_OF_MEMORY;
     }
     for (uint32_t l = 0; l < c->count; l++) {
         const mts_layer *layer = &s->layers[c->first + l];
@@ -126,7 +125,7 @@ static mts_code find_living(cutter *c, mts_arena *arena)
             }
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void find_leads(cutter *c)
@@ -146,7 +145,7 @@ static void find_leads(cutter *c)
     }
 }
 
-static mts_code open_group(cutter *c, mts_stitched *stitched, uint32_t first, mts_arena *arena)
+static mts_status open_group(cutter *c, mts_stitched *stitched, uint32_t first, mts_arena *arena)
 {
     *c = (cutter){.stitched = stitched, .first = first};
     while (first + c->count < stitched->layer_count &&
@@ -160,9 +159,8 @@ static mts_code open_group(cutter *c, mts_stitched *stitched, uint32_t first, mt
     c->cost = mts_arena_zero(arena, (size_t)c->count + 1, sizeof *c->cost);
     c->from = mts_arena_zero(arena, (size_t)c->count + 1, sizeof *c->from);
     c->slices = mts_arena_zero(arena, (size_t)c->count + 1, sizeof *c->slices);
-    if (c->leads == NULL || c->touched == NULL || c->living == NULL || c->repeated == NULL ||
-        c->cost == NULL || c->from == NULL || c->slices == NULL) {
-        return MTS_CODE_OUT_OF_MEMORY;
+    if (!c->leads || !c->touched || !c->living || !c->repeated || !c->cost || !c->from || !c->slices) {
+        return MTS_STATUS_OUT_OF_MEMORY;
     }
     for (uint32_t l = 0; l < c->count; l++) {
         const mts_layer *layer = &stitched->layers[first + l];
@@ -240,7 +238,7 @@ static uint32_t write_group(const cutter *c, mts_arena *arena, mts_layer *layers
 {
     uint32_t *ends = mts_arena_zero(arena, c->count, sizeof *ends);
     uint32_t stages = 0;
-    if (ends == NULL) {
+    if (!ends) {
         return MTS_NONE;
     }
     for (uint32_t end = c->count; end > 0; end = c->from[end]) {
@@ -252,31 +250,31 @@ static uint32_t write_group(const cutter *c, mts_arena *arena, mts_layer *layers
     return count;
 }
 
-mts_code mts_slices_cut(mts_stitched *stitched, uint64_t target, mts_arena *arena, mts_error *error)
+mts_status mts_slices_cut(mts_stitched *stitched, uint64_t target, mts_arena *arena, mts_error *error)
 {
     if (target == 0) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     mts_layer *layers = mts_arena_zero(arena, stitched->member_count, sizeof *layers);
-    mts_code code = layers != NULL ? MTS_CODE_OK : MTS_CODE_OUT_OF_MEMORY;
+    mts_status code = layers ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY;
     uint32_t count = 0;
     uint32_t first = 0;
-    while (code == MTS_CODE_OK && first < stitched->layer_count) {
+    while (code == MTS_STATUS_OK && first < stitched->layer_count) {
         cutter c;
         code = open_group(&c, stitched, first, arena);
-        for (uint32_t end = 1; code == MTS_CODE_OK && end <= c.count; end++) {
+        for (uint32_t end = 1; code == MTS_STATUS_OK && end <= c.count; end++) {
             extend(&c, end, target);
         }
-        if (code == MTS_CODE_OK) {
+        if (code == MTS_STATUS_OK) {
             count = write_group(&c, arena, layers, count);
-            code = count != MTS_NONE ? MTS_CODE_OK : MTS_CODE_OUT_OF_MEMORY;
+            code = count != MTS_NONE ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY;
         }
         first += c.count;
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return mts_fail(error, code, "not enough memory to plan");
     }
     stitched->layers = layers;
     stitched->layer_count = count;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

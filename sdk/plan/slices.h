@@ -18,6 +18,6 @@
  * layers to touch at most `target` bytes each, at most once per task; the cuts minimise launches and the
  * bytes that cross them. target = 0 changes nothing. Errors: OUT_OF_MEMORY.
  */
-mts_code mts_slices_cut(mts_stitched *stitched, uint64_t target, mts_arena *arena, mts_error *error);
+mts_status mts_slices_cut(mts_stitched *stitched, uint64_t target, mts_arena *arena, mts_error *error);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef MTS_PLAN_WINOGRAD_H
 #define MTS_PLAN_WINOGRAD_H
 
-#include "plan/choice.h"
+#include "plan/kernel_config.h"
 
 /* 3 x 3 taps, stride and dilation 1, one group. */
 bool mts_winograd_computes(const mts_attrs_conv *conv);

@@ -13,9 +13,9 @@ typedef struct stitcher {
     mts_error *error;
 } stitcher;
 
-static mts_code out_of_memory(mts_error *error)
+static mts_status out_of_memory(mts_error *error)
 {
-    return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to stitch the tasks");
+    return mts_fail_memory(error);
 }
 
 const mts_node *mts_member_node(const mts_stitched *stitched, const mts_member *member)
@@ -50,7 +50,7 @@ static bool same_constant(const mts_value *a, const mts_value *b)
 
 static bool same_scatter(const mts_graph *graph, const mts_node *a, const mts_node *b)
 {
-    if (a->scatter == NULL || b->scatter == NULL) {
+    if (!a->scatter || !b->scatter) {
         return a->scatter == b->scatter;
     }
     uint32_t rows = 0;
@@ -95,13 +95,13 @@ static uint32_t add_value(stitcher *s, const mts_shape *shape, uint32_t member, 
 }
 
 /* Adds node `index` of graph g to the layer, or finds the member that already does its work. */
-static mts_code add_node(stitcher *s, mts_layer *layer, uint32_t g, uint32_t index)
+static mts_status add_node(stitcher *s, mts_layer *layer, uint32_t g, uint32_t index)
 {
     mts_stitched *out = s->out;
     const mts_graph *graph = s->request->graphs[g];
     const mts_node *node = &graph->nodes[index];
     uint32_t *inputs = mts_arena_zero(s->arena, node->input_count, sizeof *inputs);
-    if (inputs == NULL) {
+    if (!inputs) {
         return out_of_memory(s->error);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
@@ -111,7 +111,7 @@ static mts_code add_node(stitcher *s, mts_layer *layer, uint32_t g, uint32_t ind
         if (same_work(s, &out->members[m], g, index, inputs)) {
             out->members[m].tasks++;
             out->value_of[g][node->output] = out->members[m].output;
-            return MTS_CODE_OK;
+            return MTS_STATUS_OK;
         }
     }
     mts_member *member = &out->members[out->member_count];
@@ -121,15 +121,15 @@ static mts_code add_node(stitcher *s, mts_layer *layer, uint32_t g, uint32_t ind
     out->value_of[g][node->output] = member->output;
     out->member_count++;
     layer->count++;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code add_group(stitcher *s, uint32_t group)
+static mts_status add_group(stitcher *s, uint32_t group)
 {
     const mts_stitch_request *request = s->request;
     uint32_t *members = mts_arena_zero(s->arena, request->graph_count, sizeof *members);
     const mts_graph **graphs = mts_arena_zero(s->arena, request->graph_count, sizeof *graphs);
-    if (members == NULL || graphs == NULL) {
+    if (!members || !graphs) {
         return out_of_memory(s->error);
     }
     uint32_t count = 0;
@@ -140,14 +140,14 @@ static mts_code add_group(stitcher *s, uint32_t group)
         }
     }
     if (count == 0) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     mts_alignment rows;
-    mts_code code = mts_graph_align(graphs, count, s->arena, &rows, s->error);
-    for (uint32_t r = 0; code == MTS_CODE_OK && r < rows.row_count; r++) {
+    mts_status code = mts_graph_align(graphs, count, s->arena, &rows, s->error);
+    for (uint32_t r = 0; code == MTS_STATUS_OK && r < rows.row_count; r++) {
         mts_layer *layer = &s->out->layers[s->out->layer_count];
         *layer = (mts_layer){.group = group, .first = s->out->member_count};
-        for (uint32_t i = 0; code == MTS_CODE_OK && i < count; i++) {
+        for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
             const uint32_t index = rows.nodes[(size_t)r * count + i];
             if (index != MTS_NONE) {
                 layer->op = graphs[i]->nodes[index].op;
@@ -159,7 +159,7 @@ static mts_code add_group(stitcher *s, uint32_t group)
     return code;
 }
 
-static mts_code add_inputs(stitcher *s)
+static mts_status add_inputs(stitcher *s)
 {
     const mts_stitch_request *request = s->request;
     for (uint32_t g = 0; g < request->graph_count; g++) {
@@ -179,36 +179,36 @@ static mts_code add_inputs(stitcher *s)
             s->out->value_of[g][value] = found;
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code allocate(stitcher *s)
+static mts_status allocate(stitcher *s)
 {
     const mts_stitch_request *request = s->request;
     mts_stitched *out = mts_arena_zero(s->arena, 1, sizeof *out);
-    if (out == NULL) {
+    if (!out) {
         return out_of_memory(s->error);
     }
     size_t nodes = 0;
     size_t values = 0;
     out->value_of = mts_arena_zero(s->arena, request->graph_count, sizeof *out->value_of);
-    for (uint32_t g = 0; out->value_of != NULL && g < request->graph_count; g++) {
+    for (uint32_t g = 0; out->value_of && g < request->graph_count; g++) {
         const uint32_t count = request->graphs[g]->value_count;
         nodes += request->graphs[g]->node_count;
         values += count;
         out->value_of[g] = mts_arena_zero(s->arena, count, sizeof **out->value_of);
-        if (out->value_of[g] == NULL) {
+        if (!out->value_of[g]) {
             return out_of_memory(s->error);
         }
         memset(out->value_of[g], 0xff, count * sizeof **out->value_of);
     }
     if (nodes >= MTS_NONE || values >= MTS_NONE) {
-        return mts_fail(s->error, MTS_CODE_LIMIT, "too many nodes to stitch (%zu)", nodes);
+        return mts_fail(s->error, MTS_STATUS_LIMIT, "too many nodes to stitch (%zu)", nodes);
     }
     out->values = mts_arena_zero(s->arena, values, sizeof *out->values);
     out->members = mts_arena_zero(s->arena, nodes, sizeof *out->members);
     out->layers = mts_arena_zero(s->arena, nodes, sizeof *out->layers);
-    if (out->value_of == NULL || out->values == NULL || out->members == NULL || out->layers == NULL) {
+    if (!out->value_of || !out->values || !out->members || !out->layers) {
         return out_of_memory(s->error);
     }
     out->graphs = request->graphs;
@@ -216,21 +216,20 @@ static mts_code allocate(stitcher *s)
     out->group_count = request->group_count;
     out->shared = request->share;
     s->out = out;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_stitch(const mts_stitch_request *request, mts_arena *arena, mts_stitched **out, mts_error *error)
+mts_status mts_stitch(const mts_stitch_request *request, mts_arena *arena, mts_stitched **out,
+                      mts_error *error)
 {
     *out = NULL;
     stitcher s = {.request = request, .arena = arena, .error = error};
-    mts_code code = allocate(&s);
-    if (code == MTS_CODE_OK) {
-        code = add_inputs(&s);
-    }
-    for (uint32_t group = 0; code == MTS_CODE_OK && group < request->group_count; group++) {
+    mts_status code = allocate(&s);
+    MTS_TRY(code, add_inputs(&s));
+    for (uint32_t group = 0; code == MTS_STATUS_OK && group < request->group_count; group++) {
         code = add_group(&s, group);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         *out = s.out;
     }
     return code;

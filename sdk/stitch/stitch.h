@@ -56,8 +56,8 @@ typedef struct mts_stitch_request {
 } mts_stitch_request;
 
 /* The result and all it points to live in `arena`. Errors: OUT_OF_MEMORY, LIMIT. */
-mts_code mts_stitch(const mts_stitch_request *request, mts_arena *arena, mts_stitched **out,
-                    mts_error *error);
+mts_status mts_stitch(const mts_stitch_request *request, mts_arena *arena, mts_stitched **out,
+                      mts_error *error);
 
 /* The node and graph value behind a member's input i; NULL where absent. */
 const mts_node *mts_member_node(const mts_stitched *stitched, const mts_member *member);

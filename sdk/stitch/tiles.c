@@ -128,8 +128,8 @@ static void cut_full(cutter *c, uint32_t most, bool join)
     }
 }
 
-mts_code mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, uint32_t most,
-                       mts_tiles_mode mode, mts_arena *arena, mts_row_blocks *out, mts_error *error)
+mts_status mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, uint32_t most,
+                         mts_tiles_mode mode, mts_arena *arena, mts_row_blocks *out, mts_error *error)
 {
     *out = (mts_row_blocks){0};
     cutter c = {.weight = weight, .out = out};
@@ -138,8 +138,8 @@ mts_code mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, u
     /* a row block has at most one segment per block edge of its one or two runs */
     const size_t per_block = (size_t)weight->block_count * 2;
     out->segments = mts_arena_zero(arena, (size_t)rows * per_block, sizeof *out->segments);
-    if (c.runs == NULL || out->blocks == NULL || out->segments == NULL) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "not enough memory to cut %u rows into tiles", rows);
+    if (!c.runs || !out->blocks || !out->segments) {
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to cut %u rows into tiles", rows);
     }
     for (uint32_t row = first; row < first + rows;) {
         const uint32_t end = next_boundary(weight, row, first + rows);
@@ -151,5 +151,5 @@ mts_code mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, u
     } else {
         cut_full(&c, most, mode == MTS_TILES_JOIN);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

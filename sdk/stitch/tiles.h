@@ -45,7 +45,7 @@ typedef enum mts_tiles_mode {
  * Cuts rows [first, first + rows) of a verified weight. most: rows of a block, at least 1 (UINT32_MAX: one
  * block per run). The result lives in `arena`. OUT_OF_MEMORY only.
  */
-mts_code mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, uint32_t most,
-                       mts_tiles_mode mode, mts_arena *arena, mts_row_blocks *out, mts_error *error);
+mts_status mts_tiles_cut(const mts_value *weight, uint32_t first, uint32_t rows, uint32_t most,
+                         mts_tiles_mode mode, mts_arena *arena, mts_row_blocks *out, mts_error *error);
 
 #endif

@@ -13,10 +13,10 @@
 static const struct {
     uint8_t size;
     const char *name;
-} dtypes[MTS_DTYPE_COUNT] = {
-    [MTS_DTYPE_F32] = {4, "float32"}, [MTS_DTYPE_F16] = {2, "float16"}, [MTS_DTYPE_I32] = {4, "int32"},
-    [MTS_DTYPE_I64] = {8, "int64"},   [MTS_DTYPE_U8] = {1, "uint8"},    [MTS_DTYPE_BOOL] = {1, "bool"},
-    [MTS_DTYPE_F64] = {8, "float64"},
+} dtypes[MTS_TYPE_COUNT] = {
+    [MTS_TYPE_FLOAT32] = {4, "float32"}, [MTS_TYPE_FLOAT16] = {2, "float16"}, [MTS_TYPE_INT32] = {4, "int32"},
+    [MTS_TYPE_INT64] = {8, "int64"},     [MTS_TYPE_UINT8] = {1, "uint8"},     [MTS_TYPE_BOOL] = {1, "bool"},
+    [MTS_TYPE_FLOAT64] = {8, "float64"},
 };
 
 /* Element count; false if a dimension is negative or the product overflows, even where another dimension is
@@ -43,31 +43,31 @@ static bool count_checked(const mts_shape *shape, size_t *count)
     return true;
 }
 
-size_t mts_dtype_size(mts_dtype dtype)
+size_t mts_type_size(mts_type dtype)
 {
-    return (unsigned)dtype < MTS_DTYPE_COUNT ? dtypes[dtype].size : 0;
+    return (unsigned)dtype < MTS_TYPE_COUNT ? dtypes[dtype].size : 0;
 }
 
-const char *mts_dtype_name(mts_dtype dtype)
+const char *mts_type_name(mts_type dtype)
 {
-    return (unsigned)dtype < MTS_DTYPE_COUNT ? dtypes[dtype].name : "unknown";
+    return (unsigned)dtype < MTS_TYPE_COUNT ? dtypes[dtype].name : "unknown";
 }
 
 bool mts_shape_valid(const mts_shape *shape)
 {
     size_t count = 0;
-    return shape->rank <= MTS_RANK_MAX && count_checked(shape, &count);
+    return shape->rank <= MTS_TENSOR_RANK_MAX && count_checked(shape, &count);
 }
 
 size_t mts_shape_count(const mts_shape *shape)
 {
     size_t count = 0;
-    return shape->rank <= MTS_RANK_MAX && count_checked(shape, &count) ? count : 0;
+    return shape->rank <= MTS_TENSOR_RANK_MAX && count_checked(shape, &count) ? count : 0;
 }
 
-bool mts_shape_bytes(const mts_shape *shape, mts_dtype dtype, size_t *bytes)
+bool mts_shape_bytes(const mts_shape *shape, mts_type dtype, size_t *bytes)
 {
-    return mts_shape_valid(shape) && mts_size_mul(mts_shape_count(shape), mts_dtype_size(dtype), bytes);
+    return mts_shape_valid(shape) && mts_size_mul(mts_shape_count(shape), mts_type_size(dtype), bytes);
 }
 
 bool mts_shape_equal(const mts_shape *a, const mts_shape *b)
@@ -75,7 +75,7 @@ bool mts_shape_equal(const mts_shape *a, const mts_shape *b)
     if (a->rank != b->rank) {
         return false;
     }
-    for (uint32_t i = 0; i < a->rank && i < MTS_RANK_MAX; i++) {
+    for (uint32_t i = 0; i < a->rank && i < MTS_TENSOR_RANK_MAX; i++) {
         if (a->dims[i] != b->dims[i]) {
             return false;
         }
@@ -87,7 +87,7 @@ mts_shape mts_shape_make(uint32_t rank, const int64_t *dims)
 {
     mts_shape shape = {0};
     shape.rank = rank;
-    for (uint32_t i = 0; i < rank && i < MTS_RANK_MAX; i++) {
+    for (uint32_t i = 0; i < rank && i < MTS_TENSOR_RANK_MAX; i++) {
         shape.dims[i] = dims[i];
     }
     return shape;
@@ -103,7 +103,7 @@ const char *mts_shape_text(const mts_shape *shape, char *text, size_t size)
     if (shape->rank == 0) {
         (void)snprintf(text, size, "scalar");
     }
-    for (uint32_t i = 0; i < shape->rank && i < MTS_RANK_MAX; i++) {
+    for (uint32_t i = 0; i < shape->rank && i < MTS_TENSOR_RANK_MAX; i++) {
         const int length =
             snprintf(text + used, size - used, i ? "x%lld" : "%lld", (long long)shape->dims[i]);
         if (length < 0 || (size_t)length >= size - used) {
@@ -117,7 +117,7 @@ const char *mts_shape_text(const mts_shape *shape, char *text, size_t size)
 bool mts_shape_broadcast(const mts_shape *a, const mts_shape *b, mts_shape *out)
 {
     mts_shape result = {0};
-    if (a->rank > MTS_RANK_MAX || b->rank > MTS_RANK_MAX) {
+    if (a->rank > MTS_TENSOR_RANK_MAX || b->rank > MTS_TENSOR_RANK_MAX) {
         return false;
     }
     result.rank = a->rank > b->rank ? a->rank : b->rank;
@@ -138,10 +138,11 @@ bool mts_shape_broadcast(const mts_shape *a, const mts_shape *b, mts_shape *out)
     return true;
 }
 
-void mts_shape_pad(const mts_shape *shape, uint32_t dims[MTS_RANK_MAX])
+void mts_shape_pad(const mts_shape *shape, uint32_t dims[MTS_TENSOR_RANK_MAX])
 {
-    const uint32_t rank = shape->rank < MTS_RANK_MAX ? shape->rank : MTS_RANK_MAX;
-    for (uint32_t i = 0; i < MTS_RANK_MAX; i++) {
-        dims[i] = i < MTS_RANK_MAX - rank ? 1u : (uint32_t)shape->dims[i - (MTS_RANK_MAX - rank)];
+    const uint32_t rank = shape->rank < MTS_TENSOR_RANK_MAX ? shape->rank : MTS_TENSOR_RANK_MAX;
+    for (uint32_t i = 0; i < MTS_TENSOR_RANK_MAX; i++) {
+        dims[i] =
+            i < MTS_TENSOR_RANK_MAX - rank ? 1u : (uint32_t)shape->dims[i - (MTS_TENSOR_RANK_MAX - rank)];
     }
 }

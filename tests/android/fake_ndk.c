@@ -101,7 +101,7 @@ bool fake_has_failed(void)
 bool fake_log_has(const char *part)
 {
     (void)pthread_mutex_lock(&world.lock);
-    const bool has = strstr(world.log, part) != NULL;
+    const bool has = strstr(world.log, part);
     (void)pthread_mutex_unlock(&world.lock);
     return has;
 }
@@ -168,7 +168,7 @@ bool fake_send(void)
     if (listener.onImageAvailable) {
         listener.onImageAvailable(listener.context, world.reader);
     }
-    return listener.onImageAvailable != NULL;
+    return listener.onImageAvailable;
 }
 
 media_status_t AImageReader_newWithUsage(int32_t width, int32_t height, int32_t format, uint64_t usage,

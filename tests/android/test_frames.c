@@ -229,7 +229,7 @@ static void planes_of_a_hardware_buffer_are_offsets_in_it(void **state)
         assert_null(frame_from_planes(&all[i], &here));
         there = here;
         assert_true(frame_to_buffer(memory, &there));
-        assert_int_equal(there.memory, MTS_FRAME_MEMORY_ANDROID);
+        assert_int_equal(there.memory, MTS_MEMORY_ANDROID);
         assert_ptr_equal(there.buffer, memory);
         assert_int_equal(there.offsets[0], 0);
         for (int k = 0; k < 2; k++) {

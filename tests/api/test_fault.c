@@ -19,7 +19,7 @@
 #include "api/api.h"
 #include "mts/mtsc.h"
 #include "platform/wrap/check.h"
-#include "platform/wrap/fault.h"
+#include "tests/support/fault.h"
 #include "support/api_fixture.h"
 
 #define PIXELS ((size_t)3 * 32 * 32)
@@ -65,8 +65,8 @@ static void world_open(world *w)
     memset(w, 0, sizeof *w);
     api_open(&w->fixture, "reference");
     mts_device **device = &w->fixture.runtime->device;
-    assert_int_equal(mts_wrap_fault(device, &w->plan, device, &error), MTS_CODE_OK);
-    assert_int_equal(mts_wrap_check(device, device, &error), MTS_CODE_OK);
+    assert_int_equal(mts_wrap_fault(device, &w->plan, device, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_wrap_check(device, device, &error), MTS_STATUS_OK);
     assert_int_equal(mts_bundle_open(w->fixture.runtime, bundle_path, &w->bundle), MTS_STATUS_OK);
     api_pixels(w->pixels, 7);
 }
@@ -84,7 +84,7 @@ static void world_close(world *w)
     }
 }
 
-static void fail_next(world *w, mts_wrap_kind kind, uint32_t nth, mts_code code)
+static void fail_next(world *w, mts_wrap_kind kind, uint32_t nth, mts_status code)
 {
     w->plan = (mts_fault_plan){.kind = kind, .nth = nth, .code = code};
 }
@@ -188,7 +188,7 @@ static mts_status scenario(world *w)
 
 static void whichever_call_fails_once_the_same_again_succeeds(void **state)
 {
-    static const mts_code codes[] = {MTS_CODE_DEVICE, MTS_CODE_OUT_OF_MEMORY};
+    static const mts_status codes[] = {MTS_STATUS_DEVICE, MTS_STATUS_OUT_OF_MEMORY};
     uint32_t survived = 0;
     (void)state;
     for (size_t c = 0; c < sizeof codes / sizeof codes[0]; c++) {
@@ -199,7 +199,7 @@ static void whichever_call_fails_once_the_same_again_succeeds(void **state)
             fail_next(&w, MTS_WRAP_KIND_COUNT, nth, codes[c]);
             const mts_status status = scenario(&w);
             failed = w.plan.failed > 0;
-            if (failed && codes[c] == MTS_CODE_DEVICE && status == MTS_STATUS_OK) {
+            if (failed && codes[c] == MTS_STATUS_DEVICE && status == MTS_STATUS_OK) {
                 survived++; /* a kernel: the session was made with others */
             } else {
                 assert_int_equal(status, failed ? (mts_status)codes[c] : MTS_STATUS_OK);
@@ -224,7 +224,7 @@ static void whichever_call_loses_the_device_it_stays_lost_and_all_can_be_destroy
     for (uint32_t nth = 1; failed; nth++) {
         world w;
         world_open(&w);
-        fail_next(&w, MTS_WRAP_KIND_COUNT, nth, MTS_CODE_DEVICE_LOST);
+        fail_next(&w, MTS_WRAP_KIND_COUNT, nth, MTS_STATUS_DEVICE_LOST);
         const mts_status status = scenario(&w);
         failed = w.plan.failed > 0;
         assert_int_equal(status, failed ? MTS_STATUS_DEVICE_LOST : MTS_STATUS_OK);
@@ -257,7 +257,7 @@ static void a_submission_that_fails_leaves_the_last_outputs_and_the_ticket(void 
         assert_int_equal(mts_session_wait(w.session, first, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
         mts_frame turned = api_frame(w.pixels); /* other records: they are written, and the pixels are */
         turned.region.mirror = 1;
-        fail_next(&w, calls[k].kind, calls[k].nth, MTS_CODE_DEVICE);
+        fail_next(&w, calls[k].kind, calls[k].nth, MTS_STATUS_DEVICE);
         assert_int_equal(mts_session_submit(w.session, &turned, &second), MTS_STATUS_DEVICE);
         assert_int_equal(w.plan.failed, 1);
         assert_int_equal(second, 0);
@@ -282,7 +282,7 @@ static void a_wait_that_fails_ends_the_run_without_outputs_and_the_next_run_has_
         assert_int_equal(create(&w), MTS_STATUS_OK);
         assert_int_equal(run(&w, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
         assert_int_equal(submit(&w, &ticket), MTS_STATUS_OK);
-        fail_next(&w, MTS_WRAP_KIND_MARK_PASSED, 1, MTS_CODE_DEVICE);
+        fail_next(&w, MTS_WRAP_KIND_MARK_PASSED, 1, MTS_STATUS_DEVICE);
         assert_int_equal(mts_session_wait(w.session, ticket, limits[i]), MTS_STATUS_DEVICE);
         assert_said(&w, "on purpose");
         assert_int_equal(w.plan.failed, 1);
@@ -313,7 +313,7 @@ static void a_device_lost_while_waiting_is_lost_for_all_sessions_but_fetched_out
         assert_int_equal(mts_session_submit(other, NULL, &pending), MTS_STATUS_OK);
         mts_session *first = w.session;
         w.session = other;
-        fail_next(&w, MTS_WRAP_KIND_MARK_PASSED, 1, MTS_CODE_DEVICE_LOST);
+        fail_next(&w, MTS_WRAP_KIND_MARK_PASSED, 1, MTS_STATUS_DEVICE_LOST);
         assert_int_equal(mts_session_wait(other, pending, limits[i]), MTS_STATUS_DEVICE_LOST);
         assert_int_equal(outputs_get(&w, values), MTS_STATUS_INVALID_ARGUMENT);
         assert_lost(&w);
@@ -335,7 +335,7 @@ static void a_device_lost_with_a_run_under_way_can_be_destroyed_without_waiting(
     assert_int_equal(create(&w), MTS_STATUS_OK);
     assert_int_equal(submit(&w, &ticket), MTS_STATUS_OK);
     mts_session *running = w.session;
-    fail_next(&w, MTS_WRAP_KIND_BUFFER_CREATE, 1, MTS_CODE_DEVICE_LOST);
+    fail_next(&w, MTS_WRAP_KIND_BUFFER_CREATE, 1, MTS_STATUS_DEVICE_LOST);
     w.session = NULL;
     assert_int_equal(create(&w), MTS_STATUS_DEVICE_LOST);
     assert_null(w.session);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "api/api.h"
-#include "platform/wrap/fault.h"
+#include "tests/support/fault.h"
 #include "support/flight_world.h"
 #include "support/gate_device.h"
 
@@ -26,13 +26,13 @@ static void open_failing(flight_world *w, const mts_session_options *options)
     mts_session_destroy(&w->session);
     mts_device **device = &w->fixture.runtime->device;
     plan = (mts_fault_plan){.nth = 0};
-    assert_int_equal(mts_wrap_fault(device, &plan, device, &error), MTS_CODE_OK);
+    assert_int_equal(mts_wrap_fault(device, &plan, device, &error), MTS_STATUS_OK);
     flight_session(w, options);
 }
 
 static void fail_next(mts_wrap_kind kind, uint32_t nth)
 {
-    plan = (mts_fault_plan){.kind = kind, .nth = nth, .code = MTS_CODE_DEVICE};
+    plan = (mts_fault_plan){.kind = kind, .nth = nth, .code = MTS_STATUS_DEVICE};
 }
 
 static mts_ticket ticket_of(const flight_world *w, const char *task)
@@ -55,7 +55,7 @@ static void a_frame_that_is_refused_drops_no_other(void **state)
         (void)flight_submit(&w, i);
     }
     mts_frame bad = flight_frame(&w, 3);
-    bad.memory = MTS_FRAME_MEMORY_DMABUF;
+    bad.memory = MTS_MEMORY_DMABUF;
     bad.fd = -1;
     assert_int_equal(mts_session_submit(w.session, &bad, &ticket), MTS_STATUS_INVALID_ARGUMENT);
     bad = flight_frame(&w, 3);
@@ -122,7 +122,7 @@ static void what_an_input_borrowed_goes_with_the_run_that_it_is_of(void **state)
     assert_int_equal(mts_session_input_frame(w.session, "pet", &lent), MTS_STATUS_OK);
     assert_int_equal(mts_session_wait(w.session, 1, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
     mts_frame bad = flight_frame(&w, 2);
-    bad.memory = MTS_FRAME_MEMORY_DMABUF;
+    bad.memory = MTS_MEMORY_DMABUF;
     bad.fd = -1;
     assert_int_equal(mts_session_input_frame(w.session, "pet", &lent),
                      MTS_STATUS_OK); /* its launch is queued */

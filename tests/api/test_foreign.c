@@ -80,7 +80,7 @@ static mts_frame frame_of(const world *w, bool foreign)
     frame.format = MTS_PIXEL_FORMAT_NV12;
     frame.stride = frame.chroma_stride[0] = STRIDE;
     if (foreign) {
-        frame.memory = MTS_FRAME_MEMORY_DMABUF;
+        frame.memory = MTS_MEMORY_DMABUF;
         frame.fd = w->fd;
         frame.offsets[0] = LUMA;
         frame.offsets[1] = CHROMA;
@@ -112,7 +112,7 @@ static void a_frame_in_a_dma_buf_is_what_it_is_in_the_processs_memory(void **sta
         world w;
         float expected[3 * SIDE * SIDE], found[3 * SIDE * SIDE];
         assert_int_equal(mts_device_describe(d, &device), MTS_STATUS_OK);
-        assert_int_equal(device.reads >> MTS_FRAME_MEMORY_DMABUF & 1u, 0);
+        assert_int_equal(device.reads >> MTS_MEMORY_DMABUF & 1u, 0);
         world_open(&w, device.id, 1 + d % 2);
         for (uint32_t seed = 0; seed < 5; seed++) {
             draw(&w, seed);
@@ -188,7 +188,7 @@ static void what_cannot_be_read_is_refused_and_changes_nothing(void **state)
     mts_frame here = frame_of(&w, false);
     run(&w, &here, expected);
     mts_frame bad = frame_of(&w, true);
-    bad.memory = (mts_frame_memory)3;
+    bad.memory = (mts_memory_kind)3;
     refuse(&w, &bad, MTS_STATUS_INVALID_ARGUMENT, "no kind of memory");
     bad = frame_of(&w, true);
     bad.fd = -1;
@@ -212,7 +212,7 @@ static void what_cannot_be_read_is_refused_and_changes_nothing(void **state)
     refuse(&w, &bad, MTS_STATUS_INVALID_ARGUMENT, "that has 0");
     assert_int_equal(close(bad.fd), 0);
     bad = frame_of(&w, true);
-    bad.memory = MTS_FRAME_MEMORY_ANDROID;
+    bad.memory = MTS_MEMORY_ANDROID;
     refuse(&w, &bad, MTS_STATUS_INVALID_ARGUMENT, "buffer is NULL");
     bad.buffer = &w;
     refuse(&w, &bad, MTS_STATUS_UNSUPPORTED, "hardware buffers");

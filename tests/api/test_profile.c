@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "api/api.h"
-#include "platform/wrap/fault.h"
+#include "tests/support/fault.h"
 #include "support/api_fixture.h"
 
 #define LAUNCHES 256u
@@ -212,14 +212,14 @@ static void outputs_stay_those_of_the_last_run(void **state)
 
 static void a_device_that_fails_to_measure_says_so_and_works_on(void **state)
 {
-    static const mts_code codes[] = {MTS_CODE_DEVICE, MTS_CODE_OUT_OF_MEMORY, MTS_CODE_UNSUPPORTED};
+    static const mts_status codes[] = {MTS_STATUS_DEVICE, MTS_STATUS_OUT_OF_MEMORY, MTS_STATUS_UNSUPPORTED};
     mts_fault_plan plan = {0};
     float values[OUTPUTS];
     (void)state;
     mts_session_destroy(&w.session);
     mts_bundle_destroy(&w.bundle);
     mts_device **device = &w.fixture.runtime->device;
-    assert_int_equal(mts_wrap_fault(device, &plan, device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_wrap_fault(device, &plan, device, NULL), MTS_STATUS_OK);
     session_make(1);
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         for (uint32_t nth = 1; nth <= 3; nth++) { /* the run that does not count, the first, the second */
@@ -230,7 +230,7 @@ static void a_device_that_fails_to_measure_says_so_and_works_on(void **state)
             (void)run(values);
         }
     }
-    plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_LIST_PROFILE, .nth = 2, .code = MTS_CODE_DEVICE_LOST};
+    plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_LIST_PROFILE, .nth = 2, .code = MTS_STATUS_DEVICE_LOST};
     assert_int_equal(profile(2), MTS_STATUS_DEVICE_LOST);
     assert_int_equal(profile(2), MTS_STATUS_DEVICE_LOST);
 }
@@ -241,7 +241,7 @@ static void a_device_that_cannot_measure_is_unsupported(void **state)
     mts_device *device = w.fixture.runtime->device;
     const mts_device_ops *own = device->ops;
     mts_device_ops without = *own;
-    without.list_profile = NULL;
+    without.command_list_profile = NULL;
     device->ops = &without;
     assert_int_equal(profile(1), MTS_STATUS_UNSUPPORTED);
     device->ops = own;

@@ -68,7 +68,7 @@ static size_t outputs_of(mts_use replay, mts_strategy strategy, float *out)
 static void recorded_runs_give_the_same_bits_in_every_strategy(void **state)
 {
     static const mts_strategy strategies[] = {MTS_STRATEGY_SEQUENTIAL, MTS_STRATEGY_COMPACT,
-                                              MTS_STRATEGY_NETFUSE, MTS_STRATEGY_MTS};
+                                              MTS_STRATEGY_NETFUSE, MTS_STRATEGY_DENSE};
     (void)state;
     if (!has_driver()) {
         (void)printf("skipped: there is no OpenCL device\n");

@@ -22,7 +22,7 @@ int main(int argc, char **argv)
             (size_t)snprintf(head, sizeof head, "P6\n%u %u\n255\n", image.width, image.height);
         const size_t bytes = (size_t)3 * image.width * image.height;
         file = malloc(length + bytes);
-        done = file != NULL;
+        done = file;
         if (done) {
             memcpy(file, head, length);
             memcpy(file + length, image.pixels, bytes);

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "platform/wrap/fault.h"
+#include "tests/support/fault.h"
 
 static void arrays_are_zero_and_their_size_is_checked(void **state)
 {

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "platform/wrap/fault.h"
+#include "tests/support/fault.h"
 
 static void text_grows_to_any_length(void **state)
 {
@@ -85,42 +85,42 @@ static void an_error_text_is_cut_to_fit_but_not_within_a_character(void **state)
         for (size_t i = lead; i + 2 < sizeof long_text; i += 2) {
             memcpy(long_text + i, "\xc3\xbc", 3);
         }
-        assert_int_equal(mts_fail(&error, MTS_CODE_IO, "%s", long_text), MTS_CODE_IO);
+        assert_int_equal(mts_fail(&error, MTS_STATUS_IO, "%s", long_text), MTS_STATUS_IO);
         const size_t length = strlen(error.text);
         assert_in_range(length, MTS_ERROR_TEXT - 3, MTS_ERROR_TEXT - 1);
         assert_int_equal((unsigned char)error.text[length - 1], 0xbc);
     }
-    assert_int_equal(mts_fail(NULL, MTS_CODE_LIMIT, "nobody listens"), MTS_CODE_LIMIT);
+    assert_int_equal(mts_fail(NULL, MTS_STATUS_LIMIT, "nobody listens"), MTS_STATUS_LIMIT);
 }
 
 static void a_prefix_goes_before_the_text_and_keeps_the_code(void **state)
 {
     (void)state;
     mts_error error;
-    (void)mts_fail(&error, MTS_CODE_MALFORMED, "node %d is bad", 3);
-    assert_int_equal(mts_fail_prefix(&error, MTS_CODE_IO, "file '%s'", "a.onnx"), MTS_CODE_MALFORMED);
+    (void)mts_fail(&error, MTS_STATUS_MALFORMED, "node %d is bad", 3);
+    assert_int_equal(mts_fail_prefix(&error, MTS_STATUS_IO, "file '%s'", "a.onnx"), MTS_STATUS_MALFORMED);
     assert_string_equal(error.text, "file 'a.onnx': node 3 is bad");
-    assert_int_equal(mts_fail_prefix(NULL, MTS_CODE_IO, "x"), MTS_CODE_IO);
-    (void)mts_fail(&error, MTS_CODE_IO, "again: %s", error.text); /* the old text as an argument */
+    assert_int_equal(mts_fail_prefix(NULL, MTS_STATUS_IO, "x"), MTS_STATUS_IO);
+    (void)mts_fail(&error, MTS_STATUS_IO, "again: %s", error.text); /* the old text as an argument */
     assert_string_equal(error.text, "again: file 'a.onnx': node 3 is bad");
 }
 
 static void every_code_has_a_name_of_its_own(void **state)
 {
     (void)state;
-    for (int a = 0; a <= MTS_CODE_INTERNAL; a++) {
-        assert_string_not_equal(mts_code_name((mts_code)a), "unknown");
+    for (int a = 0; a <= MTS_STATUS_INTERNAL; a++) {
+        assert_string_not_equal(mts_status_text((mts_status)a), "unknown");
         for (int b = 0; b < a; b++) {
-            assert_string_not_equal(mts_code_name((mts_code)a), mts_code_name((mts_code)b));
+            assert_string_not_equal(mts_status_text((mts_status)a), mts_status_text((mts_status)b));
         }
     }
-    assert_string_equal(mts_code_name((mts_code)(MTS_CODE_INTERNAL + 1)), "unknown");
-    assert_string_equal(mts_code_name((mts_code)-1), "unknown");
+    assert_string_equal(mts_status_text((mts_status)(MTS_STATUS_INTERNAL + 1)), "unknown");
+    assert_string_equal(mts_status_text((mts_status)-1), "unknown");
 }
 
-static void keep_line(void *context, mts_log_level level, const char *text)
+static void keep_line(void *context, mts_log_severity level, const char *text)
 {
-    assert_int_equal(level, MTS_LOG_LEVEL_INFO);
+    assert_int_equal(level, MTS_LOG_INFO);
     (void)strncpy(context, text, 31);
 }
 
@@ -130,10 +130,10 @@ static void a_log_line_reaches_the_callback_and_no_callback_is_fine(void **state
     char line[32] = "";
     const mts_log log = {line, keep_line};
     const mts_log silent = {NULL, NULL};
-    mts_log_write(&log, MTS_LOG_LEVEL_INFO, "%s %d", "layer", 7);
+    mts_log_write(&log, MTS_LOG_INFO, "%s %d", "layer", 7);
     assert_string_equal(line, "layer 7");
-    mts_log_write(&silent, MTS_LOG_LEVEL_INFO, "nobody");
-    mts_log_write(NULL, MTS_LOG_LEVEL_INFO, "nobody");
+    mts_log_write(&silent, MTS_LOG_INFO, "nobody");
+    mts_log_write(NULL, MTS_LOG_INFO, "nobody");
 }
 
 int main(void)

@@ -23,7 +23,7 @@ static mts_archive *sample_discovered(void)
     mts_discover_options options = {0};
     mts_discover_report report;
     mts_error error = {0};
-    assert_int_equal(mts_discover(archive, &options, &report, &error), MTS_CODE_OK);
+    assert_int_equal(mts_discover(archive, &options, &report, &error), MTS_STATUS_OK);
     assert_true(report.bytes > 0 && report.bytes < report.bytes_unshared);
     return archive;
 }
@@ -31,17 +31,17 @@ static mts_archive *sample_discovered(void)
 static void encode(const mts_archive *archive, mts_bundle_bytes *bytes)
 {
     mts_error error = {0};
-    assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), bytes, &error), MTS_CODE_OK);
+    assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), bytes, &error), MTS_STATUS_OK);
 }
 
 static mts_archive *read_back(const mts_bundle_bytes *bytes)
 {
     mts_archive *archive = NULL;
     mts_error error = {0};
-    const mts_code code =
+    const mts_status code =
         mts_archive_read(bytes->data, bytes->size, "sample", NULL, mts_allocator_default(), &archive, &error);
     assert_string_equal(error.text, "");
-    assert_int_equal(code, MTS_CODE_OK);
+    assert_int_equal(code, MTS_STATUS_OK);
     return archive;
 }
 
@@ -160,7 +160,7 @@ static void attribute_words_cover_whole_structures(void **state)
     assert_int_equal(mts_attrs_words(MTS_OP_GATHER) * 4, sizeof(mts_attrs_gather));
     assert_int_equal(mts_attrs_words(MTS_OP_TRANSPOSE) * 4, sizeof(mts_attrs_transpose));
     assert_int_equal(mts_attrs_words(MTS_OP_RESIZE) * 4, sizeof(mts_attrs_resize));
-    assert_int_equal(mts_attrs_words(MTS_OP_RESHAPE), 1 + 2 * MTS_RANK_MAX);
+    assert_int_equal(mts_attrs_words(MTS_OP_RESHAPE), 1 + 2 * MTS_TENSOR_RANK_MAX);
 }
 
 static void limits_are_refused_with_the_numbers(void **state)
@@ -182,7 +182,7 @@ static void limits_are_refused_with_the_numbers(void **state)
     for (int i = 0; i < 5; i++) {
         assert_int_equal(mts_archive_read(bytes.data, bytes.size, "sample", &cases[i],
                                           mts_allocator_default(), &after, &error),
-                         MTS_CODE_LIMIT);
+                         MTS_STATUS_LIMIT);
         assert_null(after);
         assert_non_null(strstr(error.text, "sample: "));
     }
@@ -200,11 +200,11 @@ static void a_newer_version_is_unsupported_not_malformed(void **state)
     bytes.data[8]++;
     assert_int_equal(
         mts_archive_read(bytes.data, bytes.size, "sample", NULL, mts_allocator_default(), &after, &error),
-        MTS_CODE_UNSUPPORTED);
+        MTS_STATUS_UNSUPPORTED);
     assert_null(after);
     assert_int_equal(mts_archive_read(bytes.data + 1, bytes.size - 1, "sample", NULL, mts_allocator_default(),
                                       &after, &error),
-                     MTS_CODE_INVALID_ARGUMENT);
+                     MTS_STATUS_INVALID_ARGUMENT);
     mts_archive_destroy(&before);
     mts_bundle_bytes_release(&bytes);
 }
@@ -221,15 +221,15 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
         mts_archive *archive = NULL;
         mts_error error = {0};
         mts_fault_allocator_init(&fault, fail_at);
-        const mts_code code =
+        const mts_status code =
             mts_archive_read(bytes.data, bytes.size, "sample", NULL, &fault.allocator, &archive, &error);
         mts_archive_destroy(&archive);
         assert_int_equal(fault.alive, 0);
         if (fault.calls < fail_at) {
-            assert_int_equal(code, MTS_CODE_OK);
+            assert_int_equal(code, MTS_STATUS_OK);
             break;
         }
-        assert_int_equal(code, MTS_CODE_OUT_OF_MEMORY);
+        assert_int_equal(code, MTS_STATUS_OUT_OF_MEMORY);
     }
     mts_bundle_bytes_release(&bytes);
 }
@@ -245,18 +245,18 @@ static void discovering_and_writing_survive_every_failing_allocation(void **stat
         mts_fault_allocator_init(&fault, fail_at);
         bytes.allocator = &fault.allocator;
         mts_archive *archive = mts_sample_archive(&fault.allocator);
-        mts_code code = archive ? mts_discover(archive, &options, &report, NULL) : MTS_CODE_OUT_OF_MEMORY;
-        if (code == MTS_CODE_OK) {
+        mts_status code = archive ? mts_discover(archive, &options, &report, NULL) : MTS_STATUS_OUT_OF_MEMORY;
+        if (code == MTS_STATUS_OK) {
             code = mts_bundle_encode(archive, &fault.allocator, &bytes, NULL);
         }
         mts_bundle_bytes_release(&bytes);
         mts_archive_destroy(&archive);
         assert_int_equal(fault.alive, 0);
         if (fault.calls < fail_at) {
-            assert_int_equal(code, MTS_CODE_OK);
+            assert_int_equal(code, MTS_STATUS_OK);
             break;
         }
-        assert_int_equal(code, MTS_CODE_OUT_OF_MEMORY);
+        assert_int_equal(code, MTS_STATUS_OUT_OF_MEMORY);
     }
 }
 

@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "compiler/net/net.h"
-#include "graph/kinds.h"
+#include "compress/net/net.h"
+#include "kernels/abi/kinds.h"
 
 typedef struct fixture {
     mts_arena arena;
@@ -44,10 +44,10 @@ static inline void fixture_end(fixture *f)
     mts_arena_release(&f->arena);
 }
 
-static inline void fixture_must(mts_code code, const mts_error *error)
+static inline void fixture_must(mts_status code, const mts_error *error)
 {
-    if (code != MTS_CODE_OK) {
-        fail_msg("%s: %s", mts_code_name(code), error->text);
+    if (code != MTS_STATUS_OK) {
+        fail_msg("%s: %s", mts_status_text(code), error->text);
     }
 }
 
@@ -58,7 +58,7 @@ static inline mts_shape fixture_shape4(int64_t n, int64_t c, int64_t h, int64_t 
 
 static inline uint32_t fixture_input(fixture *f, const mts_shape *shape)
 {
-    return mts_graph_add_input(f->graph, "x", MTS_DTYPE_F32, shape);
+    return mts_graph_add_input(f->graph, "x", MTS_TYPE_FLOAT32, shape);
 }
 
 /* A constant around `middle`. */
@@ -70,7 +70,7 @@ static inline uint32_t fixture_const(fixture *f, const mts_shape *shape, float m
     for (size_t i = 0; i < count; i++) {
         data[i] = middle + spread * fixture_noise(&f->state);
     }
-    return mts_graph_add_const(f->graph, NULL, MTS_DTYPE_F32, shape, data);
+    return mts_graph_add_const(f->graph, NULL, MTS_TYPE_FLOAT32, shape, data);
 }
 
 static inline uint32_t fixture_vector(fixture *f, int64_t count, float middle, float spread)
@@ -128,8 +128,9 @@ static inline uint32_t fixture_add_conv(fixture *f, uint32_t x, const fixture_co
 static inline void fixture_output(fixture *f, const char *name, uint32_t value)
 {
     mts_error error = {0};
-    fixture_must(mts_graph_add_output(f->graph, name, value, MTS_DTYPE_F32, fixture_shape(f, value), &error),
-                 &error);
+    fixture_must(
+        mts_graph_add_output(f->graph, name, value, MTS_TYPE_FLOAT32, fixture_shape(f, value), &error),
+        &error);
 }
 
 static inline void fixture_fill(float *data, size_t count, uint64_t seed)

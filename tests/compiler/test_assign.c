@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/solve/assign.h"
-#include "compiler/solve/cluster.h"
+#include "compress/solve/assign.h"
+#include "compress/solve/cluster.h"
 #include "support/fault_allocator.h"
 
 #define N_MOST 7u

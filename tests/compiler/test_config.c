@@ -61,7 +61,7 @@ static mts_status add_config(fixture *f, const char *json, size_t size)
     char path[160];
     mts_error error = {0};
     (void)snprintf(path, sizeof(path), "%s/tasks.json", f->folder);
-    assert_int_equal(mts_os_file_write(path, json, size, &error), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_write(path, json, size, &error), MTS_STATUS_OK);
     f->text[0] = '\0';
     return mtsc_compiler_add_config(f->compiler, path);
 }
@@ -74,10 +74,10 @@ static mts_archive *write_and_read(fixture *f, const char *name, mtsc_summary *s
     (void)snprintf(path, sizeof(path), "%s/%s", f->folder, name);
     summary->size = sizeof(*summary);
     assert_int_equal(mtsc_compiler_write(f->compiler, path, summary), MTS_STATUS_OK);
-    assert_int_equal(mts_os_map_file(path, map, &error), MTS_CODE_OK);
+    assert_int_equal(mts_os_map_file(path, map, &error), MTS_STATUS_OK);
     assert_int_equal(
         mts_archive_read(map->data, map->size, path, NULL, mts_allocator_default(), &archive, &error),
-        MTS_CODE_OK);
+        MTS_STATUS_OK);
     return archive;
 }
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/data/data.h"
+#include "compress/data/data.h"
 #include "support/fault_allocator.h"
 
 #define IMAGES 6u
@@ -88,7 +88,7 @@ static mts_task task_of(const char *name, uint32_t color, uint32_t interleaved, 
     assert_non_null(task.graph);
     task.preprocess = (mts_preprocess){
         .color = color, .interleaved = interleaved, .mean = {10, 20, 30, 0}, .std = {2, 4, 8, 1}};
-    assert_int_not_equal(mts_graph_add_input(task.graph, "x", MTS_DTYPE_F32, &shape), MTS_NONE);
+    assert_int_not_equal(mts_graph_add_input(task.graph, "x", MTS_TYPE_FLOAT32, &shape), MTS_NONE);
     return task;
 }
 
@@ -110,7 +110,8 @@ static int tear_down(void **state)
 static mts_data *create(const mtsc_data *from, const mts_task *tasks, uint32_t count, uint64_t memory)
 {
     mts_data *data = NULL;
-    if (mts_data_create(from, tasks, count, memory, mts_allocator_default(), &data, &error) != MTS_CODE_OK) {
+    if (mts_data_create(from, tasks, count, memory, mts_allocator_default(), &data, &error) !=
+        MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     assert_int_equal(mts_data_count(data), IMAGES);
@@ -153,7 +154,7 @@ static void pictures_have_the_colour_mean_and_scale_of_their_task(void **state)
         const int64_t *d = tasks[t].graph->inputs[0].shape.dims;
         float out[2 * 36];
         const float *at = out;
-        assert_int_equal(mts_data_fill(data, t, 0, indices, 2, NULL, out, &error), MTS_CODE_OK);
+        assert_int_equal(mts_data_fill(data, t, 0, indices, 2, NULL, out, &error), MTS_STATUS_OK);
         for (uint32_t i = 0; i < 2; i++) {
             for (uint32_t y = 0; y < d[2]; y++) {
                 for (uint32_t x = 0; x < d[3]; x++) {
@@ -179,7 +180,7 @@ static void an_input_that_ends_with_channels_lies_as_its_dimensions_say(void **s
     float out[24];
     (void)state;
     mts_data *data = create(&given, &task, 1, ALL_BYTES);
-    assert_int_equal(mts_data_fill(data, 0, 0, &index, 1, NULL, out, &error), MTS_CODE_OK);
+    assert_int_equal(mts_data_fill(data, 0, 0, &index, 1, NULL, out, &error), MTS_STATUS_OK);
     /* dims [1,A,B,D] lie as [B][D][A], here A: rows, B: columns, D: colours */
     for (uint32_t y = 0; y < 2; y++) {
         for (uint32_t x = 0; x < 4; x++) {
@@ -204,7 +205,7 @@ static void pictures_are_mirrored_and_then_moved_with_their_edge_repeated(void *
     (void)state;
     mts_data *data = create(&given, &task, 1, ALL_BYTES);
     assert_true(mts_data_changes(data, 0));
-    assert_int_equal(mts_data_fill(data, 0, 0, indices, 6, changes, out, &error), MTS_CODE_OK);
+    assert_int_equal(mts_data_fill(data, 0, 0, indices, 6, changes, out, &error), MTS_STATUS_OK);
     for (uint32_t i = 0; i < 6; i++) {
         for (int64_t y = 0; y < 3; y++) {
             for (int64_t x = 0; x < 4; x++) {
@@ -234,14 +235,14 @@ static void pictures_beyond_the_memory_are_fetched_anew_and_are_the_same(void **
     (void)state;
     mts_data *data = create(&given, &task, 1, ALL_BYTES);
     for (int round = 0; round < 3; round++) {
-        assert_int_equal(mts_data_fill(data, 0, 0, indices, 6, NULL, all, &error), MTS_CODE_OK);
+        assert_int_equal(mts_data_fill(data, 0, 0, indices, 6, NULL, all, &error), MTS_STATUS_OK);
     }
     assert_int_equal(from.fetched[5], 1);
     mts_data_destroy(&data);
     memset(&from, 0, sizeof from);
     data = create(&given, &task, 1, 2 * 36 + 35); /* two and a bit */
     for (int round = 0; round < 3; round++) {
-        assert_int_equal(mts_data_fill(data, 0, 0, indices, 6, NULL, some, &error), MTS_CODE_OK);
+        assert_int_equal(mts_data_fill(data, 0, 0, indices, 6, NULL, some, &error), MTS_STATUS_OK);
         assert_memory_equal(all, some, sizeof all);
     }
     assert_int_equal(from.fetched[1], 1);
@@ -261,18 +262,18 @@ static void tensors_go_to_their_input_with_channels_innermost(void **state)
     const mts_shape second = mts_shape_make(1, (const int64_t[]){3});
     float out[48];
     (void)state;
-    assert_int_not_equal(mts_graph_add_input(tasks[1].graph, "y", MTS_DTYPE_F32, &second), MTS_NONE);
+    assert_int_not_equal(mts_graph_add_input(tasks[1].graph, "y", MTS_TYPE_FLOAT32, &second), MTS_NONE);
     given.tensor = give_tensor;
     mts_data *data = create(&given, tasks, 2, ALL_BYTES);
     assert_false(mts_data_changes(data, 0));
     const mts_data_change change[2] = {{true, 1, 1}, {true, 1, 1}}; /* ignored */
-    assert_int_equal(mts_data_fill(data, 0, 0, indices, 2, change, out, &error), MTS_CODE_OK);
+    assert_int_equal(mts_data_fill(data, 0, 0, indices, 2, change, out, &error), MTS_STATUS_OK);
     for (size_t i = 0; i < 48; i++) {
         const size_t c = i % 3;
         const size_t p = i / 3 % 4;
         near(out[i], (float)(1000 * indices[i / 24] + i % 24 / 12 * 12 + c * 4 + p));
     }
-    assert_int_equal(mts_data_fill(data, 1, 1, indices, 2, NULL, out, &error), MTS_CODE_OK);
+    assert_int_equal(mts_data_fill(data, 1, 1, indices, 2, NULL, out, &error), MTS_STATUS_OK);
     for (size_t i = 0; i < 6; i++) {
         near(out[i], (float)(1000 * indices[i / 3] + 100 + i % 3));
     }
@@ -294,9 +295,9 @@ static void an_image_that_cannot_be_had_is_named(void **state)
     for (int memory = 0; memory < 2; memory++) {
         mts_data *data = create(&given, tasks, 2, memory ? ALL_BYTES : 0);
         for (uint32_t t = 0; t < 2; t++) {
-            assert_int_equal(mts_data_fill(data, t, 0, indices, 2, NULL, out, &error), MTS_CODE_IO);
+            assert_int_equal(mts_data_fill(data, t, 0, indices, 2, NULL, out, &error), MTS_STATUS_IO);
             assert_non_null(strstr(error.text, "image 3"));
-            assert_int_equal(mts_data_fill(data, t, 0, indices, 1, NULL, out, &error), MTS_CODE_OK);
+            assert_int_equal(mts_data_fill(data, t, 0, indices, 1, NULL, out, &error), MTS_STATUS_OK);
         }
         assert_non_null(strstr(error.text, "tensor"));
         mts_data_destroy(&data);
@@ -316,7 +317,8 @@ static void numbers_that_are_not_finite_are_refused_by_task_input_and_image(void
     mts_data *data = create(&given, &task, 1, ALL_BYTES);
     for (int i = 0; i < 3; i++) {
         from.poison = bad[i];
-        assert_int_equal(mts_data_fill(data, 0, 0, &index, 1, NULL, out, &error), MTS_CODE_INVALID_ARGUMENT);
+        assert_int_equal(mts_data_fill(data, 0, 0, &index, 1, NULL, out, &error),
+                         MTS_STATUS_INVALID_ARGUMENT);
         assert_non_null(strstr(error.text, "'sound'"));
         assert_non_null(strstr(error.text, "'x'"));
         assert_non_null(strstr(error.text, "image 5"));
@@ -328,7 +330,7 @@ static void refuse(const mtsc_data *given, const mts_task *task, const char *par
 {
     mts_data *data = NULL;
     assert_int_equal(mts_data_create(given, task, 1, ALL_BYTES, mts_allocator_default(), &data, &error),
-                     MTS_CODE_INVALID_ARGUMENT);
+                     MTS_STATUS_INVALID_ARGUMENT);
     assert_null(data);
     if (!strstr(error.text, part)) {
         fail_msg("'%s' is not in '%s'", part, error.text);
@@ -346,7 +348,7 @@ static void what_cannot_feed_a_task_is_refused_at_once(void **state)
     mts_task two = task_of("two", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4});
     const mts_shape second = mts_shape_make(1, (const int64_t[]){3});
     (void)state;
-    assert_int_not_equal(mts_graph_add_input(two.graph, "y", MTS_DTYPE_F32, &second), MTS_NONE);
+    assert_int_not_equal(mts_graph_add_input(two.graph, "y", MTS_TYPE_FLOAT32, &second), MTS_NONE);
     refuse(NULL, &picture, "size");
     refuse(&given, &batch, "'batch'");
     refuse(&given, &plain, "'plain'");
@@ -369,17 +371,17 @@ static void short_memory_is_told_and_nothing_is_kept(void **state)
     const mts_task task = task_of("t", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4});
     const uint32_t index = 5;
     float out[36];
-    mts_code code = MTS_CODE_OUT_OF_MEMORY;
+    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
     (void)state;
-    for (size_t at = 1; code != MTS_CODE_OK; at++) {
+    for (size_t at = 1; code != MTS_STATUS_OK; at++) {
         mts_fault_allocator fault;
         mts_data *data = NULL;
         mts_fault_allocator_init(&fault, at);
         code = mts_data_create(&given, &task, 1, 40, &fault.allocator, &data, &error);
-        if (code == MTS_CODE_OK) {
+        if (code == MTS_STATUS_OK) {
             code = mts_data_fill(data, 0, 0, &index, 1, NULL, out, &error);
         }
-        assert_true(code == MTS_CODE_OK || code == MTS_CODE_OUT_OF_MEMORY);
+        assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_OUT_OF_MEMORY);
         mts_data_destroy(&data);
         assert_int_equal(fault.alive, 0);
         assert_true(at < 20);

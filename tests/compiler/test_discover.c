@@ -82,18 +82,18 @@ static mts_discover_report discover_family(mts_net_build builder, const mts_net_
         before[t] = mts_graph_clone(archive->tasks[t].graph, &archive->arena);
         assert_non_null(before[t]);
     }
-    assert_int_equal(mts_discover(archive, &options, &report, &error), MTS_CODE_OK);
+    assert_int_equal(mts_discover(archive, &options, &report, &error), MTS_STATUS_OK);
     for (uint32_t t = 0; t < plan->tasks; t++) {
-        assert_int_equal(mts_graph_verify(archive->tasks[t].graph, &error), MTS_CODE_OK);
+        assert_int_equal(mts_graph_verify(archive->tasks[t].graph, &error), MTS_STATUS_OK);
         compare_outputs(before[t], archive->tasks[t].graph);
     }
     mts_bundle_bytes bytes;
     mts_archive *again = NULL;
-    assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), &bytes, &error), MTS_CODE_OK);
-    const mts_code code =
+    assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), &bytes, &error), MTS_STATUS_OK);
+    const mts_status code =
         mts_archive_read(bytes.data, bytes.size, "planted", NULL, mts_allocator_default(), &again, &error);
     assert_string_equal(error.text, "");
-    assert_int_equal(code, MTS_CODE_OK);
+    assert_int_equal(code, MTS_STATUS_OK);
     for (uint32_t t = 0; t < plan->tasks; t++) {
         compare_outputs(before[t], again->tasks[t].graph);
     }
@@ -202,7 +202,7 @@ static void models_that_share_nothing_stay_as_they_are(void **state)
     mts_archive *archive = make_family(mts_net_build_chain, &plan);
     mts_discover_options options = {0};
     mts_discover_report report;
-    assert_int_equal(mts_discover(archive, &options, &report, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_discover(archive, &options, &report, NULL), MTS_STATUS_OK);
     assert_int_equal(report.families, 1);
     assert_true(report.bytes == report.bytes_unshared);
     for (uint32_t t = 0; t < 3; t++) {
@@ -229,8 +229,8 @@ static void the_same_model_twice_is_stored_once_and_not_cut(void **state)
     two->task_count = 2;
     mts_discover_options options = {0};
     mts_discover_report single, both;
-    assert_int_equal(mts_discover(one, &options, &single, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_discover(two, &options, &both, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_discover(one, &options, &single, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_discover(two, &options, &both, NULL), MTS_STATUS_OK);
     assert_true(both.bytes == single.bytes && both.bytes_unshared == 2 * single.bytes_unshared);
     const mts_graph *a = two->tasks[0].graph, *b = two->tasks[1].graph;
     for (uint32_t v = 0; v < a->value_count; v++) {
@@ -257,7 +257,7 @@ static void weights_within_the_tolerance_merge_and_the_deviation_is_reported(voi
         }
         mts_discover_options options = {.tolerance = with ? 1e-3f : 0};
         mts_discover_report report;
-        assert_int_equal(mts_discover(archive, &options, &report, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_discover(archive, &options, &report, NULL), MTS_STATUS_OK);
         const uint64_t first = 12 * 3 * 9 * 4, second = 12 * 12 * 9 * 4;
         const uint64_t saved = report.bytes_unshared - report.bytes;
         if (with) {
@@ -280,8 +280,8 @@ static void equal_inputs_give_equal_bundles(void **state)
         mts_archive *archive = make_family(mts_net_build_chain, &plan);
         mts_discover_options options = {0};
         mts_discover_report report;
-        assert_int_equal(mts_discover(archive, &options, &report, NULL), MTS_CODE_OK);
-        assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), &bytes[i], NULL), MTS_CODE_OK);
+        assert_int_equal(mts_discover(archive, &options, &report, NULL), MTS_STATUS_OK);
+        assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), &bytes[i], NULL), MTS_STATUS_OK);
         mts_archive_destroy(&archive);
     }
     assert_int_equal(bytes[0].size, bytes[1].size);
@@ -319,13 +319,13 @@ static void branches_written_in_another_order_align_after_sorting(void **state)
     mts_error error = {0};
     assert_non_null(before);
     assert_int_equal(mts_graph_align((const mts_graph *const *)graphs, 2, &arena, &rows, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     assert_int_equal(rows.row_count, graphs[0]->node_count + 1);
     mts_graph_sort_siblings(graphs[0]);
     mts_graph_sort_siblings(graphs[1]);
-    assert_int_equal(mts_graph_verify(graphs[1], &error), MTS_CODE_OK);
+    assert_int_equal(mts_graph_verify(graphs[1], &error), MTS_STATUS_OK);
     assert_int_equal(mts_graph_align((const mts_graph *const *)graphs, 2, &arena, &rows, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     assert_int_equal(rows.row_count, graphs[0]->node_count);
     compare_outputs(before, graphs[1]);
     mts_arena_release(&arena);

@@ -16,10 +16,10 @@
 #include <cmocka.h>
 
 #include "compiler/import/import.h"
-#include "compiler/net/threads.h"
+#include "compress/net/threads.h"
 #include "compiler/passes/fold.h"
-#include "compiler/train/distill.h"
-#include "compiler/train/lane.h"
+#include "compress/train/distill.h"
+#include "compress/train/lane.h"
 #include "platform/os/os.h"
 #include "support/data.h"
 #include "support/fault_allocator.h"
@@ -65,7 +65,7 @@ static uint32_t constant(mts_graph *graph, uint32_t rank, const int64_t *dims, f
         data[i] = middle + spread * noise(random);
     }
     (void)snprintf(name, sizeof name, "c%u", (unsigned)graph->value_count);
-    return mts_graph_add_const(graph, name, MTS_DTYPE_F32, &shape, data);
+    return mts_graph_add_const(graph, name, MTS_TYPE_FLOAT32, &shape, data);
 }
 
 static uint32_t node(mts_graph *graph, mts_op op, const uint32_t *inputs, uint32_t count,
@@ -74,7 +74,7 @@ static uint32_t node(mts_graph *graph, mts_op op, const uint32_t *inputs, uint32
     uint32_t value = MTS_NONE;
     char name[16];
     (void)snprintf(name, sizeof name, "n%u", (unsigned)graph->node_count);
-    if (mts_graph_add_node(graph, op, name, inputs, count, attrs, &value, &error) != MTS_CODE_OK) {
+    if (mts_graph_add_node(graph, op, name, inputs, count, attrs, &value, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     return value;
@@ -110,7 +110,7 @@ static mts_graph *graph_make(mts_arena *arena, const char *name, uint32_t seed)
     const mts_attrs soft = {.softmax = {.axis = 1}};
     mts_graph *graph = mts_graph_create(arena, name);
     uint32_t random = seed;
-    uint32_t x = mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &picture);
+    uint32_t x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &picture);
     x = conv(graph, x, FILTERS, 3, MTS_NONE, MTS_FN_RELU, &random);
     const uint32_t y = conv(graph, x, FILTERS, 3, MTS_NONE, MTS_FN_RELU, &random);
     x = conv(graph, y, FILTERS, 3, x, MTS_FN_RELU, &random);
@@ -118,8 +118,8 @@ static mts_graph *graph_make(mts_arena *arena, const char *name, uint32_t seed)
     x = conv(graph, x, CLASSES, 1, MTS_NONE, MTS_FN_NONE, &random);
     x = node(graph, MTS_OP_RESHAPE, &x, 1, &flat);
     x = node(graph, MTS_OP_SOFTMAX, &x, 1, &soft);
-    assert_int_equal(mts_graph_add_output(graph, "y", x, MTS_DTYPE_F32, &graph->values[x].shape, &error),
-                     MTS_CODE_OK);
+    assert_int_equal(mts_graph_add_output(graph, "y", x, MTS_TYPE_FLOAT32, &graph->values[x].shape, &error),
+                     MTS_STATUS_OK);
     return graph;
 }
 
@@ -164,9 +164,9 @@ static void family_make(family *f, uint32_t images)
                        .graph = graph_make(&f->arena, names[i], i + 1),
                        .preprocess = {.color = MTS_COLOR_RGB, .mean = {128, 128, 128}, .std = {64, 64, 64}}};
         assert_int_equal(mts_net_create(f->tasks[i].graph, mts_allocator_default(), &f->teachers[i], &error),
-                         MTS_CODE_OK);
+                         MTS_STATUS_OK);
         assert_int_equal(mts_net_create(f->tasks[i].graph, mts_allocator_default(), &f->students[i], &error),
-                         MTS_CODE_OK);
+                         MTS_STATUS_OK);
     }
     mtsc_data_default(&f->source);
     f->source.count = images;
@@ -174,7 +174,7 @@ static void family_make(family *f, uint32_t images)
     f->source.picture = picture;
     /* Pictures are not kept, so that a callback may fail late. */
     if (mts_data_create(&f->source, f->tasks, TASKS, 0, mts_allocator_default(), &f->data, &error) !=
-        MTS_CODE_OK) {
+        MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
 }
@@ -251,16 +251,16 @@ static mts_distill_options options(family *f)
     return o;
 }
 
-static mts_code distill(family *f, const mts_tie *ties, uint32_t tie_count, const mts_distill_options *o,
-                        mts_distill_report *report)
+static mts_status distill(family *f, const mts_tie *ties, uint32_t tie_count, const mts_distill_options *o,
+                          mts_distill_report *report)
 {
     return mts_distill(f->students, (const mts_net *const *)f->teachers, TASKS, ties, tie_count, f->data, o,
                        &f->memory.allocator, report, &error);
 }
 
-static void must(mts_code code)
+static void must(mts_status code)
 {
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
 }
@@ -544,7 +544,7 @@ static void refuse(family *f, const mts_tie *ties, uint32_t count, const char *p
 {
     mts_distill_report report;
     const mts_distill_options o = options(f);
-    assert_int_equal(distill(f, ties, count, &o, &report), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(distill(f, ties, count, &o, &report), MTS_STATUS_INVALID_ARGUMENT);
     if (!strstr(error.text, part)) {
         fail_msg("%s", error.text);
     }
@@ -560,12 +560,12 @@ static void errors_name_tasks_as_the_caller_does(void **state)
     const mts_tie tie = filters_tie();
     mts_distill_options o = options(&f);
     o.names = names;
-    assert_int_equal(distill(&f, &tie, 1, &o, &report), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(distill(&f, &tie, 1, &o, &report), MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "of task 'dogs' has other weights"));
     mts_net_layer layer = mts_net_layer_of(f.students[2], 1);
     layer.weight[0] = NAN;
     mts_net_touch(f.students[2], 1);
-    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "task 'birds'"));
     family_free(&f);
 }
@@ -620,13 +620,13 @@ static void options_and_pairs_that_cannot_be_are_refused(void **state)
     family_make(&f, IMAGES);
     mts_distill_options o = options(&f);
     o.seconds = 0;
-    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_STATUS_INVALID_ARGUMENT);
     o = options(&f);
     o.epochs = 0;
-    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_STATUS_INVALID_ARGUMENT);
     o = options(&f);
     o.rate = NAN;
-    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_STATUS_INVALID_ARGUMENT);
     family_free(&f);
 }
 
@@ -744,16 +744,16 @@ static void a_failure_leaves_every_bit(void **state)
     }
     mts_distill_options o = options(&f);
     f.cancel_at = 1;
-    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_CODE_CANCELLED);
+    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_STATUS_CANCELLED);
     f.cancel_at = 0;
     f.fail_at = 17;
-    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_CODE_IO);
+    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_STATUS_IO);
     assert_non_null(strstr(error.text, "17"));
     f.fail_at = MTS_NONE;
     for (size_t call = 1; call < 400; call += 7) {
         mts_fault_allocator_init(&f.memory, call);
         o.epochs = 1;
-        if (distill(&f, NULL, 0, &o, &report) == MTS_CODE_OK) {
+        if (distill(&f, NULL, 0, &o, &report) == MTS_STATUS_OK) {
             break;
         }
         for (uint32_t i = 0; i < TASKS; i++) {
@@ -779,7 +779,7 @@ static void a_loss_that_is_no_number_names_the_task_and_leaves_every_bit(void **
     layer.bias[2] = NAN;
     mts_net_touch(f.students[1], 4);
     float *before = parameters(f.students[0], &count);
-    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(distill(&f, NULL, 0, &o, &report), MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "'second'"));
     assert_parameters(f.students[0], before);
     free(before);
@@ -839,29 +839,29 @@ static uint32_t best_of(const float *scores, uint32_t count)
     return best;
 }
 
-static mts_code compare_job(void *context, uint32_t job, uint32_t worker, mts_error *failure)
+static mts_status compare_job(void *context, uint32_t job, uint32_t worker, mts_error *failure)
 {
     comparison *c = context;
     uint32_t index[100];
     mts_net_run *runs[2] = {0};
     const mts_port *port = &mts_net_graph(c->nets[0])->outputs[0];
     const uint32_t classes = (uint32_t)mts_shape_count(&port->shape);
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     (void)worker;
-    for (int k = 0; k < 2 && code == MTS_CODE_OK; k++) {
+    for (int k = 0; k < 2 && code == MTS_STATUS_OK; k++) {
         code = mts_net_run_create(c->nets[k], 100, MTS_NET_INFERENCE, &runs[k], failure);
     }
-    for (uint32_t at = 0; at < c->images && code == MTS_CODE_OK; at += 100) {
+    for (uint32_t at = 0; at < c->images && code == MTS_STATUS_OK; at += 100) {
         for (uint32_t i = 0; i < 100; i++) {
             index[i] = at + i;
         }
-        for (int k = 0; k < 2 && code == MTS_CODE_OK; k++) {
+        for (int k = 0; k < 2 && code == MTS_STATUS_OK; k++) {
             code = mts_data_fill(c->data, job, 0, index, 100, NULL, mts_net_run_input(runs[k], 0), failure);
-            if (code == MTS_CODE_OK) {
+            if (code == MTS_STATUS_OK) {
                 code = mts_net_run_forward(runs[k], 100, 0, mts_net_graph(c->nets[k])->node_count, failure);
             }
         }
-        for (uint32_t i = 0; i < 100 && code == MTS_CODE_OK; i++) {
+        for (uint32_t i = 0; i < 100 && code == MTS_STATUS_OK; i++) {
             c->changed += best_of(mts_net_run_value(runs[0], port->value) + i * classes, classes) !=
                           best_of(mts_net_run_value(runs[1], port->value) + i * classes, classes);
         }

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "compiler/train/answers.h"
-#include "compiler/train/batch.h"
-#include "compiler/train/schedule.h"
+#include "compress/train/answers.h"
+#include "compress/train/batch.h"
+#include "compress/train/schedule.h"
 #include "platform/os/os.h"
 
 static mts_error error;
@@ -183,7 +183,8 @@ static uint32_t add(mts_graph *graph, mts_op op, const uint32_t *inputs, uint32_
                     const mts_attrs *attrs)
 {
     uint32_t value = MTS_NONE;
-    if (mts_graph_add_node(graph, op, mts_op_name(op), inputs, count, attrs, &value, &error) != MTS_CODE_OK) {
+    if (mts_graph_add_node(graph, op, mts_op_name(op), inputs, count, attrs, &value, &error) !=
+        MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     return value;
@@ -191,9 +192,9 @@ static uint32_t add(mts_graph *graph, mts_op op, const uint32_t *inputs, uint32_
 
 static void output(mts_graph *graph, uint32_t value)
 {
-    assert_int_equal(mts_graph_add_output(graph, graph->values[value].name, value, MTS_DTYPE_F32,
+    assert_int_equal(mts_graph_add_output(graph, graph->values[value].name, value, MTS_TYPE_FLOAT32,
                                           &graph->values[value].shape, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
 }
 
 static const float ones[12] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -203,8 +204,8 @@ static mts_graph *convolution(mts_arena *arena, uint32_t fn, uint32_t *value)
 {
     const mts_shape shape = {4, {1, 3, 2, 2}}, weights = {4, {4, 3, 1, 1}};
     mts_graph *graph = mts_graph_create(arena, "g");
-    const uint32_t inputs[2] = {mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &shape),
-                                mts_graph_add_const(graph, "w", MTS_DTYPE_F32, &weights, ones)};
+    const uint32_t inputs[2] = {mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape),
+                                mts_graph_add_const(graph, "w", MTS_TYPE_FLOAT32, &weights, ones)};
     const mts_attrs attrs = {
         .conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1, .act = {.fn = fn}}};
     *value = add(graph, MTS_OP_CONV, inputs, 2, &attrs);

@@ -70,11 +70,11 @@ static void conv(const char *inputs, const char *output)
 static void fold(void)
 {
     const onnx_bytes *file = onnx_model_file(&model);
-    if (mts_import_memory(file->data, file->size, "m", NULL, &arena, &before, &error) != MTS_CODE_OK ||
-        mts_fold(before, &arena, &after, &error) != MTS_CODE_OK) {
+    if (mts_import_memory(file->data, file->size, "m", NULL, &arena, &before, &error) != MTS_STATUS_OK ||
+        mts_fold(before, &arena, &after, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
-    assert_int_equal(mts_graph_verify(after, &error), MTS_CODE_OK);
+    assert_int_equal(mts_graph_verify(after, &error), MTS_STATUS_OK);
 }
 
 /* Both graphs give the same numbers for some input. */
@@ -361,15 +361,15 @@ static void folding_without_memory_fails_cleanly(void **state)
     onnx_model_node(&model, "Relu", "u", "y");
     onnx_model_output(&model, "y");
     fold();
-    mts_code code = MTS_CODE_OUT_OF_MEMORY;
-    for (size_t n = 1; code != MTS_CODE_OK; n++) {
+    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
+    for (size_t n = 1; code != MTS_STATUS_OK; n++) {
         mts_fault_allocator fault;
         mts_arena small;
         mts_graph *out = NULL;
         mts_fault_allocator_init(&fault, n);
         mts_arena_init(&small, &fault.allocator);
         code = mts_fold(before, &small, &out, &error);
-        assert_true(code == MTS_CODE_OK ? out != NULL : code == MTS_CODE_OUT_OF_MEMORY && out == NULL);
+        assert_true(code == MTS_STATUS_OK ? out != NULL : code == MTS_STATUS_OUT_OF_MEMORY && !out);
         mts_arena_release(&small);
         assert_int_equal(fault.alive, 0);
     }

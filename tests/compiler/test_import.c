@@ -47,7 +47,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static mts_code import_model(mts_graph **graph)
+static mts_status import_model(mts_graph **graph)
 {
     const onnx_bytes *file = onnx_model_file(&model);
     return mts_import_memory(file->data, file->size, "hand.onnx", &options, &arena, graph, &error);
@@ -56,15 +56,15 @@ static mts_code import_model(mts_graph **graph)
 static mts_graph *imported(void)
 {
     mts_graph *graph = NULL;
-    mts_code code = import_model(&graph);
-    if (code != MTS_CODE_OK) {
+    mts_status code = import_model(&graph);
+    if (code != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
-    assert_int_equal(mts_graph_verify(graph, &error), MTS_CODE_OK);
+    assert_int_equal(mts_graph_verify(graph, &error), MTS_STATUS_OK);
     return graph;
 }
 
-static void refused(mts_code code, const char *part)
+static void refused(mts_status code, const char *part)
 {
     mts_graph *graph = (mts_graph *)&arena;
     assert_int_equal(import_model(&graph), code);
@@ -171,7 +171,7 @@ static void three_spatial_dimensions_are_refused_with_node_operator_and_opset(vo
     (void)state;
     begin_conv(11, 5, DIMS(1, 1, 4, 4, 4), DIMS(1, 1, 2, 2, 2));
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_UNSUPPORTED, "node 'Conv_y' (Conv, opset 11)");
+    refused(MTS_STATUS_UNSUPPORTED, "node 'Conv_y' (Conv, opset 11)");
 }
 
 static void a_weight_that_is_no_constant_is_refused(void **state)
@@ -182,8 +182,8 @@ static void a_weight_that_is_no_constant_is_refused(void **state)
     onnx_model_input(&model, "w", ONNX_FLOAT, INTS(1, 1, 2, 2));
     onnx_model_node(&model, "Conv", "x,w", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_UNSUPPORTED, "the weight must be a constant");
-    const mts_host_tensor weight = {"w", MTS_DTYPE_F32, {4, {1, 1, 2, 2}}, ramp};
+    refused(MTS_STATUS_UNSUPPORTED, "the weight must be a constant");
+    const mts_host_tensor weight = {"w", MTS_TYPE_FLOAT32, {4, {1, 1, 2, 2}}, ramp};
     options.bindings = &weight;
     options.binding_count = 1;
     const mts_graph *graph = imported(); /* bound, it is one */
@@ -202,10 +202,10 @@ static void float16_weights_stay_float16_and_the_border_says_so(void **state)
     onnx_model_output(&model, "y");
     const mts_graph *graph = imported();
     float numbers[4];
-    assert_int_equal(graph->inputs[0].dtype, MTS_DTYPE_F16);
-    assert_int_equal(graph->outputs[0].dtype, MTS_DTYPE_F16);
-    assert_int_equal(graph->values[graph->nodes[0].inputs[1]].dtype, MTS_DTYPE_F16);
-    assert_int_equal(graph->values[graph->nodes[0].inputs[3]].dtype, MTS_DTYPE_F32);
+    assert_int_equal(graph->inputs[0].dtype, MTS_TYPE_FLOAT16);
+    assert_int_equal(graph->outputs[0].dtype, MTS_TYPE_FLOAT16);
+    assert_int_equal(graph->values[graph->nodes[0].inputs[1]].dtype, MTS_TYPE_FLOAT16);
+    assert_int_equal(graph->values[graph->nodes[0].inputs[3]].dtype, MTS_TYPE_FLOAT32);
     mts_value_read_f32(&graph->values[graph->nodes[0].inputs[1]], numbers);
     assert_true(numbers[3] == 4.0f);
     mts_value_read_f32(&graph->values[graph->nodes[0].inputs[3]], numbers);
@@ -244,7 +244,7 @@ static void the_indices_of_max_pool_are_refused_only_if_read(void **state)
         onnx_model_output(&model, "y");
         if (read) {
             onnx_model_output(&model, "z");
-            refused(MTS_CODE_UNSUPPORTED, "indices");
+            refused(MTS_STATUS_UNSUPPORTED, "indices");
         } else {
             (void)imported();
         }
@@ -407,9 +407,9 @@ static void casts_of_run_time_values_truncate_or_test(void **state)
     onnx_model_output(&model, "y");
     const mts_graph *graph = imported();
     assert_int_equal(graph->node_count, 2); /* uint8 to float happens at the border */
-    assert_int_equal(graph->inputs[0].dtype, MTS_DTYPE_U8);
+    assert_int_equal(graph->inputs[0].dtype, MTS_TYPE_UINT8);
     assert_int_equal(graph->nodes[1].attrs.unary.act.fn, MTS_FN_TRUNC);
-    assert_int_equal(graph->outputs[0].dtype, MTS_DTYPE_I64);
+    assert_int_equal(graph->outputs[0].dtype, MTS_TYPE_INT64);
 }
 
 /* ---- shapes, constants ---- */
@@ -429,7 +429,7 @@ static void reshapes_know_zero_and_minus_one(void **state)
     onnx_model_ints(&model, "s", INTS(5, -1));
     onnx_model_node(&model, "Reshape", "x,s", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_MALFORMED, "do not fill");
+    refused(MTS_STATUS_MALFORMED, "do not fill");
 }
 
 static void shape_arithmetic_is_folded_away(void **state)
@@ -483,10 +483,10 @@ static void slices_clamp_and_run_backwards(void **state)
     NUMBERS(imported(), 0, 1);
     onnx_model_end(&model);
     slice_constant(0, 6, INT64_MIN);
-    refused(MTS_CODE_MALFORMED, "output 'y'"); /* nothing is left */
+    refused(MTS_STATUS_MALFORMED, "output 'y'"); /* nothing is left */
     onnx_model_end(&model);
     slice_constant(0, 6, 0);
-    refused(MTS_CODE_MALFORMED, "step");
+    refused(MTS_STATUS_MALFORMED, "step");
 }
 
 static void split_takes_parts_from_attribute_input_or_evenly(void **state)
@@ -591,18 +591,18 @@ static void open_dimensions_are_given_by_the_caller(void **state)
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(-1, 3, -1, -1));
     onnx_model_node(&model, "Relu", "x", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_INVALID_ARGUMENT, "input 'x': dimension 2 is open");
+    refused(MTS_STATUS_INVALID_ARGUMENT, "input 'x': dimension 2 is open");
     options.shapes = &shape;
     options.shape_count = 1;
     assert_shape(&imported()->outputs[0].shape, INTS(1, 3, 16, 24));
     shape.input = "x";
     assert_shape(&imported()->outputs[0].shape, INTS(1, 3, 16, 24));
     shape.shape.dims[1] = 4;
-    refused(MTS_CODE_INVALID_ARGUMENT, "dimension 1 is 3 in the model, 4 was given");
+    refused(MTS_STATUS_INVALID_ARGUMENT, "dimension 1 is 3 in the model, 4 was given");
     shape.input = "z";
-    refused(MTS_CODE_INVALID_ARGUMENT, "dimension 2 is open");
+    refused(MTS_STATUS_INVALID_ARGUMENT, "dimension 2 is open");
     shape = (mts_import_shape){"x", {4, {1, 3, 0, 24}}};
-    refused(MTS_CODE_MALFORMED, "not positive");
+    refused(MTS_STATUS_MALFORMED, "not positive");
 }
 
 static void a_batch_of_one_is_another_if_the_caller_says_so_and_the_graph_allows(void **state)
@@ -625,7 +625,7 @@ static void a_batch_of_one_is_another_if_the_caller_says_so_and_the_graph_allows
         onnx_model_node(&model, "MatMul", "r,w", "y");
         onnx_model_output(&model, "y");
         if (fixed) {
-            refused(MTS_CODE_MALFORMED, "MatMul");
+            refused(MTS_STATUS_MALFORMED, "MatMul");
         } else {
             assert_shape(&imported()->outputs[0].shape, INTS(4, 5));
         }

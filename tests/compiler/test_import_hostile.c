@@ -46,15 +46,15 @@ static int tear_down(void **state)
     return 0;
 }
 
-static mts_code import_bytes(const void *data, size_t size)
+static mts_status import_bytes(const void *data, size_t size)
 {
     mts_graph *graph = (mts_graph *)&arena;
-    mts_code code = mts_import_memory(data, size, "bad.onnx", &options, &arena, &graph, &error);
-    assert_true((code == MTS_CODE_OK) == (graph != NULL));
-    if (code == MTS_CODE_OK) {
-        assert_int_equal(mts_graph_verify(graph, &error), MTS_CODE_OK);
+    mts_status code = mts_import_memory(data, size, "bad.onnx", &options, &arena, &graph, &error);
+    assert_true((code == MTS_STATUS_OK) == (graph != NULL));
+    if (code == MTS_STATUS_OK) {
+        assert_int_equal(mts_graph_verify(graph, &error), MTS_STATUS_OK);
         mts_graph *folded = NULL;
-        assert_int_equal(mts_fold(graph, &arena, &folded, &error), MTS_CODE_OK);
+        assert_int_equal(mts_fold(graph, &arena, &folded, &error), MTS_STATUS_OK);
     } else {
         assert_int_equal(strncmp(error.text, "bad.onnx: ", 10), 0);
     }
@@ -63,12 +63,12 @@ static mts_code import_bytes(const void *data, size_t size)
     return code;
 }
 
-static void refused(mts_code code, const char *part)
+static void refused(mts_status code, const char *part)
 {
     const onnx_bytes *file = onnx_model_file(&model);
-    mts_code got = import_bytes(file->data, file->size);
+    mts_status got = import_bytes(file->data, file->size);
     if (got != code || !strstr(error.text, part)) {
-        fail_msg("%s: '%s' is not %s: '%s'", mts_code_name(got), error.text, mts_code_name(code), part);
+        fail_msg("%s: '%s' is not %s: '%s'", mts_status_text(got), error.text, mts_status_text(code), part);
     }
     onnx_model_end(&model);
 }
@@ -106,7 +106,7 @@ static void the_sample_itself_is_fine(void **state)
 {
     (void)state;
     const onnx_bytes *file = sample();
-    if (import_bytes(file->data, file->size) != MTS_CODE_OK) {
+    if (import_bytes(file->data, file->size) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
 }
@@ -119,7 +119,7 @@ static void a_file_cut_at_any_byte_is_refused(void **state)
         /* a copy of the exact size, so that a sanitizer sees a read past the end */
         unsigned char *copy = malloc(i ? i : 1);
         memcpy(copy, file->data, i);
-        assert_int_not_equal(import_bytes(copy, i), MTS_CODE_OK);
+        assert_int_not_equal(import_bytes(copy, i), MTS_STATUS_OK);
         free(copy);
     }
 }
@@ -132,7 +132,7 @@ static void a_flipped_bit_never_does_more_than_fail(void **state)
     options.bytes_most = 1 << 20;
     for (size_t i = 0; i < file->size * 8; i++) {
         file->data[i / 8] ^= (unsigned char)(1u << i % 8);
-        refusals += import_bytes(file->data, file->size) != MTS_CODE_OK;
+        refusals += import_bytes(file->data, file->size) != MTS_STATUS_OK;
         file->data[i / 8] ^= (unsigned char)(1u << i % 8);
     }
     assert_true(refusals > file->size); /* the rest are names, weights and numbers that may be so */
@@ -159,19 +159,19 @@ static void each_failing_allocation_is_reported_and_leaks_nothing(void **state)
 {
     (void)state;
     const onnx_bytes *file = sample();
-    mts_code code = MTS_CODE_OUT_OF_MEMORY;
-    for (size_t n = 1; code != MTS_CODE_OK; n++) {
+    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
+    for (size_t n = 1; code != MTS_STATUS_OK; n++) {
         mts_fault_allocator fault;
         mts_arena small;
         mts_graph *graph = NULL, *folded = NULL;
         mts_fault_allocator_init(&fault, n);
         mts_arena_init(&small, &fault.allocator);
         code = mts_import_memory(file->data, file->size, "m", NULL, &small, &graph, &error);
-        if (code == MTS_CODE_OK) {
+        if (code == MTS_STATUS_OK) {
             code = mts_fold(graph, &small, &folded, &error);
         }
-        assert_true(code == MTS_CODE_OK || code == MTS_CODE_OUT_OF_MEMORY || code == MTS_CODE_MALFORMED ||
-                    code == MTS_CODE_LIMIT);
+        assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_OUT_OF_MEMORY ||
+                    code == MTS_STATUS_MALFORMED || code == MTS_STATUS_LIMIT);
         mts_arena_release(&small);
         assert_int_equal(fault.alive, 0);
         assert_true(n < 10000);
@@ -186,36 +186,36 @@ static void cycles_and_unknown_names_are_refused(void **state)
     onnx_model_node(&model, "Add", "x,b", "a");
     onnx_model_node(&model, "Add", "x,a", "b");
     onnx_model_output(&model, "b");
-    refused(MTS_CODE_MALFORMED, "(Add, opset 11): it reads its own result");
+    refused(MTS_STATUS_MALFORMED, "(Add, opset 11): it reads its own result");
     onnx_model_begin(&model, 11);
     onnx_model_node(&model, "Relu", "a", "a");
     onnx_model_output(&model, "a");
-    refused(MTS_CODE_MALFORMED, "it reads its own result");
+    refused(MTS_STATUS_MALFORMED, "it reads its own result");
     onnx_model_begin(&model, 11);
     onnx_model_node(&model, "Relu", "nothing", "a");
     onnx_model_output(&model, "a");
-    refused(MTS_CODE_MALFORMED, "node 'Relu_a' (Relu, opset 11): 'nothing' is not defined");
+    refused(MTS_STATUS_MALFORMED, "node 'Relu_a' (Relu, opset 11): 'nothing' is not defined");
     onnx_model_begin(&model, 11);
     onnx_model_output(&model, "nothing");
-    refused(MTS_CODE_MALFORMED, "'nothing' is not defined");
+    refused(MTS_STATUS_MALFORMED, "'nothing' is not defined");
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2));
     onnx_model_node(&model, "Relu", "x", "x");
     onnx_model_output(&model, "x");
-    refused(MTS_CODE_MALFORMED, "more than once");
+    refused(MTS_STATUS_MALFORMED, "more than once");
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2));
-    refused(MTS_CODE_MALFORMED, "no output");
+    refused(MTS_STATUS_MALFORMED, "no output");
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2));
     onnx_model_node(&model, "Relu", "x", "y");
     onnx_model_output(&model, "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_MALFORMED, "two outputs");
+    refused(MTS_STATUS_MALFORMED, "two outputs");
     onnx_model_begin(&model, 11);
     onnx_model_node(&model, "Add", "", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_MALFORMED, "0 inputs");
+    refused(MTS_STATUS_MALFORMED, "0 inputs");
 }
 
 static void begin_add(void)
@@ -236,35 +236,35 @@ static void tensors_whose_bytes_and_shape_differ_are_refused(void **state)
     begin_add();
     onnx_model_tensor(&model, "c", ONNX_FLOAT, INTS(4), numbers, 15);
     end_add();
-    refused(MTS_CODE_MALFORMED, "tensor 'c'");
+    refused(MTS_STATUS_MALFORMED, "tensor 'c'");
     begin_add();
     onnx_model_tensor(&model, "c", ONNX_FLOAT, INTS(-4), numbers, 16);
     end_add();
-    refused(MTS_CODE_MALFORMED, "dimension 0 is -4");
+    refused(MTS_STATUS_MALFORMED, "dimension 0 is -4");
     begin_add();
     onnx_model_tensor(&model, "c", ONNX_FLOAT, INTS(65536, 65536), numbers, 0);
     end_add();
-    refused(MTS_CODE_LIMIT, "2^31");
+    refused(MTS_STATUS_LIMIT, "2^31");
     begin_add();
     onnx_model_tensor(&model, "c", ONNX_FLOAT, INTS(0, INT64_MAX), numbers, 0);
     end_add();
-    refused(MTS_CODE_MALFORMED, "dimension 1");
+    refused(MTS_STATUS_MALFORMED, "dimension 1");
     begin_add();
     onnx_model_tensor(&model, "c", ONNX_FLOAT, INTS(1, 1, 1, 1, 1, 1, 1), numbers, 4);
     end_add();
-    refused(MTS_CODE_LIMIT, "rank 7");
+    refused(MTS_STATUS_LIMIT, "rank 7");
     begin_add();
     onnx_model_tensor(&model, "c", ONNX_INT8, INTS(4), numbers, 4);
     end_add();
-    refused(MTS_CODE_UNSUPPORTED, "int8");
+    refused(MTS_STATUS_UNSUPPORTED, "int8");
     begin_add();
     onnx_model_tensor(&model, "c", 12345, INTS(4), numbers, 4);
     end_add();
-    refused(MTS_CODE_UNSUPPORTED, "unknown");
+    refused(MTS_STATUS_UNSUPPORTED, "unknown");
     begin_add();
     onnx_model_tensor(&model, "c", ONNX_FLOAT, INTS(0), numbers, 0);
     end_add();
-    refused(MTS_CODE_MALFORMED, "(Add, opset 11)");
+    refused(MTS_STATUS_MALFORMED, "(Add, opset 11)");
 }
 
 static void external_data_is_refused_wherever_it_points(void **state)
@@ -286,7 +286,7 @@ static void external_data_is_refused_wherever_it_points(void **state)
         onnx_put_bytes(&model.graph, 5, tensor.data, tensor.size);
         free(entry.data);
         free(tensor.data);
-        refused(MTS_CODE_UNSUPPORTED, "external data");
+        refused(MTS_STATUS_UNSUPPORTED, "external data");
     }
 }
 
@@ -307,7 +307,7 @@ static void nesting_without_end_is_refused_before_it_is_unpacked(void **state)
     onnx_put_bytes(&model.graph, 1, inner.data, inner.size);
     free(inner.data);
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_MALFORMED, "damaged");
+    refused(MTS_STATUS_MALFORMED, "damaged");
 }
 
 static void small_files_cannot_ask_for_much_memory(void **state)
@@ -318,20 +318,20 @@ static void small_files_cannot_ask_for_much_memory(void **state)
     onnx_model_ints(&model, "s", INTS(30000, 30000));
     onnx_model_node(&model, "ConstantOfShape", "s", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_LIMIT, "needs more than 1048576 bytes");
+    refused(MTS_STATUS_LIMIT, "needs more than 1048576 bytes");
     onnx_model_begin(&model, 11);
     onnx_model_floats(&model, "x", INTS(8), numbers);
     onnx_model_ints(&model, "s", INTS(100000, 8));
     onnx_model_node(&model, "Expand", "x,s", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_LIMIT, "bytes");
+    refused(MTS_STATUS_LIMIT, "bytes");
     options.bytes_most = (size_t)4 << 30; /* then what may be computed is the limit, and the node is named */
     options.computed_most = 1 << 20;
     onnx_model_begin(&model, 11);
     onnx_model_ints(&model, "s", INTS(30000, 30000));
     onnx_model_node(&model, "ConstantOfShape", "s", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_LIMIT, "node 'ConstantOfShape_y' (ConstantOfShape, opset 11)");
+    refused(MTS_STATUS_LIMIT, "node 'ConstantOfShape_y' (ConstantOfShape, opset 11)");
     onnx_model_begin(&model, 11);
     onnx_model_floats(&model, "x", INTS(8), numbers);
     onnx_model_ints(&model, "s", INTS(10000, 8));
@@ -343,7 +343,7 @@ static void small_files_cannot_ask_for_much_memory(void **state)
     onnx_model_node(&model, "Concat", "v0,v1,v2,v3", "y");
     onnx_model_attr_int(&model, "axis", 0);
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_LIMIT, "computes from constants");
+    refused(MTS_STATUS_LIMIT, "computes from constants");
     options.bytes_most = 1 << 20;
     /* a million empty nodes of two bytes each */
     onnx_model_begin(&model, 11);
@@ -351,7 +351,7 @@ static void small_files_cannot_ask_for_much_memory(void **state)
         onnx_put_bytes(&model.graph, 1, "", 0);
     }
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_LIMIT, "memory");
+    refused(MTS_STATUS_LIMIT, "memory");
     options = mts_import_options_default();
     options.nodes_most = 3;
     onnx_model_begin(&model, 11);
@@ -363,7 +363,7 @@ static void small_files_cannot_ask_for_much_memory(void **state)
         onnx_model_node(&model, "Relu", from, to);
     }
     onnx_model_output(&model, "v4");
-    refused(MTS_CODE_LIMIT, "4 nodes, the limit is 3");
+    refused(MTS_STATUS_LIMIT, "4 nodes, the limit is 3");
 }
 
 static void huge_run_time_values_are_refused(void **state)
@@ -373,19 +373,19 @@ static void huge_run_time_values_are_refused(void **state)
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 1 << 20, 1 << 20));
     onnx_model_node(&model, "Relu", "x", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_LIMIT, "input 'x'");
+    refused(MTS_STATUS_LIMIT, "input 'x'");
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 1, 4, 4));
     onnx_model_ints(&model, "p", INTS(0, 0, INT64_MAX, 0, 0, 0, INT64_MAX, 0));
     onnx_model_node(&model, "Pad", "x,p", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_MALFORMED, "Pad_y");
+    refused(MTS_STATUS_MALFORMED, "Pad_y");
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 1, 4, 4));
     onnx_model_ints(&model, "s", INTS(INT64_MAX, INT64_MAX, 4, -1));
     onnx_model_node(&model, "Reshape", "x,s", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_MALFORMED, "Reshape_y");
+    refused(MTS_STATUS_MALFORMED, "Reshape_y");
 }
 
 static void attributes_that_divide_by_zero_are_refused(void **state)
@@ -402,7 +402,7 @@ static void attributes_that_divide_by_zero_are_refused(void **state)
         onnx_model_attr_text(&model, "auto_pad", "SAME_UPPER");
         onnx_model_attr_ints(&model, names[i], INTS(0, 1));
         onnx_model_output(&model, "y");
-        refused(MTS_CODE_MALFORMED, "out of range");
+        refused(MTS_STATUS_MALFORMED, "out of range");
     }
     static const char *const ops[] = {"DepthToSpace", "SpaceToDepth"};
     for (size_t i = 0; i < 2; i++) {
@@ -411,7 +411,7 @@ static void attributes_that_divide_by_zero_are_refused(void **state)
         onnx_model_node(&model, ops[i], "x", "y");
         onnx_model_attr_int(&model, "blocksize", 0);
         onnx_model_output(&model, "y");
-        refused(MTS_CODE_MALFORMED, "blocksize");
+        refused(MTS_STATUS_MALFORMED, "blocksize");
     }
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4, 4, 4));
@@ -419,7 +419,7 @@ static void attributes_that_divide_by_zero_are_refused(void **state)
     onnx_model_node(&model, "Conv", "x,w", "y");
     onnx_model_attr_int(&model, "group", 0);
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_MALFORMED, "group is 0");
+    refused(MTS_STATUS_MALFORMED, "group is 0");
 }
 
 static void attributes_of_another_type_are_refused(void **state)
@@ -430,13 +430,13 @@ static void attributes_of_another_type_are_refused(void **state)
     onnx_model_node(&model, "Softmax", "x", "y");
     onnx_model_attr_text(&model, "axis", "1");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_MALFORMED, "attribute 'axis'");
+    refused(MTS_STATUS_MALFORMED, "attribute 'axis'");
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
     onnx_model_node(&model, "Softmax", "x", "y");
     onnx_model_attr_int(&model, "axis", -3);
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_MALFORMED, "axis -3");
+    refused(MTS_STATUS_MALFORMED, "axis -3");
 }
 
 static void operators_opsets_and_domains_that_are_not_known_are_named(void **state)
@@ -446,29 +446,29 @@ static void operators_opsets_and_domains_that_are_not_known_are_named(void **sta
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
     onnx_model_node(&model, "Frobnicate", "x", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_UNSUPPORTED,
+    refused(MTS_STATUS_UNSUPPORTED,
             "bad.onnx: node 'Frobnicate_y' (Frobnicate, opset 11): the operator is not");
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
     onnx_model_node(&model, "Relu", "x", "y");
     onnx_model_domain(&model, "com.example");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_UNSUPPORTED, "com.example");
+    refused(MTS_STATUS_UNSUPPORTED, "com.example");
     onnx_model_begin(&model, 99);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
     onnx_model_node(&model, "Relu", "x", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_UNSUPPORTED, "opset 99");
+    refused(MTS_STATUS_UNSUPPORTED, "opset 99");
     onnx_model_begin(&model, 5);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
     onnx_model_node(&model, "Add", "x,x", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_UNSUPPORTED, "(Add, opset 5): the operator is not supported in this opset");
+    refused(MTS_STATUS_UNSUPPORTED, "(Add, opset 5): the operator is not supported in this opset");
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", ONNX_INT8, INTS(1, 4));
     onnx_model_node(&model, "Relu", "x", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_CODE_UNSUPPORTED, "input 'x' has type int8");
+    refused(MTS_STATUS_UNSUPPORTED, "input 'x' has type int8");
 }
 
 static void files_that_are_missing_empty_or_no_models_are_refused(void **state)
@@ -476,18 +476,18 @@ static void files_that_are_missing_empty_or_no_models_are_refused(void **state)
     (void)state;
     mts_graph *graph = NULL;
     assert_int_equal(mts_import_file("/nonexistent/m.onnx", NULL, &arena, &graph, &error),
-                     MTS_CODE_NOT_FOUND);
+                     MTS_STATUS_NOT_FOUND);
     assert_non_null(strstr(error.text, "/nonexistent/m.onnx"));
-    assert_int_equal(mts_import_file(MTS_SOURCE_DIR, NULL, &arena, &graph, &error), MTS_CODE_IO);
+    assert_int_equal(mts_import_file(MTS_SOURCE_DIR, NULL, &arena, &graph, &error), MTS_STATUS_IO);
     assert_int_equal(mts_import_file(MTS_SOURCE_DIR "/CMakeLists.txt", NULL, &arena, &graph, &error),
-                     MTS_CODE_MALFORMED);
+                     MTS_STATUS_MALFORMED);
     assert_null(graph);
     options.file_most = 10;
     assert_int_equal(mts_import_file(MTS_SOURCE_DIR "/CMakeLists.txt", &options, &arena, &graph, &error),
-                     MTS_CODE_LIMIT);
-    assert_int_equal(import_bytes("", 0), MTS_CODE_MALFORMED);
+                     MTS_STATUS_LIMIT);
+    assert_int_equal(import_bytes("", 0), MTS_STATUS_MALFORMED);
     mts_host_tensor tensor;
-    assert_int_equal(mts_import_tensor("\x08", 1, &arena, &tensor, &error), MTS_CODE_MALFORMED);
+    assert_int_equal(mts_import_tensor("\x08", 1, &arena, &tensor, &error), MTS_STATUS_MALFORMED);
     assert_null(tensor.data);
 }
 

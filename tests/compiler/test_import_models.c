@@ -29,7 +29,7 @@ static const struct {
 
 static mts_error error;
 
-static mts_code import_file(const char *path, mts_arena *arena, mts_graph **graph)
+static mts_status import_file(const char *path, mts_arena *arena, mts_graph **graph)
 {
     mts_import_options options = mts_import_options_default();
     mts_import_shape shape = {0};
@@ -46,8 +46,8 @@ static mts_code import_file(const char *path, mts_arena *arena, mts_graph **grap
 static mts_graph *folded(const char *path, mts_arena *arena)
 {
     mts_graph *graph = NULL, *out = NULL;
-    if (import_file(path, arena, &graph) != MTS_CODE_OK ||
-        mts_fold(graph, arena, &out, &error) != MTS_CODE_OK) {
+    if (import_file(path, arena, &graph) != MTS_STATUS_OK ||
+        mts_fold(graph, arena, &out, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     return out;
@@ -116,11 +116,11 @@ static void check_model(const char *path)
     mts_graph *again = NULL, *back = NULL;
     mts_arena_init(&arena, mts_allocator_default());
     const mts_graph *graph = folded(path, &arena);
-    assert_int_equal(mts_graph_verify(graph, &error), MTS_CODE_OK);
+    assert_int_equal(mts_graph_verify(graph, &error), MTS_STATUS_OK);
     assert_int_equal(count_ops(graph, MTS_OP_UNARY) > graph->node_count / 2, 0);
-    if (mts_onnx_export(graph, mts_allocator_default(), &data, &size, &error) != MTS_CODE_OK ||
-        mts_import_memory(data, size, path, NULL, &arena, &again, &error) != MTS_CODE_OK ||
-        mts_fold(again, &arena, &back, &error) != MTS_CODE_OK) {
+    if (mts_onnx_export(graph, mts_allocator_default(), &data, &size, &error) != MTS_STATUS_OK ||
+        mts_import_memory(data, size, path, NULL, &arena, &again, &error) != MTS_STATUS_OK ||
+        mts_fold(again, &arena, &back, &error) != MTS_STATUS_OK) {
         fail_msg("%s: %s", path, error.text);
     }
     assert_same(graph, back);
@@ -142,7 +142,7 @@ static void check_light(const char *path)
 {
     mts_arena arena;
     mts_arena_init(&arena, mts_allocator_default());
-    assert_int_equal(mts_graph_verify(folded(path, &arena), &error), MTS_CODE_OK);
+    assert_int_equal(mts_graph_verify(folded(path, &arena), &error), MTS_STATUS_OK);
     mts_arena_release(&arena);
 }
 
@@ -181,8 +181,8 @@ static void folding_leaves_every_weight_as_the_file_has_it(void **state)
     mts_arena_init(&arena, mts_allocator_default());
     assert_int_equal(
         import_file(data_path(MTS_SOURCE_DIR, "cifar/models/small_pet.onnx", path), &arena, &graph),
-        MTS_CODE_OK);
-    assert_int_equal(mts_fold(graph, &arena, &out, &error), MTS_CODE_OK);
+        MTS_STATUS_OK);
+    assert_int_equal(mts_fold(graph, &arena, &out, &error), MTS_STATUS_OK);
     uint32_t found = 0;
     for (uint32_t i = 0; i < graph->node_count; i++) {
         for (uint32_t j = 0; graph->nodes[i].op == MTS_OP_CONV && j < out->node_count; j++) {
@@ -202,7 +202,7 @@ static void assert_refused(const char *relative, const char *operator_name, cons
     mts_graph *graph = NULL;
     mts_arena_init(&arena, mts_allocator_default());
     assert_int_equal(import_file(data_path(MTS_SOURCE_DIR, relative, path), &arena, &graph),
-                     MTS_CODE_UNSUPPORTED);
+                     MTS_STATUS_UNSUPPORTED);
     assert_null(graph);
     if (!strstr(error.text, path) || !strstr(error.text, operator_name) || !strstr(error.text, node)) {
         fail_msg("%s", error.text);

@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #include "compiler/models.h"
-#include "compiler/net/threads.h"
+#include "compress/net/threads.h"
 #include "compiler/passes/clone.h"
 #include "support/data.h"
 #include "support/fault_allocator.h"
@@ -82,7 +82,7 @@ static void compare_output(const mts_graph *graph, mts_net_run *run, uint32_t im
 /* Runs every task's net over IMAGES images and each image on the device. */
 static void compare_archive(const test_net *bundle, float *inputs[TASKS][IMAGES], const char *what)
 {
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_SEQUENTIAL, .separate_inputs = true};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_SEQUENTIAL, .separate_inputs = true};
     mts_engine *engine = NULL;
     mts_error error = {0};
     fixture_must(mts_engine_create(reference, bundle->archive, &options, &engine, &error), &error);
@@ -201,7 +201,7 @@ static void cifar_networks_match_the_reference_device(void **state)
     mtsc_compiler_destroy(&compiler);
     fixture_must(mts_models_open(bundle_path, mts_allocator_default(), &models, &error), &error);
     const test_net bundle = {.archive = models.archive};
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_SEQUENTIAL, .separate_inputs = true};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_SEQUENTIAL, .separate_inputs = true};
     mts_engine *engine = NULL;
     fixture_must(mts_engine_create(reference, models.archive, &options, &engine, &error), &error);
     float picture[3 * 32 * 32];
@@ -348,8 +348,8 @@ static void a_part_of_the_nodes_goes_on_from_changed_values(void **state)
     for (size_t i = 0; i < 35; i++) { /* what follows is linear but for the bias */
         assert_true(fabsf(got[i] - (2.0f * want[i] - bias[i % 5])) < 1e-4f);
     }
-    assert_int_equal(mts_net_run_forward(s.run, 8, 0, 4, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_net_run_forward(s.run, 7, 0, 5, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_net_run_forward(s.run, 8, 0, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_net_run_forward(s.run, 7, 0, 5, &error), MTS_STATUS_INVALID_ARGUMENT);
     close_sample(&s);
 }
 
@@ -377,7 +377,7 @@ static void linear_parts_of_convolutions(void **state)
             assert_true(fabsf(y[i] - (sum > 0.0f ? sum : slope * sum)) < 1e-4f);
         }
     }
-    assert_int_equal(mts_net_run_linear(s.run, 7, 2, true, raw, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_net_run_linear(s.run, 7, 2, true, raw, &error), MTS_STATUS_INVALID_ARGUMENT);
     free(raw);
     free(linear);
     close_sample(&s);
@@ -530,7 +530,7 @@ static void what_was_float16_is_stored_as_float16_while_it_can_be(void **state)
         mts_net *net = NULL, *other = NULL;
         fixture_begin(&f, 22);
         const mts_shape shape = fixture_shape4(1, 2, 3, 3), weight = fixture_shape4(2, 2, 1, 1);
-        const uint32_t w = mts_graph_add_const(f.graph, NULL, MTS_DTYPE_F16, &weight, ones);
+        const uint32_t w = mts_graph_add_const(f.graph, NULL, MTS_TYPE_FLOAT16, &weight, ones);
         const mts_attrs attrs = {
             .conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
         const uint32_t x = fixture_input(&f, &shape);
@@ -540,7 +540,7 @@ static void what_was_float16_is_stored_as_float16_while_it_can_be(void **state)
         mts_graph *clone = mts_graph_clone(f.graph, &f.arena);
         assert_true(clone && mts_net_store(net, NULL, clone));
         fixture_must(mts_graph_verify(clone, &error), &error);
-        assert_int_equal(clone->values[w].dtype, large ? MTS_DTYPE_F32 : MTS_DTYPE_F16);
+        assert_int_equal(clone->values[w].dtype, large ? MTS_TYPE_FLOAT32 : MTS_TYPE_FLOAT16);
         fixture_must(mts_net_create(clone, mts_allocator_default(), &other, &error), &error);
         assert_true(mts_net_layer_of(other, 0).weight[0] == 1.0f);
         const float expected = large ? 65536.0f : 0.1f;
@@ -603,7 +603,7 @@ typedef struct ledger {
     bool in_order;
 } ledger;
 
-static mts_code note_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
+static mts_status note_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
 {
     ledger *l = context;
     (void)pthread_mutex_lock(&l->mutex);
@@ -614,7 +614,7 @@ static mts_code note_job(void *context, uint32_t job, uint32_t worker, mts_error
         l->next[worker] = job + 1;
     }
     (void)pthread_mutex_unlock(&l->mutex);
-    return job >= l->fail_from ? mts_fail(error, MTS_CODE_LIMIT, "job %u", job) : MTS_CODE_OK;
+    return job >= l->fail_from ? mts_fail(error, MTS_STATUS_LIMIT, "job %u", job) : MTS_STATUS_OK;
 }
 
 static void jobs_run_once_each(void **state)
@@ -641,13 +641,13 @@ static void the_first_failure_wins_and_stops_the_others(void **state)
     mts_error error = {0};
     uint32_t ran = 0;
     (void)state;
-    assert_int_equal(mts_threads_run(JOBS, note_job, &l, &error), MTS_CODE_LIMIT);
+    assert_int_equal(mts_threads_run(JOBS, note_job, &l, &error), MTS_STATUS_LIMIT);
     assert_string_equal(error.text, "job 50");
     for (uint32_t i = 0; i < JOBS; i++) {
         ran += l.runs[i];
     }
     assert_true(ran >= 51 && ran < 51 + mts_threads_count());
-    assert_int_equal(mts_threads_run(JOBS, note_job, &l, NULL), MTS_CODE_LIMIT);
+    assert_int_equal(mts_threads_run(JOBS, note_job, &l, NULL), MTS_STATUS_LIMIT);
 }
 
 typedef struct team {
@@ -655,13 +655,13 @@ typedef struct team {
     float answers[16][35];
 } team;
 
-static mts_code answer_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
+static mts_status answer_job(void *context, uint32_t job, uint32_t worker, mts_error *error)
 {
     team *t = context;
     mts_net_run *run = NULL;
     (void)worker;
-    mts_code code = mts_net_run_create(t->s->net, 7, MTS_NET_INFERENCE, &run, error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = mts_net_run_create(t->s->net, 7, MTS_NET_INFERENCE, &run, error);
+    if (code == MTS_STATUS_OK) {
         memcpy(mts_net_run_input(run, 0), mts_net_run_input(t->s->run, 0), 7 * 216 * sizeof(float));
         code = mts_net_run_forward(run, 7, 0, t->s->f.graph->node_count, error);
         memcpy(t->answers[job], mts_net_run_value(run, t->s->output), sizeof t->answers[job]);
@@ -687,11 +687,11 @@ static void runs_of_one_net_side_by_side_agree(void **state)
 
 /* ---- memory ---- */
 
-static mts_code live_a_life(const mts_graph *graph, const mts_allocator *allocator, mts_error *error)
+static mts_status live_a_life(const mts_graph *graph, const mts_allocator *allocator, mts_error *error)
 {
     mts_net *net = NULL;
     mts_net_run *run = NULL;
-    mts_code code = mts_net_create(graph, allocator, &net, error);
+    mts_status code = mts_net_create(graph, allocator, &net, error);
     code = code ? code : mts_net_run_create(net, 2, MTS_NET_TRAINING, &run, error);
     code = code ? code : mts_net_run_forward(run, 2, 0, graph->node_count, error);
     code = code ? code : mts_net_run_backward(run, 2, error);
@@ -715,7 +715,7 @@ static void short_memory_is_reported_and_nothing_leaks(void **state)
     for (size_t at = 1; at <= calls; at++) {
         mts_fault_allocator_init(&fault, at);
         error = (mts_error){0};
-        assert_int_equal(live_a_life(f.graph, &fault.allocator, &error), MTS_CODE_OUT_OF_MEMORY);
+        assert_int_equal(live_a_life(f.graph, &fault.allocator, &error), MTS_STATUS_OUT_OF_MEMORY);
         assert_true(error.text[0] != '\0');
         assert_int_equal(fault.alive, 0);
     }
@@ -770,7 +770,8 @@ static void the_bytes_of_a_run_are_foretold(void **state)
     assert_int_equal(mts_net_run_bytes(s.net, UINT32_MAX, MTS_NET_TRAINING) > large, 1);
     mts_fault_allocator_init(&fault, 0);
     fixture_must(mts_net_create(s.f.graph, &fault.allocator, &net, &error), &error);
-    assert_int_equal(mts_net_run_create(net, 0, MTS_NET_INFERENCE, &run, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_net_run_create(net, 0, MTS_NET_INFERENCE, &run, &error),
+                     MTS_STATUS_INVALID_ARGUMENT);
     mts_net_destroy(&net);
     assert_int_equal(fault.alive, 0);
     close_sample(&s);
@@ -790,8 +791,8 @@ static void shapes_without_elements_or_with_too_many_are_refused(void **state)
         const mts_shape shape = fixture_shape4(1, 3, sizes[i], 8);
         fixture_output(&f, "y", fixture_input(&f, &(mts_shape){.rank = 1, .dims = {4}}));
         f.graph->values[0].shape = shape;
-        const mts_code code = mts_net_create(f.graph, mts_allocator_default(), &net, &error);
-        assert_int_equal(code, i == 1 ? MTS_CODE_LIMIT : MTS_CODE_MALFORMED);
+        const mts_status code = mts_net_create(f.graph, mts_allocator_default(), &net, &error);
+        assert_int_equal(code, i == 1 ? MTS_STATUS_LIMIT : MTS_STATUS_MALFORMED);
         assert_null(net);
         assert_non_null(strstr(error.text, "value 'x'"));
         fixture_end(&f);
@@ -825,7 +826,7 @@ static void batches_beyond_memory_are_refused(void **state)
     fixture_output(&f, "y", fixture_node(&f, MTS_OP_UNARY, &x, 1, &attrs));
     fixture_must(mts_net_create(f.graph, &modest, &net, &error), &error);
     assert_int_equal(mts_net_run_create(net, UINT32_MAX, MTS_NET_TRAINING, &run, &error),
-                     MTS_CODE_OUT_OF_MEMORY);
+                     MTS_STATUS_OUT_OF_MEMORY);
     assert_null(run);
     assert_true(mts_net_run_bytes(net, UINT32_MAX, MTS_NET_INFERENCE) > (size_t)1 << 60);
     mts_net_destroy(&net);
@@ -845,7 +846,7 @@ static void vectors_by_image_are_refused_by_name(void **state)
     const uint32_t inputs[3] = {fixture_input(&f, &shape), fixture_const(&f, &weight, 0.0f, 1.0f),
                                 fixture_const(&f, &rows, 1.0f, 0.5f)};
     fixture_output(&f, "y", fixture_node(&f, MTS_OP_CONV, inputs, 3, &attrs));
-    assert_int_equal(mts_net_create(f.graph, mts_allocator_default(), &net, &error), MTS_CODE_UNSUPPORTED);
+    assert_int_equal(mts_net_create(f.graph, mts_allocator_default(), &net, &error), MTS_STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.text, "'conv' (conv)"));
     fixture_end(&f);
 }
@@ -879,7 +880,7 @@ int main(void)
     };
     mts_error error = {0};
     omp_set_num_threads(1); /* tiny convolutions on a busy machine: threads would only wait for each other */
-    if (net_device_open("reference", NULL, &reference, &error) != MTS_CODE_OK) {
+    if (net_device_open("reference", NULL, &reference, &error) != MTS_STATUS_OK) {
         printf("%s\n", error.text);
         return 1;
     }

@@ -456,7 +456,7 @@ static void gathers(void **state)
         fixture f;
         const uint32_t x = begin_case(&f, 150 + axis);
         const mts_shape shape = mts_shape_make(2, (const int64_t[]){2, 2});
-        const uint32_t index = mts_graph_add_const(f.graph, "index", MTS_DTYPE_I32, &shape, numbers);
+        const uint32_t index = mts_graph_add_const(f.graph, "index", MTS_TYPE_INT32, &shape, numbers);
         const mts_attrs attrs = {.gather = {.axis = axis}};
         end_case(&f, fixture_node(&f, MTS_OP_GATHER, (const uint32_t[]){x, index}, 2, &attrs));
     }
@@ -559,14 +559,14 @@ static void functions_without_derivatives_are_refused_by_name(void **state)
     const mts_attrs attrs = {.unary = {.act = {.fn = MTS_FN_FLOOR}}};
     fixture_output(&f, "y", fixture_node(&f, MTS_OP_UNARY, &x, 1, &attrs));
     fixture_must(mts_net_create(f.graph, mts_allocator_default(), &net, &error), &error);
-    assert_int_equal(mts_net_run_create(net, 1, MTS_NET_TRAINING, &run, &error), MTS_CODE_UNSUPPORTED);
+    assert_int_equal(mts_net_run_create(net, 1, MTS_NET_TRAINING, &run, &error), MTS_STATUS_UNSUPPORTED);
     assert_null(run);
     assert_non_null(strstr(error.text, "'unary' (unary)"));
     error.text[0] = '\0';
-    assert_int_equal(mts_net_trainable(net, &error), MTS_CODE_UNSUPPORTED);
+    assert_int_equal(mts_net_trainable(net, &error), MTS_STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.text, "'unary' (unary)"));
     fixture_must(mts_net_run_create(net, 1, MTS_NET_INFERENCE, &run, &error), &error);
-    assert_int_equal(mts_net_run_backward(run, 1, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_net_run_backward(run, 1, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_null(mts_net_run_output_gradient(run, 0));
     mts_net_run_destroy(&run);
     mts_net_destroy(&net);

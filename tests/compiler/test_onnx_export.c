@@ -33,7 +33,7 @@ static int set_up(void **state)
         numbers[i] = (float)(i % 7) - 2.5f;
     }
     graph = mts_graph_create(&arena, "sample");
-    x = mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &shape);
+    x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape);
     return 0;
 }
 
@@ -46,13 +46,13 @@ static int tear_down(void **state)
 
 static uint32_t constant(mts_shape shape)
 {
-    return mts_graph_add_const(graph, NULL, MTS_DTYPE_F32, &shape, numbers);
+    return mts_graph_add_const(graph, NULL, MTS_TYPE_FLOAT32, &shape, numbers);
 }
 
 static uint32_t node(mts_op op, mts_attrs attrs, uint32_t count, const uint32_t *inputs)
 {
     uint32_t value = MTS_NONE;
-    if (mts_graph_add_node(graph, op, "node", inputs, count, &attrs, &value, &error) != MTS_CODE_OK) {
+    if (mts_graph_add_node(graph, op, "node", inputs, count, &attrs, &value, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     return value;
@@ -60,10 +60,10 @@ static uint32_t node(mts_op op, mts_attrs attrs, uint32_t count, const uint32_t 
 #define NODE(op, attrs, ...)                                                                                 \
     node(op, attrs, (uint32_t)(sizeof((uint32_t[]){__VA_ARGS__}) / 4), (const uint32_t[]){__VA_ARGS__})
 
-static void output(const char *name, uint32_t value, mts_dtype dtype)
+static void output(const char *name, uint32_t value, mts_type dtype)
 {
     assert_int_equal(mts_graph_add_output(graph, name, value, dtype, &graph->values[value].shape, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
 }
 
 static mts_graph *there_and_back(void)
@@ -71,10 +71,10 @@ static mts_graph *there_and_back(void)
     void *data = NULL;
     size_t size = 0;
     mts_graph *back = NULL, *out = NULL;
-    assert_int_equal(mts_graph_verify(graph, &error), MTS_CODE_OK);
-    if (mts_onnx_export(graph, mts_allocator_default(), &data, &size, &error) != MTS_CODE_OK ||
-        mts_import_memory(data, size, "exported", NULL, &arena, &back, &error) != MTS_CODE_OK ||
-        mts_fold(back, &arena, &out, &error) != MTS_CODE_OK) {
+    assert_int_equal(mts_graph_verify(graph, &error), MTS_STATUS_OK);
+    if (mts_onnx_export(graph, mts_allocator_default(), &data, &size, &error) != MTS_STATUS_OK ||
+        mts_import_memory(data, size, "exported", NULL, &arena, &back, &error) != MTS_STATUS_OK ||
+        mts_fold(back, &arena, &out, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     mts_alloc_free(mts_allocator_default(), data);
@@ -84,7 +84,7 @@ static mts_graph *there_and_back(void)
 /* The last node of the way back has the attributes of the given one, `size` bytes of them. */
 static const mts_node *same_attrs(uint32_t value, size_t size)
 {
-    output("y", value, MTS_DTYPE_F32);
+    output("y", value, MTS_TYPE_FLOAT32);
     const mts_graph *back = there_and_back();
     const mts_node *made = &graph->nodes[graph->values[value].producer];
     const mts_node *got = &back->nodes[back->node_count - 1];
@@ -123,7 +123,7 @@ static void scattered_blocks_become_one_dense_weight(void **state)
     graph->values[w].block_count = 2;
     uint32_t y = NODE(MTS_OP_CONV, attrs, x, w);
     graph->nodes[0].scatter = scatter;
-    output("y", y, MTS_DTYPE_F32);
+    output("y", y, MTS_TYPE_FLOAT32);
     const mts_graph *back = there_and_back();
     mts_value_read_f32(&back->values[back->nodes[0].inputs[1]], out);
     const float wanted[12] = {5, 6, 7, 8, 9, 10, 11, 12, 1, 2, 3, 4};
@@ -200,7 +200,7 @@ static void scales_return_bit_for_bit(void **state)
     (void)state;
     const mts_attrs attrs = {.unary = {.act = {.fn = MTS_FN_PRELU}}};
     uint32_t v = constant(SHAPE(4)), y = NODE(MTS_OP_SCALE, attrs, x, v, v, v);
-    output("y", y, MTS_DTYPE_F32);
+    output("y", y, MTS_TYPE_FLOAT32);
     const mts_graph *back = there_and_back();
     float out[4];
     assert_int_equal(back->node_count, 1);
@@ -261,7 +261,7 @@ static void gathers_return_with_indices_of_any_rank(void **state)
     const mts_shape shapes[3] = {{0}, SHAPE(4), SHAPE(2, 2)};
     for (size_t i = 0; i < 3; i++) {
         const mts_attrs attrs = {.gather = {.axis = 1}};
-        uint32_t index = mts_graph_add_const(graph, "index", MTS_DTYPE_I32, &shapes[i], indices);
+        uint32_t index = mts_graph_add_const(graph, "index", MTS_TYPE_INT32, &shapes[i], indices);
         (void)same_attrs(NODE(MTS_OP_GATHER, attrs, x, index), sizeof(attrs.gather));
         tear_down(NULL);
         set_up(NULL);
@@ -288,9 +288,9 @@ static void resizes_return_by_scales_or_by_sizes(void **state)
     attrs.resize.coord = MTS_COORD_TF_HALF_PIXEL;
     void *data = &attrs;
     size_t size = 1;
-    output("y", NODE(MTS_OP_RESIZE, attrs, x), MTS_DTYPE_F32);
+    output("y", NODE(MTS_OP_RESIZE, attrs, x), MTS_TYPE_FLOAT32);
     assert_int_equal(mts_onnx_export(graph, mts_allocator_default(), &data, &size, &error),
-                     MTS_CODE_UNSUPPORTED);
+                     MTS_STATUS_UNSUPPORTED);
     assert_null(data);
     assert_non_null(strstr(error.text, "tf_half_pixel_for_nn"));
 }
@@ -300,7 +300,7 @@ static void products_with_factors_return_the_same_values(void **state)
     (void)state;
     const mts_attrs attrs = {.matmul = {.alpha = 0.5f, .beta = 3.0f}};
     uint32_t y = NODE(MTS_OP_MATMUL, attrs, x, x, constant(SHAPE(6)));
-    output("y", y, MTS_DTYPE_F32);
+    output("y", y, MTS_TYPE_FLOAT32);
     const mts_graph *back = there_and_back();
     assert_int_equal(back->nodes[0].op, MTS_OP_MATMUL);
     assert_true(mts_shape_equal(&back->outputs[0].shape, &graph->outputs[0].shape));
@@ -310,19 +310,19 @@ static void types_shapes_and_names_of_the_border_stay(void **state)
 {
     (void)state;
     const mts_shape bytes = SHAPE(1, 4, 6, 6), flat = SHAPE(144);
-    uint32_t b = mts_graph_add_input(graph, "bytes", MTS_DTYPE_U8, &bytes);
+    uint32_t b = mts_graph_add_input(graph, "bytes", MTS_TYPE_UINT8, &bytes);
     const mts_attrs add = {.binary = {.kind = MTS_BIN_ADD}}, relu = {.unary = {.act = {.fn = MTS_FN_RELU}}};
     uint32_t sum = NODE(MTS_OP_BINARY, add, x, b);
     uint32_t y = NODE(MTS_OP_UNARY, relu, sum);
     assert_true(mts_graph_name_value(graph, sum, "half")); /* an inner value has the name of an output */
-    output("first", y, MTS_DTYPE_F32);
-    output("half", y, MTS_DTYPE_F16);
-    assert_int_equal(mts_graph_add_output(graph, "flat", y, MTS_DTYPE_F32, &flat, &error), MTS_CODE_OK);
-    output("fixed", constant(SHAPE(4)), MTS_DTYPE_I64);
-    output("x again", x, MTS_DTYPE_F32);
+    output("first", y, MTS_TYPE_FLOAT32);
+    output("half", y, MTS_TYPE_FLOAT16);
+    assert_int_equal(mts_graph_add_output(graph, "flat", y, MTS_TYPE_FLOAT32, &flat, &error), MTS_STATUS_OK);
+    output("fixed", constant(SHAPE(4)), MTS_TYPE_INT64);
+    output("x again", x, MTS_TYPE_FLOAT32);
     const mts_graph *back = there_and_back();
     assert_int_equal(back->input_count, 2);
-    assert_int_equal(back->inputs[1].dtype, MTS_DTYPE_U8);
+    assert_int_equal(back->inputs[1].dtype, MTS_TYPE_UINT8);
     assert_string_equal(back->inputs[1].name, "bytes");
     assert_int_equal(back->output_count, 5);
     for (uint32_t i = 0; i < 5; i++) {
@@ -338,15 +338,15 @@ static void an_input_may_be_an_output_of_its_name_but_no_other_value_may(void **
     (void)state;
     const mts_shape bytes = SHAPE(1, 4, 6, 6);
     const mts_attrs relu = {.unary = {.act = {.fn = MTS_FN_RELU}}};
-    uint32_t b = mts_graph_add_input(graph, "bytes", MTS_DTYPE_U8, &bytes);
+    uint32_t b = mts_graph_add_input(graph, "bytes", MTS_TYPE_UINT8, &bytes);
     void *data = NULL;
     size_t size = 0;
-    output("bytes", b, MTS_DTYPE_U8);
+    output("bytes", b, MTS_TYPE_UINT8);
     const mts_graph *back = there_and_back();
     assert_int_equal(back->values[back->outputs[0].value].kind, MTS_VALUE_INPUT);
-    output("x", NODE(MTS_OP_UNARY, relu, x), MTS_DTYPE_F32);
+    output("x", NODE(MTS_OP_UNARY, relu, x), MTS_TYPE_FLOAT32);
     assert_int_equal(mts_onnx_export(graph, mts_allocator_default(), &data, &size, &error),
-                     MTS_CODE_UNSUPPORTED);
+                     MTS_STATUS_UNSUPPORTED);
     assert_null(data);
 }
 
@@ -356,15 +356,15 @@ static void exporting_without_memory_fails_cleanly(void **state)
     mts_attrs attrs = plain_conv;
     attrs.conv.act.fn = MTS_FN_SILU;
     uint32_t w = constant(SHAPE(4, 2, 3, 3)), v = constant(SHAPE(4));
-    output("y", NODE(MTS_OP_CONV, attrs, x, w, v, v), MTS_DTYPE_F16);
-    mts_code code = MTS_CODE_OUT_OF_MEMORY;
-    for (size_t n = 1; code != MTS_CODE_OK; n++) {
+    output("y", NODE(MTS_OP_CONV, attrs, x, w, v, v), MTS_TYPE_FLOAT16);
+    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
+    for (size_t n = 1; code != MTS_STATUS_OK; n++) {
         mts_fault_allocator fault;
         void *data = NULL;
         size_t size = 0;
         mts_fault_allocator_init(&fault, n);
         code = mts_onnx_export(graph, &fault.allocator, &data, &size, &error);
-        assert_true(code == MTS_CODE_OK ? data != NULL : code == MTS_CODE_OUT_OF_MEMORY && data == NULL);
+        assert_true(code == MTS_STATUS_OK ? data != NULL : code == MTS_STATUS_OUT_OF_MEMORY && !data);
         mts_alloc_free(&fault.allocator, data);
         assert_int_equal(fault.alive, 0);
     }

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "base/half.h"
-#include "compiler/prune/choose.h"
-#include "compiler/prune/refit.h"
-#include "compiler/prune/twins.h"
+#include "compress/prune/choose.h"
+#include "compress/prune/refit.h"
+#include "compress/prune/twins.h"
 #include "support/eval.h"
 #include "support/nets.h"
 
@@ -39,9 +39,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void must(mts_code code)
+static void must(mts_status code)
 {
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
 }
@@ -57,7 +57,7 @@ static float noise(uint32_t *random)
 static uint32_t constant(mts_graph *graph, uint32_t rank, const int64_t *dims, const float *data)
 {
     const mts_shape shape = mts_shape_make(rank, dims);
-    const uint32_t value = mts_graph_add_const(graph, NULL, MTS_DTYPE_F32, &shape, data);
+    const uint32_t value = mts_graph_add_const(graph, NULL, MTS_TYPE_FLOAT32, &shape, data);
     assert_int_not_equal(value, MTS_NONE);
     return value;
 }
@@ -114,13 +114,13 @@ static mts_graph *begin(uint32_t *x, uint32_t channels, int64_t side)
     mts_graph *graph = mts_graph_create(&arena, "test");
     const mts_shape shape = mts_shape_make(4, (int64_t[]){1, channels, side, side});
     assert_non_null(graph);
-    *x = mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &shape);
+    *x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape);
     return graph;
 }
 
 static void end(mts_graph *graph, uint32_t value)
 {
-    must(mts_graph_add_output(graph, "y", value, MTS_DTYPE_F32, &graph->values[value].shape, &error));
+    must(mts_graph_add_output(graph, "y", value, MTS_TYPE_FLOAT32, &graph->values[value].shape, &error));
     must(mts_graph_verify(graph, &error));
 }
 
@@ -476,7 +476,7 @@ static void a_target_that_cannot_be_met_says_how_far_it_can(void **state)
     c.problem.costs = &c.cost;
     c.problem.target = MTSC_TARGET_GLOBAL;
     c.problem.ratio = 0.99;
-    assert_int_equal(mts_choose(&c.problem, &arena, &keep, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_choose(&c.problem, &arena, &keep, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_null(keep);
     assert_non_null(strstr(error.text, "99.0 % of the channels cannot be removed"));
 }
@@ -586,12 +586,12 @@ static void weights_of_float16_are_fitted_and_stay_float16(void **state)
     const size_t count = mts_shape_count(&weight->shape);
     uint16_t *half = mts_arena_zero(&arena, count, sizeof *half);
     mts_half_array_from_float(weight->blocks[0].data, half, count);
-    weight->dtype = MTS_DTYPE_F16;
+    weight->dtype = MTS_TYPE_FLOAT16;
     weight->blocks[0].data = half;
     const fitted f = fit(graph, NULL);
     const uint32_t w = graph->nodes[1].inputs[1];
-    assert_int_equal(f.out->values[w].dtype, MTS_DTYPE_F16);
-    assert_int_equal(f.out->values[graph->nodes[2].inputs[1]].dtype, MTS_DTYPE_F32);
+    assert_int_equal(f.out->values[w].dtype, MTS_TYPE_FLOAT16);
+    assert_int_equal(f.out->values[graph->nodes[2].inputs[1]].dtype, MTS_TYPE_FLOAT32);
     float was[6 * 4 * 9], is[6 * 4 * 9];
     mts_value_read_f32(&f.thin->values[w], was);
     mts_value_read_f32(&f.out->values[w], is);
@@ -643,10 +643,11 @@ static void chunks_of_images_that_take_turns_go_on_where_they_were_left(void **s
     mts_data_destroy(&images.data);
 }
 
-static mts_code stop(void *context, double share, const char *what, mts_error *to)
+static mts_status stop(void *context, double share, const char *what, mts_error *to)
 {
     (void)share;
-    return ++*(int *)context > 1 ? mts_fail(to, MTS_CODE_CANCELLED, "cancelled while %s", what) : MTS_CODE_OK;
+    return ++*(int *)context > 1 ? mts_fail(to, MTS_STATUS_CANCELLED, "cancelled while %s", what)
+                                 : MTS_STATUS_OK;
 }
 
 static void fitting_stops_when_it_is_told_to(void **state)
@@ -666,7 +667,7 @@ static void fitting_stops_when_it_is_told_to(void **state)
     must(mts_thin_select(graph, &channels, keep, &arena, &kept, &error));
     must(mts_thin(graph, &channels, keep, &arena, &thin, NULL, &error));
     assert_int_equal(mts_refit(graph, &channels, kept, thin, NULL, &images, &arena, &out, &error),
-                     MTS_CODE_CANCELLED);
+                     MTS_STATUS_CANCELLED);
     assert_null(out);
     assert_int_equal(calls, 2);
     mts_data_destroy(&images.data);

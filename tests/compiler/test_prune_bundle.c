@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "compiler/models.h"
-#include "compiler/prune/prune.h"
+#include "compress/prune/prune.h"
 #include "support/fault_allocator.h"
 #include "support/onnx_model.h"
 
@@ -148,8 +148,8 @@ static void the_report_says_what_the_bundle_holds(void **state)
     mts_models was, is;
     mts_error error = {0};
     uint64_t work[2] = {0, 0};
-    assert_int_equal(mts_models_open(original, mts_allocator_default(), &was, &error), MTS_CODE_OK);
-    assert_int_equal(mts_models_open(pruned, mts_allocator_default(), &is, &error), MTS_CODE_OK);
+    assert_int_equal(mts_models_open(original, mts_allocator_default(), &was, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_models_open(pruned, mts_allocator_default(), &is, &error), MTS_STATUS_OK);
     assert_int_equal(is.count, was.count);
     assert_int_equal(report.summary.tasks, was.count);
     for (uint32_t t = 0; t < was.count; t++) {
@@ -191,7 +191,8 @@ static void every_criterion_and_target_leaves_a_bundle_that_reads(void **state)
                                    (double)report.mul_adds_kept / (double)report.mul_adds,
                                    (double)report.weights_bytes_kept / (double)report.weights_bytes};
             assert_float_equal(left[target], 0.6, 0.03);
-            assert_int_equal(mts_models_open(pruned, mts_allocator_default(), &models, &error), MTS_CODE_OK);
+            assert_int_equal(mts_models_open(pruned, mts_allocator_default(), &models, &error),
+                             MTS_STATUS_OK);
             mts_models_release(&models);
         }
     }
@@ -356,16 +357,16 @@ static void short_memory_is_reported_and_nothing_leaks_or_is_written(void **stat
     mts_fault_allocator fault;
     few.count = 4;
     prune.criterion = MTSC_CRITERION_AVG;
-    mts_code code = MTS_CODE_OUT_OF_MEMORY;
+    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
     (void)unlink(pruned);
-    for (size_t fail_at = 1; code == MTS_CODE_OUT_OF_MEMORY; fail_at += 1 + fail_at / 6) {
+    for (size_t fail_at = 1; code == MTS_STATUS_OUT_OF_MEMORY; fail_at += 1 + fail_at / 6) {
         mts_error error = {0};
         mts_fault_allocator_init(&fault, fail_at);
         code = mts_prune_bundle(original, &few, &prune, pruned, &options, &fault.allocator, NULL, &error);
         assert_int_equal(fault.alive, 0);
-        assert_int_equal(access(pruned, F_OK) == 0, code == MTS_CODE_OK);
+        assert_int_equal(access(pruned, F_OK) == 0, code == MTS_STATUS_OK);
     }
-    assert_int_equal(code, MTS_CODE_OK);
+    assert_int_equal(code, MTS_STATUS_OK);
 }
 
 int main(void)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "compiler/passes/clone.h"
-#include "compiler/prune/thin.h"
+#include "compress/prune/thin.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
 #include "support/nets.h"
@@ -38,9 +38,9 @@ static uint32_t draw(world *w, uint32_t below)
     return (w->random >> 8) % below;
 }
 
-static void must(mts_code code, const mts_error *error)
+static void must(mts_status code, const mts_error *error)
 {
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         fail_msg("%s", error->text);
     }
 }
@@ -99,7 +99,7 @@ static mts_graph *without_readers(world *w)
                 memset(data + ((size_t)o * in + i) * inner, 0, inner * sizeof *data);
             }
         }
-        weight->dtype = MTS_DTYPE_F32;
+        weight->dtype = MTS_TYPE_FLOAT32;
         weight->blocks[0].data = data;
     }
     return graph;
@@ -246,7 +246,7 @@ static void a_group_that_is_seen_from_outside_or_would_be_empty_is_refused_by_na
         keep[g] = none;
         none[0] = w.channels.groups[g].kind == MTS_CHANNEL_PINNED;
         assert_int_equal(mts_thin(w.graph, &w.channels, keep, &w.arena, &thin, NULL, &error),
-                         MTS_CODE_INVALID_ARGUMENT);
+                         MTS_STATUS_INVALID_ARGUMENT);
         assert_null(thin);
         assert_non_null(strstr(error.text, none[0] ? "cannot be removed" : "all its channels"));
         assert_non_null(strchr(error.text, '\''));
@@ -260,8 +260,8 @@ static void short_memory_is_reported_at_every_call(void **state)
     world w = {.random = 5};
     build(&w, mts_net_build_concat);
     choose(&w);
-    mts_code code = MTS_CODE_OUT_OF_MEMORY;
-    for (size_t fail_at = 1; code == MTS_CODE_OUT_OF_MEMORY; fail_at++) {
+    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
+    for (size_t fail_at = 1; code == MTS_STATUS_OUT_OF_MEMORY; fail_at++) {
         mts_fault_allocator fault;
         mts_arena arena;
         mts_error error = {0};
@@ -269,11 +269,11 @@ static void short_memory_is_reported_at_every_call(void **state)
         mts_fault_allocator_init(&fault, fail_at);
         mts_arena_init(&arena, &fault.allocator);
         code = mts_thin(w.graph, &w.channels, (const bool *const *)w.keep, &arena, &thin, NULL, &error);
-        assert_int_equal(thin != NULL, code == MTS_CODE_OK);
+        assert_int_equal(thin, code == MTS_STATUS_OK);
         mts_arena_release(&arena);
         assert_int_equal(fault.alive, 0);
     }
-    assert_int_equal(code, MTS_CODE_OK);
+    assert_int_equal(code, MTS_STATUS_OK);
     mts_arena_release(&w.arena);
 }
 
@@ -281,7 +281,7 @@ static int open_device(void **state)
 {
     (void)state;
     mts_error error = {0};
-    return net_device_open("reference", NULL, &device, &error) == MTS_CODE_OK ? 0 : -1;
+    return net_device_open("reference", NULL, &device, &error) == MTS_STATUS_OK ? 0 : -1;
 }
 
 static int close_device(void **state)

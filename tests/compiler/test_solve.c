@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/solve/gram.h"
-#include "compiler/solve/linear.h"
+#include "compress/solve/gram.h"
+#include "compress/solve/linear.h"
 #include "support/fault_allocator.h"
 
 static uint32_t noise_state;
@@ -162,7 +162,7 @@ static void problem_check(const problem *p, uint32_t step)
     mts_gram_add(&got, p->x, &p->x_shape, &p->attrs, p->y, &p->y_shape, p->images, step);
     problem_solve(p, step, &want, n, targets);
     assert_int_equal(got.rows, want.rows);
-    assert_int_equal(mts_gram_finish(&got, &error), MTS_CODE_OK);
+    assert_int_equal(mts_gram_finish(&got, &error), MTS_STATUS_OK);
     compare(got.x, want.x, n, "x");
     compare(got.y, want.y, targets, "y");
     compare(got.xx, want.xx, (size_t)n * n, "xx");
@@ -222,7 +222,7 @@ static void statistics_of_one_row_or_with_nan_are_refused(void **state)
         p.y[1] = bad[i];
         assert_true(mts_gram_init(&gram, 2, 2, mts_allocator_default()));
         mts_gram_add(&gram, p.x, &p.x_shape, &attrs, p.y, &p.y_shape, 1, i == 0 ? 2 : 1);
-        assert_int_equal(mts_gram_finish(&gram, &error), MTS_CODE_INVALID_ARGUMENT);
+        assert_int_equal(mts_gram_finish(&gram, &error), MTS_STATUS_INVALID_ARGUMENT);
         assert_non_null(strstr(error.text, i == 0 ? "fewer than two rows" : "not finite"));
         mts_gram_release(&gram);
         problem_release(&p);
@@ -310,7 +310,7 @@ static void systems_are_solved_for_several_right_hand_sides_with_a_pull(void **s
             memcpy(factored, a, (size_t)n * n * sizeof *a);
             memcpy(x, b, (size_t)n * 3 * sizeof *x);
             assert_int_equal(mts_solve_positive(factored, n, x, 3, pull ? x0 : NULL, ridge, &used, &error),
-                             MTS_CODE_OK);
+                             MTS_STATUS_OK);
             assert_true(fabs(used - ridge) < 1e-15);
             for (size_t k = 0; k < 3; k++) {
                 assert_true(residual(a, n, x + k * n, b + k * n, pull ? x0 + k * n : NULL,
@@ -339,7 +339,7 @@ static void the_ridge_grows_until_a_deficient_system_can_be_solved(void **state)
     assert_true(factored && x);
     memcpy(factored, a, (size_t)n * n * sizeof *a);
     memcpy(x, b, n * sizeof *x);
-    assert_int_equal(mts_solve_positive(factored, n, x, 1, b, 0, &used, &error), MTS_CODE_OK);
+    assert_int_equal(mts_solve_positive(factored, n, x, 1, b, 0, &used, &error), MTS_STATUS_OK);
     assert_true(used > 0 && used <= 1e-6);
     assert_true(residual(a, n, x, b, b, used * diagonal_mean(a, n)) < 1e-6);
 
@@ -349,7 +349,7 @@ static void the_ridge_grows_until_a_deficient_system_can_be_solved(void **state)
         factored[i * n + i] = i == 0 ? -0.05 : 1;
     }
     memcpy(x, b, n * sizeof *x);
-    assert_int_equal(mts_solve_positive(factored, n, x, 1, NULL, 1e-3, &used, &error), MTS_CODE_OK);
+    assert_int_equal(mts_solve_positive(factored, n, x, 1, NULL, 1e-3, &used, &error), MTS_STATUS_OK);
     assert_true(fabs(used - 0.1) < 1e-12);
     free(a);
     free(b);
@@ -370,12 +370,12 @@ static void systems_that_say_nothing_are_refused(void **state)
     for (size_t i = 0; i < 4; i++) {
         double b[2] = {1, 2};
         assert_int_equal(mts_solve_positive(systems[i], 2, b, 1, NULL, 0, NULL, &error),
-                         MTS_CODE_INVALID_ARGUMENT);
+                         MTS_STATUS_INVALID_ARGUMENT);
         assert_non_null(strstr(error.text, "singular statistics"));
     }
     double b[2] = {1, NAN};
-    assert_int_equal(mts_solve_positive(fine, 2, b, 1, NULL, 0, NULL, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_solve_positive(zero, 0, b, 0, NULL, 0, NULL, &error), MTS_CODE_OK);
+    assert_int_equal(mts_solve_positive(fine, 2, b, 1, NULL, 0, NULL, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_solve_positive(zero, 0, b, 0, NULL, 0, NULL, &error), MTS_STATUS_OK);
 }
 
 /* MTZ merges two filters by w_A - H_A^-1 (H_A^-1 + H_B^-1)^-1 (w_A - w_B); zipping solves (H_A + H_B) w = H_A
@@ -399,7 +399,7 @@ static void merging_two_filters_gives_what_was_published(void **state)
         d[i] = wa[i] - wb[i];
     }
     memcpy(copy, sum, sizeof copy);
-    assert_int_equal(mts_solve_positive(copy, n, merged, 1, NULL, 0, NULL, &error), MTS_CODE_OK);
+    assert_int_equal(mts_solve_positive(copy, n, merged, 1, NULL, 0, NULL, &error), MTS_STATUS_OK);
     /* H_A^-1 (H_A^-1 + H_B^-1)^-1 d = (H_A + H_B)^-1 H_B d */
     for (size_t i = 0; i < n; i++) {
         half[i] = 0;
@@ -408,7 +408,7 @@ static void merging_two_filters_gives_what_was_published(void **state)
         }
     }
     memcpy(copy, sum, sizeof copy);
-    assert_int_equal(mts_solve_positive(copy, n, half, 1, NULL, 0, NULL, &error), MTS_CODE_OK);
+    assert_int_equal(mts_solve_positive(copy, n, half, 1, NULL, 0, NULL, &error), MTS_STATUS_OK);
     for (size_t i = 0; i < n; i++) {
         published[i] = wa[i] - half[i];
         assert_true(fabs(published[i] - merged[i]) < 1e-9);

@@ -124,10 +124,10 @@ static void split_and_read(world *w)
     const mts_status status = split(w);
     assert_string_equal(w->error, "");
     assert_int_equal(status, MTS_STATUS_OK);
-    assert_int_equal(mts_os_map_file(w->output, &w->map, &error), MTS_CODE_OK);
+    assert_int_equal(mts_os_map_file(w->output, &w->map, &error), MTS_STATUS_OK);
     assert_int_equal(mts_archive_read(w->map.data, w->map.size, w->output, NULL, mts_allocator_default(),
                                       &w->archive, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
 }
 
 static const mts_task *task_of(const world *w, const char *name)

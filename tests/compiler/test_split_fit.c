@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "compiler/split/logistic.h"
-#include "compiler/split/minimize.h"
+#include "compress/split/logistic.h"
+#include "compress/split/minimize.h"
 
 #define ROWS 600u
 #define INPUTS 5u
@@ -19,7 +19,8 @@
 
 /* ---- the minimiser ---- */
 
-static mts_code rosenbrock(void *context, const double *x, double *value, double *gradient, mts_error *error)
+static mts_status rosenbrock(void *context, const double *x, double *value, double *gradient,
+                             mts_error *error)
 {
     const double a = 1.0 - x[0];
     const double b = x[1] - x[0] * x[0];
@@ -28,7 +29,7 @@ static mts_code rosenbrock(void *context, const double *x, double *value, double
     *value = a * a + 100.0 * b * b;
     gradient[0] = -2.0 * a - 400.0 * x[0] * b;
     gradient[1] = 200.0 * b;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void the_valley_of_rosenbrock_is_followed_to_its_end(void **state)
@@ -38,22 +39,22 @@ static void the_valley_of_rosenbrock_is_followed_to_its_end(void **state)
     uint32_t calls = 0;
     double x[2] = {-1.2, 1.0};
     assert_int_equal(mts_minimize(rosenbrock, &calls, x, 2, 200, 1e-12, mts_allocator_default(), &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     assert_float_equal(x[0], 1.0, 1e-4);
     assert_float_equal(x[1], 1.0, 1e-4);
     assert_in_range(calls, 10, 150); /* steepest descent takes thousands */
 }
 
-static mts_code broken_at_third(void *context, const double *x, double *value, double *gradient,
-                                mts_error *error)
+static mts_status broken_at_third(void *context, const double *x, double *value, double *gradient,
+                                  mts_error *error)
 {
     uint32_t *calls = context;
     if (++*calls == 3) {
-        return mts_fail(error, MTS_CODE_CANCELLED, "enough");
+        return mts_fail(error, MTS_STATUS_CANCELLED, "enough");
     }
     *value = x[0] * x[0] * x[0] * x[0];
     gradient[0] = 4.0 * x[0] * x[0] * x[0];
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void a_failing_function_ends_the_search_with_its_reason(void **state)
@@ -63,19 +64,19 @@ static void a_failing_function_ends_the_search_with_its_reason(void **state)
     uint32_t calls = 0;
     double x[1] = {3.0};
     assert_int_equal(mts_minimize(broken_at_third, &calls, x, 1, 50, 0, mts_allocator_default(), &error),
-                     MTS_CODE_CANCELLED);
+                     MTS_STATUS_CANCELLED);
     assert_string_equal(error.text, "enough");
     assert_int_equal(calls, 3);
 }
 
-static mts_code no_number(void *context, const double *x, double *value, double *gradient, mts_error *error)
+static mts_status no_number(void *context, const double *x, double *value, double *gradient, mts_error *error)
 {
     (void)context;
     (void)x;
     (void)error;
     *value = (double)NAN;
     gradient[0] = 0;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void a_start_that_is_no_number_is_refused(void **state)
@@ -84,7 +85,7 @@ static void a_start_that_is_no_number_is_refused(void **state)
     mts_error error = {0};
     double x[1] = {0};
     assert_int_equal(mts_minimize(no_number, NULL, x, 1, 5, 0, mts_allocator_default(), &error),
-                     MTS_CODE_INVALID_ARGUMENT);
+                     MTS_STATUS_INVALID_ARGUMENT);
 }
 
 /* ---- logistic regression ---- */
@@ -174,7 +175,8 @@ static void probabilities_that_a_layer_can_say_are_met(void **state)
     float bias[OUTPUTS];
     make_world(&w);
     const mts_logistic problem = problem_of(&w);
-    assert_int_equal(mts_logistic_fit(&problem, weight, bias, mts_allocator_default(), &error), MTS_CODE_OK);
+    assert_int_equal(mts_logistic_fit(&problem, weight, bias, mts_allocator_default(), &error),
+                     MTS_STATUS_OK);
     assert_true(worst_difference(&w, weight, bias) < 0.01);
 }
 
@@ -192,10 +194,12 @@ static void images_of_no_weight_have_no_say(void **state)
         w.targets[i * OUTPUTS + i / 2 % OUTPUTS] = 1.0f;
     }
     mts_logistic problem = problem_of(&w);
-    assert_int_equal(mts_logistic_fit(&problem, weight, bias, mts_allocator_default(), &error), MTS_CODE_OK);
+    assert_int_equal(mts_logistic_fit(&problem, weight, bias, mts_allocator_default(), &error),
+                     MTS_STATUS_OK);
     assert_true(worst_difference(&w, weight, bias) < 0.01);
     problem.weights = NULL; /* now they have */
-    assert_int_equal(mts_logistic_fit(&problem, weight, bias, mts_allocator_default(), &error), MTS_CODE_OK);
+    assert_int_equal(mts_logistic_fit(&problem, weight, bias, mts_allocator_default(), &error),
+                     MTS_STATUS_OK);
     assert_true(worst_difference(&w, weight, bias) > 0.05);
 }
 
@@ -210,7 +214,7 @@ static void equal_problems_have_equal_answers(void **state)
     const mts_logistic problem = problem_of(&w);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(mts_logistic_fit(&problem, weight[i], bias[i], mts_allocator_default(), &error),
-                         MTS_CODE_OK);
+                         MTS_STATUS_OK);
     }
     assert_memory_equal(weight[0], weight[1], sizeof weight[0]);
     assert_memory_equal(bias[0], bias[1], sizeof bias[0]);
@@ -227,7 +231,7 @@ static void images_without_any_weight_are_refused(void **state)
     memset(w.weights, 0, sizeof w.weights);
     const mts_logistic problem = problem_of(&w);
     assert_int_equal(mts_logistic_fit(&problem, weight, bias, mts_allocator_default(), &error),
-                     MTS_CODE_INVALID_ARGUMENT);
+                     MTS_STATUS_INVALID_ARGUMENT);
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/split/head.h"
+#include "compress/split/head.h"
 #include "support/eval.h"
 
 #define CLASSES 5
@@ -30,16 +30,16 @@ static uint32_t node(mts_graph *graph, mts_op op, const uint32_t *inputs, uint32
 {
     uint32_t value = MTS_NONE;
     mts_error error = {0};
-    const mts_code code = mts_graph_add_node(graph, op, "", inputs, count, attrs, &value, &error);
+    const mts_status code = mts_graph_add_node(graph, op, "", inputs, count, attrs, &value, &error);
     assert_string_equal(error.text, "");
-    assert_int_equal(code, MTS_CODE_OK);
+    assert_int_equal(code, MTS_STATUS_OK);
     return value;
 }
 
 static uint32_t constant(mts_graph *graph, uint32_t rank, const int64_t *dims, const float *data)
 {
     const mts_shape shape = mts_shape_make(rank, dims);
-    return mts_graph_add_const(graph, NULL, MTS_DTYPE_F32, &shape, data);
+    return mts_graph_add_const(graph, NULL, MTS_TYPE_FLOAT32, &shape, data);
 }
 
 static mts_attrs conv_of(uint32_t kernel, uint32_t fn)
@@ -58,7 +58,7 @@ static uint32_t add_body(classifier *c)
 {
     mts_graph *graph = c->task.graph;
     const mts_shape picture = mts_shape_make(4, (int64_t[]){1, 3, SIDE, SIDE});
-    const uint32_t x = mts_graph_add_input(graph, "image", MTS_DTYPE_F32, &picture);
+    const uint32_t x = mts_graph_add_input(graph, "image", MTS_TYPE_FLOAT32, &picture);
     const uint32_t filters = constant(graph, 4, (int64_t[]){FEATURES, 3, 3, 3}, c->filters);
     const mts_attrs conv = conv_of(3, MTS_FN_RELU);
     const uint32_t y = node(graph, MTS_OP_CONV, (uint32_t[]){x, filters}, 2, &conv);
@@ -80,8 +80,9 @@ static void add_output_named(classifier *c, uint32_t value, const char *name)
     mts_error error = {0};
     const mts_attrs flat = {.reshape = {.shape = mts_shape_make(2, (int64_t[]){1, CLASSES})}};
     const uint32_t y = node(c->task.graph, MTS_OP_RESHAPE, &value, 1, &flat);
-    assert_int_equal(mts_graph_add_output(c->task.graph, name, y, MTS_DTYPE_F32, &flat.reshape.shape, &error),
-                     MTS_CODE_OK);
+    assert_int_equal(
+        mts_graph_add_output(c->task.graph, name, y, MTS_TYPE_FLOAT32, &flat.reshape.shape, &error),
+        MTS_STATUS_OK);
 }
 
 static void add_output(classifier *c, uint32_t value)
@@ -118,7 +119,7 @@ static void a_classifier_behind_a_softmax_is_found(void **state)
     const uint32_t scores = add_head(&c, MTS_FN_NONE);
     const mts_attrs softmax = {.softmax = {.axis = 1}};
     add_output(&c, node(c.task.graph, MTS_OP_SOFTMAX, &scores, 1, &softmax));
-    assert_int_equal(mts_head_find(&c.task, &head, &error), MTS_CODE_OK);
+    assert_int_equal(mts_head_find(&c.task, &head, &error), MTS_STATUS_OK);
     assert_int_equal(head.classes, CLASSES);
     assert_int_equal(head.features, FEATURES);
     assert_int_equal(head.input, c.body);
@@ -130,7 +131,7 @@ static void expect_refusal(classifier *c, const char *part)
 {
     mts_head head;
     mts_error error = {0};
-    assert_int_equal(mts_head_find(&c->task, &head, &error), MTS_CODE_UNSUPPORTED);
+    assert_int_equal(mts_head_find(&c->task, &head, &error), MTS_STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.text, "toy"));
     if (!strstr(error.text, part)) {
         fail_msg("%s", error.text);
@@ -166,9 +167,9 @@ static void a_network_that_ends_in_a_picture_is_refused(void **state)
     begin(&c);
     const mts_graph *graph = c.task.graph;
     const uint32_t picture = graph->nodes[0].output;
-    assert_int_equal(mts_graph_add_output(c.task.graph, "picture", picture, MTS_DTYPE_F32,
+    assert_int_equal(mts_graph_add_output(c.task.graph, "picture", picture, MTS_TYPE_FLOAT32,
                                           &graph->values[picture].shape, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     expect_refusal(&c, "fully connected");
 }
 
@@ -187,8 +188,8 @@ static void a_new_end_computes_its_own_answers_from_the_same_features(void **sta
     begin(&c);
     add_output(&c, add_head(&c, MTS_FN_NONE));
     assert_int_equal(mts_head_replace(c.task.graph, c.body, layers, 2, &c.arena, &made, &nodes, &error),
-                     MTS_CODE_OK);
-    assert_int_equal(mts_graph_verify(made, &error), MTS_CODE_OK);
+                     MTS_STATUS_OK);
+    assert_int_equal(mts_graph_verify(made, &error), MTS_STATUS_OK);
     assert_int_equal(made->output_count, 1);
     assert_string_equal(made->outputs[0].name, "scores");
     assert_int_equal(made->outputs[0].shape.dims[1], 1);
@@ -226,8 +227,8 @@ static void what_follows_may_follow_the_value_itself(void **state)
     const uint32_t scores = add_head(&c, MTS_FN_NONE);
     add_output(&c, scores);
     assert_int_equal(mts_head_replace(c.task.graph, scores, &layer, 1, &c.arena, &made, NULL, &error),
-                     MTS_CODE_OK);
-    assert_int_equal(mts_graph_verify(made, &error), MTS_CODE_OK);
+                     MTS_STATUS_OK);
+    assert_int_equal(mts_graph_verify(made, &error), MTS_STATUS_OK);
     assert_int_equal(made->node_count, 6);
     assert_int_equal(made->nodes[3].op, MTS_OP_SOFTMAX);
     assert_int_equal(made->nodes[4].op, MTS_OP_UNARY);

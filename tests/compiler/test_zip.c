@@ -133,7 +133,7 @@ static uint64_t hash_of(const char *path)
     size_t size = 0;
     mts_error error;
     assert_int_equal(mts_os_file_read(mts_allocator_default(), path, 1u << 28, &bytes, &size, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     const uint64_t hash = mts_hash(bytes, size, 1);
     mts_alloc_free(mts_allocator_default(), bytes);
     return hash;
@@ -251,7 +251,7 @@ static void permute(mts_graph *graph, mts_arena *arena, uint64_t seed)
 {
     mts_error error;
     mts_channels channels;
-    assert_int_equal(mts_channels_find(graph, arena, &channels, &error), MTS_CODE_OK);
+    assert_int_equal(mts_channels_find(graph, arena, &channels, &error), MTS_STATUS_OK);
     uint32_t **orders = mts_arena_zero(arena, channels.group_count, sizeof *orders);
     assert_non_null(orders);
     for (uint32_t g = 0; g < channels.group_count; g++) {
@@ -275,7 +275,7 @@ static void write_shuffled(const char *path)
     mts_models models;
     mts_error error;
     mts_task tasks[COPIES];
-    assert_int_equal(mts_models_open(original, mts_allocator_default(), &models, &error), MTS_CODE_OK);
+    assert_int_equal(mts_models_open(original, mts_allocator_default(), &models, &error), MTS_STATUS_OK);
     for (uint32_t i = 0; i < COPIES; i++) {
         tasks[i] = models.tasks[0];
         tasks[i].name = names[i];
@@ -285,7 +285,7 @@ static void write_shuffled(const char *path)
             permute(tasks[i].graph, &models.arenas[i], 100 * i);
         }
     }
-    assert_int_equal(mts_models_write(&models, tasks, COPIES, path, &options, NULL, &error), MTS_CODE_OK);
+    assert_int_equal(mts_models_write(&models, tasks, COPIES, path, &options, NULL, &error), MTS_STATUS_OK);
     mts_models_release(&models);
 }
 

@@ -69,7 +69,7 @@ static uint32_t taps(kernel_pair *pair, const image *i)
 static uint32_t mask(kernel_pair *pair, const image *i)
 {
     if (kernel_pair_pick(pair, 0, 3) == 0) {
-        return MTS_REC_NONE;
+        return MTS_PARAM_NONE;
     }
     const uint32_t first = kernel_pair_pool(pair, i->pixels);
     for (uint32_t p = 0; p < i->pixels; p++) {
@@ -80,16 +80,16 @@ static uint32_t mask(kernel_pair *pair, const image *i)
 
 static uint32_t random_vector(kernel_pair *pair, uint32_t rows)
 {
-    return kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, rows) : MTS_REC_NONE;
+    return kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, rows) : MTS_PARAM_NONE;
 }
 
 /* An epilogue that stores `rows` rows in a random order of channels into a tensor of its own. */
-static mts_rec_epilogue epilogue(kernel_pair *pair, const image *i, uint32_t rows)
+static mts_epilogue_params epilogue(kernel_pair *pair, const image *i, uint32_t rows)
 {
     static const uint32_t functions[] = {MTS_FN_NONE,       MTS_FN_RELU, MTS_FN_LEAKY, MTS_FN_CLIP,
                                          MTS_FN_HARD_SWISH, MTS_FN_SILU, MTS_FN_PRELU};
     uint32_t index[ROWS_MOST];
-    mts_rec_epilogue e = {.out_pitch = i->pitch, .gap = i->gap, .tail = i->tail, .last = rows - 1};
+    mts_epilogue_params e = {.out_pitch = i->pitch, .gap = i->gap, .tail = i->tail, .last = rows - 1};
     for (uint32_t r = 0; r < rows; r++) {
         const uint32_t k = kernel_pair_pick(pair, 0, r);
         index[r] = index[k];
@@ -99,19 +99,19 @@ static mts_rec_epilogue epilogue(kernel_pair *pair, const image *i, uint32_t row
     e.scale = random_vector(pair, rows);
     e.bias = random_vector(pair, rows);
     e.fn = functions[kernel_pair_pick(pair, 0, 6)];
-    e.slope = e.fn == MTS_FN_PRELU ? kernel_pair_pool(pair, rows) : MTS_REC_NONE;
+    e.slope = e.fn == MTS_FN_PRELU ? kernel_pair_pool(pair, rows) : MTS_PARAM_NONE;
     e.a = -0.25f;
     e.b = 1.5f;
-    e.res = kernel_pair_pick(pair, 0, 2) ? MTS_REC_NONE : place(pair, i, rows);
+    e.res = kernel_pair_pick(pair, 0, 2) ? MTS_PARAM_NONE : place(pair, i, rows);
     e.res_pitch = i->pitch;
     e.out = place(pair, i, rows);
     kernel_pair_may_write(pair, e.out - i->gap, rows * i->pitch + i->tail);
     return e;
 }
 
-static uint32_t segments(kernel_pair *pair, mts_rec_conv *job, uint32_t channels)
+static uint32_t segments(kernel_pair *pair, mts_conv_params *job, uint32_t channels)
 {
-    mts_rec_segment list[3];
+    mts_segment_params list[3];
     uint32_t channel = 0;
     job->segments = kernel_pair_pick(pair, 1, channels < 3 ? channels : 3);
     for (uint32_t s = 0; s < job->segments; s++) {
@@ -119,22 +119,22 @@ static uint32_t segments(kernel_pair *pair, mts_rec_conv *job, uint32_t channels
         list[s].count = s + 1 < job->segments ? 1 : channels - channel;
         list[s].weight_a = kernel_pair_pool(pair, list[s].count * job->taps * job->rows_a);
         list[s].weight_b =
-            job->rows_b ? kernel_pair_pool(pair, list[s].count * job->taps * job->rows_b) : MTS_REC_NONE;
+            job->rows_b ? kernel_pair_pool(pair, list[s].count * job->taps * job->rows_b) : MTS_PARAM_NONE;
         channel += list[s].count;
     }
-    return kernel_pair_words(pair, list, job->segments * MTS_REC_WORDS(mts_rec_segment));
+    return kernel_pair_words(pair, list, job->segments * MTS_PARAM_WORDS(mts_segment_params));
 }
 
 #define CASES " -DCASES=CASE(8,0)CASE(5,1)CASE(3,0)CASE(1,2)"
 static const uint32_t cases[4][2] = {{8, 0}, {5, 1}, {3, 0}, {1, 2}};
 
-static mts_rec_conv conv_job(kernel_pair *pair)
+static mts_conv_params conv_job(kernel_pair *pair)
 {
     const image i = random_image(pair);
     const uint32_t channels = kernel_pair_pick(pair, 1, 7);
     const uint32_t pick = kernel_pair_pick(pair, 0, 3);
-    mts_rec_epilogue list[EPILOGUES_MOST];
-    mts_rec_conv job = {
+    mts_epilogue_params list[EPILOGUES_MOST];
+    mts_conv_params job = {
         .rows_a = cases[pick][0], .rows_b = cases[pick][1], .pixels = i.pixels, .in_pitch = i.pitch};
     job.taps = i.kernel * i.kernel;
     job.tap = taps(pair, &i);
@@ -146,7 +146,7 @@ static mts_rec_conv conv_job(kernel_pair *pair)
     for (uint32_t k = 0; k < job.epilogues; k++) {
         list[k] = epilogue(pair, &i, job.rows_a + job.rows_b);
     }
-    job.epilogue = kernel_pair_words(pair, list, job.epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    job.epilogue = kernel_pair_words(pair, list, job.epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     return job;
 }
 
@@ -158,19 +158,19 @@ static void conv_agrees_for_segments_blocks_epilogues_and_tiles(void **state)
     } builds[] = {{"-DVEC=16" CASES, 1}, {"-DVEC=4" CASES, 2}, {"-DVEC=1" CASES, 16}};
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 16; n++) {
-        mts_rec_tile tiles[256];
+        mts_tile_params tiles[256];
         uint32_t count = 0;
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 1e-4f; /* sums of up to 175 products, times a scale */
         pair->half_slack = STORED_BEFORE_FUNCTION;
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            const mts_rec_conv job = conv_job(pair);
-            const uint32_t at = kernel_pair_words(pair, &job, MTS_REC_WORDS(mts_rec_conv));
+            const mts_conv_params job = conv_job(pair);
+            const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
             for (uint32_t p = 0; p < job.pixels; p += job.tile) {
-                tiles[count++] = (mts_rec_tile){at, p};
+                tiles[count++] = (mts_tile_params){at, p};
             }
         }
-        const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_REC_WORDS(mts_rec_tile));
+        const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params));
         for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
             const uint32_t local[3] = {builds[i].local, 1, 1};
             const uint32_t grid[3] = {count * local[0], 1, 1};
@@ -192,27 +192,27 @@ typedef struct block_shape {
 
 /* `job` with an input, outputs and weights of its own, but for the segments that it shares with the first
  * job. */
-static mts_rec_conv block_twin(kernel_pair *pair, const image *i, const mts_rec_conv *first)
+static mts_conv_params block_twin(kernel_pair *pair, const image *i, const mts_conv_params *first)
 {
-    mts_rec_segment list[3];
-    mts_rec_epilogue epilogues[2];
-    mts_rec_conv job = *first;
+    mts_segment_params list[3];
+    mts_epilogue_params epilogues[2];
+    mts_conv_params job = *first;
     memcpy(list, pair->table + first->segment, first->segments * sizeof *list);
     for (uint32_t s = 0; s < job.segments; s++) {
         if (kernel_pair_pick(pair, 0, 1)) {
             list[s].weight_a = kernel_pair_pool(pair, list[s].count * job.taps * job.rows_a);
             list[s].weight_b =
-                job.rows_b ? kernel_pair_pool(pair, list[s].count * job.taps * job.rows_b) : MTS_REC_NONE;
+                job.rows_b ? kernel_pair_pool(pair, list[s].count * job.taps * job.rows_b) : MTS_PARAM_NONE;
         }
     }
-    job.segment = kernel_pair_words(pair, list, job.segments * MTS_REC_WORDS(mts_rec_segment));
+    job.segment = kernel_pair_words(pair, list, job.segments * MTS_PARAM_WORDS(mts_segment_params));
     job.in = place(pair, i, BLOCK_CHANNELS);
     job.mask = mask(pair, i);
     job.epilogues = kernel_pair_pick(pair, 1, 2);
     for (uint32_t k = 0; k < job.epilogues; k++) {
         epilogues[k] = epilogue(pair, i, job.rows_a + job.rows_b);
     }
-    job.epilogue = kernel_pair_words(pair, epilogues, job.epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    job.epilogue = kernel_pair_words(pair, epilogues, job.epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     return job;
 }
 
@@ -221,8 +221,8 @@ static uint32_t block_list(kernel_pair *pair, const block_shape *shape, uint32_t
 {
     const image i = random_image(pair);
     const uint32_t jobs = kernel_pair_pick(pair, 1, BLOCK_JOBS);
-    mts_rec_block list[128];
-    mts_rec_conv first = {.pixels = i.pixels, .in_pitch = i.pitch, .tile = shape->columns / shape->parts};
+    mts_block_params list[128];
+    mts_conv_params first = {.pixels = i.pixels, .in_pitch = i.pitch, .tile = shape->columns / shape->parts};
     first.rows_a = kernel_pair_pick(pair, 1, shape->rows < ROWS_MOST ? shape->rows : ROWS_MOST);
     first.rows_b =
         kernel_pair_pick(pair, 0, (shape->rows < ROWS_MOST ? shape->rows : ROWS_MOST) - first.rows_a);
@@ -231,22 +231,22 @@ static uint32_t block_list(kernel_pair *pair, const block_shape *shape, uint32_t
     first.segment = segments(pair, &first, BLOCK_CHANNELS);
     *blocks = 0;
     for (uint32_t m = 0; m < jobs; m++) {
-        const mts_rec_conv job = block_twin(pair, &i, &first);
-        const uint32_t at = kernel_pair_words(pair, &job, MTS_REC_WORDS(mts_rec_conv));
+        const mts_conv_params job = block_twin(pair, &i, &first);
+        const uint32_t at = kernel_pair_words(pair, &job, MTS_PARAM_WORDS(mts_conv_params));
         for (uint32_t p = 0; p < job.pixels; p += job.tile) {
-            const mts_rec_tile stretch = {at, p};
-            const uint32_t place_of = kernel_pair_words(pair, &stretch, MTS_REC_WORDS(mts_rec_tile));
-            const mts_rec_block *last = *blocks ? &list[*blocks - 1] : NULL;
+            const mts_tile_params stretch = {at, p};
+            const uint32_t place_of = kernel_pair_words(pair, &stretch, MTS_PARAM_WORDS(mts_tile_params));
+            const mts_block_params *last = *blocks ? &list[*blocks - 1] : NULL;
             const bool joins = last && last->parts < shape->parts &&
-                               last->part + last->parts * MTS_REC_WORDS(mts_rec_tile) == place_of;
+                               last->part + last->parts * MTS_PARAM_WORDS(mts_tile_params) == place_of;
             if (joins) {
                 list[*blocks - 1].parts++;
             } else {
-                list[(*blocks)++] = (mts_rec_block){.parts = 1, .part = place_of};
+                list[(*blocks)++] = (mts_block_params){.parts = 1, .part = place_of};
             }
         }
     }
-    return kernel_pair_words(pair, list, *blocks * MTS_REC_WORDS(mts_rec_block));
+    return kernel_pair_words(pair, list, *blocks * MTS_PARAM_WORDS(mts_block_params));
 }
 
 /* A GPU has as much memory for a group as it says, and a program that wants more does not load. */
@@ -285,12 +285,12 @@ static void conv_block_agrees_for_shapes_parts_and_shared_weights(void **state)
         const uint32_t first = block_list(pair, shape, &blocks);
         const uint32_t local[3] = {shape->group, 1, 1};
         const uint32_t grid[3] = {blocks * shape->group, 1, 1};
-        const mts_choice choice = {.kernel = MTS_CHOICE_BLOCK,
-                                   .rows = shape->rows,
-                                   .vectors = shape->columns,
-                                   .local = shape->group,
-                                   .depth = shape->depth,
-                                   .parts = shape->parts};
+        const mts_kernel_config choice = {.kernel = MTS_KERNEL_CONFIG_BLOCK,
+                                          .rows = shape->rows,
+                                          .vectors = shape->columns,
+                                          .local = shape->group,
+                                          .depth = shape->depth,
+                                          .parts = shape->parts};
         for (int matrix = 0; matrix <= mts_block_takes_matrices(&pair->devices[1]->info, &choice); matrix++) {
             (void)snprintf(defines, sizeof defines,
                            "-DVEC=1 -DROWS=%u -DCOLUMNS=%u -DGROUP=%u -DDEPTH=%u -DPARTS=%u -DMATRIX=%d",
@@ -305,33 +305,34 @@ static void conv_block_agrees_for_shapes_parts_and_shared_weights(void **state)
 #define WINOGRAD_TILE 48u
 static const uint32_t winograd_cases[3] = {6, 3, 1};
 
-static uint32_t winograd_rows(kernel_pair *pair, mts_rec_winograd *job)
+static uint32_t winograd_rows(kernel_pair *pair, mts_winograd_params *job)
 {
-    mts_rec_winograd_rows list[3];
+    mts_winograd_rows_params list[3];
     uint32_t rows = 0;
     job->blocks = kernel_pair_pick(pair, 1, 3);
     for (uint32_t b = 0; b < job->blocks; b++) {
-        mts_rec_segment segment[3];
+        mts_segment_params segment[3];
         uint32_t channel = 0;
         list[b].row = rows;
         list[b].rows = winograd_cases[kernel_pair_pick(pair, 0, 2)];
         list[b].segments = kernel_pair_pick(pair, 1, job->channels < 3 ? job->channels : 3);
         for (uint32_t s = 0; s < list[b].segments; s++) {
             const bool last = s + 1 == list[b].segments;
-            segment[s] = (mts_rec_segment){.weight_b = MTS_REC_NONE, .channel = channel};
+            segment[s] = (mts_segment_params){.weight_b = MTS_PARAM_NONE, .channel = channel};
             segment[s].count = last ? job->channels - channel : 1;
             segment[s].weight_a = kernel_pair_pool(pair, 16 * segment[s].count * list[b].rows);
             channel += segment[s].count;
         }
-        list[b].segment = kernel_pair_words(pair, segment, list[b].segments * MTS_REC_WORDS(mts_rec_segment));
+        list[b].segment =
+            kernel_pair_words(pair, segment, list[b].segments * MTS_PARAM_WORDS(mts_segment_params));
         rows += list[b].rows;
     }
-    job->block = kernel_pair_words(pair, list, job->blocks * MTS_REC_WORDS(mts_rec_winograd_rows));
+    job->block = kernel_pair_words(pair, list, job->blocks * MTS_PARAM_WORDS(mts_winograd_rows_params));
     return rows;
 }
 
 /* The column after a row's last one and the first one, which a kernel may take for each other. */
-static void clear_sides(kernel_pair *pair, const mts_rec_winograd *job)
+static void clear_sides(kernel_pair *pair, const mts_winograd_params *job)
 {
     for (uint32_t c = 0; c < job->channels; c++) {
         for (uint32_t y = 0; y < 2 * (job->tiles / job->columns) + 2; y++) {
@@ -341,11 +342,11 @@ static void clear_sides(kernel_pair *pair, const mts_rec_winograd *job)
     }
 }
 
-static mts_rec_winograd winograd_job(kernel_pair *pair)
+static mts_winograd_params winograd_job(kernel_pair *pair)
 {
     image i = random_image(pair);
-    mts_rec_epilogue list[EPILOGUES_MOST];
-    mts_rec_winograd job = {.in_pitch = i.pitch, .h = i.h, .w = i.w, .row = i.row};
+    mts_epilogue_params list[EPILOGUES_MOST];
+    mts_winograd_params job = {.in_pitch = i.pitch, .h = i.h, .w = i.w, .row = i.row};
     const bool zeros = kernel_pair_pick(pair, 0, 1) != 0;
     job.channels = kernel_pair_pick(pair, 1, WINOGRAD_CHANNELS);
     job.columns = (i.w + (zeros ? 2 : 3)) / 2;
@@ -360,7 +361,7 @@ static mts_rec_winograd winograd_job(kernel_pair *pair)
     for (uint32_t k = 0; k < job.epilogues; k++) {
         list[k] = epilogue(pair, &i, rows);
     }
-    job.epilogue = kernel_pair_words(pair, list, job.epilogues * MTS_REC_WORDS(mts_rec_epilogue));
+    job.epilogue = kernel_pair_words(pair, list, job.epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     return job;
 }
 
@@ -374,8 +375,8 @@ static void winograd_agrees_for_segments_blocks_epilogues_and_tiles(void **state
                   {"-DVEC=1 -DSCRATCH=65536" WINOGRAD_CASES, 1, 65536}};
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 32; n++) {
-        mts_rec_tile tiles[256];
-        mts_rec_winograd jobs[MEMBERS];
+        mts_tile_params tiles[256];
+        mts_winograd_params jobs[MEMBERS];
         uint32_t count = 0;
         kernel_pair_start(pair, n + 1);
         if (!fits(pair, sizeof(float) * builds[0].vec * builds[0].scratch)) {
@@ -385,12 +386,12 @@ static void winograd_agrees_for_segments_blocks_epilogues_and_tiles(void **state
         pair->tolerance = 1e-4f; /* sums of up to 81 products, times a scale */
         for (uint32_t m = 0; m < MEMBERS; m++) {
             jobs[m] = winograd_job(pair);
-            const uint32_t at = kernel_pair_words(pair, &jobs[m], MTS_REC_WORDS(mts_rec_winograd));
+            const uint32_t at = kernel_pair_words(pair, &jobs[m], MTS_PARAM_WORDS(mts_winograd_params));
             for (uint32_t t = 0; t < jobs[m].tiles; t += jobs[m].tile) {
-                tiles[count++] = (mts_rec_tile){at, t};
+                tiles[count++] = (mts_tile_params){at, t};
             }
         }
-        const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_REC_WORDS(mts_rec_tile));
+        const uint32_t first = kernel_pair_words(pair, tiles, count * MTS_PARAM_WORDS(mts_tile_params));
         for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
             const uint32_t local[3] = {1, 1, 1};
             const uint32_t grid[3] = {count, 1, 1};
@@ -404,11 +405,11 @@ static void winograd_agrees_for_segments_blocks_epilogues_and_tiles(void **state
     }
 }
 
-static mts_rec_depthwise depthwise_record(kernel_pair *pair)
+static mts_depthwise_params depthwise_record(kernel_pair *pair)
 {
     const image i = random_image(pair);
     const uint32_t inputs = kernel_pair_pick(pair, 1, 5);
-    mts_rec_depthwise r = {
+    mts_depthwise_params r = {
         .multiplier = kernel_pair_pick(pair, 1, 2), .in_pitch = i.pitch, .pixels = i.pixels};
     r.channels = inputs * r.multiplier;
     r.taps = i.kernel * i.kernel;
@@ -428,14 +429,15 @@ static void depthwise_agrees_for_multipliers_and_grids(void **state)
     } builds[] = {{"-DVEC=16", 1}, {"-DVEC=4", 3}, {"-DVEC=1", 32}};
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 16; n++) {
-        mts_rec_depthwise records[MEMBERS];
+        mts_depthwise_params records[MEMBERS];
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 3e-5f;
         pair->half_slack = STORED_BEFORE_FUNCTION;
         for (int m = 0; m < MEMBERS; m++) {
             records[m] = depthwise_record(pair);
         }
-        const uint32_t first = kernel_pair_words(pair, records, MEMBERS * MTS_REC_WORDS(mts_rec_depthwise));
+        const uint32_t first =
+            kernel_pair_words(pair, records, MEMBERS * MTS_PARAM_WORDS(mts_depthwise_params));
         for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
             const uint32_t local[3] = {1, 1, 1};
             const uint32_t grid[3] = {builds[i].items, 10, MEMBERS};
@@ -445,39 +447,39 @@ static void depthwise_agrees_for_multipliers_and_grids(void **state)
 }
 
 /* Segment 0 of a mate has the weights of `list`, which is that of the record before; others fill `list`. */
-static mts_rec_fc fc_record(kernel_pair *pair, uint32_t lanes, const mts_rec_fc *mate,
-                            mts_rec_segment list[2])
+static mts_fc_params fc_record(kernel_pair *pair, uint32_t lanes, const mts_fc_params *mate,
+                               mts_segment_params list[2])
 {
     const image pixel = {
         .h = 1, .w = 1, .row = 1, .pixels = 1, .pitch = kernel_pair_pick(pair, 1, 3), .kernel = 1};
-    mts_rec_epilogue e[2];
-    mts_rec_fc r = {
+    mts_epilogue_params e[2];
+    mts_fc_params r = {
         .rows = kernel_pair_pick(pair, 1, ROWS_MOST), .lanes = lanes, .segments = 2, .epilogues = 2};
     uint32_t channel = 0;
     r.in_pitch = kernel_pair_pick(pair, 1, 4);
-    if (mate != NULL) {
+    if (mate) {
         r.rows = mate->rows;
         r.in_pitch = mate->in_pitch;
-        r.mates = MTS_REC_NONE;
+        r.mates = MTS_PARAM_NONE;
     }
     const uint32_t padded = (r.rows + lanes - 1) / lanes * lanes;
     for (int s = 0; s < 2; s++) {
-        const uint32_t count = mate != NULL ? list[s].count : kernel_pair_pick(pair, 1, 90);
+        const uint32_t count = mate ? list[s].count : kernel_pair_pick(pair, 1, 90);
         const uint32_t own = align(kernel_pair_pool(pair, padded * count + VECTOR));
-        list[s] = (mts_rec_segment){.weight_a = mate != NULL && s == 0 ? list[s].weight_a : own,
-                                    .weight_b = MTS_REC_NONE,
-                                    .channel = channel,
-                                    .count = count};
+        list[s] = (mts_segment_params){.weight_a = mate && s == 0 ? list[s].weight_a : own,
+                                       .weight_b = MTS_PARAM_NONE,
+                                       .channel = channel,
+                                       .count = count};
         channel += count;
     }
     r.in = kernel_pair_act(pair, channel * r.in_pitch);
-    r.segment = kernel_pair_words(pair, list, 2 * MTS_REC_WORDS(mts_rec_segment));
+    r.segment = kernel_pair_words(pair, list, 2 * MTS_PARAM_WORDS(mts_segment_params));
     for (int k = 0; k < 2; k++) {
         e[k] = epilogue(pair, &pixel, r.rows);
         e[k].tail = 0;
-        e[k].last = MTS_REC_NONE;
+        e[k].last = MTS_PARAM_NONE;
     }
-    r.epilogue = kernel_pair_words(pair, e, 2 * MTS_REC_WORDS(mts_rec_epilogue));
+    r.epilogue = kernel_pair_words(pair, e, 2 * MTS_PARAM_WORDS(mts_epilogue_params));
     return r;
 }
 
@@ -496,8 +498,8 @@ static void fc_agrees_for_segments_row_blocks_and_mates(void **state)
         const uint32_t lanes = builds[n % 5].lanes;
         const uint32_t local[3] = {builds[n % 5].local, 1, 1};
         const uint32_t grid[3] = {(ROWS_MOST + lanes - 1) / lanes * local[0], 1, FC_MEMBERS};
-        mts_rec_fc records[FC_MEMBERS];
-        mts_rec_segment list[2];
+        mts_fc_params records[FC_MEMBERS];
+        mts_segment_params list[2];
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 1e-4f; /* sums of up to 180 products, times a scale */
         const uint32_t together = kernel_pair_pick(pair, 1, FC_MEMBERS);
@@ -505,7 +507,7 @@ static void fc_agrees_for_segments_row_blocks_and_mates(void **state)
             records[m] = fc_record(pair, lanes, m > 0 && m < together ? &records[0] : NULL, list);
         }
         records[0].mates = together - 1;
-        const uint32_t first = kernel_pair_words(pair, records, FC_MEMBERS * MTS_REC_WORDS(mts_rec_fc));
+        const uint32_t first = kernel_pair_words(pair, records, FC_MEMBERS * MTS_PARAM_WORDS(mts_fc_params));
         kernel_pair_run(pair, builds[n % 5].kernel, builds[n % 5].defines, first, grid, local);
     }
 }

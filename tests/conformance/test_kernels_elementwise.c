@@ -17,10 +17,10 @@ static void unary_agrees_for_every_function_and_layout(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES * 2; n++) {
-        mts_rec_unary records[MEMBERS] = {0};
+        mts_unary_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (int m = 0; m < MEMBERS; m++) {
-            uint32_t dims[MTS_REC_RANK];
+            uint32_t dims[MTS_PARAM_RANK];
             kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
             records[m].src = kernel_pair_operand(pair, dims, m == 1, NULL);
             records[m].dest = kernel_pair_output(pair, dims);
@@ -39,8 +39,8 @@ static void unary_may_work_in_place(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 4; n++) {
-        uint32_t dims[MTS_REC_RANK];
-        mts_rec_unary record = {.fn = MTS_FN_NEG};
+        uint32_t dims[MTS_PARAM_RANK];
+        mts_unary_params record = {.fn = MTS_FN_NEG};
         kernel_pair_start(pair, n + 77);
         kernel_pair_dims(pair, dims, 2, 50);
         record.dest = kernel_pair_output(pair, dims);
@@ -53,11 +53,11 @@ static void binary_agrees_for_every_kind_broadcast_and_constant(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_rec_binary records[MEMBERS] = {0};
+        mts_binary_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (int m = 0; m < MEMBERS; m++) {
-            mts_rec_binary *r = &records[m];
-            uint32_t dims[MTS_REC_RANK];
+            mts_binary_params *r = &records[m];
+            uint32_t dims[MTS_PARAM_RANK];
             kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
             r->lhs = kernel_pair_operand(pair, dims, m == 1, &r->lhs_pool);
             r->rhs = kernel_pair_operand(pair, dims, m > 0, &r->rhs_pool);
@@ -74,19 +74,19 @@ static void scale_agrees_with_and_without_its_vectors(void **state)
     static const uint32_t functions[] = {MTS_FN_NONE, MTS_FN_PRELU, MTS_FN_LEAKY, MTS_FN_TANH, MTS_FN_CLIP};
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_rec_scale records[MEMBERS] = {0};
+        mts_scale_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            mts_rec_scale *r = &records[m];
-            uint32_t dims[MTS_REC_RANK];
+            mts_scale_params *r = &records[m];
+            uint32_t dims[MTS_PARAM_RANK];
             kernel_pair_dims(pair, dims, 2, 40);
             dims[3] = kernel_pair_pick(pair, 1, 9);
             r->src = kernel_pair_operand(pair, dims, false, NULL);
             r->dest = kernel_pair_output(pair, dims);
             r->fn = functions[(n + m) % 5];
-            r->scale = kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, dims[3]) : MTS_REC_NONE;
-            r->bias = kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, dims[3]) : MTS_REC_NONE;
-            r->slope = r->fn == MTS_FN_PRELU ? kernel_pair_pool(pair, dims[3]) : MTS_REC_NONE;
+            r->scale = kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, dims[3]) : MTS_PARAM_NONE;
+            r->bias = kernel_pair_pick(pair, 0, 3) ? kernel_pair_pool(pair, dims[3]) : MTS_PARAM_NONE;
+            r->slope = r->fn == MTS_FN_PRELU ? kernel_pair_pool(pair, dims[3]) : MTS_PARAM_NONE;
             r->a = -0.5f;
             r->b = 0.75f;
         }

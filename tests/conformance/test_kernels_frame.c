@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "exec/picture.h"
-#include "graph/kinds.h"
+#include "frame/frame.h"
+#include "kernels/abi/kinds.h"
 #include "support/kernel_pair.h"
 
 #define MEMBERS 4
@@ -57,7 +57,7 @@ static mts_picture_region random_region(kernel_pair *pair, const mts_picture *pi
     return region;
 }
 
-static mts_rec_frame random_image(kernel_pair *pair)
+static mts_frame_params random_image(kernel_pair *pair)
 {
     mts_preprocess p = {.color = kernel_pair_pick(pair, MTS_COLOR_RGB, MTS_COLOR_GREY),
                         .interleaved = kernel_pair_pick(pair, 0, 1)};
@@ -77,7 +77,7 @@ static mts_rec_frame random_image(kernel_pair *pair)
 }
 
 /* Where the picture has rows enough they may pass for packed ones. */
-static void maybe_pack(kernel_pair *pair, mts_rec_frame *r, const mts_picture *picture)
+static void maybe_pack(kernel_pair *pair, mts_frame_params *r, const mts_picture *picture)
 {
     const uint32_t rows = r->shift[0] ? (picture->height + 1) / 2 : picture->height;
     if (!r->turned && !r->box[0] && r->h / 2 >= r->rows && 2 * r->rows <= rows &&
@@ -88,13 +88,13 @@ static void maybe_pack(kernel_pair *pair, mts_rec_frame *r, const mts_picture *p
     }
 }
 
-static void run_everywhere(kernel_pair *pair, const mts_rec_frame *records, uint32_t members)
+static void run_everywhere(kernel_pair *pair, const mts_frame_params *records, uint32_t members)
 {
     static const struct {
         const char *defines;
         uint32_t items, local;
     } builds[] = {{"-DVEC=1", 64, 16}, {"-DVEC=16", 1, 1}, {"-DVEC=4", 3, 1}, {"-DVEC=8", 8, 8}};
-    const uint32_t first = kernel_pair_words(pair, records, members * MTS_REC_WORDS(mts_rec_frame));
+    const uint32_t first = kernel_pair_words(pair, records, members * MTS_PARAM_WORDS(mts_frame_params));
     for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
         const uint32_t grid[3] = {builds[i].items, 40, members};
         const uint32_t local[3] = {builds[i].local, 1, 1};
@@ -106,7 +106,7 @@ static void pictures_of_every_format_agree_with_the_reference(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 3 * MTS_PIXEL_COUNT; n++) {
-        mts_rec_frame records[MEMBERS];
+        mts_frame_params records[MEMBERS];
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 2e-4f; /* of values up to 255 before the scale */
         pair->raw_pool = true;
@@ -142,9 +142,9 @@ static void expect_grey(kernel_pair *pair, const mts_picture_region *region, uin
     const uint32_t at[MTS_PICTURE_PLANES] = {kernel_pair_pool(pair, 2) * 4};
     memcpy((char *)pair->pool + at[0], pixels, sizeof pixels);
     const uint32_t out = kernel_pair_act(pair, h * w);
-    mts_rec_frame r = mts_picture_image(&p, dims, out, 0);
+    mts_frame_params r = mts_picture_image(&p, dims, out, 0);
     mts_picture_describe(&r, &picture, region, at);
-    const uint32_t first = kernel_pair_words(pair, &r, MTS_REC_WORDS(mts_rec_frame));
+    const uint32_t first = kernel_pair_words(pair, &r, MTS_PARAM_WORDS(mts_frame_params));
     float *result = kernel_pair_result(pair, pair->devices[0], KERNEL_NAME, "", first, one, one);
     for (uint32_t i = 0; i < h * w; i++) {
         if (!(fabsf(result[out + i] - values[i]) <= 1e-4f)) {
@@ -206,9 +206,9 @@ static void limited_range_has_its_black_at_16_and_its_white_at_235(void **state)
     const uint32_t at[MTS_PICTURE_PLANES] = {kernel_pair_pool(pair, 2) * 4};
     memcpy((char *)pair->pool + at[0], pixels, sizeof pixels);
     const uint32_t out = kernel_pair_act(pair, 12);
-    mts_rec_frame r = mts_picture_image(&p, dims, out, 0);
+    mts_frame_params r = mts_picture_image(&p, dims, out, 0);
     mts_picture_describe(&r, &picture, &picture.region, at);
-    const uint32_t first = kernel_pair_words(pair, &r, MTS_REC_WORDS(mts_rec_frame));
+    const uint32_t first = kernel_pair_words(pair, &r, MTS_PARAM_WORDS(mts_frame_params));
     float *result = kernel_pair_result(pair, pair->devices[0], KERNEL_NAME, "", first, one, one);
     for (uint32_t i = 0; i < 12; i++) {
         assert_true(fabsf(result[out + i] - values[i % 4]) <= 1.0f);
@@ -228,10 +228,10 @@ static void a_region_that_leaves_its_buffer_is_refused(void **state)
     mts_buffer *buffers[3] = {NULL};
     mts_kernel *kernel = NULL;
     mts_error error = {0};
-    assert_int_equal(mts_kernel_create(device, &desc, &kernel, &error), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_create(device, 16, &buffers[0], &error), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_create(device, 17, &buffers[1], &error), MTS_CODE_OK); /* of 6 + 6 + 5 */
-    assert_int_equal(mts_buffer_create(device, sizeof(mts_rec_frame), &buffers[2], &error), MTS_CODE_OK);
+    assert_int_equal(mts_kernel_create(device, &desc, &kernel, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_create(device, 16, &buffers[0], &error), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_create(device, 17, &buffers[1], &error), MTS_STATUS_OK); /* of 6 + 6 + 5 */
+    assert_int_equal(mts_buffer_create(device, sizeof(mts_frame_params), &buffers[2], &error), MTS_STATUS_OK);
     const mts_launch launch = {.kernel = kernel,
                                .act = buffers[0],
                                .pool = buffers[1],
@@ -241,13 +241,13 @@ static void a_region_that_leaves_its_buffer_is_refused(void **state)
                                .label = "bad"};
     for (uint32_t too_far = 0; too_far < 3; too_far++) {
         const uint32_t at[MTS_PICTURE_PLANES] = {too_far == 1};
-        mts_rec_frame r = mts_picture_image(&p, dims, too_far == 2, 0);
-        mts_list *list = NULL;
+        mts_frame_params r = mts_picture_image(&p, dims, too_far == 2, 0);
+        mts_command_list *list = NULL;
         mts_picture_describe(&r, &picture, &picture.region, at);
-        assert_int_equal(mts_buffer_write(buffers[2], 0, &r, sizeof r, &error), MTS_CODE_OK);
-        assert_int_equal(mts_list_create(device, &launch, 1, &list, &error), MTS_CODE_OK);
-        assert_int_equal(mts_list_submit(list, &error), too_far ? MTS_CODE_DEVICE : MTS_CODE_OK);
-        mts_list_destroy(&list);
+        assert_int_equal(mts_buffer_write(buffers[2], 0, &r, sizeof r, &error), MTS_STATUS_OK);
+        assert_int_equal(mts_command_list_create(device, &launch, 1, &list, &error), MTS_STATUS_OK);
+        assert_int_equal(mts_command_list_submit(list, &error), too_far ? MTS_STATUS_DEVICE : MTS_STATUS_OK);
+        mts_command_list_destroy(&list);
     }
     mts_kernel_destroy(&kernel);
     for (int i = 0; i < 3; i++) {

@@ -20,20 +20,20 @@
 #define OUT 24
 
 /* A launch of one group on buffers of its own. Returns what submitting it returned. */
-static mts_code run(mts_device *device, const char *kernel, uint16_t *act, const uint16_t *pool,
-                    const uint32_t *table, uint32_t members, mts_error *error)
+static mts_status run(mts_device *device, const char *kernel, uint16_t *act, const uint16_t *pool,
+                      const uint32_t *table, uint32_t members, mts_error *error)
 {
     const mts_kernel_desc desc = {kernel, "-DVEC=1 -DHALF=1"};
     mts_buffer *buffers[3] = {NULL, NULL, NULL};
     mts_kernel *built = NULL;
-    mts_list *list = NULL;
+    mts_command_list *list = NULL;
     const void *const data[3] = {act, pool, table};
     const size_t sizes[3] = {ACT * sizeof *act, POOL * sizeof *pool, TABLE * sizeof *table};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mts_buffer_create(device, sizes[i], &buffers[i], error), MTS_CODE_OK);
-        assert_int_equal(mts_buffer_write(buffers[i], 0, data[i], sizes[i], error), MTS_CODE_OK);
+        assert_int_equal(mts_buffer_create(device, sizes[i], &buffers[i], error), MTS_STATUS_OK);
+        assert_int_equal(mts_buffer_write(buffers[i], 0, data[i], sizes[i], error), MTS_STATUS_OK);
     }
-    assert_int_equal(mts_kernel_create(device, &desc, &built, error), MTS_CODE_OK);
+    assert_int_equal(mts_kernel_create(device, &desc, &built, error), MTS_STATUS_OK);
     const mts_launch launch = {.kernel = built,
                                .act = buffers[0],
                                .pool = buffers[1],
@@ -41,10 +41,10 @@ static mts_code run(mts_device *device, const char *kernel, uint16_t *act, const
                                .global = {4, 2, members},
                                .local = {1, 1, 1},
                                .label = "half"};
-    assert_int_equal(mts_list_create(device, &launch, 1, &list, error), MTS_CODE_OK);
-    const mts_code code = mts_list_submit(list, error);
-    assert_int_equal(mts_buffer_read(buffers[0], 0, act, sizes[0], error), MTS_CODE_OK);
-    mts_list_destroy(&list);
+    assert_int_equal(mts_command_list_create(device, &launch, 1, &list, error), MTS_STATUS_OK);
+    const mts_status code = mts_command_list_submit(list, error);
+    assert_int_equal(mts_buffer_read(buffers[0], 0, act, sizes[0], error), MTS_STATUS_OK);
+    mts_command_list_destroy(&list);
     mts_kernel_destroy(&built);
     for (int i = 0; i < 3; i++) {
         mts_buffer_destroy(&buffers[i]);
@@ -52,9 +52,9 @@ static mts_code run(mts_device *device, const char *kernel, uint16_t *act, const
     return code;
 }
 
-static mts_rec_dest row(uint32_t base, uint32_t count)
+static mts_dest_params row(uint32_t base, uint32_t count)
 {
-    const mts_rec_dest dest = {.base = base, .dims = {1, 1, 1, 1, 1, count}, .row = count, .pitch = count};
+    const mts_dest_params dest = {.base = base, .dims = {1, 1, 1, 1, 1, count}, .row = count, .pitch = count};
     return dest;
 }
 
@@ -69,17 +69,17 @@ static void a_result_is_rounded_to_the_nearest_float16_once(void **state)
         uint16_t pool[POOL] = {0, mts_half_from_float(1.5f)};
         uint32_t table[TABLE] = {0};
         mts_error error = {0};
-        const mts_rec_dest from = row(IN, 4);
-        const mts_rec_scale r = {.dest = row(OUT, 4),
-                                 .src = kernel_pair_view(&from),
-                                 .scale = 1,
-                                 .bias = MTS_REC_NONE,
-                                 .slope = MTS_REC_NONE};
+        const mts_dest_params from = row(IN, 4);
+        const mts_scale_params r = {.dest = row(OUT, 4),
+                                    .src = kernel_pair_view(&from),
+                                    .scale = 1,
+                                    .bias = MTS_PARAM_NONE,
+                                    .slope = MTS_PARAM_NONE};
         memcpy(table, &r, sizeof r);
         memcpy(act + IN, in, sizeof in);
         if (pair->devices[d]) {
             assert_int_equal(run(pair->devices[d], "scale_any__f32_planar", act, pool, table, 1, &error),
-                             MTS_CODE_OK);
+                             MTS_STATUS_OK);
             assert_memory_equal(act + OUT, out, sizeof out);
         }
     }
@@ -96,8 +96,8 @@ static void what_is_not_written_keeps_its_bits(void **state)
         uint16_t pool[POOL] = {0};
         uint32_t table[TABLE] = {0};
         mts_error error = {0};
-        const mts_rec_dest from = row(IN, 4);
-        const mts_rec_unary r = {
+        const mts_dest_params from = row(IN, 4);
+        const mts_unary_params r = {
             .dest = row(OUT, 4), .src = kernel_pair_view(&from), .fn = MTS_FN_CLIP, .a = 0.5f, .b = 0.5f};
         for (uint32_t i = 0; i < ACT; i++) {
             was[i] = odd[i % 8];
@@ -109,7 +109,7 @@ static void what_is_not_written_keeps_its_bits(void **state)
         memcpy(table, &r, sizeof r);
         if (pair->devices[d]) {
             assert_int_equal(run(pair->devices[d], "unary_any__f32_planar", act, pool, table, 1, &error),
-                             MTS_CODE_OK);
+                             MTS_STATUS_OK);
             for (uint32_t i = 0; i < 4; i++) {
                 was[OUT + i] = 0x3800;
             }
@@ -126,13 +126,13 @@ static void a_pool_that_is_to_be_both_stored_and_lent_is_refused(void **state)
     uint16_t pool[POOL] = {0};
     uint32_t table[TABLE] = {0};
     mts_error error = {0};
-    mts_rec_copy r[2] = {{.dest = row(OUT, 4), .src_pool = 1, .step = {0, 0, 0, 0, 0, 1}}};
+    mts_copy_params r[2] = {{.dest = row(OUT, 4), .src_pool = 1, .step = {0, 0, 0, 0, 0, 1}}};
     r[1] = r[0];
     r[1].dest = row(OUT + 4, 4);
     r[1].src_pool = 2;
     memcpy(table, r, sizeof r);
     assert_int_equal(run(pair->devices[0], "copy_any__f32_planar", act, pool, table, 2, &error),
-                     MTS_CODE_DEVICE);
+                     MTS_STATUS_DEVICE);
     assert_non_null(strstr(error.text, "pool"));
 }
 

@@ -15,24 +15,24 @@
 #define MEMBERS 3
 
 /* A transposed, partly reversed view of a tensor. */
-static void copy_record(kernel_pair *pair, mts_rec_copy *r)
+static void copy_record(kernel_pair *pair, mts_copy_params *r)
 {
-    uint32_t dims[MTS_REC_RANK];
-    uint32_t own[MTS_REC_RANK];
-    uint32_t order[MTS_REC_RANK] = {0, 1, 2, 3, 4, 5};
+    uint32_t dims[MTS_PARAM_RANK];
+    uint32_t own[MTS_PARAM_RANK];
+    uint32_t order[MTS_PARAM_RANK] = {0, 1, 2, 3, 4, 5};
     kernel_pair_dims(pair, dims, 1, 20);
-    for (uint32_t i = 0; i < MTS_REC_RANK; i++) {
+    for (uint32_t i = 0; i < MTS_PARAM_RANK; i++) {
         const uint32_t k = kernel_pair_pick(pair, 0, 2) ? i : kernel_pair_pick(pair, i, 5);
         const uint32_t swap = order[i];
         order[i] = order[k];
         order[k] = swap;
     }
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         own[order[i]] = dims[i];
     }
-    const mts_rec_view view = kernel_pair_operand(pair, own, false, &r->src_pool);
+    const mts_view_params view = kernel_pair_operand(pair, own, false, &r->src_pool);
     r->src.base = view.base;
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         r->step[i] = (int32_t)view.stride[order[i]];
         if (kernel_pair_pick(pair, 0, 3) == 0) {
             r->src.base += (dims[i] - 1) * (uint32_t)r->step[i];
@@ -49,7 +49,7 @@ static void copy_follows_signed_and_transposed_steps(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_rec_copy records[MEMBERS] = {0};
+        mts_copy_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (int m = 0; m < MEMBERS; m++) {
             copy_record(pair, &records[m]);
@@ -62,7 +62,7 @@ static void copy_reads_floats_that_a_caller_lent_whatever_is_stored(void **state
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_rec_copy records[MEMBERS] = {0};
+        mts_copy_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         pair->raw_pool = true;
         for (int m = 0; m < MEMBERS; m++) {
@@ -73,47 +73,47 @@ static void copy_reads_floats_that_a_caller_lent_whatever_is_stored(void **state
     }
 }
 
-static void concat_record(kernel_pair *pair, mts_rec_concat *r, uint32_t axis)
+static void concat_record(kernel_pair *pair, mts_concat_params *r, uint32_t axis)
 {
-    mts_rec_part parts[5] = {0};
-    uint32_t dims[MTS_REC_RANK];
+    mts_part_params parts[5] = {0};
+    uint32_t dims[MTS_PARAM_RANK];
     kernel_pair_dims(pair, dims, 2, 24);
     r->axis = axis;
     r->parts = kernel_pair_pick(pair, 1, 5);
     dims[axis] = 0;
     for (uint32_t i = 0; i < r->parts; i++) {
-        uint32_t own[MTS_REC_RANK];
+        uint32_t own[MTS_PARAM_RANK];
         memcpy(own, dims, sizeof own);
         own[axis] = kernel_pair_pick(pair, 1, 9);
         parts[i].start = dims[axis];
         parts[i].view = kernel_pair_operand(pair, own, false, &parts[i].pool);
         dims[axis] += own[axis];
     }
-    r->part = kernel_pair_words(pair, parts, r->parts * MTS_REC_WORDS(mts_rec_part));
+    r->part = kernel_pair_words(pair, parts, r->parts * MTS_PARAM_WORDS(mts_part_params));
     r->dest = kernel_pair_output(pair, dims);
 }
 
 static void concat_agrees_along_every_axis(void **state)
 {
     kernel_pair *pair = *state;
-    for (uint32_t n = 0; n < 2 * MTS_REC_RANK; n++) {
-        mts_rec_concat records[MEMBERS] = {0};
+    for (uint32_t n = 0; n < 2 * MTS_PARAM_RANK; n++) {
+        mts_concat_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            concat_record(pair, &records[m], (n + m) % MTS_REC_RANK);
+            concat_record(pair, &records[m], (n + m) % MTS_PARAM_RANK);
         }
         kernel_pair_run_dest(pair, "concat_any__f32_planar", records, MEMBERS, sizeof records[0]);
     }
 }
 
-static void pad_record(kernel_pair *pair, mts_rec_pad *r, uint32_t mode)
+static void pad_record(kernel_pair *pair, mts_pad_params *r, uint32_t mode)
 {
-    uint32_t dims[MTS_REC_RANK];
+    uint32_t dims[MTS_PARAM_RANK];
     kernel_pair_dims(pair, r->src_dims, 2, 20);
     r->src = kernel_pair_operand(pair, r->src_dims, false, NULL);
     r->mode = mode;
     r->value = kernel_pair_float(pair, -9.0f, 9.0f);
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         const int32_t size = (int32_t)r->src_dims[i];
         r->before[i] = i < 2 ? 0 : (int32_t)kernel_pair_pick(pair, 0, 6) - 2;
         if (mode == MTS_PAD_REFLECT && r->before[i] > size - 1) {
@@ -131,7 +131,7 @@ static void pad_agrees_in_every_mode_and_when_it_crops(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_rec_pad records[MEMBERS] = {0};
+        mts_pad_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
             pad_record(pair, &records[m], (n + m) % 3);
@@ -140,9 +140,9 @@ static void pad_agrees_in_every_mode_and_when_it_crops(void **state)
     }
 }
 
-static void gather_record(kernel_pair *pair, mts_rec_gather *r, uint32_t axis)
+static void gather_record(kernel_pair *pair, mts_gather_params *r, uint32_t axis)
 {
-    uint32_t dims[MTS_REC_RANK];
+    uint32_t dims[MTS_PARAM_RANK];
     uint32_t index[64];
     kernel_pair_dims(pair, dims, 2, 20);
     const uint32_t size = dims[axis];
@@ -159,19 +159,19 @@ static void gather_record(kernel_pair *pair, mts_rec_gather *r, uint32_t axis)
 static void gather_agrees_along_every_axis(void **state)
 {
     kernel_pair *pair = *state;
-    for (uint32_t n = 0; n < MTS_REC_RANK; n++) {
-        mts_rec_gather records[MEMBERS] = {0};
+    for (uint32_t n = 0; n < MTS_PARAM_RANK; n++) {
+        mts_gather_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            gather_record(pair, &records[m], (n + m) % MTS_REC_RANK);
+            gather_record(pair, &records[m], (n + m) % MTS_PARAM_RANK);
         }
         kernel_pair_run_dest(pair, "gather_any__f32_planar", records, MEMBERS, sizeof records[0]);
     }
 }
 
-static void phase_record(kernel_pair *pair, mts_rec_phase *r, bool lent)
+static void phase_record(kernel_pair *pair, mts_phase_params *r, bool lent)
 {
-    const uint32_t dims[MTS_REC_RANK] = {
+    const uint32_t dims[MTS_PARAM_RANK] = {
         1, 1, 1, kernel_pair_pick(pair, 1, 4), kernel_pair_pick(pair, 1, 40), kernel_pair_pick(pair, 1, 70)};
     if (lent) {
         r->src = kernel_pair_pool(pair, dims[3] * dims[4] * dims[5]);
@@ -179,7 +179,7 @@ static void phase_record(kernel_pair *pair, mts_rec_phase *r, bool lent)
         r->src_row = dims[5];
         r->src_pool = 2;
     } else {
-        const mts_rec_dest source = kernel_pair_place(pair, dims);
+        const mts_dest_params source = kernel_pair_place(pair, dims);
         r->src = source.base;
         r->src_pitch = source.pitch;
         r->src_row = source.row;
@@ -206,7 +206,7 @@ static void run_phases(kernel_pair *pair, bool lent)
         uint32_t run, local;
     } builds[] = {{"-DVEC=1", 1, 16}, {"-DVEC=16", 96, 1}, {"-DVEC=4", 7, 4}, {"-DVEC=8", 1, 64}};
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_rec_phase records[MEMBERS] = {0};
+        mts_phase_params records[MEMBERS] = {0};
         uint32_t pitch = 0;
         kernel_pair_start(pair, n + 1);
         pair->raw_pool = lent;
@@ -214,7 +214,7 @@ static void run_phases(kernel_pair *pair, bool lent)
             phase_record(pair, &records[m], lent);
             pitch = records[m].pitch > pitch ? records[m].pitch : pitch;
         }
-        const uint32_t first = kernel_pair_words(pair, records, MEMBERS * MTS_REC_WORDS(mts_rec_phase));
+        const uint32_t first = kernel_pair_words(pair, records, MEMBERS * MTS_PARAM_WORDS(mts_phase_params));
         for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
             const uint32_t local[3] = {builds[i].local, 1, 1};
             const uint32_t items = (pitch + builds[i].run - 1) / builds[i].run;

@@ -15,14 +15,14 @@
 #define MEMBERS 3
 
 /* Reduces a random set of dimensions, all of the plane in every third case. */
-static void reduce_record(kernel_pair *pair, mts_rec_reduce *r, uint32_t n)
+static void reduce_record(kernel_pair *pair, mts_reduce_params *r, uint32_t n)
 {
-    uint32_t dims[MTS_REC_RANK];
+    uint32_t dims[MTS_PARAM_RANK];
     kernel_pair_dims(pair, dims, 2, 40);
-    const mts_rec_view view = kernel_pair_operand(pair, dims, false, NULL);
+    const mts_view_params view = kernel_pair_operand(pair, dims, false, NULL);
     r->kind = n % 4;
     r->src = view;
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         const bool reduced = n % 3 == 0 ? i > 3 : kernel_pair_pick(pair, 0, 1) == 1;
         r->extent[i] = reduced ? dims[i] : 1;
         r->step[i] = reduced ? view.stride[i] : 0;
@@ -36,7 +36,7 @@ static void reduce_agrees_for_every_kind_and_set_of_dimensions(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 2 * CASES; n++) {
-        mts_rec_reduce records[MEMBERS] = {0};
+        mts_reduce_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 1e-4f; /* float sums of some thousand values that cancel */
         for (uint32_t m = 0; m < MEMBERS; m++) {
@@ -50,13 +50,13 @@ static void softmax_agrees_along_every_axis(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_rec_softmax records[MEMBERS] = {0};
+        mts_softmax_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            mts_rec_softmax *r = &records[m];
-            uint32_t dims[MTS_REC_RANK];
+            mts_softmax_params *r = &records[m];
+            uint32_t dims[MTS_PARAM_RANK];
             kernel_pair_dims(pair, dims, 0, 20);
-            r->axis = (n + m) % MTS_REC_RANK;
+            r->axis = (n + m) % MTS_PARAM_RANK;
             dims[r->axis] = kernel_pair_pick(pair, 1, r->axis < 3 ? 3 : 30);
             r->src = kernel_pair_operand(pair, dims, false, NULL);
             r->dest = kernel_pair_output(pair, dims);
@@ -71,8 +71,8 @@ static void softmax_agrees_along_every_axis(void **state)
 static void softmax_is_finite_for_large_values(void **state)
 {
     kernel_pair *pair = *state;
-    const uint32_t dims[MTS_REC_RANK] = {1, 1, 1, 1, 3, 37};
-    mts_rec_softmax record = {.axis = 5, .length = 37};
+    const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, 1, 3, 37};
+    mts_softmax_params record = {.axis = 5, .length = 37};
     kernel_pair_start(pair, 5);
     record.src = kernel_pair_operand(pair, dims, false, NULL);
     record.dest = kernel_pair_output(pair, dims);
@@ -85,33 +85,33 @@ static void softmax_is_finite_for_large_values(void **state)
 }
 
 /* An operand of matmul stored transposed: `dims` are those it is used with. */
-static mts_rec_view transposed(kernel_pair *pair, const uint32_t *dims, uint32_t *in_pool)
+static mts_view_params transposed(kernel_pair *pair, const uint32_t *dims, uint32_t *in_pool)
 {
-    uint32_t own[MTS_REC_RANK];
+    uint32_t own[MTS_PARAM_RANK];
     memcpy(own, dims, sizeof own);
     own[4] = dims[5];
     own[5] = dims[4];
-    mts_rec_view view = kernel_pair_operand(pair, own, false, in_pool);
+    mts_view_params view = kernel_pair_operand(pair, own, false, in_pool);
     const uint32_t swap = view.stride[4];
     view.stride[4] = view.stride[5];
     view.stride[5] = swap;
     return view;
 }
 
-static mts_rec_view matrix(kernel_pair *pair, const uint32_t *dims, uint32_t *in_pool)
+static mts_view_params matrix(kernel_pair *pair, const uint32_t *dims, uint32_t *in_pool)
 {
     return kernel_pair_pick(pair, 0, 1) ? transposed(pair, dims, in_pool)
                                         : kernel_pair_operand(pair, dims, false, in_pool);
 }
 
-static void matmul_record(kernel_pair *pair, mts_rec_matmul *r)
+static void matmul_record(kernel_pair *pair, mts_matmul_params *r)
 {
-    uint32_t dims[MTS_REC_RANK];
+    uint32_t dims[MTS_PARAM_RANK];
     kernel_pair_dims(pair, dims, 2, 30);
     dims[5] = kernel_pair_pick(pair, 1, 150);
     r->depth = kernel_pair_pick(pair, 1, 60);
-    const uint32_t left[MTS_REC_RANK] = {dims[0], dims[1], dims[2], dims[3], dims[4], r->depth};
-    const uint32_t right[MTS_REC_RANK] = {dims[0], dims[1], dims[2], dims[3], r->depth, dims[5]};
+    const uint32_t left[MTS_PARAM_RANK] = {dims[0], dims[1], dims[2], dims[3], dims[4], r->depth};
+    const uint32_t right[MTS_PARAM_RANK] = {dims[0], dims[1], dims[2], dims[3], r->depth, dims[5]};
     r->lhs = matrix(pair, left, &r->lhs_pool);
     r->rhs = matrix(pair, right, &r->rhs_pool);
     r->add = kernel_pair_operand(pair, dims, true, &r->add_pool);
@@ -124,7 +124,7 @@ static void matmul_agrees_for_transposed_broadcast_and_constant_operands(void **
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_rec_matmul records[MEMBERS] = {0};
+        mts_matmul_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 3e-5f; /* sums of sixty products in two orders */
         for (int m = 0; m < MEMBERS; m++) {

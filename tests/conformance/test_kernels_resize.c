@@ -13,9 +13,9 @@
 
 #define MEMBERS 3
 
-static void resize_record(kernel_pair *pair, mts_rec_resize *r, uint32_t mode, uint32_t coord)
+static void resize_record(kernel_pair *pair, mts_resize_params *r, uint32_t mode, uint32_t coord)
 {
-    uint32_t dims[MTS_REC_RANK];
+    uint32_t dims[MTS_PARAM_RANK];
     kernel_pair_dims(pair, dims, 2, 24);
     r->src = kernel_pair_operand(pair, dims, false, NULL);
     r->mode = mode;
@@ -38,7 +38,7 @@ static void resize_agrees_in_every_mode_and_coordinate_system(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 36; n++) {
-        mts_rec_resize records[MEMBERS] = {0};
+        mts_resize_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 1e-4f; /* a coordinate's last bit times the slope of neighbouring pixels */
         for (uint32_t m = 0; m < MEMBERS; m++) {

@@ -16,9 +16,10 @@
 #include "support/kernel_pair.h"
 
 /* A dense tensor [1, 1, 1, channels, h, w] with these values. */
-static mts_rec_dest tensor(kernel_pair *pair, uint32_t channels, uint32_t h, uint32_t w, const float *values)
+static mts_dest_params tensor(kernel_pair *pair, uint32_t channels, uint32_t h, uint32_t w,
+                              const float *values)
 {
-    mts_rec_dest t = {.dims = {1, 1, 1, channels, h, w}, .row = w, .pitch = h * w};
+    mts_dest_params t = {.dims = {1, 1, 1, channels, h, w}, .row = w, .pitch = h * w};
     t.base = kernel_pair_act(pair, channels * h * w);
     if (values) {
         memcpy(pair->act + t.base, values, channels * h * w * sizeof *values);
@@ -37,7 +38,7 @@ static const float *counting(float first)
 
 /* Runs one record on the reference and compares the first `count` floats of its output. */
 static void expect(kernel_pair *pair, const char *kernel, const void *record, size_t size,
-                   const mts_rec_dest *out, const float *values, uint32_t count)
+                   const mts_dest_params *out, const float *values, uint32_t count)
 {
     const uint32_t one[3] = {1, 1, 1};
     const uint32_t first = kernel_pair_words(pair, record, (uint32_t)(size / sizeof(uint32_t)));
@@ -53,11 +54,11 @@ static void expect(kernel_pair *pair, const char *kernel, const void *record, si
 
 /* ---- pool ---- */
 
-static mts_rec_pool pool_5x5(kernel_pair *pair, uint32_t kind, uint32_t include_pad)
+static mts_pool_params pool_5x5(kernel_pair *pair, uint32_t kind, uint32_t include_pad)
 {
     kernel_pair_clear(pair, 1);
-    const mts_rec_dest in = tensor(pair, 1, 5, 5, counting(1.0f));
-    mts_rec_pool r = {
+    const mts_dest_params in = tensor(pair, 1, 5, 5, counting(1.0f));
+    mts_pool_params r = {
         .in_h = 5, .in_w = 5, .window = {5, 5}, .stride = {1, 1}, .dilation = {1, 1}, .pad = {2, 2, 2, 2}};
     r.kind = kind;
     r.include_pad = include_pad;
@@ -69,21 +70,21 @@ static mts_rec_pool pool_5x5(kernel_pair *pair, uint32_t kind, uint32_t include_
 static void an_average_without_padding_divides_by_the_elements_present(void **state)
 {
     static const float values[] = {7, 7.5f, 8, 8.5f, 9, 9.5f, 10, 10.5f, 11, 11.5f};
-    mts_rec_pool r = pool_5x5(*state, MTS_POOL_AVG, 0);
+    mts_pool_params r = pool_5x5(*state, MTS_POOL_AVG, 0);
     expect(*state, "pool_any__f32_planar", &r, sizeof r, &r.dest, values, 10);
 }
 
 static void an_average_with_padding_divides_by_the_window(void **state)
 {
     static const float values[] = {2.52f, 3.6f, 4.8f, 4.08f, 3.24f, 4.56f, 6.4f, 8.4f, 7.04f, 5.52f};
-    mts_rec_pool r = pool_5x5(*state, MTS_POOL_AVG, 1);
+    mts_pool_params r = pool_5x5(*state, MTS_POOL_AVG, 1);
     expect(*state, "pool_any__f32_planar", &r, sizeof r, &r.dest, values, 10);
 }
 
 static void a_maximum_ignores_padding(void **state)
 {
     static const float values[] = {13, 14, 15, 15, 15, 18, 19, 20, 20, 20};
-    mts_rec_pool r = pool_5x5(*state, MTS_POOL_MAX, 0);
+    mts_pool_params r = pool_5x5(*state, MTS_POOL_MAX, 0);
     expect(*state, "pool_any__f32_planar", &r, sizeof r, &r.dest, values, 10);
 }
 
@@ -93,8 +94,8 @@ static void a_ceil_window_over_the_padded_end_divides_by_what_lies_in_it(void **
     static const float values[] = {6, 7.5f, 12, 13.5f};
     kernel_pair *pair = *state;
     kernel_pair_clear(pair, 1);
-    const mts_rec_dest in = tensor(pair, 1, 4, 4, counting(1.0f));
-    mts_rec_pool r = {.in_h = 4, .in_w = 4, .window = {3, 3}, .stride = {2, 2}, .dilation = {1, 1}};
+    const mts_dest_params in = tensor(pair, 1, 4, 4, counting(1.0f));
+    mts_pool_params r = {.in_h = 4, .in_w = 4, .window = {3, 3}, .stride = {2, 2}, .dilation = {1, 1}};
     r.kind = MTS_POOL_AVG;
     r.include_pad = 1;
     r.src = kernel_pair_view(&in);
@@ -104,11 +105,12 @@ static void a_ceil_window_over_the_padded_end_divides_by_what_lies_in_it(void **
 
 /* ---- resize ---- */
 
-static mts_rec_resize resize(kernel_pair *pair, uint32_t in_size, uint32_t out_h, uint32_t out_w, float scale)
+static mts_resize_params resize(kernel_pair *pair, uint32_t in_size, uint32_t out_h, uint32_t out_w,
+                                float scale)
 {
     kernel_pair_clear(pair, 1);
-    const mts_rec_dest in = tensor(pair, 1, in_size, in_size, counting(1.0f));
-    mts_rec_resize r = {.in = {in_size, in_size}, .scale = {scale, scale}, .cubic_a = -0.75f};
+    const mts_dest_params in = tensor(pair, 1, in_size, in_size, counting(1.0f));
+    mts_resize_params r = {.in = {in_size, in_size}, .scale = {scale, scale}, .cubic_a = -0.75f};
     r.src = kernel_pair_view(&in);
     r.dest = tensor(pair, 1, out_h, out_w, NULL);
     return r;
@@ -118,7 +120,7 @@ static void linear_resize_doubles_with_half_pixel_centres(void **state)
 {
     static const float values[] = {1,    1.25f, 1.75f, 2,    1.5f, 1.75f, 2.25f, 2.5f,
                                    2.5f, 2.75f, 3.25f, 3.5f, 3,    3.25f, 3.75f, 4};
-    mts_rec_resize r = resize(*state, 2, 4, 4, 2.0f);
+    mts_resize_params r = resize(*state, 2, 4, 4, 2.0f);
     r.mode = MTS_RESIZE_LINEAR;
     expect(*state, "resize_any__f32_planar", &r, sizeof r, &r.dest, values, 16);
 }
@@ -126,7 +128,7 @@ static void linear_resize_doubles_with_half_pixel_centres(void **state)
 static void linear_resize_can_align_corners(void **state)
 {
     static const float values[] = {1, 4 / 3.0f, 5 / 3.0f, 2, 5 / 3.0f, 2, 7 / 3.0f, 8 / 3.0f};
-    mts_rec_resize r = resize(*state, 2, 4, 4, 2.0f);
+    mts_resize_params r = resize(*state, 2, 4, 4, 2.0f);
     r.mode = MTS_RESIZE_LINEAR;
     r.coord = MTS_COORD_ALIGN_CORNERS;
     expect(*state, "resize_any__f32_planar", &r, sizeof r, &r.dest, values, 8);
@@ -136,7 +138,7 @@ static void linear_resize_shrinks_without_smoothing(void **state)
 {
     /* 4x4 of 1..16 by 0.6: source coordinates 0.333 and 2 */
     static const float values[] = {2.6666665f, 4.3333335f, 9.333333f, 11.0f};
-    mts_rec_resize r = resize(*state, 4, 2, 2, 0.6f);
+    mts_resize_params r = resize(*state, 4, 2, 2, 0.6f);
     r.mode = MTS_RESIZE_LINEAR;
     expect(*state, "resize_any__f32_planar", &r, sizeof r, &r.dest, values, 4);
 }
@@ -145,7 +147,7 @@ static void cubic_resize_doubles(void **state)
 {
     static const float values[] = {0.47265625f, 0.76953125f, 1.24609375f, 1.875f,
                                    2.28125f,    2.91015625f, 3.38671875f, 3.68359375f};
-    mts_rec_resize r = resize(*state, 4, 8, 8, 2.0f);
+    mts_resize_params r = resize(*state, 4, 8, 8, 2.0f);
     r.mode = MTS_RESIZE_CUBIC;
     expect(*state, "resize_any__f32_planar", &r, sizeof r, &r.dest, values, 8);
 }
@@ -154,7 +156,7 @@ static void cubic_resize_can_leave_out_what_lies_outside(void **state)
 {
     static const float values[] = {0.55882353f, 0.81494204f, 1.35698249f, 1.89705882f,
                                    2.39705882f, 2.93713516f, 3.47917561f, 3.73529412f};
-    mts_rec_resize r = resize(*state, 4, 8, 8, 2.0f);
+    mts_resize_params r = resize(*state, 4, 8, 8, 2.0f);
     r.mode = MTS_RESIZE_CUBIC;
     r.cubic_a = -0.5f;
     r.exclude_outside = 1;
@@ -166,7 +168,7 @@ static void nearest_resize_rounds_half_down_or_up(void **state)
     /* asymmetric, 2 to 4 columns: source coordinates 0, 0.5, 1, 1.5 */
     static const float floor_values[] = {1, 1, 2, 2};
     static const float ceil_values[] = {1, 2, 2, 2};
-    mts_rec_resize r = resize(*state, 2, 1, 4, 2.0f);
+    mts_resize_params r = resize(*state, 2, 1, 4, 2.0f);
     r.coord = MTS_COORD_ASYMMETRIC;
     r.round = MTS_ROUND_PREFER_FLOOR;
     expect(*state, "resize_any__f32_planar", &r, sizeof r, &r.dest, floor_values, 4);
@@ -178,7 +180,7 @@ static void a_crop_that_leaves_the_image_takes_the_extrapolation_value(void **st
 {
     /* 4x4 of 1..16, rows 0.4 to 0.6, columns 0.6 to 1.7: columns from 3 on lie outside */
     static const float values[] = {7.6f, -1.0f, -1.0f, 8.8f, -1.0f, -1.0f, 10.0f, -1.0f, -1.0f};
-    mts_rec_resize r = resize(*state, 4, 3, 3, 0.75f);
+    mts_resize_params r = resize(*state, 4, 3, 3, 0.75f);
     r.mode = MTS_RESIZE_LINEAR;
     r.coord = MTS_COORD_TF_CROP;
     r.roi_start[0] = 0.4f;
@@ -198,8 +200,8 @@ static void softmax_of_three_values(void **state)
     static const float log_values[] = {-2.40760596f, -1.40760596f, -0.40760596f};
     kernel_pair *pair = *state;
     kernel_pair_clear(pair, 1);
-    const mts_rec_dest in = tensor(pair, 1, 1, 3, in_values);
-    mts_rec_softmax r = {.axis = 5, .length = 3, .src = kernel_pair_view(&in)};
+    const mts_dest_params in = tensor(pair, 1, 1, 3, in_values);
+    mts_softmax_params r = {.axis = 5, .length = 3, .src = kernel_pair_view(&in)};
     r.dest = tensor(pair, 1, 1, 3, NULL);
     expect(pair, "softmax_any__f32_planar", &r, sizeof r, &r.dest, values, 3);
     r.log = 1;
@@ -212,8 +214,8 @@ static void lrn_of_an_even_size_reaches_further_up(void **state)
     static const float values[] = {1.0f / 6.0f, 2.0f / 14.0f, 3.0f / 10.0f};
     kernel_pair *pair = *state;
     kernel_pair_clear(pair, 1);
-    const mts_rec_dest in = tensor(pair, 3, 1, 1, counting(1.0f));
-    mts_rec_lrn r = {
+    const mts_dest_params in = tensor(pair, 3, 1, 1, counting(1.0f));
+    mts_lrn_params r = {
         .channels = 3, .size = 2, .alpha = 2.0f, .beta = 1.0f, .bias = 1.0f, .src = kernel_pair_view(&in)};
     r.dest = tensor(pair, 3, 1, 1, NULL);
     expect(pair, "lrn_any__f32_planar", &r, sizeof r, &r.dest, values, 3);
@@ -225,11 +227,11 @@ static void deconv_spreads_each_input_over_its_window(void **state)
                                    27, 15, 9, 20, 33, 24, 13, 6,  13, 21, 15, 8};
     kernel_pair *pair = *state;
     kernel_pair_clear(pair, 1);
-    const mts_rec_dest in = tensor(pair, 1, 3, 3, counting(0.0f));
-    mts_rec_deconv r = {
+    const mts_dest_params in = tensor(pair, 1, 3, 3, counting(0.0f));
+    mts_deconv_params r = {
         .in_channels = 1, .in_h = 3, .in_w = 3, .group = 1, .window = {3, 3}, .stride = {1, 1}};
     r.dilation[0] = r.dilation[1] = 1;
-    r.bias = MTS_REC_NONE;
+    r.bias = MTS_PARAM_NONE;
     r.weight = kernel_pair_pool(pair, 9);
     for (uint32_t k = 0; k < 9; k++) {
         pair->pool[r.weight + k] = 1.0f;
@@ -245,8 +247,8 @@ static void matmul_scales_and_adds(void **state)
     static const float values[] = {14.5f, 21.0f, 31.5f, 46.0f};
     kernel_pair *pair = *state;
     kernel_pair_clear(pair, 1);
-    const mts_rec_dest in = tensor(pair, 1, 2, 2, counting(1.0f));
-    mts_rec_matmul r = {.depth = 2, .alpha = 2.0f, .beta = 0.5f};
+    const mts_dest_params in = tensor(pair, 1, 2, 2, counting(1.0f));
+    mts_matmul_params r = {.depth = 2, .alpha = 2.0f, .beta = 0.5f};
     r.lhs = r.rhs = r.add = kernel_pair_view(&in);
     r.dest = tensor(pair, 1, 2, 2, NULL);
     expect(pair, "matmul_any__f32_planar", &r, sizeof r, &r.dest, values, 4);
@@ -257,8 +259,8 @@ static void reduce_gives_mean_sum_maximum_and_minimum_of_a_plane(void **state)
     static const float values[4][2] = {{2.5f, 6.5f}, {10, 26}, {4, 8}, {1, 5}};
     kernel_pair *pair = *state;
     kernel_pair_clear(pair, 1);
-    const mts_rec_dest in = tensor(pair, 2, 2, 2, counting(1.0f));
-    mts_rec_reduce r = {
+    const mts_dest_params in = tensor(pair, 2, 2, 2, counting(1.0f));
+    mts_reduce_params r = {
         .extent = {1, 1, 1, 1, 2, 2}, .step = {0, 0, 0, 0, 2, 1}, .src = kernel_pair_view(&in)};
     r.src.stride[4] = r.src.stride[5] = 0;
     r.dest = tensor(pair, 2, 1, 1, NULL);
@@ -274,8 +276,9 @@ static void pad_reflects_without_repeating_the_edge(void **state)
     static const float edge[] = {1, 1, 1, 2, 3, 3};
     kernel_pair *pair = *state;
     kernel_pair_clear(pair, 1);
-    const mts_rec_dest in = tensor(pair, 1, 1, 3, counting(1.0f));
-    mts_rec_pad r = {.src_dims = {1, 1, 1, 1, 1, 3}, .before = {0, 0, 0, 0, 0, 2}, .mode = MTS_PAD_REFLECT};
+    const mts_dest_params in = tensor(pair, 1, 1, 3, counting(1.0f));
+    mts_pad_params r = {
+        .src_dims = {1, 1, 1, 1, 1, 3}, .before = {0, 0, 0, 0, 0, 2}, .mode = MTS_PAD_REFLECT};
     r.src = kernel_pair_view(&in);
     r.dest = tensor(pair, 1, 1, 6, NULL);
     expect(pair, "pad_any__f32_planar", &r, sizeof r, &r.dest, reflect, 6);
@@ -288,23 +291,23 @@ static void a_record_that_leaves_the_arena_is_refused(void **state)
 {
     kernel_pair *pair = *state;
     kernel_pair_clear(pair, 1);
-    mts_rec_unary r = {.dest = tensor(pair, 1, 4, 4, NULL)};
+    mts_unary_params r = {.dest = tensor(pair, 1, 4, 4, NULL)};
     r.src = kernel_pair_view(&r.dest);
     r.src.base = KERNEL_PAIR_ACT - 15;
-    const uint32_t first = kernel_pair_words(pair, &r, MTS_REC_WORDS(mts_rec_unary));
+    const uint32_t first = kernel_pair_words(pair, &r, MTS_PARAM_WORDS(mts_unary_params));
     mts_device *device = pair->devices[0];
     const mts_kernel_desc desc = {"unary_any__f32_planar", ""};
     mts_buffer *act = NULL;
     mts_buffer *table = NULL;
     mts_kernel *kernel = NULL;
-    mts_list *list = NULL;
+    mts_command_list *list = NULL;
     mts_error error = {0};
-    assert_int_equal(mts_buffer_create(device, KERNEL_PAIR_ACT * sizeof(float), &act, &error), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(device, KERNEL_PAIR_ACT * sizeof(float), &act, &error), MTS_STATUS_OK);
     assert_int_equal(mts_buffer_create(device, KERNEL_PAIR_TABLE * sizeof(float), &table, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     assert_int_equal(mts_buffer_write(table, 0, pair->table, KERNEL_PAIR_TABLE * sizeof(float), &error),
-                     MTS_CODE_OK);
-    assert_int_equal(mts_kernel_create(device, &desc, &kernel, &error), MTS_CODE_OK);
+                     MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_create(device, &desc, &kernel, &error), MTS_STATUS_OK);
     const mts_launch launch = {.kernel = kernel,
                                .act = act,
                                .pool = act,
@@ -313,10 +316,10 @@ static void a_record_that_leaves_the_arena_is_refused(void **state)
                                .global = {1, 1, 1},
                                .local = {1, 1, 1},
                                .label = "bad"};
-    assert_int_equal(mts_list_create(device, &launch, 1, &list, &error), MTS_CODE_OK);
-    assert_int_equal(mts_list_submit(list, &error), MTS_CODE_DEVICE);
+    assert_int_equal(mts_command_list_create(device, &launch, 1, &list, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_command_list_submit(list, &error), MTS_STATUS_DEVICE);
     assert_non_null(strstr(error.text, "bad"));
-    mts_list_destroy(&list);
+    mts_command_list_destroy(&list);
     mts_kernel_destroy(&kernel);
     mts_buffer_destroy(&table);
     mts_buffer_destroy(&act);
@@ -337,9 +340,9 @@ static void the_reference_has_every_kernel_of_the_manifest(void **state)
         const mts_kernel_desc desc = {rows[i].name, ""};
         mts_kernel *kernel = NULL;
         mts_error error = {0};
-        const mts_code code = mts_kernel_create(pair->devices[0], &desc, &kernel, &error);
+        const mts_status code = mts_kernel_create(pair->devices[0], &desc, &kernel, &error);
         assert_non_null(mts_kernel_find(rows[i].name));
-        assert_int_equal(code, strcmp(rows[i].walk, "probe") == 0 ? MTS_CODE_UNSUPPORTED : MTS_CODE_OK);
+        assert_int_equal(code, strcmp(rows[i].walk, "probe") == 0 ? MTS_STATUS_UNSUPPORTED : MTS_STATUS_OK);
         mts_kernel_destroy(&kernel);
     }
 }

@@ -24,7 +24,7 @@ static void image_dims(kernel_pair *pair, uint32_t *dims, uint32_t most)
 }
 
 /* Output size of a window, in ceil mode where `ceil` is 1; at least one. */
-static uint32_t pool_size(const mts_rec_pool *r, int axis, uint32_t in, uint32_t ceil)
+static uint32_t pool_size(const mts_pool_params *r, int axis, uint32_t in, uint32_t ceil)
 {
     const int32_t reach = (int32_t)((r->window[axis] - 1) * r->dilation[axis] + 1);
     const int32_t stride = (int32_t)r->stride[axis];
@@ -32,9 +32,9 @@ static uint32_t pool_size(const mts_rec_pool *r, int axis, uint32_t in, uint32_t
     return room < 0 ? 1 : (uint32_t)(room / stride) + 1;
 }
 
-static void pool_record(kernel_pair *pair, mts_rec_pool *r, uint32_t n)
+static void pool_record(kernel_pair *pair, mts_pool_params *r, uint32_t n)
 {
-    uint32_t dims[MTS_REC_RANK];
+    uint32_t dims[MTS_PARAM_RANK];
     image_dims(pair, dims, 45);
     r->src = kernel_pair_operand(pair, dims, false, NULL);
     r->in_h = dims[4];
@@ -59,7 +59,7 @@ static void pool_agrees_with_padding_dilation_and_ceil_windows(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 2 * CASES; n++) {
-        mts_rec_pool records[MEMBERS] = {0};
+        mts_pool_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
             pool_record(pair, &records[m], n + m);
@@ -72,11 +72,11 @@ static void lrn_agrees_for_odd_and_even_windows(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES / 2; n++) {
-        mts_rec_lrn records[MEMBERS] = {0};
+        mts_lrn_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (int m = 0; m < MEMBERS; m++) {
-            mts_rec_lrn *r = &records[m];
-            uint32_t dims[MTS_REC_RANK];
+            mts_lrn_params *r = &records[m];
+            uint32_t dims[MTS_PARAM_RANK];
             image_dims(pair, dims, 24);
             r->src = kernel_pair_operand(pair, dims, false, NULL);
             r->dest = kernel_pair_output(pair, dims);
@@ -90,9 +90,9 @@ static void lrn_agrees_for_odd_and_even_windows(void **state)
     }
 }
 
-static void deconv_record(kernel_pair *pair, mts_rec_deconv *r)
+static void deconv_record(kernel_pair *pair, mts_deconv_params *r)
 {
-    uint32_t dims[MTS_REC_RANK];
+    uint32_t dims[MTS_PARAM_RANK];
     image_dims(pair, dims, 16);
     r->group = kernel_pair_pick(pair, 1, 2);
     dims[3] = r->group * kernel_pair_pick(pair, 1, 4);
@@ -112,7 +112,7 @@ static void deconv_record(kernel_pair *pair, mts_rec_deconv *r)
     }
     dims[3] = outs * r->group;
     r->weight = kernel_pair_pool(pair, r->in_channels * outs * r->window[0] * r->window[1]);
-    r->bias = kernel_pair_pick(pair, 0, 1) ? kernel_pair_pool(pair, dims[3]) : MTS_REC_NONE;
+    r->bias = kernel_pair_pick(pair, 0, 1) ? kernel_pair_pool(pair, dims[3]) : MTS_PARAM_NONE;
     r->fn = kernel_pair_pick(pair, 0, 1) ? MTS_FN_RELU : MTS_FN_NONE;
     r->dest = kernel_pair_output(pair, dims);
 }
@@ -121,7 +121,7 @@ static void deconv_agrees_with_groups_strides_and_dilation(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_rec_deconv records[MEMBERS] = {0};
+        mts_deconv_params records[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 3e-5f; /* sums of a hundred products in two orders */
         for (int m = 0; m < MEMBERS; m++) {

@@ -96,7 +96,7 @@ static bool first_time(uint64_t hash)
 
 /* ---- one case ---- */
 
-static mts_code import_case(const onnx_case *one, mts_arena *arena, mts_graph **graph, mts_error *error)
+static mts_status import_case(const onnx_case *one, mts_arena *arena, mts_graph **graph, mts_error *error)
 {
     mts_import_options options = mts_import_options_default();
     mts_import_shape shapes[ONNX_CASE_PORTS];
@@ -114,53 +114,54 @@ static mts_code import_case(const onnx_case *one, mts_arena *arena, mts_graph **
     return mts_import_memory(one->model, one->model_size, "model.onnx", &options, arena, graph, error);
 }
 
-static mts_code compare_output(const mts_port *port, const void *data, size_t size,
-                               const mts_host_tensor *want, mts_arena *arena, mts_error *error)
+static mts_status compare_output(const mts_port *port, const void *data, size_t size,
+                                 const mts_host_tensor *want, mts_arena *arena, mts_error *error)
 {
     char have_text[96], want_text[96];
     size_t bytes = 0;
     const mts_host_tensor got = {.dtype = port->dtype, .shape = port->shape, .data = data};
     if (port->dtype != want->dtype || !mts_shape_equal(&port->shape, &want->shape) ||
         !mts_shape_bytes(&port->shape, port->dtype, &bytes) || bytes != size) {
-        return mts_fail(
-            error, MTS_CODE_INTERNAL, "output %s is %s %s (%zu bytes), not %s %s", port->name,
-            mts_dtype_name(port->dtype), mts_shape_text(&port->shape, have_text, sizeof have_text), size,
-            mts_dtype_name(want->dtype), mts_shape_text(&want->shape, want_text, sizeof want_text));
+        return mts_fail(error, MTS_STATUS_INTERNAL, "output %s is %s %s (%zu bytes), not %s %s", port->name,
+                        mts_type_name(port->dtype), mts_shape_text(&port->shape, have_text, sizeof have_text),
+                        size, mts_type_name(want->dtype),
+                        mts_shape_text(&want->shape, want_text, sizeof want_text));
     }
     const float *a = onnx_tensor_floats(&got, arena), *b = onnx_tensor_floats(want, arena);
     if (!a || !b) {
-        return mts_fail(error, MTS_CODE_INTERNAL, "output %s cannot be compared", port->name);
+        return mts_fail(error, MTS_STATUS_INTERNAL, "output %s cannot be compared", port->name);
     }
     const data_difference found = data_compare(a, b, mts_shape_count(&port->shape), RTOL, ATOL);
     if (found.count) {
-        return mts_fail(error, MTS_CODE_INTERNAL,
+        return mts_fail(error, MTS_STATUS_INTERNAL,
                         "output %s: %zu elements differ, worst [%zu]: %g instead of %g", port->name,
                         found.count, found.worst, (double)a[found.worst], (double)b[found.worst]);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code compare_outputs(mts_engine *engine, const mts_graph *graph, onnx_case *one, mts_error *error)
+static mts_status compare_outputs(mts_engine *engine, const mts_graph *graph, onnx_case *one,
+                                  mts_error *error)
 {
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (graph->output_count != one->output_count) {
-        return mts_fail(error, MTS_CODE_INTERNAL, "%u outputs instead of %u", graph->output_count,
+        return mts_fail(error, MTS_STATUS_INTERNAL, "%u outputs instead of %u", graph->output_count,
                         one->output_count);
     }
-    for (uint32_t i = 0; i < graph->output_count && code == MTS_CODE_OK; i++) {
+    for (uint32_t i = 0; i < graph->output_count && code == MTS_STATUS_OK; i++) {
         const void *data = NULL;
         size_t size = 0;
         code = mts_engine_output(engine, 0, i, &data, &size, error);
-        if (code == MTS_CODE_OK) {
+        if (code == MTS_STATUS_OK) {
             code = compare_output(&graph->outputs[i], data, size, &one->outputs[i], &one->arena, error);
         }
     }
     return code;
 }
 
-static mts_code run_on(mts_device *device, const test_net *net, onnx_case *one, mts_error *error)
+static mts_status run_on(mts_device *device, const test_net *net, onnx_case *one, mts_error *error)
 {
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT};
     const mts_graph *graph = net->archive->tasks[0].graph;
     const void *data[ONNX_CASE_PORTS] = {NULL};
     const void *const *inputs = data;
@@ -172,35 +173,35 @@ static mts_code run_on(mts_device *device, const test_net *net, onnx_case *one, 
             }
         }
         if (!data[i]) {
-            return mts_fail(error, MTS_CODE_INTERNAL, "the graph's input %s is none of the model's",
+            return mts_fail(error, MTS_STATUS_INTERNAL, "the graph's input %s is none of the model's",
                             graph->inputs[i].name);
         }
     }
-    mts_code code = mts_engine_create(device, net->archive, &options, &engine, error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = mts_engine_create(device, net->archive, &options, &engine, error);
+    if (code == MTS_STATUS_OK) {
         code = net_engine_run(engine, net, &inputs, error);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         code = compare_outputs(engine, graph, one, error);
     }
     mts_engine_destroy(&engine);
     return code;
 }
 
-static mts_code run_case(onnx_case *one, mts_error *error)
+static mts_status run_case(onnx_case *one, mts_error *error)
 {
     mts_arena arena;
     mts_graph *graph = NULL;
     test_net net = {0};
     mts_arena_init(&arena, mts_allocator_default());
-    mts_code code = import_case(one, &arena, &graph, error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = import_case(one, &arena, &graph, error);
+    if (code == MTS_STATUS_OK) {
         code = net_make((const mts_graph *const *)&graph, 1, 0.0f, &net, error);
     }
-    for (int d = 0; d < 2 && code == MTS_CODE_OK; d++) {
+    for (int d = 0; d < 2 && code == MTS_STATUS_OK; d++) {
         if (devices[d]) {
             code = run_on(devices[d], &net, one, error);
-            if (code != MTS_CODE_OK) {
+            if (code != MTS_STATUS_OK) {
                 code = mts_fail_prefix(error, code, "%s", device_names[d]);
             }
         }
@@ -218,20 +219,20 @@ static void judge(const char *name, onnx_case *one)
         total.repeated++;
         return;
     }
-    const mts_code code = run_case(one, &error);
+    const mts_status code = run_case(one, &error);
     if (skip) {
         skip->seen = true;
     }
-    if (code == MTS_CODE_OK && skip && devices[1]) {
+    if (code == MTS_STATUS_OK && skip && devices[1]) {
         total.stale++;
         print_error("%s passes but is listed: %s\n", name, skip->reason);
-    } else if (code == MTS_CODE_OK) {
+    } else if (code == MTS_STATUS_OK) {
         total.passed++;
     } else if (skip) {
         total.listed++;
     } else {
         total.failed++;
-        print_error("%s | %s: %s\n", name, mts_code_name(code), error.text);
+        print_error("%s | %s: %s\n", name, mts_status_text(code), error.text);
     }
 }
 
@@ -323,7 +324,7 @@ static void enough_distinct_cases_pass(void **state)
 static bool prepare(void)
 {
     mts_error error = {0};
-    if (mts_os_directory_make(WORK, &error) != MTS_CODE_OK || !read_skips()) {
+    if (mts_os_directory_make(WORK, &error) != MTS_STATUS_OK || !read_skips()) {
         printf("cannot prepare: %s\n", error.text);
         return false;
     }
@@ -331,11 +332,11 @@ static bool prepare(void)
                   unpack("onnx/node/onnx_node_v1.12.0.tar.gz", "v1.12.0") &&
                   unpack("onnx/node/onnx_pytorch-exported_HEAD.tar.gz", "pytorch-converted");
     for (int d = 0; d < 2; d++) {
-        if (net_device_open(device_names[d], WORK, &devices[d], &error) != MTS_CODE_OK) {
+        if (net_device_open(device_names[d], WORK, &devices[d], &error) != MTS_STATUS_OK) {
             printf("%s: %s\n", device_names[d], error.text);
         }
     }
-    return devices[0] != NULL;
+    return devices[0];
 }
 
 int main(void)

@@ -43,23 +43,23 @@ void cuda_world_init(cuda_world *w, const char *cache_dir)
     fake_cuda_reset();
 }
 
-static mts_code make_buffers(cuda_world *w, mts_error *error)
+static mts_status make_buffers(cuda_world *w, mts_error *error)
 {
     static const uint32_t records[] = {1, 20, 300, 7};
     const float two = 2.0f;
-    mts_code code = mts_buffer_create(w->base.device, CUDA_COUNT * sizeof(float), &w->act, error);
+    mts_status code = mts_buffer_create(w->base.device, CUDA_COUNT * sizeof(float), &w->act, error);
     code = code ? code : mts_buffer_create(w->base.device, sizeof two, &w->pool, error);
     code = code ? code : mts_buffer_create(w->base.device, sizeof records, &w->table, error);
     code = code ? code : mts_buffer_write(w->pool, 0, &two, sizeof two, error);
     return code ? code : mts_buffer_write(w->table, 0, records, sizeof records, error);
 }
 
-mts_code cuda_world_make(cuda_world *w, mts_error *error)
+mts_status cuda_world_make(cuda_world *w, mts_error *error)
 {
-    mts_code code = mts_backend_cuda.open(0, &w->base.options, &w->base.device, error);
+    mts_status code = mts_backend_cuda.open(0, &w->base.options, &w->base.device, error);
     code = code ? code : make_buffers(w, error);
     code = code ? code : mts_cu_kernel_create_from(w->base.device, &cuda_advance, "-DX=1", &w->kernel, error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     for (uint32_t i = 0; i < CUDA_LAUNCHES; i++) {
@@ -72,26 +72,26 @@ mts_code cuda_world_make(cuda_world *w, mts_error *error)
                                       .local = {64, 1, 1},
                                       .label = "advance"};
     }
-    return mts_list_create(w->base.device, w->launches, CUDA_LAUNCHES, &w->list, error);
+    return mts_command_list_create(w->base.device, w->launches, CUDA_LAUNCHES, &w->list, error);
 }
 
 void cuda_world_open(cuda_world *w, const char *cache_dir)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     cuda_world_init(w, cache_dir);
-    if (cuda_world_make(w, &error) != MTS_CODE_OK) {
+    if (cuda_world_make(w, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
 }
 
-mts_code cuda_world_set(const cuda_world *w, mts_error *error)
+mts_status cuda_world_set(const cuda_world *w, mts_error *error)
 {
     float *values = malloc(CUDA_COUNT * sizeof *values);
     assert_non_null(values);
     for (uint32_t i = 0; i < CUDA_COUNT; i++) {
         values[i] = (float)i;
     }
-    const mts_code code = mts_buffer_write(w->act, 0, values, CUDA_COUNT * sizeof *values, error);
+    const mts_status code = mts_buffer_write(w->act, 0, values, CUDA_COUNT * sizeof *values, error);
     memset(values, 0xff, CUDA_COUNT * sizeof *values); /* it is ours again */
     free(values);
     return code;
@@ -106,8 +106,8 @@ float cuda_world_value(uint32_t i, float a, float b, float c)
 void cuda_world_expect(const cuda_world *w, float a, float b, float c)
 {
     float values[TOUCHED + 1];
-    mts_error error = {MTS_CODE_OK, ""};
-    if (mts_buffer_read(w->act, 0, values, sizeof values, &error) != MTS_CODE_OK) {
+    mts_error error = {MTS_STATUS_OK, ""};
+    if (mts_buffer_read(w->act, 0, values, sizeof values, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     for (uint32_t i = 0; i < TOUCHED; i++) {
@@ -130,7 +130,7 @@ void cuda_expect_clean(void)
 
 void cuda_world_close(cuda_world *w)
 {
-    mts_list_destroy(&w->list);
+    mts_command_list_destroy(&w->list);
     if (w->kernel) {
         mts_cu_kernel_destroy(w->base.device, w->kernel);
         w->kernel = NULL;

@@ -21,7 +21,7 @@ typedef struct cuda_world {
     device_fixture base;
     mts_kernel *kernel;
     mts_buffer *act, *pool, *table;
-    mts_list *list;
+    mts_command_list *list;
     mts_launch launches[CUDA_LAUNCHES];
 } cuda_world;
 
@@ -32,10 +32,10 @@ int cuda_machine_check(void);
 void cuda_world_init(cuda_world *w, const char *cache_dir);
 /* Opens device 0, makes all objects: the list advances act[0..255] by the records 1, 20 and 300. On failure
    what was made is left for cuda_world_close. */
-mts_code cuda_world_make(cuda_world *w, mts_error *error);
+mts_status cuda_world_make(cuda_world *w, mts_error *error);
 /* The same, and fails the test if it fails. */
 void cuda_world_open(cuda_world *w, const char *cache_dir);
-mts_code cuda_world_set(const cuda_world *w, mts_error *error); /* act[i] = i */
+mts_status cuda_world_set(const cuda_world *w, mts_error *error); /* act[i] = i */
 /* act[i] after the list ran once on i, with records a, b, c. */
 float cuda_world_value(uint32_t i, float a, float b, float c);
 /* Reads and compares act[0..255]. */

@@ -40,14 +40,14 @@ static int remove_folder(void **state)
 /* Builds the kernel on a newly opened device, which has to work; what the cache did. */
 static mts_program_counts build(int arch, int driver)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_program_counts counts = {0};
     cuda_world_init(&w, folder);
     w.base.options.programs = &counts;
     fake_cuda_device()->arch = arch;
     fake_cuda_device()->driver = driver;
-    if (cuda_world_make(&w, &error) != MTS_CODE_OK || cuda_world_set(&w, &error) != MTS_CODE_OK ||
-        mts_list_submit(w.list, &error) != MTS_CODE_OK) {
+    if (cuda_world_make(&w, &error) != MTS_STATUS_OK || cuda_world_set(&w, &error) != MTS_STATUS_OK ||
+        mts_command_list_submit(w.list, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     cuda_world_expect(&w, 1, 20, 300);
@@ -121,11 +121,11 @@ static void rewrite(const char *path, size_t keep, size_t flip)
     void *data = NULL;
     size_t size = 0;
     assert_int_equal(mts_os_file_read(mts_allocator_default(), path, SIZE_MAX, &data, &size, NULL),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     if (flip < size) {
         ((unsigned char *)data)[flip] ^= 4;
     }
-    assert_int_equal(mts_os_file_write(path, data, keep < size ? keep : size, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_write(path, data, keep < size ? keep : size, NULL), MTS_STATUS_OK);
     mts_alloc_free(mts_allocator_default(), data);
 }
 
@@ -150,14 +150,14 @@ static void a_damaged_file_is_made_again_without_a_word(void **state)
 
 static void a_binary_that_the_driver_refuses_is_made_again(void **state)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_program_counts counts = {0};
     (void)state;
     (void)build(87, 12020);
     cuda_world_init(&w, folder);
     w.base.options.programs = &counts;
     fake_cuda_fail_named("cuModuleLoadData", 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
-    assert_int_equal(cuda_world_make(&w, &error), MTS_CODE_OK);
+    assert_int_equal(cuda_world_make(&w, &error), MTS_STATUS_OK);
     assert_int_equal(counts.rejected, 1);
     assert_int_equal(counts.built, 1);
     cuda_world_close(&w);
@@ -170,11 +170,11 @@ static const mts_kernel_desc desc = {KERNEL, "-DVEC=1"};
 
 static void make_ahead(const char *board)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_kernel *kernel = NULL;
     cuda_world_init(&w, folder);
-    if (mts_backend_cuda.open_named(board, &w.base.options, &w.base.device, &error) != MTS_CODE_OK ||
-        mts_kernel_create(w.base.device, &desc, &kernel, &error) != MTS_CODE_OK) {
+    if (mts_backend_cuda.open_named(board, &w.base.options, &w.base.device, &error) != MTS_STATUS_OK ||
+        mts_kernel_create(w.base.device, &desc, &kernel, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     mts_kernel_destroy(&kernel);
@@ -182,7 +182,7 @@ static void make_ahead(const char *board)
     cuda_expect_clean();
 }
 
-static mts_code create_on_board(mts_program_counts *counts, mts_error *error)
+static mts_status create_on_board(mts_program_counts *counts, mts_error *error)
 {
     mts_kernel *kernel = NULL;
     (void)snprintf(folder, sizeof folder, "%s", getenv("MTS_TEST_FOLDER"));
@@ -190,8 +190,8 @@ static mts_code create_on_board(mts_program_counts *counts, mts_error *error)
     w.base.options.programs = counts;
     fake_cuda_device()->arch = 62;
     fake_cuda_device()->driver = 10020;
-    assert_int_equal(mts_backend_cuda.open(0, &w.base.options, &w.base.device, error), MTS_CODE_OK);
-    const mts_code code = mts_kernel_create(w.base.device, &desc, &kernel, error);
+    assert_int_equal(mts_backend_cuda.open(0, &w.base.options, &w.base.device, error), MTS_STATUS_OK);
+    const mts_status code = mts_kernel_create(w.base.device, &desc, &kernel, error);
     mts_kernel_destroy(&kernel);
     cuda_world_close(&w);
     cuda_expect_clean();
@@ -201,25 +201,25 @@ static mts_code create_on_board(mts_program_counts *counts, mts_error *error)
 /* The first start compiles the PTX, the second one finds the binary. */
 static void a_board_with_programs_made_ahead(void **state)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_program_counts counts = {0};
     char path[512];
     (void)state;
-    assert_int_equal(create_on_board(&counts, &error), MTS_CODE_OK);
+    assert_int_equal(create_on_board(&counts, &error), MTS_STATUS_OK);
     assert_int_equal(counts.built, 0);
     assert_int_equal(fake_cuda_called("cuLinkComplete"), 1);
     assert_int_equal(find_files("cubin", path), 1);
-    assert_int_equal(create_on_board(&counts, &error), MTS_CODE_OK);
+    assert_int_equal(create_on_board(&counts, &error), MTS_STATUS_OK);
     assert_int_equal(fake_cuda_called("cuLinkComplete"), 0);
     assert_int_equal(counts.hits, 1);
 }
 
 static void a_board_without_programs(void **state)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_program_counts counts = {0};
     (void)state;
-    assert_int_equal(create_on_board(&counts, &error), MTS_CODE_NOT_FOUND);
+    assert_int_equal(create_on_board(&counts, &error), MTS_STATUS_NOT_FOUND);
     assert_non_null(strstr(error.text, "mts kernels"));
     assert_non_null(strstr(error.text, KERNEL));
 }
@@ -249,12 +249,12 @@ static void damaged_or_foreign_programs_made_ahead_are_none(void **state)
 
 static void a_compiler_that_is_older_than_the_device_serves_it(void **state)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     (void)state;
     cuda_world_init(&w, NULL);
     fake_cuda_device()->arch = 110;
-    if (cuda_world_make(&w, &error) != MTS_CODE_OK || cuda_world_set(&w, &error) != MTS_CODE_OK ||
-        mts_list_submit(w.list, &error) != MTS_CODE_OK) {
+    if (cuda_world_make(&w, &error) != MTS_STATUS_OK || cuda_world_set(&w, &error) != MTS_STATUS_OK ||
+        mts_command_list_submit(w.list, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     assert_int_equal(fake_cuda_called("cuLinkComplete"), 1);
@@ -265,9 +265,9 @@ static void a_compiler_that_is_older_than_the_device_serves_it(void **state)
 
 static void expect_works(void)
 {
-    mts_error error = {MTS_CODE_OK, ""};
-    if (cuda_world_make(&w, &error) != MTS_CODE_OK || cuda_world_set(&w, &error) != MTS_CODE_OK ||
-        mts_list_submit(w.list, &error) != MTS_CODE_OK) {
+    mts_error error = {MTS_STATUS_OK, ""};
+    if (cuda_world_make(&w, &error) != MTS_STATUS_OK || cuda_world_set(&w, &error) != MTS_STATUS_OK ||
+        mts_command_list_submit(w.list, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     cuda_world_expect(&w, 1, 20, 300);
@@ -317,7 +317,7 @@ static void a_kept_file_that_holds_no_binary_is_made_again(void **state)
         char *key = mts_cu_cache_key(builder, false, &cuda_advance, options);
         const mts_cu_image image = {.data = (char *)(uintptr_t)texts[i],
                                     .size = i == 0 ? 10 : sizeof texts[i]};
-        assert_int_equal(mts_cu_cache_store(builder, key, &image), MTS_CODE_OK);
+        assert_int_equal(mts_cu_cache_store(builder, key, &image), MTS_STATUS_OK);
         mts_alloc_free(builder->allocator, options);
         mts_alloc_free(builder->allocator, key);
         cuda_world_close(&w);
@@ -333,11 +333,12 @@ static void a_kernel_that_does_not_compile_is_told_with_its_name_and_the_compile
     static const mts_kernel_source broken = {.name = "broken",
                                              .source = "extern \"C\" __global__ void broken(float *act)\n"
                                                        "{\n    act[0] = undeclared_thing;\n}\n"};
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_kernel *kernel = NULL;
     (void)state;
     cuda_world_open(&w, folder);
-    assert_int_equal(mts_cu_kernel_create_from(w.base.device, &broken, "", &kernel, &error), MTS_CODE_DEVICE);
+    assert_int_equal(mts_cu_kernel_create_from(w.base.device, &broken, "", &kernel, &error),
+                     MTS_STATUS_DEVICE);
     assert_null(kernel);
     assert_non_null(strstr(error.text, "kernel 'broken'"));
     assert_non_null(strstr(error.text, "NVRTC_ERROR_COMPILATION"));

@@ -35,13 +35,13 @@ static int close_world(void **state)
     return 0;
 }
 
-static void run(const mts_kernel_source *source, uint32_t groups, uint32_t group, mts_code expected)
+static void run(const mts_kernel_source *source, uint32_t groups, uint32_t group, mts_status expected)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_kernel *kernel = NULL;
-    mts_list *list = NULL;
-    mts_code code = mts_cu_kernel_create_from(w.base.device, source, "", &kernel, &error);
-    assert_true(code == MTS_CODE_OK || expected != MTS_CODE_OK);
+    mts_command_list *list = NULL;
+    mts_status code = mts_cu_kernel_create_from(w.base.device, source, "", &kernel, &error);
+    assert_true(code == MTS_STATUS_OK || expected != MTS_STATUS_OK);
     const mts_launch launch = {.kernel = kernel,
                                .act = w.act,
                                .pool = w.pool,
@@ -49,13 +49,13 @@ static void run(const mts_kernel_source *source, uint32_t groups, uint32_t group
                                .global = {groups * group, 1, 1},
                                .local = {group, 1, 1},
                                .label = source->name};
-    code = code ? code : mts_list_create(w.base.device, &launch, 1, &list, &error);
-    code = code ? code : mts_list_submit(list, &error);
+    code = code ? code : mts_command_list_create(w.base.device, &launch, 1, &list, &error);
+    code = code ? code : mts_command_list_submit(list, &error);
     code = code ? code : mts_device_wait(w.base.device, &error);
     if (code != expected) {
-        fail_msg("%s: %s: %s", source->name, mts_code_name(code), error.text);
+        fail_msg("%s: %s: %s", source->name, mts_status_text(code), error.text);
     }
-    mts_list_destroy(&list);
+    mts_command_list_destroy(&list);
     mts_cu_kernel_destroy(w.base.device, kernel);
 }
 
@@ -63,7 +63,7 @@ static float *read_act(uint32_t count)
 {
     float *values = malloc(count * sizeof *values);
     assert_non_null(values);
-    assert_int_equal(mts_buffer_read(w.act, 0, values, count * sizeof *values, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_read(w.act, 0, values, count * sizeof *values, NULL), MTS_STATUS_OK);
     return values;
 }
 
@@ -84,7 +84,7 @@ static void a_result_that_depends_on_the_order_of_threads_differs(void **state)
     (void)state;
     float last[2];
     for (int i = 0; i < 2; i++) {
-        run(&source, 1, 32, MTS_CODE_OK);
+        run(&source, 1, 32, MTS_STATUS_OK);
         float *value = read_act(1);
         last[i] = value[0];
         free(value);
@@ -97,7 +97,7 @@ static void a_write_beside_a_buffer_is_found(void **state)
     static const mts_kernel_source source = {
         .name = "beside", .source = HEAD "beside" ARGUMENTS "{ ((float *)pool)[1] = 1.0f; }"};
     (void)state;
-    run(&source, 1, 1, MTS_CODE_DEVICE_LOST);
+    run(&source, 1, 1, MTS_STATUS_DEVICE_LOST);
     assert_int_equal(fake_cuda_count().damages, 1);
 }
 
@@ -106,7 +106,7 @@ static void an_access_far_from_every_buffer_is_a_lost_device_and_not_a_crash(voi
     static const mts_kernel_source source = {.name = "far",
                                              .source = HEAD "far" ARGUMENTS "{ act[0] = pool[4000]; }"};
     (void)state;
-    run(&source, 1, 1, MTS_CODE_DEVICE_LOST);
+    run(&source, 1, 1, MTS_STATUS_DEVICE_LOST);
 }
 
 /* ---- with barriers: threads have stacks of their own ---- */
@@ -127,7 +127,7 @@ static void threads_of_a_block_meet_at_a_barrier(void **state)
                  "    }\n}"};
     (void)state;
     for (int times = 0; times < 4; times++) { /* forwards and backwards */
-        run(&source, 3, 256, MTS_CODE_OK);
+        run(&source, 3, 256, MTS_STATUS_OK);
         float *values = read_act(768);
         for (uint32_t i = 0; i < 768; i++) {
             assert_true(values[i] == (float)(i / 256 * 256 + 255 - i % 256) + 3000.0f);
@@ -143,7 +143,7 @@ static void a_barrier_that_some_threads_do_not_reach_loses_the_device(void **sta
         .source =
             HEAD "apart" ARGUMENTS "{ if (threadIdx.x > 3) __syncthreads(); act[threadIdx.x] = 1.0f; }"};
     (void)state;
-    run(&source, 1, 32, MTS_CODE_DEVICE_LOST);
+    run(&source, 1, 32, MTS_STATUS_DEVICE_LOST);
 }
 
 static void barriers_in_two_places_are_not_the_same(void **state)
@@ -155,7 +155,7 @@ static void barriers_in_two_places_are_not_the_same(void **state)
                                                             "    else\n"
                                                             "        __syncthreads();\n}"};
     (void)state;
-    run(&source, 1, 32, MTS_CODE_DEVICE_LOST);
+    run(&source, 1, 32, MTS_STATUS_DEVICE_LOST);
 }
 
 static void shared_memory_is_spoiled_before_each_block(void **state)
@@ -164,7 +164,7 @@ static void shared_memory_is_spoiled_before_each_block(void **state)
         .name = "spoiled",
         .source = HEAD "spoiled" ARGUMENTS "{ __shared__ float x[2]; act[blockIdx.x] = x[1]; x[1] = 5.0f; }"};
     (void)state;
-    run(&source, 4, 1, MTS_CODE_OK);
+    run(&source, 4, 1, MTS_STATUS_OK);
     float *values = read_act(4);
     for (int i = 0; i < 4; i++) {
         assert_true(isnan(values[i]));
@@ -179,9 +179,10 @@ static void more_shared_memory_than_there_is_does_not_load(void **state)
         .source =
             HEAD "large" ARGUMENTS "{ __shared__ float x[12289]; x[first] = 1.0f; act[0] = x[table[0]]; }"};
     mts_kernel *kernel = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     (void)state;
-    assert_int_equal(mts_cu_kernel_create_from(w.base.device, &source, "", &kernel, &error), MTS_CODE_DEVICE);
+    assert_int_equal(mts_cu_kernel_create_from(w.base.device, &source, "", &kernel, &error),
+                     MTS_STATUS_DEVICE);
     assert_null(kernel);
     assert_non_null(strstr(error.text, "large"));
 }
@@ -194,13 +195,13 @@ static void run_after_prelude(const char *name, const char *text, uint32_t group
     size_t length = 0;
     assert_int_equal(mts_os_file_read(mts_allocator_default(), MTS_SOURCE_DIR "/kernels/prelude.h", SIZE_MAX,
                                       &prelude, &length, NULL),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     const size_t size = length + strlen(text) + 2;
     char *all = malloc(size);
     assert_non_null(all);
     (void)snprintf(all, size, "%.*s\n%s", (int)length, (const char *)prelude, text);
     const mts_kernel_source source = {.name = name, .source = all};
-    run(&source, groups, group, MTS_CODE_OK);
+    run(&source, groups, group, MTS_STATUS_OK);
     free(all);
     mts_alloc_free(mts_allocator_default(), prelude);
 }
@@ -236,7 +237,7 @@ static void float32_is_rounded_as_the_library_rounds(void **state)
             i < 32768 ? random : 0x33000000u + (random >> 4); /* half of them in float16's range */
         memcpy(&inputs[i], &bits, sizeof bits);
     }
-    assert_int_equal(mts_buffer_write(w.act, 0, inputs, sizeof inputs, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_write(w.act, 0, inputs, sizeof inputs, NULL), MTS_STATUS_OK);
     run_after_prelude("round",
                       HEAD "round" ARGUMENTS "{\n"
                            "    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -260,7 +261,7 @@ static void a_warp_multiplies_matrices(void **state)
     for (uint32_t i = 0; i < 512; i++) {
         inputs[i] = (float)((i * 37 % 101) - 50.0) / 8.0f;
     }
-    assert_int_equal(mts_buffer_write(w.act, 0, inputs, sizeof inputs, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_write(w.act, 0, inputs, sizeof inputs, NULL), MTS_STATUS_OK);
     run_after_prelude(
         "matrices",
         HEAD "matrices" ARGUMENTS "{\n"

@@ -17,42 +17,41 @@
 
 typedef struct life_kind {
     const char *name;
-    mts_device_use replay;
+    mts_use replay;
     int nvrtc; /* version: an old compiler makes PTX only, which the driver links */
 } life_kind;
 
-static const life_kind kinds[] = {{"graphs", MTS_DEVICE_USE_ON, 12020},
-                                  {"plain launches", MTS_DEVICE_USE_OFF, 12020},
-                                  {"PTX", MTS_DEVICE_USE_ON, 10020}};
+static const life_kind kinds[] = {
+    {"graphs", MTS_USE_ON, 12020}, {"plain launches", MTS_USE_OFF, 12020}, {"PTX", MTS_USE_ON, 10020}};
 
 /* A run whose input is sent and whose output is fetched, and nobody waits before it is through. */
-static mts_code fly(cuda_world *w, float *host, mts_error *error)
+static mts_status fly(cuda_world *w, float *host, mts_error *error)
 {
     bool passed = false;
     host[0] = 5.0f;
-    mts_code code = mts_buffer_send(w->act, 4, host, sizeof *host, error);
-    code = code ? code : mts_list_submit(w->list, error);
-    code = code ? code : mts_buffer_fetch(w->act, 4, host + 1, sizeof *host, error);
-    code = code ? code : mts_device_mark(w->base.device, 2, error);
-    while (code == MTS_CODE_OK && !passed) {
+    mts_status code = mts_buffer_write_async(w->act, 4, host, sizeof *host, error);
+    code = code ? code : mts_command_list_submit(w->list, error);
+    code = code ? code : mts_buffer_read_async(w->act, 4, host + 1, sizeof *host, error);
+    code = code ? code : mts_device_event_record(w->base.device, 2, error);
+    while (code == MTS_STATUS_OK && !passed) {
         code = mts_device_passed(w->base.device, 2, &passed, error);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         assert_true(host[1] == ((5.0f * 2.0f + 2.0f) * 2.0f + 8.0f) * 2.0f + 301.0f);
     }
-    code = code ? code : mts_device_mark(w->base.device, 2, error);
-    return code ? code : mts_device_wait_mark(w->base.device, 2, error);
+    code = code ? code : mts_device_event_record(w->base.device, 2, error);
+    return code ? code : mts_device_event_wait(w->base.device, 2, error);
 }
 
-static mts_code live_in_flight(cuda_world *w, mts_error *error)
+static mts_status live_in_flight(cuda_world *w, mts_error *error)
 {
     void *host = NULL;
-    mts_code code = mts_host_create(w->base.device, 64, &host, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_host_create(w->base.device, 64, &host, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     code = fly(w, host, error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         (void)mts_device_wait(w->base.device, NULL);
     }
     mts_host_destroy(w->base.device, &host);
@@ -60,27 +59,27 @@ static mts_code live_in_flight(cuda_world *w, mts_error *error)
 }
 
 /* Everything that a device does, until something fails. */
-static mts_code live(cuda_world *w, mts_error *error)
+static mts_status live(cuda_world *w, mts_error *error)
 {
     mts_launch_time times[CUDA_LAUNCHES];
     float value = 0.0f;
-    mts_code code = cuda_world_make(w, error);
+    mts_status code = cuda_world_make(w, error);
     code = code ? code : cuda_world_set(w, error);
-    code = code ? code : mts_list_submit(w->list, error);
+    code = code ? code : mts_command_list_submit(w->list, error);
     code = code ? code : mts_device_wait(w->base.device, error);
     code = code ? code : mts_buffer_read(w->act, 4, &value, sizeof value, error);
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         assert_true(value == cuda_world_value(1, 1, 20, 300));
         w->launches[1].first = 3;
     }
     code = code ? code : mts_buffer_fill(w->act, 0, 1024, 0, error);
-    code = code ? code : mts_list_update(w->list, w->launches, CUDA_LAUNCHES, error);
-    code = code ? code : mts_list_submit(w->list, error);
+    code = code ? code : mts_command_list_update(w->list, w->launches, CUDA_LAUNCHES, error);
+    code = code ? code : mts_command_list_submit(w->list, error);
     code = code ? code : mts_buffer_read(w->act, 0, &value, sizeof value, error);
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         assert_true(value == cuda_world_value(0, 1, 7, 300));
     }
-    code = code ? code : mts_list_profile(w->list, times, CUDA_LAUNCHES, error);
+    code = code ? code : mts_command_list_profile(w->list, times, CUDA_LAUNCHES, error);
     code = code ? code : cuda_world_set(w, error);
     return code ? code : live_in_flight(w, error);
 }
@@ -116,7 +115,7 @@ static bool is_in_context(const char *name)
            starts_with(name, "cuFunc");
 }
 
-static void expect_error(const char *call, int result, mts_code code, const mts_error *error)
+static void expect_error(const char *call, int result, mts_status code, const mts_error *error)
 {
     char name[64];
     char number[16];
@@ -126,17 +125,17 @@ static void expect_error(const char *call, int result, mts_code code, const mts_
     plain_name(name, call);
     (void)snprintf(number, sizeof number, "(%d)", result);
     /* a device that is lost in a call that nobody needed is found out by a later one */
-    const bool is_later = may_pass(call) && code == MTS_CODE_DEVICE_LOST;
+    const bool is_later = may_pass(call) && code == MTS_STATUS_DEVICE_LOST;
     if ((!is_later && !strstr(error->text, name)) || !strstr(error->text, number)) {
         fail_msg("%s failed with %d, and the error says: %s", call, result, error->text);
     }
     if (is_in_context(call)) {
-        const mts_code expected = result == CUDA_ERROR_OUT_OF_MEMORY   ? MTS_CODE_OUT_OF_MEMORY
-                                  : result == CUDA_ERROR_LAUNCH_FAILED ? MTS_CODE_DEVICE_LOST
-                                                                       : MTS_CODE_DEVICE;
+        const mts_status expected = result == CUDA_ERROR_OUT_OF_MEMORY   ? MTS_STATUS_OUT_OF_MEMORY
+                                    : result == CUDA_ERROR_LAUNCH_FAILED ? MTS_STATUS_DEVICE_LOST
+                                                                         : MTS_STATUS_DEVICE;
         if (code != expected) {
-            fail_msg("%s failed with %d: %s instead of %s", call, result, mts_code_name(code),
-                     mts_code_name(expected));
+            fail_msg("%s failed with %d: %s instead of %s", call, result, mts_status_text(code),
+                     mts_status_text(expected));
         }
     }
 }
@@ -161,18 +160,18 @@ static void expect_released(uint32_t at, int result)
 static bool fail_at(const life_kind *kind, uint32_t at, int result)
 {
     static cuda_world w;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     cuda_world_init(&w, NULL);
     w.base.options.replay = kind->replay;
     fake_cuda_device()->nvrtc = kind->nvrtc;
     fake_cuda_fail(at, result);
-    const mts_code code = live(&w, &error);
+    const mts_status code = live(&w, &error);
     const bool in_life = fake_cuda_failed(); /* else it fails while all is destroyed, if at all */
-    if (code == MTS_CODE_OK && in_life && !may_pass(fake_cuda_call(at))) {
+    if (code == MTS_STATUS_OK && in_life && !may_pass(fake_cuda_call(at))) {
         fail_msg("%s: call %u (%s) failed with %d, and nobody noticed", kind->name, at, fake_cuda_call(at),
                  result);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         assert_true(in_life);
         expect_error(fake_cuda_call(at), result, code, &error);
     }
@@ -221,13 +220,13 @@ static void each_allocation_that_fails_leaves_nothing_behind(void **state)
     bool failed = true;
     (void)state;
     for (uint32_t nth = 1; failed; nth++) {
-        mts_error error = {MTS_CODE_OK, ""};
+        mts_error error = {MTS_STATUS_OK, ""};
         cuda_world_init(&w, NULL);
         w.base.allocator.nth = nth;
-        const mts_code code = live(&w, &error);
+        const mts_status code = live(&w, &error);
         failed = w.base.allocator.failed > 0;
-        assert_true(code == MTS_CODE_OK || code == MTS_CODE_OUT_OF_MEMORY);
-        assert_true(code == MTS_CODE_OUT_OF_MEMORY || !failed || nth > 1);
+        assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_OUT_OF_MEMORY);
+        assert_true(code == MTS_STATUS_OUT_OF_MEMORY || !failed || nth > 1);
         cuda_world_close(&w);
         cuda_expect_clean();
         assert_true(nth < CALLS_MOST);
@@ -239,22 +238,22 @@ static void each_allocation_that_fails_leaves_nothing_behind(void **state)
 static void a_crash_is_told_by_the_wait_and_stays_until_the_device_is_opened_again(void **state)
 {
     static cuda_world w;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_buffer *buffer = NULL;
     (void)state;
     cuda_world_open(&w, NULL);
-    assert_int_equal(mts_list_submit(w.list, &error), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(w.list, &error), MTS_STATUS_OK);
     fake_cuda_fail_named("cuStreamSynchronize", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
-    assert_int_equal(mts_device_wait(w.base.device, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_device_wait(w.base.device, &error), MTS_STATUS_DEVICE_LOST);
     assert_non_null(strstr(error.text, "CUDA_ERROR_ILLEGAL_ADDRESS"));
-    assert_int_equal(mts_list_submit(w.list, &error), MTS_CODE_DEVICE_LOST);
-    assert_int_equal(mts_buffer_create(w.base.device, 4, &buffer, &error), MTS_CODE_DEVICE_LOST);
-    assert_int_equal(mts_device_wait(w.base.device, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_command_list_submit(w.list, &error), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_buffer_create(w.base.device, 4, &buffer, &error), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_device_wait(w.base.device, &error), MTS_STATUS_DEVICE_LOST);
     cuda_world_close(&w);
     cuda_expect_clean();
     cuda_world_open(&w, NULL);
-    assert_int_equal(cuda_world_set(&w, &error), MTS_CODE_OK);
-    assert_int_equal(mts_list_submit(w.list, &error), MTS_CODE_OK);
+    assert_int_equal(cuda_world_set(&w, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_command_list_submit(w.list, &error), MTS_STATUS_OK);
     cuda_world_expect(&w, 1, 20, 300);
     cuda_world_close(&w);
     cuda_expect_clean();
@@ -264,19 +263,19 @@ static void a_crash_is_told_by_the_wait_and_stays_until_the_device_is_opened_aga
 static void copies_that_are_on_their_way_when_the_device_is_lost_are_through_when_that_is_told(void **state)
 {
     static cuda_world w;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     float host[2] = {5.0f, 0.0f};
     (void)state;
     cuda_world_open(&w, NULL);
-    assert_int_equal(mts_buffer_send(w.act, 4, host, sizeof *host, &error), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_fetch(w.act, 4, host + 1, sizeof *host, &error), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_write_async(w.act, 4, host, sizeof *host, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_read_async(w.act, 4, host + 1, sizeof *host, &error), MTS_STATUS_OK);
     fake_cuda_fail_named("cuEventRecord", 1, CUDA_ERROR_CONTEXT_IS_DESTROYED);
     const uint32_t before = fake_cuda_called("cuStreamSynchronize");
-    assert_int_equal(mts_device_mark(w.base.device, 0, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_device_event_record(w.base.device, 0, &error), MTS_STATUS_DEVICE_LOST);
     assert_non_null(strstr(error.text, "cuEventRecord"));
     assert_int_equal(fake_cuda_called("cuStreamSynchronize"), before + 1);
     assert_true(host[1] == 5.0f);
-    assert_int_equal(mts_device_wait(w.base.device, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_device_wait(w.base.device, &error), MTS_STATUS_DEVICE_LOST);
     assert_int_equal(fake_cuda_called("cuStreamSynchronize"), before + 1);
     cuda_world_close(&w);
     cuda_expect_clean();
@@ -285,11 +284,11 @@ static void copies_that_are_on_their_way_when_the_device_is_lost_are_through_whe
 static void a_graph_that_finds_the_device_lost_launches_nothing_into_it(void **state)
 {
     static cuda_world w;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     (void)state;
     cuda_world_open(&w, NULL);
     fake_cuda_fail_named("cuGraphLaunch", 1, CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(mts_list_submit(w.list, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_command_list_submit(w.list, &error), MTS_STATUS_DEVICE_LOST);
     assert_non_null(strstr(error.text, "cuGraphLaunch"));
     assert_int_equal(fake_cuda_called("cuLaunchKernel"), 0);
     assert_false(device_fixture_logged(&w.base, "one by one"));
@@ -300,20 +299,20 @@ static void a_graph_that_finds_the_device_lost_launches_nothing_into_it(void **s
 static void a_full_device_is_out_of_memory_and_goes_on_with_less(void **state)
 {
     static cuda_world w;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_buffer *large = NULL, *small = NULL;
     (void)state;
     cuda_world_open(&w, NULL);
     fake_cuda_device()->memory = 4u << 20;
-    assert_int_equal(mts_buffer_create(w.base.device, 3u << 20, &large, &error), MTS_CODE_OUT_OF_MEMORY);
+    assert_int_equal(mts_buffer_create(w.base.device, 3u << 20, &large, &error), MTS_STATUS_OUT_OF_MEMORY);
     assert_null(large);
     assert_true(w.base.device->full);
     assert_false(w.base.device->lost);
     assert_non_null(strstr(error.text, "cuMemAlloc"));
-    assert_int_equal(mts_buffer_create(w.base.device, 1u << 20, &small, &error), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(w.base.device, 1u << 20, &small, &error), MTS_STATUS_OK);
     mts_buffer_destroy(&small);
-    assert_int_equal(cuda_world_set(&w, &error), MTS_CODE_OK);
-    assert_int_equal(mts_list_submit(w.list, &error), MTS_CODE_OK);
+    assert_int_equal(cuda_world_set(&w, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_command_list_submit(w.list, &error), MTS_STATUS_OK);
     cuda_world_expect(&w, 1, 20, 300);
     cuda_world_close(&w);
     cuda_expect_clean();

@@ -78,10 +78,10 @@ static void expect_undisturbed(void)
 
 static void make_world(void *given_context, void *given_stream)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     w.base.options.foreign_context = given_context;
     w.base.options.foreign_queue = given_stream;
-    if (cuda_world_make(&w, &error) != MTS_CODE_OK) {
+    if (cuda_world_make(&w, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     expect_undisturbed();
@@ -91,20 +91,20 @@ static void make_world(void *given_context, void *given_stream)
 static void use_everything(void)
 {
     mts_launch_time times[CUDA_LAUNCHES];
-    assert_int_equal(cuda_world_set(&w, NULL), MTS_CODE_OK);
+    assert_int_equal(cuda_world_set(&w, NULL), MTS_STATUS_OK);
     expect_undisturbed();
-    assert_int_equal(mts_list_submit(w.list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(w.list, NULL), MTS_STATUS_OK);
     expect_undisturbed();
-    assert_int_equal(mts_device_wait(w.base.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait(w.base.device, NULL), MTS_STATUS_OK);
     expect_undisturbed();
     cuda_world_expect(&w, 1, 20, 300);
     expect_undisturbed();
-    assert_int_equal(mts_buffer_fill(w.act, 0, 64, 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_fill(w.act, 0, 64, 0, NULL), MTS_STATUS_OK);
     expect_undisturbed();
     w.launches[0].first = 3;
-    assert_int_equal(mts_list_update(w.list, w.launches, CUDA_LAUNCHES, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_update(w.list, w.launches, CUDA_LAUNCHES, NULL), MTS_STATUS_OK);
     expect_undisturbed();
-    assert_int_equal(mts_list_profile(w.list, times, CUDA_LAUNCHES, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_profile(w.list, times, CUDA_LAUNCHES, NULL), MTS_STATUS_OK);
     expect_undisturbed();
 }
 
@@ -150,11 +150,11 @@ static void without_the_callers_the_primary_context_is_held_and_let_go(void **st
 
 static void a_stream_without_its_context_is_refused(void **state)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     (void)state;
     w.base.options.foreign_queue = stream;
     assert_int_equal(mts_backend_cuda.open(0, &w.base.options, &w.base.device, &error),
-                     MTS_CODE_INVALID_ARGUMENT);
+                     MTS_STATUS_INVALID_ARGUMENT);
     assert_null(w.base.device);
     cuda_world_close(&w);
     expect_undisturbed();
@@ -165,7 +165,7 @@ static void a_device_that_is_lost_in_the_callers_context_resets_nothing(void **s
     (void)state;
     make_world(context, stream);
     fake_cuda_fail_named("cuStreamSynchronize", 1, CUDA_ERROR_LAUNCH_FAILED);
-    assert_int_equal(mts_device_wait(w.base.device, NULL), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_device_wait(w.base.device, NULL), MTS_STATUS_DEVICE_LOST);
     cuda_world_close(&w);
     expect_undisturbed();
     assert_int_equal(fake_cuda_called("cuDevicePrimaryCtxReset"), 0);

@@ -157,7 +157,7 @@ static void expect_close(const float *expected, const float *found, size_t count
 static void a_graph_gives_the_bits_of_plain_launches_and_the_reference_agrees(void **state)
 {
     static const mts_strategy strategies[] = {MTS_STRATEGY_SEQUENTIAL, MTS_STRATEGY_COMPACT,
-                                              MTS_STRATEGY_NETFUSE, MTS_STRATEGY_MTS};
+                                              MTS_STRATEGY_NETFUSE, MTS_STRATEGY_DENSE};
     float reference[RUNS * OUTPUTS], plain[RUNS * OUTPUTS], recorded[RUNS * OUTPUTS];
     (void)state;
     fake_cuda_reset();
@@ -229,7 +229,7 @@ static void a_steady_run_makes_nothing_and_submits_one_graph(void **state)
     (void)state;
     fake_cuda_reset();
     open_on("cuda:0", MTS_USE_AUTO);
-    need_session(MTS_STRATEGY_MTS);
+    need_session(MTS_STRATEGY_DENSE);
     need_run(1);
     for (uint32_t i = 0; i < RUNS; i++) {
         const uint32_t before = fake_cuda_calls();
@@ -267,17 +267,17 @@ static void too_little_memory_is_said_and_what_fits_still_runs(void **state)
     (void)state;
     fake_cuda_reset();
     open_on("cuda:0", MTS_USE_AUTO);
-    need_session(MTS_STRATEGY_MTS);
+    need_session(MTS_STRATEGY_DENSE);
     need_run(1);
     take_outputs(expected);
     mts_session_destroy(&s.session);
     fake_cuda_device()->memory = 65536;
-    const mts_status status = make_session(MTS_STRATEGY_MTS);
+    const mts_status status = make_session(MTS_STRATEGY_DENSE);
     assert_true(status == MTS_STATUS_OUT_OF_MEMORY || status == MTS_STATUS_LIMIT);
     assert_null(s.session);
     assert_int_equal(fake_cuda_count().device_blocks, 0);
     fake_cuda_device()->memory = (uint64_t)1 << 30;
-    need_session(MTS_STRATEGY_MTS);
+    need_session(MTS_STRATEGY_DENSE);
     need_run(1);
     take_outputs(found);
     assert_memory_equal(expected, found, sizeof expected);
@@ -290,7 +290,7 @@ static bool explains(const char *text)
     size_t needed = 0;
     assert_int_equal(mts_session_explain(s.session, MTS_REPORT_TEXT, buffer, sizeof buffer, &needed),
                      MTS_STATUS_OK);
-    return strstr(buffer, text) != NULL;
+    return strstr(buffer, text);
 }
 
 /* Registers, shared memory: the driver says so when a program is loaded. */
@@ -300,13 +300,13 @@ static void a_kernel_that_does_not_fit_is_replaced_by_a_smaller_one(void **state
     (void)state;
     fake_cuda_reset();
     open_on("reference", MTS_USE_AUTO);
-    need_session(MTS_STRATEGY_MTS);
+    need_session(MTS_STRATEGY_DENSE);
     need_run(1);
     take_outputs(expected);
     close_all();
     open_on("cuda:0", MTS_USE_AUTO);
     fake_cuda_fail_named("cuModuleLoadData", 1, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-    need_session(MTS_STRATEGY_MTS);
+    need_session(MTS_STRATEGY_DENSE);
     assert_true(fake_cuda_failed());
     assert_true(explains("kernels as planned cannot be used on this device"));
     need_run(1);
@@ -322,13 +322,13 @@ static void a_lost_device_is_told_and_a_new_runtime_works(void **state)
     (void)state;
     fake_cuda_reset();
     open_on("cuda:0", MTS_USE_AUTO);
-    need_session(MTS_STRATEGY_MTS);
+    need_session(MTS_STRATEGY_DENSE);
     need_run(1);
     take_outputs(expected);
     close_all();
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         open_on("cuda:0", MTS_USE_AUTO);
-        need_session(MTS_STRATEGY_MTS);
+        need_session(MTS_STRATEGY_DENSE);
         need_run(1);
         fake_cuda_fail_named(calls[i], 1, CUDA_ERROR_ILLEGAL_ADDRESS);
         assert_int_equal(run(2), MTS_STATUS_DEVICE_LOST);
@@ -336,7 +336,7 @@ static void a_lost_device_is_told_and_a_new_runtime_works(void **state)
         assert_int_equal(run(3), MTS_STATUS_DEVICE_LOST);
         close_all();
         open_on("cuda:0", MTS_USE_AUTO);
-        need_session(MTS_STRATEGY_MTS);
+        need_session(MTS_STRATEGY_DENSE);
         need_run(1);
         take_outputs(found);
         assert_memory_equal(expected, found, sizeof expected);
@@ -351,7 +351,7 @@ static void each_call_of_a_run_that_fails_is_told_and_the_next_run_is_right(void
     (void)state;
     fake_cuda_reset();
     open_on("cuda:0", MTS_USE_AUTO);
-    need_session(MTS_STRATEGY_MTS);
+    need_session(MTS_STRATEGY_DENSE);
     need_run(1);
     take_outputs(expected);
     for (uint32_t at = 1;; at++) {
@@ -504,7 +504,7 @@ static void run_on_board(uint32_t tuning, float out[OUTPUTS])
 {
     tuning_ms = tuning;
     open_on("cuda:0", MTS_USE_AUTO);
-    need_session(MTS_STRATEGY_MTS);
+    need_session(MTS_STRATEGY_DENSE);
     need_run(1);
     take_outputs(out);
     assert_false(explains("kernels as planned cannot be used on this device"));
@@ -536,7 +536,7 @@ static void tuning_without_a_compiler_spoils_nothing(void **state)
     assert_non_null(mkdtemp(folder));
     cache_dir = folder;
     open_on("cuda:sm_87", MTS_USE_AUTO);
-    need_session(MTS_STRATEGY_MTS);
+    need_session(MTS_STRATEGY_DENSE);
     need_run(1); /* frames have a kernel too */
     close_all();
     cache_dir = NULL;

@@ -1,6 +1,6 @@
 /*
- * clang_cuda.h: what NVRTC has built in and the kernels use, declared for clang without a CUDA toolkit. For compiling
- * only (cuda_compile.py): the mathematics stays undefined.
+ * clang_cuda.h: what NVRTC has built in and the kernels use, declared for clang without a CUDA toolkit. For
+ * compiling only (cuda_compile.py): the mathematics stays undefined.
  */
 #define __CUDACC__ 1
 #define __global__ __attribute__((global))
@@ -14,12 +14,13 @@
 struct clang_cuda_index {
     unsigned int x, y, z;
 };
-#define CLANG_CUDA_INDEX(name, sreg)                                                                             \
-    static __device__ __forceinline__ clang_cuda_index clang_cuda_##name() {                                      \
-        clang_cuda_index i = {(unsigned int)__nvvm_read_ptx_sreg_##sreg##_x(),                                    \
-                              (unsigned int)__nvvm_read_ptx_sreg_##sreg##_y(),                                    \
-                              (unsigned int)__nvvm_read_ptx_sreg_##sreg##_z()};                                   \
-        return i;                                                                                                \
+#define CLANG_CUDA_INDEX(name, sreg)                                                                         \
+    static __device__ __forceinline__ clang_cuda_index clang_cuda_##name()                                   \
+    {                                                                                                        \
+        clang_cuda_index i = {(unsigned int)__nvvm_read_ptx_sreg_##sreg##_x(),                               \
+                              (unsigned int)__nvvm_read_ptx_sreg_##sreg##_y(),                               \
+                              (unsigned int)__nvvm_read_ptx_sreg_##sreg##_z()};                              \
+        return i;                                                                                            \
     }
 CLANG_CUDA_INDEX(thread, tid)
 CLANG_CUDA_INDEX(threads, ntid)
@@ -30,10 +31,22 @@ CLANG_CUDA_INDEX(blocks, nctaid)
 #define blockIdx clang_cuda_block()
 #define gridDim clang_cuda_blocks()
 
-static __device__ __forceinline__ float __int_as_float(int i) { return __builtin_bit_cast(float, i); }
-static __device__ __forceinline__ int __float_as_int(float f) { return __builtin_bit_cast(int, f); }
-static __device__ __forceinline__ unsigned int __float_as_uint(float f) { return __builtin_bit_cast(unsigned int, f); }
-static __device__ __forceinline__ float __uint_as_float(unsigned int u) { return __builtin_bit_cast(float, u); }
+static __device__ __forceinline__ float __int_as_float(int i)
+{
+    return __builtin_bit_cast(float, i);
+}
+static __device__ __forceinline__ int __float_as_int(float f)
+{
+    return __builtin_bit_cast(int, f);
+}
+static __device__ __forceinline__ unsigned int __float_as_uint(float f)
+{
+    return __builtin_bit_cast(unsigned int, f);
+}
+static __device__ __forceinline__ float __uint_as_float(unsigned int u)
+{
+    return __builtin_bit_cast(float, u);
+}
 
 extern "C" {
 __device__ float fmaf(float, float, float);

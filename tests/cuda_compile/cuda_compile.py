@@ -89,7 +89,7 @@ def session_options(found, kernel, arch, most, turn):
 
 def products_half(text):
     """Whether a kernel does something else with HALF=2 than with HALF=1: it then says so after the prelude."""
-    own = text[text.index("#ifndef MTS_GRAPH_KINDS_H"):]  # the part that follows the prelude
+    own = text[text.index("#ifndef MTS_KERNELS_ABI_KINDS_H"):]  # the part that follows the prelude
     return re.search(r"HALF\s*(==|>|>=)\s*[12]|mts_h2_|MATRIX", own) is not None
 
 

@@ -14,7 +14,7 @@
 
 #include "bundle/archive.h"
 #include "device/kernel.h"
-#include "exec/engine.h"
+#include "engine/engine.h"
 #include "mts/mtsc.h"
 #include "platform/null/null.h"
 #include "platform/os/os.h"
@@ -36,72 +36,72 @@ typedef struct list {
     uint32_t arch;
 } list;
 
-static mts_code list_before(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
+static mts_status list_before(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
 {
     const list *self = wrap->context;
     (void)error;
     if (call->kind == MTS_WRAP_KIND_KERNEL_CREATE) {
         (void)fprintf(self->out, "%u\t%s\t%s\n", self->arch, call->desc->name, call->desc->defines);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static const mts_wrap_hooks list_hooks = {list_before, NULL};
 
 /* What the backend says of a GPU that is not here: a choice of kernels depends on it. */
-static mts_code describe_gpu(const char *name, const mts_device_options *options, mts_device_info *info,
-                             mts_error *error)
+static mts_status describe_gpu(const char *name, const mts_device_options *options, mts_device_info *info,
+                               mts_error *error)
 {
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
     mts_device *device = NULL;
     for (size_t i = 0; i < count; i++) {
         if (strcmp(table[i]->name, "cuda") == 0) {
-            const mts_code code = table[i]->open_named(name, options, &device, error);
+            const mts_status code = table[i]->open_named(name, options, &device, error);
             *info = device != NULL ? device->info : (mts_device_info){.arch = 0};
             mts_device_destroy(&device);
             return code;
         }
     }
-    return mts_fail(error, MTS_CODE_NOT_FOUND, "this build has no CUDA backend");
+    return mts_fail(error, MTS_STATUS_NOT_FOUND, "this build has no CUDA backend");
 }
 
-static mts_code open_gpu(const char *name, FILE *out, mts_device **device, mts_error *error)
+static mts_status open_gpu(const char *name, FILE *out, mts_device **device, mts_error *error)
 {
     const mts_device_options options = {.allocator = mts_allocator_default()};
     mts_null_limits limits;
     mts_null_limits_default(&limits);
     *device = NULL;
-    mts_code code = describe_gpu(name, &options, &limits.info, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = describe_gpu(name, &options, &limits.info, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     list *context = mts_alloc_zero(options.allocator, 1, sizeof *context);
-    if (context == NULL) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory");
+    if (!context) {
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no memory");
     }
     *context = (list){out, limits.info.arch};
     limits.info.imports = 0; /* the device of null has none */
     code = mts_null_open(&limits, &options, device, error);
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         code = mts_wrap_make(device, &list_hooks, context, false, device, error);
     }
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         mts_device_destroy(device);
         mts_alloc_free(options.allocator, context);
     }
     return code;
 }
 
-static mts_code run_sessions(mts_device *device, const mts_archive *archive, mts_error *error)
+static mts_status run_sessions(mts_device *device, const mts_archive *archive, mts_error *error)
 {
-    mts_code code = MTS_CODE_OK;
-    for (int precision = 0; precision < MTS_PRECISION_KIND_COUNT; precision++) {
-        for (int strategy = 0; strategy < 4 && code == MTS_CODE_OK; strategy++) {
-            const mts_engine_options options = {.strategy = (mts_strategy_kind)strategy,
-                                                .precision = (mts_precision_kind)precision,
+    mts_status code = MTS_STATUS_OK;
+    for (int precision = 0; precision < MTS_PRECISION_COUNT; precision++) {
+        for (int strategy = 0; strategy < 4 && code == MTS_STATUS_OK; strategy++) {
+            const mts_engine_options options = {.strategy = (mts_strategy)strategy,
+                                                .precision = (mts_precision)precision,
                                                 .tuning_ms =
-                                                    strategy == MTS_STRATEGY_KIND_COMPACT ? TUNING_MS : 0};
+                                                    strategy == MTS_STRATEGY_COMPACT ? TUNING_MS : 0};
             mts_engine *engine = NULL;
             code = mts_engine_create(device, archive, &options, &engine, error);
             mts_engine_destroy(&engine);
@@ -110,7 +110,7 @@ static mts_code run_sessions(mts_device *device, const mts_archive *archive, mts
     return code;
 }
 
-static mts_code run_net(size_t net, const char *path, FILE *out, mts_error *error)
+static mts_status run_net(size_t net, const char *path, FILE *out, mts_error *error)
 {
     mts_os_map map = {0};
     mts_archive *archive = NULL;
@@ -121,16 +121,16 @@ static mts_code run_net(size_t net, const char *path, FILE *out, mts_error *erro
     synth.prune = &nets[net].prune;
     synth.prune_count = 1;
     synth.input = nets[net].input;
-    mts_code code = mtsc_synth(&synth, path, NULL, NULL) == MTS_STATUS_OK
-                        ? mts_os_map_file(path, &map, error)
-                        : mts_fail(error, MTS_CODE_IO, "cannot make %s", path);
-    if (code == MTS_CODE_OK) {
+    mts_status code = mtsc_synth(&synth, path, NULL, NULL) == MTS_STATUS_OK
+                          ? mts_os_map_file(path, &map, error)
+                          : mts_fail(error, MTS_STATUS_IO, "cannot make %s", path);
+    if (code == MTS_STATUS_OK) {
         code = mts_archive_read(map.data, map.size, path, NULL, mts_allocator_default(), &archive, error);
     }
-    for (size_t gpu = 0; gpu < sizeof gpus / sizeof gpus[0] && code == MTS_CODE_OK; gpu++) {
+    for (size_t gpu = 0; gpu < sizeof gpus / sizeof gpus[0] && code == MTS_STATUS_OK; gpu++) {
         mts_device *device = NULL;
         code = open_gpu(gpus[gpu], out, &device, error);
-        code = code == MTS_CODE_OK ? run_sessions(device, archive, error) : code;
+        code = code == MTS_STATUS_OK ? run_sessions(device, archive, error) : code;
         mts_device_destroy(&device);
     }
     mts_archive_destroy(&archive);
@@ -148,9 +148,9 @@ static int write_texts(const char *folder)
         (void)snprintf(path, sizeof path, "%s/%s.cu", folder, rows[i].name);
         FILE *file = fopen(path, "w");
         char *text = mts_kernel_text(&rows[i], mts_allocator_default());
-        const int bad = file == NULL || text == NULL || fputs(text, file) < 0;
+        const int bad = !file || !text || fputs(text, file) < 0;
         mts_alloc_free(mts_allocator_default(), text);
-        if ((file != NULL && fclose(file) != 0) || bad) {
+        if ((file && fclose(file) != 0) || bad) {
             perror(path);
             return 1;
         }
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
 {
     char path[PATH_MOST], bundle[PATH_MOST];
     mts_error error = {0};
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (argc != 2) {
         (void)fprintf(stderr, "usage: cuda_programs FOLDER\n");
         return 2;
@@ -173,14 +173,14 @@ int main(int argc, char **argv)
         return 1;
     }
     FILE *out = fopen(path, "w");
-    if (out == NULL) {
+    if (!out) {
         perror(path);
         return 1;
     }
-    for (size_t net = 0; net < sizeof nets / sizeof nets[0] && code == MTS_CODE_OK; net++) {
+    for (size_t net = 0; net < sizeof nets / sizeof nets[0] && code == MTS_STATUS_OK; net++) {
         code = run_net(net, bundle, out, &error);
     }
-    if (fclose(out) != 0 || code != MTS_CODE_OK) {
+    if (fclose(out) != 0 || code != MTS_STATUS_OK) {
         (void)fprintf(stderr, "cuda_programs: %s\n", error.text);
         return 1;
     }

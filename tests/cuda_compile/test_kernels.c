@@ -70,7 +70,7 @@ static int hide_compiler(void)
         char path[64];
         (void)snprintf(path, sizeof path, "none/%s", names[i]);
         FILE *file = fopen(path, "w");
-        bad |= file == NULL || fclose(file) != 0;
+        bad |= !file || fclose(file) != 0;
     }
     return bad;
 }

@@ -40,11 +40,11 @@ static void a_fetched_value_is_there_after_its_mark_and_later_launches_do_not_ch
     async_submit(async.up);
     async_fetch(async_computes() ? ASYNC_COUNT : 0, out, ASYNC_COUNT);
     async_mark(0);
-    assert_int_equal(mts_buffer_fill(async.act, 0, ASYNC_FLOATS * sizeof(float), 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_fill(async.act, 0, ASYNC_FLOATS * sizeof(float), 0, NULL), MTS_STATUS_OK);
     async_submit(async.up);
     async_wait_mark(0);
     assert_row(out, 3.0f, async_computes() ? 2.0f : 1.0f);
-    assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_STATUS_OK);
     assert_row(out, 3.0f, async_computes() ? 2.0f : 1.0f);
     async_host_free(&in);
     async_host_free(&out);
@@ -53,7 +53,7 @@ static void a_fetched_value_is_there_after_its_mark_and_later_launches_do_not_ch
 /* Runs of one list, each with its own input and output; `ask` is how the host learns of the end. */
 static void run_in_flight(float *in, float *out, void (*ask)(uint32_t index))
 {
-    const uint32_t runs = MTS_DEVICE_MARKS;
+    const uint32_t runs = MTS_DEVICE_EVENTS;
     for (uint32_t i = 0; i < runs; i++) {
         fill_row(in + i * ASYNC_COUNT, (float)(100 * i + 1));
         async_send(0, in + i * ASYNC_COUNT, ASYNC_COUNT);
@@ -71,8 +71,8 @@ static void run_in_flight(float *in, float *out, void (*ask)(uint32_t index))
 static void runs_of_one_list_in_flight_give_their_own_results(void **state)
 {
     (void)state;
-    float *in = async_host(MTS_DEVICE_MARKS * ASYNC_COUNT);
-    float *out = async_host(MTS_DEVICE_MARKS * ASYNC_COUNT);
+    float *in = async_host(MTS_DEVICE_EVENTS * ASYNC_COUNT);
+    float *out = async_host(MTS_DEVICE_EVENTS * ASYNC_COUNT);
     run_in_flight(in, out, async_wait_mark);
     run_in_flight(in, out, async_poll_mark);
     async_host_free(&in);
@@ -81,7 +81,7 @@ static void runs_of_one_list_in_flight_give_their_own_results(void **state)
 
 static void any_memory_of_the_host_can_be_sent_and_fetched(void **state)
 {
-    static float in[MTS_DEVICE_MARKS * ASYNC_COUNT], out[MTS_DEVICE_MARKS * ASYNC_COUNT];
+    static float in[MTS_DEVICE_EVENTS * ASYNC_COUNT], out[MTS_DEVICE_EVENTS * ASYNC_COUNT];
     (void)state;
     run_in_flight(in, out, async_wait_mark);
     run_in_flight(in, out, async_poll_mark);
@@ -91,7 +91,7 @@ static void a_mark_that_was_never_set_has_passed(void **state)
 {
     (void)state;
     async_submit(async.up);
-    for (uint32_t i = 0; i < MTS_DEVICE_MARKS; i++) {
+    for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
         assert_true(async_has_passed(i));
         async_wait_mark(i);
     }
@@ -124,12 +124,12 @@ static void a_mark_that_is_set_again_stands_behind_what_came_since(void **state)
 static void marks_pass_in_the_order_in_which_they_were_set(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < MTS_DEVICE_MARKS; i++) {
+    for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
         async_submit(async.up);
-        async_mark(MTS_DEVICE_MARKS - 1 - i);
+        async_mark(MTS_DEVICE_EVENTS - 1 - i);
     }
     async_wait_mark(2);
-    for (uint32_t i = 2; i < MTS_DEVICE_MARKS; i++) {
+    for (uint32_t i = 2; i < MTS_DEVICE_EVENTS; i++) {
         assert_true(async_has_passed(i));
     }
     async_poll_mark(0);
@@ -139,12 +139,12 @@ static void marks_pass_in_the_order_in_which_they_were_set(void **state)
 static void a_wait_for_everything_passes_every_mark(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < MTS_DEVICE_MARKS; i++) {
+    for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
         async_submit(async.up);
         async_mark(i);
     }
-    assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_CODE_OK);
-    for (uint32_t i = 0; i < MTS_DEVICE_MARKS; i++) {
+    assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_STATUS_OK);
+    for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
         assert_true(async_has_passed(i));
     }
 }
@@ -191,7 +191,7 @@ static void nothing_is_on_its_way_any_more_when_a_lost_device_is_told_of(void **
         async_mark((uint32_t)run);
     }
     async.base.device->lost = true; /* as a backend does when a call tells it so */
-    assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_STATUS_DEVICE_LOST);
     for (int run = 0; run < 2; run++) {
         assert_row(out[run], 5.0f + (float)run, async_computes() ? 2.0f : 1.0f);
         test_free(in[run]);
@@ -208,7 +208,7 @@ static void written_data_may_be_reused_at_once_also_while_the_queue_is_busy(void
         async_submit(async.burden);
     }
     fill_row(row, 11.0f);
-    assert_int_equal(mts_buffer_write(async.act, 0, row, sizeof row, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_write(async.act, 0, row, sizeof row, NULL), MTS_STATUS_OK);
     fill_row(row, -5.0f);
     async_submit(async.up);
     async_submit(async.down);
@@ -222,8 +222,8 @@ static void written_data_may_be_reused_at_once_also_while_the_queue_is_busy(void
 static void frames_in_flight_allocate_nothing_of_ours(void **state)
 {
     (void)state;
-    float *in = async_host(MTS_DEVICE_MARKS * ASYNC_COUNT);
-    float *out = async_host(MTS_DEVICE_MARKS * ASYNC_COUNT);
+    float *in = async_host(MTS_DEVICE_EVENTS * ASYNC_COUNT);
+    float *out = async_host(MTS_DEVICE_EVENTS * ASYNC_COUNT);
     const uint32_t calls = async.base.allocator.calls;
     run_in_flight(in, out, async_wait_mark);
     run_in_flight(in, out, async_poll_mark);
@@ -238,29 +238,32 @@ static void wrong_arguments_are_refused(void **state)
     float data[4] = {0.0f};
     bool passed = true;
     void *memory = data;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     const size_t size = async.act->size;
     mts_device *device = async.base.device;
-    assert_int_equal(mts_buffer_send(NULL, 0, data, 4, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_buffer_send(async.act, 0, NULL, 4, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_buffer_send(async.act, size - 3, data, 4, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_buffer_send(async.act, SIZE_MAX, data, 4, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_buffer_send(async.act, size, NULL, 0, &error), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_fetch(NULL, 0, data, 4, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_buffer_fetch(async.act, 0, NULL, 4, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_buffer_fetch(async.act, size - 3, data, 4, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_buffer_fetch(async.act, size, NULL, 0, &error), MTS_CODE_OK);
-    assert_int_equal(mts_device_mark(NULL, 0, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_device_mark(device, MTS_DEVICE_MARKS, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_write_async(NULL, 0, data, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_write_async(async.act, 0, NULL, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_write_async(async.act, size - 3, data, 4, &error),
+                     MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_write_async(async.act, SIZE_MAX, data, 4, &error),
+                     MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_write_async(async.act, size, NULL, 0, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_read_async(NULL, 0, data, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_read_async(async.act, 0, NULL, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_read_async(async.act, size - 3, data, 4, &error),
+                     MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_read_async(async.act, size, NULL, 0, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_record(NULL, 0, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_device_event_record(device, MTS_DEVICE_EVENTS, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "no mark 8"));
-    assert_int_equal(mts_device_passed(device, UINT32_MAX, &passed, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_device_passed(device, UINT32_MAX, &passed, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_false(passed);
-    assert_int_equal(mts_device_passed(device, 0, NULL, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_device_wait_mark(device, MTS_DEVICE_MARKS, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_host_create(device, 0, &memory, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_device_passed(device, 0, NULL, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_device_event_wait(device, MTS_DEVICE_EVENTS, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_host_create(device, 0, &memory, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_null(memory);
-    assert_int_equal(mts_host_create(device, 4, NULL, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_host_create(NULL, 4, &memory, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_host_create(device, 4, NULL, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_host_create(NULL, 4, &memory, &error), MTS_STATUS_INVALID_ARGUMENT);
     mts_host_destroy(device, NULL);
     mts_host_destroy(device, &memory);
     mts_host_destroy(NULL, &memory);
@@ -270,9 +273,9 @@ static void host_memory_that_is_not_there_is_out_of_memory(void **state)
 {
     (void)state;
     void *memory = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     assert_int_equal(mts_host_create(async.base.device, SIZE_MAX - 8, &memory, &error),
-                     MTS_CODE_OUT_OF_MEMORY);
+                     MTS_STATUS_OUT_OF_MEMORY);
     assert_null(memory);
     assert_true(error.text[0]);
     if (async.base.device->ops->host_create) {
@@ -280,7 +283,7 @@ static void host_memory_that_is_not_there_is_out_of_memory(void **state)
     }
     async.base.allocator.calls = 0;
     async.base.allocator.nth = 1;
-    assert_int_equal(mts_host_create(async.base.device, 100, &memory, &error), MTS_CODE_OUT_OF_MEMORY);
+    assert_int_equal(mts_host_create(async.base.device, 100, &memory, &error), MTS_STATUS_OUT_OF_MEMORY);
     async.base.allocator.nth = 0;
     assert_null(memory);
 }
@@ -291,17 +294,17 @@ static void a_lost_device_sends_fetches_and_marks_nothing(void **state)
     float data[4] = {0.0f};
     bool passed = true;
     void *memory = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     float *host = async_host(4);
     async_mark(0);
     async.base.device->lost = true;
-    assert_int_equal(mts_buffer_send(async.act, 0, data, 4, &error), MTS_CODE_DEVICE_LOST);
-    assert_int_equal(mts_buffer_fetch(async.act, 0, data, 4, &error), MTS_CODE_DEVICE_LOST);
-    assert_int_equal(mts_device_mark(async.base.device, 0, &error), MTS_CODE_DEVICE_LOST);
-    assert_int_equal(mts_device_passed(async.base.device, 0, &passed, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_buffer_write_async(async.act, 0, data, 4, &error), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_buffer_read_async(async.act, 0, data, 4, &error), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_device_event_record(async.base.device, 0, &error), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_device_passed(async.base.device, 0, &passed, &error), MTS_STATUS_DEVICE_LOST);
     assert_false(passed);
-    assert_int_equal(mts_device_wait_mark(async.base.device, 0, &error), MTS_CODE_DEVICE_LOST);
-    assert_int_equal(mts_host_create(async.base.device, 4, &memory, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_device_event_wait(async.base.device, 0, &error), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_host_create(async.base.device, 4, &memory, &error), MTS_STATUS_DEVICE_LOST);
     async_host_free(&host); /* still works */
 }
 

@@ -30,7 +30,7 @@ typedef struct model {
     uint64_t random;
     float act[ASYNC_FLOATS]; /* when everything enqueued so far has run */
     uint64_t copies, done;
-    uint64_t marks[MTS_DEVICE_MARKS];
+    uint64_t marks[MTS_DEVICE_EVENTS];
     slot slots[SLOTS];
 } model;
 
@@ -64,7 +64,7 @@ static void settle(model *m)
 
 static void finish(model *m)
 {
-    assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_STATUS_OK);
     m->done = m->copies;
     settle(m);
 }
@@ -109,7 +109,7 @@ static void step_write(model *m)
     }
     memcpy(m->act + at, data, count * sizeof(float));
     assert_int_equal(mts_buffer_write(async.act, at * sizeof(float), data, count * sizeof(float), NULL),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     memset(data, 0x7f, sizeof data);
 }
 
@@ -123,7 +123,7 @@ static void step_fill(model *m)
         m->act[at + i] = 1.0f;
     }
     assert_int_equal(mts_buffer_fill(async.act, at * sizeof(float), count * sizeof(float), one, NULL),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
 }
 
 static void step_read(model *m)
@@ -133,7 +133,7 @@ static void step_read(model *m)
     uint32_t count = 0;
     draw_range(m, &at, &count);
     assert_int_equal(mts_buffer_read(async.act, at * sizeof(float), data, count * sizeof(float), NULL),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     assert_memory_equal(data, m->act + at, count * sizeof(float));
     m->done = m->copies;
     settle(m);
@@ -150,7 +150,7 @@ static void step_submit(model *m)
 
 static void step_mark(model *m)
 {
-    const uint32_t index = draw(m, MTS_DEVICE_MARKS);
+    const uint32_t index = draw(m, MTS_DEVICE_EVENTS);
     const uint32_t what = draw(m, 4);
     if (what < 2) {
         async_mark(index);
@@ -176,7 +176,7 @@ static void run_random(uint64_t seed)
         m->slots[i].memory = m->slots[i].own ? calloc(ASYNC_FLOATS, sizeof(float)) : async_host(ASYNC_FLOATS);
         assert_non_null(m->slots[i].memory);
     }
-    assert_int_equal(mts_buffer_fill(async.act, 0, sizeof m->act, 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_fill(async.act, 0, sizeof m->act, 0, NULL), MTS_STATUS_OK);
     for (int step = 0; step < STEPS; step++) {
         switch (draw(m, 16)) {
         case 0:

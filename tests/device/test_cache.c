@@ -71,9 +71,9 @@ static mts_program_counts build_fresh(const mts_kernel_source *source, const cha
                                       const char *cache_dir)
 {
     mts_kernel *kernel = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     open_with(cache_dir);
-    if (mts_cl_kernel_create_from(world.device, source, defines, &kernel, &error) != MTS_CODE_OK) {
+    if (mts_cl_kernel_create_from(world.device, source, defines, &kernel, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     mts_cl_kernel_destroy(world.device, kernel);
@@ -102,13 +102,13 @@ static unsigned char *read_file(const char *path, size_t *size)
 {
     void *data = NULL;
     assert_int_equal(mts_os_file_read(mts_allocator_default(), path, SIZE_MAX, &data, size, NULL),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     return data;
 }
 
 static void write_file(const char *path, const void *data, size_t size)
 {
-    assert_int_equal(mts_os_file_write(path, data, size, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_write(path, data, size, NULL), MTS_STATUS_OK);
 }
 
 static void a_program_is_stored_once_and_found_after_reopening(void **state)
@@ -132,14 +132,15 @@ static void a_program_from_the_cache_computes_the_same(void **state)
     mts_kernel *kernel = NULL;
     mts_buffer *buffer = NULL;
     mts_buffer *act = NULL;
-    mts_list *list = NULL;
+    mts_command_list *list = NULL;
     const uint32_t words[2] = {0x3fc00000u /* 1.5f */, 4};
     float result = 0.0f;
-    assert_int_equal(mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL),
+                     MTS_STATUS_OK);
     assert_int_equal(opencl->cache.hits, 1);
-    assert_int_equal(mts_buffer_create(world.device, 8, &buffer, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_create(world.device, 8, &act, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_write(buffer, 0, words, sizeof words, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(world.device, 8, &buffer, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_create(world.device, 8, &act, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_write(buffer, 0, words, sizeof words, NULL), MTS_STATUS_OK);
     const mts_launch launch = {.kernel = kernel,
                                .act = act,
                                .pool = buffer,
@@ -148,11 +149,11 @@ static void a_program_from_the_cache_computes_the_same(void **state)
                                .global = {1, 1, 1},
                                .local = {1, 1, 1},
                                .label = "first"};
-    assert_int_equal(mts_list_create(world.device, &launch, 1, &list, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_read(act, 0, &result, 4, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_create(world.device, &launch, 1, &list, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_read(act, 0, &result, 4, NULL), MTS_STATUS_OK);
     assert_true(result == 5.5f);
-    mts_list_destroy(&list);
+    mts_command_list_destroy(&list);
     mts_buffer_destroy(&act);
     mts_buffer_destroy(&buffer);
     mts_cl_kernel_destroy(world.device, kernel);
@@ -217,7 +218,8 @@ static void a_flipped_bit_anywhere_is_a_miss(void **state)
     open_with(folder);
     mts_os_cache_file binary;
     mts_kernel *kernel = NULL;
-    assert_int_equal(mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL),
+                     MTS_STATUS_OK);
     char *key = mts_cl_cache_key(opencl, &first_source, ((mts_cl_kernel *)kernel)->program->options);
     assert_true(mts_cl_cache_load(opencl, key, &binary));
     mts_cl_cache_release(opencl, &binary);
@@ -288,7 +290,8 @@ static void a_driver_that_refuses_its_binary_gets_the_source(void **state)
     (void)build_fresh(&first_source, "", folder);
     open_with(folder);
     opencl->cl.clCreateProgramWithBinary = refuse_binary;
-    assert_int_equal(mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL),
+                     MTS_STATUS_OK);
     assert_int_equal(opencl->cache.hits, 0);
     assert_int_equal(opencl->cache.rejected, 1);
     assert_int_equal(opencl->cache.misses, 1);
@@ -304,7 +307,8 @@ static void a_driver_without_the_functions_for_binaries_works_without_a_cache(vo
     open_with(folder);
     opencl->cl.clCreateProgramWithBinary = NULL;
     opencl->cl.clGetProgramInfo = NULL;
-    assert_int_equal(mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL),
+                     MTS_STATUS_OK);
     assert_int_equal(list_files(paths), 0);
     mts_cl_kernel_destroy(world.device, kernel);
     device_fixture_close(&world);
@@ -333,14 +337,14 @@ static void a_missing_folder_is_made(void **state)
 }
 
 /* A kernel on a newly opened device where the nth allocation from then on fails; how many failed. */
-static uint32_t build_starved(uint32_t nth, mts_code *code)
+static uint32_t build_starved(uint32_t nth, mts_status *code)
 {
     mts_kernel *kernel = NULL;
     open_with(folder);
     world.allocator.nth = world.allocator.calls + nth;
     *code = mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL);
-    assert_true(*code == MTS_CODE_OK || *code == MTS_CODE_OUT_OF_MEMORY);
-    if (*code == MTS_CODE_OK) {
+    assert_true(*code == MTS_STATUS_OK || *code == MTS_STATUS_OUT_OF_MEMORY);
+    if (*code == MTS_STATUS_OK) {
         mts_cl_kernel_destroy(world.device, kernel);
     }
     const uint32_t failed = world.allocator.failed;
@@ -354,12 +358,12 @@ static void lack_of_memory_rejects_no_program(void **state)
     (void)state;
     uint32_t nth = 0;
     uint32_t from_source = 0;
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     (void)build_fresh(&first_source, "", folder);
     while (build_starved(++nth, &code) > 0) {
         assert_true(nth < 100);
         assert_int_equal(opencl_counts.rejected, 0);
-        from_source += code == MTS_CODE_OK && opencl_counts.built == 1;
+        from_source += code == MTS_STATUS_OK && opencl_counts.built == 1;
     }
     assert_int_equal(opencl_counts.hits, 1);
     assert_true(from_source > 0); /* where the file did not fit into memory */
@@ -371,11 +375,11 @@ static void lack_of_memory_stores_no_half_a_program(void **state)
     uint32_t nth = 0;
     uint32_t not_stored = 0;
     char paths[2][512];
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     while (build_starved(++nth, &code) > 0) {
         assert_true(nth < 100);
         assert_int_equal(list_files(paths), opencl_counts.stored);
-        not_stored += code == MTS_CODE_OK && opencl_counts.failed == 1;
+        not_stored += code == MTS_STATUS_OK && opencl_counts.failed == 1;
         if (opencl_counts.stored == 1) {
             assert_int_equal(unlink(paths[0]), 0);
         }

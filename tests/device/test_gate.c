@@ -24,7 +24,7 @@ typedef struct world {
     device_fixture base;
     mts_launch launch;
     mts_buffer *spare;
-    mts_list *list;
+    mts_command_list *list;
     void *host;
 } world;
 
@@ -34,39 +34,39 @@ static bool waits; /* before it takes away */
 static mts_buffer *make_buffer(world *w)
 {
     mts_buffer *buffer = NULL;
-    assert_int_equal(mts_buffer_create(w->base.device, FLOATS * sizeof(float), &buffer, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_fill(buffer, 0, FLOATS * sizeof(float), 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(w->base.device, FLOATS * sizeof(float), &buffer, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_fill(buffer, 0, FLOATS * sizeof(float), 0, NULL), MTS_STATUS_OK);
     return buffer;
 }
 
 static void world_open(world *w)
 {
     const mts_kernel_desc desc = {"scale_any__f32_planar", ""};
-    const mts_rec_scale record = {.dest = device_fixture_dest(0, 4),
-                                  .src = device_fixture_view(8),
-                                  .scale = 0,
-                                  .bias = MTS_REC_NONE,
-                                  .slope = MTS_REC_NONE,
-                                  .fn = MTS_FN_NONE};
+    const mts_scale_params record = {.dest = device_fixture_dest(0, 4),
+                                     .src = device_fixture_view(8),
+                                     .scale = 0,
+                                     .bias = MTS_PARAM_NONE,
+                                     .slope = MTS_PARAM_NONE,
+                                     .fn = MTS_FN_NONE};
     memset(w, 0, sizeof *w);
     device_fixture_init(&w->base, NULL);
     device_fixture_open(&w->base, device_fixture_backend("reference"), 0);
     gate_install(w->base.device);
     w->launch = (mts_launch){.act = make_buffer(w), .pool = make_buffer(w), .label = "scale"};
     w->spare = make_buffer(w);
-    assert_int_equal(mts_buffer_create(w->base.device, sizeof record, &w->launch.table, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_write(w->launch.table, 0, &record, sizeof record, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_kernel_create(w->base.device, &desc, &w->launch.kernel, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(w->base.device, sizeof record, &w->launch.table, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_write(w->launch.table, 0, &record, sizeof record, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_create(w->base.device, &desc, &w->launch.kernel, NULL), MTS_STATUS_OK);
     device_fixture_grid(&w->launch, 4);
-    assert_int_equal(mts_list_create(w->base.device, &w->launch, 1, &w->list, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_host_create(w->base.device, FLOATS * sizeof(float), &w->host, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_create(w->base.device, &w->launch, 1, &w->list, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_host_create(w->base.device, FLOATS * sizeof(float), &w->host, NULL), MTS_STATUS_OK);
     memset(w->host, 0, FLOATS * sizeof(float));
 }
 
 static void world_close(world *w)
 {
-    assert_int_equal(mts_device_wait(w->base.device, NULL), MTS_CODE_OK);
-    mts_list_destroy(&w->list);
+    assert_int_equal(mts_device_wait(w->base.device, NULL), MTS_STATUS_OK);
+    mts_command_list_destroy(&w->list);
     mts_kernel_destroy(&w->launch.kernel);
     mts_buffer_destroy(&w->launch.act);
     mts_buffer_destroy(&w->launch.pool);
@@ -78,16 +78,16 @@ static void world_close(world *w)
 
 static void submit(world *w)
 {
-    assert_int_equal(mts_list_submit(w->list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(w->list, NULL), MTS_STATUS_OK);
     if (waits) {
-        assert_int_equal(mts_device_wait(w->base.device, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_device_wait(w->base.device, NULL), MTS_STATUS_OK);
     }
 }
 
 static void take_list(world *w)
 {
     submit(w);
-    mts_list_destroy(&w->list);
+    mts_command_list_destroy(&w->list);
 }
 
 static void take_act(world *w)
@@ -113,7 +113,7 @@ static void take_new_pool(world *w)
 {
     mts_launch launch = w->launch;
     launch.pool = w->spare;
-    assert_int_equal(mts_list_update(w->list, &launch, 1, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_update(w->list, &launch, 1, NULL), MTS_STATUS_OK);
     submit(w);
     mts_buffer_destroy(&w->launch.pool);
     mts_buffer_destroy(&w->spare);
@@ -122,19 +122,19 @@ static void take_new_pool(world *w)
 static void update_list(world *w)
 {
     submit(w);
-    assert_int_equal(mts_list_update(w->list, &w->launch, 1, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_update(w->list, &w->launch, 1, NULL), MTS_STATUS_OK);
 }
 
 static void take_fetched(world *w)
 {
-    assert_int_equal(mts_buffer_fetch(w->spare, 0, (float *)w->host + 3, 4, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_read_async(w->spare, 0, (float *)w->host + 3, 4, NULL), MTS_STATUS_OK);
     submit(w);
     mts_host_destroy(w->base.device, &w->host);
 }
 
 static void take_sent(world *w)
 {
-    assert_int_equal(mts_buffer_send(w->spare, 0, (float *)w->host + 3, 4, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_write_async(w->spare, 0, (float *)w->host + 3, 4, NULL), MTS_STATUS_OK);
     submit(w);
     mts_host_destroy(w->base.device, &w->host);
 }

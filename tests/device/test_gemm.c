@@ -38,12 +38,12 @@ static void make_buffers(void)
     const uint32_t zero[4] = {0};
     fill(act_data, 1);
     fill(pool_data, 2);
-    assert_int_equal(mts_buffer_create(world.device, sizeof act_data, &act, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_create(world.device, sizeof pool_data, &pool, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_create(world.device, sizeof zero, &table, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_write(act, 0, act_data, sizeof act_data, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_write(pool, 0, pool_data, sizeof pool_data, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_write(table, 0, zero, sizeof zero, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(world.device, sizeof act_data, &act, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_create(world.device, sizeof pool_data, &pool, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_create(world.device, sizeof zero, &table, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_write(act, 0, act_data, sizeof act_data, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_write(pool, 0, pool_data, sizeof pool_data, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_write(table, 0, zero, sizeof zero, NULL), MTS_STATUS_OK);
 }
 
 static int open_reference(void **state)
@@ -63,7 +63,7 @@ static int open_opencl(void **state)
 {
     (void)state;
     device_fixture_init(&world, NULL);
-    world.options.gemm = MTS_DEVICE_USE_ON;
+    world.options.gemm = MTS_USE_ON;
     if (mts_backend_opencl.count() != 0) {
         device_fixture_open(&world, &mts_backend_opencl, 0);
         make_buffers();
@@ -118,16 +118,16 @@ static void assert_product(const mts_gemm *gemm)
 {
     float expected[FLOATS];
     float found[FLOATS];
-    mts_list *list = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_command_list *list = NULL;
+    mts_error error = {MTS_STATUS_OK, ""};
     const mts_launch launch = launch_of(gemm);
-    assert_int_equal(mts_buffer_write(act, 0, act_data, sizeof act_data, NULL), MTS_CODE_OK);
-    if (mts_list_create(world.device, &launch, 1, &list, &error) != MTS_CODE_OK ||
-        mts_list_submit(list, &error) != MTS_CODE_OK) {
+    assert_int_equal(mts_buffer_write(act, 0, act_data, sizeof act_data, NULL), MTS_STATUS_OK);
+    if (mts_command_list_create(world.device, &launch, 1, &list, &error) != MTS_STATUS_OK ||
+        mts_command_list_submit(list, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
-    assert_int_equal(mts_buffer_read(act, 0, found, sizeof found, NULL), MTS_CODE_OK);
-    mts_list_destroy(&list);
+    assert_int_equal(mts_buffer_read(act, 0, found, sizeof found, NULL), MTS_STATUS_OK);
+    mts_command_list_destroy(&list);
     multiply(gemm, expected);
     assert_memory_equal(found, expected, sizeof expected);
 }
@@ -206,24 +206,24 @@ static void products_and_kernels_of_a_list_run_in_order(void **state)
     (void)state;
     need_products();
     const mts_kernel_desc desc = {"scale_any__f32_planar", "-DVEC=4"};
-    mts_rec_scale record = {.dest = device_fixture_dest(100, 8),
-                            .src = device_fixture_view(100),
-                            .scale = MTS_REC_NONE,
-                            .bias = MTS_REC_NONE,
-                            .slope = MTS_REC_NONE,
-                            .fn = MTS_FN_RELU};
+    mts_scale_params record = {.dest = device_fixture_dest(100, 8),
+                               .src = device_fixture_view(100),
+                               .scale = MTS_PARAM_NONE,
+                               .bias = MTS_PARAM_NONE,
+                               .slope = MTS_PARAM_NONE,
+                               .fn = MTS_FN_RELU};
     const mts_gemm first = {
         .m = 1, .n = 8, .k = 2, .batch = 1, .a_pool = true, .a_ld = 2, .b_ld = 8, .c = 100, .c_ld = 8};
     mts_launch_time times[3];
     mts_buffer *records = NULL;
     mts_kernel *kernel = NULL;
-    mts_list *list = NULL;
+    mts_command_list *list = NULL;
     mts_launch launches[3];
     float expected[FLOATS];
     float found[16];
-    assert_int_equal(mts_buffer_create(world.device, sizeof record, &records, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_write(records, 0, &record, sizeof record, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_kernel_create(world.device, &desc, &kernel, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(world.device, sizeof record, &records, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_write(records, 0, &record, sizeof record, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_create(world.device, &desc, &kernel, NULL), MTS_STATUS_OK);
     launches[0] = launch_of(&first);
     launches[1] = (mts_launch){.kernel = kernel, .act = act, .pool = pool, .table = records, .label = "relu"};
     device_fixture_grid(&launches[1], 8);
@@ -237,29 +237,30 @@ static void products_and_kernels_of_a_list_run_in_order(void **state)
                                         .b_ld = 1,
                                         .c = 200,
                                         .c_ld = 1});
-    assert_int_equal(mts_list_create(world.device, launches, 3, &list, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_read(act, 200 * sizeof(float), found, 8 * sizeof(float), NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_create(world.device, launches, 3, &list, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_read(act, 200 * sizeof(float), found, 8 * sizeof(float), NULL),
+                     MTS_STATUS_OK);
     multiply(&first, expected);
     for (int i = 0; i < 8; i++) {
         const float x = expected[100 + i];
         assert_true(found[i] == (x > 0.0f ? x : 0.0f) * pool_data[0]);
     }
-    assert_int_equal(mts_list_profile(list, times, 3, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_profile(list, times, 3, NULL), MTS_STATUS_OK);
     for (int i = 0; i < 3; i++) {
         assert_true(times[i].start <= times[i].end);
         assert_true(i == 0 || times[i - 1].end <= times[i].start);
     }
-    mts_list_destroy(&list);
+    mts_command_list_destroy(&list);
     mts_kernel_destroy(&kernel);
     mts_buffer_destroy(&records);
 }
 
-static void assert_refused(mts_code code, const mts_launch *launch, const char *said)
+static void assert_refused(mts_status code, const mts_launch *launch, const char *said)
 {
-    mts_list *list = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
-    assert_int_equal(mts_list_create(world.device, launch, 1, &list, &error), code);
+    mts_command_list *list = NULL;
+    mts_error error = {MTS_STATUS_OK, ""};
+    assert_int_equal(mts_command_list_create(world.device, launch, 1, &list, &error), code);
     assert_null(list);
     if (!strstr(error.text, said)) {
         fail_msg("'%s' is not in: %s", said, error.text);
@@ -309,7 +310,7 @@ static void products_that_leave_their_buffers_are_refused(void **state)
         mts_gemm bad = good;
         memcpy((char *)&bad + cases[i].field, &cases[i].value, sizeof cases[i].value);
         const mts_launch launch = launch_of(&bad);
-        assert_refused(MTS_CODE_INVALID_ARGUMENT, &launch, cases[i].said);
+        assert_refused(MTS_STATUS_INVALID_ARGUMENT, &launch, cases[i].said);
     }
     mts_gemm edge = good; /* the last floats of each buffer */
     edge.a = FLOATS - 24;
@@ -325,15 +326,15 @@ static void a_launch_is_a_product_or_a_kernel(void **state)
     mts_kernel *kernel = NULL;
     (void)state;
     need_products();
-    assert_int_equal(mts_kernel_create(world.device, &desc, &kernel, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_kernel_create(world.device, &desc, &kernel, NULL), MTS_STATUS_OK);
     mts_launch launch = launch_of(&good);
     launch.kernel = kernel;
-    assert_refused(MTS_CODE_INVALID_ARGUMENT, &launch, "a kernel and a product");
+    assert_refused(MTS_STATUS_INVALID_ARGUMENT, &launch, "a kernel and a product");
     launch = launch_of(&(mts_gemm){0});
-    assert_refused(MTS_CODE_INVALID_ARGUMENT, &launch, "NULL");
+    assert_refused(MTS_STATUS_INVALID_ARGUMENT, &launch, "NULL");
     launch = launch_of(&good);
     launch.pool = NULL;
-    assert_refused(MTS_CODE_INVALID_ARGUMENT, &launch, "NULL");
+    assert_refused(MTS_STATUS_INVALID_ARGUMENT, &launch, "NULL");
     mts_kernel_destroy(&kernel);
 }
 
@@ -346,7 +347,7 @@ static void a_device_without_products_is_unsupported(void **state)
     device_fixture_open(&world, &mts_backend_null, 0);
     make_buffers();
     const mts_launch launch = launch_of(&good);
-    assert_refused(MTS_CODE_UNSUPPORTED, &launch, "no matrix products");
+    assert_refused(MTS_STATUS_UNSUPPORTED, &launch, "no matrix products");
     (void)close_device(state);
 }
 
@@ -354,23 +355,23 @@ static void decorators_hand_products_on(void **state)
 {
     static const mts_gemm gemm = {
         .m = 2, .n = 3, .k = 4, .batch = 1, .a_pool = true, .a_ld = 4, .b_ld = 3, .c_ld = 3, .c = 20};
-    mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_CODE_DEVICE};
-    mts_list *list = NULL;
+    mts_fault_plan plan = {.kind = MTS_WRAP_KIND_LIST_SUBMIT, .code = MTS_STATUS_DEVICE};
+    mts_command_list *list = NULL;
     (void)state;
     need_products();
     mts_buffer_destroy(&act);
     mts_buffer_destroy(&pool);
     mts_buffer_destroy(&table);
-    assert_int_equal(mts_wrap_fault(&world.device, &plan, &world.device, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_wrap_check(&world.device, &world.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_wrap_fault(&world.device, &plan, &world.device, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_wrap_check(&world.device, &world.device, NULL), MTS_STATUS_OK);
     make_buffers();
     assert_product(&gemm);
     const mts_launch launch = launch_of(&gemm);
-    assert_int_equal(mts_list_create(world.device, &launch, 1, &list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_create(world.device, &launch, 1, &list, NULL), MTS_STATUS_OK);
     plan.nth = plan.calls + 1;
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_DEVICE);
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
-    mts_list_destroy(&list);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_DEVICE);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
+    mts_command_list_destroy(&list);
     assert_int_equal(mts_wrap_check_count(world.device), 0);
 }
 
@@ -402,7 +403,7 @@ static void a_device_told_not_to_takes_no_products(void **state)
         skip();
     }
     device_fixture_init(&world, NULL);
-    world.options.gemm = MTS_DEVICE_USE_OFF;
+    world.options.gemm = MTS_USE_OFF;
     device_fixture_open(&world, &mts_backend_opencl, 0);
     assert_false(world.device->info.gemm);
     assert_null(((mts_cl_device *)world.device)->gemm.library);
@@ -425,20 +426,20 @@ static void a_product_that_the_library_refuses_is_named(void **state)
     static const mts_gemm gemm = {
         .m = 1, .n = 1, .k = 1, .batch = 1, .a_pool = true, .b_pool = true, .a_ld = 1, .b_ld = 1, .c_ld = 1};
     mts_launch_time time;
-    mts_error error = {MTS_CODE_OK, ""};
-    mts_list *list = NULL;
+    mts_error error = {MTS_STATUS_OK, ""};
+    mts_command_list *list = NULL;
     (void)state;
     need_products();
     ((mts_cl_device *)world.device)->gemm.single = fail_single;
     const mts_launch launch = launch_of(&gemm);
-    assert_int_equal(mts_list_create(world.device, &launch, 1, &list, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_list_submit(list, &error), MTS_CODE_DEVICE);
+    assert_int_equal(mts_command_list_create(world.device, &launch, 1, &list, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_command_list_submit(list, &error), MTS_STATUS_DEVICE);
     assert_non_null(strstr(error.text, "launch 'product'"));
     assert_non_null(strstr(error.text, "CLBlastSgemm"));
     assert_non_null(strstr(error.text, "-2045"));
-    assert_int_equal(mts_list_profile(list, &time, 1, &error), MTS_CODE_DEVICE);
-    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
-    mts_list_destroy(&list);
+    assert_int_equal(mts_command_list_profile(list, &time, 1, &error), MTS_STATUS_DEVICE);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
+    mts_command_list_destroy(&list);
 }
 
 #define ON_BOTH(name)                                                                                        \

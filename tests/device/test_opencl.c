@@ -57,8 +57,8 @@ static void need_device(void)
 static mts_kernel *make_kernel(const char *defines)
 {
     mts_kernel *kernel = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
-    if (mts_cl_kernel_create_from(world.device, &increment, defines, &kernel, &error) != MTS_CODE_OK) {
+    mts_error error = {MTS_STATUS_OK, ""};
+    if (mts_cl_kernel_create_from(world.device, &increment, defines, &kernel, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     return kernel;
@@ -67,8 +67,8 @@ static mts_kernel *make_kernel(const char *defines)
 static mts_buffer *make_buffer(void)
 {
     mts_buffer *buffer = NULL;
-    assert_int_equal(mts_buffer_create(world.device, 256, &buffer, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_fill(buffer, 0, 256, 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(world.device, 256, &buffer, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_fill(buffer, 0, 256, 0, NULL), MTS_STATUS_OK);
     return buffer;
 }
 
@@ -80,10 +80,10 @@ static void a_missing_library_is_not_found_and_leaves_the_table_empty(void **sta
     mts_cl_library library;
     mts_error error;
     memset(&library, 0xff, sizeof library);
-    assert_int_equal(mts_cl_library_open_any(&library, none, &error), MTS_CODE_NOT_FOUND);
+    assert_int_equal(mts_cl_library_open_any(&library, none, &error), MTS_STATUS_NOT_FOUND);
     assert_null(library.handle);
     assert_null(library.clGetPlatformIDs);
-    assert_int_equal(mts_cl_library_open_any(&library, wrong, &error), MTS_CODE_NOT_FOUND);
+    assert_int_equal(mts_cl_library_open_any(&library, wrong, &error), MTS_STATUS_NOT_FOUND);
     assert_null(library.clFinish);
     mts_cl_library_close(&library);
 }
@@ -108,26 +108,26 @@ static void the_same_result_means_different_things_at_different_stages(void **st
     static const struct {
         cl_int result;
         mts_cl_stage stage;
-        mts_code code;
+        mts_status code;
     } cases[] = {
-        {CL_OUT_OF_RESOURCES, MTS_CL_STAGE_CREATE, MTS_CODE_OUT_OF_MEMORY},
-        {CL_OUT_OF_RESOURCES, MTS_CL_STAGE_ENQUEUE, MTS_CODE_DEVICE},
-        {CL_OUT_OF_RESOURCES, MTS_CL_STAGE_WAIT, MTS_CODE_DEVICE_LOST},
-        {CL_MEM_OBJECT_ALLOCATION_FAILURE, MTS_CL_STAGE_ENQUEUE, MTS_CODE_OUT_OF_MEMORY},
-        {CL_INVALID_COMMAND_QUEUE, MTS_CL_STAGE_CREATE, MTS_CODE_DEVICE_LOST},
-        {CL_INVALID_CONTEXT, MTS_CL_STAGE_ENQUEUE, MTS_CODE_DEVICE_LOST},
-        {-9999, MTS_CL_STAGE_ENQUEUE, MTS_CODE_DEVICE_LOST},
-        {-54, MTS_CL_STAGE_ENQUEUE, MTS_CODE_DEVICE},
-        {CL_SUCCESS, MTS_CL_STAGE_WAIT, MTS_CODE_OK},
+        {CL_OUT_OF_RESOURCES, MTS_CL_STAGE_CREATE, MTS_STATUS_OUT_OF_MEMORY},
+        {CL_OUT_OF_RESOURCES, MTS_CL_STAGE_ENQUEUE, MTS_STATUS_DEVICE},
+        {CL_OUT_OF_RESOURCES, MTS_CL_STAGE_WAIT, MTS_STATUS_DEVICE_LOST},
+        {CL_MEM_OBJECT_ALLOCATION_FAILURE, MTS_CL_STAGE_ENQUEUE, MTS_STATUS_OUT_OF_MEMORY},
+        {CL_INVALID_COMMAND_QUEUE, MTS_CL_STAGE_CREATE, MTS_STATUS_DEVICE_LOST},
+        {CL_INVALID_CONTEXT, MTS_CL_STAGE_ENQUEUE, MTS_STATUS_DEVICE_LOST},
+        {-9999, MTS_CL_STAGE_ENQUEUE, MTS_STATUS_DEVICE_LOST},
+        {-54, MTS_CL_STAGE_ENQUEUE, MTS_STATUS_DEVICE},
+        {CL_SUCCESS, MTS_CL_STAGE_WAIT, MTS_STATUS_OK},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         mts_cl_device device;
-        mts_error error = {MTS_CODE_OK, ""};
+        mts_error error = {MTS_STATUS_OK, ""};
         memset(&device, 0, sizeof device);
         assert_int_equal(mts_cl_check(&device, cases[i].result, cases[i].stage, "clCall", &error),
                          cases[i].code);
-        assert_int_equal(device.base.lost, cases[i].code == MTS_CODE_DEVICE_LOST);
-        assert_true(cases[i].code == MTS_CODE_OK || strstr(error.text, "clCall"));
+        assert_int_equal(device.base.lost, cases[i].code == MTS_STATUS_DEVICE_LOST);
+        assert_true(cases[i].code == MTS_STATUS_OK || strstr(error.text, "clCall"));
     }
 }
 
@@ -150,8 +150,9 @@ static void a_kernel_that_does_not_build_is_told_with_its_name_and_the_drivers_l
     static const mts_kernel_source broken = {
         .name = "broken", .source = "kernel void broken(global float *act) { act[0] = undeclared_thing; }"};
     mts_kernel *kernel = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
-    assert_int_equal(mts_cl_kernel_create_from(world.device, &broken, "", &kernel, &error), MTS_CODE_DEVICE);
+    mts_error error = {MTS_STATUS_OK, ""};
+    assert_int_equal(mts_cl_kernel_create_from(world.device, &broken, "", &kernel, &error),
+                     MTS_STATUS_DEVICE);
     assert_null(kernel);
     assert_non_null(strstr(error.text, "kernel 'broken'"));
     assert_non_null(strstr(error.text, "CL_BUILD_PROGRAM_FAILURE"));
@@ -167,9 +168,9 @@ static void a_program_without_its_kernel_is_an_error(void **state)
     static const mts_kernel_source misnamed = {
         .name = "misnamed", .source = "kernel void other(global float *act) { act[0] = 1.0f; }"};
     mts_kernel *kernel = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     assert_int_equal(mts_cl_kernel_create_from(world.device, &misnamed, "", &kernel, &error),
-                     MTS_CODE_DEVICE);
+                     MTS_STATUS_DEVICE);
     assert_null(kernel);
     assert_non_null(strstr(error.text, "misnamed"));
 }
@@ -201,15 +202,15 @@ static void a_crashed_command_loses_the_device_for_good(void **state)
 {
     (void)state;
     need_device();
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_buffer *buffer = NULL;
     cl_int (*const finish)(cl_command_queue) = opencl->cl.clFinish;
     opencl->cl.clFinish = fail_resources;
-    assert_int_equal(mts_device_wait(world.device, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_device_wait(world.device, &error), MTS_STATUS_DEVICE_LOST);
     assert_non_null(strstr(error.text, "CL_OUT_OF_RESOURCES"));
     opencl->cl.clFinish = finish;
-    assert_int_equal(mts_device_wait(world.device, &error), MTS_CODE_DEVICE_LOST);
-    assert_int_equal(mts_buffer_create(world.device, 4, &buffer, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_device_wait(world.device, &error), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_buffer_create(world.device, 4, &buffer, &error), MTS_STATUS_DEVICE_LOST);
 }
 
 static cl_mem refuse_buffer(cl_context context, cl_bitfield flags, size_t size, void *host, cl_int *result)
@@ -228,9 +229,9 @@ static void a_full_device_is_out_of_memory_and_not_lost(void **state)
     need_device();
     mts_buffer *buffer = NULL;
     opencl->cl.clCreateBuffer = refuse_buffer;
-    assert_int_equal(mts_buffer_create(world.device, 4, &buffer, NULL), MTS_CODE_OUT_OF_MEMORY);
+    assert_int_equal(mts_buffer_create(world.device, 4, &buffer, NULL), MTS_STATUS_OUT_OF_MEMORY);
     assert_null(buffer);
-    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
 }
 
 static uint32_t flushes;
@@ -248,7 +249,7 @@ static void a_driver_with_that_quirk_is_flushed_every_few_launches(void **state)
     mts_kernel *kernel = make_kernel("");
     mts_buffer *buffer = make_buffer();
     mts_launch launches[10];
-    mts_list *list = NULL;
+    mts_command_list *list = NULL;
     memset(launches, 0, sizeof launches);
     for (int i = 0; i < 10; i++) {
         launches[i].kernel = kernel;
@@ -257,19 +258,19 @@ static void a_driver_with_that_quirk_is_flushed_every_few_launches(void **state)
             launches[i].global[k] = launches[i].local[k] = 1;
         }
     }
-    assert_int_equal(mts_list_create(world.device, launches, 10, &list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_create(world.device, launches, 10, &list, NULL), MTS_STATUS_OK);
     true_flush = opencl->cl.clFlush;
     opencl->cl.clFlush = count_flush;
     flushes = 0;
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_int_equal(flushes, 1);
     opencl->flush_every = 4;
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_int_equal(flushes, 1 + 3);
     opencl->flush_every = 3;
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_int_equal(flushes, 1 + 3 + 4);
-    mts_list_destroy(&list);
+    mts_command_list_destroy(&list);
     mts_buffer_destroy(&buffer);
     mts_cl_kernel_destroy(world.device, kernel);
 }
@@ -344,19 +345,19 @@ static void events_of_marks_are_released_when_passed_replaced_or_destroyed(void 
     (void)state;
     bool passed = false;
     need_marks();
-    for (uint32_t i = 0; i < MTS_DEVICE_MARKS; i++) {
-        assert_int_equal(mts_device_mark(world.device, i, NULL), MTS_CODE_OK);
+    for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
+        assert_int_equal(mts_device_event_record(world.device, i, NULL), MTS_STATUS_OK);
     }
-    assert_int_equal(events_made, MTS_DEVICE_MARKS);
+    assert_int_equal(events_made, MTS_DEVICE_EVENTS);
     assert_int_equal(events_released, 0);
-    assert_int_equal(mts_device_wait_mark(world.device, 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_event_wait(world.device, 0, NULL), MTS_STATUS_OK);
     assert_int_equal(events_released, 1);
     while (!passed) {
-        assert_int_equal(mts_device_passed(world.device, 1, &passed, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_device_passed(world.device, 1, &passed, NULL), MTS_STATUS_OK);
     }
     assert_int_equal(events_released, 2);
     assert_int_equal(event_waits, 2); /* also behind the answer "complete" */
-    assert_int_equal(mts_device_mark(world.device, 2, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_event_record(world.device, 2, NULL), MTS_STATUS_OK);
     assert_int_equal(events_released, 3);
     assert_int_equal(finishes, 0);
     mts_device_destroy(&world.device);
@@ -372,15 +373,15 @@ static void a_driver_without_markers_is_waited_for(void **state)
     uint32_t fetched = 0;
     mts_buffer *buffer = make_buffer();
     opencl->cl.clEnqueueMarkerWithWaitList = NULL;
-    assert_int_equal(mts_buffer_send(buffer, 0, &sent, sizeof sent, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_fetch(buffer, 0, &fetched, sizeof fetched, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_write_async(buffer, 0, &sent, sizeof sent, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_read_async(buffer, 0, &fetched, sizeof fetched, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK);
     assert_int_equal(finishes, 0);
-    assert_int_equal(mts_device_passed(world.device, 0, &passed, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_passed(world.device, 0, &passed, NULL), MTS_STATUS_OK);
     assert_true(passed);
     assert_int_equal(fetched, 77);
     assert_int_equal(finishes, 1);
-    assert_int_equal(mts_device_wait_mark(world.device, 0, NULL), MTS_CODE_OK); /* known by now */
+    assert_int_equal(mts_device_event_wait(world.device, 0, NULL), MTS_STATUS_OK); /* known by now */
     assert_int_equal(finishes, 1);
     mts_buffer_destroy(&buffer);
 }
@@ -389,20 +390,20 @@ static void a_failed_command_is_seen_at_the_mark_behind_it(void **state)
 {
     static const struct {
         cl_int status;
-        mts_code code;
+        mts_status code;
     } cases[] = {
-        {CL_MEM_OBJECT_ALLOCATION_FAILURE, MTS_CODE_OUT_OF_MEMORY},
-        {-59, MTS_CODE_DEVICE},
-        {CL_OUT_OF_RESOURCES, MTS_CODE_DEVICE_LOST},
+        {CL_MEM_OBJECT_ALLOCATION_FAILURE, MTS_STATUS_OUT_OF_MEMORY},
+        {-59, MTS_STATUS_DEVICE},
+        {CL_OUT_OF_RESOURCES, MTS_STATUS_DEVICE_LOST},
     };
     (void)state;
     need_marks();
     opencl->cl.clGetEventInfo = answer_status;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bool passed = true;
-        mts_error error = {MTS_CODE_OK, ""};
+        mts_error error = {MTS_STATUS_OK, ""};
         event_status = cases[i].status;
-        assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK);
         for (int k = 0; k < 2; k++) { /* asking again says the same */
             assert_int_equal(mts_device_passed(world.device, 0, &passed, &error), cases[i].code);
             assert_false(passed);
@@ -415,11 +416,11 @@ static void a_failed_command_is_seen_at_the_mark_behind_it(void **state)
 static void a_wait_for_a_mark_behind_a_crash_loses_the_device(void **state)
 {
     (void)state;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     need_marks();
     wait_result = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-    assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_device_wait_mark(world.device, 0, &error), MTS_CODE_DEVICE_LOST);
+    assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_wait(world.device, 0, &error), MTS_STATUS_DEVICE_LOST);
     assert_non_null(strstr(error.text, "clWaitForEvents"));
     mts_device_destroy(&world.device);
     assert_int_equal(events_released, events_made);
@@ -439,11 +440,11 @@ static void a_mark_that_cannot_be_set_stands_behind_nothing(void **state)
     (void)state;
     bool passed = false;
     need_marks();
-    assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK);
     opencl->cl.clEnqueueMarkerWithWaitList = refuse_marker;
-    assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OUT_OF_MEMORY);
+    assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OUT_OF_MEMORY);
     assert_int_equal(events_released, 1);
-    assert_int_equal(mts_device_passed(world.device, 0, &passed, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_passed(world.device, 0, &passed, NULL), MTS_STATUS_OK);
     assert_true(passed);
 }
 
@@ -471,15 +472,15 @@ static void only_writes_and_reads_block(void **state)
     mts_buffer *buffer = make_buffer();
     opencl->cl.clEnqueueWriteBuffer = watch_write;
     opencl->cl.clEnqueueReadBuffer = watch_read;
-    assert_int_equal(mts_buffer_write(buffer, 0, &word, 4, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_write(buffer, 0, &word, 4, NULL), MTS_STATUS_OK);
     assert_int_equal(last_blocking, CL_TRUE);
-    assert_int_equal(mts_buffer_send(buffer, 0, &word, 4, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_write_async(buffer, 0, &word, 4, NULL), MTS_STATUS_OK);
     assert_int_equal(last_blocking, CL_FALSE);
-    assert_int_equal(mts_buffer_read(buffer, 0, &word, 4, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_read(buffer, 0, &word, 4, NULL), MTS_STATUS_OK);
     assert_int_equal(last_blocking, CL_TRUE);
-    assert_int_equal(mts_buffer_fetch(buffer, 0, &word, 4, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_read_async(buffer, 0, &word, 4, NULL), MTS_STATUS_OK);
     assert_int_equal(last_blocking, CL_FALSE);
-    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
     mts_buffer_destroy(&buffer);
 }
 
@@ -503,7 +504,7 @@ static void a_list_that_fails_half_way_is_taken_back(void **state)
     mts_kernel *kernel = make_kernel("");
     mts_buffer *buffer = make_buffer();
     mts_launch launches[3];
-    mts_list *list = NULL;
+    mts_command_list *list = NULL;
     memset(launches, 0, sizeof launches);
     for (int i = 0; i < 3; i++) {
         launches[i].kernel = kernel;
@@ -517,13 +518,14 @@ static void a_list_that_fails_half_way_is_taken_back(void **state)
     const uint32_t alive = world.allocator.alive;
     for (kernels_left = 0; kernels_left < 3;) {
         const uint32_t next = kernels_left + 1;
-        assert_int_equal(mts_list_create(world.device, launches, 3, &list, &error), MTS_CODE_OUT_OF_MEMORY);
+        assert_int_equal(mts_command_list_create(world.device, launches, 3, &list, &error),
+                         MTS_STATUS_OUT_OF_MEMORY);
         assert_null(list);
         assert_int_equal(world.allocator.alive, alive);
         kernels_left = next;
     }
-    assert_int_equal(mts_list_create(world.device, launches, 3, &list, &error), MTS_CODE_OK);
-    mts_list_destroy(&list);
+    assert_int_equal(mts_command_list_create(world.device, launches, 3, &list, &error), MTS_STATUS_OK);
+    mts_command_list_destroy(&list);
     mts_buffer_destroy(&buffer);
     mts_cl_kernel_destroy(world.device, kernel);
 }

@@ -24,7 +24,7 @@ static device_fixture world;
 static mts_cl_device *opencl;
 static mts_kernel *kernel;
 static mts_buffer *act, *pool, *table;
-static mts_list *list;
+static mts_command_list *list;
 
 /* Not commutative, so that order shows: x -> 2 x + record. */
 static const mts_kernel_source advance = {
@@ -38,19 +38,19 @@ static void make_objects(void)
 {
     static const uint32_t records[LAUNCHES] = {1, 20, 300};
     const float two = 2.0f;
-    mts_error error = {MTS_CODE_OK, ""};
-    if (mts_cl_kernel_create_from(world.device, &advance, "", &kernel, &error) != MTS_CODE_OK) {
+    mts_error error = {MTS_STATUS_OK, ""};
+    if (mts_cl_kernel_create_from(world.device, &advance, "", &kernel, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
     kernel->device = world.device;
-    assert_int_equal(mts_buffer_create(world.device, FLOATS * sizeof(float), &act, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_create(world.device, sizeof two, &pool, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_create(world.device, sizeof records, &table, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_write(pool, 0, &two, sizeof two, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_buffer_write(table, 0, records, sizeof records, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_create(world.device, FLOATS * sizeof(float), &act, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_create(world.device, sizeof two, &pool, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_create(world.device, sizeof records, &table, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_write(pool, 0, &two, sizeof two, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_write(table, 0, records, sizeof records, NULL), MTS_STATUS_OK);
 }
 
-static int open_as(mts_device_use replay)
+static int open_as(mts_use replay)
 {
     opencl = NULL;
     kernel = NULL;
@@ -68,19 +68,19 @@ static int open_as(mts_device_use replay)
 static int open_on(void **state)
 {
     (void)state;
-    return open_as(MTS_DEVICE_USE_ON);
+    return open_as(MTS_USE_ON);
 }
 
 static int open_off(void **state)
 {
     (void)state;
-    return open_as(MTS_DEVICE_USE_OFF);
+    return open_as(MTS_USE_OFF);
 }
 
 static int close_device(void **state)
 {
     (void)state;
-    mts_list_destroy(&list);
+    mts_command_list_destroy(&list);
     mts_buffer_destroy(&act);
     mts_buffer_destroy(&pool);
     mts_buffer_destroy(&table);
@@ -117,17 +117,17 @@ static void make_list(uint32_t count)
     static const uint32_t firsts[LAUNCHES] = {0, 1, 2};
     mts_launch launches[LAUNCHES];
     fill_launches(launches, firsts);
-    assert_int_equal(mts_list_create(world.device, launches, count, &list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_create(world.device, launches, count, &list, NULL), MTS_STATUS_OK);
 }
 
 static mts_cl_recording recording(void)
 {
-    return ((mts_cl_list *)list)->recording;
+    return ((mts_cl_command_list *)list)->recording;
 }
 
 static void start(void)
 {
-    assert_int_equal(mts_buffer_fill(act, 0, FLOATS * sizeof(float), 0, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_fill(act, 0, FLOATS * sizeof(float), 0, NULL), MTS_STATUS_OK);
 }
 
 /* After `runs` submissions of the whole list since start(). */
@@ -135,7 +135,7 @@ static void assert_result(int runs)
 {
     static const float records[LAUNCHES] = {1.0f, 20.0f, 300.0f};
     float values[FLOATS];
-    assert_int_equal(mts_buffer_read(act, 0, values, sizeof values, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_read(act, 0, values, sizeof values, NULL), MTS_STATUS_OK);
     for (int i = 0; i < FLOATS; i++) {
         float expected = 0.0f;
         for (int k = 0; k < runs * LAUNCHES; k++) {
@@ -178,12 +178,12 @@ static void a_recorded_list_gives_the_bits_of_its_launches(void **state)
     assert_non_null(recording());
     start();
     for (int run = 1; run <= 4; run++) {
-        assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
-        assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
+        assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
         assert_result(run);
     }
     assert_int_equal(enqueued, 4);
-    mts_list_destroy(&list);
+    mts_command_list_destroy(&list);
     assert_int_equal(released, 1);
 }
 
@@ -197,22 +197,22 @@ static void an_updated_list_is_recorded_with_its_new_launches(void **state)
     count_calls();
     make_list(LAUNCHES);
     start();
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
     fill_launches(launches, firsts);
-    assert_int_equal(mts_list_update(list, launches, LAUNCHES, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_update(list, launches, LAUNCHES, NULL), MTS_STATUS_OK);
     assert_int_equal(released, 1);
     start();
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_int_equal(enqueued, 2);
-    assert_int_equal(mts_buffer_read(act, 0, values, sizeof values, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_read(act, 0, values, sizeof values, NULL), MTS_STATUS_OK);
     for (int i = 0; i < FLOATS; i++) {
         assert_true(values[i] == (float)(26 + 7 * i));
     }
-    assert_int_equal(mts_list_update(list, launches, LAUNCHES, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_update(list, launches, LAUNCHES, NULL), MTS_STATUS_OK);
     assert_int_equal(released, 1);    /* nothing changed */
     ((mts_cl_buffer *)act)->serial++; /* another buffer, which the driver gave the same handle */
-    assert_int_equal(mts_list_update(list, launches, LAUNCHES, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_update(list, launches, LAUNCHES, NULL), MTS_STATUS_OK);
     assert_int_equal(released, 2);
 }
 
@@ -225,14 +225,14 @@ static void a_recording_that_may_still_run_is_not_enqueued_again_where_the_devic
     make_list(LAUNCHES);
     start();
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     }
-    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
     assert_int_equal(enqueued, 1);
     assert_result(3);
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_int_equal(enqueued, 2);
-    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
     assert_result(4);
 }
 
@@ -245,18 +245,18 @@ static void a_recording_behind_which_a_mark_was_seen_passed_is_enqueued_again(vo
     count_calls();
     make_list(LAUNCHES);
     start();
-    assert_int_equal(mts_device_mark(world.device, 0, NULL), MTS_CODE_OK); /* before it */
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_device_mark(world.device, 1, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_device_wait_mark(world.device, 0, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK); /* before it */
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_record(world.device, 1, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_wait(world.device, 0, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_int_equal(enqueued, 1); /* launch by launch */
     while (!passed) {
-        assert_int_equal(mts_device_passed(world.device, 1, &passed, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_device_passed(world.device, 1, &passed, NULL), MTS_STATUS_OK);
     }
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_int_equal(enqueued, 2);
-    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
     assert_result(3);
 }
 
@@ -272,7 +272,7 @@ static void a_recording_is_enqueued_many_times_without_a_wait_where_the_device_c
     make_list(LAUNCHES);
     start();
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     }
     assert_int_equal(enqueued, 3);
     assert_result(3);
@@ -285,8 +285,8 @@ static void replaying_allocates_nothing_of_ours(void **state)
     make_list(LAUNCHES);
     const uint32_t calls = world.allocator.calls;
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
-        assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
+        assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
     }
     assert_int_equal(world.allocator.calls, calls);
 }
@@ -298,11 +298,11 @@ static void a_recorded_list_can_be_profiled(void **state)
     need_extension();
     make_list(LAUNCHES);
     start();
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_list_profile(list, times, LAUNCHES, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_command_list_profile(list, times, LAUNCHES, NULL), MTS_STATUS_OK);
     assert_true(times[0].end <= times[1].start && times[1].end <= times[2].start);
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
     assert_result(3);
 }
 
@@ -324,7 +324,7 @@ static void nothing_is_recorded_where_it_is_switched_off(void **state)
     make_list(LAUNCHES);
     assert_null(recording());
     start();
-    assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_result(1);
 }
 
@@ -374,8 +374,8 @@ static void assert_plain(const char *said)
 {
     start();
     for (int run = 1; run <= 3; run++) {
-        assert_int_equal(mts_list_submit(list, NULL), MTS_CODE_OK);
-        assert_int_equal(mts_device_wait(world.device, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
+        assert_int_equal(mts_device_wait(world.device, NULL), MTS_STATUS_OK);
         assert_result(run);
     }
     assert_null(recording());
@@ -406,7 +406,7 @@ static void a_list_that_cannot_be_recorded_is_a_plain_one(void **state)
         make_list(LAUNCHES);
         assert_plain("clCommandNDRangeKernelKHR failed with CL_OUT_OF_RESOURCES");
         assert_int_equal(released, 1);
-        mts_list_destroy(&list);
+        mts_command_list_destroy(&list);
         assert_int_equal(released, 1);
         opencl->replay = real;
     }

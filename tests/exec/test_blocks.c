@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "exec/engine_internal.h"
+#include "engine/engine_internal.h"
 #include "plan/block.h"
 #include "support/device_fixture.h"
 #include "support/synth.h"
@@ -44,7 +44,7 @@ static mts_device *device_open(const char *name)
 static mts_device *gpu_open(void)
 {
     mts_device *device = device_open("opencl");
-    if (device == NULL || device->info.work_group_size < 256) {
+    if (!device || device->info.work_group_size < 256) {
         skip();
     }
     device->info.is_gpu = true;
@@ -53,11 +53,12 @@ static mts_device *gpu_open(void)
     return device;
 }
 
-static mts_engine *engine_make(mts_device *device, const test_synth *f, const mts_choice *forced, bool common)
+static mts_engine *engine_make(mts_device *device, const test_synth *f, const mts_kernel_config *forced,
+                               bool common)
 {
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = !common};
-    const mts_choices choices = {.forced = forced};
-    const mts_decision decision = {.choices = forced != NULL ? &choices : NULL};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = !common};
+    const mts_kernel_configs choices = {.forced = forced};
+    const mts_decision decision = {.choices = forced ? &choices : NULL};
     mts_engine *engine = NULL;
     mts_error error = {0};
     test_must(mts_engine_create_decided(device, f->archive, &options, &decision, NULL, &engine, &error),
@@ -81,9 +82,9 @@ static uint32_t launch_parts(const mts_engine *engine, uint32_t launch, uint32_t
     uint32_t parts = 0;
     *blocks = l->global[0] / l->local[0];
     for (uint32_t b = 0; b < *blocks; b++) {
-        mts_rec_block record;
+        mts_block_params record;
         mts_error error = {0};
-        const size_t at = (l->first + (size_t)b * MTS_REC_WORDS(mts_rec_block)) * sizeof(uint32_t);
+        const size_t at = (l->first + (size_t)b * MTS_PARAM_WORDS(mts_block_params)) * sizeof(uint32_t);
         test_must(mts_buffer_read(engine->table, at, &record, sizeof record, &error), &error, "table");
         parts += record.parts;
     }
@@ -109,7 +110,7 @@ static void agree(const test_synth *f, bool common, bool few_shapes)
     size_t count = 0;
     float *expected = test_synth_run(engine, f->archive, &count);
     mts_engine_destroy(&engine);
-    mts_choice choice;
+    mts_kernel_config choice;
     for (uint32_t i = 0; mts_block_candidate(&gpu->info, i, &choice); i += few_shapes ? 5 : 1) {
         engine = engine_make(gpu, f, &choice, common);
         assert_true(count_blocks(engine) > 0);
@@ -169,7 +170,7 @@ static void an_nvidia_gpu_takes_blocks_where_nothing_was_measured(void **state)
 static void a_shape_that_the_device_has_no_room_for_is_left_to_tiles(void **state)
 {
     test_synth f;
-    mts_choice choice;
+    mts_kernel_config choice;
     (void)state;
     family_open(&f, MTSC_ARCH_RESNET18, 0.8, 32);
     mts_device *gpu = gpu_open();
@@ -186,18 +187,18 @@ static mts_device_ops picky_ops;
 static const mts_device_ops *whole_ops;
 
 /* A compiler that fails on one kernel. */
-static mts_code picky_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
-                                    mts_error *error)
+static mts_status picky_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
+                                      mts_error *error)
 {
     if (strcmp(desc->name, "conv_block__f32_planar") == 0) {
-        return mts_fail(error, MTS_CODE_DEVICE, "too many registers");
+        return mts_fail(error, MTS_STATUS_DEVICE, "too many registers");
     }
     return whole_ops->kernel_create(device, desc, out, error);
 }
 
 static void blocks_that_do_not_build_become_tiles(void **state)
 {
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT};
     mts_engine *engine = NULL;
     mts_error error = {0};
     test_synth f;

@@ -89,7 +89,7 @@ static void write_model(onnx_model *model, const operator_case *which, bool cons
 }
 
 /* Runs the model; the elements of its output. */
-static size_t run_model(const operator_case *which, bool constant, mts_strategy_kind strategy, float *out)
+static size_t run_model(const operator_case *which, bool constant, mts_strategy strategy, float *out)
 {
     onnx_model model = {0};
     mts_arena arena;
@@ -103,15 +103,15 @@ static size_t run_model(const operator_case *which, bool constant, mts_strategy_
     write_model(&model, which, constant);
     mts_arena_init(&arena, mts_allocator_default());
     const onnx_bytes *file = onnx_model_file(&model);
-    if (mts_import_memory(file->data, file->size, which->op, NULL, &arena, &graph, &error) != MTS_CODE_OK ||
-        mts_fold(graph, &arena, &folded, &error) != MTS_CODE_OK ||
-        net_make((const mts_graph *const *)&folded, 1, 0.0f, &net, &error) != MTS_CODE_OK ||
-        mts_engine_create(device, net.archive, &options, &engine, &error) != MTS_CODE_OK) {
+    if (mts_import_memory(file->data, file->size, which->op, NULL, &arena, &graph, &error) != MTS_STATUS_OK ||
+        mts_fold(graph, &arena, &folded, &error) != MTS_STATUS_OK ||
+        net_make((const mts_graph *const *)&folded, 1, 0.0f, &net, &error) != MTS_STATUS_OK ||
+        mts_engine_create(device, net.archive, &options, &engine, &error) != MTS_STATUS_OK) {
         fail_msg("%s, strategy %d: %s", which->op, (int)strategy, error.text);
     }
     const void *data[1] = {constant ? (const void *)unused : numbers};
     const void *const *inputs[1] = {data};
-    if (net_engine_run(engine, &net, inputs, &error) != MTS_CODE_OK) {
+    if (net_engine_run(engine, &net, inputs, &error) != MTS_STATUS_OK) {
         fail_msg("%s: %s", which->op, error.text);
     }
     const float *got = net_output(engine, &net, 0, 0, &count);
@@ -130,9 +130,9 @@ static void operators_over_constants_give_what_they_give_over_inputs(void **stat
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         float want[MOST], got[MOST];
-        const size_t count = run_model(&cases[i], false, MTS_STRATEGY_KIND_COMPACT, want);
-        for (int s = 0; s < MTS_STRATEGY_KIND_COUNT; s++) {
-            assert_int_equal(run_model(&cases[i], true, (mts_strategy_kind)s, got), count);
+        const size_t count = run_model(&cases[i], false, MTS_STRATEGY_COMPACT, want);
+        for (int s = 0; s < MTS_STRATEGY_COUNT; s++) {
+            assert_int_equal(run_model(&cases[i], true, (mts_strategy)s, got), count);
             for (size_t e = 0; e < count; e++) {
                 if (!(fabsf(got[e] - want[e]) <= 1e-5f * fmaxf(1.0f, fabsf(want[e])))) {
                     fail_msg("%s, strategy %d: [%zu] is %g instead of %g", cases[i].op, s, e, (double)got[e],
@@ -161,22 +161,23 @@ static void nodes_that_may_read_constants_alone_run(void **state)
         test_net net = {0};
         mts_engine *engine = NULL;
         mts_error error = {0};
-        const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT};
+        const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT};
         size_t count = 0;
         mts_arena_init(&arena, mts_allocator_default());
         mts_graph *graph = mts_graph_create(&arena, "constants");
-        const uint32_t inputs[2] = {mts_graph_add_const(graph, "a", MTS_DTYPE_F32, &row, a),
-                                    mts_graph_add_const(graph, "b", MTS_DTYPE_F32, &square, b)};
+        const uint32_t inputs[2] = {mts_graph_add_const(graph, "a", MTS_TYPE_FLOAT32, &row, a),
+                                    mts_graph_add_const(graph, "b", MTS_TYPE_FLOAT32, &square, b)};
         uint32_t y = MTS_NONE;
         assert_int_equal(mts_graph_add_node(graph, ops[i], "n", inputs, ops[i] == MTS_OP_EXPAND ? 1 : 2,
                                             &attrs[i], &y, &error),
-                         MTS_CODE_OK);
-        assert_int_equal(mts_graph_add_output(graph, "y", y, MTS_DTYPE_F32, &graph->values[y].shape, &error),
-                         MTS_CODE_OK);
-        if (net_make_as_is((const mts_graph *const *)&graph, 1, &net, &error) != MTS_CODE_OK ||
-            mts_engine_create(device, net.archive, &options, &engine, &error) != MTS_CODE_OK ||
-            mts_engine_submit(engine, &error) != MTS_CODE_OK ||
-            mts_engine_wait(engine, &error) != MTS_CODE_OK) {
+                         MTS_STATUS_OK);
+        assert_int_equal(
+            mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &graph->values[y].shape, &error),
+            MTS_STATUS_OK);
+        if (net_make_as_is((const mts_graph *const *)&graph, 1, &net, &error) != MTS_STATUS_OK ||
+            mts_engine_create(device, net.archive, &options, &engine, &error) != MTS_STATUS_OK ||
+            mts_engine_submit(engine, &error) != MTS_STATUS_OK ||
+            mts_engine_wait(engine, &error) != MTS_STATUS_OK) {
             fail_msg("%s: %s", mts_op_name(ops[i]), error.text);
         }
         const float *got = net_output(engine, &net, 0, 0, &count);
@@ -204,23 +205,24 @@ static void a_window_far_larger_than_the_image_costs_no_more_than_the_image(void
         test_net net = {0};
         mts_engine *engine = NULL;
         mts_error error = {0};
-        const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT};
+        const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT};
         const float pixel[1] = {-3.0f};
         const void *data[1] = {pixel};
         const void *const *inputs[1] = {data};
         size_t count = 0;
         mts_arena_init(&arena, mts_allocator_default());
         mts_graph *graph = mts_graph_create(&arena, "window");
-        uint32_t y = mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &shape);
+        uint32_t y = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape);
         mts_attrs small = attrs; /* 66 columns and rows of outputs */
         small.pool.pad[2] = small.pool.pad[3] = 100;
         assert_int_equal(mts_graph_add_node(graph, MTS_OP_POOL, "pool", &y, 1, &small, &y, &error),
-                         MTS_CODE_OK);
-        assert_int_equal(mts_graph_add_output(graph, "y", y, MTS_DTYPE_F32, &graph->values[y].shape, &error),
-                         MTS_CODE_OK);
-        if (net_make_as_is((const mts_graph *const *)&graph, 1, &net, &error) != MTS_CODE_OK ||
-            mts_engine_create(device, net.archive, &options, &engine, &error) != MTS_CODE_OK ||
-            net_engine_run(engine, &net, inputs, &error) != MTS_CODE_OK) {
+                         MTS_STATUS_OK);
+        assert_int_equal(
+            mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &graph->values[y].shape, &error),
+            MTS_STATUS_OK);
+        if (net_make_as_is((const mts_graph *const *)&graph, 1, &net, &error) != MTS_STATUS_OK ||
+            mts_engine_create(device, net.archive, &options, &engine, &error) != MTS_STATUS_OK ||
+            net_engine_run(engine, &net, inputs, &error) != MTS_STATUS_OK) {
             fail_msg("%s", error.text);
         }
         const float *got = net_output(engine, &net, 0, 0, &count);
@@ -242,7 +244,7 @@ static int set_up(void **state)
     for (int i = 0; i < COUNT; i++) {
         numbers[i] = (float)(i * 7 % 11) / 4.0f - 1.0f;
     }
-    return net_device_open("reference", NULL, &device, NULL) == MTS_CODE_OK ? 0 : -1;
+    return net_device_open("reference", NULL, &device, NULL) == MTS_STATUS_OK ? 0 : -1;
 }
 
 static int tear_down(void **state)

@@ -18,9 +18,9 @@
 #include <math.h>
 #include <time.h>
 
-#include "exec/control.h"
-#include "exec/engine_internal.h"
-#include "exec/profile.h"
+#include "engine/control.h"
+#include "engine/engine_internal.h"
+#include "engine/profile.h"
 #include "plan/block.h"
 #include "platform/os/os.h"
 #include "platform/wrap/wrap.h"
@@ -49,10 +49,10 @@ typedef struct world {
     size_t counts[TASKS][OUTPUTS_MOST];
 } world;
 
-static void must(mts_code code, const mts_error *error, const char *what)
+static void must(mts_status code, const mts_error *error, const char *what)
 {
-    if (code != MTS_CODE_OK) {
-        print_error("%s: %s: %s\n", what, mts_code_name(code), error->text);
+    if (code != MTS_STATUS_OK) {
+        print_error("%s: %s: %s\n", what, mts_status_text(code), error->text);
         fail();
     }
 }
@@ -158,7 +158,7 @@ static void run_sets(const world *w, mts_engine *engine, const char *how)
     }
 }
 
-static void run_with(world *w, int device, mts_strategy_kind strategy, mts_precision_kind precision)
+static void run_with(world *w, int device, mts_strategy strategy, mts_precision precision)
 {
     static const uint64_t slices[] = {0, 1, 3000, 30000};
     const mts_engine_options options = {.strategy = strategy,
@@ -190,10 +190,10 @@ static void run_world(const random_family *family)
         if (!devices[d] || (d == 1 && family->seed % OPENCL_EVERY != 0)) {
             continue;
         }
-        for (int s = 0; s < MTS_STRATEGY_KIND_COUNT; s++) {
-            run_with(&w, d, (mts_strategy_kind)s, MTS_PRECISION_KIND_FLOAT32);
+        for (int s = 0; s < MTS_STRATEGY_COUNT; s++) {
+            run_with(&w, d, (mts_strategy)s, MTS_PRECISION_FLOAT32);
         }
-        run_with(&w, d, MTS_STRATEGY_KIND_COMPACT, MTS_PRECISION_KIND_FLOAT16_STORAGE);
+        run_with(&w, d, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16_STORAGE);
     }
     world_release(&w);
 }
@@ -234,8 +234,7 @@ static void common_make(world *w)
     world_make(w, &(random_family){.seed = 77, .tasks = TASKS, .steps = 5, .common = true});
 }
 
-static mts_engine *engine_make(const world *w, mts_device *device, mts_strategy_kind strategy,
-                               uint64_t budget)
+static mts_engine *engine_make(const world *w, mts_device *device, mts_strategy strategy, uint64_t budget)
 {
     const mts_engine_options options = {.strategy = strategy, .memory_budget = budget};
     mts_engine *engine = NULL;
@@ -248,9 +247,9 @@ static mts_engine *engine_make(const world *w, mts_device *device, mts_strategy_
 static uint64_t run_of(const mts_engine *engine, uint32_t task)
 {
     uint64_t run = 0;
-    const mts_code code = mts_engine_output_run(engine, task, &run, NULL);
-    assert_true(code == MTS_CODE_OK || code == MTS_CODE_NOT_FOUND);
-    return code == MTS_CODE_OK ? run : 0;
+    const mts_status code = mts_engine_output_run(engine, task, &run, NULL);
+    assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_NOT_FOUND);
+    return code == MTS_STATUS_OK ? run : 0;
 }
 
 static void a_task_with_a_rate_runs_in_every_nth_submission(void **state)
@@ -259,7 +258,7 @@ static void a_task_with_a_rate_runs_in_every_nth_submission(void **state)
     mts_error error = {0};
     (void)state;
     common_make(&w);
-    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_COMPACT, 0);
+    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_COMPACT, 0);
     must(mts_engine_rate(engine, 1, 3, &error), &error, "rate");
     must(mts_engine_rate(engine, 2, 2, &error), &error, "rate");
     for (uint64_t n = 1; n <= 13; n++) {
@@ -294,7 +293,7 @@ static void a_rate_in_hertz_counts_by_the_clock(void **state)
     mts_error error = {0};
     (void)state;
     common_make(&w);
-    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_COMPACT, 0);
+    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_COMPACT, 0);
     must(mts_engine_rate_hz(engine, 0, 1e-6, &error), &error, "rate"); /* once in eleven days */
     must(mts_engine_rate_hz(engine, 1, 20.0, &error), &error, "rate");
     const uint64_t begin = mts_os_clock_ns();
@@ -314,12 +313,12 @@ static void a_rate_in_hertz_counts_by_the_clock(void **state)
     must(mts_engine_rate_hz(engine, 0, 0.0, &error), &error, "rate");
     run_round(&w, engine, 0);
     assert_int_equal(run_of(engine, 0), 21);
-    assert_int_equal(mts_engine_rate_hz(engine, 0, -1.0, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_engine_rate_hz(engine, 0, NAN, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_engine_rate_hz(engine, 0, INFINITY, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_engine_rate(engine, 0, 0, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_engine_rate(engine, 99, 1, &error), MTS_CODE_NOT_FOUND);
-    assert_int_equal(mts_engine_enable(engine, 99, true, &error), MTS_CODE_NOT_FOUND);
+    assert_int_equal(mts_engine_rate_hz(engine, 0, -1.0, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_engine_rate_hz(engine, 0, NAN, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_engine_rate_hz(engine, 0, INFINITY, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_engine_rate(engine, 0, 0, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_engine_rate(engine, 99, 1, &error), MTS_STATUS_NOT_FOUND);
+    assert_int_equal(mts_engine_enable(engine, 99, true, &error), MTS_STATUS_NOT_FOUND);
     mts_engine_destroy(&engine);
     world_release(&w);
 }
@@ -332,15 +331,15 @@ static void a_task_that_never_ran_has_no_outputs(void **state)
     size_t size = 0;
     (void)state;
     common_make(&w);
-    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_COMPACT, 0);
+    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_COMPACT, 0);
     enable_set(engine, 0x5);
     run_round(&w, engine, 0);
-    assert_int_equal(mts_engine_output(engine, 0, 0, &data, &size, &error), MTS_CODE_OK);
-    assert_int_equal(mts_engine_output(engine, 1, 0, &data, &size, &error), MTS_CODE_NOT_FOUND);
+    assert_int_equal(mts_engine_output(engine, 0, 0, &data, &size, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_engine_output(engine, 1, 0, &data, &size, &error), MTS_STATUS_NOT_FOUND);
     assert_int_equal(run_of(engine, 3), 0);
     enable_set(engine, 0); /* a run of nothing is a run */
     run_round(&w, engine, 0);
-    assert_int_equal(mts_engine_output(engine, 0, 0, &data, &size, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_output(engine, 0, 0, &data, &size, &error), MTS_STATUS_OK);
     assert_int_equal(run_of(engine, 0), 1);
     mts_engine_destroy(&engine);
     world_release(&w);
@@ -354,7 +353,7 @@ typedef struct slow {
 
 static slow slowness; /* hooks have no context of the test's own: wrap.h frees theirs */
 
-static void count_calls(mts_wrap *wrap, const mts_wrap_call *call, mts_code code)
+static void count_calls(mts_wrap *wrap, const mts_wrap_call *call, mts_status code)
 {
     (void)wrap;
     (void)code;
@@ -378,7 +377,7 @@ static mts_device *slow_open(const mts_allocator *allocator, uint32_t sleep_ms)
     size_t count = 0;
     const mts_backend *const *backends = mts_backend_table(&count);
     const mts_device_options options = {.allocator = allocator};
-    for (size_t i = 0; i < count && device == NULL; i++) {
+    for (size_t i = 0; i < count && !device; i++) {
         if (strcmp(backends[i]->name, "reference") == 0) {
             must(backends[i]->open(0, &options, &device, &error), &error, "open");
         }
@@ -401,7 +400,7 @@ static void groups_that_begin_too_late_are_left_out(void **state)
     (void)state;
     common_make(&w);
     mts_device *device = slow_open(mts_allocator_default(), 0);
-    mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_KIND_SEQUENTIAL, 0);
+    mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_SEQUENTIAL, 0);
     assert_int_equal(engine->group_count, TASKS);
     keep_outputs(&w, engine); /* runs 1 and 2 */
     run_round(&w, engine, 0); /* 3 */
@@ -420,7 +419,7 @@ static void groups_that_begin_too_late_are_left_out(void **state)
     mts_engine_deadline(engine, 0);
     run_round(&w, engine, 1);
     check_outputs(&w, engine, 0xf, "no deadline");
-    assert_int_equal(mts_engine_wait(engine, &error), MTS_CODE_OK); /* nothing to wait for */
+    assert_int_equal(mts_engine_wait(engine, &error), MTS_STATUS_OK); /* nothing to wait for */
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
     world_release(&w);
@@ -433,14 +432,14 @@ static void a_cancelled_run_leaves_out_what_has_not_begun(void **state)
     (void)state;
     common_make(&w);
     mts_device *device = slow_open(mts_allocator_default(), 0);
-    mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_KIND_SEQUENTIAL, 0);
+    mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_SEQUENTIAL, 0);
     mts_engine_deadline(engine, NEVER_MS);
     keep_outputs(&w, engine);
     run_round(&w, engine, 0);
     start(engine);                              /* the first group begins */
     assert_false(mts_engine_cancel(engine, 3)); /* it is over */
     assert_true(mts_engine_cancel(engine, 4));
-    assert_int_equal(mts_engine_wait(engine, &error), MTS_CODE_CANCELLED);
+    assert_int_equal(mts_engine_wait(engine, &error), MTS_STATUS_CANCELLED);
     assert_int_equal(run_of(engine, 0), 4);
     assert_int_equal(run_of(engine, 1), 3);
     check_outputs(&w, engine, 0, "cancelled");
@@ -461,7 +460,7 @@ static void rates_that_alternate_allocate_nothing_and_make_no_list(void **state)
     common_make(&w);
     mts_fault_allocator_init(&memory, 0);
     mts_device *device = slow_open(&memory.allocator, 0);
-    mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_KIND_COMPACT, 0);
+    mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_COMPACT, 0);
     mts_engine_stats before;
     mts_engine_stats after;
     mts_engine_stats_get(engine, &before);
@@ -501,16 +500,16 @@ static void a_set_whose_lists_cannot_be_made_fails_and_may_be_tried_again(void *
     mts_device *device = slow_open(&memory.allocator, 0);
     bool failed = true;
     for (size_t nth = 1; failed; nth++) {
-        mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_KIND_SEQUENTIAL, 0);
+        mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_SEQUENTIAL, 0);
         keep_outputs(&w, engine);
         run_round(&w, engine, 0);
         enable_set(engine, 0x6);
         const size_t before = memory.calls;
         memory.fail_at = memory.calls + nth;
-        const mts_code code = mts_engine_submit(engine, &error);
-        failed = code != MTS_CODE_OK;
+        const mts_status code = mts_engine_submit(engine, &error);
+        failed = code != MTS_STATUS_OK;
         memory.fail_at = 0;
-        assert_true(failed ? code == MTS_CODE_OUT_OF_MEMORY : memory.calls - before < nth);
+        assert_true(failed ? code == MTS_STATUS_OUT_OF_MEMORY : memory.calls - before < nth);
         if (!failed) {
             must(mts_engine_wait(engine, &error), &error, "wait");
         }
@@ -530,13 +529,13 @@ static void a_budget_without_room_for_other_lists_refuses_them(void **state)
     mts_engine_stats stats;
     (void)state;
     common_make(&w);
-    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_SEQUENTIAL, 0);
+    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_SEQUENTIAL, 0);
     mts_engine_stats_get(engine, &stats);
     mts_engine_destroy(&engine);
-    engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_SEQUENTIAL, stats.peak_bytes);
+    engine = engine_make(&w, devices[0], MTS_STRATEGY_SEQUENTIAL, stats.peak_bytes);
     keep_outputs(&w, engine);
     enable_set(engine, 0x1);
-    assert_int_equal(mts_engine_submit(engine, &error), MTS_CODE_LIMIT);
+    assert_int_equal(mts_engine_submit(engine, &error), MTS_STATUS_LIMIT);
     assert_non_null(strstr(error.text, "budget"));
     enable_set(engine, 0xf);
     run_round(&w, engine, 1);
@@ -551,11 +550,11 @@ static void a_disabled_task_has_no_work_group(void **state)
     (void)state;
     common_make(&w);
     mts_device *device = slow_open(mts_allocator_default(), 0);
-    for (int s = 0; s < MTS_STRATEGY_KIND_MTS; s++) {
+    for (int s = 0; s < MTS_STRATEGY_DENSE; s++) {
         const uint32_t only = 2;
         uint32_t items[2];
         for (int alone = 0; alone < 2; alone++) {
-            const mts_engine_options options = {.strategy = (mts_strategy_kind)s,
+            const mts_engine_options options = {.strategy = (mts_strategy)s,
                                                 .tasks = alone != 0 ? &only : NULL,
                                                 .task_count = alone != 0 ? 1 : 0};
             mts_engine *engine = NULL;
@@ -583,7 +582,7 @@ static void a_profile_shows_all_and_leaves_outputs_as_they_were(void **state)
     mts_engine_stats stats;
     (void)state;
     common_make(&w);
-    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_KIND_COMPACT, 0);
+    mts_engine *engine = engine_make(&w, devices[0], MTS_STRATEGY_COMPACT, 0);
     keep_outputs(&w, engine);
     run_round(&w, engine, 0);
     enable_set(engine, 0x2);
@@ -611,7 +610,7 @@ static mts_device *gpu_open(void)
 {
     mts_device *device = NULL;
     mts_error error = {0};
-    if (net_device_open("opencl", WORK, &device, &error) != MTS_CODE_OK ||
+    if (net_device_open("opencl", WORK, &device, &error) != MTS_STATUS_OK ||
         device->info.work_group_size < 256) {
         mts_device_destroy(&device);
         skip();
@@ -650,10 +649,10 @@ static float *synth_output(const mts_engine *engine, uint32_t task, size_t *size
     return copy;
 }
 
-static void check_synth(const test_synth *f, mts_device *gpu, const mts_choice *forced, bool common)
+static void check_synth(const test_synth *f, mts_device *gpu, const mts_kernel_config *forced, bool common)
 {
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = !common};
-    const mts_choices choices = {.forced = forced};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = !common};
+    const mts_kernel_configs choices = {.forced = forced};
     const mts_decision decision = {.choices = &choices};
     mts_engine *engine = NULL;
     mts_error error = {0};
@@ -692,7 +691,7 @@ static void blocks_of_a_gpu_keep_the_parts_of_the_tasks_that_run(void **state)
     mtsc_synth_options options = test_synth_options(MTSC_ARCH_RESNET18, TASKS, &prune, 1, 0.8);
     mts_device *gpu = gpu_open();
     test_synth f;
-    mts_choice choice;
+    mts_kernel_config choice;
     uint32_t i = 0;
     (void)state;
     test_synth_open(&f, &options);
@@ -712,7 +711,7 @@ static void a_synthetic_resnet_keeps_its_bits_on_opencl(void **state)
     mtsc_synth_options options = test_synth_options(MTSC_ARCH_RESNET18, TASKS, prune, 2, 0.9);
     test_synth f;
     (void)state;
-    if (devices[1] == NULL) {
+    if (!devices[1]) {
         skip();
     }
     test_synth_open(&f, &options);
@@ -741,12 +740,12 @@ int main(void)
         cmocka_unit_test(blocks_of_a_gpu_keep_the_parts_of_the_tasks_that_run),
     };
     mts_error error = {0};
-    if (mts_os_directory_make(WORK, &error) != MTS_CODE_OK) {
+    if (mts_os_directory_make(WORK, &error) != MTS_STATUS_OK) {
         printf("%s\n", error.text);
         return 1;
     }
     for (int d = 0; d < 2; d++) {
-        if (net_device_open(device_names[d], WORK, &devices[d], &error) != MTS_CODE_OK) {
+        if (net_device_open(device_names[d], WORK, &devices[d], &error) != MTS_STATUS_OK) {
             printf("%s: %s\n", device_names[d], error.text);
         }
     }

@@ -20,10 +20,10 @@
 static mts_device *devices[2];
 static const char *const device_names[2] = {"reference", "opencl"};
 
-static void must(mts_code code, const mts_error *error, const char *what)
+static void must(mts_status code, const mts_error *error, const char *what)
 {
-    if (code != MTS_CODE_OK) {
-        print_error("%s: %s: %s\n", what, mts_code_name(code), error->text);
+    if (code != MTS_STATUS_OK) {
+        print_error("%s: %s: %s\n", what, mts_status_text(code), error->text);
         fail();
     }
 }
@@ -36,7 +36,7 @@ static uint32_t add(mts_graph *graph, mts_op op, uint32_t x, const mts_attrs *at
     return value;
 }
 
-static void output(mts_graph *graph, const char *name, uint32_t value, mts_dtype dtype)
+static void output(mts_graph *graph, const char *name, uint32_t value, mts_type dtype)
 {
     mts_error error = {0};
     must(mts_graph_add_output(graph, name, value, dtype, &graph->values[value].shape, &error), &error, name);
@@ -44,7 +44,7 @@ static void output(mts_graph *graph, const char *name, uint32_t value, mts_dtype
 
 static mts_engine *engine_of(int device, const test_net *net, bool separate)
 {
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = separate};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = separate};
     mts_engine *engine = NULL;
     mts_error error = {0};
     must(mts_engine_create(devices[device], net->archive, &options, &engine, &error), &error,
@@ -77,15 +77,15 @@ static mts_graph *border_graph(mts_arena *arena, const float *constant)
     const mts_shape shape = mts_shape_make(2, (const int64_t[]){2, 3});
     const mts_attrs flat = {.reshape = {.shape = mts_shape_make(1, (const int64_t[]){6})}};
     const mts_attrs negate = {.unary = {.act = {.fn = MTS_FN_NEG}}};
-    const uint32_t x = mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &shape);
-    const uint32_t c = mts_graph_add_const(graph, "c", MTS_DTYPE_F32, &shape, constant);
+    const uint32_t x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape);
+    const uint32_t c = mts_graph_add_const(graph, "c", MTS_TYPE_FLOAT32, &shape, constant);
     const uint32_t row = add(graph, MTS_OP_RESHAPE, x, &flat);
     const uint32_t minus = add(graph, MTS_OP_UNARY, x, &negate);
-    output(graph, "same", x, MTS_DTYPE_F32);
-    output(graph, "row", row, MTS_DTYPE_F32);
-    output(graph, "constant", c, MTS_DTYPE_F32);
-    output(graph, "minus", minus, MTS_DTYPE_F32);
-    output(graph, "again", minus, MTS_DTYPE_F32);
+    output(graph, "same", x, MTS_TYPE_FLOAT32);
+    output(graph, "row", row, MTS_TYPE_FLOAT32);
+    output(graph, "constant", c, MTS_TYPE_FLOAT32);
+    output(graph, "minus", minus, MTS_TYPE_FLOAT32);
+    output(graph, "again", minus, MTS_TYPE_FLOAT32);
     return graph;
 }
 
@@ -131,7 +131,7 @@ static void a_graph_without_nodes_runs(void **state)
     mts_graph *graph = mts_graph_create(&arena, "wire");
     assert_non_null(graph);
     const mts_shape shape = mts_shape_make(1, (const int64_t[]){2});
-    output(graph, "y", mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &shape), MTS_DTYPE_F32);
+    output(graph, "y", mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape), MTS_TYPE_FLOAT32);
     must(net_make((const mts_graph *const *)&graph, 1, 0.0f, &net, &error), &error, "bundle");
     for (int d = 0; d < 2 && devices[d]; d++) {
         mts_engine *engine = engine_of(d, &net, false);
@@ -147,7 +147,7 @@ static void a_graph_without_nodes_runs(void **state)
 /* ---- element types ---- */
 
 typedef struct typed {
-    mts_dtype in, out;
+    mts_type in, out;
     const void *given;
     const void *wanted; /* 4 elements each */
 } typed;
@@ -167,13 +167,13 @@ static void run_typed(const typed *c)
     must(net_make((const mts_graph *const *)&graph, 1, 0.0f, &net, &error), &error, "bundle");
     for (int d = 0; d < 2 && devices[d]; d++) {
         mts_engine *engine = engine_of(d, &net, false);
-        const size_t size = 4 * mts_dtype_size(c->in);
+        const size_t size = 4 * mts_type_size(c->in);
         must(mts_engine_set_input(engine, 0, 0, c->given, size, &error), &error, "input");
         assert_int_equal(mts_engine_set_input(engine, 0, 0, c->given, size + 1, &error),
-                         MTS_CODE_INVALID_ARGUMENT);
+                         MTS_STATUS_INVALID_ARGUMENT);
         submit(engine);
-        assert_memory_equal(read_output(engine, 0, 4 * mts_dtype_size(c->out)), c->wanted,
-                            4 * mts_dtype_size(c->out));
+        assert_memory_equal(read_output(engine, 0, 4 * mts_type_size(c->out)), c->wanted,
+                            4 * mts_type_size(c->out));
         mts_engine_destroy(&engine);
     }
     net_release(&net);
@@ -194,18 +194,18 @@ static void element_types_are_converted_at_the_border(void **state)
         halves[i] = mts_half_from_float(floats[i]);
     }
     const typed cases[] = {
-        {MTS_DTYPE_F32, MTS_DTYPE_U8, floats, bytes},
-        {MTS_DTYPE_F32, MTS_DTYPE_BOOL, floats, flags},
-        {MTS_DTYPE_F32, MTS_DTYPE_I32, floats, ints},
-        {MTS_DTYPE_F32, MTS_DTYPE_I64, floats, longs},
-        {MTS_DTYPE_F32, MTS_DTYPE_F64, floats, doubles},
-        {MTS_DTYPE_F32, MTS_DTYPE_F16, floats, halves},
-        {MTS_DTYPE_I32, MTS_DTYPE_F32, ints, floats},
-        {MTS_DTYPE_I64, MTS_DTYPE_F32, longs, floats},
-        {MTS_DTYPE_F64, MTS_DTYPE_F32, doubles, floats},
-        {MTS_DTYPE_F16, MTS_DTYPE_F32, halves, floats},
-        {MTS_DTYPE_U8, MTS_DTYPE_F32, given_bytes, from_bytes},
-        {MTS_DTYPE_F32, MTS_DTYPE_I32, wild, ends},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_UINT8, floats, bytes},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_BOOL, floats, flags},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_INT32, floats, ints},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_INT64, floats, longs},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_FLOAT64, floats, doubles},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_FLOAT16, floats, halves},
+        {MTS_TYPE_INT32, MTS_TYPE_FLOAT32, ints, floats},
+        {MTS_TYPE_INT64, MTS_TYPE_FLOAT32, longs, floats},
+        {MTS_TYPE_FLOAT64, MTS_TYPE_FLOAT32, doubles, floats},
+        {MTS_TYPE_FLOAT16, MTS_TYPE_FLOAT32, halves, floats},
+        {MTS_TYPE_UINT8, MTS_TYPE_FLOAT32, given_bytes, from_bytes},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_INT32, wild, ends},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         run_typed(&cases[i]);
@@ -238,7 +238,7 @@ static void some_tasks_in_any_order_give_what_all_give(void **state)
                  &error, "oracle");
         }
         must(net_make(graphs, 4, 0.0f, &net, &error), &error, "bundle");
-        const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT,
+        const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT,
                                             .tasks = lists[seed % 5],
                                             .task_count = counts[seed % 5],
                                             .separate_inputs = !family.common};
@@ -269,7 +269,7 @@ static void some_tasks_in_any_order_give_what_all_give(void **state)
             const void *data = NULL;
             size_t size = 0;
             assert_int_equal(mts_engine_output(engine, t, 0, &data, &size, &error),
-                             listed ? MTS_CODE_OK : MTS_CODE_NOT_FOUND);
+                             listed ? MTS_STATUS_OK : MTS_STATUS_NOT_FOUND);
         }
         mts_engine_destroy(&engine);
         net_release(&net);
@@ -293,23 +293,23 @@ static void mistakes_are_named_and_change_nothing(void **state)
     const mts_graph *graph = border_graph(&arena, constant);
     must(net_make(&graph, 1, 0.0f, &net, &error), &error, "bundle");
     mts_engine *engine = NULL;
-    mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .tasks = missing, .task_count = 1};
+    mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .tasks = missing, .task_count = 1};
     assert_int_equal(mts_engine_create(devices[0], net.archive, &options, &engine, &error),
-                     MTS_CODE_NOT_FOUND);
+                     MTS_STATUS_NOT_FOUND);
     assert_null(engine);
     options.tasks = twice;
     options.task_count = 2;
     assert_int_equal(mts_engine_create(devices[0], net.archive, &options, &engine, &error),
-                     MTS_CODE_INVALID_ARGUMENT);
+                     MTS_STATUS_INVALID_ARGUMENT);
     assert_null(engine);
     engine = engine_of(0, &net, false);
-    assert_int_equal(mts_engine_output(engine, 0, 0, &data, &size, &error), MTS_CODE_INVALID_ARGUMENT);
-    assert_int_equal(mts_engine_set_input(engine, 0, 1, input, sizeof input, &error), MTS_CODE_NOT_FOUND);
-    assert_int_equal(mts_engine_set_input(engine, 1, 0, input, sizeof input, &error), MTS_CODE_NOT_FOUND);
+    assert_int_equal(mts_engine_output(engine, 0, 0, &data, &size, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_engine_set_input(engine, 0, 1, input, sizeof input, &error), MTS_STATUS_NOT_FOUND);
+    assert_int_equal(mts_engine_set_input(engine, 1, 0, input, sizeof input, &error), MTS_STATUS_NOT_FOUND);
     must(mts_engine_set_input(engine, 0, 0, input, sizeof input, &error), &error, "input");
     must(mts_engine_submit(engine, &error), &error, "submit");
-    assert_int_equal(mts_engine_submit(engine, &error), MTS_CODE_BUSY);
-    assert_int_equal(mts_engine_set_input(engine, 0, 0, constant, sizeof constant, &error), MTS_CODE_BUSY);
+    assert_int_equal(mts_engine_submit(engine, &error), MTS_STATUS_BUSY);
+    assert_int_equal(mts_engine_set_input(engine, 0, 0, constant, sizeof constant, &error), MTS_STATUS_BUSY);
     must(mts_engine_wait(engine, &error), &error, "wait");
     assert_memory_equal(read_output(engine, 0, sizeof input), input, sizeof input);
     mts_engine_destroy(&engine);
@@ -328,7 +328,7 @@ int main(void)
     };
     mts_error error = {0};
     for (int d = 0; d < 2; d++) {
-        if (net_device_open(device_names[d], NULL, &devices[d], &error) != MTS_CODE_OK) {
+        if (net_device_open(device_names[d], NULL, &devices[d], &error) != MTS_STATUS_OK) {
             printf("%s: %s\n", device_names[d], error.text);
         }
     }

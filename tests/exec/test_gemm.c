@@ -16,19 +16,19 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "exec/engine_internal.h"
-#include "exec/profile.h"
+#include "engine/engine_internal.h"
+#include "engine/profile.h"
 #include "support/device_fixture.h"
 #include "support/synth.h"
 
 #define TOLERANCE 1e-4 /* of an output's largest magnitude */
 
-static const char *const strategy_names[MTS_STRATEGY_KIND_COUNT] = {[MTS_STRATEGY_KIND_SEQUENTIAL] =
-                                                                        "sequential",
-                                                                    [MTS_STRATEGY_KIND_COMPACT] = "compact",
-                                                                    [MTS_STRATEGY_KIND_NETFUSE] = "netfuse",
-                                                                    [MTS_STRATEGY_KIND_MTS] = "mts"};
-static const mts_choice products = {.kernel = MTS_CHOICE_GEMM, .rows = 8, .vectors = 48, .local = 1};
+static const char *const strategy_names[MTS_STRATEGY_COUNT] = {[MTS_STRATEGY_SEQUENTIAL] = "sequential",
+                                                               [MTS_STRATEGY_COMPACT] = "compact",
+                                                               [MTS_STRATEGY_NETFUSE] = "netfuse",
+                                                               [MTS_STRATEGY_DENSE] = "mts"};
+static const mts_kernel_config products = {
+    .kernel = MTS_KERNEL_CONFIG_GEMM, .rows = 8, .vectors = 48, .local = 1};
 
 static void family_open(test_synth *f, mtsc_arch arch, uint32_t tasks, double prune, double share,
                         uint32_t batch)
@@ -42,7 +42,7 @@ static void family_open(test_synth *f, mtsc_arch arch, uint32_t tasks, double pr
 static mts_device *device_open(const char *name)
 {
     const mts_backend *backend = device_fixture_backend(name);
-    const mts_device_options options = {.allocator = mts_allocator_default(), .gemm = MTS_DEVICE_USE_ON};
+    const mts_device_options options = {.allocator = mts_allocator_default(), .gemm = MTS_USE_ON};
     mts_device *device = NULL;
     mts_error error = {0};
     if (!backend || backend->count() == 0) {
@@ -55,11 +55,10 @@ static mts_device *device_open(const char *name)
     return device;
 }
 
-static mts_engine *engine_make(mts_device *device, const test_synth *f, mts_strategy_kind strategy,
-                               bool forced)
+static mts_engine *engine_make(mts_device *device, const test_synth *f, mts_strategy strategy, bool forced)
 {
     const mts_engine_options options = {.strategy = strategy, .separate_inputs = true};
-    const mts_choices choices = {.forced = &products};
+    const mts_kernel_configs choices = {.forced = &products};
     const mts_decision decision = {.choices = forced ? &choices : NULL};
     mts_engine *engine = NULL;
     mts_error error = {0};
@@ -121,11 +120,11 @@ static uint32_t count_products(const mts_engine *engine)
 }
 
 /* Tiles against products in all strategies; least: launches that have to be products in each. */
-static void agree_on(mts_device *device, const test_synth *f, const uint32_t least[MTS_STRATEGY_KIND_COUNT])
+static void agree_on(mts_device *device, const test_synth *f, const uint32_t least[MTS_STRATEGY_COUNT])
 {
-    for (uint32_t s = 0; s < MTS_STRATEGY_KIND_COUNT; s++) {
-        mts_engine *tiles = engine_make(device, f, (mts_strategy_kind)s, false);
-        mts_engine *gemm = engine_make(device, f, (mts_strategy_kind)s, true);
+    for (uint32_t s = 0; s < MTS_STRATEGY_COUNT; s++) {
+        mts_engine *tiles = engine_make(device, f, (mts_strategy)s, false);
+        mts_engine *gemm = engine_make(device, f, (mts_strategy)s, true);
         mts_engine_stats stats[2];
         assert_int_equal(count_products(tiles), 0); /* never unless it was chosen */
         if (count_products(gemm) < least[s]) {
@@ -142,7 +141,7 @@ static void agree_on(mts_device *device, const test_synth *f, const uint32_t lea
     }
 }
 
-static void agree(const test_synth *f, const uint32_t least[MTS_STRATEGY_KIND_COUNT])
+static void agree(const test_synth *f, const uint32_t least[MTS_STRATEGY_COUNT])
 {
     static const char *const names[] = {"reference", "opencl"};
     for (size_t d = 0; d < 2; d++) {
@@ -160,10 +159,10 @@ static void bottlenecks_are_products_in_every_strategy(void **state)
 {
     /* ResNet50 has 36 convolutions of 1x1 and a classifier; compact's have several blocks, but the
      * classifiers */
-    static const uint32_t least[] = {[MTS_STRATEGY_KIND_SEQUENTIAL] = 2,
-                                     [MTS_STRATEGY_KIND_COMPACT] = 2,
-                                     [MTS_STRATEGY_KIND_NETFUSE] = 2,
-                                     [MTS_STRATEGY_KIND_MTS] = 34};
+    static const uint32_t least[] = {[MTS_STRATEGY_SEQUENTIAL] = 2,
+                                     [MTS_STRATEGY_COMPACT] = 2,
+                                     [MTS_STRATEGY_NETFUSE] = 2,
+                                     [MTS_STRATEGY_DENSE] = 34};
     test_synth f;
     (void)state;
     family_open(&f, MTSC_ARCH_RESNET50, 2, 0.95, 0.8, 1);
@@ -173,10 +172,10 @@ static void bottlenecks_are_products_in_every_strategy(void **state)
 
 static void batches_are_one_product_or_a_batch_of_them(void **state)
 {
-    static const uint32_t least[] = {[MTS_STRATEGY_KIND_SEQUENTIAL] = 8,
-                                     [MTS_STRATEGY_KIND_COMPACT] = 8,
-                                     [MTS_STRATEGY_KIND_NETFUSE] = 8,
-                                     [MTS_STRATEGY_KIND_MTS] = 4};
+    static const uint32_t least[] = {[MTS_STRATEGY_SEQUENTIAL] = 8,
+                                     [MTS_STRATEGY_COMPACT] = 8,
+                                     [MTS_STRATEGY_NETFUSE] = 8,
+                                     [MTS_STRATEGY_DENSE] = 4};
     test_synth f;
     (void)state;
     family_open(&f, MTSC_ARCH_RESNET18, 2, 0.95, 1.0, 3); /* all shared: every weight is one block */
@@ -186,10 +185,10 @@ static void batches_are_one_product_or_a_batch_of_them(void **state)
 
 static void fully_connected_layers_are_products(void **state)
 {
-    static const uint32_t least[] = {[MTS_STRATEGY_KIND_SEQUENTIAL] = 6,
-                                     [MTS_STRATEGY_KIND_COMPACT] = 6,
-                                     [MTS_STRATEGY_KIND_NETFUSE] = 6,
-                                     [MTS_STRATEGY_KIND_MTS] = 3};
+    static const uint32_t least[] = {[MTS_STRATEGY_SEQUENTIAL] = 6,
+                                     [MTS_STRATEGY_COMPACT] = 6,
+                                     [MTS_STRATEGY_NETFUSE] = 6,
+                                     [MTS_STRATEGY_DENSE] = 3};
     test_synth f;
     (void)state;
     family_open(&f, MTSC_ARCH_VGG16, 2, 0.97, 1.0, 2);
@@ -207,7 +206,7 @@ static void a_device_that_takes_none_has_tiles_whatever_was_chosen(void **state)
     }
     device->info.gemm = false;
     family_open(&f, MTSC_ARCH_RESNET18, 2, 0.97, 1.0, 1);
-    mts_engine *engine = engine_make(device, &f, MTS_STRATEGY_KIND_MTS, true);
+    mts_engine *engine = engine_make(device, &f, MTS_STRATEGY_DENSE, true);
     assert_int_equal(count_products(engine), 0);
     run(engine, &f);
     mts_engine_destroy(&engine);
@@ -227,7 +226,7 @@ static void a_profile_tells_products_from_their_epilogues(void **state)
         skip();
     }
     family_open(&f, MTSC_ARCH_RESNET18, 2, 0.97, 0.9, 1);
-    mts_engine *engine = engine_make(device, &f, MTS_STRATEGY_KIND_MTS, true);
+    mts_engine *engine = engine_make(device, &f, MTS_STRATEGY_DENSE, true);
     mts_engine_launch *launches = calloc(engine->launch_count, sizeof *launches);
     assert_non_null(launches);
     test_must(mts_engine_profile(engine, 1, launches, &error), &error, "profile");

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "exec/engine.h"
-#include "platform/wrap/fault.h"
+#include "engine/engine.h"
+#include "tests/support/fault.h"
 #include "support/fault_allocator.h"
 
 enum { SIDE = 4, PICTURE_SIDE = 6, TASKS = 3 };
@@ -37,7 +37,7 @@ static const mts_backend *reference(void)
 
 /* y = 2 x over 1 x 3 x SIDE x SIDE; task t takes pictures with a mean of its own, so that no two share an
  * input. */
-static void add_task(mts_archive *archive, uint32_t t, mts_dtype dtype)
+static void add_task(mts_archive *archive, uint32_t t, mts_type dtype)
 {
     static const char *const names[TASKS] = {"a", "b", "c"};
     static const float two = 2.0f;
@@ -48,13 +48,13 @@ static void add_task(mts_archive *archive, uint32_t t, mts_dtype dtype)
     mts_task *task = &archive->tasks[t];
     mts_graph *graph = mts_graph_create(&archive->arena, names[t]);
     const uint32_t x = mts_graph_add_input(graph, "x", dtype, &shape);
-    const uint32_t inputs[2] = {x, mts_graph_add_const(graph, "two", MTS_DTYPE_F32, &one, &two)};
+    const uint32_t inputs[2] = {x, mts_graph_add_const(graph, "two", MTS_TYPE_FLOAT32, &one, &two)};
     mts_attrs attrs;
     memset(&attrs, 0, sizeof attrs);
     attrs.binary.kind = MTS_BIN_MUL;
     uint32_t y = MTS_NONE;
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_BINARY, "double", inputs, 2, &attrs, &y, &error), 0);
-    assert_int_equal(mts_graph_add_output(graph, "y", y, MTS_DTYPE_F32, &shape, &error), 0);
+    assert_int_equal(mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &shape, &error), 0);
     task->name = names[t];
     task->graph = graph;
     task->preprocess.color = MTS_COLOR_RGB;
@@ -67,7 +67,7 @@ static void add_task(mts_archive *archive, uint32_t t, mts_dtype dtype)
 typedef enum lending { KEPT, LENT, LENT_TO_A_DEVICE_OF_ITS_OWN_MEMORY, LENDING_COUNT } lending;
 
 /* plan: NULL, or what the device's calls are counted and refused by. */
-static void open_planned(world *w, uint32_t tasks, mts_dtype dtype, lending how, mts_fault_plan *plan)
+static void open_planned(world *w, uint32_t tasks, mts_type dtype, lending how, mts_fault_plan *plan)
 {
     mts_error error = {0};
     memset(w, 0, sizeof *w);
@@ -80,22 +80,22 @@ static void open_planned(world *w, uint32_t tasks, mts_dtype dtype, lending how,
         add_task(w->archive, t, dtype);
     }
     const mts_device_options options = {.allocator = &w->memory.allocator};
-    assert_int_equal(reference()->open(0, &options, &w->device, &error), MTS_CODE_OK);
+    assert_int_equal(reference()->open(0, &options, &w->device, &error), MTS_STATUS_OK);
     w->device->info.imports = how == LENT ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
-    if (plan != NULL) {
-        assert_int_equal(mts_wrap_fault(&w->device, plan, &w->device, &error), MTS_CODE_OK);
+    if (plan) {
+        assert_int_equal(mts_wrap_fault(&w->device, plan, &w->device, &error), MTS_STATUS_OK);
     }
     const mts_engine_options engine = {
-        .strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = how != KEPT, .lend_inputs = how != KEPT};
-    assert_int_equal(mts_engine_create(w->device, w->archive, &engine, &w->engine, &error), MTS_CODE_OK);
+        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = how != KEPT, .lend_inputs = how != KEPT};
+    assert_int_equal(mts_engine_create(w->device, w->archive, &engine, &w->engine, &error), MTS_STATUS_OK);
 }
 
-static void open_lent(world *w, uint32_t tasks, mts_dtype dtype, lending how)
+static void open_lent(world *w, uint32_t tasks, mts_type dtype, lending how)
 {
     open_planned(w, tasks, dtype, how, NULL);
 }
 
-static void open_world(world *w, uint32_t tasks, mts_dtype dtype)
+static void open_world(world *w, uint32_t tasks, mts_type dtype)
 {
     open_lent(w, tasks, dtype, KEPT);
 }
@@ -111,8 +111,8 @@ static void close_world(world *w)
 static void run(world *w)
 {
     mts_error error = {0};
-    assert_int_equal(mts_engine_submit(w->engine, &error), MTS_CODE_OK);
-    assert_int_equal(mts_engine_wait(w->engine, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_submit(w->engine, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_engine_wait(w->engine, &error), MTS_STATUS_OK);
 }
 
 static const float *output(world *w, uint32_t task)
@@ -120,7 +120,7 @@ static const float *output(world *w, uint32_t task)
     const void *data = NULL;
     size_t size = 0;
     mts_error error = {0};
-    assert_int_equal(mts_engine_output(w->engine, task, 0, &data, &size, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_output(w->engine, task, 0, &data, &size, &error), MTS_STATUS_OK);
     assert_int_equal(size, sizeof(float) * 3 * SIDE * SIDE);
     return data;
 }
@@ -132,15 +132,15 @@ static void setting_an_integer_input_leaves_the_outputs_of_the_last_run_alone(vo
     int32_t first[3 * SIDE * SIDE];
     int32_t second[3 * SIDE * SIDE];
     mts_error error = {0};
-    open_world(&w, 1, MTS_DTYPE_I32);
+    open_world(&w, 1, MTS_TYPE_INT32);
     for (int i = 0; i < 3 * SIDE * SIDE; i++) {
         first[i] = i;
         second[i] = 100 + i;
     }
-    assert_int_equal(mts_engine_set_input(w.engine, 0, 0, first, sizeof first, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_set_input(w.engine, 0, 0, first, sizeof first, &error), MTS_STATUS_OK);
     run(&w);
     const float *before = output(&w, 0);
-    assert_int_equal(mts_engine_set_input(w.engine, 0, 0, second, sizeof second, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_set_input(w.engine, 0, 0, second, sizeof second, &error), MTS_STATUS_OK);
     for (int i = 0; i < 3 * SIDE * SIDE; i++) {
         assert_true(before[i] == (float)(2 * i));
     }
@@ -159,17 +159,17 @@ static void a_first_picture_that_fails_at_any_allocation_can_be_given_again(void
                                  .height = PICTURE_SIDE,
                                  .stride = {PICTURE_SIDE * 3},
                                  .format = MTS_PIXEL_RGB};
-    mts_code code = MTS_CODE_OUT_OF_MEMORY;
+    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
     uint32_t failures = 0;
-    for (size_t nth = 1; code != MTS_CODE_OK; nth++, failures++) {
+    for (size_t nth = 1; code != MTS_STATUS_OK; nth++, failures++) {
         world w;
         mts_error error = {0};
-        open_world(&w, TASKS, MTS_DTYPE_F32);
+        open_world(&w, TASKS, MTS_TYPE_FLOAT32);
         w.memory.fail_at = w.memory.calls + nth;
         code = mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error);
-        assert_true(code == MTS_CODE_OK || code == MTS_CODE_OUT_OF_MEMORY);
+        assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_OUT_OF_MEMORY);
         w.memory.fail_at = 0;
-        assert_int_equal(mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error), MTS_CODE_OK);
+        assert_int_equal(mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error), MTS_STATUS_OK);
         run(&w);
         for (uint32_t t = 0; t < TASKS; t++) { /* 2 (0 - t): the picture reached every task */
             assert_true(output(&w, t)[7] == -2.0f * (float)t);
@@ -194,7 +194,7 @@ static void lent_data_is_read_where_it_lies_in_every_run(void **state)
         world w;
         float data[3][3 * SIDE * SIDE];
         mts_error error = {0};
-        open_lent(&w, 2, MTS_DTYPE_F32, how);
+        open_lent(&w, 2, MTS_TYPE_FLOAT32, how);
         for (int i = 0; i < 3 * SIDE * SIDE; i++) {
             data[0][i] = (float)i;
             data[1][i] = (float)(1000 + i);
@@ -202,7 +202,7 @@ static void lent_data_is_read_where_it_lies_in_every_run(void **state)
         }
         for (uint32_t t = 0; t < 2; t++) {
             assert_int_equal(mts_engine_set_input(w.engine, t, 0, data[t], sizeof data[t], &error),
-                             MTS_CODE_OK);
+                             MTS_STATUS_OK);
         }
         run(&w);
         expect_doubled(&w, 0, data[0]);
@@ -210,10 +210,12 @@ static void lent_data_is_read_where_it_lies_in_every_run(void **state)
         data[0][7] = -3.5f; /* changed in place: nothing is set again */
         run(&w);
         expect_doubled(&w, 0, data[0]);
-        assert_int_equal(mts_engine_set_input(w.engine, 1, 0, data[2], sizeof data[2], &error), MTS_CODE_OK);
+        assert_int_equal(mts_engine_set_input(w.engine, 1, 0, data[2], sizeof data[2], &error),
+                         MTS_STATUS_OK);
         run(&w);
         expect_doubled(&w, 1, data[2]);
-        assert_int_equal(mts_engine_set_input(w.engine, 1, 0, data[1], sizeof data[1], &error), MTS_CODE_OK);
+        assert_int_equal(mts_engine_set_input(w.engine, 1, 0, data[1], sizeof data[1], &error),
+                         MTS_STATUS_OK);
         run(&w);
         expect_doubled(&w, 0, data[0]);
         expect_doubled(&w, 1, data[1]);
@@ -225,7 +227,7 @@ static void lend(world *w, uint32_t task, const float *data)
 {
     mts_error error = {0};
     assert_int_equal(mts_engine_set_input(w->engine, task, 0, data, sizeof(float) * 3 * SIDE * SIDE, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
 }
 
 static void fill(float *data, float first)
@@ -244,7 +246,7 @@ static void another_address_changes_the_list_and_does_not_make_it_again(void **s
     for (int k = 0; k < 2; k++) {
         mts_fault_plan plan = {.kind = kinds[k], .nth = 0};
         world w;
-        open_planned(&w, 2, MTS_DTYPE_F32, LENT, &plan);
+        open_planned(&w, 2, MTS_TYPE_FLOAT32, LENT, &plan);
         for (int d = 0; d < 3; d++) {
             fill(data[d], 100.0f * (float)d);
         }
@@ -266,23 +268,23 @@ static void another_address_changes_the_list_and_does_not_make_it_again(void **s
 static void a_list_that_cannot_be_changed_is_made_again(void **state)
 {
     (void)state;
-    static const mts_code codes[] = {MTS_CODE_UNSUPPORTED, MTS_CODE_DEVICE};
+    static const mts_status codes[] = {MTS_STATUS_UNSUPPORTED, MTS_STATUS_DEVICE};
     float data[2][3 * SIDE * SIDE];
     for (int c = 0; c < 2; c++) {
         mts_fault_plan plan = {
             .kind = MTS_WRAP_KIND_LIST_UPDATE, .nth = 1, .onwards = true, .code = codes[c]};
         world w;
         mts_error error = {0};
-        open_planned(&w, 1, MTS_DTYPE_F32, LENT, &plan);
+        open_planned(&w, 1, MTS_TYPE_FLOAT32, LENT, &plan);
         for (int r = 0; r < 4; r++) {
             fill(data[r % 2], (float)r);
             lend(&w, 0, data[r % 2]);
-            if (codes[c] != MTS_CODE_UNSUPPORTED && r % 2 == 0) { /* a failure is told once */
+            if (codes[c] != MTS_STATUS_UNSUPPORTED && r % 2 == 0) { /* a failure is told once */
                 assert_int_equal(mts_engine_submit(w.engine, &error), codes[c]);
             }
             run(&w);
             expect_doubled(&w, 0, data[r % 2]);
-            plan.nth = codes[c] != MTS_CODE_UNSUPPORTED && r % 2 == 0 ? 0 : 1;
+            plan.nth = codes[c] != MTS_STATUS_UNSUPPORTED && r % 2 == 0 ? 0 : 1;
             plan.calls = 0;
         }
         close_world(&w);
@@ -292,10 +294,10 @@ static void a_list_that_cannot_be_changed_is_made_again(void **state)
 static void memory_that_the_device_refuses_is_copied_in_every_run(void **state)
 {
     (void)state;
-    mts_fault_plan plan = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .code = MTS_CODE_UNSUPPORTED};
+    mts_fault_plan plan = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .code = MTS_STATUS_UNSUPPORTED};
     float data[3][3 * SIDE * SIDE];
     world w;
-    open_planned(&w, 2, MTS_DTYPE_F32, LENT, &plan);
+    open_planned(&w, 2, MTS_TYPE_FLOAT32, LENT, &plan);
     for (int d = 0; d < 3; d++) {
         fill(data[d], 100.0f * (float)d);
     }
@@ -326,13 +328,13 @@ static void a_run_before_every_input_was_lent_is_refused(void **state)
     world w;
     float data[3 * SIDE * SIDE] = {1.0f};
     mts_error error = {0};
-    open_lent(&w, 2, MTS_DTYPE_F32, LENT);
-    assert_int_equal(mts_engine_submit(w.engine, &error), MTS_CODE_INVALID_ARGUMENT);
+    open_lent(&w, 2, MTS_TYPE_FLOAT32, LENT);
+    assert_int_equal(mts_engine_submit(w.engine, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "task a"));
-    assert_int_equal(mts_engine_set_input(w.engine, 0, 0, data, sizeof data, &error), MTS_CODE_OK);
-    assert_int_equal(mts_engine_submit(w.engine, &error), MTS_CODE_INVALID_ARGUMENT);
+    assert_int_equal(mts_engine_set_input(w.engine, 0, 0, data, sizeof data, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_engine_submit(w.engine, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "task b"));
-    assert_int_equal(mts_engine_set_input(w.engine, 1, 0, data, sizeof data, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_set_input(w.engine, 1, 0, data, sizeof data, &error), MTS_STATUS_OK);
     run(&w);
     expect_doubled(&w, 1, data);
     close_world(&w);
@@ -345,15 +347,15 @@ static void lent_integers_are_converted_when_they_are_set(void **state)
         world w;
         int32_t data[3 * SIDE * SIDE];
         mts_error error = {0};
-        open_lent(&w, 1, MTS_DTYPE_I32, how);
+        open_lent(&w, 1, MTS_TYPE_INT32, how);
         for (int i = 0; i < 3 * SIDE * SIDE; i++) {
             data[i] = i;
         }
-        assert_int_equal(mts_engine_set_input(w.engine, 0, 0, data, sizeof data, &error), MTS_CODE_OK);
+        assert_int_equal(mts_engine_set_input(w.engine, 0, 0, data, sizeof data, &error), MTS_STATUS_OK);
         data[4] = 77;
         run(&w);
         assert_true(output(&w, 0)[4] == 8.0f);
-        assert_int_equal(mts_engine_set_input(w.engine, 0, 0, data, sizeof data, &error), MTS_CODE_OK);
+        assert_int_equal(mts_engine_set_input(w.engine, 0, 0, data, sizeof data, &error), MTS_STATUS_OK);
         run(&w);
         assert_true(output(&w, 0)[4] == 154.0f);
         close_world(&w);
@@ -367,7 +369,7 @@ static void what_a_device_cannot_read_in_place_is_counted(void **state)
     for (lending how = LENT; how < LENDING_COUNT; how++) {
         world w;
         mts_engine_stats stats;
-        open_lent(&w, 3, MTS_DTYPE_F32, how);
+        open_lent(&w, 3, MTS_TYPE_FLOAT32, how);
         mts_engine_stats_get(w.engine, &stats);
         peak[how] = stats.peak_bytes;
         close_world(&w);
@@ -384,8 +386,8 @@ static void pictures_are_refused_where_inputs_are_lent(void **state)
     mts_error error = {0};
     const mts_picture picture = {
         .plane = {pixels}, .width = SIDE, .height = SIDE, .stride = {3 * SIDE}, .format = MTS_PIXEL_RGB};
-    open_lent(&w, 1, MTS_DTYPE_F32, LENT);
-    assert_int_equal(mts_engine_set_picture(w.engine, 0, &picture, &error), MTS_CODE_INVALID_ARGUMENT);
+    open_lent(&w, 1, MTS_TYPE_FLOAT32, LENT);
+    assert_int_equal(mts_engine_set_picture(w.engine, 0, &picture, &error), MTS_STATUS_INVALID_ARGUMENT);
     close_world(&w);
 }
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "exec/latency.h"
+#include "engine/latency.h"
 
 #define MS 1000000u
 

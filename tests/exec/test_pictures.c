@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "exec/engine_internal.h"
-#include "platform/wrap/fault.h"
+#include "engine/engine_internal.h"
+#include "tests/support/fault.h"
 #include "support/picture_bundle.h"
 
 #define SIDE 6
@@ -31,16 +31,16 @@ static void world_open(world *w, const picture_task *tasks, uint32_t count, bool
     mts_error error = {0};
     const mts_backend *const *table = mts_backend_table(&backends);
     const mts_device_options options = {.allocator = mts_allocator_default()};
-    const mts_engine_options wanted = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = separate};
+    const mts_engine_options wanted = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = separate};
     memset(w, 0, sizeof *w);
     for (size_t i = 0; i < backends && !w->device; i++) {
         if (strcmp(table[i]->name, "reference") == 0) {
-            assert_int_equal(table[i]->open(0, &options, &w->device, &error), MTS_CODE_OK);
+            assert_int_equal(table[i]->open(0, &options, &w->device, &error), MTS_STATUS_OK);
         }
     }
-    assert_int_equal(mts_wrap_fault(&w->device, &w->plan, &w->device, &error), MTS_CODE_OK);
+    assert_int_equal(mts_wrap_fault(&w->device, &w->plan, &w->device, &error), MTS_STATUS_OK);
     w->archive = picture_archive_make(tasks, count);
-    assert_int_equal(mts_engine_create(w->device, w->archive, &wanted, &w->engine, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_create(w->device, w->archive, &wanted, &w->engine, &error), MTS_STATUS_OK);
     for (size_t i = 0; i < sizeof w->pixels; i++) {
         w->pixels[i] = (uint8_t)(i * 7);
     }
@@ -70,15 +70,15 @@ static uint32_t calls_of(world *w, mts_wrap_kind kind, const mts_picture *pictur
 {
     mts_error error = {0};
     w->plan = (mts_fault_plan){.kind = kind};
-    assert_int_equal(mts_engine_set_picture(w->engine, which, picture, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_set_picture(w->engine, which, picture, &error), MTS_STATUS_OK);
     return w->plan.calls;
 }
 
 static void run(world *w)
 {
     mts_error error = {0};
-    assert_int_equal(mts_engine_submit(w->engine, &error), MTS_CODE_OK);
-    assert_int_equal(mts_engine_wait(w->engine, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_submit(w->engine, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_engine_wait(w->engine, &error), MTS_STATUS_OK);
 }
 
 static const float *output(const world *w, uint32_t index)
@@ -86,7 +86,7 @@ static const float *output(const world *w, uint32_t index)
     const void *data = NULL;
     size_t size = 0;
     mts_error error = {0};
-    assert_int_equal(mts_engine_output(w->engine, index, 0, &data, &size, &error), MTS_CODE_OK);
+    assert_int_equal(mts_engine_output(w->engine, index, 0, &data, &size, &error), MTS_STATUS_OK);
     return data;
 }
 
@@ -181,11 +181,12 @@ static void only_the_rows_that_are_shown_are_copied(void **state)
     uint8_t after[180];
     mts_error error = {0};
     assert_int_equal(mts_buffer_read(w.engine->pictures.buffer, 0, before, sizeof before, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     memset(w.pixels, 0xee, sizeof w.pixels);
     picture.region = (mts_picture_region){.x = 2, .y = 3, .width = 4, .height = 2};
     (void)calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE);
-    assert_int_equal(mts_buffer_read(w.engine->pictures.buffer, 0, after, sizeof after, &error), MTS_CODE_OK);
+    assert_int_equal(mts_buffer_read(w.engine->pictures.buffer, 0, after, sizeof after, &error),
+                     MTS_STATUS_OK);
     for (size_t i = 0; i < 120; i++) { /* luma rows 3 and 4 */
         assert_int_equal(after[i], i / 12 == 3 || i / 12 == 4 ? 0xee : before[i]);
     }
@@ -211,14 +212,14 @@ static void a_picture_that_fails_at_any_call_can_be_given_again(void **state)
             world_open(&w, tasks, 2, false);
             mts_picture picture = picture_of(&w);
             picture.borrow = lent != 0;
-            w.plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_COUNT, .nth = nth, .code = MTS_CODE_DEVICE};
-            const mts_code code = mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error);
+            w.plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_COUNT, .nth = nth, .code = MTS_STATUS_DEVICE};
+            const mts_status code = mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error);
             failed = w.plan.failed > 0;
             failures += failed ? 1 : 0;
-            assert_int_equal(code, failed ? MTS_CODE_DEVICE : MTS_CODE_OK);
+            assert_int_equal(code, failed ? MTS_STATUS_DEVICE : MTS_STATUS_OK);
             w.plan.nth = 0;
             if (failed) {
-                assert_int_equal(mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error), MTS_CODE_OK);
+                assert_int_equal(mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error), MTS_STATUS_OK);
             }
             run(&w);
             for (uint32_t t = 0; t < 2; t++) {

@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "exec/engine_internal.h"
-#include "platform/wrap/fault.h"
+#include "engine/engine_internal.h"
+#include "tests/support/fault.h"
 #include "support/net.h"
 #include "support/synth.h"
 
@@ -50,9 +50,9 @@ static int close_all(void **state)
 
 static mts_engine_options usual(void)
 {
-    return (mts_engine_options){.strategy = MTS_STRATEGY_KIND_COMPACT,
+    return (mts_engine_options){.strategy = MTS_STRATEGY_COMPACT,
                                 .separate_inputs = true,
-                                .grouping = MTS_GROUPING_KIND_MEASURED,
+                                .grouping = MTS_GROUPING_MEASURED,
                                 .cache = &cache};
 }
 
@@ -103,13 +103,13 @@ static unsigned char *read_file(const char *path, size_t *size)
 {
     void *data = NULL;
     assert_int_equal(mts_os_file_read(mts_allocator_default(), path, SIZE_MAX, &data, size, NULL),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     return data;
 }
 
 static void write_file(const char *path, const void *data, size_t size)
 {
-    assert_int_equal(mts_os_file_write(path, data, size, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_write(path, data, size, NULL), MTS_STATUS_OK);
 }
 
 static void a_second_session_has_the_plan_of_the_first(void **state)
@@ -151,11 +151,11 @@ static void other_options_have_plans_of_their_own(void **state)
     }
     options[1].tasks = some;
     options[1].task_count = 2;
-    options[2].strategy = MTS_STRATEGY_KIND_NETFUSE;
+    options[2].strategy = MTS_STRATEGY_NETFUSE;
     options[3].memory_budget = UINT64_C(1) << 30;
     options[4].priorities = priorities;
     options[5].separate_inputs = false;
-    options[7].precision = MTS_PRECISION_KIND_FLOAT16_STORAGE;
+    options[7].precision = MTS_PRECISION_FLOAT16_STORAGE;
     options[6].tuning_ms = 60000; /* enough: a plan that is not tuned to the end is stored again */
     for (uint32_t i = 0; i < 8; i++) {
         make_once(&options[i]);
@@ -168,7 +168,7 @@ static void other_options_have_plans_of_their_own(void **state)
     }
     assert_int_equal(plans->rejected, 0);
     mts_engine_options family = usual();
-    family.grouping = MTS_GROUPING_KIND_FAMILY; /* measures nothing, so there is nothing to keep */
+    family.grouping = MTS_GROUPING_FAMILY; /* measures nothing, so there is nothing to keep */
     make_once(&family);
     assert_int_equal(plans->hits + plans->misses, 16);
 }
@@ -178,9 +178,9 @@ static void float16_that_is_storage_has_the_plan_of_storage(void **state)
 {
     (void)state;
     mts_engine_options options = usual();
-    options.precision = MTS_PRECISION_KIND_FLOAT16_STORAGE;
+    options.precision = MTS_PRECISION_FLOAT16_STORAGE;
     make_once(&options);
-    options.precision = MTS_PRECISION_KIND_FLOAT16;
+    options.precision = MTS_PRECISION_FLOAT16;
     make_once(&options);
     assert_int_equal(plans->written, 1);
     assert_int_equal(plans->hits, 1);
@@ -435,7 +435,7 @@ static void tunings_are_found_again_and_damaged_ones_are_not(void **state)
     (void)state;
     mts_engine_options options = usual();
     const mts_cache_counts *tunings = &cache.counts[MTS_CACHE_TUNINGS];
-    options.grouping = MTS_GROUPING_KIND_FAMILY;
+    options.grouping = MTS_GROUPING_FAMILY;
     options.tuning_ms = 20000;
     mts_engine *engine = make(&options);
     const uint32_t candidates = engine->findings.candidates;
@@ -460,7 +460,7 @@ static void tunings_are_found_again_and_damaged_ones_are_not(void **state)
 }
 
 /* A session whose nth allocation fails; how many failed. Other failures than lack of memory fail the test. */
-static uint32_t make_starved(const mts_engine_options *options, uint32_t nth, mts_code *code)
+static uint32_t make_starved(const mts_engine_options *options, uint32_t nth, mts_status *code)
 {
     const mts_allocator *usual_allocator = device->allocator;
     mts_wrap_allocator fault;
@@ -473,7 +473,7 @@ static uint32_t make_starved(const mts_engine_options *options, uint32_t nth, mt
     mts_engine_destroy(&engine);
     device->allocator = usual_allocator;
     cache.allocator = usual_allocator;
-    if (*code != MTS_CODE_OK && *code != MTS_CODE_OUT_OF_MEMORY) {
+    if (*code != MTS_STATUS_OK && *code != MTS_STATUS_OUT_OF_MEMORY) {
         fail_msg("allocation %u: %s", nth, error.text);
     }
     assert_int_equal(fault.alive, 0);
@@ -485,7 +485,7 @@ static void lack_of_memory_rejects_no_plan(void **state)
 {
     uint32_t nth = 0;
     uint32_t planned_anew = 0;
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     (void)state;
     const mts_engine_options options = usual();
     make_once(&options);
@@ -494,10 +494,10 @@ static void lack_of_memory_rejects_no_plan(void **state)
         if (make_starved(&options, ++nth, &code) == 0) {
             break;
         }
-        planned_anew += code == MTS_CODE_OK && plans->misses > misses;
+        planned_anew += code == MTS_STATUS_OK && plans->misses > misses;
         assert_int_equal(plans->rejected, 0);
     } while (nth < 100000);
-    assert_int_equal(code, MTS_CODE_OK);
+    assert_int_equal(code, MTS_STATUS_OK);
     assert_true(nth > 20);
     assert_true(planned_anew > 0);
     const uint32_t hits = plans->hits;
@@ -527,11 +527,11 @@ static void lack_of_memory_stores_no_half_a_plan(void **state)
 static void lack_of_memory_rejects_no_tuning(void **state)
 {
     char path[512];
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     (void)state;
     const mts_cache_counts *tunings = &cache.counts[MTS_CACHE_TUNINGS];
     mts_engine_options options = usual();
-    options.grouping = MTS_GROUPING_KIND_FAMILY;
+    options.grouping = MTS_GROUPING_FAMILY;
     options.tuning_ms = 20000;
     make_once(&options);
     for (uint32_t nth = 1; nth <= 60; nth++) { /* what is read before anything is tuned */

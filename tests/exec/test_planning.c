@@ -11,14 +11,14 @@
 
 #include <cmocka.h>
 
-#include "exec/engine_internal.h"
+#include "engine/engine_internal.h"
 #include "support/net.h"
 #include "support/synth.h"
 
 /* The null device computes nothing, which is enough where only memory and order count. */
 static mts_device *device, *reference, *null_device;
 
-static mts_engine_options options_of(mts_strategy_kind strategy, mts_grouping_kind grouping, uint64_t budget)
+static mts_engine_options options_of(mts_strategy strategy, mts_grouping grouping, uint64_t budget)
 {
     return (mts_engine_options){
         .strategy = strategy, .separate_inputs = true, .grouping = grouping, .memory_budget = budget};
@@ -62,13 +62,12 @@ static void tasks_of_higher_priority_run_in_earlier_groups_of_their_own(void **s
     (void)state;
     test_synth_open(&s, &o);
     for (int grouping = 0; grouping < 2; grouping++) {
-        for (int strategy = 0; strategy < MTS_STRATEGY_KIND_COUNT; strategy++) {
-            mts_engine_options options =
-                options_of((mts_strategy_kind)strategy, (mts_grouping_kind)grouping, 0);
+        for (int strategy = 0; strategy < MTS_STRATEGY_COUNT; strategy++) {
+            mts_engine_options options = options_of((mts_strategy)strategy, (mts_grouping)grouping, 0);
             options.priorities = priorities;
             mts_engine *engine = make(&s, &options);
             assert_order(engine, priorities);
-            if (strategy == MTS_STRATEGY_KIND_COMPACT && grouping == 0) {
+            if (strategy == MTS_STRATEGY_COMPACT && grouping == 0) {
                 assert_int_equal(engine->group_count, 3);
                 assert_int_equal(engine->tasks[1].group, 0);
                 assert_int_equal(engine->tasks[3].group, 0);
@@ -89,7 +88,7 @@ static void priorities_change_no_output(void **state)
     (void)state;
     device = reference;
     test_synth_open(&s, &o);
-    mts_engine_options options = options_of(MTS_STRATEGY_KIND_COMPACT, MTS_GROUPING_KIND_FAMILY, 0);
+    mts_engine_options options = options_of(MTS_STRATEGY_COMPACT, MTS_GROUPING_FAMILY, 0);
     mts_engine *engine = make(&s, &options);
     float *expected = test_synth_run(engine, s.archive, &count);
     mts_engine_destroy(&engine);
@@ -111,7 +110,7 @@ static void launches_of_a_higher_priority_come_first(void **state)
     const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 3, &prune, 1, 0.5);
     (void)state;
     test_synth_open(&s, &o);
-    mts_engine_options options = options_of(MTS_STRATEGY_KIND_COMPACT, MTS_GROUPING_KIND_FAMILY, 0);
+    mts_engine_options options = options_of(MTS_STRATEGY_COMPACT, MTS_GROUPING_FAMILY, 0);
     options.priorities = priorities;
     mts_engine *engine = make(&s, &options);
     uint32_t last = 0;
@@ -149,12 +148,12 @@ static void a_budget_that_cannot_be_met_is_refused_with_one_that_can(void **stat
         test_synth s;
         const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, prune, kinds, 0.5);
         test_synth_open(&s, &o);
-        for (int i = 0; i < 2 * MTS_STRATEGY_KIND_COUNT; i++) {
-            mts_engine_options options =
-                options_of((mts_strategy_kind)(i / 2), (mts_grouping_kind)(i % 2), 1000);
+        for (int i = 0; i < 2 * MTS_STRATEGY_COUNT; i++) {
+            mts_engine_options options = options_of((mts_strategy)(i / 2), (mts_grouping)(i % 2), 1000);
             mts_engine *engine = NULL;
             mts_error error = {0};
-            assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_LIMIT);
+            assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error),
+                             MTS_STATUS_LIMIT);
             assert_null(engine);
             assert_non_null(strstr(error.text, "budget of 1000 bytes"));
             options.memory_budget = named_number(error.text);
@@ -163,7 +162,8 @@ static void a_budget_that_cannot_be_met_is_refused_with_one_that_can(void **stat
             assert_true(engine->stats.peak_bytes <= options.memory_budget);
             mts_engine_destroy(&engine);
             options.memory_budget--;
-            assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_LIMIT);
+            assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error),
+                             MTS_STATUS_LIMIT);
             assert_int_equal(named_number(error.text), options.memory_budget + 1);
         }
         test_synth_close(&s);
@@ -180,10 +180,10 @@ static void a_budget_is_kept_by_groups_and_by_slices(void **state)
     o.input = 64;
     test_synth_open(&s, &o);
     for (int grouping = 0; grouping < 2; grouping++) {
-        mts_engine_options options = options_of(MTS_STRATEGY_KIND_COMPACT, (mts_grouping_kind)grouping, 1);
+        mts_engine_options options = options_of(MTS_STRATEGY_COMPACT, (mts_grouping)grouping, 1);
         mts_engine *engine = NULL;
         mts_error error = {0};
-        assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_LIMIT);
+        assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
         const uint64_t least = named_number(error.text);
         options.memory_budget = 0;
         const uint64_t most = peak_of(&s, &options);
@@ -205,7 +205,7 @@ static void a_family_keeps_a_budget_by_slices_and_gives_the_same_outputs(void **
     (void)state;
     device = reference;
     test_synth_open(&s, &o);
-    mts_engine_options options = options_of(MTS_STRATEGY_KIND_COMPACT, MTS_GROUPING_KIND_FAMILY, 0);
+    mts_engine_options options = options_of(MTS_STRATEGY_COMPACT, MTS_GROUPING_FAMILY, 0);
     mts_engine *engine = make(&s, &options);
     const uint64_t peak = engine->stats.peak_bytes;
     float *expected = test_synth_run(engine, s.archive, &count);
@@ -241,7 +241,7 @@ static void an_explanation_lists_what_was_considered_and_why_it_lost(void **stat
     const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, prune, 2, 0.5);
     (void)state;
     test_synth_open(&s, &o);
-    mts_engine_options options = options_of(MTS_STRATEGY_KIND_COMPACT, MTS_GROUPING_KIND_MEASURED, 0);
+    mts_engine_options options = options_of(MTS_STRATEGY_COMPACT, MTS_GROUPING_MEASURED, 0);
     mts_engine *engine = make(&s, &options);
     assert_true(engine->findings.finding_count >= 3);
     assert_true(engine->findings.trial_count >= 5);
@@ -266,7 +266,7 @@ static void an_explanation_lists_what_was_considered_and_why_it_lost(void **stat
     options.memory_budget = 1000;
     mts_engine_destroy(&engine);
     mts_error error = {0};
-    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_LIMIT);
+    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
     options.memory_budget = named_number(error.text);
     assert_true(options.memory_budget < unlimited);
     engine = make(&s, &options);
@@ -299,7 +299,7 @@ static void planning_reports_its_progress_and_can_be_cancelled_at_any_time(void 
     (void)state;
     test_synth_open(&s, &o);
     watcher w = {0};
-    mts_engine_options options = options_of(MTS_STRATEGY_KIND_COMPACT, MTS_GROUPING_KIND_MEASURED, 0);
+    mts_engine_options options = options_of(MTS_STRATEGY_COMPACT, MTS_GROUPING_MEASURED, 0);
     options.tuning_ms = 300;
     options.context = &w;
     options.progress = watch;
@@ -312,7 +312,8 @@ static void planning_reports_its_progress_and_can_be_cancelled_at_any_time(void 
     for (int stop = 1; stop < calls / 2; stop += 1 + calls / 12) {
         mts_error error = {0};
         w = (watcher){.stop_at = stop};
-        assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_CANCELLED);
+        assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error),
+                         MTS_STATUS_CANCELLED);
         assert_null(engine);
         assert_int_equal(w.calls, stop);
     }

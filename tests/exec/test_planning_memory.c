@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "exec/engine_internal.h"
+#include "engine/engine_internal.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
 #include "support/synth.h"
@@ -22,7 +22,7 @@ static mts_device *open_null(const mts_allocator *allocator)
     mts_error error = {0};
     const mts_device_options options = {.allocator = allocator};
     const mts_backend *const *table = mts_backend_table(&count);
-    for (size_t i = 0; i < count && device == NULL; i++) {
+    for (size_t i = 0; i < count && !device; i++) {
         if (strcmp(table[i]->name, "null") == 0) {
             test_must(table[i]->open(0, &options, &device, &error), &error, "null");
         }
@@ -33,9 +33,9 @@ static mts_device *open_null(const mts_allocator *allocator)
 
 static mts_engine_options measured(uint64_t budget)
 {
-    return (mts_engine_options){.strategy = MTS_STRATEGY_KIND_COMPACT,
+    return (mts_engine_options){.strategy = MTS_STRATEGY_COMPACT,
                                 .separate_inputs = true,
-                                .grouping = MTS_GROUPING_KIND_MEASURED,
+                                .grouping = MTS_GROUPING_MEASURED,
                                 .memory_budget = budget};
 }
 
@@ -74,15 +74,15 @@ static void every_failing_allocation_ends_the_planning_and_leaks_nothing(void **
             const size_t alive = fault.alive;
             const mts_engine_options options = measured(budget == 0 ? 0 : UINT64_C(1) << 40);
             fault.fail_at = fault.calls + step;
-            const mts_code code = mts_engine_create(device, s.archive, &options, &engine, &error);
+            const mts_status code = mts_engine_create(device, s.archive, &options, &engine, &error);
             const bool failed = fault.calls >= fault.fail_at;
-            const bool harmless = code == MTS_CODE_OK && count_failed(engine) == 0;
-            assert_true(code == MTS_CODE_OUT_OF_MEMORY || harmless);
-            assert_true(failed || code == MTS_CODE_OK);
+            const bool harmless = code == MTS_STATUS_OK && count_failed(engine) == 0;
+            assert_true(code == MTS_STATUS_OUT_OF_MEMORY || harmless);
+            assert_true(failed || code == MTS_STATUS_OK);
             mts_engine_destroy(&engine);
             assert_int_equal(fault.alive, alive);
             mts_device_destroy(&device);
-            failures += code == MTS_CODE_OUT_OF_MEMORY ? 1 : 0;
+            failures += code == MTS_STATUS_OUT_OF_MEMORY ? 1 : 0;
             if (!failed) {
                 break;
             }
@@ -101,18 +101,19 @@ static void a_device_with_room_for_one_session_only_is_planned_for(void **state)
     (void)state;
     open_family(&s, 4);
     mts_engine_options options = measured(0);
-    options.grouping = MTS_GROUPING_KIND_FAMILY;
+    options.grouping = MTS_GROUPING_FAMILY;
     test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "family");
     const uint64_t peak = engine->stats.peak_bytes;
     mts_engine_destroy(&engine);
-    options.grouping = MTS_GROUPING_KIND_MEASURED;
+    options.grouping = MTS_GROUPING_MEASURED;
     device->info.memory_bytes = peak * 9 / 8;
     test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "measured");
     assert_true(engine->stats.peak_bytes <= device->info.memory_bytes);
     assert_int_equal(engine->findings.trial_count, 7); /* all, each alone, two pairs */
     mts_engine_destroy(&engine);
     device->info.memory_bytes = peak / 4;
-    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_OUT_OF_MEMORY);
+    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error),
+                     MTS_STATUS_OUT_OF_MEMORY);
     assert_null(engine);
     mts_device_destroy(&device);
     test_synth_close(&s);
@@ -127,9 +128,9 @@ static void a_device_with_too_few_groups_refuses_before_anything_is_built(void *
     (void)state;
     open_family(&s, 4);
     mts_engine_options options = measured(0);
-    options.grouping = MTS_GROUPING_KIND_FAMILY;
+    options.grouping = MTS_GROUPING_FAMILY;
     device->info.groups_most = 2;
-    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_LIMIT);
+    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
     assert_null(engine);
     assert_non_null(strstr(error.text, "the device has 2"));
     mts_device_destroy(&device);
@@ -165,8 +166,8 @@ static void the_search_for_groups_and_each_weighing_report_and_can_be_cancelled(
             mts_error error = {0};
             options.progress = watch;
             options.context = &w;
-            const mts_code code = mts_engine_create(device, s.archive, &options, &engine, &error);
-            assert_int_equal(code, MTS_CODE_CANCELLED);
+            const mts_status code = mts_engine_create(device, s.archive, &options, &engine, &error);
+            assert_int_equal(code, MTS_STATUS_CANCELLED);
             assert_int_equal(w.seen, stop);
             assert_null(engine);
         }

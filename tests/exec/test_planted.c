@@ -55,7 +55,7 @@ static void make_world(world *w, mts_net_build build, const mts_net_plan *plan)
         assert_true(mts_eval(net.graph, (const float *const *)&w->input[t], &w->arena, values));
         w->wanted[t] = values[net.graph->outputs[0].value];
     }
-    assert_int_equal(net_make(w->graphs, w->tasks, 0.0f, &w->net, &error), MTS_CODE_OK);
+    assert_int_equal(net_make(w->graphs, w->tasks, 0.0f, &w->net, &error), MTS_STATUS_OK);
     assert_true(w->net.weight_bytes < w->net.weight_bytes_unshared);
 }
 
@@ -75,7 +75,7 @@ static void compare(const world *w, const mts_engine *engine)
     }
 }
 
-static void run(const world *w, mts_device *device, mts_strategy_kind strategy, bool separate)
+static void run(const world *w, mts_device *device, mts_strategy strategy, bool separate)
 {
     const mts_engine_options options = {.strategy = strategy, .separate_inputs = separate};
     mts_engine *engine = NULL;
@@ -86,10 +86,10 @@ static void run(const world *w, mts_device *device, mts_strategy_kind strategy, 
         data[t] = w->input[t];
         inputs[t] = &data[t];
     }
-    const mts_code code = mts_engine_create(device, w->net.archive, &options, &engine, &error);
+    const mts_status code = mts_engine_create(device, w->net.archive, &options, &engine, &error);
     assert_string_equal(error.text, "");
-    assert_int_equal(code, MTS_CODE_OK);
-    assert_int_equal(net_engine_run(engine, &w->net, inputs, &error), MTS_CODE_OK);
+    assert_int_equal(code, MTS_STATUS_OK);
+    assert_int_equal(net_engine_run(engine, &w->net, inputs, &error), MTS_STATUS_OK);
     compare(w, engine);
     mts_engine_destroy(&engine);
 }
@@ -100,9 +100,9 @@ static void check(mts_net_build build, const mts_net_plan *plan, bool opencl)
     make_world(&w, build, plan);
     for (int d = 0; d < (opencl ? 2 : 1); d++) {
         if (devices[d]) {
-            run(&w, devices[d], MTS_STRATEGY_KIND_SEQUENTIAL, true);
-            run(&w, devices[d], MTS_STRATEGY_KIND_COMPACT, true);
-            run(&w, devices[d], MTS_STRATEGY_KIND_COMPACT, false);
+            run(&w, devices[d], MTS_STRATEGY_SEQUENTIAL, true);
+            run(&w, devices[d], MTS_STRATEGY_COMPACT, true);
+            run(&w, devices[d], MTS_STRATEGY_COMPACT, false);
         }
     }
     net_release(&w.net);
@@ -172,7 +172,7 @@ int main(void)
     };
     mts_error error = {0};
     for (int d = 0; d < 2; d++) {
-        if (net_device_open(names[d], NULL, &devices[d], &error) != MTS_CODE_OK) {
+        if (net_device_open(names[d], NULL, &devices[d], &error) != MTS_STATUS_OK) {
             printf("%s: %s\n", names[d], error.text);
         }
     }

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "exec/engine_internal.h"
+#include "engine/engine_internal.h"
 #include "support/net.h"
 #include "support/synth.h"
 #include "support/tolerance.h"
@@ -23,8 +23,8 @@
 static mts_device *devices[2];
 static const char *const device_names[2] = {"reference", "opencl"};
 
-static mts_engine *make(int device, const mts_archive *archive, mts_strategy_kind strategy,
-                        mts_precision_kind precision)
+static mts_engine *make(int device, const mts_archive *archive, mts_strategy strategy,
+                        mts_precision precision)
 {
     const mts_engine_options options = {
         .strategy = strategy, .precision = precision, .separate_inputs = true};
@@ -49,14 +49,14 @@ static void every_strategy_takes_half_the_bytes_in_float16_and_agrees_with_the_r
     size_t count = 0;
     (void)state;
     open_resnet(&b, 3);
-    mts_engine *oracle = make(0, b.archive, MTS_STRATEGY_KIND_SEQUENTIAL, MTS_PRECISION_KIND_FLOAT32);
+    mts_engine *oracle = make(0, b.archive, MTS_STRATEGY_SEQUENTIAL, MTS_PRECISION_FLOAT32);
     float *want = test_synth_run(oracle, b.archive, &count);
     for (int d = 0; d < 2 && devices[d]; d++) {
-        for (int s = 0; s < MTS_STRATEGY_KIND_COUNT; s++) {
-            mts_engine *full = make(d, b.archive, (mts_strategy_kind)s, MTS_PRECISION_KIND_FLOAT32);
-            mts_engine *half = make(d, b.archive, (mts_strategy_kind)s, MTS_PRECISION_KIND_FLOAT16_STORAGE);
-            assert_int_equal(half->stats.precision, MTS_PRECISION_KIND_FLOAT16_STORAGE);
-            assert_int_equal(full->stats.precision, MTS_PRECISION_KIND_FLOAT32);
+        for (int s = 0; s < MTS_STRATEGY_COUNT; s++) {
+            mts_engine *full = make(d, b.archive, (mts_strategy)s, MTS_PRECISION_FLOAT32);
+            mts_engine *half = make(d, b.archive, (mts_strategy)s, MTS_PRECISION_FLOAT16_STORAGE);
+            assert_int_equal(half->stats.precision, MTS_PRECISION_FLOAT16_STORAGE);
+            assert_int_equal(full->stats.precision, MTS_PRECISION_FLOAT32);
             assert_int_equal(2 * half->stats.weight_bytes, full->stats.weight_bytes);
             assert_in_range(2 * half->stats.activation_bytes, full->stats.activation_bytes,
                             full->stats.activation_bytes + 7); /* whole words */
@@ -89,10 +89,9 @@ static void float16_is_storage_on_a_device_without_fast_products(void **state)
         const bool fast = devices[d]->info.half_products;
         size_t count = 0;
         devices[d]->info.half_products = false;
-        mts_engine *storage =
-            make(d, b.archive, MTS_STRATEGY_KIND_COMPACT, MTS_PRECISION_KIND_FLOAT16_STORAGE);
-        mts_engine *half = make(d, b.archive, MTS_STRATEGY_KIND_COMPACT, MTS_PRECISION_KIND_FLOAT16);
-        assert_int_equal(half->stats.precision, MTS_PRECISION_KIND_FLOAT16_STORAGE);
+        mts_engine *storage = make(d, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16_STORAGE);
+        mts_engine *half = make(d, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16);
+        assert_int_equal(half->stats.precision, MTS_PRECISION_FLOAT16_STORAGE);
         float *a = test_synth_run(storage, b.archive, &count);
         float *c = test_synth_run(half, b.archive, &count);
         assert_memory_equal(a, c, count * sizeof *a);
@@ -111,10 +110,10 @@ static void float16_is_kept_where_products_are_fast_and_agrees(void **state)
     size_t count = 0;
     (void)state;
     open_resnet(&b, 2);
-    mts_engine *full = make(0, b.archive, MTS_STRATEGY_KIND_COMPACT, MTS_PRECISION_KIND_FLOAT32);
+    mts_engine *full = make(0, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT32);
     assert_true(devices[0]->info.half_products); /* plain C stands in for such a device */
-    mts_engine *half = make(0, b.archive, MTS_STRATEGY_KIND_COMPACT, MTS_PRECISION_KIND_FLOAT16);
-    assert_int_equal(half->stats.precision, MTS_PRECISION_KIND_FLOAT16);
+    mts_engine *half = make(0, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16);
+    assert_int_equal(half->stats.precision, MTS_PRECISION_FLOAT16);
     for (uint32_t k = 0; k < half->kernel_count; k++) {
         assert_non_null(strstr(half->kernels[k].defines, "-DHALF=2"));
     }
@@ -133,8 +132,8 @@ static void all_kernels_of_a_session_are_built_for_its_precision_and_float32_as_
     test_synth b;
     (void)state;
     open_resnet(&b, 2);
-    mts_engine *full = make(0, b.archive, MTS_STRATEGY_KIND_COMPACT, MTS_PRECISION_KIND_FLOAT32);
-    mts_engine *half = make(0, b.archive, MTS_STRATEGY_KIND_COMPACT, MTS_PRECISION_KIND_FLOAT16_STORAGE);
+    mts_engine *full = make(0, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT32);
+    mts_engine *half = make(0, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16_STORAGE);
     assert_true(full->kernel_count > 2);
     assert_int_equal(half->kernel_count, full->kernel_count);
     for (uint32_t k = 0; k < full->kernel_count; k++) {
@@ -151,21 +150,20 @@ static void a_library_for_float32_multiplies_nothing_in_float16(void **state)
     test_synth b;
     (void)state;
     open_resnet(&b, 2);
-    const mts_choice gemm = {.kernel = MTS_CHOICE_GEMM, .rows = 8, .vectors = 4, .local = 1};
-    const mts_choices forced = {.forced = &gemm};
+    const mts_kernel_config gemm = {.kernel = MTS_KERNEL_CONFIG_GEMM, .rows = 8, .vectors = 4, .local = 1};
+    const mts_kernel_configs forced = {.forced = &gemm};
     const mts_decision decision = {.choices = &forced};
     mts_engine_stats stats[2];
     mts_error error = {0};
     devices[0]->info.gemm = true; /* weighing launches nothing */
     for (int p = 0; p < 2; p++) {
-        const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT,
-                                            .precision = (mts_precision_kind)p,
-                                            .separate_inputs = true};
+        const mts_engine_options options = {
+            .strategy = MTS_STRATEGY_COMPACT, .precision = (mts_precision)p, .separate_inputs = true};
         test_must(mts_engine_weigh(devices[0], b.archive, &options, &decision, &stats[p], &error), &error,
                   "weigh");
     }
     devices[0]->info.gemm = false;
-    mts_engine *tiles = make(0, b.archive, MTS_STRATEGY_KIND_COMPACT, MTS_PRECISION_KIND_FLOAT16_STORAGE);
+    mts_engine *tiles = make(0, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16_STORAGE);
     assert_true(stats[0].launches > tiles->stats.launches); /* an epilogue of its own for each product */
     assert_int_equal(stats[1].launches, tiles->stats.launches);
     mts_engine_destroy(&tiles);
@@ -179,27 +177,27 @@ static void a_budget_that_float32_does_not_keep_float16_keeps(void **state)
     mts_engine *engine = NULL;
     (void)state;
     open_resnet(&b, 3);
-    mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_SEQUENTIAL, .separate_inputs = true};
+    mts_engine_options options = {.strategy = MTS_STRATEGY_SEQUENTIAL, .separate_inputs = true};
     test_must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error, "float32");
     const mts_engine_stats full = engine->stats;
     mts_engine_destroy(&engine);
     options.memory_budget = full.peak_bytes - 1;
-    assert_int_equal(mts_engine_create(devices[0], b.archive, &options, &engine, &error), MTS_CODE_LIMIT);
-    options.precision = MTS_PRECISION_KIND_FLOAT16_STORAGE;
+    assert_int_equal(mts_engine_create(devices[0], b.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
+    options.precision = MTS_PRECISION_FLOAT16_STORAGE;
     options.memory_budget =
         (full.weight_bytes + full.activation_bytes) / 2 + full.workspace_bytes + 8; /* whole words */
     test_must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error, "float16");
     assert_true(engine->stats.peak_bytes <= options.memory_budget);
     mts_engine_destroy(&engine);
     options.memory_budget = full.peak_bytes / 4;
-    assert_int_equal(mts_engine_create(devices[0], b.archive, &options, &engine, &error), MTS_CODE_LIMIT);
+    assert_int_equal(mts_engine_create(devices[0], b.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
     test_synth_close(&b);
 }
 
-static mts_engine_stats weigh(const mts_archive *archive, mts_precision_kind precision, uint64_t slice_bytes)
+static mts_engine_stats weigh(const mts_archive *archive, mts_precision precision, uint64_t slice_bytes)
 {
     const mts_engine_options options = {
-        .strategy = MTS_STRATEGY_KIND_COMPACT, .precision = precision, .separate_inputs = true};
+        .strategy = MTS_STRATEGY_COMPACT, .precision = precision, .separate_inputs = true};
     const mts_decision decision = {.slice_bytes = slice_bytes};
     mts_engine_stats stats;
     mts_error error = {0};
@@ -214,17 +212,16 @@ static void a_slice_of_the_same_bytes_holds_more_in_float16(void **state)
     test_synth b;
     (void)state;
     open_resnet(&b, 8);
-    const mts_engine_stats whole = weigh(b.archive, MTS_PRECISION_KIND_FLOAT32, 0);
-    const mts_engine_stats full = weigh(b.archive, MTS_PRECISION_KIND_FLOAT32, SLICE);
-    const mts_engine_stats half = weigh(b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, SLICE);
-    const mts_engine_stats same = weigh(b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, SLICE / 2);
+    const mts_engine_stats whole = weigh(b.archive, MTS_PRECISION_FLOAT32, 0);
+    const mts_engine_stats full = weigh(b.archive, MTS_PRECISION_FLOAT32, SLICE);
+    const mts_engine_stats half = weigh(b.archive, MTS_PRECISION_FLOAT16_STORAGE, SLICE);
+    const mts_engine_stats same = weigh(b.archive, MTS_PRECISION_FLOAT16_STORAGE, SLICE / 2);
     assert_true(full.launches > whole.launches);
     assert_true(half.launches < full.launches);
     assert_int_equal(same.launches, full.launches);
     assert_in_range(2 * same.activation_bytes, full.activation_bytes, full.activation_bytes + 7);
     /* no slice is so large that its bytes in float32 could not be said */
-    assert_int_equal(weigh(b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, UINT64_MAX).launches,
-                     whole.launches);
+    assert_int_equal(weigh(b.archive, MTS_PRECISION_FLOAT16_STORAGE, UINT64_MAX).launches, whole.launches);
     test_synth_close(&b);
 }
 
@@ -235,7 +232,7 @@ static void traffic_counts_two_bytes_an_element(void **state)
     (void)state;
     open_resnet(&b, 2);
     for (int p = 0; p < 2; p++) {
-        mts_engine *engine = make(0, b.archive, MTS_STRATEGY_KIND_COMPACT, (mts_precision_kind)p);
+        mts_engine *engine = make(0, b.archive, MTS_STRATEGY_COMPACT, (mts_precision)p);
         for (uint32_t i = 0; i < engine->launch_count; i++) {
             bytes[p] += engine->launches[i].bytes;
         }
@@ -251,7 +248,7 @@ static void reports_name_the_precision_that_is_used(void **state)
     test_synth b;
     (void)state;
     open_resnet(&b, 1);
-    mts_engine *engine = make(0, b.archive, MTS_STRATEGY_KIND_COMPACT, MTS_PRECISION_KIND_FLOAT16_STORAGE);
+    mts_engine *engine = make(0, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16_STORAGE);
     for (int json = 0; json < 2; json++) {
         mts_text text;
         mts_text_init(&text, mts_allocator_default());
@@ -275,17 +272,17 @@ static mts_graph *scaled(mts_arena *arena, const float *k)
     assert_non_null(graph);
     const mts_shape shape = mts_shape_make(1, (const int64_t[]){4});
     const mts_shape one = mts_shape_make(0, NULL);
-    const uint32_t inputs[2] = {mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &shape),
-                                mts_graph_add_const(graph, "k", MTS_DTYPE_F32, &one, k)};
+    const uint32_t inputs[2] = {mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape),
+                                mts_graph_add_const(graph, "k", MTS_TYPE_FLOAT32, &one, k)};
     const mts_attrs attrs = {.binary = {.kind = MTS_BIN_MUL}};
     uint32_t y = MTS_NONE;
     test_must(mts_graph_add_node(graph, MTS_OP_BINARY, "enlarge", inputs, 2, &attrs, &y, &error), &error,
               "node");
-    test_must(mts_graph_add_output(graph, "y", y, MTS_DTYPE_F32, &shape, &error), &error, "output");
+    test_must(mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &shape, &error), &error, "output");
     return graph;
 }
 
-static mts_code make_scaled(float k, mts_precision_kind precision, mts_error *error)
+static mts_status make_scaled(float k, mts_precision precision, mts_error *error)
 {
     mts_arena arena;
     test_net net;
@@ -294,9 +291,9 @@ static mts_code make_scaled(float k, mts_precision_kind precision, mts_error *er
     mts_arena_init(&arena, mts_allocator_default());
     const mts_graph *graphs[2] = {scaled(&arena, &two), scaled(&arena, &k)};
     test_must(net_make(graphs, 2, 0.0f, &net, error), error, "bundle");
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .precision = precision};
-    const mts_code code = mts_engine_create(devices[0], net.archive, &options, &engine, error);
-    assert_true((code == MTS_CODE_OK) == (engine != NULL));
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .precision = precision};
+    const mts_status code = mts_engine_create(devices[0], net.archive, &options, &engine, error);
+    assert_true((code == MTS_STATUS_OK) == (engine != NULL));
     mts_engine_destroy(&engine);
     net_release(&net);
     mts_arena_release(&arena);
@@ -307,16 +304,16 @@ static void a_weight_that_float16_cannot_hold_is_refused_by_name(void **state)
 {
     mts_error error = {0};
     (void)state;
-    assert_int_equal(make_scaled(65519.0f, MTS_PRECISION_KIND_FLOAT16_STORAGE, &error), MTS_CODE_OK);
-    assert_int_equal(make_scaled(70000.0f, MTS_PRECISION_KIND_FLOAT32, &error), MTS_CODE_OK);
+    assert_int_equal(make_scaled(65519.0f, MTS_PRECISION_FLOAT16_STORAGE, &error), MTS_STATUS_OK);
+    assert_int_equal(make_scaled(70000.0f, MTS_PRECISION_FLOAT32, &error), MTS_STATUS_OK);
     for (int sign = -1; sign <= 1; sign += 2) {
-        assert_int_equal(make_scaled((float)sign * 70000.0f, MTS_PRECISION_KIND_FLOAT16_STORAGE, &error),
-                         MTS_CODE_LIMIT);
+        assert_int_equal(make_scaled((float)sign * 70000.0f, MTS_PRECISION_FLOAT16_STORAGE, &error),
+                         MTS_STATUS_LIMIT);
         assert_non_null(strstr(error.text, "layer enlarge of task t1"));
         assert_non_null(strstr(error.text, "70000"));
         assert_non_null(strstr(error.text, "float16"));
     }
-    assert_int_equal(make_scaled(INFINITY, MTS_PRECISION_KIND_FLOAT16_STORAGE, &error), MTS_CODE_OK);
+    assert_int_equal(make_scaled(INFINITY, MTS_PRECISION_FLOAT16_STORAGE, &error), MTS_STATUS_OK);
 }
 
 int main(void)
@@ -334,12 +331,12 @@ int main(void)
         cmocka_unit_test(a_weight_that_float16_cannot_hold_is_refused_by_name),
     };
     mts_error error = {0};
-    if (mts_os_directory_make(WORK, &error) != MTS_CODE_OK) {
+    if (mts_os_directory_make(WORK, &error) != MTS_STATUS_OK) {
         printf("%s\n", error.text);
         return 1;
     }
     for (int d = 0; d < 2; d++) {
-        if (net_device_open(device_names[d], WORK, &devices[d], &error) != MTS_CODE_OK) {
+        if (net_device_open(device_names[d], WORK, &devices[d], &error) != MTS_STATUS_OK) {
             printf("%s: %s\n", device_names[d], error.text);
         }
     }

@@ -14,7 +14,7 @@
 
 #include "base/half.h"
 #include "base/hash.h"
-#include "exec/engine_internal.h"
+#include "engine/engine_internal.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
 #include "support/synth.h"
@@ -27,10 +27,9 @@ enum { TASKS = 2, SIDE = 32, PIXELS = 3 * SIDE * SIDE };
 static mts_device *devices[2];
 static const char *const device_names[2] = {"reference", "opencl"};
 
-static mts_engine *make(mts_device *device, const mts_archive *archive, mts_precision_kind precision,
-                        bool lend)
+static mts_engine *make(mts_device *device, const mts_archive *archive, mts_precision precision, bool lend)
 {
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT,
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT,
                                         .precision = precision,
                                         .separate_inputs = true,
                                         .lend_inputs = lend};
@@ -60,13 +59,13 @@ static const void *read_output(const mts_engine *engine, uint32_t task, uint32_t
 /* ---- types ---- */
 
 typedef struct typed {
-    mts_dtype in, out;
+    mts_type in, out;
     const void *given;
     const void *wanted; /* 5 elements each: an odd number of halves is no whole word */
 } typed;
 
 /* Outputs: the input itself, and a copy. */
-static mts_graph *typed_graph(mts_arena *arena, mts_dtype in, mts_dtype out)
+static mts_graph *typed_graph(mts_arena *arena, mts_type in, mts_type out)
 {
     mts_error error = {0};
     mts_graph *graph = mts_graph_create(arena, "typed");
@@ -89,10 +88,10 @@ static void run_typed(const typed *c, bool lend)
     mts_arena_init(&arena, mts_allocator_default());
     const mts_graph *graph = typed_graph(&arena, c->in, c->out);
     test_must(net_make(&graph, 1, 0.0f, &net, &error), &error, "bundle");
-    const size_t size = 5 * mts_dtype_size(c->out);
+    const size_t size = 5 * mts_type_size(c->out);
     for (int d = 0; d < 2 && devices[d]; d++) {
-        mts_engine *engine = make(devices[d], net.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, lend);
-        test_must(mts_engine_set_input(engine, 0, 0, c->given, 5 * mts_dtype_size(c->in), &error), &error,
+        mts_engine *engine = make(devices[d], net.archive, MTS_PRECISION_FLOAT16_STORAGE, lend);
+        test_must(mts_engine_set_input(engine, 0, 0, c->given, 5 * mts_type_size(c->in), &error), &error,
                   "input");
         for (int run = 0; run < 2; run++) {
             submit(engine);
@@ -121,12 +120,18 @@ static void ports_of_every_type_keep_it(void **state)
         rounded[i] = mts_half_to_float(mts_half_from_float(third[i]));
     }
     const typed cases[] = {
-        {MTS_DTYPE_F32, MTS_DTYPE_F32, third, rounded}, {MTS_DTYPE_F32, MTS_DTYPE_U8, floats, bytes},
-        {MTS_DTYPE_F32, MTS_DTYPE_BOOL, floats, flags}, {MTS_DTYPE_F32, MTS_DTYPE_I32, floats, ints},
-        {MTS_DTYPE_F32, MTS_DTYPE_I64, floats, longs},  {MTS_DTYPE_F32, MTS_DTYPE_F64, floats, doubles},
-        {MTS_DTYPE_F32, MTS_DTYPE_F16, floats, halves}, {MTS_DTYPE_I32, MTS_DTYPE_F32, ints, floats},
-        {MTS_DTYPE_I64, MTS_DTYPE_F32, longs, floats},  {MTS_DTYPE_F64, MTS_DTYPE_F32, doubles, floats},
-        {MTS_DTYPE_F16, MTS_DTYPE_F32, halves, floats}, {MTS_DTYPE_F16, MTS_DTYPE_F16, halves, halves},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_FLOAT32, third, rounded},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_UINT8, floats, bytes},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_BOOL, floats, flags},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_INT32, floats, ints},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_INT64, floats, longs},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_FLOAT64, floats, doubles},
+        {MTS_TYPE_FLOAT32, MTS_TYPE_FLOAT16, floats, halves},
+        {MTS_TYPE_INT32, MTS_TYPE_FLOAT32, ints, floats},
+        {MTS_TYPE_INT64, MTS_TYPE_FLOAT32, longs, floats},
+        {MTS_TYPE_FLOAT64, MTS_TYPE_FLOAT32, doubles, floats},
+        {MTS_TYPE_FLOAT16, MTS_TYPE_FLOAT32, halves, floats},
+        {MTS_TYPE_FLOAT16, MTS_TYPE_FLOAT16, halves, halves},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         run_typed(&cases[i], false);
@@ -142,12 +147,12 @@ static void an_output_that_is_a_constant_is_not_rounded(void **state)
     mts_error error = {0};
     (void)state;
     mts_arena_init(&arena, mts_allocator_default());
-    mts_graph *graph = typed_graph(&arena, MTS_DTYPE_F32, MTS_DTYPE_F32);
+    mts_graph *graph = typed_graph(&arena, MTS_TYPE_FLOAT32, MTS_TYPE_FLOAT32);
     const mts_shape one = mts_shape_make(1, (const int64_t[]){1});
-    const uint32_t c = mts_graph_add_const(graph, "c", MTS_DTYPE_F32, &one, &third);
-    test_must(mts_graph_add_output(graph, "c", c, MTS_DTYPE_F32, &one, &error), &error, "output");
+    const uint32_t c = mts_graph_add_const(graph, "c", MTS_TYPE_FLOAT32, &one, &third);
+    test_must(mts_graph_add_output(graph, "c", c, MTS_TYPE_FLOAT32, &one, &error), &error, "output");
     test_must(net_make((const mts_graph *const *)&graph, 1, 0.0f, &net, &error), &error, "bundle");
-    mts_engine *engine = make(devices[0], net.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, false);
+    mts_engine *engine = make(devices[0], net.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
     submit(engine);
     assert_memory_equal(read_output(engine, 0, 2, sizeof third), &third, sizeof third);
     mts_engine_destroy(&engine);
@@ -199,8 +204,8 @@ static void lent_inputs_stay_float32_and_give_the_same_bits(void **state)
         for (int own = 0; own < 2; own++) { /* 1: a device that cannot read the caller's memory */
             const uint32_t usual = devices[d]->info.imports;
             devices[d]->info.imports = own == 0 ? usual : 0;
-            mts_engine *kept = make(devices[d], b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, false);
-            mts_engine *lent = make(devices[d], b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, true);
+            mts_engine *kept = make(devices[d], b.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
+            mts_engine *lent = make(devices[d], b.archive, MTS_PRECISION_FLOAT16_STORAGE, true);
             for (size_t round = 0; round < 2; round++) {
                 for (uint32_t t = 0; t < TASKS; t++) {
                     fill(data[t], PIXELS, 10 * round + t);
@@ -230,7 +235,7 @@ static void what_a_device_cannot_read_in_place_is_counted_as_float32(void **stat
     mts_engine_stats stats[2];
     for (int own = 0; own < 2; own++) {
         devices[0]->info.imports = own == 0 ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
-        mts_engine *engine = make(devices[0], b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, true);
+        mts_engine *engine = make(devices[0], b.archive, MTS_PRECISION_FLOAT16_STORAGE, true);
         mts_engine_stats_get(engine, &stats[own]);
         mts_engine_destroy(&engine);
     }
@@ -254,8 +259,8 @@ static void pictures_become_float16(void **state)
         .plane = {pixels}, .width = SIDE, .height = SIDE, .stride = {SIDE * 3}, .format = MTS_PIXEL_RGB};
     open_resnet(&b);
     for (int d = 0; d < 2 && devices[d]; d++) {
-        mts_engine *full = make(devices[d], b.archive, MTS_PRECISION_KIND_FLOAT32, false);
-        mts_engine *half = make(devices[d], b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, false);
+        mts_engine *full = make(devices[d], b.archive, MTS_PRECISION_FLOAT32, false);
+        mts_engine *half = make(devices[d], b.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
         test_must(mts_engine_set_picture(full, MTS_NONE, &picture, &error), &error, "picture");
         test_must(mts_engine_set_picture(half, MTS_NONE, &picture, &error), &error, "picture");
         submit(full);
@@ -287,7 +292,7 @@ static void a_run_in_float16_allocates_nothing(void **state)
     mts_fault_allocator_init(&memory, 0);
     const mts_allocator *usual = devices[0]->allocator;
     devices[0]->allocator = &memory.allocator;
-    mts_engine *engine = make(devices[0], b.archive, MTS_PRECISION_KIND_FLOAT16_STORAGE, false);
+    mts_engine *engine = make(devices[0], b.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
     set_inputs(engine, data);
     submit(engine);
     const size_t calls = memory.calls;
@@ -309,22 +314,22 @@ static void making_a_float16_session_survives_every_failing_allocation(void **st
     mts_arena arena;
     test_net net;
     mts_error error = {0};
-    mts_code code = MTS_CODE_OUT_OF_MEMORY;
+    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
     (void)state;
     mts_arena_init(&arena, mts_allocator_default());
-    const mts_graph *graph = typed_graph(&arena, MTS_DTYPE_F32, MTS_DTYPE_I32);
+    const mts_graph *graph = typed_graph(&arena, MTS_TYPE_FLOAT32, MTS_TYPE_INT32);
     test_must(net_make(&graph, 1, 0.0f, &net, &error), &error, "bundle");
     const mts_allocator *usual = devices[0]->allocator;
-    for (size_t nth = 1; code == MTS_CODE_OUT_OF_MEMORY; nth++) {
-        const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT,
-                                            .precision = MTS_PRECISION_KIND_FLOAT16_STORAGE};
+    for (size_t nth = 1; code == MTS_STATUS_OUT_OF_MEMORY; nth++) {
+        const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT,
+                                            .precision = MTS_PRECISION_FLOAT16_STORAGE};
         mts_fault_allocator memory;
         mts_engine *engine = NULL;
         mts_fault_allocator_init(&memory, nth);
         devices[0]->allocator = &memory.allocator;
         code = mts_engine_create(devices[0], net.archive, &options, &engine, &error);
-        assert_true((code == MTS_CODE_OK) == (engine != NULL));
-        if (engine != NULL) {
+        assert_true((code == MTS_STATUS_OK) == (engine != NULL));
+        if (engine) {
             test_must(mts_engine_set_input(engine, 0, 0, floats, sizeof floats, &error), &error, "input");
             submit(engine);
             assert_int_equal(((const int32_t *)read_output(engine, 0, 1, 5 * sizeof(int32_t)))[4], 5);
@@ -333,7 +338,7 @@ static void making_a_float16_session_survives_every_failing_allocation(void **st
         devices[0]->allocator = usual;
         assert_int_equal(memory.alive, 0);
     }
-    assert_int_equal(code, MTS_CODE_OK);
+    assert_int_equal(code, MTS_STATUS_OK);
     net_release(&net);
     mts_arena_release(&arena);
 }
@@ -350,12 +355,12 @@ int main(void)
         cmocka_unit_test(making_a_float16_session_survives_every_failing_allocation),
     };
     mts_error error = {0};
-    if (mts_os_directory_make(WORK, &error) != MTS_CODE_OK) {
+    if (mts_os_directory_make(WORK, &error) != MTS_STATUS_OK) {
         printf("%s\n", error.text);
         return 1;
     }
     for (int d = 0; d < 2; d++) {
-        if (net_device_open(device_names[d], WORK, &devices[d], &error) != MTS_CODE_OK) {
+        if (net_device_open(device_names[d], WORK, &devices[d], &error) != MTS_STATUS_OK) {
             printf("%s: %s\n", device_names[d], error.text);
         }
     }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "exec/probe.h"
+#include "tune/ceilings.h"
 #include "support/device_fixture.h"
 
 static void a_device_with_kernels_has_ceilings_that_a_machine_can_have(void **state)
@@ -23,7 +23,7 @@ static void a_device_with_kernels_has_ceilings_that_a_machine_can_have(void **st
     mts_probe probe = {0};
     device_fixture_init(&fixture, NULL);
     device_fixture_open(&fixture, backend, 0);
-    assert_int_equal(mts_probe_run(fixture.device, &probe, &error), MTS_CODE_OK);
+    assert_int_equal(mts_probe_run(fixture.device, &probe, &error), MTS_STATUS_OK);
     assert_true(probe.flops > 1e9 && probe.flops < 1e15);
     assert_true(probe.copy > 1e8 && probe.copy < 1e14);
     device_fixture_close(&fixture);
@@ -41,7 +41,7 @@ static void plain_c_has_no_kernel_for_it_and_says_so(void **state)
     mts_probe probe = {1.0, 1.0};
     device_fixture_init(&fixture, NULL);
     device_fixture_open(&fixture, backend, 0);
-    assert_int_equal(mts_probe_run(fixture.device, &probe, &error), MTS_CODE_UNSUPPORTED);
+    assert_int_equal(mts_probe_run(fixture.device, &probe, &error), MTS_STATUS_UNSUPPORTED);
     assert_true(probe.flops == 0.0 && probe.copy == 0.0);
     assert_true(error.text[0] != '\0');
     device_fixture_close(&fixture);

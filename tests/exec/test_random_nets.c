@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-#include "exec/engine_internal.h"
+#include "engine/engine_internal.h"
 #include "platform/os/os.h"
 #include "support/net.h"
 #include "support/random_net.h"
@@ -30,8 +30,7 @@
 
 static mts_device *devices[2];
 static const char *const device_names[2] = {"reference", "opencl"};
-static const char *const strategy_names[MTS_STRATEGY_KIND_COUNT] = {"sequential", "compact", "netfuse",
-                                                                    "mts"};
+static const char *const strategy_names[MTS_STRATEGY_COUNT] = {"sequential", "compact", "netfuse", "mts"};
 
 typedef struct world {
     random_family family;
@@ -42,10 +41,10 @@ typedef struct world {
     float **values[2][TASKS_MOST]; /* of the oracle */
 } world;
 
-static void must(mts_code code, const mts_error *error, const world *w, const char *what)
+static void must(mts_status code, const mts_error *error, const world *w, const char *what)
 {
-    if (code != MTS_CODE_OK) {
-        print_error("family %u, %s: %s: %s\n", w->family.seed, what, mts_code_name(code), error->text);
+    if (code != MTS_STATUS_OK) {
+        print_error("family %u, %s: %s: %s\n", w->family.seed, what, mts_status_text(code), error->text);
         fail();
     }
 }
@@ -101,20 +100,19 @@ static double largest(const float *values, const mts_shape *shape)
 }
 
 /* How far elements of a value may be from the oracle's. */
-static double allowed(const world *w, uint32_t task, uint32_t round, uint32_t value,
-                      mts_precision_kind precision)
+static double allowed(const world *w, uint32_t task, uint32_t round, uint32_t value, mts_precision precision)
 {
     const mts_graph *graph = w->graphs[task];
     float *const *values = w->values[round][task];
     const double own = largest(values[value], &graph->values[value].shape);
     const uint32_t producer = graph->values[value].producer;
     double least = 0.0;
-    if (precision == MTS_PRECISION_KIND_FLOAT32) {
+    if (precision == MTS_PRECISION_FLOAT32) {
         return TEST_TOLERANCE_FLOAT32 * own;
     }
     for (uint32_t i = 0; producer != MTS_NONE && i < graph->nodes[producer].input_count; i++) {
         const uint32_t operand = graph->nodes[producer].inputs[i];
-        if (graph->nodes[producer].op == MTS_OP_BINARY && values[operand] != NULL) {
+        if (graph->nodes[producer].op == MTS_OP_BINARY && values[operand]) {
             least = fmax(least, largest(values[operand], &graph->values[operand].shape));
         }
     }
@@ -170,8 +168,7 @@ static void run_rounds(const world *w, mts_engine *engine, const char *how)
     free(kept);
 }
 
-static mts_engine_stats run_with(const world *w, int device, mts_strategy_kind strategy,
-                                 mts_precision_kind precision)
+static mts_engine_stats run_with(const world *w, int device, mts_strategy strategy, mts_precision precision)
 {
     static const uint64_t slices[] = {0, 1, 3000, 30000};
     const mts_engine_options options = {.strategy = strategy,
@@ -202,14 +199,14 @@ static void run_world(const random_family *family)
         if (!devices[d] || (d == 1 && family->seed % OPENCL_EVERY != 0)) {
             continue;
         }
-        for (int p = 0; p <= MTS_PRECISION_KIND_FLOAT16_STORAGE; p++) {
-            const mts_precision_kind precision = (mts_precision_kind)p;
-            const mts_engine_stats apart = run_with(&w, d, MTS_STRATEGY_KIND_SEQUENTIAL, precision);
-            const mts_engine_stats together = run_with(&w, d, MTS_STRATEGY_KIND_COMPACT, precision);
+        for (int p = 0; p <= MTS_PRECISION_FLOAT16_STORAGE; p++) {
+            const mts_precision precision = (mts_precision)p;
+            const mts_engine_stats apart = run_with(&w, d, MTS_STRATEGY_SEQUENTIAL, precision);
+            const mts_engine_stats together = run_with(&w, d, MTS_STRATEGY_COMPACT, precision);
             assert_true(together.mul_adds <= apart.mul_adds);
             assert_true(together.launches <= apart.launches);
-            (void)run_with(&w, d, MTS_STRATEGY_KIND_NETFUSE, precision);
-            (void)run_with(&w, d, MTS_STRATEGY_KIND_MTS, precision);
+            (void)run_with(&w, d, MTS_STRATEGY_NETFUSE, precision);
+            (void)run_with(&w, d, MTS_STRATEGY_DENSE, precision);
         }
     }
     world_release(&w);
@@ -266,12 +263,12 @@ int main(void)
         cmocka_unit_test(a_stride_that_ends_in_the_padding_below_the_image_reads_zeros),
     };
     mts_error error = {0};
-    if (mts_os_directory_make(WORK, &error) != MTS_CODE_OK) {
+    if (mts_os_directory_make(WORK, &error) != MTS_STATUS_OK) {
         printf("%s\n", error.text);
         return 1;
     }
     for (int d = 0; d < 2; d++) {
-        if (net_device_open(device_names[d], WORK, &devices[d], &error) != MTS_CODE_OK) {
+        if (net_device_open(device_names[d], WORK, &devices[d], &error) != MTS_STATUS_OK) {
             printf("%s: %s\n", device_names[d], error.text);
         }
     }

@@ -16,7 +16,7 @@
 
 #include "base/hash.h"
 #include "platform/os/os.h"
-#include "platform/wrap/fault.h"
+#include "tests/support/fault.h"
 #include "support/net.h"
 #include "support/random_net.h"
 #include "support/second_device.h"
@@ -38,10 +38,10 @@ typedef struct world {
     test_net net;
 } world;
 
-static void must(mts_code code, const mts_error *error, const char *what)
+static void must(mts_status code, const mts_error *error, const char *what)
 {
-    if (code != MTS_CODE_OK) {
-        print_error("%s: %s: %s\n", what, mts_code_name(code), error->text);
+    if (code != MTS_STATUS_OK) {
+        print_error("%s: %s: %s\n", what, mts_status_text(code), error->text);
         fail();
     }
 }
@@ -106,7 +106,7 @@ static void run(const world *w, mts_engine *engine)
 }
 
 /* Runs the first `tasks` tasks, compares when all ran, and gives the engine's numbers. */
-static mts_engine_stats run_tasks(const world *w, int device, mts_strategy_kind strategy, bool separate,
+static mts_engine_stats run_tasks(const world *w, int device, mts_strategy strategy, bool separate,
                                   uint32_t tasks)
 {
     const uint32_t list[TASKS_MOST] = {0, 1, 2, 3};
@@ -147,8 +147,8 @@ static void the_same_model_twice_on_one_frame_is_computed_and_stored_once(void *
         world w;
         equal_models(&w, seed, true);
         for (int d = 0; d < 2 && devices[d] && (d == 0 || seed < 302); d++) {
-            const mts_engine_stats one = run_tasks(&w, d, MTS_STRATEGY_KIND_COMPACT, false, 1);
-            const mts_engine_stats two = run_tasks(&w, d, MTS_STRATEGY_KIND_COMPACT, false, 2);
+            const mts_engine_stats one = run_tasks(&w, d, MTS_STRATEGY_COMPACT, false, 1);
+            const mts_engine_stats two = run_tasks(&w, d, MTS_STRATEGY_COMPACT, false, 2);
             assert_int_equal(two.mul_adds, one.mul_adds);
             assert_int_equal(two.weight_bytes, one.weight_bytes);
             assert_int_equal(two.launches, one.launches);
@@ -165,8 +165,8 @@ static void the_same_model_twice_on_two_frames_is_stored_once_and_launched_toget
         world w;
         equal_models(&w, seed, false);
         for (int d = 0; d < 2 && devices[d] && (d == 0 || seed < 402); d++) {
-            const mts_engine_stats one = run_tasks(&w, d, MTS_STRATEGY_KIND_COMPACT, true, 1);
-            const mts_engine_stats two = run_tasks(&w, d, MTS_STRATEGY_KIND_COMPACT, true, 2);
+            const mts_engine_stats one = run_tasks(&w, d, MTS_STRATEGY_COMPACT, true, 1);
+            const mts_engine_stats two = run_tasks(&w, d, MTS_STRATEGY_COMPACT, true, 2);
             assert_int_equal(two.mul_adds, 2 * one.mul_adds);
             assert_int_equal(two.weight_bytes, one.weight_bytes);
             assert_int_equal(two.launches, one.launches);
@@ -180,8 +180,8 @@ static void sequential_gives_every_model_its_own_weights(void **state)
     (void)state;
     world w;
     equal_models(&w, 300, true);
-    const mts_engine_stats one = run_tasks(&w, 0, MTS_STRATEGY_KIND_SEQUENTIAL, false, 1);
-    const mts_engine_stats two = run_tasks(&w, 0, MTS_STRATEGY_KIND_SEQUENTIAL, false, 2);
+    const mts_engine_stats one = run_tasks(&w, 0, MTS_STRATEGY_SEQUENTIAL, false, 1);
+    const mts_engine_stats two = run_tasks(&w, 0, MTS_STRATEGY_SEQUENTIAL, false, 2);
     assert_int_equal(two.mul_adds, 2 * one.mul_adds);
     assert_true(two.weight_bytes > one.weight_bytes * 3 / 2); /* masks are no weights and are common */
     world_end(&w);
@@ -271,8 +271,8 @@ static void weights_in_any_blocks_give_the_right_sums(void **state)
         }
         must(net_make_as_is(w.graphs, family.tasks, &w.net, &error), &error, "bundle");
         for (int d = 0; d < 2 && devices[d] && (d == 0 || seed < 602); d++) {
-            (void)run_tasks(&w, d, MTS_STRATEGY_KIND_COMPACT, !family.common, family.tasks);
-            (void)run_tasks(&w, d, MTS_STRATEGY_KIND_SEQUENTIAL, !family.common, family.tasks);
+            (void)run_tasks(&w, d, MTS_STRATEGY_COMPACT, !family.common, family.tasks);
+            (void)run_tasks(&w, d, MTS_STRATEGY_SEQUENTIAL, !family.common, family.tasks);
         }
         world_end(&w);
     }
@@ -311,10 +311,10 @@ static uint32_t add_layer(mts_graph *graph, uint32_t x, uint32_t rows, uint32_t 
     const mts_shape shape = mts_shape_make(4, (const int64_t[]){rows, columns, 3, 3});
     const mts_shape line = mts_shape_make(1, (const int64_t[]){rows});
     (void)snprintf(name, sizeof name, "w%u", graph->value_count);
-    const uint32_t weight = mts_graph_add_const(graph, name, MTS_DTYPE_F32, &shape, blocks[0].data);
+    const uint32_t weight = mts_graph_add_const(graph, name, MTS_TYPE_FLOAT32, &shape, blocks[0].data);
     (void)snprintf(name, sizeof name, "b%u", graph->value_count);
     const uint32_t bias =
-        mts_graph_add_const(graph, name, MTS_DTYPE_F32, &line, noise(graph->arena, rows, own));
+        mts_graph_add_const(graph, name, MTS_TYPE_FLOAT32, &line, noise(graph->arena, rows, own));
     graph->values[weight].blocks = mts_arena_zero(graph->arena, count, sizeof *blocks);
     assert_non_null(graph->values[weight].blocks);
     memcpy(graph->values[weight].blocks, blocks, count * sizeof *blocks);
@@ -334,7 +334,7 @@ static void add_task(uxyz *u, uint32_t t)
     mts_graph *graph = mts_graph_create(arena, "uxyz");
     assert_non_null(graph);
     const mts_shape shape = mts_shape_make(4, (const int64_t[]){1, channels, 10, 9});
-    uint32_t x = mts_graph_add_input(graph, "input", MTS_DTYPE_F32, &shape);
+    uint32_t x = mts_graph_add_input(graph, "input", MTS_TYPE_FLOAT32, &shape);
     const mts_block_ref first[2] = {
         {MTS_NONE, 0, s, 0, channels, noise(arena, (size_t)s * channels * 9, 1)},
         {MTS_NONE, s, e, 0, channels, noise(arena, (size_t)e * channels * 9, 10 + t)}};
@@ -343,7 +343,7 @@ static void add_task(uxyz *u, uint32_t t)
                                      {MTS_NONE, 0, s, s, e, noise(arena, (size_t)s * e * 9, 20 + t)},
                                      {MTS_NONE, s, e, 0, all, noise(arena, (size_t)e * all * 9, 30 + t)}};
     x = add_layer(graph, x, all, all, second, e ? 3 : 1, 200 + t);
-    must(mts_graph_add_output(graph, "out", x, MTS_DTYPE_F32, &graph->values[x].shape, &error), &error,
+    must(mts_graph_add_output(graph, "out", x, MTS_TYPE_FLOAT32, &graph->values[x].shape, &error), &error,
          "output");
     world_add(&u->w, graph, noise(arena, mts_shape_count(&shape), 1000 + (u->common ? 0 : t)));
 }
@@ -396,8 +396,8 @@ static void shared_and_exclusive_channels_give_the_right_sums(void **state)
             uxyz u;
             uxyz_of(&u, TASKS_MOST, cases[i][0], cases[i] + 1, common);
             for (int d = 0; d < 2 && devices[d] && (d == 0 || i < 2); d++) {
-                (void)run_tasks(&u.w, d, MTS_STRATEGY_KIND_COMPACT, !common, TASKS_MOST);
-                (void)run_tasks(&u.w, d, MTS_STRATEGY_KIND_SEQUENTIAL, !common, TASKS_MOST);
+                (void)run_tasks(&u.w, d, MTS_STRATEGY_COMPACT, !common, TASKS_MOST);
+                (void)run_tasks(&u.w, d, MTS_STRATEGY_SEQUENTIAL, !common, TASKS_MOST);
             }
             world_end(&u.w);
         }
@@ -412,7 +412,7 @@ static void a_shared_block_lies_on_the_device_once(void **state)
     for (int i = 0; i < 5; i++) {
         uxyz u;
         uxyz_of(&u, TASKS_MOST, cases[i][0], cases[i] + 1, false);
-        const mts_engine_stats stats = run_tasks(&u.w, 0, MTS_STRATEGY_KIND_COMPACT, true, TASKS_MOST);
+        const mts_engine_stats stats = run_tasks(&u.w, 0, MTS_STRATEGY_COMPACT, true, TASKS_MOST);
         if (stats.weight_bytes > block_bytes(&u) + slack(&u)) {
             print_error("%u shared channels: %llu bytes on the device for %llu bytes of blocks\n",
                         cases[i][0], (unsigned long long)stats.weight_bytes,
@@ -431,7 +431,7 @@ static void shared_channels_of_a_common_input_are_multiplied_once(void **state)
     for (int i = 0; i < 5; i++) {
         uxyz u;
         uxyz_of(&u, TASKS_MOST, cases[i][0], cases[i] + 1, true);
-        const mts_engine_stats stats = run_tasks(&u.w, 0, MTS_STRATEGY_KIND_COMPACT, false, TASKS_MOST);
+        const mts_engine_stats stats = run_tasks(&u.w, 0, MTS_STRATEGY_COMPACT, false, TASKS_MOST);
         uint64_t rows = cases[i][0], cells = 0;
         for (uint32_t t = 0; t < TASKS_MOST; t++) {
             const uint64_t all = cases[i][0] + cases[i][t + 1];
@@ -461,13 +461,13 @@ static const mts_graph *flat_graph(mts_arena *arena, int64_t size)
     const mts_shape input = mts_shape_make(4, (const int64_t[]){1, 8, size, size});
     const mts_shape dense = mts_shape_make(4, (const int64_t[]){8, 8, 1, 1});
     const mts_shape grouped = mts_shape_make(4, (const int64_t[]){16, 4, 1, 1});
-    uint32_t x = mts_graph_add_input(graph, "input", MTS_DTYPE_F32, &input);
-    const uint32_t first[2] = {x, mts_graph_add_const(graph, "dense", MTS_DTYPE_F32, &dense, data)};
+    uint32_t x = mts_graph_add_input(graph, "input", MTS_TYPE_FLOAT32, &input);
+    const uint32_t first[2] = {x, mts_graph_add_const(graph, "dense", MTS_TYPE_FLOAT32, &dense, data)};
     must(mts_graph_add_node(graph, MTS_OP_CONV, "n0", first, 2, &attrs, &x, &error), &error, "node");
-    const uint32_t second[2] = {x, mts_graph_add_const(graph, "grouped", MTS_DTYPE_F32, &grouped, data)};
+    const uint32_t second[2] = {x, mts_graph_add_const(graph, "grouped", MTS_TYPE_FLOAT32, &grouped, data)};
     attrs.conv.group = 2;
     must(mts_graph_add_node(graph, MTS_OP_CONV, "n1", second, 2, &attrs, &x, &error), &error, "node");
-    must(mts_graph_add_output(graph, "out", x, MTS_DTYPE_F32, &graph->values[x].shape, &error), &error,
+    must(mts_graph_add_output(graph, "out", x, MTS_TYPE_FLOAT32, &graph->values[x].shape, &error), &error,
          "output");
     return graph;
 }
@@ -481,7 +481,7 @@ static void equal_bytes_in_another_shape_are_not_mixed_up(void **state)
         world_begin(&w);
         world_add(&w, flat_graph(&w.arena, size), noise(&w.arena, (size_t)(8 * size * size), 5));
         must(net_make(w.graphs, 1, 0.0f, &w.net, &error), &error, "bundle");
-        (void)run_tasks(&w, 0, MTS_STRATEGY_KIND_COMPACT, false, 1);
+        (void)run_tasks(&w, 0, MTS_STRATEGY_COMPACT, false, 1);
         world_end(&w);
     }
 }
@@ -494,7 +494,7 @@ static void a_run_allocates_nothing(void **state)
     for (int d = 0; d < 2 && devices[d]; d++) {
         world w;
         equal_models(&w, 300, false);
-        const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = true};
+        const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
         mts_engine *engine = NULL;
         mts_error error = {0};
         must(mts_engine_create(devices[d], w.net.archive, &options, &engine, &error), &error, "engine");
@@ -516,7 +516,7 @@ static bool open_devices(void)
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
     mts_wrap_allocator_init(&counter, mts_allocator_default(), 0);
-    if (mts_os_directory_make(WORK, &error) != MTS_CODE_OK) {
+    if (mts_os_directory_make(WORK, &error) != MTS_STATUS_OK) {
         return false;
     }
     for (size_t i = 0; i < count * 2; i++) {
@@ -526,7 +526,7 @@ static bool open_devices(void)
             (void)backend->open(0, &options, &devices[i % 2], &error);
         }
     }
-    return devices[0] != NULL;
+    return devices[0];
 }
 
 int main(void)

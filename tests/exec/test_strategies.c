@@ -86,8 +86,8 @@ static void fetch(const mts_engine *engine, const mts_archive *archive, result *
 
 typedef enum inputs { SEPARATE, COMMON, PICTURE } inputs;
 
-static result run(const mts_archive *archive, int device, mts_strategy_kind strategy, inputs how,
-                  mts_grouping_kind grouping)
+static result run(const mts_archive *archive, int device, mts_strategy strategy, inputs how,
+                  mts_grouping grouping)
 {
     const mts_engine_options options = {
         .strategy = strategy, .separate_inputs = how == SEPARATE, .grouping = grouping};
@@ -139,16 +139,16 @@ static void compare(const mts_archive *archive, const result *want, const result
 /* Runs all strategies and compares; stats may be NULL. */
 static void agree(const mts_archive *archive, int device, inputs how, mts_engine_stats *stats)
 {
-    result first = run(archive, device, MTS_STRATEGY_KIND_SEQUENTIAL, how, MTS_GROUPING_KIND_FAMILY);
+    result first = run(archive, device, MTS_STRATEGY_SEQUENTIAL, how, MTS_GROUPING_FAMILY);
     for (uint32_t s = 1; s < STRATEGIES; s++) {
-        result other = run(archive, device, (mts_strategy_kind)s, how, MTS_GROUPING_KIND_FAMILY);
+        result other = run(archive, device, (mts_strategy)s, how, MTS_GROUPING_FAMILY);
         compare(archive, &first, &other, strategy_names[s]);
-        if (stats != NULL) {
+        if (stats) {
             stats[s] = other.stats;
         }
         free(other.outputs);
     }
-    if (stats != NULL) {
+    if (stats) {
         stats[0] = first.stats;
     }
     free(first.outputs);
@@ -196,14 +196,12 @@ static void pruned_resnets_agree_and_mts_costs_the_dense_product(void **state)
     test_synth_open(&b, &o);
     for (int d = 0; d < 2 && devices[d]; d++) {
         agree(b.archive, d, SEPARATE, stats);
-        assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 1);
-        assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].mul_adds, dense_mul_adds(b.archive));
-        assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].mul_adds, stats[0].mul_adds);
-        assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].weight_bytes, stats[0].weight_bytes);
-        assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].launches,
-                         stats[MTS_STRATEGY_KIND_COMPACT].launches);
-        assert_true(stats[MTS_STRATEGY_KIND_MTS].weight_bytes >
-                    stats[MTS_STRATEGY_KIND_COMPACT].weight_bytes);
+        assert_int_equal(stats[MTS_STRATEGY_DENSE].groups, 1);
+        assert_int_equal(stats[MTS_STRATEGY_DENSE].mul_adds, dense_mul_adds(b.archive));
+        assert_int_equal(stats[MTS_STRATEGY_NETFUSE].mul_adds, stats[0].mul_adds);
+        assert_int_equal(stats[MTS_STRATEGY_NETFUSE].weight_bytes, stats[0].weight_bytes);
+        assert_int_equal(stats[MTS_STRATEGY_NETFUSE].launches, stats[MTS_STRATEGY_COMPACT].launches);
+        assert_true(stats[MTS_STRATEGY_DENSE].weight_bytes > stats[MTS_STRATEGY_COMPACT].weight_bytes);
     }
     agree(b.archive, 0, COMMON, NULL);
     agree(b.archive, 0, PICTURE, NULL);
@@ -220,7 +218,7 @@ static void nothing_or_everything_shared_agrees(void **state)
         const mtsc_synth_options o = test_synth_options(MTSC_ARCH_VGG16, 3, &prune, 1, (double)share);
         test_synth_open(&b, &o);
         agree(b.archive, 0, SEPARATE, stats);
-        assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].mul_adds, dense_mul_adds(b.archive));
+        assert_int_equal(stats[MTS_STRATEGY_DENSE].mul_adds, dense_mul_adds(b.archive));
         test_synth_close(&b);
     }
 }
@@ -233,7 +231,7 @@ static void netfuse_pads_to_the_widest_and_the_statistics_show_it(void **state)
     mts_engine_stats stats[STRATEGIES];
     const uint32_t wide = 1;
     const mts_engine_options options = {
-        .strategy = MTS_STRATEGY_KIND_SEQUENTIAL, .separate_inputs = true, .tasks = &wide, .task_count = 1};
+        .strategy = MTS_STRATEGY_SEQUENTIAL, .separate_inputs = true, .tasks = &wide, .task_count = 1};
     const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, prune, 2, 0.9);
     mts_engine *engine = NULL;
     mts_error error = {0};
@@ -244,11 +242,11 @@ static void netfuse_pads_to_the_widest_and_the_statistics_show_it(void **state)
               "the widest alone");
     mts_engine_stats_get(engine, &alone);
     mts_engine_destroy(&engine);
-    assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].mul_adds, 4 * alone.mul_adds);
-    assert_true(stats[MTS_STRATEGY_KIND_NETFUSE].mul_adds > stats[0].mul_adds * 3 / 2);
-    assert_true(stats[MTS_STRATEGY_KIND_NETFUSE].weight_bytes > stats[0].weight_bytes * 3 / 2);
-    assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].groups, 1);
-    assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 1);
+    assert_int_equal(stats[MTS_STRATEGY_NETFUSE].mul_adds, 4 * alone.mul_adds);
+    assert_true(stats[MTS_STRATEGY_NETFUSE].mul_adds > stats[0].mul_adds * 3 / 2);
+    assert_true(stats[MTS_STRATEGY_NETFUSE].weight_bytes > stats[0].weight_bytes * 3 / 2);
+    assert_int_equal(stats[MTS_STRATEGY_NETFUSE].groups, 1);
+    assert_int_equal(stats[MTS_STRATEGY_DENSE].groups, 1);
     test_synth_close(&b);
 }
 
@@ -264,8 +262,8 @@ static void unequal_batches_agree_and_netfuse_does_not_group_them(void **state)
     o.batch_count = 2;
     test_synth_open(&b, &o);
     agree(b.archive, 0, SEPARATE, stats);
-    assert_int_equal(stats[MTS_STRATEGY_KIND_NETFUSE].groups, 2);
-    assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 1);
+    assert_int_equal(stats[MTS_STRATEGY_NETFUSE].groups, 2);
+    assert_int_equal(stats[MTS_STRATEGY_DENSE].groups, 1);
     test_synth_close(&b);
 }
 
@@ -276,9 +274,9 @@ static void measured_groups_agree(void **state)
     test_synth b;
     const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 3, &prune, 1, 0.5);
     test_synth_open(&b, &o);
-    result first = run(b.archive, 0, MTS_STRATEGY_KIND_SEQUENTIAL, SEPARATE, MTS_GROUPING_KIND_FAMILY);
+    result first = run(b.archive, 0, MTS_STRATEGY_SEQUENTIAL, SEPARATE, MTS_GROUPING_FAMILY);
     for (uint32_t s = 1; s < STRATEGIES; s++) {
-        result other = run(b.archive, 0, (mts_strategy_kind)s, SEPARATE, MTS_GROUPING_KIND_MEASURED);
+        result other = run(b.archive, 0, (mts_strategy)s, SEPARATE, MTS_GROUPING_MEASURED);
         compare(b.archive, &first, &other, strategy_names[s]);
         assert_true(other.stats.predicted_ms > 0.0);
         free(other.outputs);
@@ -296,11 +294,11 @@ static void a_memory_budget_of_sequential_is_kept(void **state)
         test_synth b;
         const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, prune, kinds, 0.5);
         test_synth_open(&b, &o);
-        result first = run(b.archive, 0, MTS_STRATEGY_KIND_SEQUENTIAL, SEPARATE, MTS_GROUPING_KIND_FAMILY);
+        result first = run(b.archive, 0, MTS_STRATEGY_SEQUENTIAL, SEPARATE, MTS_GROUPING_FAMILY);
         for (uint32_t s = 1; s < STRATEGIES; s++) {
-            const mts_engine_options options = {.strategy = (mts_strategy_kind)s,
+            const mts_engine_options options = {.strategy = (mts_strategy)s,
                                                 .separate_inputs = true,
-                                                .grouping = MTS_GROUPING_KIND_MEASURED,
+                                                .grouping = MTS_GROUPING_MEASURED,
                                                 .memory_budget = first.stats.peak_bytes};
             mts_engine *engine = NULL;
             mts_engine_stats stats;
@@ -329,14 +327,14 @@ static void measured_groups_fit_the_devices_buffers(void **state)
     test_synth b;
     const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.0);
     const uint64_t before = devices[0]->info.buffer_bytes;
-    mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_MTS, .separate_inputs = true};
+    mts_engine_options options = {.strategy = MTS_STRATEGY_DENSE, .separate_inputs = true};
     mts_engine *engine = NULL;
     mts_error error = {0};
     test_synth_open(&b, &o);
-    result alone = run(b.archive, 0, MTS_STRATEGY_KIND_SEQUENTIAL, SEPARATE, MTS_GROUPING_KIND_FAMILY);
+    result alone = run(b.archive, 0, MTS_STRATEGY_SEQUENTIAL, SEPARATE, MTS_GROUPING_FAMILY);
     devices[0]->info.buffer_bytes = larger(alone.stats.weight_bytes, alone.stats.activation_bytes) * 3 / 2;
-    assert_int_equal(mts_engine_create(devices[0], b.archive, &options, &engine, &error), MTS_CODE_LIMIT);
-    result groups = run(b.archive, 0, MTS_STRATEGY_KIND_MTS, SEPARATE, MTS_GROUPING_KIND_MEASURED);
+    assert_int_equal(mts_engine_create(devices[0], b.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
+    result groups = run(b.archive, 0, MTS_STRATEGY_DENSE, SEPARATE, MTS_GROUPING_MEASURED);
     devices[0]->info.buffer_bytes = before;
     compare(b.archive, &alone, &groups, "mts in groups");
     assert_true(groups.stats.groups > 1);
@@ -377,7 +375,7 @@ static mts_engine_stats planted(mts_net_build build, const mts_net_plan *plan, u
     agree(net.archive, 0, COMMON, NULL);
     net_release(&net);
     mts_arena_release(&arena);
-    return stats[MTS_STRATEGY_KIND_MTS];
+    return stats[MTS_STRATEGY_DENSE];
 }
 
 static void planted_families_agree_under_any_activation(void **state)
@@ -425,7 +423,7 @@ static void tasks_of_different_structure_agree_in_groups_of_their_own(void **sta
     }
     test_must(net_make(graphs, 3, 0.0f, &net, &error), &error, "bundle");
     agree(net.archive, 0, SEPARATE, stats);
-    assert_int_equal(stats[MTS_STRATEGY_KIND_MTS].groups, 2);
+    assert_int_equal(stats[MTS_STRATEGY_DENSE].groups, 2);
     net_release(&net);
     mts_arena_release(&arena);
 }
@@ -452,7 +450,7 @@ static void random_families_agree(void **state)
         }
         test_must(net_make(graphs, family.tasks, 0.0f, &net, &error), &error, "bundle");
         agree(net.archive, 0, family.common ? COMMON : SEPARATE, stats);
-        stitched += stats[MTS_STRATEGY_KIND_MTS].groups < family.tasks ? 1 : 0;
+        stitched += stats[MTS_STRATEGY_DENSE].groups < family.tasks ? 1 : 0;
         net_release(&net);
         mts_arena_release(&arena);
     }
@@ -477,7 +475,7 @@ int main(void)
     };
     mts_error error = {0};
     for (int d = 0; d < 2; d++) {
-        if (net_device_open(names[d], NULL, &devices[d], &error) != MTS_CODE_OK) {
+        if (net_device_open(names[d], NULL, &devices[d], &error) != MTS_STATUS_OK) {
             printf("%s: %s\n", names[d], error.text);
         }
     }

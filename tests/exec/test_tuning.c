@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "exec/engine_internal.h"
+#include "engine/engine_internal.h"
 #include "platform/wrap/wrap.h"
 #include "support/net.h"
 #include "support/synth.h"
@@ -26,11 +26,11 @@ static struct {
     uint32_t refused;
 } plan;
 
-static mts_code refuse(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
+static mts_status refuse(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
 {
     (void)wrap;
     if (call->kind != MTS_WRAP_KIND_KERNEL_CREATE || strncmp(call->desc->name, "conv_tile", 9) != 0) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     if (plan.first[0] == '\0') {
         (void)snprintf(plan.first, sizeof plan.first, "%s", call->desc->defines);
@@ -38,9 +38,9 @@ static mts_code refuse(mts_wrap *wrap, const mts_wrap_call *call, mts_error *err
     const bool first = strcmp(plan.first, call->desc->defines) == 0;
     if (plan.what == ALL || (plan.what == FIRST && first) || (plan.what == OTHERS && !first)) {
         plan.refused++;
-        return mts_fail(error, MTS_CODE_DEVICE, "refusal %u of a kernel", plan.refused);
+        return mts_fail(error, MTS_STATUS_DEVICE, "refusal %u of a kernel", plan.refused);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static const mts_wrap_hooks hooks = {refuse, NULL};
@@ -71,7 +71,7 @@ static void tuned_kernels_give_the_same_outputs(void **state)
     (void)state;
     mts_device *device = open_device("reference", NONE);
     open_synth(&s, 2, 0.95);
-    mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = true};
+    mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
     test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "default");
     assert_int_equal(engine->findings.candidates, 0);
     float *expected = test_synth_run(engine, s.archive, &count);
@@ -104,7 +104,7 @@ static void a_candidate_that_does_not_build_is_skipped_and_remembered(void **sta
     open_synth(&b, 3, 0.8);
     mts_cache cache = {.directory = folder, .allocator = mts_allocator_default()};
     const mts_engine_options options = {
-        .strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = true, .tuning_ms = 60000, .cache = &cache};
+        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .tuning_ms = 60000, .cache = &cache};
     test_must(mts_engine_create(device, a.archive, &options, &engine, &error), &error, "session");
     const uint32_t refused = plan.refused;
     assert_true(refused >= 5);
@@ -136,7 +136,7 @@ static void where_the_default_does_not_build_the_smallest_tiles_do(void **state)
     mts_text text;
     (void)state;
     open_synth(&s, 2, 0.95);
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = true};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
     mts_device *device = open_device("reference", NONE);
     test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "session");
     float *expected = test_synth_run(engine, s.archive, &count);
@@ -167,8 +167,8 @@ static void where_nothing_builds_the_first_reason_is_given(void **state)
     (void)state;
     open_synth(&s, 2, 0.95);
     mts_device *device = open_device("null", ALL);
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = true};
-    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_CODE_DEVICE);
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
+    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_STATUS_DEVICE);
     assert_null(engine);
     assert_int_equal(plan.refused, 3);
     assert_non_null(strstr(error.text, "refusal 1 of a kernel"));

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "exec/engine_internal.h"
-#include "plan/choice.h"
+#include "engine/engine_internal.h"
+#include "plan/kernel_config.h"
 #include "platform/wrap/wrap.h"
 #include "support/net.h"
 #include "support/synth.h"
@@ -40,34 +40,34 @@ static void sleep_ms(uint32_t ms)
     (void)nanosleep(&time, NULL);
 }
 
-static mts_code before(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
+static mts_status before(mts_wrap *wrap, const mts_wrap_call *call, mts_error *error)
 {
     (void)wrap;
     if (call->kind == MTS_WRAP_KIND_LIST_SUBMIT) {
         sleep_ms(plan.run_ms);
-        return plan.lost ? mts_fail(error, MTS_CODE_DEVICE_LOST, "lost by a kernel") : MTS_CODE_OK;
+        return plan.lost ? mts_fail(error, MTS_STATUS_DEVICE_LOST, "lost by a kernel") : MTS_STATUS_OK;
     }
     if (call->kind != MTS_WRAP_KIND_KERNEL_CREATE) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     sleep_ms(plan.build_ms);
     if (!plan.refuses || strncmp(call->desc->name, "conv_tile", 9) != 0) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     if (plan.first[0] == '\0') {
         (void)snprintf(plan.first, sizeof plan.first, "%s", call->desc->defines);
     }
     if (strcmp(plan.first, call->desc->defines) != 0) {
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     plan.refused++;
-    return mts_fail(error, MTS_CODE_DEVICE, "a kernel that does not build");
+    return mts_fail(error, MTS_STATUS_DEVICE, "a kernel that does not build");
 }
 
-static void after(mts_wrap *wrap, const mts_wrap_call *call, mts_code code)
+static void after(mts_wrap *wrap, const mts_wrap_call *call, mts_status code)
 {
     (void)wrap;
-    plan.buffers += call->kind == MTS_WRAP_KIND_BUFFER_CREATE && code == MTS_CODE_OK;
+    plan.buffers += call->kind == MTS_WRAP_KIND_BUFFER_CREATE && code == MTS_STATUS_OK;
     plan.buffers -= call->kind == MTS_WRAP_KIND_BUFFER_DESTROY;
     plan.most_buffers = plan.buffers > plan.most_buffers ? plan.buffers : plan.most_buffers;
 }
@@ -107,10 +107,8 @@ static int close_all(void **state)
 
 static mts_engine_options tuned(uint32_t tuning_ms)
 {
-    return (mts_engine_options){.strategy = MTS_STRATEGY_KIND_COMPACT,
-                                .separate_inputs = true,
-                                .tuning_ms = tuning_ms,
-                                .cache = &cache};
+    return (mts_engine_options){
+        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .tuning_ms = tuning_ms, .cache = &cache};
 }
 
 static mts_engine *make(mts_device *device, const mts_engine_options *options)
@@ -123,8 +121,8 @@ static mts_engine *make(mts_device *device, const mts_engine_options *options)
 
 static uint32_t candidates_of(const mts_device *device)
 {
-    mts_choice candidates[CANDIDATES_MOST];
-    return mts_choice_candidates(&device->info, candidates, CANDIDATES_MOST);
+    mts_kernel_config candidates[CANDIDATES_MOST];
+    return mts_kernel_config_candidates(&device->info, candidates, CANDIDATES_MOST);
 }
 
 /* ---- what was learnt ---- */
@@ -171,7 +169,7 @@ static int at_the_sixth(void *context, float fraction, const char *what)
     return 0;
 }
 
-static void interrupt(mts_device *device, event what, mts_code expected)
+static void interrupt(mts_device *device, event what, mts_status expected)
 {
     mts_engine *engine = NULL;
     mts_error error = {0};
@@ -188,7 +186,7 @@ static void a_cancelled_tuning_keeps_what_it_learnt(void **state)
     (void)state;
     mts_device *device = open_device("null");
     const mts_engine_options options = tuned(LONG_ENOUGH);
-    interrupt(device, CANCEL, MTS_CODE_CANCELLED);
+    interrupt(device, CANCEL, MTS_STATUS_CANCELLED);
     mts_engine *engine = make(device, &options);
     assert_int_equal(engine->findings.complete, 1);
     assert_int_equal(engine->findings.candidates, candidates_of(device) - 5);
@@ -202,7 +200,7 @@ static void a_candidate_that_lost_the_device_is_not_tried_again(void **state)
     (void)state;
     mts_device *device = open_device("null");
     const mts_engine_options options = tuned(LONG_ENOUGH);
-    interrupt(device, LOSE, MTS_CODE_DEVICE_LOST);
+    interrupt(device, LOSE, MTS_STATUS_DEVICE_LOST);
     mts_device_destroy(&device);
     device = open_device("null");
     mts_engine *engine = make(device, &options);
@@ -248,7 +246,7 @@ static uint64_t least_budget(mts_device *device, const mts_engine_options *optio
     mts_error error = {0};
     mts_engine_options tight = *options;
     tight.memory_budget = 1000;
-    assert_int_equal(mts_engine_create(device, synth.archive, &tight, &engine, &error), MTS_CODE_LIMIT);
+    assert_int_equal(mts_engine_create(device, synth.archive, &tight, &engine, &error), MTS_STATUS_LIMIT);
     assert_non_null(strstr(error.text, "the smallest that can be met is "));
     return named_number(error.text);
 }
@@ -259,7 +257,7 @@ static void the_smallest_budget_is_kept_whatever_is_measured(void **state)
     mts_device *device = open_device("reference");
     for (int grouping = 0; grouping < 2; grouping++) {
         mts_engine_options options = tuned(5000);
-        options.grouping = (mts_grouping_kind)grouping;
+        options.grouping = (mts_grouping)grouping;
         options.memory_budget = least_budget(device, &options);
         mts_engine *engine = make(device, &options);
         assert_true(engine->findings.candidates > 0 || grouping > 0);
@@ -276,7 +274,7 @@ static void a_budget_does_not_change_what_sets_of_tasks_are_measured_with(void *
     (void)state;
     mts_device *device = open_device("null");
     mts_engine_options options = tuned(0);
-    options.grouping = MTS_GROUPING_KIND_MEASURED;
+    options.grouping = MTS_GROUPING_MEASURED;
     mts_engine *unlimited = make(device, &options);
     options.memory_budget = least_budget(device, &options);
     mts_engine *limited = make(device, &options);
@@ -302,7 +300,7 @@ static void at_most_three_sessions_are_in_memory(void **state)
     mts_engine *engine = make(device, &options);
     const int one = plan.buffers;
     mts_engine_destroy(&engine);
-    options.grouping = MTS_GROUPING_KIND_MEASURED;
+    options.grouping = MTS_GROUPING_MEASURED;
     engine = make(device, &options);
     assert_in_range(plan.most_buffers, one + 1, 3 * one);
     mts_engine_destroy(&engine);
@@ -336,7 +334,7 @@ static void measuring_groups_takes_no_time_from_tuning(void **state)
     mts_engine *engine = make(device, &options); /* all of the first tuning */
     mts_engine_destroy(&engine);
     options = tuned(1000);
-    options.grouping = MTS_GROUPING_KIND_MEASURED;
+    options.grouping = MTS_GROUPING_MEASURED;
     options.memory_budget = least_budget(device, &options); /* groups that it does not know */
     plan.run_ms = 20;
     engine = make(device, &options);

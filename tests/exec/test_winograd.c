@@ -15,18 +15,17 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "exec/engine_internal.h"
+#include "engine/engine_internal.h"
 #include "plan/winograd.h"
 #include "support/device_fixture.h"
 #include "support/synth.h"
 
 #define TOLERANCE 1e-4 /* of an output's largest magnitude */
 
-static const char *const strategy_names[MTS_STRATEGY_KIND_COUNT] = {[MTS_STRATEGY_KIND_SEQUENTIAL] =
-                                                                        "sequential",
-                                                                    [MTS_STRATEGY_KIND_COMPACT] = "compact",
-                                                                    [MTS_STRATEGY_KIND_NETFUSE] = "netfuse",
-                                                                    [MTS_STRATEGY_KIND_MTS] = "mts"};
+static const char *const strategy_names[MTS_STRATEGY_COUNT] = {[MTS_STRATEGY_SEQUENTIAL] = "sequential",
+                                                               [MTS_STRATEGY_COMPACT] = "compact",
+                                                               [MTS_STRATEGY_NETFUSE] = "netfuse",
+                                                               [MTS_STRATEGY_DENSE] = "mts"};
 
 static void family_open(test_synth *f, mtsc_arch arch, double prune, double share, uint32_t input,
                         uint32_t batch)
@@ -50,13 +49,13 @@ static mts_device *device_open(const char *name)
     return device;
 }
 
-static mts_engine *engine_make(mts_device *device, const test_synth *f, mts_strategy_kind strategy,
-                               bool common, uint32_t kernel)
+static mts_engine *engine_make(mts_device *device, const test_synth *f, mts_strategy strategy, bool common,
+                               uint32_t kernel)
 {
     const mts_engine_options options = {.strategy = strategy, .separate_inputs = !common};
-    mts_choice choice = mts_choice_default(&device->info, NULL);
+    mts_kernel_config choice = mts_kernel_config_default(&device->info, NULL);
     choice.kernel = kernel;
-    const mts_choices choices = {.forced = &choice};
+    const mts_kernel_configs choices = {.forced = &choice};
     const mts_decision decision = {.choices = &choices};
     mts_engine *engine = NULL;
     mts_error error = {0};
@@ -120,10 +119,10 @@ static uint32_t count_winograd(const mts_engine *engine)
 /* least: launches that have to be Winograd's in each strategy. */
 static void agree_on(mts_device *device, const test_synth *f, bool common, uint32_t least)
 {
-    for (uint32_t s = 0; s < MTS_STRATEGY_KIND_COUNT; s++) {
-        const mts_strategy_kind kind = (mts_strategy_kind)s;
-        mts_engine *tiles = engine_make(device, f, kind, common, MTS_CHOICE_TILE);
-        mts_engine *winograd = engine_make(device, f, kind, common, MTS_CHOICE_WINOGRAD);
+    for (uint32_t s = 0; s < MTS_STRATEGY_COUNT; s++) {
+        const mts_strategy kind = (mts_strategy)s;
+        mts_engine *tiles = engine_make(device, f, kind, common, MTS_KERNEL_CONFIG_TILE);
+        mts_engine *winograd = engine_make(device, f, kind, common, MTS_KERNEL_CONFIG_WINOGRAD);
         assert_int_equal(count_winograd(tiles), 0);
         if (count_winograd(winograd) < least) {
             fail_msg("%s: %u launches instead of %u", strategy_names[s], count_winograd(winograd), least);
@@ -143,7 +142,7 @@ static void agree(const test_synth *f, bool common, uint32_t least)
     static const char *const names[] = {"reference", "opencl"};
     for (size_t d = 0; d < 2; d++) {
         mts_device *device = device_open(names[d]);
-        if (device == NULL || device->info.is_gpu) {
+        if (!device || device->info.is_gpu) {
             print_message("%s has no device for it here\n", names[d]);
         } else {
             agree_on(device, f, common, least);
@@ -189,10 +188,10 @@ static void a_shared_block_is_transformed_once(void **state)
     mts_device *device = device_open("reference");
     assert_non_null(device);
     family_open(&f, MTSC_ARCH_VGG16, 0.95, 1.0, 32, 1);
-    mts_engine *engine = engine_make(device, &f, MTS_STRATEGY_KIND_COMPACT, false, MTS_CHOICE_WINOGRAD);
+    mts_engine *engine = engine_make(device, &f, MTS_STRATEGY_COMPACT, false, MTS_KERNEL_CONFIG_WINOGRAD);
     mts_engine_stats_get(engine, &one);
     mts_engine_destroy(&engine);
-    engine = engine_make(device, &f, MTS_STRATEGY_KIND_COMPACT, false, MTS_CHOICE_TILE);
+    engine = engine_make(device, &f, MTS_STRATEGY_COMPACT, false, MTS_KERNEL_CONFIG_TILE);
     mts_engine_stats_get(engine, &direct);
     mts_engine_destroy(&engine);
     assert_true(one.mul_adds >= direct.mul_adds); /* tiles do equal jobs once */
@@ -212,7 +211,7 @@ static void a_device_without_memory_for_groups_has_tiles_whatever_was_chosen(voi
     for (int i = 0; i < 2; i++) {
         device->info.local_bytes = i == 0 ? 0 : device->info.local_bytes;
         device->info.is_gpu = i == 1;
-        mts_engine *engine = engine_make(device, &f, MTS_STRATEGY_KIND_MTS, false, MTS_CHOICE_WINOGRAD);
+        mts_engine *engine = engine_make(device, &f, MTS_STRATEGY_DENSE, false, MTS_KERNEL_CONFIG_WINOGRAD);
         assert_int_equal(count_winograd(engine), 0);
         run(engine, &f, false);
         mts_engine_destroy(&engine);

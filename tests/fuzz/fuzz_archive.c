@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "bundle/format.h"
 #include "compiler/emit/bundle.h"
-#include "exec/engine.h"
+#include "engine/engine.h"
 #include "graph/align.h"
 #include "support/net.h"
 
@@ -91,13 +91,14 @@ static bool is_small(const mts_archive *archive)
 static void run_session(const mts_archive *archive)
 {
     static mts_device *device; /* one for all inputs */
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_COMPACT, .separate_inputs = true};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
     mts_engine *engine = NULL;
-    if (!device && net_device_open("reference", NULL, &device, NULL) != MTS_CODE_OK) {
+    if (!device && net_device_open("reference", NULL, &device, NULL) != MTS_STATUS_OK) {
         abort();
     }
-    if (mts_engine_create(device, archive, &options, &engine, NULL) == MTS_CODE_OK &&
-        (mts_engine_submit(engine, NULL) != MTS_CODE_OK || mts_engine_wait(engine, NULL) != MTS_CODE_OK)) {
+    if (mts_engine_create(device, archive, &options, &engine, NULL) == MTS_STATUS_OK &&
+        (mts_engine_submit(engine, NULL) != MTS_STATUS_OK ||
+         mts_engine_wait(engine, NULL) != MTS_STATUS_OK)) {
         abort(); /* a finding: the reference checks every access of a launch */
     }
     mts_engine_destroy(&engine);
@@ -114,12 +115,13 @@ static void use(const mts_archive *archive)
     mts_graph_print(archive->tasks[0].graph, &text);
     mts_text_release(&text);
     mts_bundle_bytes again;
-    if (mts_bundle_encode(archive, allocator, &again, NULL) == MTS_CODE_OK) {
+    if (mts_bundle_encode(archive, allocator, &again, NULL) == MTS_STATUS_OK) {
         /* a file may hold strings in another order; what it makes must be readable, and then stable */
         mts_archive *copy = NULL;
         mts_bundle_bytes third;
-        if (mts_archive_read(again.data, again.size, "again", NULL, allocator, &copy, NULL) != MTS_CODE_OK ||
-            mts_bundle_encode(copy, allocator, &third, NULL) != MTS_CODE_OK || third.size != again.size ||
+        if (mts_archive_read(again.data, again.size, "again", NULL, allocator, &copy, NULL) !=
+                MTS_STATUS_OK ||
+            mts_bundle_encode(copy, allocator, &third, NULL) != MTS_STATUS_OK || third.size != again.size ||
             memcmp(third.data, again.data, third.size) != 0) {
             abort(); /* a finding */
         }
@@ -140,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mts_archive *archive = NULL;
     mts_error error;
     if (mts_archive_read(bytes, size, "fuzz", NULL, mts_allocator_default(), &archive, &error) ==
-        MTS_CODE_OK) {
+        MTS_STATUS_OK) {
         use(archive);
     }
     mts_archive_destroy(&archive);

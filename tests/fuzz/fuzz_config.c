@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.error_text = text;
     options.error_size = sizeof(text);
     (void)snprintf(path, sizeof(path), "/tmp/mts_fuzz_%ld.json", (long)getpid());
-    if (mts_os_file_write(path, data, size, NULL) == MTS_CODE_OK &&
+    if (mts_os_file_write(path, data, size, NULL) == MTS_STATUS_OK &&
         mtsc_compiler_create(&options, &compiler) == MTS_STATUS_OK) {
         (void)mtsc_compiler_add_config(compiler, path);
     }

@@ -20,9 +20,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mts_arena_init(&arena, allocator);
     mts_graph *imported = NULL, *folded = NULL;
     mts_error error;
-    if (mts_import_memory(data, size, "fuzz.onnx", &options, &arena, &imported, &error) == MTS_CODE_OK &&
-        mts_fold(imported, &arena, &folded, &error) == MTS_CODE_OK) {
-        if (mts_graph_verify(folded, &error) != MTS_CODE_OK) {
+    if (mts_import_memory(data, size, "fuzz.onnx", &options, &arena, &imported, &error) == MTS_STATUS_OK &&
+        mts_fold(imported, &arena, &folded, &error) == MTS_STATUS_OK) {
+        if (mts_graph_verify(folded, &error) != MTS_STATUS_OK) {
             __builtin_trap(); /* a finding: what is imported must be a valid graph */
         }
         void *bytes = NULL;

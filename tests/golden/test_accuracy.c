@@ -204,7 +204,7 @@ int main(void)
         printf("%s does not hold %u records\n", pictures, PICTURES);
         return 1;
     }
-    if (mts_os_directory_make(WORK, NULL) != MTS_CODE_OK) {
+    if (mts_os_directory_make(WORK, NULL) != MTS_STATUS_OK) {
         printf("cannot make %s\n", WORK);
         return 1;
     }

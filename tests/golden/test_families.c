@@ -297,7 +297,7 @@ int main(void)
         printf("skipped: no models at %s\n", folder);
         return DATA_SKIPPED;
     }
-    if (mts_os_directory_make(WORK, NULL) != MTS_CODE_OK) {
+    if (mts_os_directory_make(WORK, NULL) != MTS_STATUS_OK) {
         printf("cannot make %s\n", WORK);
         return 1;
     }

@@ -90,8 +90,8 @@ static void compare(mts_session *session, const char *name, const char *device)
     mts_arena_init(&arena, mts_allocator_default());
     (void)snprintf(path, sizeof path, "%s/light_%s_output_0.pb", folder, name);
     assert_int_equal(mts_os_file_read(mts_allocator_default(), path, 1u << 24, &bytes, &size, &error),
-                     MTS_CODE_OK);
-    assert_int_equal(mts_import_tensor(bytes, size, &arena, &want, &error), MTS_CODE_OK);
+                     MTS_STATUS_OK);
+    assert_int_equal(mts_import_tensor(bytes, size, &arena, &want, &error), MTS_STATUS_OK);
     check(mts_session_output(session, name, 0, &got), "output", name);
     const size_t count = mts_shape_count(&want.shape);
     assert_int_equal(got.bytes, count * sizeof(float));
@@ -163,7 +163,7 @@ int main(void)
         printf("skipped: no graphs at %s\n", folder);
         return DATA_SKIPPED;
     }
-    if (mts_os_directory_make(WORK, NULL) != MTS_CODE_OK) {
+    if (mts_os_directory_make(WORK, NULL) != MTS_STATUS_OK) {
         printf("cannot make %s\n", WORK);
         return 1;
     }

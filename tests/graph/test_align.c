@@ -48,7 +48,7 @@ static mts_alignment align(world *w)
     mts_alignment rows = {0};
     mts_error error = {0};
     assert_int_equal(mts_graph_align((const mts_graph *const *)w->graphs, w->count, &w->arena, &rows, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     assert_int_equal(rows.graph_count, w->count);
     return rows;
 }
@@ -160,7 +160,7 @@ static void graphs_of_other_kinds_are_other_families(void **state)
     mts_error error = {0};
     assert_int_equal(mts_graph_families((const mts_graph *const *)w.graphs, w.count, mts_allocator_default(),
                                         family, &families, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     assert_int_equal(families, 2);
     const uint32_t expected[] = {0, 1, 0, 0, 1};
     assert_memory_equal(family, expected, sizeof(expected));
@@ -182,18 +182,18 @@ static void failing_allocations_are_reported_and_leak_nothing(void **state)
         uint32_t family[2], families = 0;
         mts_fault_allocator_init(&fault, fail_at);
         mts_arena_init(&arena, &fault.allocator);
-        mts_code code = mts_graph_align((const mts_graph *const *)w.graphs, 2, &arena, &rows, &error);
-        if (code == MTS_CODE_OK) {
+        mts_status code = mts_graph_align((const mts_graph *const *)w.graphs, 2, &arena, &rows, &error);
+        if (code == MTS_STATUS_OK) {
             code = mts_graph_families((const mts_graph *const *)w.graphs, 2, &fault.allocator, family,
                                       &families, &error);
         }
         mts_arena_release(&arena);
         assert_int_equal(fault.alive, 0);
         if (fault.calls < fail_at) {
-            assert_int_equal(code, MTS_CODE_OK);
+            assert_int_equal(code, MTS_STATUS_OK);
             break;
         }
-        assert_int_equal(code, MTS_CODE_OUT_OF_MEMORY);
+        assert_int_equal(code, MTS_STATUS_OUT_OF_MEMORY);
     }
     mts_arena_release(&w.arena);
 }

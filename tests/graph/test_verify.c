@@ -25,22 +25,22 @@ static mts_graph *sample(void)
     mts_attrs attrs = {
         .conv = {.kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .pad = {1, 1, 1, 1}, .group = 1}};
     mts_graph *graph = mts_graph_create(&arena, "sample");
-    uint32_t inputs[4] = {mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &x),
-                          mts_graph_add_const(graph, "w", MTS_DTYPE_F32, &w, weights), MTS_NONE,
-                          mts_graph_add_const(graph, "b", MTS_DTYPE_F32, &b, bias)};
+    uint32_t inputs[4] = {mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &x),
+                          mts_graph_add_const(graph, "w", MTS_TYPE_FLOAT32, &w, weights), MTS_NONE,
+                          mts_graph_add_const(graph, "b", MTS_TYPE_FLOAT32, &b, bias)};
     uint32_t value = MTS_NONE;
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_CONV, "conv", inputs, 4, &attrs, &value, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     attrs = (mts_attrs){.unary = {.act = {.fn = MTS_FN_RELU}}};
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_UNARY, "relu", &value, 1, &attrs, &value, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     attrs = (mts_attrs){.gather = {.axis = 1}};
-    uint32_t pair[2] = {value, mts_graph_add_const(graph, "i", MTS_DTYPE_I32, &i, indices)};
+    uint32_t pair[2] = {value, mts_graph_add_const(graph, "i", MTS_TYPE_INT32, &i, indices)};
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_GATHER, "pick", pair, 2, &attrs, &value, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     assert_int_equal(
-        mts_graph_add_output(graph, "y", value, MTS_DTYPE_F32, &graph->values[value].shape, &error),
-        MTS_CODE_OK);
+        mts_graph_add_output(graph, "y", value, MTS_TYPE_FLOAT32, &graph->values[value].shape, &error),
+        MTS_STATUS_OK);
     return graph;
 }
 
@@ -63,7 +63,7 @@ static void a_built_graph_is_valid_and_printed(void **state)
     (void)state;
     mts_graph *graph = sample();
     mts_text text;
-    assert_int_equal(mts_graph_verify(graph, &error), MTS_CODE_OK);
+    assert_int_equal(mts_graph_verify(graph, &error), MTS_STATUS_OK);
     mts_text_init(&text, mts_allocator_default());
     mts_graph_print(graph, &text);
     assert_non_null(strstr(mts_text_get(&text), "conv      conv(x, w, -, b)"));
@@ -84,9 +84,9 @@ static void a_node_that_does_not_fit_leaves_the_graph_as_it_was(void **state)
     uint32_t nodes = graph->node_count, values = graph->value_count, value = 7, bad[2] = {0, 12345};
     const mts_attrs attrs = {0};
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_BINARY, "bad", bad, 2, &attrs, &value, &error),
-                     MTS_CODE_MALFORMED);
+                     MTS_STATUS_MALFORMED);
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_BINARY, "bad", bad, 1, &attrs, &value, &error),
-                     MTS_CODE_MALFORMED);
+                     MTS_STATUS_MALFORMED);
     assert_int_equal(graph->node_count, nodes);
     assert_int_equal(graph->value_count, values);
     assert_int_equal(value, 7);
@@ -97,9 +97,9 @@ static void names_of_values_stay_unique(void **state)
     (void)state;
     mts_graph *graph = mts_graph_create(&arena, NULL);
     const mts_shape shape = {1, {4}};
-    uint32_t a = mts_graph_add_const(graph, "a", MTS_DTYPE_F32, &shape, bias);
-    uint32_t b = mts_graph_add_const(graph, "a", MTS_DTYPE_F32, &shape, bias);
-    uint32_t c = mts_graph_add_const(graph, NULL, MTS_DTYPE_F32, &shape, bias);
+    uint32_t a = mts_graph_add_const(graph, "a", MTS_TYPE_FLOAT32, &shape, bias);
+    uint32_t b = mts_graph_add_const(graph, "a", MTS_TYPE_FLOAT32, &shape, bias);
+    uint32_t c = mts_graph_add_const(graph, NULL, MTS_TYPE_FLOAT32, &shape, bias);
     assert_string_not_equal(graph->values[a].name, graph->values[b].name);
     assert_string_not_equal(graph->values[c].name, graph->values[b].name);
     assert_true(mts_graph_name_value(graph, c, "a"));
@@ -114,15 +114,15 @@ static void operands_that_must_be_constant_are_refused_else(void **state)
     mts_graph *graph = mts_graph_create(&arena, "g");
     const mts_shape x = {4, {1, 1, 3, 3}}, w = {4, {1, 1, 1, 1}}, half = {1, {4}};
     const mts_attrs conv = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
-    uint32_t value, inputs[2] = {mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &x),
-                                 mts_graph_add_input(graph, "w", MTS_DTYPE_F32, &w)};
+    uint32_t value, inputs[2] = {mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &x),
+                                 mts_graph_add_input(graph, "w", MTS_TYPE_FLOAT32, &w)};
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_CONV, "c", inputs, 2, &conv, &value, &error),
-                     MTS_CODE_UNSUPPORTED);
+                     MTS_STATUS_UNSUPPORTED);
     /* float16 is for weights only */
     const mts_attrs none = {0};
-    uint32_t sixteen = mts_graph_add_const(graph, "h", MTS_DTYPE_F16, &half, weights);
+    uint32_t sixteen = mts_graph_add_const(graph, "h", MTS_TYPE_FLOAT16, &half, weights);
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_UNARY, "u", &sixteen, 1, &none, &value, &error),
-                     MTS_CODE_MALFORMED);
+                     MTS_STATUS_MALFORMED);
 }
 
 static void constants_are_gathered_from_their_blocks(void **state)
@@ -139,7 +139,7 @@ static void constants_are_gathered_from_their_blocks(void **state)
         assert_true(out[i] == (float)(i + 1));
     }
     mts_block_ref whole = {0, 0, 4, 0, 1, halves};
-    value = (mts_value){.dtype = MTS_DTYPE_F16, .shape = {1, {4}}, .block_count = 1, .blocks = &whole};
+    value = (mts_value){.dtype = MTS_TYPE_FLOAT16, .shape = {1, {4}}, .block_count = 1, .blocks = &whole};
     mts_value_read_f32(&value, out);
     assert_true(out[0] == 1.0f && out[1] == 2.0f && out[2] == -2.0f && out[3] == 0.5f);
 }
@@ -149,7 +149,7 @@ static void constants_are_gathered_from_their_blocks(void **state)
         mts_graph *g = sample();                                                                             \
         statement;                                                                                           \
         error.text[0] = '\0';                                                                                \
-        assert_int_not_equal(mts_graph_verify(g, &error), MTS_CODE_OK);                                      \
+        assert_int_not_equal(mts_graph_verify(g, &error), MTS_STATUS_OK);                                    \
         assert_true(error.text[0] != '\0');                                                                  \
     } while (0)
 
@@ -193,9 +193,9 @@ static void a_constant_in_place_of_a_run_time_value_is_found(void **state)
     (void)state;
     const mts_shape shape = {4, {1, 4, 8, 8}};
     static const float zeros[256];
-    DAMAGE(g->nodes[1].inputs[0] = mts_graph_add_const(g, "c", MTS_DTYPE_F32, &shape, zeros));
+    DAMAGE(g->nodes[1].inputs[0] = mts_graph_add_const(g, "c", MTS_TYPE_FLOAT32, &shape, zeros));
     assert_non_null(strstr(error.text, "may not be a constant"));
-    DAMAGE(g->nodes[2].inputs[0] = mts_graph_add_const(g, "c", MTS_DTYPE_F32, &shape, zeros));
+    DAMAGE(g->nodes[2].inputs[0] = mts_graph_add_const(g, "c", MTS_TYPE_FLOAT32, &shape, zeros));
     assert_non_null(strstr(error.text, "may not be a constant"));
     for (int op = 0; op < MTS_OP_COUNT; op++) {
         const bool may =
@@ -216,7 +216,7 @@ static void names_stay_unique_however_they_move(void **state)
         /* every third without a name, every fifth with one that is taken */
         char name[16];
         (void)snprintf(name, sizeof(name), "n%u", i % 5 ? i : i / 2);
-        ids[i] = mts_graph_add_const(g, i % 3 ? name : NULL, MTS_DTYPE_F32, &shape, bias);
+        ids[i] = mts_graph_add_const(g, i % 3 ? name : NULL, MTS_TYPE_FLOAT32, &shape, bias);
         assert_int_not_equal(ids[i], MTS_NONE);
     }
     assert_true(mts_graph_name_value(g, ids[0], "first"));
@@ -241,17 +241,17 @@ static void damaged_shapes_types_and_names_are_found(void **state)
     DAMAGE(g->values[0].shape.rank = 7);
     DAMAGE(g->values[0].shape.dims[2] = (int64_t)1 << 40);
     DAMAGE(g->values[g->nodes[0].output].shape.dims[1] = 5); /* stored shape is not the inferred one */
-    DAMAGE(g->values[g->nodes[0].output].dtype = MTS_DTYPE_F16);
-    DAMAGE(g->values[0].dtype = MTS_DTYPE_COUNT);
-    DAMAGE(g->values[1].dtype = MTS_DTYPE_I32);
-    DAMAGE(g->values[1].dtype = MTS_DTYPE_U8);
+    DAMAGE(g->values[g->nodes[0].output].dtype = MTS_TYPE_FLOAT16);
+    DAMAGE(g->values[0].dtype = MTS_TYPE_COUNT);
+    DAMAGE(g->values[1].dtype = MTS_TYPE_INT32);
+    DAMAGE(g->values[1].dtype = MTS_TYPE_UINT8);
     DAMAGE(g->values[3].name = g->values[1].name);
     DAMAGE(g->values[3].name = NULL);
     DAMAGE(g->values[0].kind = (mts_value_kind)3);
-    DAMAGE(g->outputs[0].dtype = MTS_DTYPE_COUNT);
+    DAMAGE(g->outputs[0].dtype = MTS_TYPE_COUNT);
     DAMAGE(g->outputs[0].shape.dims[1] = 3);
     DAMAGE(g->outputs[0].name = NULL);
-    DAMAGE(g->inputs[0].dtype = MTS_DTYPE_U8);
+    DAMAGE(g->inputs[0].dtype = MTS_TYPE_UINT8);
 }
 
 static void gather_indices_outside_the_dimension_are_found(void **state)
@@ -278,16 +278,16 @@ static void blocks_must_cover_the_matrix_exactly_once(void **state)
     mts_graph *g = sample();
     g->values[1].blocks = good;
     g->values[1].block_count = 2;
-    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_OK);
+    assert_int_equal(mts_graph_verify(g, &error), MTS_STATUS_OK);
     g->values[1].blocks = overlap; /* of the right area */
-    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_MALFORMED);
+    assert_int_equal(mts_graph_verify(g, &error), MTS_STATUS_MALFORMED);
     assert_non_null(strstr(error.text, "overlap"));
     /* only a convolution's weight may consist of several blocks */
     mts_block_ref halves[2] = {{0, 0, 2, 0, 1, bias}, {1, 2, 2, 0, 1, bias}};
     g = sample();
     g->values[2].blocks = halves;
     g->values[2].block_count = 2;
-    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_MALFORMED);
+    assert_int_equal(mts_graph_verify(g, &error), MTS_STATUS_MALFORMED);
 }
 
 static void a_scatter_must_be_a_permutation(void **state)
@@ -296,14 +296,14 @@ static void a_scatter_must_be_a_permutation(void **state)
     static const uint32_t good[4] = {2, 0, 3, 1}, twice[4] = {2, 0, 2, 1}, high[4] = {0, 1, 2, 4};
     mts_graph *g = sample();
     g->nodes[0].scatter = good;
-    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_OK);
+    assert_int_equal(mts_graph_verify(g, &error), MTS_STATUS_OK);
     g->nodes[0].scatter = twice;
-    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_MALFORMED);
+    assert_int_equal(mts_graph_verify(g, &error), MTS_STATUS_MALFORMED);
     g->nodes[0].scatter = high;
-    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_MALFORMED);
+    assert_int_equal(mts_graph_verify(g, &error), MTS_STATUS_MALFORMED);
     g->nodes[0].scatter = NULL;
     g->nodes[1].scatter = good;
-    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_MALFORMED);
+    assert_int_equal(mts_graph_verify(g, &error), MTS_STATUS_MALFORMED);
 }
 
 static void building_without_memory_fails_cleanly(void **state)
@@ -316,12 +316,12 @@ static void building_without_memory_fails_cleanly(void **state)
         mts_arena small;
         mts_arena_init(&small, &fault.allocator);
         mts_graph *graph = mts_graph_create(&small, "g");
-        uint32_t value = graph ? mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &shape) : MTS_NONE;
+        uint32_t value = graph ? mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape) : MTS_NONE;
         const mts_attrs attrs = {.unary = {.act = {.fn = MTS_FN_RELU}}};
         for (int i = 0; i < 200 && value != MTS_NONE; i++) {
-            mts_code code = mts_graph_add_node(graph, MTS_OP_UNARY, "u", &value, 1, &attrs, &value, &error);
-            assert_true(code == MTS_CODE_OK || code == MTS_CODE_OUT_OF_MEMORY);
-            if (code != MTS_CODE_OK) {
+            mts_status code = mts_graph_add_node(graph, MTS_OP_UNARY, "u", &value, 1, &attrs, &value, &error);
+            assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_OUT_OF_MEMORY);
+            if (code != MTS_STATUS_OK) {
                 break;
             }
         }

@@ -17,7 +17,7 @@
 #include "bundle/format.h"
 #include "compiler/emit/bundle.h"
 #include "compiler/passes/discover.h"
-#include "exec/engine.h"
+#include "engine/engine.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
 #include "support/sample_archive.h"
@@ -40,8 +40,8 @@ static int make_sample(void **state)
     mts_discover_options options = {0};
     mts_discover_report report;
     mts_bundle_bytes bytes;
-    if (!archive || mts_discover(archive, &options, &report, NULL) != MTS_CODE_OK ||
-        mts_bundle_encode(archive, mts_allocator_default(), &bytes, NULL) != MTS_CODE_OK) {
+    if (!archive || mts_discover(archive, &options, &report, NULL) != MTS_STATUS_OK ||
+        mts_bundle_encode(archive, mts_allocator_default(), &bytes, NULL) != MTS_STATUS_OK) {
         return -1;
     }
     sample.size = bytes.size;
@@ -51,7 +51,7 @@ static int make_sample(void **state)
     sample.weights = (size_t)mts_load_u64(row + MTS_SECTION_OFFSET);
     mts_bundle_bytes_release(&bytes);
     mts_archive_destroy(&archive);
-    return net_device_open("reference", NULL, &device, NULL) == MTS_CODE_OK ? 0 : -1;
+    return net_device_open("reference", NULL, &device, NULL) == MTS_STATUS_OK ? 0 : -1;
 }
 
 static int free_sample(void **state)
@@ -76,22 +76,21 @@ static unsigned char *exact_copy(const unsigned char *bytes, size_t size)
 /* What a session does with an archive that opened. */
 static void try_session(const mts_archive *archive)
 {
-    const mts_engine_options options = {.strategy = sessions++ % 2 ? MTS_STRATEGY_KIND_SEQUENTIAL
-                                                                   : MTS_STRATEGY_KIND_COMPACT,
-                                        .separate_inputs = true};
+    const mts_engine_options options = {
+        .strategy = sessions++ % 2 ? MTS_STRATEGY_SEQUENTIAL : MTS_STRATEGY_COMPACT, .separate_inputs = true};
     mts_engine *engine = NULL;
     mts_engine_stats stats;
     mts_error error = {0};
-    const mts_code code = mts_engine_create(device, archive, &options, &engine, &error);
-    assert_true((code == MTS_CODE_OK) == (engine != NULL));
-    assert_true(code == MTS_CODE_OK || error.text[0] != '\0');
+    const mts_status code = mts_engine_create(device, archive, &options, &engine, &error);
+    assert_true((code == MTS_STATUS_OK) == (engine != NULL));
+    assert_true(code == MTS_STATUS_OK || error.text[0] != '\0');
     if (engine) {
         mts_engine_stats_get(engine, &stats);
     }
     if (engine && stats.activation_bytes <= ARENA_MOST) {
-        assert_int_equal(mts_engine_submit(engine, &error), MTS_CODE_OK);
-        const mts_code run = mts_engine_wait(engine, &error);
-        if (run != MTS_CODE_OK) {
+        assert_int_equal(mts_engine_submit(engine, &error), MTS_STATUS_OK);
+        const mts_status run = mts_engine_wait(engine, &error);
+        if (run != MTS_STATUS_OK) {
             fail_msg("the run of a session that was made: %s", error.text);
         }
     }
@@ -99,17 +98,18 @@ static void try_session(const mts_archive *archive)
 }
 
 /* Opens and destroys; on failure the error must have a text and memory must be moderate. */
-static mts_code try_open(const unsigned char *bytes, size_t size)
+static mts_status try_open(const unsigned char *bytes, size_t size)
 {
     mts_fault_allocator fault;
     mts_archive *archive = NULL;
     mts_error error = {0};
     mts_fault_allocator_init(&fault, 0);
-    const mts_code code = mts_archive_read(bytes, size, "hostile", NULL, &fault.allocator, &archive, &error);
-    assert_true((code == MTS_CODE_OK) == (archive != NULL));
-    assert_true(code == MTS_CODE_OK || error.text[0] != '\0');
-    assert_true(code == MTS_CODE_OK || code == MTS_CODE_MALFORMED || code == MTS_CODE_UNSUPPORTED ||
-                code == MTS_CODE_LIMIT);
+    const mts_status code =
+        mts_archive_read(bytes, size, "hostile", NULL, &fault.allocator, &archive, &error);
+    assert_true((code == MTS_STATUS_OK) == (archive != NULL));
+    assert_true(code == MTS_STATUS_OK || error.text[0] != '\0');
+    assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_MALFORMED || code == MTS_STATUS_UNSUPPORTED ||
+                code == MTS_STATUS_LIMIT);
     assert_true(fault.bytes <= 16 * sample.size + 65536);
     if (archive) {
         try_session(archive);
@@ -140,7 +140,7 @@ static void the_undamaged_sample_opens(void **state)
 {
     (void)state;
     unsigned char *copy = exact_copy(sample.bytes, sample.size);
-    assert_int_equal(try_open(copy, sample.size), MTS_CODE_OK);
+    assert_int_equal(try_open(copy, sample.size), MTS_STATUS_OK);
     mend_checksums(copy);
     assert_memory_equal(copy, sample.bytes, sample.size);
     free(copy);
@@ -151,7 +151,7 @@ static void truncation_at_every_byte_is_refused(void **state)
     (void)state;
     for (size_t size = 0; size < sample.size; size++) {
         unsigned char *copy = exact_copy(sample.bytes, size);
-        assert_int_not_equal(try_open(copy, size), MTS_CODE_OK);
+        assert_int_not_equal(try_open(copy, size), MTS_STATUS_OK);
         free(copy);
     }
 }
@@ -162,7 +162,7 @@ static void every_flipped_bit_is_noticed(void **state)
     unsigned char *copy = exact_copy(sample.bytes, sample.size);
     for (size_t bit = 0; bit < sample.size * 8; bit++) {
         copy[bit / 8] ^= (unsigned char)(1u << (bit % 8));
-        assert_int_not_equal(try_open(copy, sample.size), MTS_CODE_OK);
+        assert_int_not_equal(try_open(copy, sample.size), MTS_STATUS_OK);
         copy[bit / 8] ^= (unsigned char)(1u << (bit % 8));
     }
     free(copy);
@@ -177,7 +177,7 @@ static void flipped_bits_of_header_and_tables_with_right_checksums_do_no_harm(vo
         memcpy(copy, sample.bytes, sample.size);
         copy[bit / 8] ^= (unsigned char)(1u << (bit % 8));
         mend_checksums(copy);
-        if (try_open(copy, sample.size) == MTS_CODE_OK) {
+        if (try_open(copy, sample.size) == MTS_STATUS_OK) {
             opened++;
         } else {
             refused++;
@@ -233,13 +233,13 @@ static void trailing_bytes_and_other_files_are_refused(void **state)
     assert_int_equal(posix_memalign((void **)&copy, 64, sample.size + 64), 0);
     memset(copy, 0, sample.size + 64);
     memcpy(copy, longer, sample.size);
-    assert_int_equal(try_open(copy, sample.size + 64), MTS_CODE_MALFORMED);
+    assert_int_equal(try_open(copy, sample.size + 64), MTS_STATUS_MALFORMED);
     mts_store_u64(copy + MTS_HEADER_SIZE, sample.size + 64);
     mend_checksums(copy);
-    assert_int_equal(try_open(copy, sample.size + 64), MTS_CODE_MALFORMED);
+    assert_int_equal(try_open(copy, sample.size + 64), MTS_STATUS_MALFORMED);
     free(copy);
     free(longer);
-    assert_int_equal(try_open(NULL, 0), MTS_CODE_MALFORMED);
+    assert_int_equal(try_open(NULL, 0), MTS_STATUS_MALFORMED);
 }
 
 int main(void)

@@ -25,43 +25,53 @@ typedef struct room {
     const char *may;
 } room;
 
-#define COMPILER_ABOVE "sdk/base sdk/tensor sdk/graph sdk/bundle sdk/include/mts platform/os generated"
-#define COMPILER_METHOD                                                                                      \
-    " sdk/compiler sdk/compiler/passes sdk/compiler/net sdk/compiler/data sdk/compiler/solve "               \
-    "sdk/compiler/train"
+#define COMPILER_ABOVE                                                                                       \
+    "sdk/base sdk/tensor sdk/graph sdk/bundle sdk/include/mts kernels/abi platform/os generated"
+#define COMPRESS_ABOVE COMPILER_ABOVE " sdk/compiler sdk/compiler/passes"
+#define RUNTIME_ABOVE                                                                                        \
+    "sdk/include/mts sdk/base sdk/tensor sdk/graph sdk/bundle kernels/abi platform/os sdk/device"
+#define BACKEND_ABOVE "sdk/include/mts sdk/base sdk/tensor sdk/graph sdk/device kernels/abi platform/os"
 
 static const room rooms[] = {
     {"sdk/include/mts", ""},
-    {"sdk/base", ""},
-    {"platform/os", "sdk/base"},
-    {"sdk/tensor", "sdk/base"},
-    {"sdk/graph", "sdk/base sdk/tensor"},
-    {"sdk/bundle", "sdk/base sdk/tensor sdk/graph"},
-    {"sdk/device", "sdk/base sdk/tensor sdk/graph"},
-    {"sdk/stitch", "sdk/base sdk/tensor sdk/graph sdk/bundle sdk/device"},
-    {"sdk/plan", "sdk/base sdk/tensor sdk/graph sdk/bundle sdk/device sdk/stitch platform/os"},
-    {"sdk/exec", "sdk/base sdk/tensor sdk/graph sdk/bundle sdk/device sdk/stitch sdk/plan platform/os"},
-    {"sdk/api",
-     "sdk/base sdk/tensor sdk/graph sdk/bundle sdk/device sdk/stitch sdk/plan sdk/exec sdk/include/mts "
-     "platform/os platform/wrap"},
+    {"kernels/abi", ""},
+    {"sdk/base", "sdk/include/mts"},
+    {"platform/os", "sdk/include/mts sdk/base"},
+    {"sdk/tensor", "sdk/include/mts sdk/base"},
+    {"sdk/graph", "sdk/include/mts sdk/base sdk/tensor kernels/abi"},
+    {"sdk/bundle", "sdk/include/mts sdk/base sdk/tensor sdk/graph kernels/abi"},
+    {"sdk/device", "sdk/include/mts sdk/base sdk/tensor sdk/graph kernels/abi"},
+    {"sdk/stitch", RUNTIME_ABOVE},
+    {"sdk/plan", RUNTIME_ABOVE " sdk/stitch"},
+    {"sdk/strategy", RUNTIME_ABOVE " sdk/stitch sdk/plan"},
+    {"sdk/lower", RUNTIME_ABOVE " sdk/stitch sdk/plan sdk/strategy"},
+    {"sdk/engine", RUNTIME_ABOVE " sdk/stitch sdk/plan sdk/strategy sdk/lower sdk/frame sdk/tune"},
+    {"sdk/frame", RUNTIME_ABOVE " sdk/stitch sdk/plan sdk/strategy sdk/lower sdk/engine"},
+    {"sdk/tune", RUNTIME_ABOVE " sdk/stitch sdk/plan sdk/strategy sdk/lower sdk/engine sdk/frame"},
+    {"sdk/api", RUNTIME_ABOVE " sdk/stitch sdk/plan sdk/strategy sdk/lower sdk/engine sdk/frame sdk/tune "
+                              "platform/wrap"},
     {"sdk/compiler/import", COMPILER_ABOVE},
     {"sdk/compiler/passes", COMPILER_ABOVE},
     {"sdk/compiler/emit", COMPILER_ABOVE},
-    {"sdk/compiler/solve", COMPILER_ABOVE},
-    {"sdk/compiler/net", COMPILER_ABOVE},
-    {"sdk/compiler/data", COMPILER_ABOVE " sdk/compiler/net"},
-    {"sdk/compiler/train", COMPILER_ABOVE " sdk/compiler/passes sdk/compiler/net sdk/compiler/data"},
-    {"sdk/compiler/prune", COMPILER_ABOVE COMPILER_METHOD},
-    {"sdk/compiler/zip", COMPILER_ABOVE COMPILER_METHOD},
-    {"sdk/compiler/split", COMPILER_ABOVE COMPILER_METHOD " sdk/compiler/prune"},
     {"sdk/compiler/synth", COMPILER_ABOVE " sdk/compiler sdk/compiler/emit sdk/compiler/passes"},
     {"sdk/compiler", COMPILER_ABOVE " sdk/compiler/import sdk/compiler/passes sdk/compiler/emit"},
-    {"platform/cuda", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
-    {"platform/opencl", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
-    {"platform/reference", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
-    {"platform/null", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
-    {"platform/wrap", "sdk/base sdk/tensor sdk/graph sdk/device platform/os"},
-    {"kernels", "sdk/device sdk/graph"},
+    {"sdk/compress/solve", COMPRESS_ABOVE},
+    {"sdk/compress/net", COMPRESS_ABOVE},
+    {"sdk/compress/data", COMPRESS_ABOVE " sdk/compress/net"},
+    {"sdk/compress/train", COMPRESS_ABOVE " sdk/compress/net sdk/compress/data"},
+    {"sdk/compress/prune",
+     COMPRESS_ABOVE " sdk/compress/net sdk/compress/data sdk/compress/solve sdk/compress/train"},
+    {"sdk/compress/zip",
+     COMPRESS_ABOVE " sdk/compress/net sdk/compress/data sdk/compress/solve sdk/compress/train"},
+    {"sdk/compress/split",
+     COMPRESS_ABOVE " sdk/compress/net sdk/compress/data sdk/compress/solve sdk/compress/train "
+                    "sdk/compress/prune"},
+    {"platform/cuda", BACKEND_ABOVE},
+    {"platform/opencl", BACKEND_ABOVE},
+    {"platform/reference", BACKEND_ABOVE},
+    {"platform/null", BACKEND_ABOVE},
+    {"platform/wrap", BACKEND_ABOVE},
+    {"kernels", "kernels/abi"},
     {"apps/kit", "sdk/include/mts"},
     {"apps/camera", "sdk/include/mts apps/kit"},
     {"apps", "sdk/include/mts apps/kit"},
@@ -75,8 +85,8 @@ static const room guarded[] = {
     {"CL/", "platform/opencl"},
     {"onnx/", "sdk/compiler/import sdk/compiler/emit"},
     {"protobuf-c/", "sdk/compiler/import sdk/compiler/emit"},
-    {"oneapi/", "sdk/compiler/net sdk/compiler/solve"},
-    {"cblas.h", "sdk/compiler/solve"},
+    {"oneapi/", "sdk/compress/net sdk/compress/solve"},
+    {"cblas.h", "sdk/compress/solve"},
     {"stb/", "apps/kit"},
     {"xxhash.h", "sdk/base"},
     {"assert.h", "nobody"}, /* a library never aborts */
@@ -165,7 +175,7 @@ static bool resolve(const char *from, const char *name, char *out)
         }
     }
     path_make(out, "generated/%s", name);
-    return strstr(name, ".pb-c.h") != NULL;
+    return strstr(name, ".pb-c.h");
 }
 
 typedef struct tally {
@@ -293,16 +303,16 @@ static void forbidden_edges_are_recognised(void **state)
 {
     (void)state;
     assert_false(edge_allowed("sdk/base/text.c", "sdk/graph/graph.h"));
-    assert_false(edge_allowed("sdk/stitch/tiles.c", "sdk/exec/engine.h"));
-    assert_false(edge_allowed("sdk/exec/run.c", "sdk/include/mts/mts.h"));
+    assert_false(edge_allowed("sdk/stitch/tiles.c", "sdk/engine/engine.h"));
+    assert_false(edge_allowed("sdk/engine/run.c", "sdk/include/mts/mts.h"));
     assert_false(edge_allowed("sdk/compiler/emit/bundle.c", "sdk/device/device.h"));
     assert_false(edge_allowed("apps/mts/main.c", "sdk/base/text.h"));
     assert_false(edge_allowed("apps/kit/open.c", "apps/mts/command.h"));
     assert_false(edge_allowed("platform/opencl/list.c", "platform/reference/conv.h"));
-    assert_false(edge_allowed("sdk/exec/run.c", "generated/onnx/onnx.pb-c.h"));
-    assert_false(system_allowed("sdk/exec/run.c", "CL/cl.h"));
+    assert_false(edge_allowed("sdk/engine/run.c", "generated/onnx/onnx.pb-c.h"));
+    assert_false(system_allowed("sdk/engine/run.c", "CL/cl.h"));
     assert_false(system_allowed("sdk/api/bundle.c", "sys/mman.h"));
-    assert_true(edge_allowed("sdk/exec/run.c", "sdk/device/device.h"));
+    assert_true(edge_allowed("sdk/engine/run.c", "sdk/device/device.h"));
     assert_true(edge_allowed("sdk/base/text.c", "sdk/base/alloc.h"));
 }
 

@@ -121,7 +121,7 @@ static void draw(const world *w, uint32_t memory, uint8_t level)
     memset(w->pixels[memory], level, BYTES);
 }
 
-static mts_frame frame_of(const world *w, uint32_t memory, mts_frame_memory kind)
+static mts_frame frame_of(const world *w, uint32_t memory, mts_memory_kind kind)
 {
     mts_frame frame;
     mts_frame_default(&frame);
@@ -147,7 +147,7 @@ static void check_level(const world *w, uint8_t level)
 }
 
 /* A camera that fills its few memories in turns, as soon as each has been given back. */
-static void stream(world *w, mts_frame_memory kind)
+static void stream(world *w, mts_memory_kind kind)
 {
     for (uint32_t i = 0; i < 20 + PLACES; i++) {
         mts_ticket ticket = 0;
@@ -177,11 +177,11 @@ static void memories_of_a_stream_are_imported_once_each(void **state)
 {
     static const struct {
         const char *extensions;
-        mts_frame_memory kind;
-    } cases[] = {{ARM, MTS_FRAME_MEMORY_DMABUF},
-                 {KHR, MTS_FRAME_MEMORY_DMABUF},
-                 {ARM, MTS_FRAME_MEMORY_ANDROID},
-                 {QCOM, MTS_FRAME_MEMORY_ANDROID}};
+        mts_memory_kind kind;
+    } cases[] = {{ARM, MTS_MEMORY_DMABUF},
+                 {KHR, MTS_MEMORY_DMABUF},
+                 {ARM, MTS_MEMORY_ANDROID},
+                 {QCOM, MTS_MEMORY_ANDROID}};
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         world w;
@@ -196,7 +196,7 @@ static void memories_of_a_stream_are_imported_once_each(void **state)
 
 static void what_the_device_does_not_read_the_processor_copies(void **state)
 {
-    static const mts_frame_memory kinds[] = {MTS_FRAME_MEMORY_DMABUF, MTS_FRAME_MEMORY_ANDROID};
+    static const mts_memory_kind kinds[] = {MTS_MEMORY_DMABUF, MTS_MEMORY_ANDROID};
     (void)state;
     for (size_t k = 0; k < 4; k++) {
         world w;
@@ -215,7 +215,7 @@ static void what_the_device_does_not_read_the_processor_copies(void **state)
             check_level(&w, 77);
         }
         assert_int_equal(fake->alive, 0);
-        assert_int_equal(window->locks > 0, kinds[k % 2] == MTS_FRAME_MEMORY_ANDROID);
+        assert_int_equal(window->locks > 0, kinds[k % 2] == MTS_MEMORY_ANDROID);
         world_close(&w);
     }
 }
@@ -227,7 +227,7 @@ static void a_buffer_that_cannot_be_locked_is_told(void **state)
     (void)state;
     world_open(&w, NULL);
     window->fail = true;
-    const mts_frame frame = frame_of(&w, 0, MTS_FRAME_MEMORY_ANDROID);
+    const mts_frame frame = frame_of(&w, 0, MTS_MEMORY_ANDROID);
     assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_UNSUPPORTED);
     assert_non_null(strstr(w.error, "AHardwareBuffer_lock"));
     world_close(&w);
@@ -246,12 +246,12 @@ static void a_picture_that_its_buffer_cannot_hold_is_refused(void **state)
             window->stride = 2 * WIDTH;
         }
         draw(&w, 0, 33);
-        mts_frame frame = frame_of(&w, 0, MTS_FRAME_MEMORY_ANDROID);
+        mts_frame frame = frame_of(&w, 0, MTS_MEMORY_ANDROID);
         frame.height = 16384;
         frame.stride = 4096;
         assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_INVALID_ARGUMENT);
         assert_non_null(strstr(w.error, "of a hardware buffer"));
-        frame = frame_of(&w, 0, MTS_FRAME_MEMORY_ANDROID);
+        frame = frame_of(&w, 0, MTS_MEMORY_ANDROID);
         assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
         assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
         check_level(&w, 33);
@@ -269,7 +269,7 @@ static void a_session_of_a_lost_device_goes_while_its_runs_are_under_way(void **
         draw(&w, 0, 5);
         for (int run = 0; run < PLACES; run++) {
             mts_ticket ticket = 0;
-            const mts_frame frame = frame_of(&w, 0, MTS_FRAME_MEMORY_DMABUF);
+            const mts_frame frame = frame_of(&w, 0, MTS_MEMORY_DMABUF);
             assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
         }
         w.runtime->device->lost = true; /* as a backend does when a call tells it so */
@@ -289,7 +289,7 @@ static void only_the_last_memories_are_kept(void **state)
         fds[i] = memfd_create("frame", MFD_CLOEXEC);
         assert_int_equal(ftruncate(fds[i], BYTES), 0);
         assert_int_equal(pwrite(fds[i], w.pixels[0], BYTES, 0), BYTES);
-        mts_frame frame = frame_of(&w, 0, MTS_FRAME_MEMORY_DMABUF);
+        mts_frame frame = frame_of(&w, 0, MTS_MEMORY_DMABUF);
         frame.fd = fds[i];
         assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
         assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);

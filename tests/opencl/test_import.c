@@ -46,7 +46,7 @@ typedef struct shared_memory {
 static shared_memory frame, other;
 static mts_kernel *kernel;
 static mts_buffer *act, *table, *pool;
-static mts_list *list;
+static mts_command_list *list;
 
 /* Three of these add up three times the pool. */
 static const mts_kernel_source add = {
@@ -55,9 +55,9 @@ static const mts_kernel_source add = {
               "first)\n"
               "{ size_t i = get_global_id(0); act[i] += pool[i] * table[first]; }\n"};
 
-static void check(mts_code code, const mts_error *error)
+static void check(mts_status code, const mts_error *error)
 {
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         fail_msg("%s", error->text);
     }
 }
@@ -122,7 +122,7 @@ static void expect_nothing_alive(void)
 static int tear_down(void **state)
 {
     (void)state;
-    mts_list_destroy(&list);
+    mts_command_list_destroy(&list);
     mts_kernel_destroy(&kernel);
     mts_buffer_destroy(&act);
     mts_buffer_destroy(&table);
@@ -139,7 +139,7 @@ static int tear_down(void **state)
 static void open_device(const char *extensions)
 {
     static const uint32_t one = 1;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     fake->extensions = extensions;
     device_fixture_open(&world, &mts_backend_opencl, 0);
     check(mts_cl_kernel_create_from(world.device, &add, "", &kernel, &error), &error);
@@ -162,7 +162,7 @@ static mts_memory android(const shared_memory *shared)
 static mts_buffer *import(mts_memory memory)
 {
     mts_buffer *buffer = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     check(mts_buffer_import(world.device, &memory, &buffer, &error), &error);
     assert_true(buffer->imported);
     return buffer;
@@ -184,22 +184,22 @@ static void fill_launches(mts_launch launches[LAUNCHES], mts_buffer *from)
 static void make_list(void)
 {
     mts_launch launches[LAUNCHES];
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     fill_launches(launches, pool);
-    check(mts_list_create(world.device, launches, LAUNCHES, &list, &error), &error);
+    check(mts_command_list_create(world.device, launches, LAUNCHES, &list, &error), &error);
 }
 
 static void submit(void)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     check(mts_buffer_fill(act, 0, BYTES, 0, &error), &error);
-    check(mts_list_submit(list, &error), &error);
+    check(mts_command_list_submit(list, &error), &error);
 }
 
 static void assert_seen(float first)
 {
     static float got[FLOATS];
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     check(mts_buffer_read(act, 0, got, BYTES, &error), &error);
     for (int i = 0; i < FLOATS; i++) {
         assert_true(got[i] == (first + (float)i) * (float)LAUNCHES);
@@ -250,7 +250,7 @@ static void each_extension_offers_its_kinds_and_no_other(void **state)
         device_fixture_open(&world, &mts_backend_opencl, 0);
         assert_int_equal(imports(MTS_MEMORY_DMABUF), cases[i].dmabuf);
         assert_int_equal(imports(MTS_MEMORY_ANDROID), cases[i].android);
-        assert_int_equal(mts_backend_opencl.describe(0, &info, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_backend_opencl.describe(0, &info, NULL), MTS_STATUS_OK);
         assert_int_equal(info.imports, world.device->info.imports);
         mts_device_destroy(&world.device);
     }
@@ -259,13 +259,13 @@ static void each_extension_offers_its_kinds_and_no_other(void **state)
 static void without_an_extension_foreign_memory_is_unsupported(void **state)
 {
     (void)state;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     open_device("");
     const mts_memory buf = dmabuf(&frame);
-    assert_int_equal(mts_buffer_import(world.device, &buf, &pool, &error), MTS_CODE_UNSUPPORTED);
+    assert_int_equal(mts_buffer_import(world.device, &buf, &pool, &error), MTS_STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.text, "dma-bufs"));
     const mts_memory hardware = android(&frame);
-    assert_int_equal(mts_buffer_import(world.device, &hardware, &pool, &error), MTS_CODE_UNSUPPORTED);
+    assert_int_equal(mts_buffer_import(world.device, &hardware, &pool, &error), MTS_STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.text, "hardware buffers"));
     assert_null(pool);
     assert_int_equal(fake->imports, 0);
@@ -327,7 +327,7 @@ static void a_hardware_buffer_is_read_where_it_lies_on_adreno(void **state)
 static void a_recorded_list_acquires_too(void **state)
 {
     (void)state;
-    world.options.replay = MTS_DEVICE_USE_ON;
+    world.options.replay = MTS_USE_ON;
     read_where_it_lies(KHR, dmabuf(&frame));
     assert_int_equal(fake->acquires, 4);
     assert_int_equal(fake->releases, 4);
@@ -340,7 +340,7 @@ static void a_list_goes_from_one_import_to_another(void **state)
     (void)state;
     for (size_t e = 0; e < sizeof extensions / sizeof extensions[0]; e++) {
         mts_launch launches[LAUNCHES];
-        mts_error error = {MTS_CODE_OK, ""};
+        mts_error error = {MTS_STATUS_OK, ""};
         open_device(extensions[e]);
         pool = import(dmabuf(&frame));
         mts_buffer *second = import(dmabuf(&other));
@@ -349,19 +349,19 @@ static void a_list_goes_from_one_import_to_another(void **state)
         run(1.0f);
         fill_launches(launches, second);
         launches[1].pool = pool; /* both at once */
-        check(mts_list_update(list, launches, LAUNCHES, &error), &error);
+        check(mts_command_list_update(list, launches, LAUNCHES, &error), &error);
         submit();
         static float got[FLOATS];
         check(mts_buffer_read(act, 0, got, BYTES, &error), &error);
         assert_true(got[0] == 7.0f + 1.0f + 7.0f);
         fill_launches(launches, table); /* no foreign memory any more */
         launches[0].global[0] = launches[1].global[0] = launches[2].global[0] = 1;
-        check(mts_list_update(list, launches, LAUNCHES, &error), &error);
+        check(mts_command_list_update(list, launches, LAUNCHES, &error), &error);
         const uint32_t acquires = fake->acquires;
         submit();
         assert_int_equal(fake->acquires, acquires);
         assert_int_equal(acquires, e == 0 ? 0 : 2);
-        mts_list_destroy(&list);
+        mts_command_list_destroy(&list);
         mts_buffer_destroy(&second);
         mts_buffer_destroy(&pool);
         mts_kernel_destroy(&kernel);
@@ -375,13 +375,13 @@ static void profiling_acquires_too(void **state)
 {
     (void)state;
     mts_launch_time times[LAUNCHES];
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     open_device(KHR);
     pool = import(dmabuf(&frame));
     make_list();
     draw(&frame, 5.0f);
     check(mts_buffer_fill(act, 0, BYTES, 0, &error), &error);
-    check(mts_list_profile(list, times, LAUNCHES, &error), &error);
+    check(mts_command_list_profile(list, times, LAUNCHES, &error), &error);
     assert_seen(5.0f);
     assert_int_equal(fake->acquires, 1);
     assert_int_equal(fake->releases, 1);
@@ -421,7 +421,7 @@ static void the_callers_descriptor_may_be_closed_once_imported(void **state)
         assert_int_equal(close(copy), 0);
         make_list();
         run(3.0f);
-        mts_list_destroy(&list);
+        mts_command_list_destroy(&list);
         mts_buffer_destroy(&pool);
         mts_kernel_destroy(&kernel);
         mts_buffer_destroy(&act);
@@ -430,9 +430,9 @@ static void the_callers_descriptor_may_be_closed_once_imported(void **state)
     }
 }
 
-static void assert_refused(const mts_memory *memory, mts_code code, const char *said)
+static void assert_refused(const mts_memory *memory, mts_status code, const char *said)
 {
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_buffer *buffer = (mts_buffer *)&error;
     expect_nothing_alive();
     const uint32_t alive = world.allocator.alive;
@@ -455,20 +455,20 @@ static void wrong_descriptors_and_sizes_are_told(void **state)
         open_device(extensions[e]);
         mts_memory bad = dmabuf(&frame);
         bad.size = BYTES + 1;
-        assert_refused(&bad, MTS_CODE_INVALID_ARGUMENT, "4097 bytes of a dma-buf that has 4096");
+        assert_refused(&bad, MTS_STATUS_INVALID_ARGUMENT, "4097 bytes of a dma-buf that has 4096");
         bad.size = 0;
-        assert_refused(&bad, MTS_CODE_INVALID_ARGUMENT, "at least one byte");
+        assert_refused(&bad, MTS_STATUS_INVALID_ARGUMENT, "at least one byte");
         bad = dmabuf(&frame);
         bad.fd = 250; /* not open */
-        assert_refused(&bad, MTS_CODE_INVALID_ARGUMENT, "descriptor 250 of a dma-buf is not open");
+        assert_refused(&bad, MTS_STATUS_INVALID_ARGUMENT, "descriptor 250 of a dma-buf is not open");
         bad.fd = -1;
-        assert_refused(&bad, MTS_CODE_INVALID_ARGUMENT, "no memory to import");
+        assert_refused(&bad, MTS_STATUS_INVALID_ARGUMENT, "not enough memory to import");
         const mts_memory good = dmabuf(&frame);
         const char *call = e == 0 ? "clImportMemoryARM" : "clCreateBufferWithProperties";
         fake->fail = -59; /* CL_INVALID_OPERATION */
-        assert_refused(&good, MTS_CODE_UNSUPPORTED, call);
+        assert_refused(&good, MTS_STATUS_UNSUPPORTED, call);
         fake->fail = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-        assert_refused(&good, MTS_CODE_OUT_OF_MEMORY, "CL_MEM_OBJECT_ALLOCATION_FAILURE");
+        assert_refused(&good, MTS_STATUS_OUT_OF_MEMORY, "CL_MEM_OBJECT_ALLOCATION_FAILURE");
         pool = import(good); /* nothing of that stays */
         mts_buffer_destroy(&pool);
         mts_kernel_destroy(&kernel);
@@ -486,7 +486,7 @@ static void a_thing_that_is_no_hardware_buffer_is_told(void **state)
         const fake_hardware_buffer nothing = {0, frame.fd};
         const mts_memory bad = {.kind = MTS_MEMORY_ANDROID, .host = &nothing, .size = BYTES};
         open_device(extensions[e]);
-        assert_refused(&bad, MTS_CODE_UNSUPPORTED, "4096 bytes of foreign memory");
+        assert_refused(&bad, MTS_STATUS_UNSUPPORTED, "4096 bytes of foreign memory");
         mts_kernel_destroy(&kernel);
         mts_buffer_destroy(&act);
         mts_buffer_destroy(&table);
@@ -497,16 +497,16 @@ static void a_thing_that_is_no_hardware_buffer_is_told(void **state)
 static void a_failed_acquiring_or_launch_leaves_nothing_acquired(void **state)
 {
     (void)state;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     open_device(KHR);
     pool = import(dmabuf(&frame));
     make_list();
     fake->fail = -61;
-    assert_int_equal(mts_list_submit(list, &error), MTS_CODE_DEVICE);
+    assert_int_equal(mts_command_list_submit(list, &error), MTS_STATUS_DEVICE);
     assert_non_null(strstr(error.text, "clEnqueueAcquireExternalMemObjectsKHR"));
     assert_true(fake->acquired == 0);
     fake->fail_launch = CL_OUT_OF_RESOURCES;
-    assert_int_equal(mts_list_submit(list, &error), MTS_CODE_DEVICE);
+    assert_int_equal(mts_command_list_submit(list, &error), MTS_STATUS_DEVICE);
     assert_non_null(strstr(error.text, "launch 'add'"));
     assert_true(fake->acquired == 0);
     run(2.0f);
@@ -518,20 +518,20 @@ static void a_failed_allocation_is_out_of_memory_and_leaves_nothing(void **state
     open_device(KHR);
     for (uint32_t nth = 1;; nth++) {
         mts_launch launches[LAUNCHES];
-        mts_error error = {MTS_CODE_OK, ""};
+        mts_error error = {MTS_STATUS_OK, ""};
         const mts_memory memory = dmabuf(&frame);
         const uint32_t alive = world.allocator.alive;
         world.allocator.calls = world.allocator.failed = 0;
         world.allocator.nth = nth;
-        mts_code code = mts_buffer_import(world.device, &memory, &pool, &error);
-        if (code == MTS_CODE_OK) {
+        mts_status code = mts_buffer_import(world.device, &memory, &pool, &error);
+        if (code == MTS_STATUS_OK) {
             fill_launches(launches, pool);
-            code = mts_list_create(world.device, launches, LAUNCHES, &list, &error);
+            code = mts_command_list_create(world.device, launches, LAUNCHES, &list, &error);
         }
         world.allocator.nth = 0;
         const bool failed = world.allocator.failed != 0;
-        assert_int_equal(code, failed ? MTS_CODE_OUT_OF_MEMORY : MTS_CODE_OK);
-        mts_list_destroy(&list);
+        assert_int_equal(code, failed ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_OK);
+        mts_command_list_destroy(&list);
         mts_buffer_destroy(&pool);
         assert_int_equal(world.allocator.alive, alive);
         if (!failed) {

@@ -5,12 +5,14 @@ if(MTS_OPENCL_LOADER)
   find_package(Threads REQUIRED)
   add_library(mts_fake_opencl SHARED ${CMAKE_CURRENT_LIST_DIR}/fake/opencl.c)
   target_compile_definitions(mts_fake_opencl PRIVATE MTS_FAKE_OPENCL_REAL="${MTS_OPENCL_LOADER}")
-  target_include_directories(mts_fake_opencl PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR})
+  target_include_directories(mts_fake_opencl PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR}
+    ${CMAKE_SOURCE_DIR}/sdk/include)
   target_link_libraries(mts_fake_opencl PRIVATE mts_options Threads::Threads ${CMAKE_DL_LIBS})
   set_target_properties(mts_fake_opencl PROPERTIES OUTPUT_NAME OpenCL SOVERSION 1
     LIBRARY_OUTPUT_DIRECTORY ${fake_opencl_folder})
   add_library(mts_fake_window SHARED ${CMAKE_CURRENT_LIST_DIR}/fake/window.c)
-  target_include_directories(mts_fake_window PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR})
+  target_include_directories(mts_fake_window PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_SOURCE_DIR}
+    ${CMAKE_SOURCE_DIR}/sdk/include)
   target_link_libraries(mts_fake_window PRIVATE mts_options)
   set_target_properties(mts_fake_window PROPERTIES OUTPUT_NAME nativewindow
     LIBRARY_OUTPUT_DIRECTORY ${fake_opencl_folder})
@@ -19,7 +21,7 @@ if(MTS_OPENCL_LOADER)
   file(GLOB bundle_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sdk/compiler/passes/*.c)
   list(APPEND bundle_files ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/bundle.c ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/file.c
     ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/strings.c)
-  target_sources(opencl_import PRIVATE support/device_fixture.c support/second_device.c)
+  target_sources(opencl_import PRIVATE support/device_fixture.c support/fault.c support/second_device.c)
   target_sources(opencl_frames PRIVATE support/picture_bundle.c ${bundle_files})
   foreach(name import frames)
     add_dependencies(opencl_${name} mts_fake_opencl mts_fake_window)

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "platform/os/os.h"
-#include "platform/wrap/fault.h"
+#include "tests/support/fault.h"
 
 static char folder[64];
 
@@ -68,14 +68,14 @@ static void a_written_file_reads_and_maps_as_it_was(void **state)
     for (size_t i = 0; i < sizeof data; i++) {
         data[i] = (unsigned char)(i * 7);
     }
-    assert_int_equal(mts_os_file_write(path, data, sizeof data, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_write(path, data, sizeof data, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_os_file_read(mts_allocator_default(), path, sizeof data, &read, &size, NULL),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     assert_true(size == sizeof data);
     assert_memory_equal(read, data, sizeof data);
     assert_int_equal(((char *)read)[size], 0);
     mts_alloc_free(mts_allocator_default(), read);
-    assert_int_equal(mts_os_map_file(path, &map, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_map_file(path, &map, NULL), MTS_STATUS_OK);
     assert_true(map.size == sizeof data);
     assert_memory_equal(map.data, data, sizeof data);
     mts_os_unmap(&map);
@@ -92,19 +92,19 @@ static void a_range_of_a_descriptor_maps_at_any_offset(void **state)
     for (size_t i = 0; i < sizeof data; i++) {
         data[i] = (unsigned char)(i * 13 >> 3);
     }
-    assert_int_equal(mts_os_file_write(in_folder("range"), data, sizeof data, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_write(in_folder("range"), data, sizeof data, NULL), MTS_STATUS_OK);
     const int descriptor = open(in_folder("range"), O_RDONLY);
     assert_true(descriptor >= 0);
-    assert_int_equal(mts_os_map_descriptor(descriptor, 4099, 1000, &map, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_map_descriptor(descriptor, 4099, 1000, &map, NULL), MTS_STATUS_OK);
     assert_true(map.size == 1000);
     assert_memory_equal(map.data, data + 4099, 1000);
     mts_os_unmap(&map);
-    assert_int_equal(mts_os_map_descriptor(descriptor, 8000, 0, &map, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_map_descriptor(descriptor, 8000, 0, &map, NULL), MTS_STATUS_OK);
     assert_true(map.size == 1000);
     mts_os_unmap(&map);
-    assert_int_equal(mts_os_map_descriptor(descriptor, 8000, 1001, &map, NULL), MTS_CODE_IO);
-    assert_int_equal(mts_os_map_descriptor(descriptor, UINT64_MAX, 2, &map, NULL), MTS_CODE_IO);
-    assert_int_equal(mts_os_map_descriptor(descriptor, 2, UINT64_MAX, &map, NULL), MTS_CODE_IO);
+    assert_int_equal(mts_os_map_descriptor(descriptor, 8000, 1001, &map, NULL), MTS_STATUS_IO);
+    assert_int_equal(mts_os_map_descriptor(descriptor, UINT64_MAX, 2, &map, NULL), MTS_STATUS_IO);
+    assert_int_equal(mts_os_map_descriptor(descriptor, 2, UINT64_MAX, &map, NULL), MTS_STATUS_IO);
     assert_null(map.data);
     (void)close(descriptor);
 }
@@ -113,8 +113,8 @@ static void an_empty_file_maps_to_no_bytes(void **state)
 {
     (void)state;
     mts_os_map map;
-    assert_int_equal(mts_os_file_write(in_folder("empty"), "", 0, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_os_map_file(in_folder("empty"), &map, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_write(in_folder("empty"), "", 0, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_os_map_file(in_folder("empty"), &map, NULL), MTS_STATUS_OK);
     assert_non_null(map.data);
     assert_true(map.size == 0);
     mts_os_unmap(&map);
@@ -127,23 +127,23 @@ static void what_is_missing_or_no_file_is_told_apart(void **state)
     mts_os_map map;
     void *data = NULL;
     size_t size = 0;
-    assert_int_equal(mts_os_map_file(in_folder("none"), &map, &error), MTS_CODE_NOT_FOUND);
+    assert_int_equal(mts_os_map_file(in_folder("none"), &map, &error), MTS_STATUS_NOT_FOUND);
     assert_non_null(strstr(error.text, "none"));
-    assert_int_equal(mts_os_map_file(folder, &map, &error), MTS_CODE_IO);
-    assert_int_equal(mts_os_map_file("/dev/zero", &map, &error), MTS_CODE_IO);
+    assert_int_equal(mts_os_map_file(folder, &map, &error), MTS_STATUS_IO);
+    assert_int_equal(mts_os_map_file("/dev/zero", &map, &error), MTS_STATUS_IO);
     assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
-    assert_int_equal(mts_os_map_file(in_folder("pipe"), &map, &error), MTS_CODE_IO); /* and does not hang */
+    assert_int_equal(mts_os_map_file(in_folder("pipe"), &map, &error), MTS_STATUS_IO); /* and does not hang */
     const mts_allocator *allocator = mts_allocator_default();
-    assert_int_equal(mts_os_file_read(allocator, in_folder("pipe"), 10, &data, &size, &error), MTS_CODE_IO);
+    assert_int_equal(mts_os_file_read(allocator, in_folder("pipe"), 10, &data, &size, &error), MTS_STATUS_IO);
     assert_int_equal(mts_os_file_read(allocator, in_folder("none"), 10, &data, &size, &error),
-                     MTS_CODE_NOT_FOUND);
-    assert_int_equal(mts_os_file_write(in_folder("eleven"), "hello world", 11, NULL), MTS_CODE_OK);
+                     MTS_STATUS_NOT_FOUND);
+    assert_int_equal(mts_os_file_write(in_folder("eleven"), "hello world", 11, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_os_file_read(allocator, in_folder("eleven"), 10, &data, &size, &error),
-                     MTS_CODE_LIMIT);
+                     MTS_STATUS_LIMIT);
     mts_wrap_allocator fault;
     mts_wrap_allocator_init(&fault, allocator, 1);
     assert_int_equal(mts_os_file_read(&fault.base, in_folder("eleven"), 11, &data, &size, &error),
-                     MTS_CODE_OUT_OF_MEMORY);
+                     MTS_STATUS_OUT_OF_MEMORY);
     assert_null(data);
 }
 
@@ -152,9 +152,9 @@ static void replacing_a_file_leaves_no_temporary_one(void **state)
     (void)state;
     mts_os_map map;
     const size_t before = count_files();
-    assert_int_equal(mts_os_file_write(in_folder("twice"), "first", 5, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_os_map_file(in_folder("twice"), &map, NULL), MTS_CODE_OK);
-    assert_int_equal(mts_os_file_write(in_folder("twice"), "second", 6, NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_file_write(in_folder("twice"), "first", 5, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_os_map_file(in_folder("twice"), &map, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_os_file_write(in_folder("twice"), "second", 6, NULL), MTS_STATUS_OK);
     assert_memory_equal(map.data, "first", 5); /* who has the old file keeps it */
     mts_os_unmap(&map);
     assert_true(count_files() == before + 1);
@@ -164,15 +164,15 @@ static void a_write_that_fails_leaves_the_old_file_and_no_temporary_one(void **s
 {
     (void)state;
     mts_error error;
-    assert_int_equal(mts_os_directory_make(in_folder("wall/inside"), NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_directory_make(in_folder("wall/inside"), NULL), MTS_STATUS_OK);
     const size_t before = count_files();
-    assert_int_equal(mts_os_file_write(in_folder("wall"), "x", 1, &error), MTS_CODE_IO); /* a directory */
+    assert_int_equal(mts_os_file_write(in_folder("wall"), "x", 1, &error), MTS_STATUS_IO); /* a directory */
     assert_true(count_files() == before);
-    assert_int_equal(mts_os_file_write(in_folder("nowhere/file"), "x", 1, &error), MTS_CODE_NOT_FOUND);
+    assert_int_equal(mts_os_file_write(in_folder("nowhere/file"), "x", 1, &error), MTS_STATUS_NOT_FOUND);
     char path[5000];
     memset(path, 'p', sizeof path);
     path[sizeof path - 1] = 0;
-    assert_int_equal(mts_os_file_write(path, "x", 1, &error), MTS_CODE_IO);
+    assert_int_equal(mts_os_file_write(path, "x", 1, &error), MTS_STATUS_IO);
 }
 
 static void a_new_file_has_the_mode_that_the_umask_leaves(void **state)
@@ -182,9 +182,9 @@ static void a_new_file_has_the_mode_that_the_umask_leaves(void **state)
     for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
         struct stat facts;
         const mode_t before = umask(masks[i]);
-        const mts_code code = mts_os_file_write(in_folder("mode"), "x", 1, NULL);
+        const mts_status code = mts_os_file_write(in_folder("mode"), "x", 1, NULL);
         (void)umask(before);
-        assert_int_equal(code, MTS_CODE_OK);
+        assert_int_equal(code, MTS_STATUS_OK);
         assert_int_equal(stat(in_folder("mode"), &facts), 0);
         assert_int_equal(facts.st_mode & 0777, 0666 & ~masks[i]);
     }
@@ -198,10 +198,10 @@ static void what_is_no_file_is_never_replaced(void **state)
     assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
     assert_int_equal(symlink("fifo", in_folder("to-fifo")), 0);
     const size_t before = count_files();
-    assert_int_equal(mts_os_file_write(in_folder("fifo"), "x", 1, &error), MTS_CODE_IO);
+    assert_int_equal(mts_os_file_write(in_folder("fifo"), "x", 1, &error), MTS_STATUS_IO);
     assert_non_null(strstr(error.text, "only a file can be replaced"));
-    assert_int_equal(mts_os_file_write(in_folder("to-fifo"), "x", 1, &error), MTS_CODE_IO);
-    assert_int_equal(mts_os_file_write(folder, "x", 1, &error), MTS_CODE_IO);
+    assert_int_equal(mts_os_file_write(in_folder("to-fifo"), "x", 1, &error), MTS_STATUS_IO);
+    assert_int_equal(mts_os_file_write(folder, "x", 1, &error), MTS_STATUS_IO);
     assert_non_null(strstr(error.text, "is a directory"));
     assert_int_equal(lstat(in_folder("fifo"), &facts), 0);
     assert_true(S_ISFIFO(facts.st_mode));
@@ -215,35 +215,35 @@ static void a_link_stays_and_its_target_is_written(void **state)
     struct stat facts;
     mts_error error;
     (void)state;
-    assert_int_equal(mts_os_directory_make(in_folder("links"), NULL), MTS_CODE_OK);
+    assert_int_equal(mts_os_directory_make(in_folder("links"), NULL), MTS_STATUS_OK);
     assert_int_equal(symlink("links/second", in_folder("first")), 0);
     assert_int_equal(symlink("../target", in_folder("links/second")), 0);
     assert_int_equal(symlink("loop", in_folder("loop")), 0);
     for (int round = 0; round < 2; round++) { /* the target is missing in the first */
-        assert_int_equal(mts_os_file_write(in_folder("first"), &"ab"[round], 1, &error), MTS_CODE_OK);
+        assert_int_equal(mts_os_file_write(in_folder("first"), &"ab"[round], 1, &error), MTS_STATUS_OK);
         assert_int_equal(lstat(in_folder("first"), &facts), 0);
         assert_true(S_ISLNK(facts.st_mode));
         assert_int_equal(lstat(in_folder("links/second"), &facts), 0);
         assert_true(S_ISLNK(facts.st_mode));
         assert_int_equal(
             mts_os_file_read(mts_allocator_default(), in_folder("target"), 10, &data, &size, &error),
-            MTS_CODE_OK);
+            MTS_STATUS_OK);
         assert_int_equal(size, 1);
         assert_int_equal(((char *)data)[0], "ab"[round]);
         mts_alloc_free(mts_allocator_default(), data);
     }
-    assert_int_equal(mts_os_file_write(in_folder("loop"), "x", 1, &error), MTS_CODE_IO);
+    assert_int_equal(mts_os_file_write(in_folder("loop"), "x", 1, &error), MTS_STATUS_IO);
 }
 
 static void directories_are_made_with_their_parents(void **state)
 {
     (void)state;
     mts_error error;
-    assert_int_equal(mts_os_directory_make(in_folder("x/y/z/"), &error), MTS_CODE_OK);
-    assert_int_equal(mts_os_directory_make(in_folder("x/y/z"), &error), MTS_CODE_OK);
-    assert_int_equal(mts_os_file_write(in_folder("x/y/z/file"), "x", 1, &error), MTS_CODE_OK);
-    assert_int_equal(mts_os_directory_make(in_folder("x/y/z/file/more"), &error), MTS_CODE_IO);
-    assert_int_equal(mts_os_directory_make("", &error), MTS_CODE_IO);
+    assert_int_equal(mts_os_directory_make(in_folder("x/y/z/"), &error), MTS_STATUS_OK);
+    assert_int_equal(mts_os_directory_make(in_folder("x/y/z"), &error), MTS_STATUS_OK);
+    assert_int_equal(mts_os_file_write(in_folder("x/y/z/file"), "x", 1, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_os_directory_make(in_folder("x/y/z/file/more"), &error), MTS_STATUS_IO);
+    assert_int_equal(mts_os_directory_make("", &error), MTS_STATUS_IO);
 }
 
 static void a_library_gives_its_symbols_and_a_missing_one_its_reason(void **state)

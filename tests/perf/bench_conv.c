@@ -112,13 +112,14 @@ static mts_u32 make_segments(bench_world *w, const bench_conv *l, int task, bloc
 {
     const int si = shared_of(l, l->in), a1 = b.a0 + b.rows_a, b1 = a1 + b.rows_b;
     if (!l->shared) {
-        const mts_rec_segment s = {pack(w, l, task, b.a0, a1, 0, l->in), MTS_REC_NONE, 0, (mts_u32)l->in};
+        const mts_segment_params s = {pack(w, l, task, b.a0, a1, 0, l->in), MTS_PARAM_NONE, 0,
+                                      (mts_u32)l->in};
         return bench_world_record(w, &s, sizeof s);
     }
     if (task == 0)
         *common = b.rows_a ? pack(w, l, 0, b.a0, a1, 0, si) : 0;
-    mts_rec_segment s[2] = {{*common, MTS_REC_NONE, 0, (mts_u32)si},
-                            {0, MTS_REC_NONE, (mts_u32)si, (mts_u32)(l->in - si)}};
+    mts_segment_params s[2] = {{*common, MTS_PARAM_NONE, 0, (mts_u32)si},
+                               {0, MTS_PARAM_NONE, (mts_u32)si, (mts_u32)(l->in - si)}};
     if (b.rows_b)
         s[0].weight_b = pack(w, l, task, a1, b1, 0, si);
     if (b.rows_a)
@@ -132,7 +133,7 @@ static mts_u32 make_epilogue(bench_world *w, const bench_conv *l, int task, bloc
 {
     const bench_tensor *o = &made.out;
     const mts_u32 row = (mts_u32)task * (mts_u32)l->out + (mts_u32)b.a0;
-    mts_rec_epilogue e = {0};
+    mts_epilogue_params e = {0};
     e.out = o->base + (mts_u32)task * made.out_stride;
     e.out_pitch = o->pitch;
     e.gap = o->gap;
@@ -141,7 +142,7 @@ static mts_u32 make_epilogue(bench_world *w, const bench_conv *l, int task, bloc
     e.index = bench_world_record(w, index + b.a0, (size_t)(b.rows_a + b.rows_b) * 4);
     e.scale = made.scale + row;
     e.bias = made.bias + row;
-    e.slope = e.res = MTS_REC_NONE;
+    e.slope = e.res = MTS_PARAM_NONE;
     e.fn = MTS_FN_RELU;
     return bench_world_record(w, &e, sizeof e);
 }
@@ -218,10 +219,10 @@ static mts_u32 make_tiles(bench_world *w, const mts_u32 *jobs, mts_u32 count, mt
 {
     const mts_u32 each = (pixels + tile - 1) / tile;
     const mts_u32 first = bench_world_table(w, (size_t)count * each * 2);
-    mts_rec_tile *t = (mts_rec_tile *)(w->table + first);
+    mts_tile_params *t = (mts_tile_params *)(w->table + first);
     for (mts_u32 j = 0; j < count; j++)
         for (mts_u32 i = 0; i < each; i++)
-            *t++ = (mts_rec_tile){jobs[j], i * tile};
+            *t++ = (mts_tile_params){jobs[j], i * tile};
     *tiles = count * each;
     return first;
 }
@@ -240,7 +241,7 @@ void bench_conv_make(bench_world *w, const bench_conv *l, uint32_t units, bench_
     make_tensors(w, l, row);
     make_weights(w, l);
     make_taps(l, tap);
-    mts_rec_conv job = {.in = made.in.base, .pixels = pixels, .taps = (mts_u32)taps_of(l)};
+    mts_conv_params job = {.in = made.in.base, .pixels = pixels, .taps = (mts_u32)taps_of(l)};
     job.in_pitch = made.in.pitch * (mts_u32)(l->stride * l->stride);
     job.tile = tile_policy(l, vectors, count, units) * 16;
     job.tap = bench_world_record(w, tap, taps_of(l) * 4);
@@ -300,12 +301,12 @@ static mts_u32 pack_winograd(bench_world *w, const bench_conv *l, int task, bloc
 static mts_u32 make_row_blocks(bench_world *w, const bench_conv *l, int task, const block *blocks, int count,
                                mts_u32 (*common)[2])
 {
-    static mts_rec_winograd_rows list[BLOCKS];
+    static mts_winograd_rows_params list[BLOCKS];
     const int si = l->shared ? shared_of(l, l->in) : l->in;
     for (int b = 0; b < count; b++) {
         const int own = blocks[b].a0 >= shared_of(l, l->out);
-        mts_rec_segment s[2] = {{0, MTS_REC_NONE, 0, (mts_u32)si},
-                                {0, MTS_REC_NONE, (mts_u32)si, (mts_u32)(l->in - si)}};
+        mts_segment_params s[2] = {{0, MTS_PARAM_NONE, 0, (mts_u32)si},
+                                   {0, MTS_PARAM_NONE, (mts_u32)si, (mts_u32)(l->in - si)}};
         if (task == 0 || !l->shared || own)
             common[b][0] = pack_winograd(w, l, task, blocks[b], 0, si);
         s[0].weight_a = common[b][0];
@@ -343,7 +344,7 @@ void bench_conv_make_winograd(bench_world *w, const bench_conv *l, uint32_t unit
     mts_u32 n = 0, tiles = 0;
     make_tensors(w, l, row);
     make_weights(w, l);
-    mts_rec_winograd job = {
+    mts_winograd_params job = {
         .in = made.in.base - (mts_u32)row - 1, .in_pitch = made.in.pitch, .channels = (mts_u32)l->in};
     job.h = (mts_u32)l->h;
     job.w = (mts_u32)l->w;

@@ -58,7 +58,7 @@ bench_device *bench_device_open(uint32_t vector)
             continue;
         }
         bench_device *d = calloc(1, sizeof *d);
-        if (d != NULL && table[i]->open(0, &options, &d->device, &error) == MTS_CODE_OK) {
+        if (d && table[i]->open(0, &options, &d->device, &error) == MTS_STATUS_OK) {
             d->vector = vector != 0 ? vector : d->device->info.is_gpu ? 1 : d->device->info.vector_floats;
             return d;
         }
@@ -72,7 +72,7 @@ void bench_device_close(bench_device **device)
 {
     bench_device *d = *device;
     *device = NULL;
-    if (d != NULL) {
+    if (d) {
         mts_buffer_destroy(&d->act);
         mts_buffer_destroy(&d->pool);
         mts_buffer_destroy(&d->table);
@@ -105,8 +105,8 @@ static bool store(bench_device *d, mts_buffer **buffer, const void *data, size_t
 {
     mts_error error = {0};
     mts_buffer_destroy(buffer);
-    if (mts_buffer_create(d->device, size > 0 ? size : 4, buffer, &error) != MTS_CODE_OK ||
-        (size > 0 && mts_buffer_write(*buffer, 0, data, size, &error) != MTS_CODE_OK)) {
+    if (mts_buffer_create(d->device, size > 0 ? size : 4, buffer, &error) != MTS_STATUS_OK ||
+        (size > 0 && mts_buffer_write(*buffer, 0, data, size, &error) != MTS_STATUS_OK)) {
         return failed("buffer", &error);
     }
     return true;
@@ -119,7 +119,7 @@ static bool store_elements(bench_device *d, mts_buffer **buffer, const float *va
         return store(d, buffer, values, count * sizeof *values);
     }
     uint16_t *elements = malloc((count > 0 ? count : 1) * sizeof *elements);
-    if (elements == NULL) {
+    if (!elements) {
         return false;
     }
     mts_half_array_from_float(values, elements, count);
@@ -140,7 +140,7 @@ bool bench_device_read(bench_device *d, float *act, size_t act_count)
     mts_error error = {0};
     uint16_t *elements = (uint16_t *)act;
     const size_t size = act_count * (d->half ? sizeof *elements : sizeof *act);
-    if (mts_buffer_read(d->act, 0, act, size, &error) != MTS_CODE_OK) {
+    if (mts_buffer_read(d->act, 0, act, size, &error) != MTS_STATUS_OK) {
         return failed("read", &error);
     }
     for (size_t i = act_count; d->half && i > 0; i--) { /* in place, from the end on */
@@ -155,23 +155,23 @@ bool bench_device_read(bench_device *d, float *act, size_t act_count)
 static double run(bench_device *d, const mts_launch *launch, int batch, int warm, int count, double *seconds)
 {
     mts_launch copies[BATCH_MOST];
-    mts_list *list = NULL;
+    mts_command_list *list = NULL;
     mts_error error = {0};
     double last = -1.0;
     for (int i = 0; i < batch; i++) {
         copies[i] = *launch;
     }
-    bool ok = mts_list_create(d->device, copies, (size_t)batch, &list, &error) == MTS_CODE_OK;
+    bool ok = mts_command_list_create(d->device, copies, (size_t)batch, &list, &error) == MTS_STATUS_OK;
     for (int i = -warm; ok && i < count; i++) {
         const double start = now();
-        ok =
-            mts_list_submit(list, &error) == MTS_CODE_OK && mts_device_wait(d->device, &error) == MTS_CODE_OK;
+        ok = mts_command_list_submit(list, &error) == MTS_STATUS_OK &&
+             mts_device_wait(d->device, &error) == MTS_STATUS_OK;
         last = (now() - start) / batch;
         if (i >= 0) {
             seconds[i] = last;
         }
     }
-    mts_list_destroy(&list);
+    mts_command_list_destroy(&list);
     return ok || failed("launch", &error) ? last : -1.0;
 }
 
@@ -183,7 +183,7 @@ bool bench_device_time(bench_device *d, const bench_launch *b, int warm, int cou
     mts_launch launch = {
         .act = d->act, .pool = d->pool, .table = d->table, .first = b->first, .label = b->kernel};
     snprintf(defines, sizeof defines, "-DVEC=%u %s%s", d->vector, b->defines, d->half ? " -DHALF=1" : "");
-    if (mts_kernel_create(d->device, &desc, &launch.kernel, &error) != MTS_CODE_OK) {
+    if (mts_kernel_create(d->device, &desc, &launch.kernel, &error) != MTS_STATUS_OK) {
         return failed(b->kernel, &error);
     }
     memcpy(launch.global, b->global, sizeof launch.global);

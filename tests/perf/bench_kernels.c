@@ -184,7 +184,7 @@ static void run_convs(session *s, const bench_conv *layers, size_t count)
         bench_world world = {.seed = 7};
         bench_launch launch;
         bench_conv c = layers[i];
-        if (strstr(c.name, s->only) == NULL) {
+        if (!strstr(c.name, s->only)) {
             continue;
         }
         c.most = s->policy.most != 0 ? s->policy.most : c.most;
@@ -211,7 +211,7 @@ static void run_depthwises(session *s, const bench_depthwise *layers, size_t cou
     for (size_t i = 0; i < count; i++) {
         bench_world world = {.seed = 7};
         bench_launch launch;
-        if (strstr(layers[i].name, s->only) != NULL) {
+        if (strstr(layers[i].name, s->only)) {
             bench_depthwise_make(&world, &layers[i], &launch);
             launch.local[0] = s->local;
             launch.global[0] *= s->local;
@@ -226,7 +226,7 @@ static void run_fcs(session *s, const bench_fc *layers, size_t count)
     for (size_t i = 0; i < count; i++) {
         bench_world world = {.seed = 7};
         bench_launch launch;
-        if (strstr(layers[i].name, s->only) != NULL) {
+        if (strstr(layers[i].name, s->only)) {
             bench_fc_make(&world, &layers[i], bench_device_vector(s->device), &launch);
             measure(s, layers[i].name, &layers[i], fc_error, bench_fc_flops(&layers[i]), &world, &launch);
         }
@@ -269,7 +269,7 @@ static int number(session *s, const char *name, int value)
                    {"--vector", NULL, &s->vector},    {"--local", NULL, &s->local}};
     for (size_t i = 0; value > 0 && i < COUNT(numbers); i++) {
         if (strcmp(name, numbers[i].name) == 0) {
-            if (numbers[i].to != NULL) {
+            if (numbers[i].to) {
                 *numbers[i].to = (uint32_t)value;
             } else {
                 *numbers[i].signed_to = value;
@@ -313,7 +313,7 @@ int main(int argc, char **argv)
         return 2;
     }
     s.device = bench_device_open(s.vector);
-    if (s.device == NULL) {
+    if (!s.device) {
         return SKIPPED;
     }
     run_all(&s);

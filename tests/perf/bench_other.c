@@ -30,9 +30,9 @@ static mts_u32 identity(bench_world *w, int count)
     return at;
 }
 
-static mts_rec_epilogue epilogue(mts_u32 index)
+static mts_epilogue_params epilogue(mts_u32 index)
 {
-    mts_rec_epilogue e = {0};
+    mts_epilogue_params e = {0};
     e.out = made.out.base;
     e.out_pitch = made.out.pitch;
     e.gap = made.out.gap;
@@ -41,7 +41,7 @@ static mts_rec_epilogue epilogue(mts_u32 index)
     e.index = index;
     e.scale = made.scale;
     e.bias = made.bias;
-    e.slope = e.res = MTS_REC_NONE;
+    e.slope = e.res = MTS_PARAM_NONE;
     e.fn = MTS_FN_RELU;
     return e;
 }
@@ -75,7 +75,8 @@ void bench_depthwise_make(bench_world *w, const bench_depthwise *l, bench_launch
     const mts_u32 taps = (mts_u32)(l->kernel * l->kernel), pixels = ((mts_u32)l->h * row + 15) / 16 * 16;
     const bench_tensor shape = {0, (mts_u32)l->channels, (mts_u32)l->h, (mts_u32)l->w, row, halo, halo + 16,
                                 0};
-    mts_rec_depthwise r = {.channels = (mts_u32)l->channels, .multiplier = 1, .pixels = pixels, .taps = taps};
+    mts_depthwise_params r = {
+        .channels = (mts_u32)l->channels, .multiplier = 1, .pixels = pixels, .taps = taps};
     tensors(w, l->tasks, shape, shape);
     made.weight_stride = (mts_u32)l->channels * taps;
     made.weight = random_pool(w, (size_t)l->tasks * made.weight_stride);
@@ -144,7 +145,7 @@ void bench_fc_make(bench_world *w, const bench_fc *l, uint32_t vector, bench_lau
     const mts_u32 blocks = ((mts_u32)l->out + vector - 1) / vector, count = (mts_u32)l->in;
     const bench_tensor in = {0, 1, 1, count, count, 0, 0, 0},
                        out = {0, 1, 1, (mts_u32)l->out, (mts_u32)l->out, 0, 0, 0};
-    mts_rec_fc *r;
+    mts_fc_params *r;
     tensors(w, l->tasks, in, out);
     made.lanes = vector;
     made.weight_stride = blocks * count * vector;
@@ -154,14 +155,15 @@ void bench_fc_make(bench_world *w, const bench_fc *l, uint32_t vector, bench_lau
     const mts_u32 index = identity(w, l->out);
     const mts_u32 first = bench_world_table(w, (size_t)l->tasks * sizeof *r / 4);
     for (int t = 0; t < l->tasks; t++) {
-        const mts_rec_segment s = {made.weight + (mts_u32)t * made.weight_stride, MTS_REC_NONE, 0, count};
-        mts_rec_epilogue e = epilogue(index);
+        const mts_segment_params s = {made.weight + (mts_u32)t * made.weight_stride, MTS_PARAM_NONE, 0,
+                                      count};
+        mts_epilogue_params e = epilogue(index);
         e.out = made.out.base + (mts_u32)t * made.out_stride;
         e.out_pitch = 1;
         e.fn = MTS_FN_NONE;
         const mts_u32 segment = bench_world_record(w, &s, sizeof s), at = bench_world_record(w, &e, sizeof e);
-        r = (mts_rec_fc *)(w->table + first) + t;
-        *r = (mts_rec_fc){
+        r = (mts_fc_params *)(w->table + first) + t;
+        *r = (mts_fc_params){
             (mts_u32)l->out, vector, made.in.base + (mts_u32)t * made.in_stride, 1, 1, segment, 1, at, 0};
     }
     *launch = (bench_launch){"fc_lanes__f32_planar", "", first, {blocks, 1, (mts_u32)l->tasks}, {1, 1, 1}};

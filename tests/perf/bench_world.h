@@ -14,7 +14,7 @@
 typedef uint32_t mts_u32;
 typedef int32_t mts_i32;
 typedef float mts_f32;
-#include "device/record.h"
+#include "kernels/abi/params.h"
 
 typedef struct bench_world {
     float *act, *pool;

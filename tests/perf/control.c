@@ -61,7 +61,7 @@ static bool race(mts_session *a, mts_session *b, uint32_t runs, double *of_a, do
     static double times[2][RUNS_MOST];
     for (uint32_t r = 0; r < WARM_UPS + runs; r++) {
         const double first = run(a);
-        const double second = b != NULL ? run(b) : 0.0;
+        const double second = b ? run(b) : 0.0;
         if (first < 0.0 || second < 0.0) {
             return false;
         }
@@ -100,8 +100,8 @@ static mts_status session_make(mts_runtime *runtime, mts_bundle *bundle, mts_str
     mts_session_options options;
     mts_session_options_default(&options);
     options.strategy = strategy;
-    options.tasks = task != NULL ? &task : NULL;
-    options.task_count = task != NULL ? 1 : 0;
+    options.tasks = task ? &task : NULL;
+    options.task_count = task ? 1 : 0;
 
     mts_status status = mts_session_create(runtime, bundle, &options, out);
     return status == MTS_STATUS_OK ? show_noise(*out) : status;
@@ -158,7 +158,7 @@ static int measure(mts_runtime *runtime, mts_bundle *bundle, mts_strategy strate
 static mts_strategy strategy_of(const char *name)
 {
     static const char *const names[] = {"sequential", "compact", "netfuse", "mts"};
-    for (int s = MTS_STRATEGY_SEQUENTIAL; s <= MTS_STRATEGY_MTS; s++) {
+    for (int s = MTS_STRATEGY_SEQUENTIAL; s <= MTS_STRATEGY_DENSE; s++) {
         if (strcmp(names[s], name) == 0) {
             return (mts_strategy)s;
         }

@@ -37,7 +37,7 @@ static unsigned char *make_picture(uint32_t width, uint32_t height)
     const size_t size = (size_t)width * height + (size_t)2 * ((width + 1) / 2) * ((height + 1) / 2);
     unsigned char *pixels = aligned_alloc(64, (size + 63) / 64 * 64);
     uint32_t random = 4242;
-    for (size_t i = 0; pixels != NULL && i < size; i++) {
+    for (size_t i = 0; pixels && i < size; i++) {
         random = random * 1664525u + 1013904223u;
         pixels[i] = (unsigned char)(16 + i % width * 160 / width + (random >> 27));
     }
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
     options.device = argc > 2 ? argv[2] : NULL;
     options.error_text = error;
     options.error_size = sizeof error;
-    mts_status status = pixels != NULL ? mts_runtime_create(&options, &runtime) : MTS_STATUS_OUT_OF_MEMORY;
+    mts_status status = pixels ? mts_runtime_create(&options, &runtime) : MTS_STATUS_OUT_OF_MEMORY;
     status = status == MTS_STATUS_OK ? mts_bundle_open(runtime, argv[1], &bundle) : status;
     status = status == MTS_STATUS_OK ? mts_session_create(runtime, bundle, NULL, &session) : status;
     status = status == MTS_STATUS_OK ? race(session, frame, rounds) : status;

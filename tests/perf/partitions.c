@@ -18,7 +18,7 @@
 
 #include "base/hash.h"
 #include "bundle/archive.h"
-#include "exec/engine_internal.h"
+#include "engine/engine_internal.h"
 #include "mts/mtsc.h"
 #include "platform/os/os.h"
 
@@ -67,9 +67,9 @@ static void open_bundle(family *f, const char *path)
 {
     mts_error error = {0};
     const mts_archive_limits limits = mts_archive_limits_default();
-    if (mts_os_map_file(path, &f->map, &error) != MTS_CODE_OK ||
+    if (mts_os_map_file(path, &f->map, &error) != MTS_STATUS_OK ||
         mts_archive_read(f->map.data, f->map.size, path, &limits, mts_allocator_default(), &f->archive,
-                         &error) != MTS_CODE_OK) {
+                         &error) != MTS_STATUS_OK) {
         give_up(path, &error);
     }
 }
@@ -175,11 +175,11 @@ static void fill(mts_engine *engine, const mts_archive *archive)
         const mts_port *port = &archive->tasks[t].graph->inputs[0];
         const size_t count = mts_shape_count(&port->shape);
         float *data = calloc(count, sizeof *data);
-        for (size_t k = 0; data != NULL && k < count; k++) {
+        for (size_t k = 0; data && k < count; k++) {
             data[k] = (float)((k * 2654435761u + t) % 1000) / 500.0f - 0.9995f;
         }
-        if (data == NULL ||
-            mts_engine_set_input(engine, t, 0, data, count * sizeof *data, &error) != MTS_CODE_OK) {
+        if (!data ||
+            mts_engine_set_input(engine, t, 0, data, count * sizeof *data, &error) != MTS_STATUS_OK) {
             give_up("input", &error);
         }
         free(data);
@@ -188,16 +188,15 @@ static void fill(mts_engine *engine, const mts_archive *archive)
 
 static mts_engine_options options_of_plan(void)
 {
-    return (mts_engine_options){.strategy = MTS_STRATEGY_KIND_COMPACT,
-                                .separate_inputs = true,
-                                .grouping = MTS_GROUPING_KIND_MEASURED};
+    return (mts_engine_options){
+        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .grouping = MTS_GROUPING_MEASURED};
 }
 
 static void make_plan(family *f, mts_device *device)
 {
     const mts_engine_options options = options_of_plan();
     mts_error error = {0};
-    if (mts_engine_create(device, f->archive, &options, &f->plan, &error) != MTS_CODE_OK) {
+    if (mts_engine_create(device, f->archive, &options, &f->plan, &error) != MTS_STATUS_OK) {
         give_up("the plan", &error);
     }
     fill(f->plan, f->archive);
@@ -221,7 +220,7 @@ static mts_engine *make_engine(const family *f, mts_device *device, uint32_t set
         }
     }
     if (mts_engine_create_decided(device, f->archive, &options, &decision, &aids, &engine, &error) !=
-        MTS_CODE_OK) {
+        MTS_STATUS_OK) {
         give_up("a partition", &error);
     }
     fill(engine, f->archive);
@@ -232,7 +231,8 @@ static double run(mts_engine *engine)
 {
     mts_error error = {0};
     const uint64_t start = mts_os_clock_ns();
-    if (mts_engine_submit(engine, &error) != MTS_CODE_OK || mts_engine_wait(engine, &error) != MTS_CODE_OK) {
+    if (mts_engine_submit(engine, &error) != MTS_STATUS_OK ||
+        mts_engine_wait(engine, &error) != MTS_STATUS_OK) {
         give_up("run", &error);
     }
     return (double)(mts_os_clock_ns() - start) * 1e-6;
@@ -254,7 +254,7 @@ static double median(double *times, uint32_t count)
 static double *room_for(size_t times)
 {
     double *room = calloc(times, sizeof *room);
-    if (room == NULL) {
+    if (!room) {
         (void)fprintf(stderr, "bench_partitions: not enough memory\n");
         exit(1);
     }
@@ -285,7 +285,7 @@ static void time_sets(family *f, mts_device *device, uint32_t rounds)
     const partition one_group = {.groups = 1};
     mts_engine *previous = NULL;
     for (uint32_t set = (1u << f->archive->task_count) - 1; set > 0; set--) {
-        mts_engine *engine = make_engine(f, device, set, &one_group, previous != NULL ? previous : f->plan);
+        mts_engine *engine = make_engine(f, device, set, &one_group, previous ? previous : f->plan);
         mts_engine_destroy(&previous);
         time_in_turns(&engine, 1, rounds, &f->set_ms[set]);
         previous = engine;
@@ -359,7 +359,7 @@ static double report(const family *f, uint32_t rounds, FILE *json, bool first)
            plan, f->plan_ms, f->seen, best_text, best->ms, worst->ms, f->plan->stats.predicted_ms,
            f->plan_ms / best->ms, plan_ms, best_ms, ratio, f->what);
     (void)fflush(stdout);
-    if (json != NULL) {
+    if (json) {
         (void)fprintf(
             json,
             "%s\n  {\"family\": \"%s\", \"partitions\": %u, \"run\": %u, \"plan\": \"%s\", \"best\": \"%s\", "
@@ -381,7 +381,7 @@ static mts_device *open_device(const char *name)
     mts_device *device = NULL;
     mts_error error = {0};
     const mts_device_options options = {.allocator = mts_allocator_default()};
-    for (size_t i = 0; i < count && device == NULL; i++) {
+    for (size_t i = 0; i < count && !device; i++) {
         if (strcmp(table[i]->name, name) == 0 && table[i]->count() > 0) {
             (void)table[i]->open(0, &options, &device, &error);
         }
@@ -401,7 +401,7 @@ static bool arguments_take(arguments *args, int argc, char **argv)
             args->small = true;
             continue;
         }
-        if (value == NULL) {
+        if (!value) {
             return false;
         }
         if (strcmp(argv[i], "--tasks") == 0) {
@@ -442,22 +442,22 @@ int main(int argc, char **argv)
         return 2;
     }
     mts_device *device = open_device(args.device);
-    if (device == NULL) {
+    if (!device) {
         (void)fprintf(stderr, "bench_partitions: no device '%s'\n", args.device);
         return 77;
     }
-    FILE *json = args.json != NULL ? fopen(args.json, "w") : NULL;
-    if (json != NULL) {
+    FILE *json = args.json ? fopen(args.json, "w") : NULL;
+    if (json) {
         (void)fprintf(json, "{\"device\": \"%s\", \"rounds\": %u, \"seed\": %llu, \"families\": [",
                       device->info.name, args.rounds, (unsigned long long)args.seed);
     }
-    for (uint32_t i = 0; i < (args.bundle != NULL ? 1 : args.families); i++) {
+    for (uint32_t i = 0; i < (args.bundle ? 1 : args.families); i++) {
         family *f = calloc(1, sizeof *f);
         uint32_t group_of[TASKS_MOST] = {0};
-        if (f == NULL) {
+        if (!f) {
             return 1;
         }
-        if (args.bundle != NULL) {
+        if (args.bundle) {
             open_bundle(f, args.bundle);
             (void)snprintf(f->what, sizeof f->what, "%s", args.bundle);
             args.tasks = f->archive->task_count <= TASKS_MOST ? f->archive->task_count : 0;
@@ -480,7 +480,7 @@ int main(int argc, char **argv)
         free(f);
     }
     printf("largest ratio %.3f\n", worst);
-    if (json != NULL) {
+    if (json) {
         (void)fprintf(json, "\n], \"largest_ratio\": %.4f}\n", worst);
         (void)fclose(json);
     }

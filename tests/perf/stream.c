@@ -60,7 +60,7 @@ static long resident(void)
 {
     long pages = 0;
     FILE *file = fopen("/proc/self/statm", "r");
-    if (file != NULL) {
+    if (file) {
         if (fscanf(file, "%*d %ld", &pages) != 1) {
             pages = 0;
         }
@@ -100,7 +100,7 @@ static bool make_pictures(stream *s)
     for (uint32_t p = 0; p < PICTURES; p++) {
         const size_t size = (size_t)WIDTH * HEIGHT * 3 / 2;
         s->pictures[p] = malloc(size);
-        if (s->pictures[p] == NULL) {
+        if (!s->pictures[p]) {
             return false;
         }
         for (size_t i = 0; i < size; i++) {

@@ -1,7 +1,8 @@
 # bench_kernels: the convolution kernels against plain C and the device's measured peak. As a test it only compares.
 file(GLOB bench_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/perf/bench_*.c)
 add_executable(bench_kernels ${bench_files})
-target_include_directories(bench_kernels PRIVATE ${CMAKE_SOURCE_DIR}/sdk ${CMAKE_CURRENT_SOURCE_DIR}/perf)
+target_include_directories(bench_kernels PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/sdk
+  ${CMAKE_CURRENT_SOURCE_DIR}/perf)
 target_link_libraries(bench_kernels PRIVATE mts_options mts_static m)
 foreach(vector 1 4 16)
   add_test(NAME perf/kernels_match_plain_c_vector_${vector}

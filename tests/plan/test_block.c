@@ -50,7 +50,7 @@ static void the_default_shape_fits_every_gpu_and_layer(void **state)
         const mts_device_info info = gpu(archs[i % 7], units[i / 7 % 4]);
         const mts_layer_facts facts =
             layer(&conv, channels[i / 28 % 9], sides[i / 252], 1 + (uint32_t)(i % 32));
-        const mts_choice shape = mts_block_shape(&info, &facts);
+        const mts_kernel_config shape = mts_block_shape(&info, &facts);
         assert_true(mts_block_fits(&info, &shape));
         assert_true(mts_block_pays(&info, &facts));
         if (info.matrix_units) {
@@ -102,7 +102,7 @@ static void every_candidate_is_for_a_gpu_with_48_kib_and_none_for_a_cpu(void **s
 {
     const mts_device_info orin = gpu(87, 16);
     const mts_device_info cpu = {.compute_units = 2, .vector_floats = 16, .work_group_size = 4096};
-    mts_choice shape;
+    mts_kernel_config shape;
     uint32_t count = 0;
     (void)state;
     while (mts_block_candidate(&orin, count, &shape)) {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "plan/choice.h"
+#include "plan/kernel_config.h"
 #include "support/synth.h"
 
 static mts_device_info cpu(uint32_t vector)
@@ -33,18 +33,18 @@ static void defaults_fit_the_device(void **state)
     (void)state;
     const mts_device_info wide = cpu(16);
     const mts_device_info narrow = cpu(4);
-    assert_true(mts_choice_default(&wide, NULL).rows > mts_choice_default(&narrow, NULL).rows);
-    assert_int_equal(mts_choice_default(&wide, NULL).local, 1);
+    assert_true(mts_kernel_config_default(&wide, NULL).rows > mts_kernel_config_default(&narrow, NULL).rows);
+    assert_int_equal(mts_kernel_config_default(&wide, NULL).local, 1);
     static const char *const names[] = {"Some GPU", "QUALCOMM Adreno(TM)", "Mali-G78", "NVIDIA Tegra"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         for (uint32_t group = 1; group <= 1024; group *= 8) {
             const mts_device_info info = gpu(names[i], group);
-            const mts_choice usual = mts_choice_default(&info, NULL);
-            const mts_choice smallest = mts_choice_smallest(&info);
+            const mts_kernel_config usual = mts_kernel_config_default(&info, NULL);
+            const mts_kernel_config smallest = mts_kernel_config_smallest(&info);
             assert_true(usual.local >= 1 && usual.local <= group);
             assert_true(smallest.local >= 1 && smallest.local <= group);
             assert_true(smallest.rows <= usual.rows && smallest.vectors <= usual.vectors);
-            assert_int_equal(smallest.kernel, MTS_CHOICE_TILE);
+            assert_int_equal(smallest.kernel, MTS_KERNEL_CONFIG_TILE);
         }
     }
 }
@@ -54,8 +54,8 @@ static void candidates_differ_from_each_other_and_are_never_more_than_asked_for(
     (void)state;
     const mts_device_info infos[3] = {cpu(16), cpu(4), gpu("Mali-G78", 256)};
     for (int d = 0; d < 3; d++) {
-        mts_choice list[64];
-        const uint32_t count = mts_choice_candidates(&infos[d], list, 64);
+        mts_kernel_config list[64];
+        const uint32_t count = mts_kernel_config_candidates(&infos[d], list, 64);
         assert_true(count >= 8 && count < 64);
         for (uint32_t i = 0; i < count; i++) {
             assert_true(list[i].rows > 0 && list[i].vectors > 0 && list[i].local > 0);
@@ -63,7 +63,7 @@ static void candidates_differ_from_each_other_and_are_never_more_than_asked_for(
                 assert_memory_not_equal(&list[i], &list[k], sizeof list[i]);
             }
         }
-        assert_int_equal(mts_choice_candidates(&infos[d], list, 3), 3);
+        assert_int_equal(mts_kernel_config_candidates(&infos[d], list, 3), 3);
     }
 }
 
@@ -71,35 +71,36 @@ static void a_measured_choice_is_found_by_signature_then_by_kind_then_the_defaul
 {
     (void)state;
     const mts_device_info info = cpu(16);
-    mts_choices choices;
+    mts_kernel_configs choices;
     mts_error error = {0};
-    mts_choices_init(&choices, mts_allocator_default());
+    mts_kernel_configs_init(&choices, mts_allocator_default());
     mts_layer_facts facts = {.signature = 1, .kind = 100, .members = 8};
-    const mts_choice usual = mts_choices_get(&choices, &info, &facts);
-    assert_int_equal(usual.rows, mts_choice_default(&info, &facts).rows);
-    const mts_choice_entry near = {
+    const mts_kernel_config usual = mts_kernel_configs_get(&choices, &info, &facts);
+    assert_int_equal(usual.rows, mts_kernel_config_default(&info, &facts).rows);
+    const mts_kernel_config_entry near = {
         .signature = 2, .kind = 100, .members = 6, .choice = {.rows = 3, .vectors = 7}};
-    const mts_choice_entry far = {
+    const mts_kernel_config_entry far = {
         .signature = 3, .kind = 100, .members = 1, .choice = {.rows = 4, .vectors = 7}};
-    const mts_choice_entry other = {
+    const mts_kernel_config_entry other = {
         .signature = 4, .kind = 9, .members = 8, .choice = {.rows = 5, .vectors = 7}};
-    mts_choice_entry exact = {.signature = 1, .kind = 100, .members = 8, .choice = {.rows = 6, .vectors = 7}};
-    assert_int_equal(mts_choices_add(&choices, &other, &error), MTS_CODE_OK);
-    assert_int_equal(mts_choices_get(&choices, &info, &facts).rows, usual.rows);
-    assert_int_equal(mts_choices_add(&choices, &far, &error), MTS_CODE_OK);
-    assert_int_equal(mts_choices_get(&choices, &info, &facts).rows, 4);
-    assert_int_equal(mts_choices_add(&choices, &near, &error), MTS_CODE_OK);
-    assert_int_equal(mts_choices_get(&choices, &info, &facts).rows, 3);
-    assert_int_equal(mts_choices_add(&choices, &exact, &error), MTS_CODE_OK);
-    assert_int_equal(mts_choices_get(&choices, &info, &facts).rows, 6);
+    mts_kernel_config_entry exact = {
+        .signature = 1, .kind = 100, .members = 8, .choice = {.rows = 6, .vectors = 7}};
+    assert_int_equal(mts_kernel_configs_add(&choices, &other, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, usual.rows);
+    assert_int_equal(mts_kernel_configs_add(&choices, &far, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, 4);
+    assert_int_equal(mts_kernel_configs_add(&choices, &near, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, 3);
+    assert_int_equal(mts_kernel_configs_add(&choices, &exact, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, 6);
     exact.choice.rows = 2;
-    assert_int_equal(mts_choices_add(&choices, &exact, &error), MTS_CODE_OK);
-    assert_int_equal(mts_choices_get(&choices, &info, &facts).rows, 2);
+    assert_int_equal(mts_kernel_configs_add(&choices, &exact, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, 2);
     assert_int_equal(choices.count, 4);
-    const mts_choice forced = {.rows = 1, .vectors = 1, .local = 1};
+    const mts_kernel_config forced = {.rows = 1, .vectors = 1, .local = 1};
     choices.forced = &forced;
-    assert_int_equal(mts_choices_get(&choices, &info, &facts).rows, 1);
-    mts_choices_release(&choices);
+    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, 1);
+    mts_kernel_configs_release(&choices);
 }
 
 /* ---- signatures ---- */

@@ -83,7 +83,7 @@ static void what_took_no_time_does_not_count(void **state)
 }
 
 /* The table of a family whose tasks see the same or different inputs. */
-static const mts_cost_table *table_of(const test_synth *s, bool common, mts_strategy_kind strategy,
+static const mts_cost_table *table_of(const test_synth *s, bool common, mts_strategy strategy,
                                       mts_arena *arena)
 {
     const mts_graph *graphs[8];
@@ -120,7 +120,7 @@ static void sets_cost_the_sum_of_their_tasks_but_for_launches(void **state)
     (void)state;
     test_synth_open(&s, &o);
     mts_arena_init(&arena, mts_allocator_default());
-    const mts_cost_table *table = table_of(&s, false, MTS_STRATEGY_KIND_COMPACT, &arena);
+    const mts_cost_table *table = table_of(&s, false, MTS_STRATEGY_COMPACT, &arena);
     double work = 0.0;
     for (uint32_t t = 0; t < 3; t++) {
         mts_cost_of(table, &t, 1, &alone[t]);
@@ -131,7 +131,7 @@ static void sets_cost_the_sum_of_their_tasks_but_for_launches(void **state)
     mts_cost_of(table, all, 3, &together);
     assert_true(fabs(together.term[MTS_COST_WORK] - work) < 1e-9);
     assert_true(together.term[MTS_COST_LAUNCHES] == alone[0].term[MTS_COST_LAUNCHES]);
-    const mts_cost_table *padded = table_of(&s, false, MTS_STRATEGY_KIND_NETFUSE, &arena);
+    const mts_cost_table *padded = table_of(&s, false, MTS_STRATEGY_NETFUSE, &arena);
     mts_cost_of(padded, all, 3, &together);
     assert_true(fabs(together.term[MTS_COST_WORK] - 3.0 * alone[2].term[MTS_COST_WORK]) < 1e-9);
     mts_arena_release(&arena);
@@ -150,8 +150,8 @@ static void what_tasks_have_in_common_counts_once(void **state)
     (void)state;
     test_synth_open(&s, &o);
     mts_arena_init(&arena, mts_allocator_default());
-    mts_cost_of(table_of(&s, false, MTS_STRATEGY_KIND_COMPACT, &arena), all, 2, &apart);
-    mts_cost_of(table_of(&s, true, MTS_STRATEGY_KIND_COMPACT, &arena), all, 2, &common);
+    mts_cost_of(table_of(&s, false, MTS_STRATEGY_COMPACT, &arena), all, 2, &apart);
+    mts_cost_of(table_of(&s, true, MTS_STRATEGY_COMPACT, &arena), all, 2, &common);
     assert_true(common.term[MTS_COST_WORK] <= apart.term[MTS_COST_WORK]);
     assert_true(common.term[MTS_COST_LAUNCHES] == apart.term[MTS_COST_LAUNCHES]);
     mts_arena_release(&arena);

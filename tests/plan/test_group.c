@@ -30,14 +30,14 @@ static uint32_t set_of(const uint32_t *tasks, uint32_t count)
     return set;
 }
 
-static mts_code look_up(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
-                        mts_error *error)
+static mts_status look_up(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
+                          mts_error *error)
 {
     (void)error;
     table *t = context;
     t->calls++;
     *cost = t->costs[t->by_size ? (1u << count) - 1 : set_of(tasks, count)];
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void fill(table *t, bool by_size)
@@ -117,13 +117,13 @@ static void compare(bool uniform, bool weights, uint32_t tasks, uint64_t budget)
                                        .context = &t,
                                        .allocator = mts_allocator_default()};
     mts_error error = {0};
-    const mts_code code = mts_group_plan(&request, &out, &error);
+    const mts_status code = mts_group_plan(&request, &out, &error);
     if (b.best > 1e29) {
-        assert_int_equal(code, MTS_CODE_LIMIT);
+        assert_int_equal(code, MTS_STATUS_LIMIT);
         assert_true(out.smallest_peak == b.smallest);
         return;
     }
-    assert_int_equal(code, MTS_CODE_OK);
+    assert_int_equal(code, MTS_STATUS_OK);
     assert_true(out.latency > b.best - 1e-9 && out.latency < b.best + 1e-9);
     assert_true(budget == 0 || out.peak <= budget);
     double sum = 0.0; /* the groups named are those that were priced */
@@ -163,15 +163,15 @@ static void a_budget_is_kept_or_refused_with_the_smallest_that_fits(void **state
 }
 
 /* Sets whose arena and latency pull apart: all plans of a state would be worth keeping. */
-static mts_code apart(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
-                      mts_error *error)
+static mts_status apart(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
+                        mts_error *error)
 {
     (void)error;
     const uint32_t set = set_of(tasks, count);
     ++*(uint32_t *)context;
     const double latency = 100.0 + set * 2654435761u % 1009;
     *cost = (mts_group_cost){.latency = latency, .arena = 2000 - (uint64_t)latency};
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* One plan of each set of tasks is kept, and each set is asked for once: 3^15 / 2 short steps. */
@@ -190,20 +190,20 @@ static void a_budget_does_not_slow_the_search_down_where_groups_share_weights(vo
                                        .context = &asked,
                                        .allocator = &counter.allocator};
     mts_error error = {0};
-    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_CODE_OK);
+    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_STATUS_OK);
     assert_true(out.peak <= request.budget);
     assert_int_equal(asked, (1u << TASKS) - 1);
     assert_true(counter.calls <= (1u << TASKS) + 8);
     assert_int_equal(counter.alive, 0);
 }
 
-static mts_code stopped(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
-                        mts_error *error)
+static mts_status stopped(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
+                          mts_error *error)
 {
     (void)tasks;
     (void)count;
     *cost = (mts_group_cost){.latency = 1.0};
-    return ++*(uint32_t *)context == 1000 ? mts_fail(error, MTS_CODE_CANCELLED, "enough") : MTS_CODE_OK;
+    return ++*(uint32_t *)context == 1000 ? mts_fail(error, MTS_STATUS_CANCELLED, "enough") : MTS_STATUS_OK;
 }
 
 static void a_search_ends_with_what_a_cost_returns(void **state)
@@ -217,21 +217,21 @@ static void a_search_ends_with_what_a_cost_returns(void **state)
     const mts_group_request request = {
         .task_count = 15, .cost = stopped, .context = &asked, .allocator = &counter.allocator};
     mts_error error = {0};
-    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_CODE_CANCELLED);
+    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_STATUS_CANCELLED);
     assert_string_equal(error.text, "enough");
     assert_int_equal(asked, 1000);
     assert_int_equal(counter.alive, 0);
 }
 
 /* A group costs 1 plus its tasks squared: groups of one or two tasks win over one of twenty. */
-static mts_code squares(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
-                        mts_error *error)
+static mts_status squares(void *context, const uint32_t *tasks, uint32_t count, mts_group_cost *cost,
+                          mts_error *error)
 {
     (void)context;
     (void)tasks;
     (void)error;
     *cost = (mts_group_cost){.latency = 1.0 + (double)count * count, .weights = 1, .arena = count};
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void many_unequal_tasks_are_dealt_to_balanced_groups(void **state)
@@ -241,16 +241,16 @@ static void many_unequal_tasks_are_dealt_to_balanced_groups(void **state)
     mts_group_result out = {.group_of = group_of};
     mts_group_request request = {.task_count = 20, .cost = squares, .allocator = mts_allocator_default()};
     mts_error error = {0};
-    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_CODE_OK);
+    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_STATUS_OK);
     assert_int_equal(out.group_count, 20); /* 20 groups of 1: 40; 10 of 2: 50; 1 of 20: 401 */
     assert_true(out.latency > 39.9 && out.latency < 40.1);
     const double unlimited = out.latency;
     request.budget = 10 + 2 + 1; /* 10 groups of 2: weights 10, arena 2 */
-    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_CODE_OK);
+    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_STATUS_OK);
     assert_true(out.peak <= request.budget);
     assert_true(out.latency > unlimited);
     request.budget = 3;
-    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_CODE_LIMIT);
+    assert_int_equal(mts_group_plan(&request, &out, &error), MTS_STATUS_LIMIT);
 }
 
 int main(void)

@@ -157,7 +157,7 @@ static void vary(const random_family *family, mts_stitched *stitched, uint8_t *i
     static const uint64_t targets[] = {0, 1, 2000, 20000};
     const uint64_t members = members_sum(stitched);
     mts_error error = {0};
-    assert_int_equal(mts_slices_cut(stitched, targets[family->seed % 4], arena, &error), MTS_CODE_OK);
+    assert_int_equal(mts_slices_cut(stitched, targets[family->seed % 4], arena, &error), MTS_STATUS_OK);
     assert_true(members_sum(stitched) == members);
     for (uint32_t v = 0; v < stitched->value_count; v++) {
         inputs[v] = (uint8_t)((family->seed / 4 + v) % 3);
@@ -187,12 +187,12 @@ static void play_family(const random_family *family, bool share)
                                         .share = share};
     mts_stitched *stitched = NULL;
     mts_plan *plan = NULL;
-    assert_int_equal(mts_stitch(&request, &arena, &stitched, &error), MTS_CODE_OK);
+    assert_int_equal(mts_stitch(&request, &arena, &stitched, &error), MTS_STATUS_OK);
     uint8_t *inputs = mts_arena_zero(&arena, stitched->value_count, 1);
     assert_non_null(inputs);
     vary(family, stitched, inputs, &arena);
     const mts_plan_request wanted = {.stitched = stitched, .inputs = inputs};
-    assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_CODE_OK);
+    assert_int_equal(mts_plan_create(&wanted, &arena, &plan, &error), MTS_STATUS_OK);
     play p = {.plan = plan, .stitched = stitched, .seed = family->seed};
     p.owner = calloc(plan->arena_floats, sizeof *p.owner);
     assert_non_null(p.owner);
@@ -246,7 +246,8 @@ static void spans_that_live_together_do_not_overlap(void **state)
                                   .first = first,
                                   .last = first + (random >> 4 & 7)};
         }
-        assert_int_equal(mts_arena_place(spans, 60, 16, mts_allocator_default(), &peak, &error), MTS_CODE_OK);
+        assert_int_equal(mts_arena_place(spans, 60, 16, mts_allocator_default(), &peak, &error),
+                         MTS_STATUS_OK);
         for (int i = 0; i < 60; i++) {
             assert_int_equal(spans[i].offset % 16, 0);
             const uint64_t end = spans[i].size ? spans[i].offset + spans[i].size : 0;

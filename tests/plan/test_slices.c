@@ -45,7 +45,7 @@ static void world_open(world *w, uint32_t seed, bool common)
                                         .group_count = 1,
                                         .slot_of = slot_of,
                                         .share = true};
-    assert_int_equal(mts_stitch(&request, &w->arena, &w->stitched, &error), MTS_CODE_OK);
+    assert_int_equal(mts_stitch(&request, &w->arena, &w->stitched, &error), MTS_STATUS_OK);
     w->layers = w->stitched->layer_count;
 }
 
@@ -56,9 +56,9 @@ static uint64_t peak_of(world *w, uint64_t target)
     uint8_t *lent = mts_arena_zero(&w->arena, w->stitched->value_count, 1);
     assert_non_null(lent);
     memset(lent, MTS_INPUT_LENT, w->stitched->value_count);
-    assert_int_equal(mts_slices_cut(w->stitched, target, &w->arena, &error), MTS_CODE_OK);
+    assert_int_equal(mts_slices_cut(w->stitched, target, &w->arena, &error), MTS_STATUS_OK);
     const mts_plan_request request = {.stitched = w->stitched, .inputs = lent};
-    assert_int_equal(mts_plan_create(&request, &w->arena, &plan, &error), MTS_CODE_OK);
+    assert_int_equal(mts_plan_create(&request, &w->arena, &plan, &error), MTS_STATUS_OK);
     return plan->arena_floats;
 }
 
@@ -70,7 +70,7 @@ static void no_target_and_a_huge_one_leave_every_layer_whole(void **state)
         world w;
         mts_error error = {0};
         world_open(&w, 100 + i, i % 2 == 0);
-        assert_int_equal(mts_slices_cut(w.stitched, targets[i / 2 % 2], &w.arena, &error), MTS_CODE_OK);
+        assert_int_equal(mts_slices_cut(w.stitched, targets[i / 2 % 2], &w.arena, &error), MTS_STATUS_OK);
         assert_int_equal(w.stitched->layer_count, w.layers);
         mts_arena_release(&w.arena);
     }
@@ -84,7 +84,7 @@ static void the_smallest_target_slices_down_to_single_tasks(void **state)
         world w;
         mts_error error = {0};
         world_open(&w, 300 + i, false);
-        assert_int_equal(mts_slices_cut(w.stitched, 1, &w.arena, &error), MTS_CODE_OK);
+        assert_int_equal(mts_slices_cut(w.stitched, 1, &w.arena, &error), MTS_STATUS_OK);
         for (uint32_t l = 0; l < w.stitched->layer_count; l++) {
             assert_int_equal(w.stitched->layers[l].count, 1);
         }
@@ -102,7 +102,7 @@ static void producers_come_before_their_readers(void **state)
         bool *done = mts_arena_zero(&w.arena, w.stitched->member_count, sizeof *done);
         uint32_t members = 0;
         assert_non_null(done);
-        assert_int_equal(mts_slices_cut(w.stitched, 1000u << i % 6, &w.arena, &error), MTS_CODE_OK);
+        assert_int_equal(mts_slices_cut(w.stitched, 1000u << i % 6, &w.arena, &error), MTS_STATUS_OK);
         for (uint32_t l = 0; l < w.stitched->layer_count; l++) {
             const mts_layer *layer = &w.stitched->layers[l];
             for (uint32_t m = layer->first; m < layer->first + layer->count; m++, members++) {

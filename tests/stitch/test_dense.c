@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "platform/wrap/fault.h"
-#include "stitch/dense.h"
+#include "tests/support/fault.h"
+#include "strategy/dense.h"
 
 #define SHARED 2 /* channels that both tasks have; task t has t + 1 more */
 #define U_BLOCK 7
@@ -33,7 +33,7 @@ static const float *numbers(size_t count, float first)
 
 static uint32_t vector(mts_graph *graph, int64_t count, float first)
 {
-    return mts_graph_add_const(graph, NULL, MTS_DTYPE_F32, &(mts_shape){1, {count}},
+    return mts_graph_add_const(graph, NULL, MTS_TYPE_FLOAT32, &(mts_shape){1, {count}},
                                numbers((size_t)count, first));
 }
 
@@ -42,7 +42,7 @@ static uint32_t add(mts_graph *graph, mts_op op, const uint32_t *inputs, uint32_
 {
     uint32_t value = MTS_NONE;
     assert_int_equal(mts_graph_add_node(graph, op, mts_op_name(op), inputs, count, attrs, &value, &error),
-                     MTS_CODE_OK);
+                     MTS_STATUS_OK);
     return value;
 }
 
@@ -54,7 +54,7 @@ static uint32_t add_conv(mts_graph *graph, uint32_t x, uint32_t rows, uint32_t s
     const uint32_t columns = (uint32_t)graph->values[x].shape.dims[1];
     const mts_shape shape = {4, {rows, columns, 1, 1}};
     const uint32_t weight =
-        mts_graph_add_const(graph, NULL, MTS_DTYPE_F32, &shape, numbers((size_t)rows * columns, own));
+        mts_graph_add_const(graph, NULL, MTS_TYPE_FLOAT32, &shape, numbers((size_t)rows * columns, own));
     mts_block_ref *blocks = mts_arena_zero(&arena, 3, sizeof *blocks);
     uint32_t count = 0;
     assert_non_null(blocks);
@@ -86,23 +86,23 @@ static mts_graph *task_graph(uint32_t task, uint32_t batch, uint32_t fn)
     const uint32_t width = SHARED + 1 + task;
     mts_graph *graph = mts_graph_create(&arena, task == 0 ? "first" : "second");
     assert_non_null(graph);
-    uint32_t x = mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &(mts_shape){4, {batch, SHARED, 2, 2}});
+    uint32_t x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &(mts_shape){4, {batch, SHARED, 2, 2}});
     x = add_conv(graph, x, width, SHARED, SHARED, U_BLOCK, own, fn);
     x = add_conv(graph, x, width, SHARED, SHARED, U_BLOCK + 1, own, fn);
     x = add_conv(graph, x, 3, 0, 0, 0, own, MTS_FN_NONE);
-    assert_int_equal(mts_graph_add_output(graph, "y", x, MTS_DTYPE_F32, &graph->values[x].shape, &error),
-                     MTS_CODE_OK);
+    assert_int_equal(mts_graph_add_output(graph, "y", x, MTS_TYPE_FLOAT32, &graph->values[x].shape, &error),
+                     MTS_STATUS_OK);
     return graph;
 }
 
 static mts_dense stitch(const mts_graph *const *graphs, uint32_t count)
 {
     mts_dense dense;
-    const mts_code code = mts_dense_stitch(graphs, count, &arena, &dense, &error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = mts_dense_stitch(graphs, count, &arena, &dense, &error);
+    if (code != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
-    assert_int_equal(mts_graph_verify(dense.graph, &error), MTS_CODE_OK);
+    assert_int_equal(mts_graph_verify(dense.graph, &error), MTS_STATUS_OK);
     return dense;
 }
 
@@ -226,7 +226,7 @@ static mts_graph *residual_graph(uint32_t task, bool swapped)
 {
     mts_graph *graph = mts_graph_create(&arena, "residual");
     assert_non_null(graph);
-    uint32_t x = mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &(mts_shape){4, {1, 2, 1, 1}});
+    uint32_t x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &(mts_shape){4, {1, 2, 1, 1}});
     const uint32_t a = add_conv(graph, x, 2, 2, 2, U_BLOCK, 100.0f, MTS_FN_RELU);
     const uint32_t b = add_conv(graph, a, 2, 2, 2, U_BLOCK + 1, 100.0f, MTS_FN_NONE);
     if (swapped) { /* the same filters, for channels in another order */
@@ -241,8 +241,8 @@ static mts_graph *residual_graph(uint32_t task, bool swapped)
     attrs.binary.kind = MTS_BIN_ADD;
     const uint32_t inputs[2] = {a, b};
     x = add(graph, MTS_OP_BINARY, inputs, 2, &attrs);
-    assert_int_equal(mts_graph_add_output(graph, "y", x, MTS_DTYPE_F32, &graph->values[x].shape, &error),
-                     MTS_CODE_OK);
+    assert_int_equal(mts_graph_add_output(graph, "y", x, MTS_TYPE_FLOAT32, &graph->values[x].shape, &error),
+                     MTS_STATUS_OK);
     return graph;
 }
 
@@ -273,7 +273,7 @@ static void what_looks_across_channels_is_refused_by_name(void **state)
         graphs[t] = graph;
     }
     assert_true(mts_dense_alike(graphs[0], graphs[1]));
-    assert_int_equal(mts_dense_stitch(graphs, 2, &arena, &dense, &error), MTS_CODE_UNSUPPORTED);
+    assert_int_equal(mts_dense_stitch(graphs, 2, &arena, &dense, &error), MTS_STATUS_UNSUPPORTED);
     assert_non_null(strstr(error.text, "lrn"));
     assert_non_null(strstr(error.text, "first"));
 }
@@ -292,10 +292,10 @@ static void widths_are_padded_to_the_widest_but_not_those_of_outputs(void **stat
     (void)state;
     const mts_graph *graphs[2] = {task_graph(0, 1, MTS_FN_RELU), task_graph(1, 1, MTS_FN_RELU)};
     const mts_graph *padded[2];
-    assert_int_equal(mts_dense_widen(graphs, 2, &arena, padded, &error), MTS_CODE_OK);
+    assert_int_equal(mts_dense_widen(graphs, 2, &arena, padded, &error), MTS_STATUS_OK);
     assert_ptr_equal(padded[1], graphs[1]);
     const mts_graph *g = padded[0];
-    assert_int_equal(mts_graph_verify(g, &error), MTS_CODE_OK);
+    assert_int_equal(mts_graph_verify(g, &error), MTS_STATUS_OK);
     assert_int_equal(g->values[g->nodes[0].output].shape.dims[1], SHARED + 2);
     assert_int_equal(g->values[g->nodes[1].output].shape.dims[1], SHARED + 2);
     assert_int_equal(g->values[g->nodes[2].output].shape.dims[1], 3);
@@ -322,10 +322,10 @@ static void every_failing_allocation_is_out_of_memory(void **state)
             const mts_graph *padded[2];
             mts_wrap_allocator_init(&faulty, mts_allocator_default(), nth);
             mts_arena_init(&small, &faulty.base);
-            const mts_code code = what == 0 ? mts_dense_stitch(graphs, 2, &small, &dense, &error)
-                                            : mts_dense_widen(graphs, 2, &small, padded, &error);
+            const mts_status code = what == 0 ? mts_dense_stitch(graphs, 2, &small, &dense, &error)
+                                              : mts_dense_widen(graphs, 2, &small, padded, &error);
             failed = faulty.failed;
-            assert_int_equal(code, failed > 0 ? MTS_CODE_OUT_OF_MEMORY : MTS_CODE_OK);
+            assert_int_equal(code, failed > 0 ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_OK);
             mts_arena_release(&small);
             assert_int_equal(faulty.alive, 0);
         }
@@ -343,11 +343,11 @@ static void a_scale_may_have_a_row_for_each_image(void **state)
     mts_shape out;
     for (int i = 0; i < 2; i++) {
         const mts_shape *inputs[3] = {&x, &weight, &good[i]};
-        assert_int_equal(mts_node_infer(MTS_OP_CONV, &attrs, inputs, 3, &out, &error), MTS_CODE_OK);
+        assert_int_equal(mts_node_infer(MTS_OP_CONV, &attrs, inputs, 3, &out, &error), MTS_STATUS_OK);
     }
     for (int i = 0; i < 3; i++) {
         const mts_shape *inputs[3] = {&x, &weight, &bad[i]};
-        assert_int_equal(mts_node_infer(MTS_OP_CONV, &attrs, inputs, 3, &out, &error), MTS_CODE_MALFORMED);
+        assert_int_equal(mts_node_infer(MTS_OP_CONV, &attrs, inputs, 3, &out, &error), MTS_STATUS_MALFORMED);
     }
 }
 

@@ -110,7 +110,7 @@ static void row_blocks_cover_every_weight_once(void **state)
         mts_arena_init(&arena, mts_allocator_default());
         const mts_tiles_mode mode = (mts_tiles_mode)(seed % 3);
         assert_int_equal(mts_tiles_cut(&m.value, first, rows, most, mode, &arena, &blocks, &error),
-                         MTS_CODE_OK);
+                         MTS_STATUS_OK);
         check_cut(&m, first, rows, columns, most, &blocks);
         mts_arena_release(&arena);
     }
@@ -141,7 +141,7 @@ static void a_shared_block_is_cut_alike_whatever_stands_beside_it(void **state)
                 mts_arena_init(&arena, mts_allocator_default());
                 assert_int_equal(
                     mts_tiles_cut(&value, 0, shared + exclusive, 13, mode, &arena, &blocks, NULL),
-                    MTS_CODE_OK);
+                    MTS_STATUS_OK);
                 memset(other, 0, sizeof other);
                 mark_pieces(&blocks, shared, exclusive == 0 ? first : other);
                 if (exclusive > 0) {
@@ -196,7 +196,7 @@ static void layers_read_only_what_earlier_layers_made_and_serve_every_node(void 
                                             .group_count = 1,
                                             .slot_of = slot_of,
                                             .share = true};
-        assert_int_equal(mts_stitch(&request, &arena, &stitched, NULL), MTS_CODE_OK);
+        assert_int_equal(mts_stitch(&request, &arena, &stitched, NULL), MTS_STATUS_OK);
         check_order(stitched);
         for (uint32_t m = 0; m < stitched->member_count; m++) {
             served += stitched->members[m].tasks;

@@ -21,9 +21,9 @@ static const mts_backend *backend;
 static uint32_t backend_index;
 async_world async;
 
-static void check(mts_code code, const mts_error *error)
+static void check(mts_status code, const mts_error *error)
 {
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         fail_msg("%s", error->text);
     }
 }
@@ -31,42 +31,42 @@ static void check(mts_code code, const mts_error *error)
 static mts_buffer *make_buffer(const void *data, size_t size)
 {
     mts_buffer *buffer = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     check(mts_buffer_create(async.base.device, size, &buffer, &error), &error);
     check(mts_buffer_write(buffer, 0, data, size, &error), &error);
     return buffer;
 }
 
-static mts_rec_scale scale_record(uint32_t from, uint32_t to)
+static mts_scale_params scale_record(uint32_t from, uint32_t to)
 {
-    return (mts_rec_scale){
+    return (mts_scale_params){
         .dest = device_fixture_dest(to, ASYNC_COUNT),
         .src = device_fixture_view(from),
         .scale = 0,
-        .bias = MTS_REC_NONE,
-        .slope = MTS_REC_NONE,
+        .bias = MTS_PARAM_NONE,
+        .slope = MTS_PARAM_NONE,
         .fn = MTS_FN_NONE,
     };
 }
 
-static mts_list *make_list(mts_buffer *pool, uint32_t record, size_t count)
+static mts_command_list *make_list(mts_buffer *pool, uint32_t record, size_t count)
 {
     static mts_launch launches[BURDEN];
-    mts_list *list = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_command_list *list = NULL;
+    mts_error error = {MTS_STATUS_OK, ""};
     mts_launch launch = {
         .kernel = async.kernel,
         .act = async.act,
         .pool = pool,
         .table = async.table,
-        .first = record * MTS_REC_WORDS(mts_rec_scale),
+        .first = record * MTS_PARAM_WORDS(mts_scale_params),
         .label = "scale",
     };
     device_fixture_grid(&launch, ASYNC_COUNT);
     for (size_t i = 0; i < count; i++) {
         launches[i] = launch;
     }
-    check(mts_list_create(async.base.device, launches, count, &list, &error), &error);
+    check(mts_command_list_create(async.base.device, launches, count, &list, &error), &error);
     return list;
 }
 
@@ -75,9 +75,9 @@ int async_open(void **state)
     static const float zeros[ASYNC_FLOATS + 16] = {0.0f}; /* vectors may look a little beyond a row */
     const float two[16] = {2.0f};
     const float half[16] = {0.5f};
-    const mts_rec_scale records[2] = {scale_record(0, ASYNC_COUNT), scale_record(ASYNC_COUNT, 0)};
+    const mts_scale_params records[2] = {scale_record(0, ASYNC_COUNT), scale_record(ASYNC_COUNT, 0)};
     const mts_kernel_desc desc = {"scale_any__f32_planar", ""};
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     (void)state;
     device_fixture_init(&async.base, NULL);
     device_fixture_open(&async.base, backend, backend_index);
@@ -95,9 +95,9 @@ int async_open(void **state)
 int async_close(void **state)
 {
     (void)state;
-    mts_list_destroy(&async.up);
-    mts_list_destroy(&async.down);
-    mts_list_destroy(&async.burden);
+    mts_command_list_destroy(&async.up);
+    mts_command_list_destroy(&async.down);
+    mts_command_list_destroy(&async.burden);
     mts_kernel_destroy(&async.kernel);
     mts_buffer_destroy(&async.act);
     mts_buffer_destroy(&async.two);
@@ -115,7 +115,7 @@ bool async_computes(void)
 float *async_host(size_t floats)
 {
     void *memory = NULL;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     check(mts_host_create(async.base.device, floats * sizeof(float), &memory, &error), &error);
     assert_int_equal((uintptr_t)memory % 64, 0);
     memset(memory, 0x7f, floats * sizeof(float));
@@ -132,40 +132,40 @@ void async_host_free(float **memory)
 
 void async_send(uint32_t at, const float *data, uint32_t count)
 {
-    mts_error error = {MTS_CODE_OK, ""};
-    check(mts_buffer_send(async.act, at * sizeof *data, data, count * sizeof *data, &error), &error);
+    mts_error error = {MTS_STATUS_OK, ""};
+    check(mts_buffer_write_async(async.act, at * sizeof *data, data, count * sizeof *data, &error), &error);
 }
 
 void async_fetch(uint32_t at, float *data, uint32_t count)
 {
-    mts_error error = {MTS_CODE_OK, ""};
-    check(mts_buffer_fetch(async.act, at * sizeof *data, data, count * sizeof *data, &error), &error);
+    mts_error error = {MTS_STATUS_OK, ""};
+    check(mts_buffer_read_async(async.act, at * sizeof *data, data, count * sizeof *data, &error), &error);
 }
 
-void async_submit(mts_list *list)
+void async_submit(mts_command_list *list)
 {
-    mts_error error = {MTS_CODE_OK, ""};
-    check(mts_list_submit(list, &error), &error);
+    mts_error error = {MTS_STATUS_OK, ""};
+    check(mts_command_list_submit(list, &error), &error);
 }
 
 void async_mark(uint32_t index)
 {
-    mts_error error = {MTS_CODE_OK, ""};
-    check(mts_device_mark(async.base.device, index, &error), &error);
+    mts_error error = {MTS_STATUS_OK, ""};
+    check(mts_device_event_record(async.base.device, index, &error), &error);
 }
 
 bool async_has_passed(uint32_t index)
 {
     bool passed = false;
-    mts_error error = {MTS_CODE_OK, ""};
+    mts_error error = {MTS_STATUS_OK, ""};
     check(mts_device_passed(async.base.device, index, &passed, &error), &error);
     return passed;
 }
 
 void async_wait_mark(uint32_t index)
 {
-    mts_error error = {MTS_CODE_OK, ""};
-    check(mts_device_wait_mark(async.base.device, index, &error), &error);
+    mts_error error = {MTS_STATUS_OK, ""};
+    check(mts_device_event_wait(async.base.device, index, &error), &error);
     assert_true(async_has_passed(index));
 }
 

@@ -14,8 +14,8 @@ typedef struct async_world {
     device_fixture base;
     mts_buffer *act, *two, *half, *table;
     mts_kernel *kernel;
-    mts_list *up, *down; /* row 1 = 2 x row 0; row 0 = row 1 / 2 */
-    mts_list *burden;    /* `up`, many times */
+    mts_command_list *up, *down; /* row 1 = 2 x row 0; row 0 = row 1 / 2 */
+    mts_command_list *burden;    /* `up`, many times */
 } async_world;
 
 extern async_world async;
@@ -33,7 +33,7 @@ void async_host_free(float **memory);
 /* `at` and `count` are floats of the activations. */
 void async_send(uint32_t at, const float *data, uint32_t count);
 void async_fetch(uint32_t at, float *data, uint32_t count);
-void async_submit(mts_list *list);
+void async_submit(mts_command_list *list);
 void async_mark(uint32_t index);
 bool async_has_passed(uint32_t index);
 void async_wait_mark(uint32_t index);

@@ -13,7 +13,7 @@
 
 #include "support/second_device.h"
 
-static void keep_line(void *context, mts_log_level level, const char *text)
+static void keep_line(void *context, mts_log_severity level, const char *text)
 {
     device_fixture *fixture = context;
     const size_t length = strlen(text);
@@ -39,8 +39,8 @@ void device_fixture_init(device_fixture *fixture, const char *cache_dir)
 
 void device_fixture_open(device_fixture *fixture, const mts_backend *backend, uint32_t index)
 {
-    mts_error error = {MTS_CODE_OK, ""};
-    if (backend->open(index, &fixture->options, &fixture->device, &error) != MTS_CODE_OK) {
+    mts_error error = {MTS_STATUS_OK, ""};
+    if (backend->open(index, &fixture->options, &fixture->device, &error) != MTS_STATUS_OK) {
         fail_msg("%s: %s", backend->name, error.text);
     }
     assert_non_null(fixture->device);
@@ -55,7 +55,7 @@ void device_fixture_close(device_fixture *fixture)
 
 bool device_fixture_logged(const device_fixture *fixture, const char *text)
 {
-    return strstr(fixture->text, text) != NULL;
+    return strstr(fixture->text, text);
 }
 
 const mts_backend *device_fixture_backend(const char *name)
@@ -70,15 +70,15 @@ const mts_backend *device_fixture_backend(const char *name)
     return NULL;
 }
 
-mts_rec_dest device_fixture_dest(uint32_t base, uint32_t count)
+mts_dest_params device_fixture_dest(uint32_t base, uint32_t count)
 {
-    const mts_rec_dest dest = {.base = base, .dims = {1, 1, 1, 1, 1, count}, .row = count, .pitch = count};
+    const mts_dest_params dest = {.base = base, .dims = {1, 1, 1, 1, 1, count}, .row = count, .pitch = count};
     return dest;
 }
 
-mts_rec_view device_fixture_view(uint32_t base)
+mts_view_params device_fixture_view(uint32_t base)
 {
-    const mts_rec_view view = {.base = base, .stride = {0, 0, 0, 0, 0, 1}};
+    const mts_view_params view = {.base = base, .stride = {0, 0, 0, 0, 0, 1}};
     return view;
 }
 

@@ -7,7 +7,7 @@
 
 #include "device/device.h"
 #include "device/kernel.h"
-#include "platform/wrap/fault.h"
+#include "tests/support/fault.h"
 
 #define DEVICE_LOG_MOST 65536
 
@@ -32,9 +32,9 @@ bool device_fixture_logged(const device_fixture *fixture, const char *text);
 const mts_backend *device_fixture_backend(const char *name);
 
 /* A row of `count` floats without borders at `base`. */
-mts_rec_dest device_fixture_dest(uint32_t base, uint32_t count);
-mts_rec_view device_fixture_view(uint32_t base);
-/* Grid of a kernel with a mts_rec_dest over such a row, one work-item per group. */
+mts_dest_params device_fixture_dest(uint32_t base, uint32_t count);
+mts_view_params device_fixture_view(uint32_t base);
+/* Grid of a kernel with a mts_dest_params over such a row, one work-item per group. */
 void device_fixture_grid(mts_launch *launch, uint32_t count);
 
 #endif

@@ -94,11 +94,11 @@ static void eval_scale(const eval *e, const mts_node *node, float *out)
 
 static float broadcast(const eval *e, uint32_t value, const mts_shape *out, int64_t index)
 {
-    uint32_t to[MTS_RANK_MAX], from[MTS_RANK_MAX];
+    uint32_t to[MTS_TENSOR_RANK_MAX], from[MTS_TENSOR_RANK_MAX];
     mts_shape_pad(out, to);
     mts_shape_pad(shape_of(e, value), from);
     int64_t at = 0, pitch = 1;
-    for (int i = MTS_RANK_MAX; i-- > 0;) {
+    for (int i = MTS_TENSOR_RANK_MAX; i-- > 0;) {
         at += from[i] > 1 ? index % to[i] * pitch : 0;
         index /= to[i];
         pitch *= from[i];

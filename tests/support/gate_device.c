@@ -24,7 +24,7 @@ typedef enum command_kind { SEND, FETCH, FILL, LIST, MARK } command_kind;
 typedef struct command {
     command_kind kind;
     mts_buffer *buffer;
-    mts_list *list;
+    mts_command_list *list;
     size_t offset, size;
     const void *from;
     void *to;
@@ -33,7 +33,7 @@ typedef struct command {
 
 /* What a list was made of; list NULL: a free place. */
 typedef struct list_record {
-    const mts_list *list;
+    const mts_command_list *list;
     mts_launch *launches;
     size_t count;
 } list_record;
@@ -49,7 +49,7 @@ static struct {
     mts_device *device;
     command queue[COMMANDS_MOST];
     uint32_t count, done, lists;
-    bool passed[MTS_DEVICE_MARKS];
+    bool passed[MTS_DEVICE_EVENTS];
     list_record records[LISTS_MOST];
     host_record hosts[HOSTS_MOST];
 } gate;
@@ -65,34 +65,34 @@ static command *enqueue(command_kind kind)
     return c;
 }
 
-static mts_code perform(const command *c, mts_error *error)
+static mts_status perform(const command *c, mts_error *error)
 {
     switch (c->kind) {
     case SEND:
         return gate.inner->buffer_write(gate.device, c->buffer, c->offset, c->from, c->size, true, error);
     case FETCH:
-        return gate.inner->buffer_fetch(gate.device, c->buffer, c->offset, c->to, c->size, error);
+        return gate.inner->buffer_read_async(gate.device, c->buffer, c->offset, c->to, c->size, error);
     case FILL:
         return gate.inner->buffer_fill(gate.device, c->buffer, c->offset, c->size, c->word, error);
     case LIST:
-        return gate.inner->list_submit(gate.device, c->list, error);
+        return gate.inner->command_list_submit(gate.device, c->list, error);
     default:
         gate.passed[c->mark] = true;
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
 }
 
-static mts_code drain(mts_error *error)
+static mts_status drain(mts_error *error)
 {
-    mts_code code = MTS_CODE_OK;
-    while (code == MTS_CODE_OK && gate.done < gate.count) {
+    mts_status code = MTS_STATUS_OK;
+    while (code == MTS_STATUS_OK && gate.done < gate.count) {
         code = perform(&gate.queue[gate.done++], error);
     }
     return code;
 }
 
-static mts_code gate_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                           size_t size, bool stays, mts_error *error)
+static mts_status gate_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
+                             size_t size, bool stays, mts_error *error)
 {
     if (stays) {
         command *c = enqueue(SEND);
@@ -100,15 +100,15 @@ static mts_code gate_write(mts_device *device, mts_buffer *buffer, size_t offset
         c->offset = offset;
         c->from = data;
         c->size = size;
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
-    const mts_code code = drain(error);
-    return code != MTS_CODE_OK ? code
-                               : gate.inner->buffer_write(device, buffer, offset, data, size, false, error);
+    const mts_status code = drain(error);
+    return code != MTS_STATUS_OK ? code
+                                 : gate.inner->buffer_write(device, buffer, offset, data, size, false, error);
 }
 
-static mts_code gate_fetch(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                           mts_error *error)
+static mts_status gate_fetch(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                             mts_error *error)
 {
     (void)device;
     (void)error;
@@ -117,11 +117,11 @@ static mts_code gate_fetch(mts_device *device, mts_buffer *buffer, size_t offset
     c->offset = offset;
     c->to = data;
     c->size = size;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code gate_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
-                          mts_error *error)
+static mts_status gate_fill(mts_device *device, mts_buffer *buffer, size_t offset, size_t size, uint32_t word,
+                            mts_error *error)
 {
     (void)device;
     (void)error;
@@ -130,32 +130,32 @@ static mts_code gate_fill(mts_device *device, mts_buffer *buffer, size_t offset,
     c->offset = offset;
     c->size = size;
     c->word = word;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code gate_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
-                          mts_error *error)
+static mts_status gate_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,
+                            mts_error *error)
 {
-    const mts_code code = drain(error);
-    return code != MTS_CODE_OK ? code : gate.inner->buffer_read(device, buffer, offset, data, size, error);
+    const mts_status code = drain(error);
+    return code != MTS_STATUS_OK ? code : gate.inner->buffer_read(device, buffer, offset, data, size, error);
 }
 
-static mts_code gate_submit(mts_device *device, mts_list *list, mts_error *error)
+static mts_status gate_submit(mts_device *device, mts_command_list *list, mts_error *error)
 {
     (void)device;
     (void)error;
     enqueue(LIST)->list = list;
     gate.lists++;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code gate_wait(mts_device *device, mts_error *error)
+static mts_status gate_wait(mts_device *device, mts_error *error)
 {
-    const mts_code code = drain(error);
-    return code != MTS_CODE_OK ? code : gate.inner->wait(device, error);
+    const mts_status code = drain(error);
+    return code != MTS_STATUS_OK ? code : gate.inner->wait(device, error);
 }
 
-static mts_code gate_mark(mts_device *device, uint32_t index, mts_error *error)
+static mts_status gate_mark(mts_device *device, uint32_t index, mts_error *error)
 {
     (void)device;
     (void)error;
@@ -164,14 +164,14 @@ static mts_code gate_mark(mts_device *device, uint32_t index, mts_error *error)
     }
     enqueue(MARK)->mark = index;
     gate.passed[index] = false;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code gate_passed(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error)
+static mts_status gate_passed(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error)
 {
     (void)device;
-    mts_code code = MTS_CODE_OK;
-    while (wait && code == MTS_CODE_OK && !gate.passed[index]) {
+    mts_status code = MTS_STATUS_OK;
+    while (wait && code == MTS_STATUS_OK && !gate.passed[index]) {
         code = perform(&gate.queue[gate.done++], error);
     }
     *passed = gate.passed[index];
@@ -188,7 +188,7 @@ static void gate_drain(mts_device *device)
     }
 }
 
-static list_record *find_record(const mts_list *list)
+static list_record *find_record(const mts_command_list *list)
 {
     for (uint32_t i = 0; i < LISTS_MOST; i++) {
         if (gate.records[i].list == list) {
@@ -209,11 +209,11 @@ static void record_launches(list_record *record, const mts_launch *launches, siz
     record->count = count;
 }
 
-static mts_code gate_list_create(mts_device *device, const mts_launch *launches, size_t count, mts_list **out,
-                                 mts_error *error)
+static mts_status gate_list_create(mts_device *device, const mts_launch *launches, size_t count,
+                                   mts_command_list **out, mts_error *error)
 {
-    const mts_code code = gate.inner->list_create(device, launches, count, out, error);
-    if (code == MTS_CODE_OK) {
+    const mts_status code = gate.inner->command_list_create(device, launches, count, out, error);
+    if (code == MTS_STATUS_OK) {
         list_record *record = find_record(NULL);
         assert_non_null(record);
         record->list = *out;
@@ -222,26 +222,26 @@ static mts_code gate_list_create(mts_device *device, const mts_launch *launches,
     return code;
 }
 
-static void expect_list_idle(const mts_list *list)
+static void expect_list_idle(const mts_command_list *list)
 {
     for (uint32_t i = gate.done; i < gate.count; i++) {
         assert_ptr_not_equal(gate.queue[i].list, list);
     }
 }
 
-static mts_code gate_list_update(mts_device *device, mts_list *list, const mts_launch *launches, size_t count,
-                                 mts_error *error)
+static mts_status gate_list_update(mts_device *device, mts_command_list *list, const mts_launch *launches,
+                                   size_t count, mts_error *error)
 {
     expect_list_idle(list);
-    const mts_code code = gate.inner->list_update(device, list, launches, count, error);
+    const mts_status code = gate.inner->command_list_update(device, list, launches, count, error);
     list_record *record = find_record(list);
-    if (code == MTS_CODE_OK && record) {
+    if (code == MTS_STATUS_OK && record) {
         record_launches(record, launches, count);
     }
     return code;
 }
 
-static void gate_list_destroy(mts_device *device, mts_list *list)
+static void gate_list_destroy(mts_device *device, mts_command_list *list)
 {
     expect_list_idle(list);
     list_record *record = find_record(list);
@@ -249,10 +249,10 @@ static void gate_list_destroy(mts_device *device, mts_list *list)
         free(record->launches);
         *record = (list_record){.list = NULL};
     }
-    gate.inner->list_destroy(device, list);
+    gate.inner->command_list_destroy(device, list);
 }
 
-static void expect_list_without(const mts_list *list, const mts_buffer *buffer)
+static void expect_list_without(const mts_command_list *list, const mts_buffer *buffer)
 {
     const list_record *record = list ? find_record(list) : NULL;
     for (size_t i = 0; record && i < record->count; i++) {
@@ -282,16 +282,16 @@ static host_record *find_host(const void *memory)
     return NULL;
 }
 
-static mts_code gate_host_create(mts_device *device, size_t size, void **out, mts_error *error)
+static mts_status gate_host_create(mts_device *device, size_t size, void **out, mts_error *error)
 {
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (gate.inner->host_create) {
         code = gate.inner->host_create(device, size, out, error);
     } else {
         *out = aligned_alloc(HOST_ALIGN, (size + HOST_ALIGN - 1) / HOST_ALIGN * HOST_ALIGN);
-        code = *out ? MTS_CODE_OK : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no host memory");
+        code = *out ? MTS_STATUS_OK : mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no host memory");
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         *find_host(NULL) = (host_record){.memory = *out, .size = size};
     }
     return code;
@@ -320,22 +320,22 @@ void gate_install(mts_device *device)
     gate.device = device;
     gate.ops = *device->ops;
     gate.ops.buffer_write = gate_write;
-    gate.ops.buffer_fetch = gate_fetch;
+    gate.ops.buffer_read_async = gate_fetch;
     gate.ops.buffer_read = gate_read;
-    gate.ops.list_submit = gate_submit;
+    gate.ops.command_list_submit = gate_submit;
     gate.ops.wait = gate_wait;
-    gate.ops.mark_set = gate_mark;
-    gate.ops.mark_passed = gate_passed;
-    gate.ops.list_destroy = gate_list_destroy;
+    gate.ops.event_record = gate_mark;
+    gate.ops.event_query = gate_passed;
+    gate.ops.command_list_destroy = gate_list_destroy;
     gate.ops.buffer_destroy = gate_buffer_destroy;
     gate.ops.buffer_fill = gate_fill;
-    gate.ops.list_create = gate_list_create;
-    gate.ops.list_update = gate.inner->list_update ? gate_list_update : NULL;
+    gate.ops.command_list_create = gate_list_create;
+    gate.ops.command_list_update = gate.inner->command_list_update ? gate_list_update : NULL;
     gate.ops.host_create = gate_host_create;
     gate.ops.host_destroy = gate_host_destroy;
-    gate.ops.list_profile = NULL; /* it would overtake the queue */
+    gate.ops.command_list_profile = NULL; /* it would overtake the queue */
     gate.ops.drain = gate_drain;
-    for (uint32_t i = 0; i < MTS_DEVICE_MARKS; i++) {
+    for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
         gate.passed[i] = true;
     }
     device->ops = &gate.ops;
@@ -347,7 +347,7 @@ void gate_pass(uint32_t marks)
     while (marks > 0 && gate.done < gate.count) {
         const command *c = &gate.queue[gate.done++];
         marks -= c->kind == MARK ? 1 : 0;
-        assert_int_equal(perform(c, &error), MTS_CODE_OK);
+        assert_int_equal(perform(c, &error), MTS_STATUS_OK);
     }
 }
 

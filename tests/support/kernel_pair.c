@@ -39,7 +39,7 @@ static mts_device *open_device(const char *backend)
         mts_device *device = NULL;
         mts_error error = {0};
         if (strcmp(table[i]->name, backend) == 0 && table[i]->count() > 0 &&
-            table[i]->open(0, &options, &device, &error) == MTS_CODE_OK) {
+            table[i]->open(0, &options, &device, &error) == MTS_STATUS_OK) {
             return device;
         }
     }
@@ -154,19 +154,19 @@ void kernel_pair_may_write(kernel_pair *pair, uint32_t first, uint32_t count)
 
 void kernel_pair_dims(kernel_pair *pair, uint32_t *dims, int outer, uint32_t most)
 {
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         dims[i] = i < outer ? 1 : kernel_pair_pick(pair, 1, i < 4 ? 3 : most);
     }
 }
 
-static uint32_t planes_of(const mts_rec_dest *tensor)
+static uint32_t planes_of(const mts_dest_params *tensor)
 {
     return tensor->dims[0] * tensor->dims[1] * tensor->dims[2] * tensor->dims[3];
 }
 
-mts_rec_dest kernel_pair_place(kernel_pair *pair, const uint32_t *dims)
+mts_dest_params kernel_pair_place(kernel_pair *pair, const uint32_t *dims)
 {
-    mts_rec_dest tensor = {0};
+    mts_dest_params tensor = {0};
     const bool border = kernel_pair_pick(pair, 0, 2) > 0;
     memcpy(tensor.dims, dims, sizeof tensor.dims);
     tensor.row = dims[5] + (border ? kernel_pair_pick(pair, 0, 3) : 0);
@@ -177,16 +177,16 @@ mts_rec_dest kernel_pair_place(kernel_pair *pair, const uint32_t *dims)
     return tensor;
 }
 
-mts_rec_dest kernel_pair_output(kernel_pair *pair, const uint32_t *dims)
+mts_dest_params kernel_pair_output(kernel_pair *pair, const uint32_t *dims)
 {
-    const mts_rec_dest tensor = kernel_pair_place(pair, dims);
+    const mts_dest_params tensor = kernel_pair_place(pair, dims);
     kernel_pair_may_write(pair, tensor.base - tensor.gap, planes_of(&tensor) * tensor.pitch + tensor.tail);
     return tensor;
 }
 
-mts_rec_view kernel_pair_view(const mts_rec_dest *tensor)
+mts_view_params kernel_pair_view(const mts_dest_params *tensor)
 {
-    mts_rec_view view = {.base = tensor->base};
+    mts_view_params view = {.base = tensor->base};
     view.stride[5] = 1;
     view.stride[4] = tensor->row;
     view.stride[3] = tensor->pitch;
@@ -196,11 +196,11 @@ mts_rec_view kernel_pair_view(const mts_rec_dest *tensor)
     return view;
 }
 
-static mts_rec_view pool_view(kernel_pair *pair, const uint32_t *dims)
+static mts_view_params pool_view(kernel_pair *pair, const uint32_t *dims)
 {
-    mts_rec_view view = {0};
+    mts_view_params view = {0};
     uint32_t count = 1;
-    for (int i = MTS_REC_RANK - 1; i >= 0; i--) {
+    for (int i = MTS_PARAM_RANK - 1; i >= 0; i--) {
         view.stride[i] = count;
         count *= dims[i];
     }
@@ -208,21 +208,22 @@ static mts_rec_view pool_view(kernel_pair *pair, const uint32_t *dims)
     return view;
 }
 
-mts_rec_view kernel_pair_operand(kernel_pair *pair, const uint32_t *dims, bool broadcast, uint32_t *in_pool)
+mts_view_params kernel_pair_operand(kernel_pair *pair, const uint32_t *dims, bool broadcast,
+                                    uint32_t *in_pool)
 {
-    uint32_t own[MTS_REC_RANK];
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    uint32_t own[MTS_PARAM_RANK];
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         own[i] = broadcast && kernel_pair_pick(pair, 0, 2) == 0 ? 1 : dims[i];
     }
-    mts_rec_view view;
+    mts_view_params view;
     if (in_pool && kernel_pair_pick(pair, 0, 1)) {
         *in_pool = 1;
         view = pool_view(pair, own);
     } else {
-        const mts_rec_dest tensor = kernel_pair_place(pair, own);
+        const mts_dest_params tensor = kernel_pair_place(pair, own);
         view = kernel_pair_view(&tensor);
     }
-    for (int i = 0; i < MTS_REC_RANK; i++) {
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
         view.stride[i] = own[i] == dims[i] ? view.stride[i] : 0;
     }
     return view;
@@ -230,10 +231,10 @@ mts_rec_view kernel_pair_operand(kernel_pair *pair, const uint32_t *dims, bool b
 
 /* ---- running ---- */
 
-static void check(mts_code code, const mts_error *error, const char *kernel)
+static void check(mts_status code, const mts_error *error, const char *kernel)
 {
-    if (code != MTS_CODE_OK) {
-        fail_msg("%s: %s: %s", kernel, mts_code_name(code), error->text);
+    if (code != MTS_STATUS_OK) {
+        fail_msg("%s: %s: %s", kernel, mts_status_text(code), error->text);
     }
 }
 
@@ -268,7 +269,7 @@ static void launch_and_wait(mts_device *device, const trial *t, mts_buffer **buf
 {
     const mts_kernel_desc desc = {t->kernel, t->defines};
     mts_kernel *kernel = NULL;
-    mts_list *list = NULL;
+    mts_command_list *list = NULL;
     mts_error error = {0};
     check(mts_kernel_create(device, &desc, &kernel, &error), &error, t->kernel);
     const mts_launch launch = {.kernel = kernel,
@@ -279,10 +280,10 @@ static void launch_and_wait(mts_device *device, const trial *t, mts_buffer **buf
                                .global = {t->grid[0], t->grid[1], t->grid[2]},
                                .local = {t->local[0], t->local[1], t->local[2]},
                                .label = t->kernel};
-    check(mts_list_create(device, &launch, 1, &list, &error), &error, t->kernel);
-    check(mts_list_submit(list, &error), &error, t->kernel);
+    check(mts_command_list_create(device, &launch, 1, &list, &error), &error, t->kernel);
+    check(mts_command_list_submit(list, &error), &error, t->kernel);
     check(mts_device_wait(device, &error), &error, t->kernel);
-    mts_list_destroy(&list);
+    mts_command_list_destroy(&list);
     mts_kernel_destroy(&kernel);
 }
 
@@ -406,7 +407,7 @@ void kernel_pair_run_dest(kernel_pair *pair, const char *kernel, const void *rec
     uint32_t pitch = 0;
     uint32_t planes = 0;
     for (uint32_t m = 0; m < members; m++) {
-        mts_rec_dest dest;
+        mts_dest_params dest;
         memcpy(&dest, (const char *)records + m * size, sizeof dest);
         pitch = dest.pitch > pitch ? dest.pitch : pitch;
         planes = planes_of(&dest) > planes ? planes_of(&dest) : planes;

@@ -57,13 +57,14 @@ float kernel_pair_float(kernel_pair *pair, float low, float high);
 /* Random dims: the first `outer` of six are 1, the others up to `most`. */
 void kernel_pair_dims(kernel_pair *pair, uint32_t *dims, int outer, uint32_t most);
 /* Places a tensor in the arena, dense or with a border. */
-mts_rec_dest kernel_pair_place(kernel_pair *pair, const uint32_t *dims);
+mts_dest_params kernel_pair_place(kernel_pair *pair, const uint32_t *dims);
 /* The same, and the launch may write it. */
-mts_rec_dest kernel_pair_output(kernel_pair *pair, const uint32_t *dims);
+mts_dest_params kernel_pair_output(kernel_pair *pair, const uint32_t *dims);
 /* The view of a placed tensor. */
-mts_rec_view kernel_pair_view(const mts_rec_dest *tensor);
+mts_view_params kernel_pair_view(const mts_dest_params *tensor);
 /* A tensor that broadcasts to `dims` (some of its own are 1), in the arena or dense in the pool. */
-mts_rec_view kernel_pair_operand(kernel_pair *pair, const uint32_t *dims, bool broadcast, uint32_t *in_pool);
+mts_view_params kernel_pair_operand(kernel_pair *pair, const uint32_t *dims, bool broadcast,
+                                    uint32_t *in_pool);
 /* Offsets of free floats of the arena, the pool, and free words of the table. */
 uint32_t kernel_pair_act(kernel_pair *pair, uint32_t count);
 uint32_t kernel_pair_pool(kernel_pair *pair, uint32_t count);
@@ -81,7 +82,7 @@ float *kernel_pair_result(const kernel_pair *pair, mts_device *device, const cha
 void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines, uint32_t first,
                      const uint32_t *grid, const uint32_t *local);
 
-/* `members` records of `size` bytes, each beginning with a mts_rec_dest, in several builds and grids. */
+/* `members` records of `size` bytes, each beginning with a mts_dest_params, in several builds and grids. */
 void kernel_pair_run_dest(kernel_pair *pair, const char *kernel, const void *records, uint32_t members,
                           size_t size);
 

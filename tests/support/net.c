@@ -12,7 +12,7 @@
 #include "compiler/passes/pool.h"
 #include "support/second_device.h"
 
-mts_code net_device_open(const char *backend, const char *cache, mts_device **out, mts_error *error)
+mts_status net_device_open(const char *backend, const char *cache, mts_device **out, mts_error *error)
 {
     size_t count = 0;
     const mts_backend *const *table = mts_backend_table(&count);
@@ -23,11 +23,11 @@ mts_code net_device_open(const char *backend, const char *cache, mts_device **ou
             return table[i]->open(0, &options, out, error);
         }
     }
-    return mts_fail(error, MTS_CODE_NOT_FOUND, "no device of backend %s", backend);
+    return mts_fail(error, MTS_STATUS_NOT_FOUND, "no device of backend %s", backend);
 }
 
-static mts_code fill_archive(const mts_graph *const *graphs, uint32_t count, mts_archive *archive,
-                             mts_error *error)
+static mts_status fill_archive(const mts_graph *const *graphs, uint32_t count, mts_archive *archive,
+                               mts_error *error)
 {
     archive->tasks = mts_arena_zero(&archive->arena, count, sizeof *archive->tasks);
     for (uint32_t i = 0; archive->tasks && i < count; i++) {
@@ -40,15 +40,16 @@ static mts_code fill_archive(const mts_graph *const *graphs, uint32_t count, mts
             task->preprocess.std[c] = 1.0f;
         }
         if (!task->name || !task->graph) {
-            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for an archive");
+            return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no memory for an archive");
         }
         archive->task_count++;
     }
-    return archive->tasks ? MTS_CODE_OK : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for an archive");
+    return archive->tasks ? MTS_STATUS_OK
+                          : mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no memory for an archive");
 }
 
 /* Numbers the blocks of all constants, equal bytes alike. */
-static mts_code number_blocks(mts_archive *archive, mts_error *error)
+static mts_status number_blocks(mts_archive *archive, mts_error *error)
 {
     mts_pool pool;
     bool good = true;
@@ -62,7 +63,7 @@ static mts_code number_blocks(mts_archive *archive, mts_error *error)
             for (uint32_t b = 0; good && b < value->block_count; b++) {
                 mts_block_ref *ref = &value->blocks[b];
                 const size_t cells = (size_t)ref->out_count * ref->in_count * inner;
-                good = mts_pool_add(&pool, ref->data, cells * mts_dtype_size(value->dtype), value->dtype,
+                good = mts_pool_add(&pool, ref->data, cells * mts_type_size(value->dtype), value->dtype,
                                     &ref->block);
             }
         }
@@ -75,47 +76,48 @@ static mts_code number_blocks(mts_archive *archive, mts_error *error)
         archive->block_count = (uint32_t)pool.count;
     }
     mts_pool_release(&pool);
-    return archive->blocks ? MTS_CODE_OK : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for blocks");
+    return archive->blocks ? MTS_STATUS_OK
+                           : mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no memory for blocks");
 }
 
-static mts_code make(const mts_graph *const *graphs, uint32_t count, const mts_discover_options *options,
-                     test_net *out, mts_error *error)
+static mts_status make(const mts_graph *const *graphs, uint32_t count, const mts_discover_options *options,
+                       test_net *out, mts_error *error)
 {
     const mts_allocator *allocator = mts_allocator_default();
     mts_discover_report report = {0};
     *out = (test_net){.bytes = {.allocator = allocator}};
     mts_archive *archive = mts_archive_create(allocator);
     if (!archive) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for an archive");
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no memory for an archive");
     }
-    mts_code code = fill_archive(graphs, count, archive, error);
-    if (code == MTS_CODE_OK) {
+    mts_status code = fill_archive(graphs, count, archive, error);
+    if (code == MTS_STATUS_OK) {
         code = options ? mts_discover(archive, options, &report, error) : number_blocks(archive, error);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         code = mts_bundle_encode(archive, allocator, &out->bytes, error);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         code =
             mts_archive_read(out->bytes.data, out->bytes.size, "net", NULL, allocator, &out->archive, error);
     }
     mts_archive_destroy(&archive);
     out->weight_bytes = report.bytes;
     out->weight_bytes_unshared = report.bytes_unshared;
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         net_release(out);
     }
     return code;
 }
 
-mts_code net_make(const mts_graph *const *graphs, uint32_t count, float tolerance, test_net *out,
-                  mts_error *error)
+mts_status net_make(const mts_graph *const *graphs, uint32_t count, float tolerance, test_net *out,
+                    mts_error *error)
 {
     const mts_discover_options options = {.tolerance = tolerance};
     return make(graphs, count, &options, out, error);
 }
 
-mts_code net_make_as_is(const mts_graph *const *graphs, uint32_t count, test_net *out, mts_error *error)
+mts_status net_make_as_is(const mts_graph *const *graphs, uint32_t count, test_net *out, mts_error *error)
 {
     return make(graphs, count, NULL, out, error);
 }
@@ -126,22 +128,22 @@ void net_release(test_net *net)
     mts_bundle_bytes_release(&net->bytes);
 }
 
-mts_code net_engine_run(mts_engine *engine, const test_net *net, const void *const *const *inputs,
-                        mts_error *error)
+mts_status net_engine_run(mts_engine *engine, const test_net *net, const void *const *const *inputs,
+                          mts_error *error)
 {
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t t = 0; t < net->archive->task_count && code == MTS_CODE_OK; t++) {
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t t = 0; t < net->archive->task_count && code == MTS_STATUS_OK; t++) {
         const mts_graph *graph = net->archive->tasks[t].graph;
-        for (uint32_t i = 0; i < graph->input_count && code == MTS_CODE_OK; i++) {
+        for (uint32_t i = 0; i < graph->input_count && code == MTS_STATUS_OK; i++) {
             size_t size = 0;
             (void)mts_shape_bytes(&graph->inputs[i].shape, graph->inputs[i].dtype, &size);
             code = mts_engine_set_input(engine, t, i, inputs[t][i], size, error);
         }
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         code = mts_engine_submit(engine, error);
     }
-    return code == MTS_CODE_OK ? mts_engine_wait(engine, error) : code;
+    return code == MTS_STATUS_OK ? mts_engine_wait(engine, error) : code;
 }
 
 const float *net_output(const mts_engine *engine, const test_net *net, uint32_t task, uint32_t output,
@@ -151,8 +153,8 @@ const float *net_output(const mts_engine *engine, const test_net *net, uint32_t 
     const void *data = NULL;
     size_t size = 0;
     *count = mts_shape_count(&port->shape);
-    if (port->dtype != MTS_DTYPE_F32 ||
-        mts_engine_output(engine, task, output, &data, &size, NULL) != MTS_CODE_OK ||
+    if (port->dtype != MTS_TYPE_FLOAT32 ||
+        mts_engine_output(engine, task, output, &data, &size, NULL) != MTS_STATUS_OK ||
         size != *count * sizeof(float)) {
         return NULL;
     }

@@ -10,7 +10,7 @@
 
 #include "bundle/archive.h"
 #include "compiler/emit/bundle.h"
-#include "exec/engine.h"
+#include "engine/engine.h"
 
 typedef struct test_net {
     mts_bundle_bytes bytes;
@@ -20,20 +20,20 @@ typedef struct test_net {
 
 /* Options of a device of tests: default allocator, kernel binaries in `cache` (may be NULL). For "opencl" see
    second_device.h. */
-mts_code net_device_open(const char *backend, const char *cache, mts_device **out, mts_error *error);
+mts_status net_device_open(const char *backend, const char *cache, mts_device **out, mts_error *error);
 
 /* The graphs are copied, their constants borrowed until the call returns. */
-mts_code net_make(const mts_graph *const *graphs, uint32_t count, float tolerance, test_net *out,
-                  mts_error *error);
+mts_status net_make(const mts_graph *const *graphs, uint32_t count, float tolerance, test_net *out,
+                    mts_error *error);
 /* The same without discovery: constants may have several blocks already, and blocks of equal bytes become
  * one. */
-mts_code net_make_as_is(const mts_graph *const *graphs, uint32_t count, test_net *out, mts_error *error);
+mts_status net_make_as_is(const mts_graph *const *graphs, uint32_t count, test_net *out, mts_error *error);
 void net_release(test_net *net);
 
 /* inputs[task][port]: dense values of the port's dtype. With common inputs only the first task's are given.
  */
-mts_code net_engine_run(mts_engine *engine, const test_net *net, const void *const *const *inputs,
-                        mts_error *error);
+mts_status net_engine_run(mts_engine *engine, const test_net *net, const void *const *const *inputs,
+                          mts_error *error);
 /* A float32 output of the last run; NULL if it is not float32 or has another size than its port says. */
 const float *net_output(const mts_engine *engine, const test_net *net, uint32_t task, uint32_t output,
                         size_t *count);

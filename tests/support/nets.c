@@ -34,7 +34,7 @@ static uint32_t add_const(mts_net *net, uint32_t rank, const int64_t *dims, cons
 {
     const mts_shape shape = mts_shape_make(rank, dims);
     const uint32_t value =
-        data ? mts_graph_add_const(net->graph, NULL, MTS_DTYPE_F32, &shape, data) : MTS_NONE;
+        data ? mts_graph_add_const(net->graph, NULL, MTS_TYPE_FLOAT32, &shape, data) : MTS_NONE;
     net->failed = net->failed || value == MTS_NONE;
     return value;
 }
@@ -56,8 +56,8 @@ static mts_net_value add_node(mts_net *net, mts_op op, const uint32_t *inputs, u
     out.value = MTS_NONE;
     mts_error error = {0};
     if (!net->failed) {
-        net->failed =
-            mts_graph_add_node(net->graph, op, NULL, inputs, count, attrs, &out.value, &error) != MTS_CODE_OK;
+        net->failed = mts_graph_add_node(net->graph, op, NULL, inputs, count, attrs, &out.value, &error) !=
+                      MTS_STATUS_OK;
     }
     return out;
 }
@@ -66,7 +66,7 @@ void mts_net_begin(mts_net *net, const mts_net_plan *plan, mts_arena *arena, uin
 {
     *net = (mts_net){.plan = plan, .arena = arena, .task = task, .random = plan->seed * 977u + task * 7919u};
     net->graph = mts_graph_create(arena, "planted");
-    net->failed = net->graph == NULL;
+    net->failed = !net->graph;
 }
 
 mts_net_value mts_net_input(mts_net *net, int64_t channels, int64_t size)
@@ -78,7 +78,7 @@ mts_net_value mts_net_input(mts_net *net, int64_t channels, int64_t size)
     }
     const mts_shape shape = mts_shape_make(4, (int64_t[]){1, channels, size, size});
     x.ids = ids;
-    x.value = mts_graph_add_input(net->graph, "x", MTS_DTYPE_F32, &shape);
+    x.value = mts_graph_add_input(net->graph, "x", MTS_TYPE_FLOAT32, &shape);
     net->failed = net->failed || !ids || x.value == MTS_NONE;
     return x;
 }
@@ -240,6 +240,6 @@ void mts_net_end(mts_net *net, mts_net_value x, uint32_t classes)
     }
     out = mts_net_conv(net, x, out, 1, 1, NULL);
     const mts_shape shape = mts_shape_make(2, (int64_t[]){1, classes});
-    net->failed = net->failed || mts_graph_add_output(net->graph, "y", out.value, MTS_DTYPE_F32, &shape,
-                                                      NULL) != MTS_CODE_OK;
+    net->failed = net->failed || mts_graph_add_output(net->graph, "y", out.value, MTS_TYPE_FLOAT32, &shape,
+                                                      NULL) != MTS_STATUS_OK;
 }

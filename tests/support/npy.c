@@ -69,7 +69,7 @@ bool npy_read(const char *path, npy_array *out)
     size_t size = 0;
     *out = (npy_array){0};
     if (mts_os_file_read(mts_allocator_default(), path, NPY_FILE_MOST, &out->memory, &size, NULL) !=
-        MTS_CODE_OK) {
+        MTS_STATUS_OK) {
         return false;
     }
     if (!parse(out->memory, size, out)) {

@@ -147,7 +147,7 @@ static bool read_file(const char *folder, const char *file, onnx_case *out, void
     char path[1200];
     (void)snprintf(path, sizeof path, "%s/%s", folder, file);
     void *bytes = NULL;
-    if (mts_os_file_read(mts_allocator_default(), path, FILE_MOST, &bytes, size, NULL) != MTS_CODE_OK) {
+    if (mts_os_file_read(mts_allocator_default(), path, FILE_MOST, &bytes, size, NULL) != MTS_STATUS_OK) {
         return false;
     }
     *data = mts_arena_zero(&out->arena, *size + 1, 1);
@@ -155,7 +155,7 @@ static bool read_file(const char *folder, const char *file, onnx_case *out, void
         memcpy(*data, bytes, *size);
     }
     mts_alloc_free(mts_allocator_default(), bytes);
-    return *data != NULL;
+    return *data;
 }
 
 static bool read_tensor(const char *folder, const char *kind, uint32_t index, onnx_case *out,
@@ -165,12 +165,12 @@ static bool read_tensor(const char *folder, const char *kind, uint32_t index, on
     void *data = NULL;
     size_t size = 0;
     (void)snprintf(file, sizeof file, "test_data_set_0/%s_%u.pb", kind, index);
-    (void)mts_fail(error, MTS_CODE_IO, "%s is missing", file);
+    (void)mts_fail(error, MTS_STATUS_IO, "%s is missing", file);
     if (!read_file(folder, file, out, &data, &size)) {
         return false;
     }
     out->hash = mts_hash(data, size, out->hash);
-    return mts_import_tensor(data, size, &out->arena, tensor, error) == MTS_CODE_OK;
+    return mts_import_tensor(data, size, &out->arena, tensor, error) == MTS_STATUS_OK;
 }
 
 static bool read_data(const char *folder, const Onnx__GraphProto *graph, onnx_case *out, mts_error *error)
@@ -249,13 +249,13 @@ const float *onnx_tensor_floats(const mts_host_tensor *tensor, mts_arena *arena)
     float *out = mts_arena_zero(arena, count, sizeof *out);
     for (size_t i = 0; out && i < count; i++) {
         switch (tensor->dtype) {
-        case MTS_DTYPE_F32:
+        case MTS_TYPE_FLOAT32:
             out[i] = ((const float *)tensor->data)[i];
             break;
-        case MTS_DTYPE_I64:
+        case MTS_TYPE_INT64:
             out[i] = (float)((const int64_t *)tensor->data)[i];
             break;
-        case MTS_DTYPE_I32:
+        case MTS_TYPE_INT32:
             out[i] = (float)((const int32_t *)tensor->data)[i];
             break;
         default:

@@ -27,14 +27,14 @@ static void add_task(mts_archive *archive, uint32_t index, const picture_task *w
     mts_task *task = &archive->tasks[index];
     mts_graph *graph = mts_graph_create(&archive->arena, names[index]);
     assert_non_null(graph);
-    const uint32_t inputs[2] = {mts_graph_add_input(graph, "x", MTS_DTYPE_F32, &shape),
-                                mts_graph_add_const(graph, "one", MTS_DTYPE_F32, &scalar, &one)};
+    const uint32_t inputs[2] = {mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &shape),
+                                mts_graph_add_const(graph, "one", MTS_TYPE_FLOAT32, &scalar, &one)};
     mts_attrs attrs;
     memset(&attrs, 0, sizeof attrs);
     attrs.binary.kind = MTS_BIN_MUL;
     uint32_t y = MTS_NONE;
     assert_int_equal(mts_graph_add_node(graph, MTS_OP_BINARY, "same", inputs, 2, &attrs, &y, &error), 0);
-    assert_int_equal(mts_graph_add_output(graph, "y", y, MTS_DTYPE_F32, &shape, &error), 0);
+    assert_int_equal(mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &shape, &error), 0);
     task->name = names[index];
     task->graph = graph;
     task->preprocess.color = wanted->color;
@@ -65,7 +65,7 @@ void picture_bundle_make(const picture_task *tasks, uint32_t count, mts_bundle_b
     mts_discover_report report = {0};
     mts_error error = {0};
     mts_archive *archive = picture_archive_make(tasks, count);
-    assert_int_equal(mts_discover(archive, &options, &report, &error), MTS_CODE_OK);
-    assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), out, &error), MTS_CODE_OK);
+    assert_int_equal(mts_discover(archive, &options, &report, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), out, &error), MTS_STATUS_OK);
     mts_archive_destroy(&archive);
 }

@@ -65,7 +65,7 @@ static uint32_t add_weight(builder *b, const mts_shape *shape, uint32_t layer, u
                                  i / row < shared ? 0 : b->task + 1};
         data[i] = noise(key, 4, b->plan->seed) * gain;
     }
-    return data ? mts_graph_add_const(b->graph, fresh_name(b, "w"), MTS_DTYPE_F32, shape, data) : MTS_NONE;
+    return data ? mts_graph_add_const(b->graph, fresh_name(b, "w"), MTS_TYPE_FLOAT32, shape, data) : MTS_NONE;
 }
 
 /* A vector around `middle`; shared or private as a whole. */
@@ -77,7 +77,8 @@ static uint32_t add_vector(builder *b, uint32_t count, float middle, uint32_t la
         const uint32_t key[4] = {layer, i, 1u << 20, shared ? 0 : b->task + 1};
         data[i] = middle + 0.3f * noise(key, 4, b->plan->seed);
     }
-    return data ? mts_graph_add_const(b->graph, fresh_name(b, "v"), MTS_DTYPE_F32, &shape, data) : MTS_NONE;
+    return data ? mts_graph_add_const(b->graph, fresh_name(b, "v"), MTS_TYPE_FLOAT32, &shape, data)
+                : MTS_NONE;
 }
 
 /* Appends a node; what does not fit the shapes at hand is left out, and false comes back. */
@@ -85,7 +86,7 @@ static bool add_node(builder *b, mts_op op, const uint32_t *inputs, uint32_t cou
                      uint32_t *value)
 {
     return mts_graph_add_node(b->graph, op, fresh_name(b, "n"), inputs, count, attrs, value, NULL) ==
-           MTS_CODE_OK;
+           MTS_STATUS_OK;
 }
 
 static mts_act draw_act(uint64_t *state)
@@ -394,7 +395,7 @@ static void step_gather(builder *b)
         index[i] = (int32_t)draw(&b->family, 0, (uint32_t)size - 1);
     }
     const uint32_t inputs[2] = {
-        b->x, mts_graph_add_const(b->graph, fresh_name(b, "i"), MTS_DTYPE_I32, &shape, index)};
+        b->x, mts_graph_add_const(b->graph, fresh_name(b, "i"), MTS_TYPE_INT32, &shape, index)};
     (void)add_node(b, MTS_OP_GATHER, inputs, 2, &attrs, &b->x);
 }
 
@@ -430,8 +431,8 @@ static void step_expand(builder *b)
 
 static void add_output(builder *b, uint32_t value)
 {
-    if (mts_graph_add_output(b->graph, fresh_name(b, "out"), value, MTS_DTYPE_F32, shape_of(b, value),
-                             NULL) != MTS_CODE_OK) {
+    if (mts_graph_add_output(b->graph, fresh_name(b, "out"), value, MTS_TYPE_FLOAT32, shape_of(b, value),
+                             NULL) != MTS_STATUS_OK) {
         b->failed = true;
     }
 }
@@ -500,7 +501,7 @@ mts_graph *random_net(const random_family *family, uint32_t task, mts_arena *are
     const int64_t batch = chance(size, 25) ? 2 : 1, rows = draw(size, 5, 20), columns = draw(size, 5, 20);
     b.family = mts_hash(&family->seed, sizeof family->seed, 3);
     const mts_shape shape = mts_shape_make(4, (const int64_t[]){batch, channels, rows, columns});
-    b.x = mts_graph_add_input(b.graph, "input", MTS_DTYPE_F32, &shape);
+    b.x = mts_graph_add_input(b.graph, "input", MTS_TYPE_FLOAT32, &shape);
     add_steps(&b);
     add_output(&b, b.x);
     add_head(&b);

@@ -29,7 +29,7 @@ float *random_input(const random_family *family, uint32_t task, const mts_graph 
  * Evaluates a graph node by node: convolutions in plain C, every other operator as a graph of its own on
  * `reference`, where it meets nothing but dense tensors. values[v] receives each value.
  */
-mts_code random_oracle(const mts_graph *graph, const float *const *inputs, mts_device *reference,
-                       mts_arena *arena, float **values, mts_error *error);
+mts_status random_oracle(const mts_graph *graph, const float *const *inputs, mts_device *reference,
+                         mts_arena *arena, float **values, mts_error *error);
 
 #endif

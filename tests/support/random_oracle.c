@@ -79,8 +79,8 @@ static void run_conv(const oracle *o, const mts_node *node, float *out)
 }
 
 /* The node alone in a graph: run-time operands become inputs. */
-static mts_code single(const oracle *o, const mts_node *node, mts_arena *arena, mts_graph **out,
-                       const void **data, mts_error *error)
+static mts_status single(const oracle *o, const mts_node *node, mts_arena *arena, mts_graph **out,
+                         const void **data, mts_error *error)
 {
     mts_graph *graph = mts_graph_create(arena, "node");
     uint32_t *inputs = mts_arena_zero(arena, node->input_count, sizeof *inputs), value = 0, count = 0;
@@ -92,27 +92,27 @@ static mts_code single(const oracle *o, const mts_node *node, mts_arena *arena, 
         const mts_value *from = &o->graph->values[node->inputs[i]];
         char name[16];
         (void)snprintf(name, sizeof name, "x%u", i);
-        if (from->kind == MTS_VALUE_CONST && from->dtype == MTS_DTYPE_I32) {
+        if (from->kind == MTS_VALUE_CONST && from->dtype == MTS_TYPE_INT32) {
             inputs[i] = mts_graph_add_const(graph, name, from->dtype, &from->shape, from->blocks[0].data);
         } else if (from->kind == MTS_VALUE_CONST) {
             inputs[i] =
-                mts_graph_add_const(graph, name, MTS_DTYPE_F32, &from->shape, o->values[node->inputs[i]]);
+                mts_graph_add_const(graph, name, MTS_TYPE_FLOAT32, &from->shape, o->values[node->inputs[i]]);
         } else {
-            inputs[i] = mts_graph_add_input(graph, name, MTS_DTYPE_F32, &from->shape);
+            inputs[i] = mts_graph_add_input(graph, name, MTS_TYPE_FLOAT32, &from->shape);
             data[count++] = o->values[node->inputs[i]];
         }
     }
-    const mts_code code =
+    const mts_status code =
         mts_graph_add_node(graph, node->op, "node", inputs, node->input_count, &node->attrs, &value, error);
     *out = graph;
-    return code == MTS_CODE_OK
-               ? mts_graph_add_output(graph, "y", value, MTS_DTYPE_F32, &graph->values[value].shape, error)
+    return code == MTS_STATUS_OK
+               ? mts_graph_add_output(graph, "y", value, MTS_TYPE_FLOAT32, &graph->values[value].shape, error)
                : code;
 }
 
-static mts_code run_alone(const oracle *o, const mts_node *node, float *out, mts_error *error)
+static mts_status run_alone(const oracle *o, const mts_node *node, float *out, mts_error *error)
 {
-    const mts_engine_options options = {.strategy = MTS_STRATEGY_KIND_SEQUENTIAL};
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_SEQUENTIAL};
     const void *data[16] = {NULL};
     const void *const *inputs = data;
     mts_arena arena;
@@ -120,7 +120,7 @@ static mts_code run_alone(const oracle *o, const mts_node *node, float *out, mts
     mts_engine *engine = NULL;
     test_net net = {0};
     mts_arena_init(&arena, mts_allocator_default());
-    mts_code code = single(o, node, &arena, &graph, data, error);
+    mts_status code = single(o, node, &arena, &graph, data, error);
     code = code ? code : net_make((const mts_graph *const *)&graph, 1, 0.0f, &net, error);
     code = code ? code : mts_engine_create(o->device, net.archive, &options, &engine, error);
     code = code ? code : net_engine_run(engine, &net, &inputs, error);
@@ -129,7 +129,7 @@ static mts_code run_alone(const oracle *o, const mts_node *node, float *out, mts
     if (y) {
         memcpy(out, y, count * sizeof *out);
     } else if (!code) {
-        code = mts_fail(error, MTS_CODE_INTERNAL, "no output");
+        code = mts_fail(error, MTS_STATUS_INTERNAL, "no output");
     }
     mts_engine_destroy(&engine);
     net_release(&net);
@@ -137,17 +137,17 @@ static mts_code run_alone(const oracle *o, const mts_node *node, float *out, mts
     return code;
 }
 
-mts_code random_oracle(const mts_graph *graph, const float *const *inputs, mts_device *reference,
-                       mts_arena *arena, float **values, mts_error *error)
+mts_status random_oracle(const mts_graph *graph, const float *const *inputs, mts_device *reference,
+                         mts_arena *arena, float **values, mts_error *error)
 {
     const oracle o = {.graph = graph, .device = reference, .arena = arena, .values = values};
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     for (uint32_t v = 0; v < graph->value_count; v++) {
         values[v] = mts_arena_zero(arena, mts_shape_count(&graph->values[v].shape), sizeof **values);
         if (!values[v]) {
-            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory");
+            return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "no memory");
         }
-        if (graph->values[v].kind == MTS_VALUE_CONST && graph->values[v].dtype != MTS_DTYPE_I32) {
+        if (graph->values[v].kind == MTS_VALUE_CONST && graph->values[v].dtype != MTS_TYPE_INT32) {
             mts_value_read_f32(&graph->values[v], values[v]);
         }
     }
@@ -155,7 +155,7 @@ mts_code random_oracle(const mts_graph *graph, const float *const *inputs, mts_d
         memcpy(values[graph->inputs[i].value], inputs[i],
                mts_shape_count(&graph->inputs[i].shape) * sizeof(float));
     }
-    for (uint32_t n = 0; n < graph->node_count && code == MTS_CODE_OK; n++) {
+    for (uint32_t n = 0; n < graph->node_count && code == MTS_STATUS_OK; n++) {
         const mts_node *node = &graph->nodes[n];
         if (node->op == MTS_OP_CONV) {
             run_conv(&o, node, values[node->output]);

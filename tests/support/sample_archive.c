@@ -11,13 +11,13 @@ typedef struct sample {
     bool failed;
 } sample;
 
-static uint32_t constant(sample *s, mts_dtype dtype, uint32_t rank, const int64_t *dims, int seed)
+static uint32_t constant(sample *s, mts_type dtype, uint32_t rank, const int64_t *dims, int seed)
 {
     const mts_shape shape = mts_shape_make(rank, dims);
     const size_t count = mts_shape_count(&shape);
     float *data = mts_arena_zero(s->arena, count, sizeof(*data));
     for (size_t i = 0; data && i < count; i++) {
-        if (dtype == MTS_DTYPE_I32) {
+        if (dtype == MTS_TYPE_INT32) {
             const int32_t index = (int32_t)((i * 3 + (size_t)seed) % 4);
             memcpy(&data[i], &index, sizeof(index));
         } else {
@@ -34,7 +34,7 @@ static uint32_t node(sample *s, mts_op op, const uint32_t *inputs, uint32_t coun
     uint32_t value = MTS_NONE;
     if (!s->failed) {
         s->failed = mts_graph_add_node(s->graph, op, mts_op_name(op), inputs, count, attrs, &value, NULL) !=
-                    MTS_CODE_OK;
+                    MTS_STATUS_OK;
     }
     return value;
 }
@@ -53,8 +53,8 @@ static uint32_t conv(sample *s, uint32_t x, int64_t in, int64_t out, uint32_t ke
     }
     attrs.conv.group = 1;
     attrs.conv.act.fn = MTS_FN_RELU;
-    const uint32_t weight = constant(s, MTS_DTYPE_F32, 4, (int64_t[]){out, in, kernel, kernel}, seed);
-    const uint32_t bias = constant(s, MTS_DTYPE_F32, 1, (int64_t[]){out}, seed + 1);
+    const uint32_t weight = constant(s, MTS_TYPE_FLOAT32, 4, (int64_t[]){out, in, kernel, kernel}, seed);
+    const uint32_t bias = constant(s, MTS_TYPE_FLOAT32, 1, (int64_t[]){out}, seed + 1);
     const uint32_t inputs[] = {x, weight, MTS_NONE, bias, residual};
     return node(s, MTS_OP_CONV, inputs, residual == MTS_NONE ? 4 : 5, &attrs);
 }
@@ -64,13 +64,13 @@ static void fill(sample *s, int seed)
 {
     mts_attrs attrs;
     const mts_shape input = mts_shape_make(4, (int64_t[]){1, 3, 6, 6});
-    const uint32_t x = mts_graph_add_input(s->graph, "picture", MTS_DTYPE_F32, &input);
+    const uint32_t x = mts_graph_add_input(s->graph, "picture", MTS_TYPE_FLOAT32, &input);
     s->failed = s->failed || x == MTS_NONE;
     uint32_t a = conv(s, x, 3, 4, 3, 1, MTS_NONE);
     uint32_t b = conv(s, a, 4, 4, 3, seed, a);
     if (!s->failed) {
         uint32_t *scatter = mts_arena_zero(s->arena, 4, sizeof(*scatter));
-        s->failed = scatter == NULL;
+        s->failed = !scatter;
         for (uint32_t i = 0; scatter && i < 4; i++) {
             scatter[i] = 3 - i;
         }
@@ -85,7 +85,7 @@ static void fill(sample *s, int seed)
     b = node(s, MTS_OP_POOL, (uint32_t[]){b}, 1, &attrs);
     memset(&attrs, 0, sizeof(attrs));
     attrs.gather.axis = 1;
-    const uint32_t index = constant(s, MTS_DTYPE_I32, 1, (int64_t[]){4}, seed);
+    const uint32_t index = constant(s, MTS_TYPE_INT32, 1, (int64_t[]){4}, seed);
     b = node(s, MTS_OP_GATHER, (uint32_t[]){b, index}, 2, &attrs);
     memset(&attrs, 0, sizeof(attrs));
     for (int i = 0; i < 4; i++) {
@@ -98,8 +98,8 @@ static void fill(sample *s, int seed)
     b = node(s, MTS_OP_RESHAPE, (uint32_t[]){b}, 1, &attrs);
     b = conv(s, b, 24, 5, 1, seed + 3, MTS_NONE);
     const mts_shape out = mts_shape_make(2, (int64_t[]){1, 5});
-    s->failed =
-        s->failed || mts_graph_add_output(s->graph, "answer", b, MTS_DTYPE_F32, &out, NULL) != MTS_CODE_OK;
+    s->failed = s->failed ||
+                mts_graph_add_output(s->graph, "answer", b, MTS_TYPE_FLOAT32, &out, NULL) != MTS_STATUS_OK;
 }
 
 static bool add_task(mts_archive *archive, const char *name, int seed)

@@ -16,10 +16,10 @@
 
 #include "base/hash.h"
 
-void test_must(mts_code code, const mts_error *error, const char *what)
+void test_must(mts_status code, const mts_error *error, const char *what)
 {
-    if (code != MTS_CODE_OK) {
-        print_error("%s: %s: %s\n", what, mts_code_name(code), error->text);
+    if (code != MTS_STATUS_OK) {
+        print_error("%s: %s: %s\n", what, mts_status_text(code), error->text);
         fail();
     }
 }

@@ -5,7 +5,7 @@
 #define MTS_TESTS_SUPPORT_SYNTH_H
 
 #include "bundle/archive.h"
-#include "exec/engine.h"
+#include "engine/engine.h"
 #include "mts/mtsc.h"
 #include "platform/os/os.h"
 
@@ -22,7 +22,7 @@ void test_synth_open(test_synth *s, const mtsc_synth_options *options);
 void test_synth_close(test_synth *s);
 
 /* Fails the test with the sentence unless the code is OK. */
-void test_must(mts_code code, const mts_error *error, const char *what);
+void test_must(mts_status code, const mts_error *error, const char *what);
 /* Runs the engine on inputs that depend on task and place; returns all outputs one after another, on the
  * heap. */
 float *test_synth_run(mts_engine *engine, const mts_archive *archive, size_t *count);

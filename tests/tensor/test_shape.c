@@ -23,9 +23,9 @@ static void counts_and_bytes_are_products_of_the_dimensions(void **state)
     const mts_shape image = SHAPE(1, 3, 224, 224);
     const mts_shape empty = SHAPE(2, 0, 5);
     assert_true(mts_shape_count(&image) == 150528);
-    assert_true(mts_shape_bytes(&image, MTS_DTYPE_F32, &bytes));
+    assert_true(mts_shape_bytes(&image, MTS_TYPE_FLOAT32, &bytes));
     assert_true(bytes == 602112);
-    assert_true(mts_shape_bytes(&image, MTS_DTYPE_F16, &bytes));
+    assert_true(mts_shape_bytes(&image, MTS_TYPE_FLOAT16, &bytes));
     assert_true(bytes == 301056);
     assert_true(mts_shape_count(&scalar) == 1);
     assert_true(mts_shape_valid(&empty));
@@ -42,13 +42,13 @@ static void shapes_that_overflow_or_are_negative_are_not_valid(void **state)
     const mts_shape negative = SHAPE(3, -1);
     const mts_shape eight = SHAPE(INT64_MAX / 2); /* count fits, count times 8 does not */
     mts_shape deep = SHAPE(1);
-    deep.rank = MTS_RANK_MAX + 1;
+    deep.rank = MTS_TENSOR_RANK_MAX + 1;
     assert_false(mts_shape_valid(&huge));
     assert_false(mts_shape_valid(&hidden));
     assert_false(mts_shape_valid(&negative));
     assert_false(mts_shape_valid(&deep));
     assert_false(mts_shape_valid(&eight));
-    assert_false(mts_shape_bytes(&huge, MTS_DTYPE_U8, &bytes));
+    assert_false(mts_shape_bytes(&huge, MTS_TYPE_UINT8, &bytes));
     assert_true(mts_shape_count(&huge) == 0);
 }
 
@@ -105,9 +105,9 @@ static void texts_are_readable_and_terminated(void **state)
 static void padding_puts_ones_on_the_left(void **state)
 {
     (void)state;
-    uint32_t dims[MTS_RANK_MAX];
-    const uint32_t expected[MTS_RANK_MAX] = {1, 1, 1, 1, 7, 9};
-    const uint32_t ones[MTS_RANK_MAX] = {1, 1, 1, 1, 1, 1};
+    uint32_t dims[MTS_TENSOR_RANK_MAX];
+    const uint32_t expected[MTS_TENSOR_RANK_MAX] = {1, 1, 1, 1, 7, 9};
+    const uint32_t ones[MTS_TENSOR_RANK_MAX] = {1, 1, 1, 1, 1, 1};
     const mts_shape matrix = SHAPE(7, 9);
     mts_shape_pad(&matrix, dims);
     assert_memory_equal(dims, expected, sizeof dims);
@@ -118,14 +118,14 @@ static void padding_puts_ones_on_the_left(void **state)
 static void every_element_type_has_a_size_and_a_name(void **state)
 {
     (void)state;
-    static const size_t sizes[MTS_DTYPE_COUNT] = {4, 2, 4, 8, 1, 1, 8};
-    for (int i = 0; i < MTS_DTYPE_COUNT; i++) {
-        assert_true(mts_dtype_size((mts_dtype)i) == sizes[i]);
-        assert_string_not_equal(mts_dtype_name((mts_dtype)i), "unknown");
+    static const size_t sizes[MTS_TYPE_COUNT] = {4, 2, 4, 8, 1, 1, 8};
+    for (int i = 0; i < MTS_TYPE_COUNT; i++) {
+        assert_true(mts_type_size((mts_type)i) == sizes[i]);
+        assert_string_not_equal(mts_type_name((mts_type)i), "unknown");
     }
-    assert_true(mts_dtype_size(MTS_DTYPE_COUNT) == 0);
-    assert_true(mts_dtype_size((mts_dtype)-1) == 0);
-    assert_string_equal(mts_dtype_name((mts_dtype)99), "unknown");
+    assert_true(mts_type_size(MTS_TYPE_COUNT) == 0);
+    assert_true(mts_type_size((mts_type)-1) == 0);
+    assert_string_equal(mts_type_name((mts_type)99), "unknown");
 }
 
 int main(void)

@@ -174,7 +174,7 @@ static int repeat(program *p, repeated *out)
     mts_frame frame = p->source.frame;
     const cli_face *faces = NULL;
     uint32_t count = 0;
-    bool good = times != NULL;
+    bool good = times;
     frame.borrow = 1;
     for (uint32_t i = 0; i < CLI_WARM_UPS + runs && good; i++) {
         good = cli_cascade_run(p->cascade, &frame, &faces, &count, p->error);

@@ -14,10 +14,10 @@
 #define LINKS_MOST 40
 #define ATTEMPTS_MOST 100 /* names of temporary files; other threads may hold some */
 
-static mts_code fail_errno(mts_error *error, const char *path, const char *what)
+static mts_status fail_errno(mts_error *error, const char *path, const char *what)
 {
     const int number = errno;
-    const mts_code code = number == ENOENT ? MTS_CODE_NOT_FOUND : MTS_CODE_IO;
+    const mts_status code = number == ENOENT ? MTS_STATUS_NOT_FOUND : MTS_STATUS_IO;
     return mts_fail(error, code, "%s: %s: %s", path, what, strerror(number));
 }
 
@@ -51,39 +51,39 @@ static bool write_all(int descriptor, const unsigned char *data, size_t size)
     return true;
 }
 
-static mts_code read_open(int descriptor, const mts_allocator *allocator, const char *path, size_t most,
-                          void **data, size_t *size, mts_error *error)
+static mts_status read_open(int descriptor, const mts_allocator *allocator, const char *path, size_t most,
+                            void **data, size_t *size, mts_error *error)
 {
     struct stat facts;
     if (fstat(descriptor, &facts) != 0) {
         return fail_errno(error, path, "stat");
     }
     if (!S_ISREG(facts.st_mode)) {
-        return mts_fail(error, MTS_CODE_IO, "%s: not a regular file", path);
+        return mts_fail(error, MTS_STATUS_IO, "%s: not a regular file", path);
     }
     const uint64_t length = (uint64_t)facts.st_size;
     if (length > most || length >= SIZE_MAX) {
-        return mts_fail(error, MTS_CODE_LIMIT, "%s: %llu bytes are more than the limit of %zu", path,
+        return mts_fail(error, MTS_STATUS_LIMIT, "%s: %llu bytes are more than the limit of %zu", path,
                         (unsigned long long)length, most);
     }
     unsigned char *bytes = allocator->alloc(allocator->context, (size_t)length + 1);
     if (!bytes) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "%s: no memory for its %llu bytes", path,
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "%s: no memory for its %llu bytes", path,
                         (unsigned long long)length);
     }
     if (!read_all(descriptor, bytes, (size_t)length)) {
         (void)fail_errno(error, path, "read");
         mts_alloc_free(allocator, bytes);
-        return MTS_CODE_IO;
+        return MTS_STATUS_IO;
     }
     bytes[length] = 0;
     *data = bytes;
     *size = (size_t)length;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_os_file_read(const mts_allocator *allocator, const char *path, size_t most, void **data,
-                          size_t *size, mts_error *error)
+mts_status mts_os_file_read(const mts_allocator *allocator, const char *path, size_t most, void **data,
+                            size_t *size, mts_error *error)
 {
     *data = NULL;
     *size = 0;
@@ -91,7 +91,7 @@ mts_code mts_os_file_read(const mts_allocator *allocator, const char *path, size
     if (descriptor < 0) {
         return fail_errno(error, path, "open");
     }
-    const mts_code code = read_open(descriptor, allocator, path, most, data, size, error);
+    const mts_status code = read_open(descriptor, allocator, path, most, data, size, error);
     (void)close(descriptor);
     return code;
 }
@@ -136,17 +136,17 @@ static bool follow_links(char *path)
 }
 
 /* Whether a file may be put there: renaming over a device node, a pipe or a socket would destroy it. */
-static mts_code check_place(const char *path, const char *given, mts_error *error)
+static mts_status check_place(const char *path, const char *given, mts_error *error)
 {
     struct stat facts;
     if (stat(path, &facts) != 0) {
-        return errno == ENOENT ? MTS_CODE_OK : fail_errno(error, given, "stat");
+        return errno == ENOENT ? MTS_STATUS_OK : fail_errno(error, given, "stat");
     }
     if (!S_ISREG(facts.st_mode)) {
-        return mts_fail(error, MTS_CODE_IO, "%s: %s, only a file can be replaced", given,
+        return mts_fail(error, MTS_STATUS_IO, "%s: %s, only a file can be replaced", given,
                         S_ISDIR(facts.st_mode) ? "is a directory" : "is a device, a pipe or a socket");
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* A new file next to `path` with the mode that the umask leaves; -1: errno says why. */
@@ -181,19 +181,19 @@ static const char *put_file(int descriptor, const char *temporary, const char *p
     return !closed ? "close" : rename(temporary, path) != 0 ? "rename" : NULL;
 }
 
-mts_code mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error)
+mts_status mts_os_file_write(const char *path, const void *data, size_t size, mts_error *error)
 {
     char place[PATH_MOST];
     char temporary[PATH_MOST];
     const int length = snprintf(place, sizeof place, "%s", path);
     if (length < 0 || (size_t)length >= sizeof place) {
-        return mts_fail(error, MTS_CODE_IO, "%.64s...: path is too long", path);
+        return mts_fail(error, MTS_STATUS_IO, "%.64s...: path is too long", path);
     }
     if (!follow_links(place)) {
         return fail_errno(error, path, "follow link");
     }
-    const mts_code code = check_place(place, path, error);
-    if (code != MTS_CODE_OK) {
+    const mts_status code = check_place(place, path, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     const int descriptor = open_temporary(place, temporary, sizeof temporary);
@@ -204,10 +204,10 @@ mts_code mts_os_file_write(const char *path, const void *data, size_t size, mts_
     if (failed) {
         (void)fail_errno(error, path, failed);
         (void)unlink(temporary);
-        return MTS_CODE_IO;
+        return MTS_STATUS_IO;
     }
     sync_directory(place);
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static bool make_one(const char *path)
@@ -229,12 +229,12 @@ bool mts_os_file_same(const char *path, const char *other)
     return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-mts_code mts_os_directory_make(const char *path, mts_error *error)
+mts_status mts_os_directory_make(const char *path, mts_error *error)
 {
     char part[PATH_MOST];
     const int length = snprintf(part, sizeof part, "%s", path);
     if (length <= 0 || (size_t)length >= sizeof part) {
-        return mts_fail(error, MTS_CODE_IO, "directory path is empty or too long");
+        return mts_fail(error, MTS_STATUS_IO, "directory path is empty or too long");
     }
     for (size_t i = 1; i < (size_t)length; i++) {
         if (part[i] == '/') {
@@ -245,5 +245,5 @@ mts_code mts_os_directory_make(const char *path, mts_error *error)
             part[i] = '/';
         }
     }
-    return make_one(part) ? MTS_CODE_OK : fail_errno(error, part, "make directory");
+    return make_one(part) ? MTS_STATUS_OK : fail_errno(error, part, "make directory");
 }

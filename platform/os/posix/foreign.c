@@ -70,12 +70,12 @@ bool mts_os_descriptor_same(int a, int b)
            of_a[1] == of_b[1] && (!is_anonymous(a) || is_same_file(a, b));
 }
 
-mts_code mts_os_dmabuf_map(int descriptor, size_t size, const void **out, mts_error *error)
+mts_status mts_os_dmabuf_map(int descriptor, size_t size, const void **out, mts_error *error)
 {
     void *mapped = mmap(NULL, size, PROT_READ, MAP_SHARED, descriptor, 0);
     *out = mapped == MAP_FAILED ? NULL : mapped;
-    return *out ? MTS_CODE_OK
-                : mts_fail(error, MTS_CODE_UNSUPPORTED, "%zu bytes of descriptor %d cannot be mapped: %s",
+    return *out ? MTS_STATUS_OK
+                : mts_fail(error, MTS_STATUS_UNSUPPORTED, "%zu bytes of descriptor %d cannot be mapped: %s",
                            size, descriptor, strerror(errno));
 }
 
@@ -141,22 +141,22 @@ static size_t most_bytes(const struct mts_os_hardware_description *what)
                : SIZE_MAX;
 }
 
-mts_code mts_os_hardware_buffer_check(const mts_os_hardware_buffers *functions, const void *buffer,
-                                      size_t size, mts_error *error)
+mts_status mts_os_hardware_buffer_check(const mts_os_hardware_buffers *functions, const void *buffer,
+                                        size_t size, mts_error *error)
 {
     struct mts_os_hardware_description what = {.width = 0};
     functions->describe(buffer, &what);
     return size <= most_bytes(&what)
-               ? MTS_CODE_OK
+               ? MTS_STATUS_OK
                : mts_fail(
-                     error, MTS_CODE_INVALID_ARGUMENT,
+                     error, MTS_STATUS_INVALID_ARGUMENT,
                      "the picture takes %zu bytes of a hardware buffer of %u x %u pixels (format %u) that "
                      "has at most %zu",
                      size, what.width, what.height, what.format, most_bytes(&what));
 }
 
-mts_code mts_os_hardware_buffer_lock(const mts_os_hardware_buffers *functions, const void *buffer,
-                                     const void **out, mts_error *error)
+mts_status mts_os_hardware_buffer_lock(const mts_os_hardware_buffers *functions, const void *buffer,
+                                       const void **out, mts_error *error)
 {
     void *address = NULL;
     struct mts_os_hardware_planes planes = {0};
@@ -164,13 +164,13 @@ mts_code mts_os_hardware_buffer_lock(const mts_os_hardware_buffers *functions, c
     if (functions->lock_planes &&
         functions->lock_planes((void *)(uintptr_t)buffer, CPU_READ_OFTEN, -1, NULL, &planes) == 0) {
         *out = planes.planes[0].data;
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     const int result = functions->lock((void *)(uintptr_t)buffer, CPU_READ_OFTEN, -1 /* nobody to wait for */,
                                        NULL, &address);
     *out = result == 0 ? address : NULL;
-    return *out ? MTS_CODE_OK
-                : mts_fail(error, MTS_CODE_UNSUPPORTED,
+    return *out ? MTS_STATUS_OK
+                : mts_fail(error, MTS_STATUS_UNSUPPORTED,
                            "the processor cannot read this hardware buffer (AHardwareBuffer_lock: %d)",
                            result);
 }

@@ -14,57 +14,57 @@
 
 static const unsigned char nothing[1];
 
-static mts_code map_range(int descriptor, const char *what, uint64_t offset, uint64_t size, mts_os_map *map,
-                          mts_error *error)
+static mts_status map_range(int descriptor, const char *what, uint64_t offset, uint64_t size, mts_os_map *map,
+                            mts_error *error)
 {
     struct stat facts;
     if (fstat(descriptor, &facts) != 0) {
-        return mts_fail(error, MTS_CODE_IO, "%s: %s", what, strerror(errno));
+        return mts_fail(error, MTS_STATUS_IO, "%s: %s", what, strerror(errno));
     }
     if (!S_ISREG(facts.st_mode)) {
-        return mts_fail(error, MTS_CODE_IO, "%s: not a regular file", what);
+        return mts_fail(error, MTS_STATUS_IO, "%s: not a regular file", what);
     }
     const uint64_t length = (uint64_t)facts.st_size;
     if (offset > length || size > length - offset) {
-        return mts_fail(error, MTS_CODE_IO, "%s: has only %llu bytes", what, (unsigned long long)length);
+        return mts_fail(error, MTS_STATUS_IO, "%s: has only %llu bytes", what, (unsigned long long)length);
     }
     size = size ? size : length - offset;
     if (size == 0) {
         map->data = nothing;
-        return MTS_CODE_OK;
+        return MTS_STATUS_OK;
     }
     const uint64_t lead = offset % (uint64_t)sysconf(_SC_PAGESIZE);
     if (size > SIZE_MAX - lead) {
-        return mts_fail(error, MTS_CODE_LIMIT, "%s: too large for the address space", what);
+        return mts_fail(error, MTS_STATUS_LIMIT, "%s: too large for the address space", what);
     }
     void *pages =
         mmap(NULL, (size_t)(size + lead), PROT_READ, MAP_PRIVATE, descriptor, (off_t)(offset - lead));
     if (pages == MAP_FAILED) {
-        return mts_fail(error, errno == ENOMEM ? MTS_CODE_OUT_OF_MEMORY : MTS_CODE_IO,
+        return mts_fail(error, errno == ENOMEM ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_IO,
                         "%s: cannot be mapped: %s", what, strerror(errno));
     }
     map->pages = pages;
     map->pages_size = (size_t)(size + lead);
     map->data = (const unsigned char *)pages + lead;
     map->size = (size_t)size;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-mts_code mts_os_map_file(const char *path, mts_os_map *map, mts_error *error)
+mts_status mts_os_map_file(const char *path, mts_os_map *map, mts_error *error)
 {
     memset(map, 0, sizeof *map);
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* never hang on a pipe */
     if (descriptor < 0) {
-        return mts_fail(error, errno == ENOENT ? MTS_CODE_NOT_FOUND : MTS_CODE_IO, "%s: %s", path,
+        return mts_fail(error, errno == ENOENT ? MTS_STATUS_NOT_FOUND : MTS_STATUS_IO, "%s: %s", path,
                         strerror(errno));
     }
-    const mts_code code = map_range(descriptor, path, 0, 0, map, error);
+    const mts_status code = map_range(descriptor, path, 0, 0, map, error);
     (void)close(descriptor);
     return code;
 }
 
-mts_code mts_os_map_descriptor(int descriptor, uint64_t offset, uint64_t size, mts_os_map *map,
-                               mts_error *error)
+mts_status mts_os_map_descriptor(int descriptor, uint64_t offset, uint64_t size, mts_os_map *map,
+                                 mts_error *error)
 {
     memset(map, 0, sizeof *map);
     return map_range(descriptor, "file descriptor", offset, size, map, error);

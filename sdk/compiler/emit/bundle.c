@@ -290,8 +290,8 @@ static bool assemble(const encoder *e, mts_bundle_bytes *out)
     return true;
 }
 
-mts_code mts_bundle_encode(const mts_archive *archive, const mts_allocator *allocator, mts_bundle_bytes *out,
-                           mts_error *error)
+mts_status mts_bundle_encode(const mts_archive *archive, const mts_allocator *allocator,
+                             mts_bundle_bytes *out, mts_error *error)
 {
     encoder e = {.archive = archive, .allocator = allocator};
     *out = (mts_bundle_bytes){.allocator = allocator};
@@ -308,8 +308,7 @@ mts_code mts_bundle_encode(const mts_archive *archive, const mts_allocator *allo
         mts_alloc_free(allocator, e.tables[i].data);
     }
     mts_strings_release(&e.strings);
-    return done ? MTS_CODE_OK
-                : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory while writing a bundle");
+    return done ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
 void mts_bundle_bytes_release(mts_bundle_bytes *bytes)

@@ -17,8 +17,8 @@ typedef struct mts_bundle_bytes {
 } mts_bundle_bytes;
 
 /* Blocks must be assigned (mts_discover). OUT_OF_MEMORY, LIMIT; *out is then empty. */
-mts_code mts_bundle_encode(const mts_archive *archive, const mts_allocator *allocator, mts_bundle_bytes *out,
-                           mts_error *error);
+mts_status mts_bundle_encode(const mts_archive *archive, const mts_allocator *allocator,
+                             mts_bundle_bytes *out, mts_error *error);
 void mts_bundle_bytes_release(mts_bundle_bytes *bytes);
 
 #endif

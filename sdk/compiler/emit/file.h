@@ -11,7 +11,7 @@
  * opened, and writes them under a temporary name that is then renamed. IO, LIMIT, OUT_OF_MEMORY, INTERNAL (it
  * cannot be read).
  */
-mts_code mts_bundle_write(const mts_archive *archive, const char *path, const mts_allocator *allocator,
-                          mts_error *error);
+mts_status mts_bundle_write(const mts_archive *archive, const char *path, const mts_allocator *allocator,
+                            mts_error *error);
 
 #endif

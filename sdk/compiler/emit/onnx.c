@@ -31,7 +31,7 @@ static bool is_port_name(const mts_graph *graph, const char *name)
 static bool is_direct(const mts_graph *graph, const mts_port *port)
 {
     const mts_value *value = &graph->values[port->value];
-    return value->kind == MTS_VALUE_NODE && port->dtype == MTS_DTYPE_F32 &&
+    return value->kind == MTS_VALUE_NODE && port->dtype == MTS_TYPE_FLOAT32 &&
            mts_shape_equal(&port->shape, &value->shape) &&
            !names_port(graph->inputs, graph->input_count, port->name);
 }
@@ -59,13 +59,13 @@ static void name_values(mts_onnx *onnx)
         }
     }
     for (uint32_t i = 0; i < graph->input_count; i++) {
-        if (graph->inputs[i].dtype == MTS_DTYPE_F32) {
+        if (graph->inputs[i].dtype == MTS_TYPE_FLOAT32) {
             onnx->names[graph->inputs[i].value] = graph->inputs[i].name;
         }
     }
 }
 
-static void add_cast(mts_onnx *onnx, const char *from, mts_dtype dtype, const char *to)
+static void add_cast(mts_onnx *onnx, const char *from, mts_type dtype, const char *to)
 {
     mts_onnx_int(onnx, mts_onnx_node(onnx, "Cast", &from, 1, to), "to", mts_onnx_dtype(dtype));
 }
@@ -78,8 +78,8 @@ static void add_inputs(mts_onnx *onnx)
         const mts_port *port = &graph->inputs[i];
         onnx->proto->input[onnx->proto->n_input++] =
             mts_onnx_value_info(onnx, port->name, port->dtype, &port->shape);
-        if (port->dtype != MTS_DTYPE_F32) {
-            add_cast(onnx, port->name, MTS_DTYPE_F32, onnx->names[port->value]);
+        if (port->dtype != MTS_TYPE_FLOAT32) {
+            add_cast(onnx, port->name, MTS_TYPE_FLOAT32, onnx->names[port->value]);
         }
     }
 }
@@ -97,7 +97,7 @@ static void add_outputs(mts_onnx *onnx)
         if (strcmp(from, port->name) == 0 || names_port(graph->inputs, graph->input_count, port->name)) {
             continue;
         }
-        bool typed = port->dtype != MTS_DTYPE_F32;
+        bool typed = port->dtype != MTS_TYPE_FLOAT32;
         const char *shaped = typed ? mts_onnx_temporary(onnx) : port->name;
         const char *inputs[2] = {from, mts_onnx_ints_const(onnx, port->shape.dims, port->shape.rank)};
         (void)mts_onnx_node(onnx, "Reshape", inputs, 2, shaped);
@@ -107,8 +107,8 @@ static void add_outputs(mts_onnx *onnx)
     }
 }
 
-static mts_code pack(mts_onnx *onnx, const mts_allocator *allocator, void **data, size_t *size,
-                     mts_error *error)
+static mts_status pack(mts_onnx *onnx, const mts_allocator *allocator, void **data, size_t *size,
+                       mts_error *error)
 {
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     Onnx__OperatorSetIdProto set = ONNX__OPERATOR_SET_ID_PROTO__INIT, *sets[1] = {&set};
@@ -124,20 +124,20 @@ static mts_code pack(mts_onnx *onnx, const mts_allocator *allocator, void **data
     model.graph = onnx->proto;
     size_t bytes = onnx__model_proto__get_packed_size(&model);
     if (bytes >= (size_t)1 << 31) {
-        return mts_fail(error, MTS_CODE_LIMIT,
+        return mts_fail(error, MTS_STATUS_LIMIT,
                         "the model is larger than the 2 GiB that an ONNX file may have");
     }
     void *out = mts_alloc_zero(allocator, bytes, 1);
     if (!out) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a model of %zu bytes", bytes);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a model of %zu bytes", bytes);
     }
     *size = onnx__model_proto__pack(&model, out);
     *data = out;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* ONNX has one name space: an output may have an input's name only if it is that input. */
-static mts_code check_ports(const mts_graph *graph, mts_error *error)
+static mts_status check_ports(const mts_graph *graph, mts_error *error)
 {
     for (uint32_t i = 0; i < graph->output_count; i++) {
         const mts_port *out = &graph->outputs[i];
@@ -146,18 +146,18 @@ static mts_code check_ports(const mts_graph *graph, mts_error *error)
             bool same = in->value == out->value && in->dtype == out->dtype &&
                         mts_shape_equal(&in->shape, &out->shape);
             if (strcmp(in->name, out->name) == 0 && !same) {
-                return mts_fail(error, MTS_CODE_UNSUPPORTED, "an input and an output are both named '%s'",
+                return mts_fail(error, MTS_STATUS_UNSUPPORTED, "an input and an output are both named '%s'",
                                 in->name);
             }
         }
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code build(mts_onnx *onnx, mts_error *error)
+static mts_status build(mts_onnx *onnx, mts_error *error)
 {
     const mts_graph *graph = onnx->graph;
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     onnx->proto = mts_onnx_alloc(onnx, 1, sizeof(*onnx->proto));
     onnx->names = mts_onnx_alloc(onnx, graph->value_count, sizeof(*onnx->names));
     onnx->stored = mts_onnx_alloc(onnx, graph->value_count, sizeof(*onnx->stored));
@@ -169,35 +169,29 @@ static mts_code build(mts_onnx *onnx, mts_error *error)
     if (!onnx->failed) {
         add_inputs(onnx);
     }
-    for (uint32_t i = 0; i < graph->node_count && !onnx->failed && code == MTS_CODE_OK; i++) {
+    for (uint32_t i = 0; i < graph->node_count && !onnx->failed && code == MTS_STATUS_OK; i++) {
         code = mts_onnx_add(onnx, &graph->nodes[i], error);
-        if (code != MTS_CODE_OK) {
+        if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(error, code, "node '%s'", graph->nodes[i].name);
         }
     }
     if (!onnx->failed) {
         add_outputs(onnx);
     }
-    return onnx->failed || !onnx->proto->name
-               ? mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to export a graph")
-               : MTS_CODE_OK;
+    return onnx->failed || !onnx->proto->name ? mts_fail_memory(error) : MTS_STATUS_OK;
 }
 
-mts_code mts_onnx_export(const mts_graph *graph, const mts_allocator *allocator, void **data, size_t *size,
-                         mts_error *error)
+mts_status mts_onnx_export(const mts_graph *graph, const mts_allocator *allocator, void **data, size_t *size,
+                           mts_error *error)
 {
     mts_arena arena;
     mts_onnx onnx = {.graph = graph, .arena = &arena};
     *data = NULL;
     *size = 0;
     mts_arena_init(&arena, allocator);
-    mts_code code = check_ports(graph, error);
-    if (code == MTS_CODE_OK) {
-        code = build(&onnx, error);
-    }
-    if (code == MTS_CODE_OK) {
-        code = pack(&onnx, allocator, data, size, error);
-    }
+    mts_status code = check_ports(graph, error);
+    MTS_TRY(code, build(&onnx, error));
+    MTS_TRY(code, pack(&onnx, allocator, data, size, error));
     mts_arena_release(&arena);
     return code;
 }

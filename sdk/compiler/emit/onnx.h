@@ -14,7 +14,7 @@
  * Serialises a valid graph. *data lies on the allocator and is NULL on failure; writing the file is the
  * caller's. Errors: OUT_OF_MEMORY, UNSUPPORTED (a mode that opset 13 cannot express).
  */
-mts_code mts_onnx_export(const mts_graph *graph, const mts_allocator *allocator, void **data, size_t *size,
-                         mts_error *error);
+mts_status mts_onnx_export(const mts_graph *graph, const mts_allocator *allocator, void **data, size_t *size,
+                           mts_error *error);
 
 #endif

@@ -188,19 +188,19 @@ const char *mts_onnx_float_const(mts_onnx *onnx, float number)
     return mts_onnx_floats_const(onnx, NULL, &scalar, copy);
 }
 
-int32_t mts_onnx_dtype(mts_dtype dtype)
+int32_t mts_onnx_dtype(mts_type dtype)
 {
-    static const int32_t types[MTS_DTYPE_COUNT] = {[MTS_DTYPE_F32] = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
-                                                   [MTS_DTYPE_F16] = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16,
-                                                   [MTS_DTYPE_I32] = ONNX__TENSOR_PROTO__DATA_TYPE__INT32,
-                                                   [MTS_DTYPE_I64] = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
-                                                   [MTS_DTYPE_U8] = ONNX__TENSOR_PROTO__DATA_TYPE__UINT8,
-                                                   [MTS_DTYPE_BOOL] = ONNX__TENSOR_PROTO__DATA_TYPE__BOOL,
-                                                   [MTS_DTYPE_F64] = ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE};
+    static const int32_t types[MTS_TYPE_COUNT] = {[MTS_TYPE_FLOAT32] = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+                                                  [MTS_TYPE_FLOAT16] = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16,
+                                                  [MTS_TYPE_INT32] = ONNX__TENSOR_PROTO__DATA_TYPE__INT32,
+                                                  [MTS_TYPE_INT64] = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
+                                                  [MTS_TYPE_UINT8] = ONNX__TENSOR_PROTO__DATA_TYPE__UINT8,
+                                                  [MTS_TYPE_BOOL] = ONNX__TENSOR_PROTO__DATA_TYPE__BOOL,
+                                                  [MTS_TYPE_FLOAT64] = ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE};
     return types[dtype];
 }
 
-Onnx__ValueInfoProto *mts_onnx_value_info(mts_onnx *onnx, const char *name, mts_dtype dtype,
+Onnx__ValueInfoProto *mts_onnx_value_info(mts_onnx *onnx, const char *name, mts_type dtype,
                                           const mts_shape *shape)
 {
     Onnx__ValueInfoProto *info = mts_onnx_alloc(onnx, 1, sizeof(*info));
@@ -208,8 +208,8 @@ Onnx__ValueInfoProto *mts_onnx_value_info(mts_onnx *onnx, const char *name, mts_
     Onnx__TypeProto__Tensor *tensor = mts_onnx_alloc(onnx, 1, sizeof(*tensor));
     Onnx__TensorShapeProto *dims = mts_onnx_alloc(onnx, 1, sizeof(*dims));
     Onnx__TensorShapeProto__Dimension **list =
-        mts_onnx_alloc(onnx, MTS_RANK_MAX, sizeof(Onnx__TensorShapeProto__Dimension *));
-    Onnx__TensorShapeProto__Dimension *items = mts_onnx_alloc(onnx, MTS_RANK_MAX, sizeof(*items));
+        mts_onnx_alloc(onnx, MTS_TENSOR_RANK_MAX, sizeof(Onnx__TensorShapeProto__Dimension *));
+    Onnx__TensorShapeProto__Dimension *items = mts_onnx_alloc(onnx, MTS_TENSOR_RANK_MAX, sizeof(*items));
     if (onnx->failed) {
         return NULL;
     }
@@ -253,7 +253,7 @@ const char *mts_onnx_value(mts_onnx *onnx, uint32_t value)
     const mts_value *constant = &onnx->graph->values[value];
     if (constant->kind == MTS_VALUE_CONST && !onnx->stored[value]) {
         onnx->stored[value] = true;
-        bool whole = constant->dtype == MTS_DTYPE_F32 && constant->block_count == 1;
+        bool whole = constant->dtype == MTS_TYPE_FLOAT32 && constant->block_count == 1;
         (void)mts_onnx_floats_const(onnx, onnx->names[value], &constant->shape,
                                     whole ? constant->blocks[0].data : mts_onnx_dense(onnx, value));
     }

@@ -41,8 +41,8 @@ const char *mts_onnx_ints_const(mts_onnx *onnx, const int64_t *numbers, uint32_t
 const char *mts_onnx_float_const(mts_onnx *onnx, float number);
 
 /* ONNX's number of an element type. */
-int32_t mts_onnx_dtype(mts_dtype dtype);
-Onnx__ValueInfoProto *mts_onnx_value_info(mts_onnx *onnx, const char *name, mts_dtype dtype,
+int32_t mts_onnx_dtype(mts_type dtype);
+Onnx__ValueInfoProto *mts_onnx_value_info(mts_onnx *onnx, const char *name, mts_type dtype,
                                           const mts_shape *shape);
 
 /* A value's name; a constant becomes an initialiser when first named. */
@@ -51,6 +51,6 @@ const char *mts_onnx_value(mts_onnx *onnx, uint32_t value);
 float *mts_onnx_dense(mts_onnx *onnx, uint32_t value);
 
 /* Adds what computes a node of the graph (onnx_node.c). Errors: UNSUPPORTED. */
-mts_code mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error);
+mts_status mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error);
 
 #endif

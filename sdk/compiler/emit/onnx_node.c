@@ -35,7 +35,7 @@ static const char *two(mts_onnx *onnx, const char *op, const char *a, const char
     return mts_onnx_node(onnx, op, both, 2, output) ? output : NULL;
 }
 
-static void cast(mts_onnx *onnx, const char *x, mts_dtype dtype, const char *output)
+static void cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output)
 {
     mts_onnx_int(onnx, mts_onnx_node(onnx, "Cast", &x, 1, output), "to", mts_onnx_dtype(dtype));
 }
@@ -49,11 +49,11 @@ static void add_clip(mts_onnx *onnx, const mts_act *act, const char *x, const ch
 }
 
 /* A cast there and back. */
-static void add_round_trip(mts_onnx *onnx, mts_dtype dtype, const char *x, const char *output)
+static void add_round_trip(mts_onnx *onnx, mts_type dtype, const char *x, const char *output)
 {
     const char *between = mts_onnx_temporary(onnx);
     cast(onnx, x, dtype, between);
-    cast(onnx, between, MTS_DTYPE_F32, output);
+    cast(onnx, between, MTS_TYPE_FLOAT32, output);
 }
 
 static const char *plain_name(uint32_t fn)
@@ -96,10 +96,10 @@ static void add_act(mts_onnx *onnx, const mts_act *act, const char *slope, const
         (void)two(onnx, "Mul", x, one(onnx, "Sigmoid", x, NULL), output);
         break;
     case MTS_FN_TRUNC:
-        add_round_trip(onnx, MTS_DTYPE_I64, x, output);
+        add_round_trip(onnx, MTS_TYPE_INT64, x, output);
         break;
     case MTS_FN_NOT_ZERO:
-        add_round_trip(onnx, MTS_DTYPE_BOOL, x, output);
+        add_round_trip(onnx, MTS_TYPE_BOOL, x, output);
         break;
     default:
         (void)one(onnx, plain_name(act->fn), x, output);
@@ -275,12 +275,12 @@ static void add_binary(mts_onnx *onnx, const mts_node *node, const char *output)
     end_act(onnx, &binary->act, "", last, output);
 }
 
-static mts_code add_pool(mts_onnx *onnx, const mts_node *node, const char *output, mts_error *error)
+static mts_status add_pool(mts_onnx *onnx, const mts_node *node, const char *output, mts_error *error)
 {
     const mts_attrs_pool *pool = &node->attrs.pool;
     bool average = pool->kind == MTS_POOL_AVG;
     if (average && (pool->dilation[0] != 1 || pool->dilation[1] != 1)) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "ONNX opset 13 has no dilated average pooling");
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "ONNX opset 13 has no dilated average pooling");
     }
     const char *x = input(onnx, node, 0);
     Onnx__NodeProto *made = mts_onnx_node(onnx, average ? "AveragePool" : "MaxPool", &x, 1, output);
@@ -289,16 +289,16 @@ static mts_code add_pool(mts_onnx *onnx, const mts_node *node, const char *outpu
     if (average) {
         mts_onnx_int(onnx, made, "count_include_pad", pool->include_pad);
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 static void add_reduce(mts_onnx *onnx, const mts_node *node, const char *output)
 {
     static const char *const names[] = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"};
     const mts_attrs_reduce *reduce = &node->attrs.reduce;
-    int64_t axes[MTS_RANK_MAX];
+    int64_t axes[MTS_TENSOR_RANK_MAX];
     uint32_t count = 0;
-    for (uint32_t i = 0; i < MTS_RANK_MAX; i++) {
+    for (uint32_t i = 0; i < MTS_TENSOR_RANK_MAX; i++) {
         if (reduce->axes >> i & 1u) {
             axes[count++] = i;
         }
@@ -339,7 +339,7 @@ static void add_slice(mts_onnx *onnx, const mts_node *node, const char *output)
 {
     const mts_attrs_slice *slice = &node->attrs.slice;
     const mts_shape *x = shape_of(onnx, node->inputs[0]);
-    int64_t ends[MTS_RANK_MAX], axes[MTS_RANK_MAX];
+    int64_t ends[MTS_TENSOR_RANK_MAX], axes[MTS_TENSOR_RANK_MAX];
     for (uint32_t i = 0; i < x->rank; i++) {
         axes[i] = i;
         ends[i] = slice->start[i] + slice->size[i] * slice->step[i];
@@ -358,7 +358,7 @@ static void add_pad(mts_onnx *onnx, const mts_node *node, const char *output)
     static const char *const modes[] = {"constant", "edge", "reflect"};
     const mts_attrs_pad *pad = &node->attrs.pad;
     uint32_t rank = shape_of(onnx, node->inputs[0])->rank;
-    int64_t pads[MTS_RANK_MAX * 2];
+    int64_t pads[MTS_TENSOR_RANK_MAX * 2];
     for (uint32_t i = 0; i < rank; i++) {
         pads[i] = pad->before[i];
         pads[i + rank] = pad->after[i];
@@ -389,7 +389,7 @@ static void add_transpose(mts_onnx *onnx, const mts_node *node, const char *outp
 {
     uint32_t rank = shape_of(onnx, node->output)->rank;
     const char *x = input(onnx, node, 0);
-    int64_t perm[MTS_RANK_MAX];
+    int64_t perm[MTS_TENSOR_RANK_MAX];
     for (uint32_t i = 0; i < rank; i++) {
         perm[i] = node->attrs.transpose.perm[i];
     }
@@ -418,8 +418,8 @@ static bool scales_fit(const mts_onnx *onnx, const mts_node *node)
     return true;
 }
 
-static mts_code resize_modes(const mts_attrs_resize *resize, const char **coord, const char **round,
-                             mts_error *error)
+static mts_status resize_modes(const mts_attrs_resize *resize, const char **coord, const char **round,
+                               mts_error *error)
 {
     static const char *const coords[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
                                          "asymmetric", "half_pixel",         "tf_crop_and_resize"};
@@ -429,24 +429,24 @@ static mts_code resize_modes(const mts_attrs_resize *resize, const char **coord,
     if (resize->coord == MTS_COORD_TF_HALF_PIXEL) {
         /* floor((x + 0.5) / s) is (x + 0.5) / s - 0.5 rounded with halves up; opset 13 has only the latter */
         if (resize->mode != MTS_RESIZE_NEAREST || resize->round != MTS_ROUND_FLOOR) {
-            return mts_fail(error, MTS_CODE_UNSUPPORTED,
+            return mts_fail(error, MTS_STATUS_UNSUPPORTED,
                             "opset 13 has no coordinate mode tf_half_pixel_for_nn");
         }
         *round = "round_prefer_ceil";
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code add_resize(mts_onnx *onnx, const mts_node *node, const char *output, mts_error *error)
+static mts_status add_resize(mts_onnx *onnx, const mts_node *node, const char *output, mts_error *error)
 {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
     static const mts_shape four = {.rank = 1, .dims = {4}}, eight = {.rank = 1, .dims = {8}};
     const mts_attrs_resize *resize = &node->attrs.resize;
     const mts_shape *x = shape_of(onnx, node->inputs[0]);
     const char *coord = NULL, *round = NULL;
-    mts_code code = resize_modes(resize, &coord, &round, error);
+    mts_status code = resize_modes(resize, &coord, &round, error);
     float *scales = mts_onnx_alloc(onnx, 4, sizeof(*scales)), *roi = mts_onnx_alloc(onnx, 8, sizeof(*roi));
-    if (code != MTS_CODE_OK || !scales || !roi) {
+    if (code != MTS_STATUS_OK || !scales || !roi) {
         return code;
     }
     const float numbers[4] = {1.0f, 1.0f, resize->scale[0], resize->scale[1]};
@@ -469,7 +469,7 @@ static mts_code add_resize(mts_onnx *onnx, const mts_node *node, const char *out
     return code;
 }
 
-mts_code mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error)
+mts_status mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error)
 {
     const char *output = onnx->names[node->output], *x = NULL;
     switch (node->op) {
@@ -529,7 +529,7 @@ mts_code mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error)
     case MTS_OP_RESIZE:
         return add_resize(onnx, node, output, error);
     default:
-        return mts_fail(error, MTS_CODE_INTERNAL, "operator '%s' has no ONNX form", mts_op_name(node->op));
+        return mts_fail(error, MTS_STATUS_INTERNAL, "operator '%s' has no ONNX form", mts_op_name(node->op));
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void mts_import_fail(mts_import *import, mts_code code, const char *format, ...)
+void mts_import_fail(mts_import *import, mts_status code, const char *format, ...)
 {
-    if (import->code != MTS_CODE_OK) {
+    if (import->code != MTS_STATUS_OK) {
         return;
     }
     char text[MTS_ERROR_TEXT];
@@ -22,7 +22,7 @@ void mts_import_fail(mts_import *import, mts_code code, const char *format, ...)
 
 bool mts_import_ok(const mts_import *import)
 {
-    return import->code == MTS_CODE_OK;
+    return import->code == MTS_STATUS_OK;
 }
 
 mts_import_value *mts_import_in(const mts_import *import, uint32_t index)
@@ -47,7 +47,7 @@ void mts_import_out(mts_import *import, uint32_t index, mts_import_value *value)
     }
     bool computed = value->id != MTS_NONE && import->graph->values[value->id].kind == MTS_VALUE_NODE;
     if (computed && !mts_graph_name_value(import->graph, value->id, name)) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a name");
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a name");
     }
 }
 
@@ -77,7 +77,7 @@ static bool typed(mts_import *import, const Onnx__AttributeProto *attribute,
 {
     bool fits = attribute->has_type ? attribute->type == type : set;
     if (!fits) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "attribute '%s' has another type than it must",
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "attribute '%s' has another type than it must",
                         attribute->name);
     }
     return fits;
@@ -85,7 +85,7 @@ static bool typed(mts_import *import, const Onnx__AttributeProto *attribute,
 
 bool mts_attr_has(const mts_import *import, const char *name)
 {
-    return find(import, name) != NULL;
+    return find(import, name);
 }
 
 int64_t mts_attr_int(mts_import *import, const char *name, int64_t fallback)
@@ -117,7 +117,7 @@ const char *mts_attr_string(mts_import *import, const char *name, const char *fa
     }
     const char *text = mts_arena_text(&import->scratch, (const char *)attribute->s.data, attribute->s.len);
     if (!text) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for an attribute");
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for an attribute");
         return fallback;
     }
     return text;
@@ -126,8 +126,8 @@ const char *mts_attr_string(mts_import *import, const char *name, const char *fa
 static bool fits_list(mts_import *import, const char *name, size_t count, uint32_t most)
 {
     if (count > most) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "attribute '%s' has %zu numbers, at most %u fit", name,
-                        count, most);
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "attribute '%s' has %zu numbers, at most %u fit",
+                        name, count, most);
     }
     return count <= most;
 }
@@ -162,11 +162,11 @@ const Onnx__TensorProto *mts_attr_tensor(mts_import *import, const char *name)
 {
     const Onnx__AttributeProto *attribute = find(import, name);
     if (!attribute ||
-        !typed(import, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR, attribute->t != NULL)) {
+        !typed(import, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR, attribute->t)) {
         return NULL;
     }
     if (!attribute->t) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "attribute '%s' holds no tensor", name);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "attribute '%s' holds no tensor", name);
     }
     return attribute->t;
 }
@@ -175,7 +175,8 @@ uint32_t mts_import_axis(mts_import *import, int64_t axis, uint32_t rank)
 {
     int64_t at = axis < 0 ? axis + (int64_t)rank : axis;
     if (at < 0 || at >= (int64_t)rank) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "axis %lld does not fit rank %u", (long long)axis, rank);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "axis %lld does not fit rank %u", (long long)axis,
+                        rank);
         return 0;
     }
     return (uint32_t)at;

@@ -16,7 +16,7 @@ static operand operand_of(mts_op op, uint32_t index)
 }
 
 /* Data of a constant as the graph keeps it. */
-static const void *lasting_data(mts_import *import, const mts_import_value *value, mts_dtype dtype)
+static const void *lasting_data(mts_import *import, const mts_import_value *value, mts_type dtype)
 {
     if (value->lasting && value->dtype == dtype) {
         return value->data;
@@ -25,13 +25,14 @@ static const void *lasting_data(mts_import *import, const mts_import_value *valu
     size_t used = import->arena->used + import->scratch.used;
     if (!mts_shape_bytes(&value->shape, dtype, &bytes) || used > import->options->bytes_most ||
         bytes > import->options->bytes_most - used) {
-        mts_import_fail(import, MTS_CODE_LIMIT, "the model needs more than %zu bytes",
+        mts_import_fail(import, MTS_STATUS_LIMIT, "the model needs more than %zu bytes",
                         import->options->bytes_most);
         return NULL;
     }
     void *data = mts_arena_zero(import->arena, bytes, 1);
     if (!data) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a constant of %zu bytes", bytes);
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a constant of %zu bytes",
+                        bytes);
         return NULL;
     }
     if (value->dtype == dtype) {
@@ -39,7 +40,7 @@ static const void *lasting_data(mts_import *import, const mts_import_value *valu
         return data;
     }
     for (size_t i = 0; i < count; i++) {
-        if (dtype == MTS_DTYPE_I32) {
+        if (dtype == MTS_TYPE_INT32) {
             mts_host_store_int(dtype, data, i, mts_host_load_int(value->dtype, value->data, i));
         } else {
             mts_host_store(dtype, data, i, mts_host_load(value->dtype, value->data, i));
@@ -48,7 +49,7 @@ static const void *lasting_data(mts_import *import, const mts_import_value *valu
     return data;
 }
 
-static uint32_t add_const(mts_import *import, const mts_import_value *value, mts_dtype dtype)
+static uint32_t add_const(mts_import *import, const mts_import_value *value, mts_type dtype)
 {
     const void *data = lasting_data(import, value, dtype);
     if (!data) {
@@ -56,7 +57,7 @@ static uint32_t add_const(mts_import *import, const mts_import_value *value, mts
     }
     uint32_t id = mts_graph_add_const(import->graph, NULL, dtype, &value->shape, data);
     if (id == MTS_NONE) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a constant");
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a constant");
     }
     return id;
 }
@@ -66,17 +67,17 @@ static uint32_t id_of(mts_import *import, mts_import_value *value, operand wante
     if (!mts_import_is_const(value)) {
         return value->id;
     }
-    mts_dtype dtype = wanted == OPERAND_INDEX                                     ? MTS_DTYPE_I32
-                      : wanted == OPERAND_WEIGHT && value->dtype == MTS_DTYPE_F16 ? MTS_DTYPE_F16
-                                                                                  : MTS_DTYPE_F32;
-    uint32_t *id = dtype == MTS_DTYPE_F32 ? &value->id : &value->raw_id;
+    mts_type dtype = wanted == OPERAND_INDEX                                        ? MTS_TYPE_INT32
+                     : wanted == OPERAND_WEIGHT && value->dtype == MTS_TYPE_FLOAT16 ? MTS_TYPE_FLOAT16
+                                                                                    : MTS_TYPE_FLOAT32;
+    uint32_t *id = dtype == MTS_TYPE_FLOAT32 ? &value->id : &value->raw_id;
     if (*id == MTS_NONE) {
         *id = add_const(import, value, dtype);
     }
     return *id;
 }
 
-static mts_import_value *wrap(mts_import *import, uint32_t id, mts_dtype dtype)
+static mts_import_value *wrap(mts_import *import, uint32_t id, mts_type dtype)
 {
     mts_import_value *value =
         mts_import_constant(import, dtype, &import->graph->values[id].shape, NULL, false);
@@ -96,15 +97,15 @@ static mts_import_value *evaluate(mts_import *import, mts_op op, const mts_attrs
         shapes = mts_arena_zero(&import->scratch, count, sizeof(const mts_shape *));
     }
     if (!shapes) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a node");
         return NULL;
     }
     for (uint32_t i = 0; i < count; i++) {
         shapes[i] = &inputs[i]->shape;
     }
     mts_shape shape;
-    mts_code code = mts_node_infer(op, attrs, shapes, count, &shape, import->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_node_infer(op, attrs, shapes, count, &shape, import->error);
+    if (code != MTS_STATUS_OK) {
         import->code = code;
         return NULL;
     }
@@ -128,7 +129,7 @@ static mts_import_value *append(mts_import *import, mts_op op, const mts_attrs *
     uint32_t few[16];
     uint32_t *ids = count > 16 ? mts_arena_zero(&import->scratch, count, sizeof(*ids)) : few;
     if (!ids) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a node");
         return NULL;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -143,9 +144,9 @@ static mts_import_value *append(mts_import *import, mts_op op, const mts_attrs *
     if (!mts_import_ok(import)) {
         return NULL;
     }
-    mts_code code =
+    mts_status code =
         mts_graph_add_node(import->graph, op, import->node->name, ids, count, attrs, &id, import->error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         import->code = code;
         return NULL;
     }
@@ -194,7 +195,7 @@ mts_import_value *mts_import_emit_binary(mts_import *import, uint32_t kind, mts_
     }
     mts_attrs attrs = {.binary = {.kind = kind}};
     /* division of integers drops the remainder */
-    if (kind == MTS_BIN_DIV && mts_dtype_is_int(a->dtype)) {
+    if (kind == MTS_BIN_DIV && mts_type_is_int(a->dtype)) {
         attrs.binary.act.fn = MTS_FN_TRUNC;
     }
     mts_import_value *both[2] = {a, b};
@@ -208,7 +209,7 @@ mts_import_value *mts_import_emit_unary(mts_import *import, uint32_t fn, float a
     return mts_import_emit(import, MTS_OP_UNARY, &attrs, &x, 1);
 }
 
-mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_dtype dtype)
+mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_type dtype)
 {
     if (!x || !mts_import_ok(import)) {
         return NULL;

@@ -11,10 +11,10 @@
 #include <string.h>
 
 typedef struct stride_walk {
-    mts_shape shape;              /* of the output */
-    int64_t stride[MTS_RANK_MAX]; /* of the input, in elements, per output dimension */
-    int64_t base;                 /* of the input */
-    int64_t at[MTS_RANK_MAX];     /* position in the output */
+    mts_shape shape;                     /* of the output */
+    int64_t stride[MTS_TENSOR_RANK_MAX]; /* of the input, in elements, per output dimension */
+    int64_t base;                        /* of the input */
+    int64_t at[MTS_TENSOR_RANK_MAX];     /* position in the output */
 } stride_walk;
 
 /* Input element of the current output position; then moves on in row-major order. */
@@ -46,7 +46,7 @@ static void strides_of(const mts_shape *shape, int64_t *strides)
 static stride_walk broadcast_walk(const mts_shape *in, const mts_shape *out)
 {
     stride_walk walk = {.shape = *out};
-    int64_t strides[MTS_RANK_MAX] = {0};
+    int64_t strides[MTS_TENSOR_RANK_MAX] = {0};
     strides_of(in, strides);
     uint32_t skip = out->rank - in->rank;
     for (uint32_t i = 0; i < in->rank; i++) {
@@ -66,31 +66,31 @@ static void copy_walk(stride_walk *walk, size_t size, const void *in, void *out)
 static void eval_slice(const mts_attrs *attrs, const mts_import_value *x, const mts_shape *shape, void *out)
 {
     stride_walk walk = {.shape = *shape};
-    int64_t strides[MTS_RANK_MAX] = {0};
+    int64_t strides[MTS_TENSOR_RANK_MAX] = {0};
     strides_of(&x->shape, strides);
     for (uint32_t i = 0; i < shape->rank; i++) {
         walk.base += attrs->slice.start[i] * strides[i];
         walk.stride[i] = attrs->slice.step[i] * strides[i];
     }
-    copy_walk(&walk, mts_dtype_size(x->dtype), x->data, out);
+    copy_walk(&walk, mts_type_size(x->dtype), x->data, out);
 }
 
 static void eval_transpose(const mts_attrs *attrs, const mts_import_value *x, const mts_shape *shape,
                            void *out)
 {
     stride_walk walk = {.shape = *shape};
-    int64_t strides[MTS_RANK_MAX] = {0};
+    int64_t strides[MTS_TENSOR_RANK_MAX] = {0};
     strides_of(&x->shape, strides);
     for (uint32_t i = 0; i < shape->rank; i++) {
         walk.stride[i] = strides[attrs->transpose.perm[i]];
     }
-    copy_walk(&walk, mts_dtype_size(x->dtype), x->data, out);
+    copy_walk(&walk, mts_type_size(x->dtype), x->data, out);
 }
 
 static void eval_concat(const mts_attrs *attrs, mts_import_value *const *inputs, uint32_t count,
                         const mts_shape *shape, void *out)
 {
-    size_t size = mts_dtype_size(inputs[0]->dtype), outer = 1, inner = size, offset = 0;
+    size_t size = mts_type_size(inputs[0]->dtype), outer = 1, inner = size, offset = 0;
     for (uint32_t i = 0; i < shape->rank; i++) {
         if (i < attrs->concat.axis) {
             outer *= (size_t)shape->dims[i];
@@ -111,7 +111,7 @@ static void eval_concat(const mts_attrs *attrs, mts_import_value *const *inputs,
 static bool eval_gather(const mts_attrs *attrs, const mts_import_value *x, const mts_import_value *index,
                         void *out)
 {
-    size_t size = mts_dtype_size(x->dtype), outer = 1, inner = size;
+    size_t size = mts_type_size(x->dtype), outer = 1, inner = size;
     size_t dim = (size_t)x->shape.dims[attrs->gather.axis], count = mts_shape_count(&index->shape);
     for (uint32_t i = 0; i < x->shape.rank; i++) {
         if (i < attrs->gather.axis) {
@@ -232,7 +232,7 @@ static void eval_binary(const mts_attrs *attrs, mts_import_value *const *inputs,
     stride_walk from_a = broadcast_walk(&a->shape, shape), from_b = broadcast_walk(&b->shape, shape);
     size_t count = mts_shape_count(shape);
     bool integers =
-        mts_dtype_is_int(a->dtype) && mts_dtype_is_int(b->dtype) && attrs->binary.kind != MTS_BIN_PRELU;
+        mts_type_is_int(a->dtype) && mts_type_is_int(b->dtype) && attrs->binary.kind != MTS_BIN_PRELU;
     for (size_t i = 0; i < count; i++) {
         size_t at_a = step(&from_a), at_b = step(&from_b);
         if (integers) {
@@ -260,7 +260,7 @@ static void eval_reduce(const mts_attrs *attrs, const mts_import_value *x, doubl
                         size_t outputs)
 {
     mts_shape kept = x->shape;
-    int64_t strides[MTS_RANK_MAX] = {0};
+    int64_t strides[MTS_TENSOR_RANK_MAX] = {0};
     double count = (double)mts_shape_count(&x->shape) / (double)outputs;
     stride_walk to = {.shape = x->shape};
     for (uint32_t i = 0; i < kept.rank; i++) {
@@ -307,11 +307,11 @@ static bool run(mts_import *import, mts_op op, const mts_attrs *attrs, mts_impor
         eval_transpose(attrs, x, shape, out);
         return true;
     case MTS_OP_RESHAPE:
-        memcpy(out, x->data, mts_shape_count(shape) * mts_dtype_size(x->dtype));
+        memcpy(out, x->data, mts_shape_count(shape) * mts_type_size(x->dtype));
         return true;
     case MTS_OP_EXPAND:
         walk = broadcast_walk(&x->shape, shape);
-        copy_walk(&walk, mts_dtype_size(x->dtype), x->data, out);
+        copy_walk(&walk, mts_type_size(x->dtype), x->data, out);
         return true;
     case MTS_OP_CONCAT:
         eval_concat(attrs, inputs, count, shape, out);
@@ -326,11 +326,11 @@ static bool run(mts_import *import, mts_op op, const mts_attrs *attrs, mts_impor
         return true;
     default: {
         bool lasting = false;
-        double *sums = mts_import_alloc(import, MTS_DTYPE_F64, shape, &lasting);
+        double *sums = mts_import_alloc(import, MTS_TYPE_FLOAT64, shape, &lasting);
         if (sums) {
             eval_reduce(attrs, x, sums, out, mts_shape_count(shape));
         }
-        return sums != NULL;
+        return sums;
     }
     }
 }
@@ -338,10 +338,10 @@ static bool run(mts_import *import, mts_op op, const mts_attrs *attrs, mts_impor
 mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *attrs,
                                 mts_import_value *const *inputs, uint32_t count, const mts_shape *shape)
 {
-    mts_dtype dtype = inputs[0]->dtype;
+    mts_type dtype = inputs[0]->dtype;
     for (uint32_t i = 1; i < count && op == MTS_OP_CONCAT; i++) {
         if (inputs[i]->dtype != dtype) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "inputs have different element types");
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "inputs have different element types");
             return NULL;
         }
     }
@@ -351,7 +351,7 @@ mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *
         return NULL;
     }
     if (!run(import, op, attrs, inputs, count, shape, out)) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "an index is out of range");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "an index is out of range");
         return NULL;
     }
     return mts_import_constant(import, dtype, shape, out, lasting);

@@ -35,13 +35,13 @@ static void name_initialisers(mts_import *import)
         const Onnx__TensorProto *tensor = import->proto->initializer[i];
         mts_import_name *entry = mts_import_intern(import, tensor->name ? tensor->name : "");
         if (entry && entry->tensor) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "two initialisers are named '%s'", entry->name);
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "two initialisers are named '%s'", entry->name);
         } else if (entry) {
             entry->tensor = tensor;
         }
     }
     if (import->proto->n_sparse_initializer) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "sparse initialisers are not supported");
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "sparse initialisers are not supported");
     }
 }
 
@@ -50,12 +50,12 @@ static void name_inputs(mts_import *import)
     for (size_t i = 0; i < import->proto->n_input && mts_import_ok(import); i++) {
         const char *name = import->proto->input[i]->name;
         if (!name || !*name) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "input %zu has no name", i);
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "input %zu has no name", i);
             return;
         }
         mts_import_name *entry = mts_import_intern(import, name);
         if (entry && entry->input) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "two inputs are named '%s'", name);
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "two inputs are named '%s'", name);
         } else if (entry) {
             entry->input = true;
         }
@@ -73,7 +73,7 @@ static void name_outputs_of(mts_import *import, uint32_t index)
         const mts_import_name *found = mts_import_find(import, name);
         mts_import_name *entry = found ? NULL : mts_import_intern(import, name);
         if (found) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "'%s' is defined more than once", name);
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "'%s' is defined more than once", name);
         } else if (entry) {
             entry->producer = index;
         }
@@ -111,9 +111,9 @@ static bool declared_shape(mts_import *import, const Onnx__TypeProto__Tensor *ty
     if (!type->shape) {
         return false;
     }
-    if (type->shape->n_dim > MTS_RANK_MAX) {
-        mts_import_fail(import, MTS_CODE_LIMIT, "input '%s': rank %zu is above %d", name, type->shape->n_dim,
-                        MTS_RANK_MAX);
+    if (type->shape->n_dim > MTS_TENSOR_RANK_MAX) {
+        mts_import_fail(import, MTS_STATUS_LIMIT, "input '%s': rank %zu is above %d", name,
+                        type->shape->n_dim, MTS_TENSOR_RANK_MAX);
         return false;
     }
     shape->rank = (uint32_t)type->shape->n_dim;
@@ -138,14 +138,14 @@ static void apply_given(mts_import *import, const char *name, bool declared, con
                         mts_shape *shape)
 {
     if (declared && given->rank != shape->rank) {
-        mts_import_fail(import, MTS_CODE_INVALID_ARGUMENT,
+        mts_import_fail(import, MTS_STATUS_INVALID_ARGUMENT,
                         "input '%s' has rank %u, a shape of rank %u was given", name, shape->rank,
                         given->rank);
         return;
     }
     for (uint32_t i = 0; declared && i < shape->rank; i++) {
         if (!may_be_given(shape, i, given->dims[i])) {
-            mts_import_fail(import, MTS_CODE_INVALID_ARGUMENT,
+            mts_import_fail(import, MTS_STATUS_INVALID_ARGUMENT,
                             "input '%s': dimension %u is %lld in the model, %lld was given", name, i,
                             (long long)shape->dims[i], (long long)given->dims[i]);
             return;
@@ -158,7 +158,7 @@ static void apply_given(mts_import *import, const char *name, bool declared, con
 static void close_shape(mts_import *import, const char *name, bool declared, mts_shape *shape)
 {
     if (!declared) {
-        mts_import_fail(import, MTS_CODE_INVALID_ARGUMENT, "input '%s' has no shape in the model: give one",
+        mts_import_fail(import, MTS_STATUS_INVALID_ARGUMENT, "input '%s' has no shape in the model: give one",
                         name);
         return;
     }
@@ -167,7 +167,7 @@ static void close_shape(mts_import *import, const char *name, bool declared, mts
     }
     for (uint32_t i = 0; i < shape->rank; i++) {
         if (shape->dims[i] == -1) {
-            mts_import_fail(import, MTS_CODE_INVALID_ARGUMENT,
+            mts_import_fail(import, MTS_STATUS_INVALID_ARGUMENT,
                             "input '%s': dimension %u is open in the model: give the input's shape", name, i);
             return;
         }
@@ -193,12 +193,12 @@ static mts_import_value *add_input(mts_import *import, const Onnx__ValueInfoProt
     const char *name = info->name;
     if (!info->type || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
         !info->type->tensor_type) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "input '%s' is no tensor", name);
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "input '%s' is no tensor", name);
         return NULL;
     }
-    mts_dtype dtype;
+    mts_type dtype;
     if (!mts_proto_dtype(info->type->tensor_type->elem_type, &dtype)) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "input '%s' has type %s", name,
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "input '%s' has type %s", name,
                         mts_proto_dtype_name(info->type->tensor_type->elem_type));
         return NULL;
     }
@@ -216,8 +216,8 @@ static mts_import_value *add_input(mts_import *import, const Onnx__ValueInfoProt
     if (!mts_import_ok(import)) {
         return NULL;
     }
-    mts_code code = mts_node_infer(MTS_OP_UNARY, &attrs, shapes, 1, &shape, import->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_node_infer(MTS_OP_UNARY, &attrs, shapes, 1, &shape, import->error);
+    if (code != MTS_STATUS_OK) {
         import->code = mts_fail_prefix(import->error, code, "input '%s'", name);
         return NULL;
     }
@@ -225,7 +225,7 @@ static mts_import_value *add_input(mts_import *import, const Onnx__ValueInfoProt
     if (value) {
         value->id = mts_graph_add_input(import->graph, name, dtype, &shape);
         if (value->id == MTS_NONE) {
-            mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for input '%s'", name);
+            mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for input '%s'", name);
         }
     }
     return value;
@@ -252,7 +252,7 @@ static void define_inputs(mts_import *import)
         const mts_import_name *entry = name ? mts_import_find(import, name) : NULL;
         bool known = name ? entry && entry->value && entry->value->id != MTS_NONE : real == 1;
         if (!known) {
-            mts_import_fail(import, MTS_CODE_INVALID_ARGUMENT, "there is no input '%s' to give a shape to",
+            mts_import_fail(import, MTS_STATUS_INVALID_ARGUMENT, "there is no input '%s' to give a shape to",
                             name ? name : "(the only one)");
         }
     }
@@ -264,7 +264,7 @@ static void read_inputs(mts_import *import, const mts_lower_row *row)
 {
     const Onnx__NodeProto *node = import->node;
     if (node->n_input < row->required || node->n_input > row->most) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "%zu inputs, wanted %u to %u", node->n_input,
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "%zu inputs, wanted %u to %u", node->n_input,
                         row->required, row->most);
         return;
     }
@@ -272,14 +272,14 @@ static void read_inputs(mts_import *import, const mts_lower_row *row)
     import->output_count = (uint32_t)node->n_output;
     import->inputs = mts_arena_zero(&import->scratch, node->n_input, sizeof(mts_import_value *));
     if (!import->inputs) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a node");
         return;
     }
     for (uint32_t i = 0; i < import->input_count && mts_import_ok(import); i++) {
         if (node->input[i][0] == '\0') {
             bool may = i >= row->required && row->most != 0xffffu;
             if (!may) {
-                mts_import_fail(import, MTS_CODE_MALFORMED, "input %u is missing", i);
+                mts_import_fail(import, MTS_STATUS_MALFORMED, "input %u is missing", i);
             }
             continue;
         }
@@ -294,12 +294,12 @@ static void lower_node(mts_import *import)
     bool standard = !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
     const mts_lower_row *row = standard ? mts_lower_find(node->op_type, import->opset, &known) : NULL;
     if (import->opset < OPSET_LEAST || import->opset > OPSET_MOST) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "opset %lld is not supported (%d to %d are)",
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "opset %lld is not supported (%d to %d are)",
                         (long long)import->opset, OPSET_LEAST, OPSET_MOST);
         return;
     }
     if (!row) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "the operator is not supported%s%s%s",
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the operator is not supported%s%s%s",
                         known ? " in this opset" : "", standard ? "" : ": it is of domain ",
                         standard ? "" : node->domain);
         return;
@@ -343,22 +343,22 @@ static void define_output(mts_import *import, const Onnx__ValueInfoProto *info)
         uint32_t id = MTS_NONE;
         const float *data = value ? mts_import_read_f32(import, value, name) : NULL;
         size_t bytes = 0;
-        void *copy = data && mts_shape_bytes(&value->shape, MTS_DTYPE_F32, &bytes)
+        void *copy = data && mts_shape_bytes(&value->shape, MTS_TYPE_FLOAT32, &bytes)
                          ? mts_arena_zero(import->arena, bytes, 1)
                          : NULL;
         if (copy) {
             memcpy(copy, data, bytes);
-            id = mts_graph_add_const(import->graph, name, MTS_DTYPE_F32, &value->shape, copy);
+            id = mts_graph_add_const(import->graph, name, MTS_TYPE_FLOAT32, &value->shape, copy);
         }
         if (id == MTS_NONE) {
-            mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for output '%s'", name);
+            mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for output '%s'", name);
             return;
         }
         value->id = id;
     }
-    mts_code code =
+    mts_status code =
         mts_graph_add_output(import->graph, name, value->id, value->dtype, &value->shape, import->error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         import->code = code;
     }
 }
@@ -366,7 +366,7 @@ static void define_output(mts_import *import, const Onnx__ValueInfoProto *info)
 static void define_outputs(mts_import *import)
 {
     if (import->proto->n_output == 0) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "the model has no output");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "the model has no output");
     }
     for (size_t i = 0; i < import->proto->n_output && mts_import_ok(import); i++) {
         define_output(import, import->proto->output[i]);
@@ -381,13 +381,13 @@ static void check_proto(mts_import *import)
 {
     const Onnx__GraphProto *graph = import->proto;
     if (graph->n_node > import->options->nodes_most) {
-        mts_import_fail(import, MTS_CODE_LIMIT, "%zu nodes, the limit is %u", graph->n_node,
+        mts_import_fail(import, MTS_STATUS_LIMIT, "%zu nodes, the limit is %u", graph->n_node,
                         import->options->nodes_most);
         return;
     }
     for (size_t i = 0; i < graph->n_node; i++) {
         if (!graph->node[i]->op_type) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "node %zu has no operator", i);
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "node %zu has no operator", i);
             return;
         }
     }
@@ -428,9 +428,9 @@ static void run_import(mts_import *import)
     }
 }
 
-static mts_code import_model(const Onnx__ModelProto *model, size_t size, const char *name,
-                             const mts_import_options *options, mts_arena *arena, mts_graph **graph,
-                             mts_error *error)
+static mts_status import_model(const Onnx__ModelProto *model, size_t size, const char *name,
+                               const mts_import_options *options, mts_arena *arena, mts_graph **graph,
+                               mts_error *error)
 {
     mts_import import = {.options = options,
                          .arena = arena,
@@ -438,29 +438,30 @@ static mts_code import_model(const Onnx__ModelProto *model, size_t size, const c
                          .file = name,
                          .opset = opset_of(model),
                          .computed_left = options->computed_most,
-                         .code = MTS_CODE_OK,
+                         .code = MTS_STATUS_OK,
                          .error = error};
     /* converting and transposing what the file holds is no multiplication */
     import.computed_left += size < SIZE_MAX / 4 ? 2 * size : 0;
     if (!model->graph) {
-        return mts_fail(error, MTS_CODE_MALFORMED, "there is no graph in the model");
+        return mts_fail(error, MTS_STATUS_MALFORMED, "there is no graph in the model");
     }
     mts_arena_init(&import.scratch, arena->allocator);
     import.graph = mts_graph_create(arena, model->graph->name);
     if (import.graph) {
         run_import(&import);
     } else {
-        mts_import_fail(&import, MTS_CODE_OUT_OF_MEMORY, "no memory for a graph");
+        mts_import_fail(&import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a graph");
     }
     mts_arena_release(&import.scratch);
-    if (import.code == MTS_CODE_OK) {
+    if (import.code == MTS_STATUS_OK) {
         *graph = import.graph;
     }
     return import.code;
 }
 
-mts_code mts_import_memory(const void *data, size_t size, const char *name, const mts_import_options *options,
-                           mts_arena *arena, mts_graph **graph, mts_error *error)
+mts_status mts_import_memory(const void *data, size_t size, const char *name,
+                             const mts_import_options *options, mts_arena *arena, mts_graph **graph,
+                             mts_error *error)
 {
     const mts_import_options plain = mts_import_options_default();
     mts_error local; /* messages are completed here even if the caller wants none */
@@ -470,26 +471,26 @@ mts_code mts_import_memory(const void *data, size_t size, const char *name, cons
     *graph = NULL;
     mts_proto_memory_init(&memory, arena->allocator, options->bytes_most);
     ProtobufCMessage *message = mts_proto_unpack(&onnx__model_proto__descriptor, data, size, &memory, out);
-    mts_code code =
+    mts_status code =
         message ? import_model((const Onnx__ModelProto *)message, size, name, options, arena, graph, out)
                 : out->code;
     mts_proto_free(message, &memory);
-    return code == MTS_CODE_OK ? code : mts_fail_prefix(out, code, "%s", name);
+    return code == MTS_STATUS_OK ? code : mts_fail_prefix(out, code, "%s", name);
 }
 
-mts_code mts_import_file(const char *path, const mts_import_options *options, mts_arena *arena,
-                         mts_graph **graph, mts_error *error)
+mts_status mts_import_file(const char *path, const mts_import_options *options, mts_arena *arena,
+                           mts_graph **graph, mts_error *error)
 {
     const mts_import_options plain = mts_import_options_default();
     mts_os_map map = {0};
     options = options ? options : &plain;
     *graph = NULL;
-    mts_code code = mts_os_map_file(path, &map, error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_os_map_file(path, &map, error);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     if (map.size > options->file_most) {
-        code = mts_fail(error, MTS_CODE_LIMIT, "%s: %zu bytes, the limit is %zu", path, map.size,
+        code = mts_fail(error, MTS_STATUS_LIMIT, "%s: %zu bytes, the limit is %zu", path, map.size,
                         options->file_most);
     } else {
         code = mts_import_memory(map.data, map.size, path, options, arena, graph, error);
@@ -498,8 +499,8 @@ mts_code mts_import_file(const char *path, const mts_import_options *options, mt
     return code;
 }
 
-mts_code mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_host_tensor *tensor,
-                           mts_error *error)
+mts_status mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_host_tensor *tensor,
+                             mts_error *error)
 {
     mts_proto_memory memory;
     mts_error local;
@@ -511,9 +512,9 @@ mts_code mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_
     if (!message) {
         return out->code;
     }
-    mts_code code = mts_proto_tensor((const Onnx__TensorProto *)message, arena, tensor, &borrowed, out);
+    mts_status code = mts_proto_tensor((const Onnx__TensorProto *)message, arena, tensor, &borrowed, out);
     size_t bytes = 0;
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         (void)mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes);
         void *copy = mts_arena_zero(arena, bytes, 1);
         const char *name = mts_arena_string(arena, tensor->name);
@@ -524,11 +525,11 @@ mts_code mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_
             tensor->data = copy;
             tensor->name = name;
         } else {
-            code = mts_fail(out, MTS_CODE_OUT_OF_MEMORY, "no memory for a tensor");
+            code = mts_fail_memory(out);
         }
     }
     mts_proto_free(message, &memory);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         *tensor = (mts_host_tensor){0};
     }
     return code;

@@ -18,7 +18,7 @@
 /* A dense tensor on the host, row-major. */
 typedef struct mts_host_tensor {
     const char *name;
-    mts_dtype dtype;
+    mts_type dtype;
     mts_shape shape;
     const void *data;
 } mts_host_tensor;
@@ -48,13 +48,14 @@ mts_import_options mts_import_options_default(void);
  * OUT_OF_MEMORY, INVALID_ARGUMENT (shapes or bindings that the model does not have or that contradict it);
  * the text starts with the file's name.
  */
-mts_code mts_import_file(const char *path, const mts_import_options *options, mts_arena *arena,
-                         mts_graph **graph, mts_error *error);
+mts_status mts_import_file(const char *path, const mts_import_options *options, mts_arena *arena,
+                           mts_graph **graph, mts_error *error);
 /* The same from memory; `name` stands for the file in messages. */
-mts_code mts_import_memory(const void *data, size_t size, const char *name, const mts_import_options *options,
-                           mts_arena *arena, mts_graph **graph, mts_error *error);
+mts_status mts_import_memory(const void *data, size_t size, const char *name,
+                             const mts_import_options *options, mts_arena *arena, mts_graph **graph,
+                             mts_error *error);
 /* Reads a serialised TensorProto (the .pb files of ONNX test cases); data and name live in the arena. */
-mts_code mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_host_tensor *tensor,
-                           mts_error *error);
+mts_status mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_host_tensor *tensor,
+                             mts_error *error);
 
 #endif

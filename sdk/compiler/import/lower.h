@@ -15,7 +15,7 @@
 #include "compiler/import/proto.h"
 
 typedef struct mts_import_value {
-    mts_dtype dtype;  /* by ONNX; run-time values are float32 whatever it says */
+    mts_type dtype;   /* by ONNX; run-time values are float32 whatever it says */
     mts_shape shape;  /* a constant may have dimensions of 0 */
     const void *data; /* of a constant, else NULL */
     bool lasting;     /* data lies in the graph's arena */
@@ -43,7 +43,7 @@ typedef struct mts_import {
     size_t computed_left;   /* bytes that computed constants may still take */
     mts_import_name *names; /* open addressing */
     size_t name_slots, name_count;
-    mts_code code;
+    mts_status code;
     mts_error *error;
     /* the node at hand */
     const Onnx__NodeProto *node;
@@ -52,7 +52,7 @@ typedef struct mts_import {
 } mts_import;
 
 /* ---- failure ---- */
-void mts_import_fail(mts_import *import, mts_code code, const char *format, ...) MTS_PRINTF(3, 4);
+void mts_import_fail(mts_import *import, mts_status code, const char *format, ...) MTS_PRINTF(3, 4);
 bool mts_import_ok(const mts_import *import);
 
 /* ---- the node at hand ---- */
@@ -80,11 +80,11 @@ uint32_t mts_import_axis(mts_import *import, int64_t axis, uint32_t rank);
 /* ---- constants ---- */
 bool mts_import_is_const(const mts_import_value *value);
 /* Zeroed memory for a constant; large ones lie in the graph's arena (*lasting). NULL after a failure. */
-void *mts_import_alloc(mts_import *import, mts_dtype dtype, const mts_shape *shape, bool *lasting);
-mts_import_value *mts_import_constant(mts_import *import, mts_dtype dtype, const mts_shape *shape,
+void *mts_import_alloc(mts_import *import, mts_type dtype, const mts_shape *shape, bool *lasting);
+mts_import_value *mts_import_constant(mts_import *import, mts_type dtype, const mts_shape *shape,
                                       const void *data, bool lasting);
 /* Constants from numbers. */
-mts_import_value *mts_import_scalar(mts_import *import, mts_dtype dtype, double number);
+mts_import_value *mts_import_scalar(mts_import *import, mts_type dtype, double number);
 mts_import_value *mts_import_vector(mts_import *import, const float *numbers, uint32_t count);
 mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorProto *proto);
 /* Numbers of a constant; fail if it is none (`what` names it) or longer than `most`. The count is returned.
@@ -96,11 +96,11 @@ uint32_t mts_import_floats(mts_import *import, const mts_import_value *value, co
 /* A constant as float32 array on the scratch arena. NULL after a failure. */
 const float *mts_import_read_f32(mts_import *import, const mts_import_value *value, const char *what);
 /* Elements as numbers. */
-double mts_host_load(mts_dtype dtype, const void *data, size_t index);
-int64_t mts_host_load_int(mts_dtype dtype, const void *data, size_t index);
-void mts_host_store(mts_dtype dtype, void *data, size_t index, double number);
-void mts_host_store_int(mts_dtype dtype, void *data, size_t index, int64_t number);
-bool mts_dtype_is_int(mts_dtype dtype); /* integers and bool */
+double mts_host_load(mts_type dtype, const void *data, size_t index);
+int64_t mts_host_load_int(mts_type dtype, const void *data, size_t index);
+void mts_host_store(mts_type dtype, void *data, size_t index, double number);
+void mts_host_store_int(mts_type dtype, void *data, size_t index, int64_t number);
+bool mts_type_is_int(mts_type dtype); /* integers and bool */
 
 /* ---- emitting ---- */
 /* One run-time node, or its result if all operands are constant. The result has the dtype of the first input.
@@ -114,7 +114,7 @@ mts_import_value *mts_import_emit_binary(mts_import *import, uint32_t kind, mts_
 mts_import_value *mts_import_emit_unary(mts_import *import, uint32_t fn, float a, float b,
                                         mts_import_value *x);
 /* The same value under another element type. */
-mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_dtype dtype);
+mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_type dtype);
 /* Computes an operator on constants (fold.c of this folder); false if it is not one of those. */
 bool mts_host_can_eval(mts_op op);
 mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *attrs,

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static mts_import_value *from_numbers(mts_import *import, mts_dtype dtype, const double *floats,
+static mts_import_value *from_numbers(mts_import *import, mts_type dtype, const double *floats,
                                       const int64_t *ints, uint32_t count, bool scalar)
 {
     mts_shape shape = {.rank = scalar ? 0 : 1, .dims = {count}};
@@ -34,40 +34,40 @@ void mts_lower_constant(mts_import *import)
         value = mts_import_from_proto(import, tensor);
     } else if (mts_attr_has(import, "value_float")) {
         wide[0] = (double)mts_attr_float(import, "value_float", 0.0f);
-        value = from_numbers(import, MTS_DTYPE_F32, wide, NULL, 1, true);
+        value = from_numbers(import, MTS_TYPE_FLOAT32, wide, NULL, 1, true);
     } else if (mts_attr_has(import, "value_int")) {
         ints[0] = mts_attr_int(import, "value_int", 0);
-        value = from_numbers(import, MTS_DTYPE_I64, NULL, ints, 1, true);
+        value = from_numbers(import, MTS_TYPE_INT64, NULL, ints, 1, true);
     } else if (mts_attr_has(import, "value_floats")) {
         uint32_t count = mts_attr_floats(import, "value_floats", floats, 64);
         for (uint32_t i = 0; i < count; i++) {
             wide[i] = (double)floats[i];
         }
-        value = from_numbers(import, MTS_DTYPE_F32, wide, NULL, count, false);
+        value = from_numbers(import, MTS_TYPE_FLOAT32, wide, NULL, count, false);
     } else if (mts_attr_has(import, "value_ints")) {
         uint32_t count = mts_attr_ints(import, "value_ints", ints, 64);
-        value = from_numbers(import, MTS_DTYPE_I64, NULL, ints, count, false);
+        value = from_numbers(import, MTS_TYPE_INT64, NULL, ints, count, false);
     } else {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "a constant of this kind is not supported");
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "a constant of this kind is not supported");
     }
     mts_import_out(import, 0, value);
 }
 
 void mts_lower_constant_of_shape(mts_import *import)
 {
-    int64_t dims[MTS_RANK_MAX];
-    uint32_t rank = mts_import_ints(import, mts_import_in(import, 0), "the shape", dims, MTS_RANK_MAX);
+    int64_t dims[MTS_TENSOR_RANK_MAX];
+    uint32_t rank = mts_import_ints(import, mts_import_in(import, 0), "the shape", dims, MTS_TENSOR_RANK_MAX);
     const Onnx__TensorProto *proto = mts_attr_tensor(import, "value");
     mts_import_value *one =
-        proto ? mts_import_from_proto(import, proto) : mts_import_scalar(import, MTS_DTYPE_F32, 0.0);
+        proto ? mts_import_from_proto(import, proto) : mts_import_scalar(import, MTS_TYPE_FLOAT32, 0.0);
     mts_shape shape = mts_shape_make(rank, dims);
     if (!one || mts_shape_count(&one->shape) != 1 || !mts_shape_valid(&shape)) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "the shape or the value is out of range");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "the shape or the value is out of range");
         return;
     }
     bool lasting = false;
     char *data = mts_import_alloc(import, one->dtype, &shape, &lasting);
-    size_t size = mts_dtype_size(one->dtype), count = mts_shape_count(&shape);
+    size_t size = mts_type_size(one->dtype), count = mts_shape_count(&shape);
     for (size_t i = 0; data && i < count; i++) {
         memcpy(data + i * size, one->data, size);
     }
@@ -78,7 +78,7 @@ static bool read_scalar(mts_import *import, uint32_t index, double *number)
 {
     const mts_import_value *value = mts_import_in(import, index);
     if (!mts_import_is_const(value) || mts_shape_count(&value->shape) != 1) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "input %u must be one number known when compiling",
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "input %u must be one number known when compiling",
                         index);
         return false;
     }
@@ -95,10 +95,10 @@ void mts_lower_range(mts_import *import)
     }
     double count = ceil((limit - start) / delta);
     if (!(delta != 0) || !(count < 2147483648.0)) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "the range has no end");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "the range has no end");
         return;
     }
-    mts_dtype dtype = mts_import_in(import, 0)->dtype;
+    mts_type dtype = mts_import_in(import, 0)->dtype;
     mts_shape shape = {.rank = 1, .dims = {count > 0 ? (int64_t)count : 0}};
     bool lasting = false;
     void *data = mts_import_alloc(import, dtype, &shape, &lasting);
@@ -112,7 +112,7 @@ void mts_lower_range(mts_import *import)
 static const mts_import_value *spread(mts_import *import, mts_import_value *value, const mts_shape *shape)
 {
     if (!mts_import_is_const(value)) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "only operands known when compiling are supported");
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "only operands known when compiling are supported");
         return NULL;
     }
     if (mts_shape_equal(&value->shape, shape)) {
@@ -129,14 +129,14 @@ void mts_lower_where(mts_import *import)
     mts_shape shape;
     if (x->dtype != y->dtype || !mts_shape_broadcast(&x->shape, &y->shape, &shape) ||
         !mts_shape_broadcast(&condition->shape, &shape, &shape)) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "types or shapes of the operands do not fit");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "types or shapes of the operands do not fit");
         return;
     }
     const mts_import_value *c = spread(import, condition, &shape), *a = spread(import, x, &shape),
                            *b = spread(import, y, &shape);
     bool lasting = false;
     char *data = mts_import_alloc(import, x->dtype, &shape, &lasting);
-    size_t size = mts_dtype_size(x->dtype), count = mts_shape_count(&shape);
+    size_t size = mts_type_size(x->dtype), count = mts_shape_count(&shape);
     for (size_t i = 0; data && c && a && b && i < count; i++) {
         const char *from = mts_host_load_int(c->dtype, c->data, i) != 0 ? a->data : b->data;
         memcpy(data + i * size, from + i * size, size);
@@ -161,29 +161,29 @@ void mts_lower_compare(mts_import *import)
     mts_import_value *x = mts_import_in(import, 0), *y = mts_import_in(import, 1);
     mts_shape shape;
     if (!mts_shape_broadcast(&x->shape, &y->shape, &shape)) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "shapes of the operands do not fit");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "shapes of the operands do not fit");
         return;
     }
     const mts_import_value *a = spread(import, x, &shape), *b = spread(import, y, &shape);
     bool lasting = false;
-    unsigned char *data = mts_import_alloc(import, MTS_DTYPE_BOOL, &shape, &lasting);
+    unsigned char *data = mts_import_alloc(import, MTS_TYPE_BOOL, &shape, &lasting);
     size_t count = mts_shape_count(&shape);
     for (size_t i = 0; data && a && b && i < count; i++) {
         data[i] = holds(import->node->op_type, mts_host_load(a->dtype, a->data, i),
                         mts_host_load(b->dtype, b->data, i));
     }
     mts_import_out(import, 0,
-                   data ? mts_import_constant(import, MTS_DTYPE_BOOL, &shape, data, lasting) : NULL);
+                   data ? mts_import_constant(import, MTS_TYPE_BOOL, &shape, data, lasting) : NULL);
 }
 
 void mts_lower_not(mts_import *import)
 {
     const mts_import_value *x = spread(import, mts_import_in(import, 0), &mts_import_in(import, 0)->shape);
     bool lasting = false;
-    unsigned char *data = x ? mts_import_alloc(import, MTS_DTYPE_BOOL, &x->shape, &lasting) : NULL;
+    unsigned char *data = x ? mts_import_alloc(import, MTS_TYPE_BOOL, &x->shape, &lasting) : NULL;
     for (size_t i = 0; data && i < mts_shape_count(&x->shape); i++) {
         data[i] = mts_host_load_int(x->dtype, x->data, i) == 0;
     }
     mts_import_out(import, 0,
-                   data ? mts_import_constant(import, MTS_DTYPE_BOOL, &x->shape, data, lasting) : NULL);
+                   data ? mts_import_constant(import, MTS_TYPE_BOOL, &x->shape, data, lasting) : NULL);
 }

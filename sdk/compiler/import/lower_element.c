@@ -83,7 +83,7 @@ void mts_lower_prelu(mts_import *import)
         }
         slope = mts_import_emit_reshape(import, slope, &shape);
     } else if (!fits) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "the slope does not broadcast to the input");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "the slope does not broadcast to the input");
     }
     mts_import_out(import, 0, mts_import_emit_binary(import, MTS_BIN_PRELU, x, slope));
 }
@@ -177,11 +177,12 @@ void mts_lower_batch_norm(mts_import *import)
     static const char *const what[4] = {"scale", "bias", "mean", "variance"};
     double epsilon = (double)mts_attr_float(import, "epsilon", 1e-5f);
     if (mts_attr_int(import, "training_mode", 0) != 0 || mts_attr_int(import, "spatial", 1) != 1) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED,
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED,
                         "only the inference form with one number a channel is supported");
     }
     if (x->shape.rank < 2) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "an input of rank %u is not supported", x->shape.rank);
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "an input of rank %u is not supported",
+                        x->shape.rank);
         return;
     }
     int64_t channels = x->shape.dims[1];
@@ -189,14 +190,14 @@ void mts_lower_batch_norm(mts_import *import)
         const mts_import_value *value = mts_import_in(import, i + 1);
         in[i] = mts_import_read_f32(import, value, what[i]);
         if (mts_shape_count(&value->shape) != (size_t)channels) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "%s has %zu numbers for %lld channels", what[i],
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "%s has %zu numbers for %lld channels", what[i],
                             mts_shape_count(&value->shape), (long long)channels);
         }
     }
     mts_shape vector = {.rank = 1, .dims = {channels}};
     bool lasting[2] = {false, false};
-    float *scale = mts_import_alloc(import, MTS_DTYPE_F32, &vector, &lasting[0]);
-    float *bias = mts_import_alloc(import, MTS_DTYPE_F32, &vector, &lasting[1]);
+    float *scale = mts_import_alloc(import, MTS_TYPE_FLOAT32, &vector, &lasting[0]);
+    float *bias = mts_import_alloc(import, MTS_TYPE_FLOAT32, &vector, &lasting[1]);
     if (!mts_import_ok(import)) {
         return;
     }
@@ -206,8 +207,9 @@ void mts_lower_batch_norm(mts_import *import)
         bias[i] = (float)((double)in[1][i] - (double)in[2][i] * factor);
     }
     mts_attrs attrs = {0};
-    mts_import_value *inputs[3] = {x, mts_import_constant(import, MTS_DTYPE_F32, &vector, scale, lasting[0]),
-                                   mts_import_constant(import, MTS_DTYPE_F32, &vector, bias, lasting[1])};
+    mts_import_value *inputs[3] = {x,
+                                   mts_import_constant(import, MTS_TYPE_FLOAT32, &vector, scale, lasting[0]),
+                                   mts_import_constant(import, MTS_TYPE_FLOAT32, &vector, bias, lasting[1])};
     mts_import_out(import, 0, mts_import_emit(import, MTS_OP_SCALE, &attrs, inputs, 3));
     for (uint32_t i = 1; i < import->output_count; i++) {
         mts_import_out_refuse(import, i, "the training outputs of BatchNormalization are not supported");
@@ -219,7 +221,7 @@ void mts_lower_lrn(mts_import *import)
     mts_import_value *x = mts_import_in(import, 0);
     int64_t size = mts_attr_int(import, "size", 0);
     if (size < 1 || size > 65536 || x->shape.rank < 2) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "size %lld or rank %u is out of range", (long long)size,
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "size %lld or rank %u is out of range", (long long)size,
                         x->shape.rank);
         return;
     }
@@ -246,7 +248,7 @@ void mts_lower_dropout(mts_import *import)
     if (training != 0) {
         (void)mts_import_floats(import, ratio, "ratio", &rate, 1);
         if (rate != 0.0f) {
-            mts_import_fail(import, MTS_CODE_UNSUPPORTED, "dropout for training is not supported");
+            mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "dropout for training is not supported");
         }
     }
     mts_import_out(import, 0, x);
@@ -254,10 +256,10 @@ void mts_lower_dropout(mts_import *import)
         return;
     }
     bool lasting = false;
-    unsigned char *mask = mts_import_alloc(import, MTS_DTYPE_BOOL, &x->shape, &lasting);
+    unsigned char *mask = mts_import_alloc(import, MTS_TYPE_BOOL, &x->shape, &lasting);
     if (mask) {
         memset(mask, 1, mts_shape_count(&x->shape));
-        mts_import_out(import, 1, mts_import_constant(import, MTS_DTYPE_BOOL, &x->shape, mask, lasting));
+        mts_import_out(import, 1, mts_import_constant(import, MTS_TYPE_BOOL, &x->shape, mask, lasting));
     }
 }
 
@@ -266,13 +268,13 @@ void mts_lower_identity(mts_import *import)
     mts_import_out(import, 0, mts_import_in(import, 0));
 }
 
-static mts_import_value *cast_const(mts_import *import, const mts_import_value *x, mts_dtype dtype)
+static mts_import_value *cast_const(mts_import *import, const mts_import_value *x, mts_type dtype)
 {
     bool lasting = false;
     void *out = mts_import_alloc(import, dtype, &x->shape, &lasting);
     size_t count = mts_shape_count(&x->shape);
     for (size_t i = 0; out && i < count; i++) {
-        if (mts_dtype_is_int(x->dtype)) {
+        if (mts_type_is_int(x->dtype)) {
             mts_host_store_int(dtype, out, i, mts_host_load_int(x->dtype, x->data, i));
         } else {
             mts_host_store(dtype, out, i, mts_host_load(x->dtype, x->data, i));
@@ -285,9 +287,9 @@ void mts_lower_cast(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
     int64_t to = mts_attr_int(import, "to", 0);
-    mts_dtype dtype;
+    mts_type dtype;
     if (to < 0 || to > INT32_MAX || !mts_proto_dtype((int32_t)to, &dtype)) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "a cast to %s is not supported",
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "a cast to %s is not supported",
                         mts_proto_dtype_name(to < 0 || to > 100 ? -1 : (int32_t)to));
         return;
     }
@@ -295,9 +297,9 @@ void mts_lower_cast(mts_import *import)
         mts_import_out(import, 0, cast_const(import, x, dtype));
         return;
     }
-    if (dtype == MTS_DTYPE_BOOL && x->dtype != MTS_DTYPE_BOOL) {
+    if (dtype == MTS_TYPE_BOOL && x->dtype != MTS_TYPE_BOOL) {
         x = mts_import_emit_unary(import, MTS_FN_NOT_ZERO, 0.0f, 0.0f, x);
-    } else if (mts_dtype_is_int(dtype) && !mts_dtype_is_int(x->dtype)) {
+    } else if (mts_type_is_int(dtype) && !mts_type_is_int(x->dtype)) {
         x = mts_import_emit_unary(import, MTS_FN_TRUNC, 0.0f, 0.0f, x);
     }
     mts_import_out(import, 0, mts_import_retype(import, x, dtype));

@@ -10,7 +10,7 @@
 
 static mts_import_value *transposed(mts_import *import, mts_import_value *x)
 {
-    uint32_t perm[MTS_RANK_MAX] = {0, 1, 2, 3, 4, 5};
+    uint32_t perm[MTS_TENSOR_RANK_MAX] = {0, 1, 2, 3, 4, 5};
     if (!x || x->shape.rank < 2) {
         return x;
     }
@@ -23,11 +23,11 @@ static mts_import_value *filled(mts_import *import, int64_t count, float number)
 {
     mts_shape shape = {.rank = 1, .dims = {count}};
     bool lasting = false;
-    float *data = mts_import_alloc(import, MTS_DTYPE_F32, &shape, &lasting);
+    float *data = mts_import_alloc(import, MTS_TYPE_FLOAT32, &shape, &lasting);
     for (int64_t i = 0; data && i < count; i++) {
         data[i] = number;
     }
-    return data ? mts_import_constant(import, MTS_DTYPE_F32, &shape, data, lasting) : NULL;
+    return data ? mts_import_constant(import, MTS_TYPE_FLOAT32, &shape, data, lasting) : NULL;
 }
 
 /* x [N,K] times weight [O,K] transposed, times scale, plus bias [O] (may be NULL) -> [N,O]. */
@@ -70,7 +70,7 @@ void mts_lower_matmul(mts_import *import)
     mts_import_value *a = mts_import_in(import, 0), *b = mts_import_in(import, 1);
     bool row = a->shape.rank == 1, column = b->shape.rank == 1;
     if (a->shape.rank == 0 || b->shape.rank == 0) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "an operand is a scalar");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "an operand is a scalar");
         return;
     }
     mts_shape a_shape = {.rank = 2, .dims = {1, a->shape.dims[0]}};
@@ -104,24 +104,25 @@ static mts_import_value *bias_vector(mts_import *import, const mts_import_value 
     const float *from = mts_import_read_f32(import, c, "C");
     mts_shape shape = {.rank = 1, .dims = {columns}};
     bool lasting = false;
-    float *data = mts_import_alloc(import, MTS_DTYPE_F32, &shape, &lasting);
+    float *data = mts_import_alloc(import, MTS_TYPE_FLOAT32, &shape, &lasting);
     for (int64_t i = 0; from && data && i < columns; i++) {
         data[i] = beta * from[count == 1 ? 0 : i];
     }
-    return data ? mts_import_constant(import, MTS_DTYPE_F32, &shape, data, lasting) : NULL;
+    return data ? mts_import_constant(import, MTS_TYPE_FLOAT32, &shape, data, lasting) : NULL;
 }
 
 static mts_import_value *scaled(mts_import *import, mts_import_value *x, float factor)
 {
-    return factor == 1.0f ? x
-                          : mts_import_emit_binary(import, MTS_BIN_MUL, x,
-                                                   mts_import_scalar(import, MTS_DTYPE_F32, (double)factor));
+    return factor == 1.0f
+               ? x
+               : mts_import_emit_binary(import, MTS_BIN_MUL, x,
+                                        mts_import_scalar(import, MTS_TYPE_FLOAT32, (double)factor));
 }
 
 static bool gemm_shapes(mts_import *import, const mts_import_value *a, const mts_import_value *b)
 {
     if (!a || !b || a->shape.rank != 2 || b->shape.rank != 2 || a->shape.dims[1] != b->shape.dims[0]) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "the shapes of A and B do not fit");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "the shapes of A and B do not fit");
     }
     return mts_import_ok(import);
 }
@@ -166,7 +167,7 @@ static void reduce_product(mts_import *import, uint32_t axes, bool keep)
 {
     const mts_import_value *x = mts_import_in(import, 0);
     if (!mts_import_is_const(x) || axes + 1u != 1u << x->shape.rank) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED,
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED,
                         "only the product of a constant's elements is supported");
         return;
     }
@@ -189,10 +190,10 @@ void mts_lower_reduce(mts_import *import)
                  {"ReduceMax", MTS_REDUCE_MAX},
                  {"ReduceMin", MTS_REDUCE_MIN}};
     mts_import_value *x = mts_import_in(import, 0), *list = mts_import_in(import, 1);
-    int64_t numbers[MTS_RANK_MAX];
+    int64_t numbers[MTS_TENSOR_RANK_MAX];
     bool as_input = import->opset >= 13 && strcmp(import->node->op_type, "ReduceSum") == 0;
-    uint32_t count = as_input ? mts_import_ints(import, list, "the axes", numbers, MTS_RANK_MAX)
-                              : mts_attr_ints(import, "axes", numbers, MTS_RANK_MAX);
+    uint32_t count = as_input ? mts_import_ints(import, list, "the axes", numbers, MTS_TENSOR_RANK_MAX)
+                              : mts_attr_ints(import, "axes", numbers, MTS_TENSOR_RANK_MAX);
     mts_attrs attrs = {.reduce = {.keep = mts_attr_int(import, "keepdims", 1) != 0}};
     for (uint32_t i = 0; i < count; i++) {
         attrs.reduce.axes |= 1u << mts_import_axis(import, numbers[i], x->shape.rank);

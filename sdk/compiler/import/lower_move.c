@@ -32,7 +32,7 @@ static mts_import_value *emit_slice(mts_import *import, mts_import_value *x, con
         return mts_import_emit(import, MTS_OP_SLICE, attrs, &x, 1);
     }
     if (!mts_import_is_const(x)) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "the result has no elements");
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the result has no elements");
         return NULL;
     }
     return mts_import_constant(import, x->dtype, &shape, x->data, x->lasting);
@@ -68,21 +68,22 @@ static void slice_axis(mts_attrs_slice *slice, uint32_t axis, int64_t dim, int64
 static uint32_t slice_numbers(mts_import *import, uint32_t input, const char *name, int64_t *out)
 {
     return import->opset >= 10
-               ? mts_import_ints(import, mts_import_in(import, input), name, out, MTS_RANK_MAX)
-               : mts_attr_ints(import, name, out, MTS_RANK_MAX);
+               ? mts_import_ints(import, mts_import_in(import, input), name, out, MTS_TENSOR_RANK_MAX)
+               : mts_attr_ints(import, name, out, MTS_TENSOR_RANK_MAX);
 }
 
 void mts_lower_slice(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
-    int64_t starts[MTS_RANK_MAX], ends[MTS_RANK_MAX], axes[MTS_RANK_MAX], steps[MTS_RANK_MAX];
+    int64_t starts[MTS_TENSOR_RANK_MAX], ends[MTS_TENSOR_RANK_MAX], axes[MTS_TENSOR_RANK_MAX],
+        steps[MTS_TENSOR_RANK_MAX];
     uint32_t count = slice_numbers(import, 1, "starts", starts);
     uint32_t end_count = slice_numbers(import, 2, "ends", ends);
     uint32_t axis_count = slice_numbers(import, 3, "axes", axes);
     uint32_t step_count = import->opset >= 10 ? slice_numbers(import, 4, "steps", steps) : 0;
     if (!mts_import_ok(import) || end_count != count || (axis_count && axis_count != count) ||
         (step_count && step_count != count) || count > x->shape.rank) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "starts, ends, axes and steps do not fit each other");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "starts, ends, axes and steps do not fit each other");
         return;
     }
     mts_attrs attrs = whole(&x->shape);
@@ -90,7 +91,7 @@ void mts_lower_slice(mts_import *import)
         uint32_t axis = mts_import_axis(import, axis_count ? axes[i] : (int64_t)i, x->shape.rank);
         int64_t step = step_count ? steps[i] : 1;
         if (step == 0 || !mts_import_ok(import)) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "a step is 0");
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "a step is 0");
             return;
         }
         slice_axis(&attrs.slice, axis, x->shape.dims[axis], starts[i], ends[i], step);
@@ -120,7 +121,7 @@ static bool split_sizes(mts_import *import, int64_t dim, int64_t *sizes)
         sum += sizes[i];
     }
     if (given != parts || sum != dim) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "the parts do not add up to %lld", (long long)dim);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "the parts do not add up to %lld", (long long)dim);
     }
     return mts_import_ok(import);
 }
@@ -132,11 +133,11 @@ void mts_lower_split(mts_import *import)
     int64_t *sizes = mts_arena_zero(&import->scratch, import->output_count, sizeof(*sizes));
     int64_t start = 0;
     if (!sizes) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a node");
         return;
     }
     if (import->output_count == 0) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "it has no outputs");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "it has no outputs");
     }
     if (!mts_import_ok(import) || !split_sizes(import, x->shape.dims[axis], sizes)) {
         return;
@@ -161,7 +162,7 @@ void mts_lower_concat(mts_import *import)
              axis = mts_import_axis(import, mts_attr_int(import, "axis", import->opset < 4 ? 1 : 0),
                                     first->shape.rank);
     if (!parts) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a node");
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a node");
     }
     for (uint32_t i = 0; parts && i < import->input_count; i++) {
         /* empty parts occur in shape arithmetic */
@@ -184,14 +185,15 @@ void mts_lower_gather(mts_import *import)
     mts_import_value *x = mts_import_in(import, 0), *index = mts_import_in(import, 1);
     uint32_t axis = mts_import_axis(import, mts_attr_int(import, "axis", 0), x->shape.rank);
     if (!mts_import_is_const(index)) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "the indices must be known when the model is compiled");
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED,
+                        "the indices must be known when the model is compiled");
     }
     bool lasting = false;
-    int32_t *numbers = mts_import_alloc(import, MTS_DTYPE_I32, &index->shape, &lasting);
+    int32_t *numbers = mts_import_alloc(import, MTS_TYPE_INT32, &index->shape, &lasting);
     for (size_t i = 0; numbers && i < mts_shape_count(&index->shape); i++) {
         int64_t at = mts_host_load_int(index->dtype, index->data, i), dim = x->shape.dims[axis];
         if (at < -dim || at >= dim) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "index %lld is outside a dimension of %lld",
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "index %lld is outside a dimension of %lld",
                             (long long)at, (long long)dim);
             return;
         }
@@ -199,7 +201,7 @@ void mts_lower_gather(mts_import *import)
     }
     mts_attrs attrs = {.gather = {.axis = axis}};
     mts_import_value *inputs[2] = {
-        x, mts_import_constant(import, MTS_DTYPE_I32, &index->shape, numbers, lasting)};
+        x, mts_import_constant(import, MTS_TYPE_INT32, &index->shape, numbers, lasting)};
     mts_import_out(import, 0, mts_import_emit(import, MTS_OP_GATHER, &attrs, inputs, 2));
 }
 
@@ -207,12 +209,12 @@ void mts_lower_pad(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
     bool attributes = import->opset < 11;
-    int64_t pads[MTS_RANK_MAX * 2];
+    int64_t pads[MTS_TENSOR_RANK_MAX * 2];
     uint32_t rank = x->shape.rank;
     mts_attrs attrs = {0};
-    uint32_t count =
-        attributes ? mts_attr_ints(import, "pads", pads, MTS_RANK_MAX * 2)
-                   : mts_import_ints(import, mts_import_in(import, 1), "the pads", pads, MTS_RANK_MAX * 2);
+    uint32_t count = attributes ? mts_attr_ints(import, "pads", pads, MTS_TENSOR_RANK_MAX * 2)
+                                : mts_import_ints(import, mts_import_in(import, 1), "the pads", pads,
+                                                  MTS_TENSOR_RANK_MAX * 2);
     if (attributes) {
         attrs.pad.value = mts_attr_float(import, "value", 0.0f);
     } else {
@@ -223,10 +225,10 @@ void mts_lower_pad(mts_import *import)
                      : strcmp(mode, "reflect") == 0 ? MTS_PAD_REFLECT
                                                     : MTS_PAD_CONSTANT;
     if (attrs.pad.mode == MTS_PAD_CONSTANT && strcmp(mode, "constant") != 0) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "mode '%s' is not supported", mode);
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "mode '%s' is not supported", mode);
     }
     if (!mts_import_ok(import) || count != rank * 2) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "%u pads for rank %u", count, rank);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "%u pads for rank %u", count, rank);
         return;
     }
     bool none = true;

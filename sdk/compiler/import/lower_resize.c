@@ -7,9 +7,9 @@
 #include <string.h>
 
 typedef struct resize_sizes {
-    float scale[MTS_RANK_MAX];
-    int64_t out[MTS_RANK_MAX]; /* 0: from the scale */
-    float roi[MTS_RANK_MAX * 2];
+    float scale[MTS_TENSOR_RANK_MAX];
+    int64_t out[MTS_TENSOR_RANK_MAX]; /* 0: from the scale */
+    float roi[MTS_TENSOR_RANK_MAX * 2];
 } resize_sizes;
 
 static uint32_t pick(mts_import *import, const char *name, const char *fallback, const char *const *names,
@@ -21,7 +21,7 @@ static uint32_t pick(mts_import *import, const char *name, const char *fallback,
             return i;
         }
     }
-    mts_import_fail(import, MTS_CODE_UNSUPPORTED, "%s '%s' is not supported", name, text);
+    mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "%s '%s' is not supported", name, text);
     return 0;
 }
 
@@ -36,8 +36,8 @@ static bool output_size(mts_import *import, const resize_sizes *sizes, uint32_t 
     float region = crop ? sizes->roi[axis + rank] - sizes->roi[axis] : 1.0f;
     float size = floorf((float)dim * region * scale);
     if (!(scale > 0.0f) || !(size >= 1.0f) || !(size < 2147483648.0f)) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "scale %g of dimension %u is out of range", (double)scale,
-                        axis);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "scale %g of dimension %u is out of range",
+                        (double)scale, axis);
         return false;
     }
     *out = (int64_t)size;
@@ -52,7 +52,7 @@ static void emit_resize(mts_import *import, mts_attrs *attrs, const resize_sizes
     bool crop = attrs->resize.coord == MTS_COORD_TF_CROP;
     mts_shape four = {.rank = 4, .dims = {1, 1, 1, 1}}, out = x->shape;
     if (rank < 1 || rank > 4) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "an input of rank %u is not supported", rank);
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "an input of rank %u is not supported", rank);
         return;
     }
     for (uint32_t i = 0; i < 2; i++) {
@@ -73,7 +73,7 @@ static void emit_resize(mts_import *import, mts_attrs *attrs, const resize_sizes
             attrs->resize.roi_start[at - 2] = crop ? sizes->roi[i] : 0.0f;
             attrs->resize.roi_end[at - 2] = crop ? sizes->roi[i + rank] : 1.0f;
         } else if (out.dims[i] != x->shape.dims[i]) {
-            mts_import_fail(import, MTS_CODE_UNSUPPORTED, "only the last two dimensions can be resized");
+            mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "only the last two dimensions can be resized");
             return;
         }
     }
@@ -103,20 +103,22 @@ void mts_lower_resize(mts_import *import)
                    .cubic_a = mts_attr_float(import, "cubic_coeff_a", -0.75f),
                    .extrapolation = mts_attr_float(import, "extrapolation_value", 0.0f)}};
     uint32_t rank = x->shape.rank;
-    uint32_t given = mts_import_ints(import, mts_import_in(import, 3), "the sizes", sizes.out, MTS_RANK_MAX);
+    uint32_t given =
+        mts_import_ints(import, mts_import_in(import, 3), "the sizes", sizes.out, MTS_TENSOR_RANK_MAX);
     uint32_t scales =
-        mts_import_floats(import, mts_import_in(import, 2), "the scales", sizes.scale, MTS_RANK_MAX);
+        mts_import_floats(import, mts_import_in(import, 2), "the scales", sizes.scale, MTS_TENSOR_RANK_MAX);
     uint32_t roi =
         attrs.resize.coord == MTS_COORD_TF_CROP
-            ? mts_import_floats(import, mts_import_in(import, 1), "roi", sizes.roi, MTS_RANK_MAX * 2)
+            ? mts_import_floats(import, mts_import_in(import, 1), "roi", sizes.roi, MTS_TENSOR_RANK_MAX * 2)
             : rank * 2;
     if (!mts_import_ok(import) || (given ? given != rank : scales != rank) || roi != rank * 2) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "sizes, scales or roi do not fit rank %u", rank);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "sizes, scales or roi do not fit rank %u", rank);
         return;
     }
     for (uint32_t i = 0; i < given; i++) {
         if (sizes.out[i] < 1 || sizes.out[i] > INT32_MAX) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "size %lld is out of range", (long long)sizes.out[i]);
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "size %lld is out of range",
+                            (long long)sizes.out[i]);
             return;
         }
     }
@@ -139,9 +141,9 @@ void mts_lower_resize_10(mts_import *import)
     mts_attrs attrs = old_attrs(import);
     resize_sizes sizes = {0};
     uint32_t rank = mts_import_in(import, 0)->shape.rank;
-    if (mts_import_floats(import, mts_import_in(import, 1), "the scales", sizes.scale, MTS_RANK_MAX) !=
+    if (mts_import_floats(import, mts_import_in(import, 1), "the scales", sizes.scale, MTS_TENSOR_RANK_MAX) !=
         rank) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "the scales do not fit rank %u", rank);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "the scales do not fit rank %u", rank);
         return;
     }
     emit_resize(import, &attrs, &sizes);
@@ -152,8 +154,8 @@ void mts_lower_upsample_7(mts_import *import)
     mts_attrs attrs = old_attrs(import);
     resize_sizes sizes = {0};
     uint32_t rank = mts_import_in(import, 0)->shape.rank;
-    if (mts_attr_floats(import, "scales", sizes.scale, MTS_RANK_MAX) != rank) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "the scales do not fit rank %u", rank);
+    if (mts_attr_floats(import, "scales", sizes.scale, MTS_TENSOR_RANK_MAX) != rank) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "the scales do not fit rank %u", rank);
         return;
     }
     emit_resize(import, &attrs, &sizes);

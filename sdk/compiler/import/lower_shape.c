@@ -11,8 +11,9 @@
 void mts_lower_reshape(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
-    int64_t wanted[MTS_RANK_MAX] = {0}, known = 1;
-    uint32_t rank = mts_import_ints(import, mts_import_in(import, 1), "the new shape", wanted, MTS_RANK_MAX);
+    int64_t wanted[MTS_TENSOR_RANK_MAX] = {0}, known = 1;
+    uint32_t rank =
+        mts_import_ints(import, mts_import_in(import, 1), "the new shape", wanted, MTS_TENSOR_RANK_MAX);
     bool zeros = mts_attr_int(import, "allowzero", 0) != 0;
     int32_t open = -1;
     mts_shape shape = {.rank = rank};
@@ -26,7 +27,7 @@ void mts_lower_reshape(mts_import *import)
             shape.dims[i] = wanted[i];
         }
         if (shape.dims[i] < 0 || !mts_i64_mul(known, shape.dims[i], &known)) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "dimension %u of the new shape is %lld", i,
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "dimension %u of the new shape is %lld", i,
                             (long long)wanted[i]);
             return;
         }
@@ -34,13 +35,13 @@ void mts_lower_reshape(mts_import *import)
     int64_t count = (int64_t)mts_shape_count(&x->shape);
     if (open >= 0) {
         if (known == 0 || count % known != 0) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "%lld elements do not fill the new shape",
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "%lld elements do not fill the new shape",
                             (long long)count);
             return;
         }
         shape.dims[open] = count / known;
     } else if (known != count) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "%lld elements do not fit a shape of %lld",
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "%lld elements do not fit a shape of %lld",
                         (long long)count, (long long)known);
         return;
     }
@@ -53,7 +54,7 @@ void mts_lower_flatten(mts_import *import)
     int64_t axis = mts_attr_int(import, "axis", 1);
     axis = axis < 0 ? axis + (int64_t)x->shape.rank : axis;
     if (axis < 0 || axis > (int64_t)x->shape.rank) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "axis %lld does not fit rank %u", (long long)axis,
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "axis %lld does not fit rank %u", (long long)axis,
                         x->shape.rank);
         return;
     }
@@ -68,15 +69,15 @@ void mts_lower_flatten(mts_import *import)
  * any. */
 static uint32_t read_axes(mts_import *import, uint32_t rank, uint32_t *count)
 {
-    int64_t axes[MTS_RANK_MAX];
+    int64_t axes[MTS_TENSOR_RANK_MAX];
     uint32_t mask = 0;
     *count = import->opset >= 13
-                 ? mts_import_ints(import, mts_import_in(import, 1), "the axes", axes, MTS_RANK_MAX)
-                 : mts_attr_ints(import, "axes", axes, MTS_RANK_MAX);
+                 ? mts_import_ints(import, mts_import_in(import, 1), "the axes", axes, MTS_TENSOR_RANK_MAX)
+                 : mts_attr_ints(import, "axes", axes, MTS_TENSOR_RANK_MAX);
     for (uint32_t i = 0; i < *count; i++) {
         uint32_t bit = 1u << mts_import_axis(import, axes[i], rank);
         if (mask & bit) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "an axis is named twice");
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "an axis is named twice");
         }
         mask |= bit;
     }
@@ -91,7 +92,7 @@ void mts_lower_squeeze(mts_import *import)
     for (uint32_t i = 0; i < x->shape.rank; i++) {
         bool drop = count ? (mask >> i & 1u) != 0 : x->shape.dims[i] == 1;
         if (drop && x->shape.dims[i] != 1) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "dimension %u is %lld, not 1", i,
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "dimension %u is %lld, not 1", i,
                             (long long)x->shape.dims[i]);
         } else if (!drop) {
             shape.dims[shape.rank++] = x->shape.dims[i];
@@ -103,13 +104,13 @@ void mts_lower_squeeze(mts_import *import)
 void mts_lower_unsqueeze(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
-    int64_t axes[MTS_RANK_MAX];
-    uint32_t count = import->opset >= 13
-                         ? mts_import_ints(import, mts_import_in(import, 1), "the axes", axes, MTS_RANK_MAX)
-                         : mts_attr_ints(import, "axes", axes, MTS_RANK_MAX);
+    int64_t axes[MTS_TENSOR_RANK_MAX];
+    uint32_t count = import->opset >= 13 ? mts_import_ints(import, mts_import_in(import, 1), "the axes", axes,
+                                                           MTS_TENSOR_RANK_MAX)
+                                         : mts_attr_ints(import, "axes", axes, MTS_TENSOR_RANK_MAX);
     uint32_t rank = x->shape.rank + count, mask = 0, from = 0;
-    if (rank > MTS_RANK_MAX || !mts_import_ok(import)) {
-        mts_import_fail(import, MTS_CODE_LIMIT, "rank %u is above %d", rank, MTS_RANK_MAX);
+    if (rank > MTS_TENSOR_RANK_MAX || !mts_import_ok(import)) {
+        mts_import_fail(import, MTS_STATUS_LIMIT, "rank %u is above %d", rank, MTS_TENSOR_RANK_MAX);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -119,7 +120,7 @@ void mts_lower_unsqueeze(mts_import *import)
     for (uint32_t i = 0; i < rank; i++) {
         bool new_one = (mask >> i & 1u) != 0;
         if (!new_one && from == x->shape.rank) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "an axis is named twice");
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "an axis is named twice");
             return;
         }
         shape.dims[i] = new_one ? 1 : x->shape.dims[from++];
@@ -130,11 +131,11 @@ void mts_lower_unsqueeze(mts_import *import)
 void mts_lower_transpose(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
-    int64_t perm[MTS_RANK_MAX];
-    uint32_t count = mts_attr_ints(import, "perm", perm, MTS_RANK_MAX), rank = x->shape.rank;
-    uint32_t from[MTS_RANK_MAX] = {0};
+    int64_t perm[MTS_TENSOR_RANK_MAX];
+    uint32_t count = mts_attr_ints(import, "perm", perm, MTS_TENSOR_RANK_MAX), rank = x->shape.rank;
+    uint32_t from[MTS_TENSOR_RANK_MAX] = {0};
     if (count && count != rank) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "perm has %u numbers for rank %u", count, rank);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "perm has %u numbers for rank %u", count, rank);
         return;
     }
     for (uint32_t i = 0; i < rank; i++) {
@@ -146,12 +147,13 @@ void mts_lower_transpose(mts_import *import)
 void mts_lower_expand(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
-    int64_t wanted[MTS_RANK_MAX];
-    uint32_t rank = mts_import_ints(import, mts_import_in(import, 1), "the shape", wanted, MTS_RANK_MAX);
+    int64_t wanted[MTS_TENSOR_RANK_MAX];
+    uint32_t rank =
+        mts_import_ints(import, mts_import_in(import, 1), "the shape", wanted, MTS_TENSOR_RANK_MAX);
     mts_shape given = mts_shape_make(rank, wanted);
     mts_attrs attrs = {0};
     if (!mts_shape_broadcast(&x->shape, &given, &attrs.reshape.shape)) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "the input does not broadcast to the wanted shape");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "the input does not broadcast to the wanted shape");
         return;
     }
     if (mts_shape_equal(&attrs.reshape.shape, &x->shape)) {
@@ -165,10 +167,10 @@ static void out_ints(mts_import *import, const int64_t *numbers, uint32_t count,
 {
     mts_shape shape = {.rank = scalar ? 0 : 1, .dims = {count}};
     bool lasting = false;
-    int64_t *data = mts_import_alloc(import, MTS_DTYPE_I64, &shape, &lasting);
+    int64_t *data = mts_import_alloc(import, MTS_TYPE_INT64, &shape, &lasting);
     if (data) {
         memcpy(data, numbers, count * sizeof(*numbers));
-        mts_import_out(import, 0, mts_import_constant(import, MTS_DTYPE_I64, &shape, data, lasting));
+        mts_import_out(import, 0, mts_import_constant(import, MTS_TYPE_INT64, &shape, data, lasting));
     }
 }
 
@@ -214,14 +216,15 @@ static mts_import_value *repeat(mts_import *import, mts_import_value *x, uint32_
 void mts_lower_tile(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
-    int64_t repeats[MTS_RANK_MAX];
-    uint32_t count = mts_import_ints(import, mts_import_in(import, 1), "the repeats", repeats, MTS_RANK_MAX);
+    int64_t repeats[MTS_TENSOR_RANK_MAX];
+    uint32_t count =
+        mts_import_ints(import, mts_import_in(import, 1), "the repeats", repeats, MTS_TENSOR_RANK_MAX);
     if (count != x->shape.rank) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "%u repeats for rank %u", count, x->shape.rank);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "%u repeats for rank %u", count, x->shape.rank);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (repeats[i] < 1 || repeats[i] > INT32_MAX) {
-            mts_import_fail(import, MTS_CODE_UNSUPPORTED, "%lld repeats are not supported",
+            mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "%lld repeats are not supported",
                             (long long)repeats[i]);
             return;
         }
@@ -242,7 +245,7 @@ static int64_t read_block(mts_import *import, const mts_import_value *x)
 {
     int64_t block = mts_attr_int(import, "blocksize", 0);
     if (block < 1 || block > 65536 || x->shape.rank != 4) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "blocksize %lld or rank %u is out of range",
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "blocksize %lld or rank %u is out of range",
                         (long long)block, x->shape.rank);
         return 0;
     }
@@ -257,7 +260,7 @@ void mts_lower_depth_to_space(mts_import *import)
     int64_t b = read_block(import, x);
     const int64_t *d = x->shape.dims;
     if (!b || d[1] % (b * b) != 0) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "blocksize does not divide the channels");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "blocksize does not divide the channels");
         return;
     }
     int64_t c = d[1] / (b * b);
@@ -274,7 +277,7 @@ void mts_lower_space_to_depth(mts_import *import)
     int64_t b = read_block(import, x);
     const int64_t *d = x->shape.dims;
     if (!b || d[2] % b != 0 || d[3] % b != 0) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "blocksize does not divide the image");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "blocksize does not divide the image");
         return;
     }
     const int64_t six[6] = {d[0], d[1], d[2] / b, b, d[3] / b, b};

@@ -22,7 +22,7 @@ static void read_pair(mts_import *import, const char *name, uint32_t spatial, in
         return;
     }
     if (count != spatial) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "attribute '%s' has %u numbers for %u dimensions", name,
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "attribute '%s' has %u numbers for %u dimensions", name,
                         count, spatial);
         return;
     }
@@ -38,7 +38,7 @@ static void read_pads(mts_import *import, window_attrs *window)
         return;
     }
     if (count != window->spatial * 2) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "attribute 'pads' has %u numbers for %u dimensions",
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "attribute 'pads' has %u numbers for %u dimensions",
                         count, window->spatial);
         return;
     }
@@ -62,7 +62,7 @@ static bool in_range(mts_import *import, const window_attrs *window)
                window->pad[i + 2] <= 65536;
     }
     if (!fits) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "kernel, stride, dilation or padding is out of range");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "kernel, stride, dilation or padding is out of range");
     }
     return fits && mts_import_ok(import);
 }
@@ -76,7 +76,7 @@ static void auto_pad(mts_import *import, window_attrs *window, const char *mode)
         return;
     }
     if (!lower && strcmp(mode, "SAME_UPPER") != 0) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "auto_pad '%s' is not supported", mode);
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "auto_pad '%s' is not supported", mode);
         return;
     }
     for (int i = 0; i < 2; i++) {
@@ -95,7 +95,7 @@ static mts_import_value *begin_window(mts_import *import, window_attrs *window)
     mts_import_value *x = mts_import_in(import, 0);
     uint32_t rank = x->shape.rank;
     if (rank != 3 && rank != 4) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED,
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED,
                         "an input of rank %u is not supported (one or two spatial dimensions are)", rank);
         return NULL;
     }
@@ -150,11 +150,11 @@ static mts_import_value *begin_weight(mts_import *import, window_attrs *window)
         return NULL;
     }
     if (!mts_import_is_const(weight)) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "the weight must be a constant");
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the weight must be a constant");
         return NULL;
     }
     if (weight->shape.rank != window->spatial + 2) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "the weight has rank %u for an input of rank %u",
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "the weight has rank %u for an input of rank %u",
                         weight->shape.rank, window->spatial + 2);
         return NULL;
     }
@@ -167,7 +167,7 @@ static mts_import_value *begin_weight(mts_import *import, window_attrs *window)
     int64_t stated[2] = {shape.dims[2], shape.dims[3]};
     read_pair(import, "kernel_shape", window->spatial, stated);
     if (stated[0] != shape.dims[2] || stated[1] != shape.dims[3]) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "kernel_shape differs from the weight's shape");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "kernel_shape differs from the weight's shape");
         return NULL;
     }
     return mts_import_emit_reshape(import, weight, &shape);
@@ -177,7 +177,7 @@ static int64_t read_group(mts_import *import)
 {
     int64_t group = mts_attr_int(import, "group", 1);
     if (group < 1 || group > INT32_MAX) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "group is %lld", (long long)group);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "group is %lld", (long long)group);
         return 1;
     }
     return group;
@@ -229,7 +229,7 @@ static void deconv_pads(mts_import *import, window_attrs *window, int64_t *outpu
         int64_t total = window->stride[i] * (window->in.dims[i + 2] - 1) + output_pad[i] +
                         (window->kernel[i] - 1) * window->dilation[i] + 1 - wanted;
         if (wanted < 1 || wanted > INT32_MAX || total < -65536 || total > 131072) {
-            mts_import_fail(import, MTS_CODE_MALFORMED, "output_shape %lld is out of range",
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "output_shape %lld is out of range",
                             (long long)wanted);
             return;
         }
@@ -256,7 +256,7 @@ void mts_lower_conv_transpose(mts_import *import)
         return;
     }
     if (output_pad[0] < 0 || output_pad[1] < 0 || output_pad[0] > 65536 || output_pad[1] > 65536) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "output_padding is out of range");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "output_padding is out of range");
         return;
     }
     deconv_pads(import, &window, output_pad);
@@ -265,7 +265,7 @@ void mts_lower_conv_transpose(mts_import *import)
     }
     mts_attrs attrs = {.conv = conv_attrs(&window, group)};
     if (output_pad[0] > 65536 || output_pad[1] > 65536) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "output_padding is out of range");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "output_padding is out of range");
         return;
     }
     attrs.conv.output_pad[0] = (uint32_t)output_pad[0];
@@ -283,7 +283,7 @@ static void lower_pool(mts_import *import, uint32_t kind)
         return;
     }
     if (!mts_attr_has(import, "kernel_shape")) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "attribute 'kernel_shape' is missing");
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "attribute 'kernel_shape' is missing");
     }
     read_pair(import, "kernel_shape", window.spatial, window.kernel);
     end_padding(import, &window);
@@ -318,7 +318,8 @@ void mts_lower_global_pool(mts_import *import)
     mts_import_value *x = mts_import_in(import, 0);
     bool average = strcmp(import->node->op_type, "GlobalAveragePool") == 0;
     if (x->shape.rank < 3) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "an input of rank %u has nothing to pool", x->shape.rank);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "an input of rank %u has nothing to pool",
+                        x->shape.rank);
         return;
     }
     mts_attrs attrs = {.reduce = {.kind = average ? MTS_REDUCE_MEAN : MTS_REDUCE_MAX,

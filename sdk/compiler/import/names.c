@@ -21,7 +21,7 @@ static bool grow(mts_import *import)
     size_t slots = import->name_slots ? import->name_slots * 2 : 256;
     mts_import_name *names = mts_arena_zero(&import->scratch, slots, sizeof(*names));
     if (!names) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for names");
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for names");
         return false;
     }
     for (size_t i = 0; i < import->name_slots; i++) {
@@ -60,7 +60,7 @@ mts_import_value *mts_import_lookup(mts_import *import, const char *name)
 {
     mts_import_name *entry = mts_import_find(import, name);
     if (entry && entry->refused) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "'%s': %s", name, entry->refused);
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "'%s': %s", name, entry->refused);
         return NULL;
     }
     if (entry && !entry->value && entry->tensor) {
@@ -68,7 +68,7 @@ mts_import_value *mts_import_lookup(mts_import *import, const char *name)
         return entry->value;
     }
     if (!entry || !entry->value) {
-        mts_import_fail(import, MTS_CODE_MALFORMED, "'%s' is not defined before it is used", name);
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "'%s' is not defined before it is used", name);
         return NULL;
     }
     return entry->value;

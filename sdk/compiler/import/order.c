@@ -59,7 +59,7 @@ static void mark_needed(walk *w)
 static void fail_cycle(walk *w, uint32_t node)
 {
     const Onnx__NodeProto *proto = w->import->proto->node[node];
-    mts_import_fail(w->import, MTS_CODE_MALFORMED, "node '%s' (%s, opset %lld): it reads its own result",
+    mts_import_fail(w->import, MTS_STATUS_MALFORMED, "node '%s' (%s, opset %lld): it reads its own result",
                     proto->name ? proto->name : "", proto->op_type, (long long)w->import->opset);
 }
 
@@ -93,7 +93,7 @@ const uint32_t *mts_import_order(mts_import *import, uint32_t *count)
               .stack = mts_arena_zero(&import->scratch, nodes, sizeof(frame)),
               .order = mts_arena_zero(&import->scratch, nodes, sizeof(uint32_t))};
     if (!w.marks || !w.stack || !w.order) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for nodes");
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for nodes");
         return NULL;
     }
     mark_needed(&w);

@@ -109,15 +109,15 @@ ProtobufCMessage *mts_proto_unpack(const ProtobufCMessageDescriptor *type, const
                                    mts_proto_memory *memory, mts_error *error)
 {
     if (size == 0 || !scan(type, (cursor){data, (const uint8_t *)data + size}, 0)) {
-        (void)mts_fail(error, MTS_CODE_MALFORMED, "no ONNX message, or it is cut off or damaged");
+        (void)mts_fail(error, MTS_STATUS_MALFORMED, "no ONNX message, or it is cut off or damaged");
         return NULL;
     }
     ProtobufCMessage *message = protobuf_c_message_unpack(type, &memory->functions, size, data);
     if (!message && memory->failed) {
-        (void)mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to read the ONNX message");
+        (void)mts_fail_memory(error);
     } else if (!message) {
         bool full = memory->used > memory->most / 2;
-        (void)mts_fail(error, full ? MTS_CODE_LIMIT : MTS_CODE_MALFORMED,
+        (void)mts_fail(error, full ? MTS_STATUS_LIMIT : MTS_STATUS_MALFORMED,
                        full ? "the ONNX message needs too much memory" : "the ONNX message is damaged");
     }
     return message;
@@ -130,29 +130,29 @@ void mts_proto_free(ProtobufCMessage *message, mts_proto_memory *memory)
     }
 }
 
-bool mts_proto_dtype(int32_t onnx, mts_dtype *dtype)
+bool mts_proto_dtype(int32_t onnx, mts_type *dtype)
 {
     switch (onnx) {
     case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
-        *dtype = MTS_DTYPE_F32;
+        *dtype = MTS_TYPE_FLOAT32;
         return true;
     case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
-        *dtype = MTS_DTYPE_F16;
+        *dtype = MTS_TYPE_FLOAT16;
         return true;
     case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
-        *dtype = MTS_DTYPE_F64;
+        *dtype = MTS_TYPE_FLOAT64;
         return true;
     case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
-        *dtype = MTS_DTYPE_I32;
+        *dtype = MTS_TYPE_INT32;
         return true;
     case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
-        *dtype = MTS_DTYPE_I64;
+        *dtype = MTS_TYPE_INT64;
         return true;
     case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
-        *dtype = MTS_DTYPE_U8;
+        *dtype = MTS_TYPE_UINT8;
         return true;
     case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL:
-        *dtype = MTS_DTYPE_BOOL;
+        *dtype = MTS_TYPE_BOOL;
         return true;
     default:
         return false;
@@ -167,37 +167,38 @@ const char *mts_proto_dtype_name(int32_t onnx)
     return onnx >= 0 && (size_t)onnx < sizeof(names) / sizeof(names[0]) ? names[onnx] : "unknown";
 }
 
-static mts_code read_shape(const Onnx__TensorProto *proto, mts_shape *shape, mts_error *error)
+static mts_status read_shape(const Onnx__TensorProto *proto, mts_shape *shape, mts_error *error)
 {
-    if (proto->n_dims > MTS_RANK_MAX) {
-        return mts_fail(error, MTS_CODE_LIMIT, "rank %zu is above %d", proto->n_dims, MTS_RANK_MAX);
+    if (proto->n_dims > MTS_TENSOR_RANK_MAX) {
+        return mts_fail(error, MTS_STATUS_LIMIT, "rank %zu is above %d", proto->n_dims, MTS_TENSOR_RANK_MAX);
     }
     for (size_t i = 0; i < proto->n_dims; i++) {
         if (proto->dims[i] < 0 || proto->dims[i] >= (int64_t)1 << 31) {
-            return mts_fail(error, MTS_CODE_MALFORMED, "dimension %zu is %lld", i, (long long)proto->dims[i]);
+            return mts_fail(error, MTS_STATUS_MALFORMED, "dimension %zu is %lld", i,
+                            (long long)proto->dims[i]);
         }
     }
     *shape = mts_shape_make((uint32_t)proto->n_dims, proto->dims);
     if (!mts_shape_valid(shape) || mts_shape_count(shape) >= (size_t)1 << 31) {
-        return mts_fail(error, MTS_CODE_LIMIT, "a tensor has 2^31 elements or more");
+        return mts_fail(error, MTS_STATUS_LIMIT, "a tensor has 2^31 elements or more");
     }
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
 /* Typed fields that hold the element type as it is; NULL if the type has no such field. */
-static const void *typed_field(const Onnx__TensorProto *proto, mts_dtype dtype, size_t *count)
+static const void *typed_field(const Onnx__TensorProto *proto, mts_type dtype, size_t *count)
 {
     switch (dtype) {
-    case MTS_DTYPE_F32:
+    case MTS_TYPE_FLOAT32:
         *count = proto->n_float_data;
         return proto->float_data;
-    case MTS_DTYPE_F64:
+    case MTS_TYPE_FLOAT64:
         *count = proto->n_double_data;
         return proto->double_data;
-    case MTS_DTYPE_I32:
+    case MTS_TYPE_INT32:
         *count = proto->n_int32_data;
         return proto->int32_data;
-    case MTS_DTYPE_I64:
+    case MTS_TYPE_INT64:
         *count = proto->n_int64_data;
         return proto->int64_data;
     default:
@@ -207,12 +208,12 @@ static const void *typed_field(const Onnx__TensorProto *proto, mts_dtype dtype, 
 }
 
 /* float16, uint8 and bool lie one per int32. */
-static void narrow(const int32_t *in, size_t count, mts_dtype dtype, void *out)
+static void narrow(const int32_t *in, size_t count, mts_type dtype, void *out)
 {
     for (size_t i = 0; i < count; i++) {
-        if (dtype == MTS_DTYPE_F16) {
+        if (dtype == MTS_TYPE_FLOAT16) {
             ((uint16_t *)out)[i] = (uint16_t)in[i];
-        } else if (dtype == MTS_DTYPE_BOOL) {
+        } else if (dtype == MTS_TYPE_BOOL) {
             ((uint8_t *)out)[i] = in[i] != 0;
         } else {
             ((uint8_t *)out)[i] = (uint8_t)in[i];
@@ -220,17 +221,17 @@ static void narrow(const int32_t *in, size_t count, mts_dtype dtype, void *out)
     }
 }
 
-static mts_code count_mismatch(size_t found, size_t wanted, const char *what, mts_error *error)
+static mts_status count_mismatch(size_t found, size_t wanted, const char *what, mts_error *error)
 {
-    return mts_fail(error, MTS_CODE_MALFORMED, "its shape needs %zu %s, it has %zu", wanted, what, found);
+    return mts_fail(error, MTS_STATUS_MALFORMED, "its shape needs %zu %s, it has %zu", wanted, what, found);
 }
 
-static mts_code read_data(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
-                          bool *borrowed, mts_error *error)
+static mts_status read_data(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
+                            bool *borrowed, mts_error *error)
 {
     size_t count = mts_shape_count(&tensor->shape), found = 0, bytes = 0;
     if (!mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes)) {
-        return mts_fail(error, MTS_CODE_LIMIT, "the tensor is too large");
+        return mts_fail(error, MTS_STATUS_LIMIT, "the tensor is too large");
     }
     if (proto->has_raw_data) {
         tensor->data = proto->raw_data.data;
@@ -241,7 +242,7 @@ static mts_code read_data(const Onnx__TensorProto *proto, mts_arena *arena, mts_
     } else {
         tensor->data = typed_field(proto, tensor->dtype, &found);
         *borrowed = tensor->data != NULL;
-        bool wide = mts_dtype_size(tensor->dtype) <= 2; /* one element per int32 */
+        bool wide = mts_type_size(tensor->dtype) <= 2; /* one element per int32 */
         found = wide ? proto->n_int32_data : found;
         if (found != count) {
             return count_mismatch(found, count, "elements", error);
@@ -249,7 +250,7 @@ static mts_code read_data(const Onnx__TensorProto *proto, mts_arena *arena, mts_
         if (wide && count) {
             void *data = mts_arena_zero(arena, bytes, 1);
             if (!data) {
-                return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a tensor");
+                return mts_fail_memory(error);
             }
             narrow(proto->int32_data, count, tensor->dtype, data);
             tensor->data = data;
@@ -259,30 +260,28 @@ static mts_code read_data(const Onnx__TensorProto *proto, mts_arena *arena, mts_
         *borrowed = false;
         tensor->data = mts_arena_zero(arena, 1, 1); /* no elements */
     }
-    return tensor->data ? MTS_CODE_OK : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a tensor");
+    return tensor->data ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
-mts_code mts_proto_tensor(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
-                          bool *borrowed, mts_error *error)
+mts_status mts_proto_tensor(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
+                            bool *borrowed, mts_error *error)
 {
     *tensor = (mts_host_tensor){.name = proto->name ? proto->name : ""};
     *borrowed = false;
     if (proto->n_external_data ||
         (proto->has_data_location && proto->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT)) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED,
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED,
                         "tensor '%s' lies in another file (external data); save the model as one file",
                         tensor->name);
     }
     if (proto->segment) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "tensor '%s' is stored in segments", tensor->name);
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "tensor '%s' is stored in segments", tensor->name);
     }
     if (!mts_proto_dtype(proto->data_type, &tensor->dtype)) {
-        return mts_fail(error, MTS_CODE_UNSUPPORTED, "tensor '%s' has type %s", tensor->name,
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "tensor '%s' has type %s", tensor->name,
                         mts_proto_dtype_name(proto->data_type));
     }
-    mts_code code = read_shape(proto, &tensor->shape, error);
-    if (code == MTS_CODE_OK) {
-        code = read_data(proto, arena, tensor, borrowed, error);
-    }
-    return code == MTS_CODE_OK ? code : mts_fail_prefix(error, code, "tensor '%s'", tensor->name);
+    mts_status code = read_shape(proto, &tensor->shape, error);
+    MTS_TRY(code, read_data(proto, arena, tensor, borrowed, error));
+    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "tensor '%s'", tensor->name);
 }

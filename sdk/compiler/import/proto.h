@@ -25,13 +25,13 @@ ProtobufCMessage *mts_proto_unpack(const ProtobufCMessageDescriptor *type, const
 void mts_proto_free(ProtobufCMessage *message, mts_proto_memory *memory);
 
 /* Element type of ONNX's number; false if this library has none such. */
-bool mts_proto_dtype(int32_t onnx, mts_dtype *dtype);
+bool mts_proto_dtype(int32_t onnx, mts_type *dtype);
 const char *mts_proto_dtype_name(int32_t onnx);
 /*
  * The tensor of a message. Data is borrowed from the message where it lies there as needed (*borrowed), else
  * it is on the arena. Errors: MALFORMED, UNSUPPORTED (types, external data), LIMIT, OUT_OF_MEMORY.
  */
-mts_code mts_proto_tensor(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
-                          bool *borrowed, mts_error *error);
+mts_status mts_proto_tensor(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
+                            bool *borrowed, mts_error *error);
 
 #endif

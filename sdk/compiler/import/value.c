@@ -12,23 +12,23 @@
 
 bool mts_import_is_const(const mts_import_value *value)
 {
-    return value->data != NULL;
+    return value->data;
 }
 
-bool mts_dtype_is_int(mts_dtype dtype)
+bool mts_type_is_int(mts_type dtype)
 {
-    return dtype == MTS_DTYPE_I32 || dtype == MTS_DTYPE_I64 || dtype == MTS_DTYPE_U8 ||
-           dtype == MTS_DTYPE_BOOL;
+    return dtype == MTS_TYPE_INT32 || dtype == MTS_TYPE_INT64 || dtype == MTS_TYPE_UINT8 ||
+           dtype == MTS_TYPE_BOOL;
 }
 
-double mts_host_load(mts_dtype dtype, const void *data, size_t index)
+double mts_host_load(mts_type dtype, const void *data, size_t index)
 {
     switch (dtype) {
-    case MTS_DTYPE_F32:
+    case MTS_TYPE_FLOAT32:
         return (double)((const float *)data)[index];
-    case MTS_DTYPE_F16:
+    case MTS_TYPE_FLOAT16:
         return (double)mts_half_to_float(((const uint16_t *)data)[index]);
-    case MTS_DTYPE_F64:
+    case MTS_TYPE_FLOAT64:
         return ((const double *)data)[index];
     default:
         return (double)mts_host_load_int(dtype, data, index);
@@ -47,35 +47,35 @@ static int64_t to_int(double number)
     return number <= -9.2e18 ? INT64_MIN : (int64_t)number;
 }
 
-int64_t mts_host_load_int(mts_dtype dtype, const void *data, size_t index)
+int64_t mts_host_load_int(mts_type dtype, const void *data, size_t index)
 {
     switch (dtype) {
-    case MTS_DTYPE_I32:
+    case MTS_TYPE_INT32:
         return ((const int32_t *)data)[index];
-    case MTS_DTYPE_I64:
+    case MTS_TYPE_INT64:
         return ((const int64_t *)data)[index];
-    case MTS_DTYPE_U8:
+    case MTS_TYPE_UINT8:
         return ((const uint8_t *)data)[index];
-    case MTS_DTYPE_BOOL:
+    case MTS_TYPE_BOOL:
         return ((const uint8_t *)data)[index] != 0;
     default:
         return to_int(mts_host_load(dtype, data, index));
     }
 }
 
-void mts_host_store(mts_dtype dtype, void *data, size_t index, double number)
+void mts_host_store(mts_type dtype, void *data, size_t index, double number)
 {
     switch (dtype) {
-    case MTS_DTYPE_F32:
+    case MTS_TYPE_FLOAT32:
         ((float *)data)[index] = (float)number;
         break;
-    case MTS_DTYPE_F16:
+    case MTS_TYPE_FLOAT16:
         ((uint16_t *)data)[index] = mts_half_from_float((float)number);
         break;
-    case MTS_DTYPE_F64:
+    case MTS_TYPE_FLOAT64:
         ((double *)data)[index] = number;
         break;
-    case MTS_DTYPE_BOOL:
+    case MTS_TYPE_BOOL:
         ((uint8_t *)data)[index] = number != 0.0;
         break;
     default:
@@ -83,19 +83,19 @@ void mts_host_store(mts_dtype dtype, void *data, size_t index, double number)
     }
 }
 
-void mts_host_store_int(mts_dtype dtype, void *data, size_t index, int64_t number)
+void mts_host_store_int(mts_type dtype, void *data, size_t index, int64_t number)
 {
     switch (dtype) {
-    case MTS_DTYPE_I32:
+    case MTS_TYPE_INT32:
         ((int32_t *)data)[index] = (int32_t)(uint32_t)(uint64_t)number;
         break;
-    case MTS_DTYPE_I64:
+    case MTS_TYPE_INT64:
         ((int64_t *)data)[index] = number;
         break;
-    case MTS_DTYPE_U8:
+    case MTS_TYPE_UINT8:
         ((uint8_t *)data)[index] = (uint8_t)(uint64_t)number;
         break;
-    case MTS_DTYPE_BOOL:
+    case MTS_TYPE_BOOL:
         ((uint8_t *)data)[index] = number != 0;
         break;
     default:
@@ -103,7 +103,7 @@ void mts_host_store_int(mts_dtype dtype, void *data, size_t index, int64_t numbe
     }
 }
 
-void *mts_import_alloc(mts_import *import, mts_dtype dtype, const mts_shape *shape, bool *lasting)
+void *mts_import_alloc(mts_import *import, mts_type dtype, const mts_shape *shape, bool *lasting)
 {
     size_t bytes = 0;
     *lasting = false;
@@ -111,17 +111,17 @@ void *mts_import_alloc(mts_import *import, mts_dtype dtype, const mts_shape *sha
         return NULL;
     }
     if (!mts_shape_bytes(shape, dtype, &bytes) || mts_shape_count(shape) >= (size_t)1 << 31) {
-        mts_import_fail(import, MTS_CODE_LIMIT, "a constant has 2^31 elements or more");
+        mts_import_fail(import, MTS_STATUS_LIMIT, "a constant has 2^31 elements or more");
         return NULL;
     }
     size_t used = import->arena->used + import->scratch.used;
     if (used > import->options->bytes_most || bytes > import->options->bytes_most - used) {
-        mts_import_fail(import, MTS_CODE_LIMIT, "the model needs more than %zu bytes",
+        mts_import_fail(import, MTS_STATUS_LIMIT, "the model needs more than %zu bytes",
                         import->options->bytes_most);
         return NULL;
     }
     if (bytes > import->computed_left) {
-        mts_import_fail(import, MTS_CODE_LIMIT,
+        mts_import_fail(import, MTS_STATUS_LIMIT,
                         "a constant of %zu bytes: what the model computes from constants takes more than %zu "
                         "bytes beyond its file",
                         bytes, import->options->computed_most);
@@ -131,18 +131,19 @@ void *mts_import_alloc(mts_import *import, mts_dtype dtype, const mts_shape *sha
     *lasting = bytes >= LASTING_BYTES;
     void *data = mts_arena_zero(*lasting ? import->arena : &import->scratch, bytes, 1);
     if (!data) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a constant of %zu bytes", bytes);
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a constant of %zu bytes",
+                        bytes);
     }
     return data;
 }
 
-mts_import_value *mts_import_constant(mts_import *import, mts_dtype dtype, const mts_shape *shape,
+mts_import_value *mts_import_constant(mts_import *import, mts_type dtype, const mts_shape *shape,
                                       const void *data, bool lasting)
 {
     mts_import_value *value =
         mts_import_ok(import) ? mts_arena_zero(&import->scratch, 1, sizeof(*value)) : NULL;
     if (!value) {
-        mts_import_fail(import, MTS_CODE_OUT_OF_MEMORY, "no memory for a value");
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a value");
         return NULL;
     }
     *value = (mts_import_value){.dtype = dtype,
@@ -154,7 +155,7 @@ mts_import_value *mts_import_constant(mts_import *import, mts_dtype dtype, const
     return value;
 }
 
-mts_import_value *mts_import_scalar(mts_import *import, mts_dtype dtype, double number)
+mts_import_value *mts_import_scalar(mts_import *import, mts_type dtype, double number)
 {
     mts_shape shape = {0};
     bool lasting = false;
@@ -170,12 +171,12 @@ mts_import_value *mts_import_vector(mts_import *import, const float *numbers, ui
 {
     mts_shape shape = {.rank = 1, .dims = {count}};
     bool lasting = false;
-    void *data = mts_import_alloc(import, MTS_DTYPE_F32, &shape, &lasting);
+    void *data = mts_import_alloc(import, MTS_TYPE_FLOAT32, &shape, &lasting);
     if (!data) {
         return NULL;
     }
     memcpy(data, numbers, count * sizeof(*numbers));
-    return mts_import_constant(import, MTS_DTYPE_F32, &shape, data, lasting);
+    return mts_import_constant(import, MTS_TYPE_FLOAT32, &shape, data, lasting);
 }
 
 mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorProto *proto)
@@ -185,8 +186,8 @@ mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorPr
     if (!mts_import_ok(import)) {
         return NULL;
     }
-    mts_code code = mts_proto_tensor(proto, &import->scratch, &tensor, &borrowed, import->error);
-    if (code != MTS_CODE_OK) {
+    mts_status code = mts_proto_tensor(proto, &import->scratch, &tensor, &borrowed, import->error);
+    if (code != MTS_STATUS_OK) {
         import->code = code;
         return NULL;
     }
@@ -199,12 +200,12 @@ static size_t known_count(mts_import *import, const mts_import_value *value, con
         return 0;
     }
     if (!mts_import_is_const(value)) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "%s must be known when the model is compiled", what);
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "%s must be known when the model is compiled", what);
         return 0;
     }
     size_t count = mts_shape_count(&value->shape);
     if (count > most) {
-        mts_import_fail(import, MTS_CODE_UNSUPPORTED, "%s has %zu elements, at most %u fit", what, count,
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "%s has %zu elements, at most %u fit", what, count,
                         most);
         return 0;
     }
@@ -237,11 +238,11 @@ const float *mts_import_read_f32(mts_import *import, const mts_import_value *val
     if (!mts_import_ok(import) || !value) {
         return NULL;
     }
-    if (value->dtype == MTS_DTYPE_F32) {
+    if (value->dtype == MTS_TYPE_FLOAT32) {
         return value->data;
     }
     bool lasting = false;
-    float *out = mts_import_alloc(import, MTS_DTYPE_F32, &value->shape, &lasting);
+    float *out = mts_import_alloc(import, MTS_TYPE_FLOAT32, &value->shape, &lasting);
     for (size_t i = 0; out && i < count; i++) {
         out[i] = (float)mts_host_load(value->dtype, value->data, i);
     }

@@ -327,7 +327,7 @@ bool mts_channels_pass(const mts_graph *graph, const mts_node *node)
     }
 }
 
-mts_code mts_channels_find(const mts_graph *graph, mts_arena *arena, mts_channels *out, mts_error *error)
+mts_status mts_channels_find(const mts_graph *graph, mts_arena *arena, mts_channels *out, mts_error *error)
 {
     finder f = {.graph = graph, .arena = arena};
     *out = (mts_channels){0};
@@ -342,6 +342,5 @@ mts_code mts_channels_find(const mts_graph *graph, mts_arena *arena, mts_channel
         pin_parts(&f);
         done = number_groups(&f, out);
     }
-    return done ? MTS_CODE_OK
-                : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory while tracing channels");
+    return done ? MTS_STATUS_OK : mts_fail_memory(error);
 }

@@ -33,7 +33,7 @@ typedef struct mts_channels {
 } mts_channels;
 
 /* OUT_OF_MEMORY only. The result lives in `arena`. */
-mts_code mts_channels_find(const mts_graph *graph, mts_arena *arena, mts_channels *out, mts_error *error);
+mts_status mts_channels_find(const mts_graph *graph, mts_arena *arena, mts_channels *out, mts_error *error);
 /* Whether the channels of a node's input 0 and of its output are the same ones in the same order. */
 bool mts_channels_pass(const mts_graph *graph, const mts_node *node);
 /* CONV with one filter per channel. */

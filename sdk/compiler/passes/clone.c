@@ -27,7 +27,7 @@ static bool clone_values(mts_graph *clone, const mts_graph *graph)
             return false;
         }
     }
-    return clone->values != NULL;
+    return clone->values;
 }
 
 static bool clone_nodes(mts_graph *clone, const mts_graph *graph)
@@ -47,7 +47,7 @@ static bool clone_nodes(mts_graph *clone, const mts_graph *graph)
             }
         }
     }
-    return clone->nodes != NULL;
+    return clone->nodes;
 }
 
 mts_graph *mts_graph_clone(const mts_graph *graph, mts_arena *arena)

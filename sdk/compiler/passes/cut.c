@@ -16,7 +16,7 @@
 
 static uint64_t value_bytes(const mts_value *value)
 {
-    return (uint64_t)mts_shape_count(&value->shape) * mts_dtype_size(value->dtype);
+    return (uint64_t)mts_shape_count(&value->shape) * mts_type_size(value->dtype);
 }
 
 /* Tasks whose weight may be cut: read by this node only. */
@@ -75,7 +75,7 @@ static bool label_filters(mts_cut_row *cut, uint32_t **labels)
         const uint32_t count = (uint32_t)weight->shape.dims[0];
         const size_t line = (size_t)value_bytes(weight) / count;
         labels[t] = mts_arena_zero(cut->family->arena, count, sizeof(**labels));
-        done = labels[t] != NULL;
+        done = labels[t];
         for (uint32_t f = 0; f < count && done; f++) {
             const unsigned char *data = weight->blocks[0].data;
             const uint64_t key = mts_hash(data + f * line, line, (uint64_t)weight->dtype + 32);

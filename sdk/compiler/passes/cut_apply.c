@@ -114,7 +114,7 @@ static bool apply_task(mts_cut_row *cut, uint32_t task, bool whole)
                 .weight = weight,
                 .data = weight->blocks[0].data,
                 .rows = rows,
-                .cell = inner * mts_dtype_size(weight->dtype),
+                .cell = inner * mts_type_size(weight->dtype),
                 .blocks = mts_arena_zero(graph->arena, most, sizeof(mts_block_ref))};
     if (!rows || !w.blocks) {
         return false;
@@ -122,7 +122,7 @@ static bool apply_task(mts_cut_row *cut, uint32_t task, bool whole)
     bool shared = false;
     for (uint32_t r = 0; r < count; r++) {
         const uint32_t label = cut->filters[task] ? cut->filters[task][r] : MTS_CLASS_NONE;
-        const bool used = mts_cut_set_of(cut, label) != NULL;
+        const bool used = mts_cut_set_of(cut, label);
         rows[r] = (weight_row){.label = used ? label : MTS_CLASS_NONE, .channel = r};
         shared = shared || used;
     }

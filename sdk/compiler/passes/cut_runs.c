@@ -17,7 +17,7 @@ static uint64_t cell_bytes(const mts_value *weight)
 {
     uint32_t out = 0, in = 0, inner = 0;
     mts_value_matrix(weight, &out, &in, &inner);
-    return (uint64_t)inner * mts_dtype_size(weight->dtype);
+    return (uint64_t)inner * mts_type_size(weight->dtype);
 }
 
 static bool is_common(const mts_cut_row *cut, uint32_t task, uint32_t channel, uint64_t tasks)

@@ -22,9 +22,9 @@ typedef struct work {
     mts_error *error;
 } work;
 
-static mts_code no_memory(const work *w)
+static mts_status no_memory(const work *w)
 {
-    return mts_fail(w->error, MTS_CODE_OUT_OF_MEMORY, "out of memory while looking for shared weights");
+    return mts_fail_memory(w->error);
 }
 
 /* The labels as the walk found them, to go back to. */
@@ -64,47 +64,45 @@ static bool choose_and_cut(mts_family *family)
     return mts_family_cut(family);
 }
 
-static mts_code cut_members(work *w, mts_arena *arena, const mts_alignment *rows, uint32_t count)
+static mts_status cut_members(work *w, mts_arena *arena, const mts_alignment *rows, uint32_t count)
 {
     mts_family family = {.graphs = w->members, .count = count, .arena = arena, .rows = *rows};
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     mts_classes_init(&family.classes, w->allocator);
     family.channels = mts_arena_zero(arena, count, sizeof(*family.channels));
     if (!family.channels) {
         code = no_memory(w);
     }
-    for (uint32_t t = 0; t < count && code == MTS_CODE_OK; t++) {
+    for (uint32_t t = 0; t < count && code == MTS_STATUS_OK; t++) {
         code = mts_channels_find(family.graphs[t], arena, &family.channels[t], w->error);
     }
-    if (code == MTS_CODE_OK && !choose_and_cut(&family)) {
+    if (code == MTS_STATUS_OK && !choose_and_cut(&family)) {
         code = no_memory(w);
     }
     mts_classes_release(&family.classes);
     return code;
 }
 
-static mts_code discover_members(work *w, uint32_t count)
+static mts_status discover_members(work *w, uint32_t count)
 {
     mts_arena arena;
     mts_arena_init(&arena, w->allocator);
     mts_alignment rows = {0};
-    mts_code code = mts_graph_align((const mts_graph *const *)w->members, count, &arena, &rows, w->error);
-    if (code == MTS_CODE_OK && w->options->tolerance > 0) {
+    mts_status code = mts_graph_align((const mts_graph *const *)w->members, count, &arena, &rows, w->error);
+    if (code == MTS_STATUS_OK && w->options->tolerance > 0) {
         code = mts_merge_near(w->members, &rows, w->options->tolerance, &w->report->deviation, w->error);
     }
-    if (code == MTS_CODE_OK) {
-        code = cut_members(w, &arena, &rows, count);
-    }
+    MTS_TRY(code, cut_members(w, &arena, &rows, count));
     mts_arena_release(&arena);
     return code;
 }
 
 /* Large families are compared in parts; whole blocks that parts have in common are found all the same. */
-static mts_code discover_family(work *w, uint32_t f)
+static mts_status discover_family(work *w, uint32_t f)
 {
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     uint32_t members = 0;
-    for (uint32_t t = 0; t < w->archive->task_count && code == MTS_CODE_OK; t++) {
+    for (uint32_t t = 0; t < w->archive->task_count && code == MTS_STATUS_OK; t++) {
         if (w->family[t] == f) {
             w->members[members++] = w->graphs[t];
         }
@@ -117,12 +115,12 @@ static mts_code discover_family(work *w, uint32_t f)
     return code;
 }
 
-static mts_code discover_families(work *w)
+static mts_status discover_families(work *w)
 {
     const uint32_t count = w->archive->task_count;
-    mts_code code = mts_graph_families((const mts_graph *const *)w->graphs, count, w->allocator, w->family,
-                                       &w->report->families, w->error);
-    for (uint32_t f = 0; f < w->report->families && code == MTS_CODE_OK; f++) {
+    mts_status code = mts_graph_families((const mts_graph *const *)w->graphs, count, w->allocator, w->family,
+                                         &w->report->families, w->error);
+    for (uint32_t f = 0; f < w->report->families && code == MTS_STATUS_OK; f++) {
         code = discover_family(w, f);
     }
     return code;
@@ -133,7 +131,7 @@ static size_t ref_bytes(const mts_value *value, const mts_block_ref *ref)
 {
     uint32_t rows = 0, columns = 0, inner = 0;
     mts_value_matrix(value, &rows, &columns, &inner);
-    return (size_t)ref->out_count * ref->in_count * inner * mts_dtype_size(value->dtype);
+    return (size_t)ref->out_count * ref->in_count * inner * mts_type_size(value->dtype);
 }
 
 static bool assign_value(work *w, mts_pool *pool, mts_value *value)
@@ -173,24 +171,24 @@ static bool assign_blocks(work *w, mts_pool *pool)
     return true;
 }
 
-static mts_code run(work *w)
+static mts_status run(work *w)
 {
     for (uint32_t t = 0; t < w->archive->task_count; t++) {
         w->graphs[t] = w->archive->tasks[t].graph;
     }
-    mts_code code = discover_families(w);
-    if (code != MTS_CODE_OK) {
+    mts_status code = discover_families(w);
+    if (code != MTS_STATUS_OK) {
         return code;
     }
     mts_pool pool;
     mts_pool_init(&pool, w->allocator);
     const bool done = assign_blocks(w, &pool);
     mts_pool_release(&pool);
-    return done ? MTS_CODE_OK : no_memory(w);
+    return done ? MTS_STATUS_OK : no_memory(w);
 }
 
-mts_code mts_discover(mts_archive *archive, const mts_discover_options *options, mts_discover_report *report,
-                      mts_error *error)
+mts_status mts_discover(mts_archive *archive, const mts_discover_options *options,
+                        mts_discover_report *report, mts_error *error)
 {
     const mts_allocator *allocator = archive->arena.allocator;
     const uint32_t count = archive->task_count;
@@ -201,7 +199,7 @@ mts_code mts_discover(mts_archive *archive, const mts_discover_options *options,
     w.members = mts_alloc_zero(allocator, count, sizeof(mts_graph *));
     w.family = mts_alloc_zero(allocator, count, sizeof(*w.family));
     const bool ready = w.graphs && w.members && w.family;
-    const mts_code code = ready ? run(&w) : no_memory(&w);
+    const mts_status code = ready ? run(&w) : no_memory(&w);
     mts_alloc_free(allocator, w.graphs);
     mts_alloc_free(allocator, w.members);
     mts_alloc_free(allocator, w.family);

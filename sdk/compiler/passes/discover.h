@@ -28,7 +28,7 @@ typedef struct mts_discover_report {
  * Assigns every constant of every task to blocks and fills archive->blocks (empty before). Rewritten
  * constants lie in the archive's arena. On failure the archive is only good for mts_archive_destroy.
  */
-mts_code mts_discover(mts_archive *archive, const mts_discover_options *options, mts_discover_report *report,
-                      mts_error *error);
+mts_status mts_discover(mts_archive *archive, const mts_discover_options *options,
+                        mts_discover_report *report, mts_error *error);
 
 #endif

@@ -153,7 +153,7 @@ uint32_t mts_fold_vector(mts_fold_work *work, const float *data, uint32_t count)
     if (copy) {
         memcpy(copy, data, count * sizeof(*copy));
     }
-    uint32_t value = copy ? mts_graph_add_const(work->graph, NULL, MTS_DTYPE_F32, &shape, copy) : MTS_NONE;
+    uint32_t value = copy ? mts_graph_add_const(work->graph, NULL, MTS_TYPE_FLOAT32, &shape, copy) : MTS_NONE;
     if (value == MTS_NONE || !enter_value(work, value)) {
         work->failed = true;
         return MTS_NONE;
@@ -256,66 +256,65 @@ static uint32_t carry(const mts_fold_work *work, mts_graph *out, uint32_t *ids, 
     return ids[value];
 }
 
-static mts_code carry_node(const mts_fold_work *work, mts_graph *out, uint32_t *ids, const mts_node *node,
-                           mts_error *error)
+static mts_status carry_node(const mts_fold_work *work, mts_graph *out, uint32_t *ids, const mts_node *node,
+                             mts_error *error)
 {
     uint32_t *inputs = mts_arena_zero(work->graph->arena, node->input_count, sizeof(*inputs));
     if (!inputs) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to fold a graph");
+        return mts_fail_memory(error);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
         uint32_t value = mts_fold_input(work, node, i);
         inputs[i] = value == MTS_NONE ? MTS_NONE : carry(work, out, ids, value);
         if (value != MTS_NONE && inputs[i] == MTS_NONE) {
-            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to fold a graph");
+            return mts_fail_memory(error);
         }
     }
     uint32_t made = MTS_NONE;
-    mts_code code =
+    mts_status code =
         mts_graph_add_node(out, node->op, node->name, inputs, node->input_count, &node->attrs, &made, error);
-    if (code != MTS_CODE_OK) {
+    if (code != MTS_STATUS_OK) {
         return mts_fail_prefix(error, code, "node '%s'", node->name);
     }
     ids[node->output] = made;
     out->nodes[out->values[made].producer].scatter = node->scatter;
-    return mts_graph_name_value(out, made, work->graph->values[node->output].name)
-               ? MTS_CODE_OK
-               : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to fold a graph");
+    return mts_graph_name_value(out, made, work->graph->values[node->output].name) ? MTS_STATUS_OK
+                                                                                   : mts_fail_memory(error);
 }
 
-static mts_code rebuild(const mts_fold_work *work, mts_graph *out, mts_error *error)
+static mts_status rebuild(const mts_fold_work *work, mts_graph *out, mts_error *error)
 {
     const mts_graph *graph = work->graph;
     bool *live = live_nodes(work);
     uint32_t *ids = mts_arena_zero(graph->arena, graph->value_count, sizeof(*ids));
     if (!live || !ids) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to fold a graph");
+        return mts_fail_memory(error);
     }
     memset(ids, 0xff, graph->value_count * sizeof(*ids));
     for (uint32_t i = 0; i < graph->input_count; i++) {
         const mts_port *port = &graph->inputs[i];
         ids[port->value] = mts_graph_add_input(out, port->name, port->dtype, &port->shape);
         if (ids[port->value] == MTS_NONE) {
-            return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to fold a graph");
+            return mts_fail_memory(error);
         }
     }
-    mts_code code = MTS_CODE_OK;
-    for (uint32_t i = 0; i < graph->node_count && code == MTS_CODE_OK; i++) {
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t i = 0; i < graph->node_count && code == MTS_STATUS_OK; i++) {
         if (live[i]) {
             code = carry_node(work, out, ids, &graph->nodes[i], error);
         }
     }
-    for (uint32_t i = 0; i < graph->output_count && code == MTS_CODE_OK; i++) {
+    for (uint32_t i = 0; i < graph->output_count && code == MTS_STATUS_OK; i++) {
         const mts_port *port = &graph->outputs[i];
         uint32_t value = carry(work, out, ids, mts_fold_resolve(work, port->value));
         code = value == MTS_NONE
-                   ? mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to fold a graph")
+                   ? mts_fail_memory(error)
                    : mts_graph_add_output(out, port->name, value, port->dtype, &port->shape, error);
     }
     return code;
 }
 
-mts_code mts_fold(const mts_graph *graph, mts_arena *arena, mts_graph **out, mts_error *error)
+mts_status mts_fold(const mts_graph *graph, mts_arena *arena, mts_graph **out, mts_error *error)
 {
     mts_arena scratch;
     mts_fold_work work = {.arena = arena};
@@ -327,13 +326,10 @@ mts_code mts_fold(const mts_graph *graph, mts_arena *arena, mts_graph **out, mts
     } else {
         apply_rules(&work);
     }
-    mts_code code = work.failed ? mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory to fold a graph")
-                                : rebuild(&work, made, error);
-    if (code == MTS_CODE_OK) {
-        code = mts_graph_verify(made, error);
-    }
+    mts_status code = work.failed ? mts_fail_memory(error) : rebuild(&work, made, error);
+    MTS_TRY(code, mts_graph_verify(made, error));
     mts_arena_release(&scratch);
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         *out = made;
     }
     return code;

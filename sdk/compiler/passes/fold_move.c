@@ -98,7 +98,7 @@ static bool merge_transposes(mts_fold_work *work, mts_node *node)
     if (!producer || producer->op != MTS_OP_TRANSPOSE) {
         return false;
     }
-    uint32_t rank = mts_fold_value(work, node->output)->shape.rank, perm[MTS_RANK_MAX];
+    uint32_t rank = mts_fold_value(work, node->output)->shape.rank, perm[MTS_TENSOR_RANK_MAX];
     for (uint32_t i = 0; i < rank; i++) {
         perm[i] = producer->attrs.transpose.perm[node->attrs.transpose.perm[i]];
     }

@@ -43,7 +43,7 @@ static bool channel_numbers(mts_fold_work *work, uint32_t value, const mts_shape
 {
     const mts_value *constant = mts_fold_value(work, value);
     const mts_shape *shape = &constant->shape;
-    if (constant->kind != MTS_VALUE_CONST || constant->dtype != MTS_DTYPE_F32 || x->rank < 2 ||
+    if (constant->kind != MTS_VALUE_CONST || constant->dtype != MTS_TYPE_FLOAT32 || x->rank < 2 ||
         shape->rank > x->rank) {
         return false;
     }

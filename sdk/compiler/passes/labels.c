@@ -51,7 +51,7 @@ static bool combine_task(combine *c, uint32_t task)
             return false;
         }
     }
-    return c->out[task] != NULL;
+    return c->out[task];
 }
 
 static void number_labels(const mts_class_map *map, uint32_t *labels, uint32_t count)
@@ -167,7 +167,7 @@ static bool label_depthwise(mts_family *family, uint32_t row)
         }
         const mts_value *weight = &family->graphs[t]->values[node->inputs[1]];
         const uint32_t count = (uint32_t)weight->shape.dims[0];
-        const size_t bytes = mts_shape_count(&weight->shape) / count * mts_dtype_size(weight->dtype);
+        const size_t bytes = mts_shape_count(&weight->shape) / count * mts_type_size(weight->dtype);
         uint32_t *filters = labels_make(family, count);
         if (!filters) {
             return false;

@@ -47,7 +47,7 @@ static size_t cell_bytes(const mts_value *weight)
 {
     uint32_t out = 0, in = 0, inner = 0;
     mts_value_matrix(weight, &out, &in, &inner);
-    return inner * mts_dtype_size(weight->dtype);
+    return inner * mts_type_size(weight->dtype);
 }
 
 static void add_candidate(conv_row *c, uint64_t tasks)
@@ -107,7 +107,7 @@ static bool gather_inputs(conv_row *c, uint64_t tasks)
             }
         }
     }
-    return first != NULL;
+    return first;
 }
 
 static uint64_t filter_key(conv_row *c, uint32_t task, uint32_t filter)

@@ -20,7 +20,7 @@ static mts_value *operand(mts_graph *graph, uint32_t node, uint32_t index)
         return NULL;
     }
     mts_value *value = &graph->values[n->inputs[index]];
-    const bool real = value->dtype == MTS_DTYPE_F32 || value->dtype == MTS_DTYPE_F16;
+    const bool real = value->dtype == MTS_TYPE_FLOAT32 || value->dtype == MTS_TYPE_FLOAT16;
     return value->kind == MTS_VALUE_CONST && value->block_count == 1 && real ? value : NULL;
 }
 
@@ -104,7 +104,7 @@ static bool merge_pair(mts_graph *graph, const mts_value *other, mts_value *own,
         own->blocks[0].data = other->blocks[0].data;
         own->dtype = other->dtype;
         raise(deviation, d);
-    } else if (rows && own->dtype == MTS_DTYPE_F32 && other->dtype == MTS_DTYPE_F32) {
+    } else if (rows && own->dtype == MTS_TYPE_FLOAT32 && other->dtype == MTS_TYPE_FLOAT32) {
         done = merge_rows(graph, own, a, &b, limit, deviation);
     }
     mts_alloc_free(graph->arena->allocator, b.data);
@@ -112,7 +112,7 @@ static bool merge_pair(mts_graph *graph, const mts_value *other, mts_value *own,
 }
 
 /* Whether a constant of another type may take this place. */
-static bool types_fit(const mts_node *node, uint32_t index, mts_dtype a, mts_dtype b)
+static bool types_fit(const mts_node *node, uint32_t index, mts_type a, mts_type b)
 {
     return a == b || (index == 1 && (node->op == MTS_OP_CONV || node->op == MTS_OP_DECONV));
 }
@@ -160,17 +160,16 @@ static bool merge_row(mts_graph *const *graphs, const uint32_t *row, uint32_t co
     return done;
 }
 
-mts_code mts_merge_near(mts_graph *const *graphs, const mts_alignment *rows, float tolerance,
-                        double *deviation, mts_error *error)
+mts_status mts_merge_near(mts_graph *const *graphs, const mts_alignment *rows, float tolerance,
+                          double *deviation, mts_error *error)
 {
     const uint32_t count = rows->graph_count;
     const mts_allocator *allocator = graphs[0]->arena->allocator;
     bool *settled = mts_alloc_zero(allocator, count, sizeof(*settled));
-    bool done = settled != NULL;
+    bool done = settled;
     for (uint32_t row = 0; row < rows->row_count && done; row++) {
         done = merge_row(graphs, &rows->nodes[(size_t)row * count], count, tolerance, deviation, settled);
     }
     mts_alloc_free(allocator, settled);
-    return done ? MTS_CODE_OK
-                : mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "out of memory while merging weights");
+    return done ? MTS_STATUS_OK : mts_fail_memory(error);
 }

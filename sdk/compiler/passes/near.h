@@ -13,7 +13,7 @@
  * a convolution (output rows) do. *deviation is raised to the largest difference. Constants have one block
  * each. OUT_OF_MEMORY only.
  */
-mts_code mts_merge_near(mts_graph *const *graphs, const mts_alignment *rows, float tolerance,
-                        double *deviation, mts_error *error);
+mts_status mts_merge_near(mts_graph *const *graphs, const mts_alignment *rows, float tolerance,
+                          double *deviation, mts_error *error);
 
 #endif

@@ -35,7 +35,7 @@ static bool order_make(mts_family *family)
             return false;
         }
     }
-    return family->orders != NULL;
+    return family->orders;
 }
 
 static known *known_make(mts_family *family, uint32_t task)
@@ -173,7 +173,7 @@ static bool order_parts(mts_family *family, uint32_t task, uint32_t g)
         first += count * part->factor;
     }
     family->orders[task][g] = moved ? order : NULL;
-    return order != NULL;
+    return order;
 }
 
 /* Small groups first, because parts are smaller than their whole. */
@@ -233,7 +233,7 @@ bool mts_family_order(mts_family *family)
     bool done = order_make(family);
     for (uint32_t t = 0; t < family->count && done; t++) {
         groups[t] = known_make(family, t);
-        done = groups[t] != NULL;
+        done = groups[t];
         if (done) {
             know_task(family, t, groups[t]);
             done = add_task(family, t, groups[t], &map);

@@ -25,7 +25,7 @@ static bool move_const(mts_graph *graph, uint32_t value, uint32_t axis, const ui
     }
     mts_value *constant = &graph->values[value];
     const mts_shape *shape = &constant->shape;
-    layout l = {.outer = 1, .count = (size_t)shape->dims[axis], .inner = mts_dtype_size(constant->dtype)};
+    layout l = {.outer = 1, .count = (size_t)shape->dims[axis], .inner = mts_type_size(constant->dtype)};
     for (uint32_t i = 0; i < shape->rank; i++) {
         l.outer *= i < axis ? (size_t)shape->dims[i] : 1;
         l.inner *= i > axis ? (size_t)shape->dims[i] : 1;

@@ -56,7 +56,7 @@ void mts_pool_release(mts_pool *pool)
     mts_pool_init(pool, pool->allocator);
 }
 
-bool mts_pool_add(mts_pool *pool, const void *data, size_t size, mts_dtype dtype, uint32_t *block)
+bool mts_pool_add(mts_pool *pool, const void *data, size_t size, mts_type dtype, uint32_t *block)
 {
     const mts_block wanted = {
         .data = data, .size = size, .dtype = dtype, .hash = mts_hash(data, size, (uint64_t)dtype)};

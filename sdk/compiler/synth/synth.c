@@ -16,9 +16,9 @@
 #define CLASSES_MOST 1000000u
 #define PRUNE_MOST 0.999
 
-mts_code mts_synth_fail(mts_synth *s, mts_code code, const char *what)
+mts_status mts_synth_fail(mts_synth *s, mts_status code, const char *what)
 {
-    if (s->code == MTS_CODE_OK) {
+    if (s->code == MTS_STATUS_OK) {
         s->code = mts_fail(s->error, code, "%s", what);
     }
     return code;
@@ -81,7 +81,7 @@ static void add_task(mts_synth *s)
     task->name = mts_arena_string(&s->archive->arena, name);
     task->graph = mts_graph_create(&s->archive->arena, names[o->arch]);
     if (!task->name || !task->graph) {
-        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for a task");
+        (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a task");
         return;
     }
     task->preprocess = preprocess(batch);
@@ -89,9 +89,9 @@ static void add_task(mts_synth *s)
     s->layer = 0;
     const mts_shape shape = mts_shape_make(4, (int64_t[]){batch, 3, o->input, o->input});
     const mts_synth_tensor picture = {
-        .value = mts_graph_add_input(task->graph, "input", MTS_DTYPE_F32, &shape), .width = {3, 3}};
+        .value = mts_graph_add_input(task->graph, "input", MTS_TYPE_FLOAT32, &shape), .width = {3, 3}};
     if (picture.value == MTS_NONE) {
-        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for a task");
+        (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a task");
     } else if (o->arch == MTSC_ARCH_VGG16) {
         mts_synth_vgg16(s, picture);
     } else {
@@ -100,52 +100,52 @@ static void add_task(mts_synth *s)
     s->archive->task_count++;
 }
 
-static mts_code count_families(const mts_archive *archive, uint32_t *families, mts_error *error)
+static mts_status count_families(const mts_archive *archive, uint32_t *families, mts_error *error)
 {
     const mts_allocator *allocator = archive->arena.allocator;
     const mts_graph **graphs = mts_alloc_zero(allocator, archive->task_count, sizeof *graphs);
     uint32_t *family = mts_alloc_zero(allocator, archive->task_count, sizeof *family);
-    mts_code code = MTS_CODE_OUT_OF_MEMORY;
+    mts_status code = MTS_STATUS_OUT_OF_MEMORY;
     if (graphs && family) {
         for (uint32_t t = 0; t < archive->task_count; t++) {
             graphs[t] = archive->tasks[t].graph;
         }
         code = mts_graph_families(graphs, archive->task_count, allocator, family, families, error);
     } else {
-        (void)mts_fail(error, code, "no memory to compare the tasks");
+        (void)mts_fail(error, code, "not enough memory to compare the tasks");
     }
     mts_alloc_free(allocator, graphs);
     mts_alloc_free(allocator, family);
     return code;
 }
 
-static mts_code build(mts_synth *s, const mtsc_options *options)
+static mts_status build(mts_synth *s, const mtsc_options *options)
 {
     mts_archive *archive = s->archive;
     archive->tasks = mts_arena_zero(&archive->arena, s->options->tasks, sizeof(*archive->tasks));
     if (!archive->tasks) {
-        return mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for the tasks");
+        return mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the tasks");
     }
-    for (s->task = 0; s->task < s->options->tasks && s->code == MTS_CODE_OK; s->task++) {
+    for (s->task = 0; s->task < s->options->tasks && s->code == MTS_STATUS_OK; s->task++) {
         const float fraction = 0.7f * (float)s->task / (float)s->options->tasks;
         s->code = mts_compiler_progress(options, fraction, "making weights", s->error);
-        if (s->code == MTS_CODE_OK) {
+        if (s->code == MTS_STATUS_OK) {
             add_task(s);
         }
     }
-    if (s->code != MTS_CODE_OK) {
+    if (s->code != MTS_STATUS_OK) {
         return s->code;
     }
     archive->blocks = mts_arena_zero(&archive->arena, s->block_count, sizeof(*archive->blocks));
     if (!archive->blocks) {
-        return mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for the blocks");
+        return mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the blocks");
     }
     memcpy(archive->blocks, s->blocks, s->block_count * sizeof(*s->blocks));
     archive->block_count = (uint32_t)s->block_count;
-    return MTS_CODE_OK;
+    return MTS_STATUS_OK;
 }
 
-static mts_code summarize(const mts_synth *s, mtsc_summary *summary)
+static mts_status summarize(const mts_synth *s, mtsc_summary *summary)
 {
     summary->tasks = s->archive->task_count;
     summary->nodes = 0;
@@ -159,25 +159,21 @@ static mts_code summarize(const mts_synth *s, mtsc_summary *summary)
     return count_families(s->archive, &summary->families, s->error);
 }
 
-static mts_code synthesize(const mtsc_synth_options *synth, const char *path, const mtsc_options *options,
-                           mtsc_summary *summary, mts_error *error)
+static mts_status synthesize(const mtsc_synth_options *synth, const char *path, const mtsc_options *options,
+                             mtsc_summary *summary, mts_error *error)
 {
     const mts_allocator *allocator = mts_allocator_default();
-    mts_synth s = {.options = synth, .allocator = allocator, .error = error, .code = MTS_CODE_OK};
+    mts_synth s = {.options = synth, .allocator = allocator, .error = error, .code = MTS_STATUS_OK};
     s.archive = mts_archive_create(allocator);
     if (!s.archive) {
-        return mts_fail(error, MTS_CODE_OUT_OF_MEMORY, "no memory for a bundle");
+        return mts_fail_memory(error);
     }
-    mts_code code = build(&s, options);
-    if (code == MTS_CODE_OK) {
-        code = mts_compiler_progress(options, 0.7f, "writing the bundle", error);
-    }
-    if (code == MTS_CODE_OK && summary) {
+    mts_status code = build(&s, options);
+    MTS_TRY(code, mts_compiler_progress(options, 0.7f, "writing the bundle", error));
+    if (code == MTS_STATUS_OK && summary) {
         code = summarize(&s, summary);
     }
-    if (code == MTS_CODE_OK) {
-        code = mts_bundle_write(s.archive, path, allocator, error);
-    }
+    MTS_TRY(code, mts_bundle_write(s.archive, path, allocator, error));
     mts_alloc_free(allocator, s.shared);
     mts_alloc_free(allocator, s.blocks);
     mts_archive_destroy(&s.archive);
@@ -216,13 +212,13 @@ mts_status mtsc_synth(const mtsc_synth_options *synth, const char *path, const m
         defect = "synth: no path, or a summary whose size is not set";
     }
     defect = defect ? defect : options_defect(synth);
-    mts_code code = MTS_CODE_OK;
+    mts_status code = MTS_STATUS_OK;
     if (defect) {
-        code = mts_fail(&error, MTS_CODE_INVALID_ARGUMENT, "%s", defect);
+        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect);
     } else {
         code = synthesize(synth, path, options, summary, &error);
     }
-    if (code == MTS_CODE_OK) {
+    if (code == MTS_STATUS_OK) {
         (void)mts_compiler_progress(options, 1.0f, "done", NULL);
     }
     return mts_compiler_report(options, code, &error);

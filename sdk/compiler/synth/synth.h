@@ -52,12 +52,12 @@ typedef struct mts_synth {
     mts_block *blocks; /* on the allocator */
     size_t block_count, block_capacity;
     uint64_t bytes, bytes_unshared;
-    mts_code code;
+    mts_status code;
     mts_error *error;
 } mts_synth;
 
 /* Records a failure for which no sentence was written yet; returns `code`. */
-mts_code mts_synth_fail(mts_synth *synth, mts_code code, const char *what);
+mts_status mts_synth_fail(mts_synth *synth, mts_status code, const char *what);
 
 /* ---- weights.c ---- */
 mts_synth_width mts_synth_channels(const mts_synth *synth, uint32_t width);

@@ -38,26 +38,28 @@ static uint32_t block_make(mts_synth *s, size_t count, uint64_t stream, float mi
     void *blocks = s->blocks;
     size_t bytes = 0;
     const mts_archive_limits limits = mts_archive_limits_default();
-    if (s->code != MTS_CODE_OK) {
+    if (s->code != MTS_STATUS_OK) {
         return MTS_NONE;
     }
     if (!mts_size_mul(count, sizeof(float), &bytes) || s->bytes + bytes > limits.file_bytes ||
         s->block_count >= limits.blocks) {
-        s->code = mts_fail(s->error, MTS_CODE_LIMIT, "the weights are more than a bundle can hold");
+        s->code = mts_fail(s->error, MTS_STATUS_LIMIT, "the weights are more than a bundle can hold");
         return MTS_NONE;
     }
     float *data = mts_arena_zero(&s->archive->arena, count, sizeof(float));
     if (!data ||
         !mts_alloc_grow(s->allocator, &blocks, &s->block_capacity, s->block_count + 1, sizeof(*s->blocks))) {
-        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for the weights");
+        (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the weights");
         return MTS_NONE;
     }
     for (size_t i = 0; i < count; i++) {
         data[i] = middle + spread * stream_next(&stream);
     }
     s->blocks = blocks;
-    s->blocks[s->block_count] = (mts_block){
-        .data = data, .size = bytes, .dtype = MTS_DTYPE_F32, .hash = mts_hash(data, bytes, MTS_DTYPE_F32)};
+    s->blocks[s->block_count] = (mts_block){.data = data,
+                                            .size = bytes,
+                                            .dtype = MTS_TYPE_FLOAT32,
+                                            .hash = mts_hash(data, bytes, MTS_TYPE_FLOAT32)};
     s->bytes += bytes;
     return (uint32_t)s->block_count++;
 }
@@ -72,7 +74,7 @@ static uint32_t block_shared(mts_synth *s, size_t count, float spread)
     const uint32_t block = block_make(s, count, stream_start(s, PART_U, MTS_NONE, 0), 0.0f, spread);
     if (block != MTS_NONE && !mts_alloc_grow(s->allocator, &shared, &s->shared_capacity, (size_t)s->layer + 1,
                                              sizeof(*s->shared))) {
-        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for the weights");
+        (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the weights");
         return MTS_NONE;
     }
     s->shared = shared;
@@ -136,39 +138,39 @@ mts_synth_width mts_synth_channels(const mts_synth *s, uint32_t width)
 uint32_t mts_synth_weight(mts_synth *s, const char *name, mts_synth_width out, mts_synth_width in,
                           uint32_t kernel, bool exclusive)
 {
-    if (s->code != MTS_CODE_OK) {
+    if (s->code != MTS_STATUS_OK) {
         return MTS_NONE;
     }
     if (exclusive) {
         out.shared = 0;
     }
     const mts_shape shape = mts_shape_make(4, (int64_t[]){out.all, in.all, kernel, kernel});
-    const uint32_t value = mts_graph_add_const(s->graph, name, MTS_DTYPE_F32, &shape, NULL);
+    const uint32_t value = mts_graph_add_const(s->graph, name, MTS_TYPE_FLOAT32, &shape, NULL);
     mts_block_ref *refs = mts_arena_zero(&s->archive->arena, 3, sizeof(*refs));
     if (value == MTS_NONE || !refs) {
-        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for a weight");
+        (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a weight");
         return MTS_NONE;
     }
     s->graph->values[value].blocks = refs;
     s->graph->values[value].block_count = 0;
     add_blocks(s, &s->graph->values[value], out, in, kernel * kernel);
-    return s->code == MTS_CODE_OK ? value : MTS_NONE;
+    return s->code == MTS_STATUS_OK ? value : MTS_NONE;
 }
 
 uint32_t mts_synth_vector(mts_synth *s, const char *name, uint32_t count, float middle, float spread)
 {
-    if (s->code != MTS_CODE_OK) {
+    if (s->code != MTS_STATUS_OK) {
         return MTS_NONE;
     }
     const mts_shape shape = mts_shape_make(1, (int64_t[]){count});
-    const uint32_t value = mts_graph_add_const(s->graph, name, MTS_DTYPE_F32, &shape, NULL);
+    const uint32_t value = mts_graph_add_const(s->graph, name, MTS_TYPE_FLOAT32, &shape, NULL);
     if (value == MTS_NONE) {
-        (void)mts_synth_fail(s, MTS_CODE_OUT_OF_MEMORY, "no memory for a constant");
+        (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a constant");
         return MTS_NONE;
     }
     const uint64_t stream = stream_start(s, PART_VECTOR, s->task, value);
     const uint32_t block = block_make(s, count, stream, middle, spread);
     s->graph->values[value].block_count = 0;
     add_ref(s, &s->graph->values[value], block, (mts_block_ref){.out_count = count, .in_count = 1});
-    return s->code == MTS_CODE_OK ? value : MTS_NONE;
+    return s->code == MTS_STATUS_OK ? value : MTS_NONE;
 }

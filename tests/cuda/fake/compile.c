@@ -185,7 +185,7 @@ static bool compile(const char *text, const char **arguments, size_t count, void
         (void)unlink(paths[i]);
     }
     (void)rmdir(folder);
-    return *code != NULL;
+    return *code;
 }
 
 bool fake_compile_run(const fake_compile *what, void **code, size_t *size, char **log)
@@ -206,5 +206,5 @@ bool fake_compile_run(const fake_compile *what, void **code, size_t *size, char 
         store(path, *code, *size);
     }
     free(text);
-    return *code != NULL;
+    return *code;
 }

@@ -1,9 +1,9 @@
 /*
  * emulate.h: what a CUDA program finds around it when it is compiled as C++ for the processor.
  *
- * Responsible for the language's words, the built-in variables and functions that the kernels use, float16, and for
- * the door through which the fake driver (launch.c) gets in. The fake runtime compiler puts this text before a
- * program. Not responsible for the order in which threads run: a barrier is a call into the driver.
+ * Responsible for the language's words, the built-in variables and functions that the kernels use, float16,
+ * and for the door through which the fake driver (launch.c) gets in. The fake runtime compiler puts this text
+ * before a program. Not responsible for the order in which threads run: a barrier is a call into the driver.
  *
  * Threads of a block run one after another in one thread of the host, so what a block shares is static here.
  */
@@ -23,8 +23,8 @@
 
 extern "C" {
 float expf(float), logf(float), sqrtf(float), tanhf(float), powf(float, float), floorf(float), ceilf(float),
-    truncf(float), fabsf(float), fmaf(float, float, float), fmaxf(float, float), fminf(float, float), rintf(float),
-    exp2f(float), log2f(float), erff(float), sinf(float), cosf(float);
+    truncf(float), fabsf(float), fmaf(float, float, float), fmaxf(float, float), fminf(float, float),
+    rintf(float), exp2f(float), log2f(float), erff(float), sinf(float), cosf(float);
 void *memcpy(void *, const void *, __SIZE_TYPE__) noexcept;
 }
 
@@ -48,7 +48,8 @@ extern const char __start_emulated_meets[] __attribute__((weak, visibility("hidd
 
 static emulated_world emulated;
 
-extern "C" __attribute__((visibility("default"), used)) emulated_world *emulated_world_get() {
+extern "C" __attribute__((visibility("default"), used)) emulated_world *emulated_world_get()
+{
     emulated.shared_begin = __start_emulated_shared;
     emulated.shared_end = __stop_emulated_shared;
     emulated.meets = __start_emulated_meets;
@@ -66,35 +67,51 @@ extern "C" __attribute__((visibility("default"), used)) emulated_world *emulated
 #define __syncthreads() (({ EMULATED_MARK(); }), emulated.meet(emulated.driver, 1, __LINE__))
 #define __syncwarp(...) (({ EMULATED_MARK(); }), emulated.meet(emulated.driver, 0, __LINE__))
 
-static inline unsigned int emulated_lane() {
+static inline unsigned int emulated_lane()
+{
     return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
 }
 
-static inline float __int_as_float(int x) {
+static inline float __int_as_float(int x)
+{
     float y;
     memcpy(&y, &x, sizeof y);
     return y;
 }
-static inline int __float_as_int(float x) {
+static inline int __float_as_int(float x)
+{
     int y;
     memcpy(&y, &x, sizeof y);
     return y;
 }
-static inline float __uint_as_float(unsigned int x) { return __int_as_float((int)x); }
-static inline unsigned int __float_as_uint(float x) { return (unsigned int)__float_as_int(x); }
-template <class T> static inline T __ldg(const T *p) { return *p; }
+static inline float __uint_as_float(unsigned int x)
+{
+    return __int_as_float((int)x);
+}
+static inline unsigned int __float_as_uint(float x)
+{
+    return (unsigned int)__float_as_int(x);
+}
+template <class T>
+static inline T __ldg(const T *p)
+{
+    return *p;
+}
 
 /* ---- float16, from and to its bits ---- */
 
-static inline float mts_half_value(unsigned short h) {
+static inline float mts_half_value(unsigned short h)
+{
     const unsigned int sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
-    if (rest >= 0x7c00u) return __uint_as_float(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+    if (rest >= 0x7c00u)
+        return __uint_as_float(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
     /* the bits in place of a float's, 112 powers of two too small; subnormals come out right as well */
     const float magnitude = __uint_as_float(rest << 13) * 0x1p112f;
     return sign ? -magnitude : magnitude;
 }
 
-static inline double emulated_power(int exponent) {
+static inline double emulated_power(int exponent)
+{
     const unsigned long long bits = (unsigned long long)(exponent + 1023) << 52;
     double x;
     memcpy(&x, &bits, sizeof x);
@@ -102,13 +119,16 @@ static inline double emulated_power(int exponent) {
 }
 
 /* One rounding, to the nearest even. */
-static inline unsigned short emulated_half(double x) {
+static inline unsigned short emulated_half(double x)
+{
     unsigned long long bits;
     memcpy(&bits, &x, sizeof bits);
     const unsigned short sign = (unsigned short)(bits >> 48 & 0x8000u);
     const double magnitude = x < 0 ? -x : x;
-    if (x != x) return sign | 0x7e00u;
-    if (magnitude >= 65520.0) return sign | 0x7c00u;
+    if (x != x)
+        return sign | 0x7e00u;
+    if (magnitude >= 65520.0)
+        return sign | 0x7c00u;
     int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
     exponent = exponent < -14 ? -14 : exponent; /* below are the subnormals, which lie as far apart */
     /* a double has no bits below this one's last: adding rounds where float16 does */
@@ -117,14 +137,20 @@ static inline unsigned short emulated_half(double x) {
     const unsigned int steps = (unsigned int)(rounded * emulated_power(10 - exponent));
     return (unsigned short)(sign | (((unsigned int)(exponent + 14) << 10) + steps));
 }
-static inline unsigned short mts_half_make(float x) { return emulated_half((double)x); }
+static inline unsigned short mts_half_make(float x)
+{
+    return emulated_half((double)x);
+}
 
 /* a b is exact in a double; where adding c is not, the sum is far from the middle between two float16s. */
-static inline unsigned short emulated_half_fma(unsigned int a, unsigned int b, unsigned int c) {
-    return emulated_half((double)mts_half_value((unsigned short)a) * (double)mts_half_value((unsigned short)b) +
+static inline unsigned short emulated_half_fma(unsigned int a, unsigned int b, unsigned int c)
+{
+    return emulated_half((double)mts_half_value((unsigned short)a) *
+                             (double)mts_half_value((unsigned short)b) +
                          (double)mts_half_value((unsigned short)c));
 }
-static inline unsigned int mts_h2_fma(unsigned int a, unsigned int b, unsigned int c) {
+static inline unsigned int mts_h2_fma(unsigned int a, unsigned int b, unsigned int c)
+{
     return emulated_half_fma(a & 0xffffu, b & 0xffffu, c & 0xffffu) |
            (unsigned int)emulated_half_fma(a >> 16, b >> 16, c >> 16) << 16;
 }
@@ -132,29 +158,39 @@ static inline unsigned int mts_h2_fma(unsigned int a, unsigned int b, unsigned i
 /*
  * ---- matrix units ----
  *
- * Lane l holds the elements 8 l .. 8 l + 7 of a row-major 16 x 16 matrix, one in a word. The types are the prelude's,
- * which comes later, hence the templates. A wrong address fails as one on a device would: by an access to nowhere.
+ * Lane l holds the elements 8 l .. 8 l + 7 of a row-major 16 x 16 matrix, one in a word. The types are the
+ * prelude's, which comes later, hence the templates. A wrong address fails as one on a device would: by an
+ * access to nowhere.
  */
 #define EMULATED_MATRIX(m, i, j, value)                                                                      \
     for (unsigned int w = 0; w < 8; w++) {                                                                   \
-        const unsigned int i = (emulated_lane() % 32 * 8 + w) / 16, j = (emulated_lane() % 32 * 8 + w) % 16;  \
+        const unsigned int i = (emulated_lane() % 32 * 8 + w) / 16, j = (emulated_lane() % 32 * 8 + w) % 16; \
         (m)->r[w] = (value);                                                                                 \
     }
 
-static inline void emulated_aligned(const void *p, unsigned int step) {
-    if ((__UINTPTR_TYPE__)p % 32 || step % 16) *(volatile int *)16 = 0;
+static inline void emulated_aligned(const void *p, unsigned int step)
+{
+    if ((__UINTPTR_TYPE__)p % 32 || step % 16)
+        *(volatile int *)16 = 0;
 }
-template <class M> static inline void mts_matrix_load_a(M *m, const unsigned short *p, unsigned int step) {
+template <class M>
+static inline void mts_matrix_load_a(M *m, const unsigned short *p, unsigned int step)
+{
     emulated_aligned(p, step);
     EMULATED_MATRIX(m, i, k, p[k * step + i])
 }
-template <class M> static inline void mts_matrix_load_b(M *m, const unsigned short *p, unsigned int step) {
+template <class M>
+static inline void mts_matrix_load_b(M *m, const unsigned short *p, unsigned int step)
+{
     emulated_aligned(p, step);
     EMULATED_MATRIX(m, k, j, p[k * step + j])
 }
 
-/* Each thread puts its words where the warp sees them. A thread may be one product ahead of others: two places. */
-template <class S, class M> static inline void emulated_multiply(S *c, const M *a, const M *b, int line) {
+/* Each thread puts its words where the warp sees them. A thread may be one product ahead of others: two
+ * places. */
+template <class S, class M>
+static inline void emulated_multiply(S *c, const M *a, const M *b, int line)
+{
     static float left[2][32][256], right[2][32][256];
     static unsigned char turn[1024];
     const unsigned int lane = emulated_lane(), at = lane % 32 * 8;
@@ -168,12 +204,15 @@ template <class S, class M> static inline void emulated_multiply(S *c, const M *
     emulated.meet(emulated.driver, 0, line);
     for (unsigned int w = 0; w < 8; w++) {
         const unsigned int i = (at + w) / 16, j = (at + w) % 16;
-        for (unsigned int k = 0; k < 16; k++) c->r[w] = fmaf(l[i * 16 + k], r[k * 16 + j], c->r[w]);
+        for (unsigned int k = 0; k < 16; k++)
+            c->r[w] = fmaf(l[i * 16 + k], r[k * 16 + j], c->r[w]);
     }
 }
 #define mts_matrix_multiply(c, a, b) emulated_multiply(c, a, b, __LINE__)
 
-template <class S> static inline void mts_matrix_store(float *p, unsigned int step, const S *c) {
+template <class S>
+static inline void mts_matrix_store(float *p, unsigned int step, const S *c)
+{
     emulated_aligned(p, step);
     for (unsigned int w = 0; w < 8; w++) {
         const unsigned int at = emulated_lane() % 32 * 8 + w;

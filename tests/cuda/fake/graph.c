@@ -48,7 +48,7 @@ static bool is_node(CUgraph graph, CUgraphNode node)
     while (at && at != node) {
         at = at->next;
     }
-    return at != NULL;
+    return at;
 }
 
 static void release_graph(CUgraph graph)
@@ -73,11 +73,11 @@ static void release_exec(CUgraphExec exec)
 void fake_graphs_release(fake_context *context)
 {
     fake_object *o = NULL;
-    while ((o = fake_object_next(NULL, FAKE_KIND_EXEC, context)) != NULL) {
+    while ((o = fake_object_next(NULL, FAKE_KIND_EXEC, context))) {
         fake_orphan();
         release_exec((CUgraphExec)o);
     }
-    while ((o = fake_object_next(NULL, FAKE_KIND_GRAPH, context)) != NULL) {
+    while ((o = fake_object_next(NULL, FAKE_KIND_GRAPH, context))) {
         fake_orphan();
         release_graph((CUgraph)o);
     }

@@ -24,7 +24,7 @@ static void release(CUlinkState link)
 void fake_links_release(fake_context *context)
 {
     fake_object *o = NULL;
-    while ((o = fake_object_next(NULL, FAKE_KIND_LINK, context)) != NULL) {
+    while ((o = fake_object_next(NULL, FAKE_KIND_LINK, context))) {
         fake_orphan();
         release((CUlinkState)o);
     }

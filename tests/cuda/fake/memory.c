@@ -113,7 +113,7 @@ void fake_blocks_release(fake_context *context)
     static const fake_kind kinds[] = {FAKE_KIND_DEVICE_BLOCK, FAKE_KIND_HOST_BLOCK, FAKE_KIND_REGISTERED};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         fake_object *o = NULL;
-        while ((o = fake_object_next(NULL, kinds[i], context)) != NULL) {
+        while ((o = fake_object_next(NULL, kinds[i], context))) {
             fake_orphan();
             release((fake_block *)o);
         }

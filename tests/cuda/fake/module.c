@@ -122,7 +122,7 @@ static void release(CUmodule module)
 void fake_modules_release(fake_context *context)
 {
     fake_object *o = NULL;
-    while ((o = fake_object_next(NULL, FAKE_KIND_MODULE, context)) != NULL) {
+    while ((o = fake_object_next(NULL, FAKE_KIND_MODULE, context))) {
         fake_orphan();
         release((CUmodule)o);
     }

@@ -135,7 +135,7 @@ static bool is_ignored(const char *option)
     while (*at && strcmp(*at, option) != 0) {
         at++;
     }
-    return *at != NULL;
+    return *at;
 }
 
 /* Options to what the compiler of this machine takes. */

@@ -131,7 +131,7 @@ void fake_streams_release(fake_context *context)
     static const fake_kind kinds[] = {FAKE_KIND_STREAM, FAKE_KIND_EVENT};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         fake_object *o = NULL;
-        while ((o = fake_object_next(NULL, kinds[i], context)) != NULL) {
+        while ((o = fake_object_next(NULL, kinds[i], context))) {
             fake_orphan();
             fake_object_remove(o);
             free(o);

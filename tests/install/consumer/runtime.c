@@ -17,5 +17,5 @@ int main(void)
     mts_runtime_destroy(&runtime);
     snprintf(version, sizeof version, "%d.%d.%d", MTS_VERSION_MAJOR, MTS_VERSION_MINOR, MTS_VERSION_PATCH);
     printf("%s %d\n", mts_version(), opened);
-    return strcmp(version, mts_version()) == 0 && runtime == NULL ? 0 : 1;
+    return strcmp(version, mts_version()) == 0 && !runtime ? 0 : 1;
 }

@@ -183,7 +183,7 @@ static mts_status open_runtime(engine *self)
     const mts_status status = mts_runtime_create(&options, &self->runtime);
     mts_device_desc device = {.reads = 0};
     if (status == MTS_STATUS_OK && mts_runtime_device(self->runtime, &device) == MTS_STATUS_OK) {
-        self->reads_buffers = (device.reads >> MTS_FRAME_MEMORY_ANDROID & 1u) != 0;
+        self->reads_buffers = (device.reads >> MTS_MEMORY_ANDROID & 1u) != 0;
     }
     return status;
 }

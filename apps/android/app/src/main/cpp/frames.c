@@ -119,7 +119,7 @@ bool frame_to_buffer(const void *buffer, mts_frame *frame)
         }
         offsets[k + 1] = (uint32_t)(plane - first);
     }
-    frame->memory = MTS_FRAME_MEMORY_ANDROID;
+    frame->memory = MTS_MEMORY_ANDROID;
     frame->buffer = buffer;
     memcpy(frame->offsets, offsets, sizeof offsets);
     frame->data = frame->chroma[0] = frame->chroma[1] = NULL;

@@ -1,0 +1,95 @@
+/*
+ * kinds.h: numbers of element functions and operator modes, the same in graphs, bundles, records and kernels.
+ *
+ * Compiled by the host and by every kernel, so it holds nothing but #define lines. The numbers are part of
+ * the bundle format: append, never renumber.
+ */
+#ifndef MTS_KERNELS_ABI_KINDS_H
+#define MTS_KERNELS_ABI_KINDS_H
+
+/* Element functions: fused activations and the unary operator (a, b are parameters). */
+#define MTS_FN_NONE 0u         /* x */
+#define MTS_FN_RELU 1u         /* max(x, 0) */
+#define MTS_FN_LEAKY 2u        /* x > 0 ? x : a x */
+#define MTS_FN_CLIP 3u         /* min(max(x, a), b) */
+#define MTS_FN_PRELU 4u        /* x > 0 ? x : slope[channel] x; needs a slope vector */
+#define MTS_FN_SIGMOID 5u      /* 1 / (1 + exp(-x)) */
+#define MTS_FN_HARD_SIGMOID 6u /* min(max(a x + b, 0), 1) */
+#define MTS_FN_HARD_SWISH 7u   /* x min(max(x / 6 + 0.5, 0), 1) */
+#define MTS_FN_TANH 8u
+#define MTS_FN_EXP 9u
+#define MTS_FN_SQRT 10u
+#define MTS_FN_SILU 11u  /* x sigmoid(x) */
+#define MTS_FN_TRUNC 12u /* towards zero: a cast to an integer type and back */
+#define MTS_FN_ABS 13u
+#define MTS_FN_NEG 14u
+#define MTS_FN_FLOOR 15u
+#define MTS_FN_CEIL 16u
+#define MTS_FN_LOG 17u
+#define MTS_FN_RECIPROCAL 18u
+#define MTS_FN_NOT_ZERO 19u /* x != 0 ? 1 : 0: a cast to bool and back */
+#define MTS_FN_COUNT 20u
+
+#define MTS_BIN_ADD 0u
+#define MTS_BIN_SUB 1u
+#define MTS_BIN_MUL 2u
+#define MTS_BIN_DIV 3u
+#define MTS_BIN_PRELU 4u /* a > 0 ? a : a b */
+#define MTS_BIN_MAX 5u
+#define MTS_BIN_MIN 6u
+#define MTS_BIN_POW 7u
+#define MTS_BIN_COUNT 8u
+
+#define MTS_PAD_CONSTANT 0u
+#define MTS_PAD_EDGE 1u
+#define MTS_PAD_REFLECT 2u
+
+#define MTS_POOL_MAX 0u
+#define MTS_POOL_AVG 1u
+
+#define MTS_REDUCE_MEAN 0u
+#define MTS_REDUCE_SUM 1u
+#define MTS_REDUCE_MAX 2u
+#define MTS_REDUCE_MIN 3u
+
+#define MTS_RESIZE_NEAREST 0u
+#define MTS_RESIZE_LINEAR 1u
+#define MTS_RESIZE_CUBIC 2u
+
+#define MTS_COORD_HALF_PIXEL 0u
+#define MTS_COORD_PYTORCH_HALF_PIXEL 1u
+#define MTS_COORD_ALIGN_CORNERS 2u
+#define MTS_COORD_ASYMMETRIC 3u
+#define MTS_COORD_TF_HALF_PIXEL 4u
+#define MTS_COORD_TF_CROP 5u
+
+#define MTS_ROUND_PREFER_FLOOR 0u
+#define MTS_ROUND_PREFER_CEIL 1u
+#define MTS_ROUND_FLOOR 2u
+#define MTS_ROUND_CEIL 3u
+
+#define MTS_PIXEL_RGB 0u
+#define MTS_PIXEL_BGR 1u
+#define MTS_PIXEL_RGBA 2u
+#define MTS_PIXEL_BGRA 3u
+#define MTS_PIXEL_GREY 4u
+#define MTS_PIXEL_NV12 5u
+#define MTS_PIXEL_NV21 6u
+#define MTS_PIXEL_I420 7u
+#define MTS_PIXEL_YUYV 8u
+#define MTS_PIXEL_UYVY 9u
+#define MTS_PIXEL_COUNT 10u
+
+#define MTS_YUV_KIND_BT601 0u
+#define MTS_YUV_KIND_BT601_FULL 1u
+#define MTS_YUV_KIND_BT709 2u
+#define MTS_YUV_KIND_BT709_FULL 3u
+#define MTS_YUV_KIND_COUNT 4u
+
+#define MTS_FIT_KIND_STRETCH 0u
+#define MTS_FIT_KIND_LETTERBOX 1u
+
+#define MTS_FILTER_KIND_BILINEAR 0u
+#define MTS_FILTER_KIND_AREA 1u
+
+#endif

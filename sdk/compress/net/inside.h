@@ -1,0 +1,142 @@
+/*
+ * inside.h: what the files of this folder share: the members of nets and runs, and the operators' functions.
+ */
+#ifndef MTS_COMPRESS_NET_INSIDE_H
+#define MTS_COMPRESS_NET_INSIDE_H
+
+#include "compress/net/loop.h"
+#include "compress/net/net.h"
+
+typedef struct mts_conv mts_conv;             /* oneDNN's objects of a node, conv.c */
+typedef struct mts_engine_cpu mts_engine_cpu; /* oneDNN's objects of a run, dnnl.c */
+
+struct mts_net {
+    const mts_graph *graph;
+    const mts_allocator *allocator;
+    mts_arena arena;       /* everything below */
+    mts_net_layer *layers; /* [node] */
+    uint64_t *versions;    /* [node], raised by touch */
+    float **constants;     /* [value], row-major; NULL: no node reads it as an operand */
+};
+
+struct mts_net_run {
+    const mts_net *net;
+    const mts_allocator *allocator;
+    mts_arena arena; /* all arrays of floats below, and the arrays of pointers */
+    uint32_t batch;
+    mts_net_mode mode;
+    uint32_t chunk;   /* images that pass through the nodes together */
+    float **values;   /* [value] */
+    mts_conv **convs; /* [node]; NULL until first used */
+    mts_engine_cpu *cpu;
+    float *scratch; /* on the allocator, grown */
+    size_t scratch_count;
+    /* TRAINING */
+    float **gradients; /* [value]; NULL where no gradient is wanted */
+    bool *filled;      /* [value]: the gradient holds something in this pass */
+    float **before;    /* [value]: what the activation of its node read, where the result does not tell */
+    float **output_gradients;       /* [output] */
+    mts_net_layer *layer_gradients; /* [node] */
+};
+
+/* ---- net.c ---- */
+size_t mts_net_elements(const mts_graph *graph, uint32_t value); /* of one image */
+/* Weights of a node: numbers of its constant matrix or filters, 0: none. */
+size_t mts_net_weights(const mts_graph *graph, const mts_node *node);
+/* Floats that are aligned for vectors, zero; NULL if memory is short. */
+float *mts_net_floats(mts_arena *arena, size_t count);
+/* Takes memory for the parameters of a node. False if memory is short. */
+bool mts_net_layer_make(const mts_graph *graph, const mts_node *node, mts_arena *arena, mts_net_layer *out);
+/* Which operand of a MATMUL is its weight, or its bias; MTS_NONE: none. */
+uint32_t mts_net_matmul_weight(const mts_graph *graph, const mts_node *node);
+uint32_t mts_net_matmul_bias(const mts_graph *graph, const mts_node *node);
+/* Why a node cannot be run, or NULL (run.c). */
+const char *mts_net_defect(const mts_graph *graph, const mts_node *node);
+
+/* ---- run.c ---- */
+static inline uint32_t mts_node_input(const mts_node *node, uint32_t index)
+{
+    return index < node->input_count ? node->inputs[index] : MTS_NONE;
+}
+static inline const mts_shape *mts_run_shape(const mts_net_run *run, uint32_t value)
+{
+    return &run->net->graph->values[value].shape;
+}
+/* A value, or its gradient, from image `first` on. A constant is the same for all images. */
+mts_view mts_run_view(const mts_net_run *run, uint32_t value, uint32_t first);
+mts_view mts_run_view_gradient(const mts_net_run *run, uint32_t value, uint32_t first);
+/* At least `count` floats of working memory, whose content is lost at the next call; NULL if memory is short.
+ */
+float *mts_run_scratch(mts_net_run *run, size_t count, mts_error *error);
+
+/* A node's part of the graph for images first .. first + count - 1 of a run. */
+typedef struct mts_step {
+    mts_net_run *run;
+    const mts_node *node;
+    uint32_t index; /* of the node */
+    uint32_t first, count;
+    mts_error *error;
+} mts_step;
+typedef mts_status (*mts_step_function)(const mts_step *step);
+
+mts_status mts_forward_conv(const mts_step *step);
+mts_status mts_forward_deconv(const mts_step *step);
+mts_status mts_forward_matmul(const mts_step *step);
+mts_status mts_forward_scale(const mts_step *step);
+mts_status mts_forward_unary(const mts_step *step);
+mts_status mts_forward_binary(const mts_step *step);
+mts_status mts_forward_pool(const mts_step *step);
+mts_status mts_forward_reduce(const mts_step *step);
+mts_status mts_forward_softmax(const mts_step *step);
+mts_status mts_forward_lrn(const mts_step *step);
+mts_status mts_forward_move(const mts_step *step); /* CONCAT SLICE PAD GATHER TRANSPOSE RESHAPE EXPAND */
+mts_status mts_forward_resize(const mts_step *step);
+
+/* ---- backward.c: called for all images at once, while the gradient of the output is filled ---- */
+mts_status mts_backward_conv(const mts_step *step);
+mts_status mts_backward_deconv(const mts_step *step);
+mts_status mts_backward_matmul(const mts_step *step);
+mts_status mts_backward_scale(const mts_step *step);
+mts_status mts_backward_unary(const mts_step *step);
+mts_status mts_backward_binary(const mts_step *step);
+mts_status mts_backward_pool(const mts_step *step);
+mts_status mts_backward_reduce(const mts_step *step);
+mts_status mts_backward_softmax(const mts_step *step);
+mts_status mts_backward_lrn(const mts_step *step);
+mts_status mts_backward_move(const mts_step *step);
+mts_status mts_backward_resize(const mts_step *step);
+/* Whether a gradient has to pass to a value. */
+static inline bool mts_run_wants(const mts_net_run *run, uint32_t value)
+{
+    return value != MTS_NONE && run->gradients[value];
+}
+/* Makes a gradient ready to be added to: zeroes it where nothing has been put yet. */
+void mts_run_open_gradient(mts_net_run *run, uint32_t value, uint32_t images);
+/* Decides which values want gradients and takes memory for them (TRAINING). */
+mts_status mts_backward_prepare(mts_net_run *run, mts_error *error);
+/* Floats that TRAINING takes for an image; false on overflow. */
+bool mts_backward_room(const mts_graph *graph, size_t *per_image);
+
+/* ---- activation.c ---- */
+/* x in place: count elements, channel i % channels has slope[i % channels] (PRELU only). */
+void mts_act_apply(const mts_act *act, const float *slope, size_t channels, float *x, size_t count);
+/* Whether the derivative needs what the function read, not only what it gave. */
+bool mts_act_needs_before(const mts_act *act);
+bool mts_act_has_derivative(const mts_act *act);
+/* d *= derivative. y: results; x: what was read, may be NULL where it is not needed. */
+void mts_act_derive(const mts_act *act, const float *slope, size_t channels, const float *x, const float *y,
+                    float *d, size_t count);
+/* slope gradient += d * min(x, 0), before mts_act_derive. */
+void mts_act_derive_slope(size_t channels, const float *x, const float *d, size_t count, float *gradient);
+
+/* ---- dnnl.c, conv.c, conv_backward.c ---- */
+mts_status mts_cpu_create(const mts_allocator *allocator, mts_engine_cpu **out, mts_error *error);
+void mts_cpu_destroy(const mts_allocator *allocator, mts_engine_cpu **cpu);
+void mts_conv_destroy(const mts_allocator *allocator, mts_conv **conv);
+/* scale * conv(x) + bias, or conv(x) alone with `raw`. */
+mts_status mts_conv_linear(const mts_step *step, bool raw, float *out);
+/* Row-major c[m][n] = alpha * a b + beta * c; transposed operands are stored [k][m] and [n][k]. */
+mts_status mts_cpu_gemm(bool turn_a, bool turn_b, size_t m, size_t n, size_t k, float alpha, const float *a,
+                        const float *b, float beta, float *c, mts_error *error);
+
+#endif

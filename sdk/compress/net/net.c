@@ -1,0 +1,349 @@
+/*
+ * net.c: the parameters of a net: read from the graph's constants, copied, counted in versions.
+ *
+ * Writing them back is store.c's; running is run.c's.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "compress/net/inside.h"
+#include "kernels/abi/kinds.h"
+
+#define ALIGNMENT ((uintptr_t)64)
+#define ELEMENTS_MOST ((size_t)1 << 31) /* of a value, as in every graph that was verified */
+
+size_t mts_net_elements(const mts_graph *graph, uint32_t value)
+{
+    return mts_shape_count(&graph->values[value].shape);
+}
+
+float *mts_net_floats(mts_arena *arena, size_t count)
+{
+    size_t room = 0;
+    if (!mts_size_add(count, ALIGNMENT / sizeof(float), &room)) {
+        return NULL;
+    }
+    float *memory = mts_arena_zero(arena, room, sizeof *memory);
+    const uintptr_t over = (uintptr_t)memory % ALIGNMENT;
+    return memory && over ? memory + (ALIGNMENT - over) / sizeof *memory : memory;
+}
+
+static const mts_value *constant_operand(const mts_graph *graph, const mts_node *node, uint32_t index)
+{
+    const uint32_t value = mts_node_input(node, index);
+    return value != MTS_NONE && graph->values[value].kind == MTS_VALUE_CONST ? &graph->values[value] : NULL;
+}
+
+uint32_t mts_net_matmul_weight(const mts_graph *graph, const mts_node *node)
+{
+    return constant_operand(graph, node, 1) ? 1 : constant_operand(graph, node, 0) ? 0 : MTS_NONE;
+}
+
+uint32_t mts_net_matmul_bias(const mts_graph *graph, const mts_node *node)
+{
+    const mts_value *bias = constant_operand(graph, node, 2);
+    const mts_shape *out = &graph->values[node->output].shape;
+    const bool fits = bias && bias->shape.rank > 0 &&
+                      bias->shape.dims[bias->shape.rank - 1] == out->dims[out->rank - 1] &&
+                      (int64_t)mts_shape_count(&bias->shape) == out->dims[out->rank - 1];
+    return fits && mts_net_matmul_weight(graph, node) != MTS_NONE ? 2 : MTS_NONE;
+}
+
+size_t mts_net_weights(const mts_graph *graph, const mts_node *node)
+{
+    switch (node->op) {
+    case MTS_OP_CONV:
+    case MTS_OP_DECONV:
+        return mts_net_elements(graph, node->inputs[1]);
+    case MTS_OP_MATMUL: {
+        const uint32_t operand = mts_net_matmul_weight(graph, node);
+        return operand == MTS_NONE ? 0 : mts_net_elements(graph, node->inputs[operand]);
+    }
+    default:
+        return 0;
+    }
+}
+
+/* ---- what a node has: sizes, and which vectors ---- */
+
+typedef struct parts {
+    mts_net_layer sizes; /* without arrays */
+    bool scale, bias, slope;
+} parts;
+
+static parts describe_conv(const mts_graph *graph, const mts_node *node)
+{
+    const int64_t *w = graph->values[node->inputs[1]].shape.dims;
+    return (parts){.sizes = {.outputs = (uint32_t)w[0],
+                             .inputs = (uint32_t)w[1],
+                             .rows = (uint32_t)w[2],
+                             .columns = (uint32_t)w[3]},
+                   .scale = true,
+                   .bias = true,
+                   .slope = node->attrs.conv.act.fn == MTS_FN_PRELU};
+}
+
+static parts describe_deconv(const mts_graph *graph, const mts_node *node)
+{
+    const int64_t *w = graph->values[node->inputs[1]].shape.dims;
+    const uint32_t group = node->attrs.conv.group;
+    return (parts){.sizes = {.outputs = (uint32_t)w[1] * group,
+                             .inputs = (uint32_t)w[0] / group,
+                             .rows = (uint32_t)w[2],
+                             .columns = (uint32_t)w[3]},
+                   .bias = mts_node_input(node, 2) != MTS_NONE};
+}
+
+static parts describe_matmul(const mts_graph *graph, const mts_node *node)
+{
+    if (mts_net_matmul_weight(graph, node) == MTS_NONE) {
+        return (parts){.bias = false};
+    }
+    const mts_shape *b = &graph->values[node->inputs[1]].shape;
+    return (parts){.sizes = {.outputs = (uint32_t)b->dims[b->rank - 1],
+                             .inputs = (uint32_t)b->dims[b->rank - 2],
+                             .rows = 1,
+                             .columns = 1},
+                   .bias = mts_net_matmul_bias(graph, node) != MTS_NONE};
+}
+
+static parts describe(const mts_graph *graph, const mts_node *node)
+{
+    switch (node->op) {
+    case MTS_OP_CONV:
+        return describe_conv(graph, node);
+    case MTS_OP_DECONV:
+        return describe_deconv(graph, node);
+    case MTS_OP_MATMUL:
+        return describe_matmul(graph, node);
+    case MTS_OP_SCALE:
+        return (parts){.sizes = {.outputs = (uint32_t)graph->values[node->output].shape.dims[1]},
+                       .scale = true,
+                       .bias = true,
+                       .slope = node->attrs.unary.act.fn == MTS_FN_PRELU};
+    default:
+        return (parts){.bias = false};
+    }
+}
+
+static bool make_part(mts_arena *arena, bool wanted, size_t count, float **out)
+{
+    *out = wanted ? mts_net_floats(arena, count) : NULL;
+    return *out || !wanted;
+}
+
+bool mts_net_layer_make(const mts_graph *graph, const mts_node *node, mts_arena *arena, mts_net_layer *out)
+{
+    const size_t weights = mts_net_weights(graph, node);
+    const parts p = describe(graph, node);
+    *out = p.sizes;
+    return make_part(arena, weights > 0, weights, &out->weight) &&
+           make_part(arena, p.scale, out->outputs, &out->scale) &&
+           make_part(arena, p.bias, out->outputs, &out->bias) &&
+           make_part(arena, p.slope, out->outputs, &out->slope);
+}
+
+/* ---- reading constants ---- */
+
+static void read_vector(const mts_graph *graph, const mts_node *node, uint32_t operand, uint32_t count,
+                        float absent, float *out)
+{
+    const mts_value *value = constant_operand(graph, node, operand);
+    for (uint32_t i = 0; i < count && !value; i++) {
+        out[i] = absent;
+    }
+    if (value) {
+        mts_value_read_f32(value, out);
+    }
+}
+
+/* A filter of the graph, [inputs][rows * columns], becomes [rows * columns][inputs]. */
+static void read_conv_weight(const mts_node *node, const mts_net_layer *layer, const float *rows)
+{
+    const size_t taps = (size_t)layer->rows * layer->columns, filter = taps * layer->inputs;
+    for (uint32_t r = 0; r < layer->outputs; r++) {
+        const float *from = rows + r * filter;
+        float *to = layer->weight + (node->scatter ? node->scatter[r] : r) * filter;
+        for (uint32_t c = 0; c < layer->inputs; c++) {
+            for (size_t k = 0; k < taps; k++) {
+                to[k * layer->inputs + c] = from[c * taps + k];
+            }
+        }
+    }
+}
+
+static bool read_layer(const mts_net *net, const mts_node *node, const mts_net_layer *layer)
+{
+    const mts_graph *graph = net->graph;
+    if (node->op == MTS_OP_CONV) {
+        float *rows = mts_alloc_zero(net->allocator, mts_net_weights(graph, node), sizeof *rows);
+        if (!rows) {
+            return false;
+        }
+        mts_value_read_f32(&graph->values[node->inputs[1]], rows);
+        read_conv_weight(node, layer, rows);
+        mts_alloc_free(net->allocator, rows);
+        read_vector(graph, node, 2, layer->outputs, 1.0f, layer->scale);
+        read_vector(graph, node, 3, layer->outputs, 0.0f, layer->bias);
+        if (layer->slope) {
+            read_vector(graph, node, 5, layer->outputs, 0.0f, layer->slope);
+        }
+    } else if (node->op == MTS_OP_SCALE) {
+        read_vector(graph, node, 1, layer->outputs, 1.0f, layer->scale);
+        read_vector(graph, node, 2, layer->outputs, 0.0f, layer->bias);
+        if (layer->slope) {
+            read_vector(graph, node, 3, layer->outputs, 0.0f, layer->slope);
+        }
+    } else if (layer->weight) {
+        const uint32_t operand = node->op == MTS_OP_MATMUL ? mts_net_matmul_weight(graph, node) : 1;
+        mts_value_read_f32(&graph->values[node->inputs[operand]], layer->weight);
+        if (layer->bias) {
+            read_vector(graph, node, 2, layer->outputs, 0.0f, layer->bias);
+        }
+    }
+    return true;
+}
+
+/* Whether an operand is read as a value, not as a parameter of the layer. */
+static bool is_operand(const mts_graph *graph, const mts_node *node, uint32_t index)
+{
+    if (node->op == MTS_OP_MATMUL) {
+        return index != mts_net_matmul_weight(graph, node) && index != mts_net_matmul_bias(graph, node);
+    }
+    return node->op == MTS_OP_BINARY || node->op == MTS_OP_CONCAT || node->op == MTS_OP_EXPAND;
+}
+
+static bool read_constants(mts_net *net, const mts_node *node)
+{
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const mts_value *value = constant_operand(net->graph, node, i);
+        if (!value || !is_operand(net->graph, node, i) || net->constants[node->inputs[i]]) {
+            continue;
+        }
+        float *data = mts_net_floats(&net->arena, mts_shape_count(&value->shape));
+        if (!data) {
+            return false;
+        }
+        mts_value_read_f32(value, data);
+        net->constants[node->inputs[i]] = data;
+    }
+    return true;
+}
+
+static mts_status check_value(const mts_value *value, mts_error *error)
+{
+    char text[96];
+    const size_t count = mts_shape_count(&value->shape); /* 0 too where it cannot be counted */
+    for (uint32_t i = 0; i < value->shape.rank && i < MTS_TENSOR_RANK_MAX; i++) {
+        if (value->shape.dims[i] <= 0) {
+            return mts_fail(error, MTS_STATUS_MALFORMED, "value '%s' of shape %s has no elements",
+                            value->name, mts_shape_text(&value->shape, text, sizeof text));
+        }
+    }
+    return count > 0 && count < ELEMENTS_MOST
+               ? MTS_STATUS_OK
+               : mts_fail(error, MTS_STATUS_LIMIT, "value '%s' of shape %s has too many elements",
+                          value->name, mts_shape_text(&value->shape, text, sizeof text));
+}
+
+static mts_status check_graph(const mts_graph *graph, mts_error *error)
+{
+    for (uint32_t i = 0; i < graph->value_count; i++) {
+        const mts_status code = check_value(&graph->values[i], error);
+        if (code != MTS_STATUS_OK) {
+            return code;
+        }
+    }
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const char *defect = mts_net_defect(graph, &graph->nodes[i]);
+        if (defect) {
+            return mts_fail(error, MTS_STATUS_UNSUPPORTED, "node '%s' (%s): %s",
+                            mts_node_title(graph, &graph->nodes[i]), mts_op_name(graph->nodes[i].op), defect);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+static bool fill_net(mts_net *net)
+{
+    const mts_graph *graph = net->graph;
+    net->layers = mts_arena_zero(&net->arena, graph->node_count, sizeof *net->layers);
+    net->versions = mts_arena_zero(&net->arena, graph->node_count, sizeof *net->versions);
+    net->constants = mts_arena_zero(&net->arena, graph->value_count, sizeof *net->constants);
+    bool good = net->layers && net->versions && net->constants;
+    for (uint32_t i = 0; i < graph->node_count && good; i++) {
+        const mts_node *node = &graph->nodes[i];
+        good = mts_net_layer_make(graph, node, &net->arena, &net->layers[i]) &&
+               read_layer(net, node, &net->layers[i]) && read_constants(net, node);
+        net->versions[i] = 1;
+    }
+    return good;
+}
+
+mts_status mts_net_create(const mts_graph *graph, const mts_allocator *allocator, mts_net **out,
+                          mts_error *error)
+{
+    *out = NULL;
+    const mts_status code = check_graph(graph, error);
+    if (code != MTS_STATUS_OK) {
+        return code;
+    }
+    mts_net *net = mts_alloc_zero(allocator, 1, sizeof *net);
+    if (net) {
+        net->graph = graph;
+        net->allocator = allocator;
+        mts_arena_init(&net->arena, allocator);
+    }
+    if (!net || !fill_net(net)) {
+        mts_net_destroy(&net);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the parameters of '%s'",
+                        graph->name);
+    }
+    *out = net;
+    return MTS_STATUS_OK;
+}
+
+void mts_net_destroy(mts_net **net)
+{
+    if (net && *net) {
+        const mts_allocator *allocator = (*net)->allocator;
+        mts_arena_release(&(*net)->arena);
+        mts_alloc_free(allocator, *net);
+        *net = NULL;
+    }
+}
+
+const mts_graph *mts_net_graph(const mts_net *net)
+{
+    return net->graph;
+}
+
+mts_net_layer mts_net_layer_of(const mts_net *net, uint32_t node)
+{
+    return net->layers[node];
+}
+
+void mts_net_touch(mts_net *net, uint32_t node)
+{
+    net->versions[node]++;
+}
+
+static void copy_floats(float *to, const float *from, size_t count)
+{
+    if (to && from && count) {
+        memcpy(to, from, count * sizeof *to);
+    }
+}
+
+void mts_net_copy(mts_net *net, const mts_net *from)
+{
+    for (uint32_t i = 0; i < net->graph->node_count; i++) {
+        const mts_net_layer *a = &net->layers[i], *b = &from->layers[i];
+        copy_floats(a->weight, b->weight, mts_net_weights(net->graph, &net->graph->nodes[i]));
+        copy_floats(a->scale, b->scale, a->outputs);
+        copy_floats(a->bias, b->bias, a->outputs);
+        copy_floats(a->slope, b->slope, a->outputs);
+        net->versions[i]++;
+    }
+}

@@ -1,0 +1,104 @@
+/*
+ * group.c: which classes go together: those whose images look alike to the network (k-means of the classes'
+ * mean features).
+ *
+ * A class that no image of the data is answered with has no mean of its own images; it takes the mean of all
+ * images, each as much as it was thought to be of that class.
+ */
+#include "compiler/compiler.h"
+#include "compress/solve/cluster.h"
+#include "compress/split/split.h"
+
+#include <stdio.h>
+
+/* Mean feature of a class; false: no image has it. */
+static bool class_mean(const mts_split *split, uint32_t number, double *mean)
+{
+    const uint32_t size = split->head.features;
+    double total = 0;
+    for (uint32_t i = 0; i < split->images; i++) {
+        if (split->answer[i] == number) {
+            total += 1.0;
+            for (uint32_t k = 0; k < size; k++) {
+                mean[k] += (double)split->features[(size_t)i * size + k];
+            }
+        }
+    }
+    for (uint32_t k = 0; total > 0.0 && k < size; k++) {
+        mean[k] /= total;
+    }
+    return total > 0.0;
+}
+
+/* Mean feature of the images, weighted by the class's probability. */
+static void likely_mean(const mts_split *split, uint32_t number, double *mean)
+{
+    const uint32_t size = split->head.features;
+    double total = 1e-30;
+    for (uint32_t i = 0; i < split->images; i++) {
+        const double weight = (double)split->answers[(size_t)i * split->head.classes + number];
+        total += weight;
+        for (uint32_t k = 0; k < size; k++) {
+            mean[k] += weight * (double)split->features[(size_t)i * size + k];
+        }
+    }
+    for (uint32_t k = 0; k < size; k++) {
+        mean[k] /= total;
+    }
+}
+
+static void warn(const mts_split *split, uint32_t number)
+{
+    char name[64];
+    char text[256];
+    if (split->options->log) {
+        (void)snprintf(text, sizeof text,
+                       "task '%.64s': no image is answered with class '%s'; it is grouped by the images that "
+                       "come nearest",
+                       mts_split_task(split)->name, mts_split_class(split, number, name, sizeof name));
+        split->options->log(split->options->context, MTS_LOG_WARNING, text);
+    }
+}
+
+/* Without any image, a subnet cannot learn what its channels are good for. */
+static mts_status groups_check(const mts_split *split, mts_error *error)
+{
+    for (uint32_t g = 0; g < split->wanted->groups; g++) {
+        uint32_t images = 0;
+        uint32_t first = MTS_NONE;
+        for (uint32_t i = 0; i < split->images; i++) {
+            images += split->group_of[split->answer[i]] == g ? 1 : 0;
+        }
+        for (uint32_t c = split->head.classes; c-- > 0;) {
+            first = split->group_of[c] == g ? c : first;
+        }
+        if (images == 0) {
+            char name[64];
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                            "task '%s': no image is answered with a class of group %u (of '%s'): give more "
+                            "images, or fewer groups",
+                            mts_split_task(split)->name, g + 1,
+                            mts_split_class(split, first, name, sizeof name));
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_split_group(mts_split *split, mts_error *error)
+{
+    const uint32_t classes = split->head.classes;
+    const uint32_t size = split->head.features;
+    const uint32_t groups = split->wanted->groups;
+    double *means = mts_alloc_zero(split->allocator, classes, size * sizeof *means);
+    bool done = means;
+    for (uint32_t c = 0; done && c < classes; c++) {
+        if (!class_mean(split, c, means + (size_t)c * size)) {
+            likely_mean(split, c, means + (size_t)c * size);
+            warn(split, c);
+        }
+    }
+    done = done && mts_cluster(means, classes, size, groups, (classes + groups - 1) / groups,
+                               split->wanted->seed, split->allocator, split->group_of);
+    mts_alloc_free(split->allocator, means);
+    return done ? groups_check(split, error) : mts_fail_memory(error);
+}

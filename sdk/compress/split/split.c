@@ -1,0 +1,321 @@
+/*
+ * split.c: mtsc_split: checks what is asked for, asks the whole network, has the subnets made, and writes the
+ * bundle.
+ */
+#include "compress/split/split.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compiler/compiler.h"
+#include "compress/split/collect.h"
+#include "compress/split/narrow.h"
+
+#define RATIO_MOST 0.99
+#define DATA_MEMORY ((uint64_t)1 << 30)
+
+/* ---- what is asked for ---- */
+
+static const char *options_defect(const mtsc_split_options *split)
+{
+    if (!split->task || !*split->task) {
+        return "split: no task is named";
+    }
+    if (!(split->ratio >= 0.0 && split->ratio <= RATIO_MOST)) {
+        return "split: ratio is not from 0 to 0.99";
+    }
+    if (!(split->trunk >= 0.0 && split->trunk <= RATIO_MOST)) {
+        return "split: trunk is not from 0 to 0.99";
+    }
+    if ((unsigned)split->criterion > MTSC_CRITERION_HYBRID) {
+        return "split: no such criterion";
+    }
+    if (!(split->retrain_seconds >= 0.0) || !isfinite(split->retrain_seconds)) {
+        return "split: retrain_seconds is not a number from 0 up";
+    }
+    return NULL;
+}
+
+static mts_status groups_check(const mts_split *split, mts_error *error)
+{
+    const uint32_t groups = split->wanted->groups;
+    if (groups < 2 || groups > split->head.classes) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "task '%s' has %u classes: they make from 2 to %u groups, not %u",
+                        mts_split_task(split)->name, split->head.classes, split->head.classes, groups);
+    }
+    return mts_split_names_check(split, error);
+}
+
+/* ---- the whole network's answers ---- */
+
+static bool arrays_make(mts_split *split)
+{
+    const mts_head *head = &split->head;
+    split->features = mts_arena_zero(&split->arena, split->images, head->features * sizeof(float));
+    split->answers = mts_arena_zero(&split->arena, split->images, head->classes * sizeof(float));
+    split->combined = mts_arena_zero(&split->arena, split->images, head->classes * sizeof(float));
+    split->answer = mts_arena_zero(&split->arena, split->images, sizeof(*split->answer));
+    split->group_of = mts_arena_zero(&split->arena, head->classes, sizeof(*split->group_of));
+    split->subnets = mts_arena_zero(&split->arena, split->wanted->groups, sizeof(*split->subnets));
+    split->needed = mts_arena_zero(&split->arena, mts_split_task(split)->graph->node_count, sizeof(bool));
+    return split->features && split->answers && split->combined && split->answer && split->group_of &&
+           split->subnets && split->needed;
+}
+
+static uint32_t largest(const float *values, uint32_t count)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        best = values[i] > values[best] ? i : best;
+    }
+    return best;
+}
+
+/* Scores to probabilities; false: a score is no number. */
+static bool softmax(float *scores, uint32_t count)
+{
+    const double most = (double)scores[largest(scores, count)];
+    double sum = 0;
+    for (uint32_t c = 0; c < count; c++) {
+        sum += exp((double)scores[c] - most);
+    }
+    for (uint32_t c = 0; c < count; c++) {
+        scores[c] = (float)(exp((double)scores[c] - most) / sum);
+    }
+    return isfinite(sum) && isfinite(most);
+}
+
+static mts_status ask_whole(mts_split *split, mts_error *error)
+{
+    const uint32_t classes = split->head.classes;
+    const mts_collect wanted[2] = {{split->head.input, split->features},
+                                   {split->head.output, split->answers}};
+    const mts_status code =
+        mts_collect_values(split->whole, split->data, 0, wanted, 2, split->allocator, error);
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < split->images; i++) {
+        float *scores = split->answers + (size_t)i * classes;
+        if (!softmax(scores, classes)) {
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                            "task '%s' answers image %u with numbers that are not finite",
+                            mts_split_task(split)->name, i);
+        }
+        split->answer[i] = largest(scores, classes);
+    }
+    return code;
+}
+
+static mts_status prepare(mts_split *split, const char *path, const mtsc_data *data, const char *out_path,
+                          mts_error *error)
+{
+    mts_status code = mts_models_open(path, split->allocator, &split->models, error);
+    MTS_TRY(code, mts_models_check_output(&split->models, out_path, error));
+    MTS_TRY(code, mts_models_find(&split->models, split->wanted->task, &split->task, error));
+    MTS_TRY(code, mts_head_find(mts_split_task(split), &split->head, error));
+    MTS_TRY(code, groups_check(split, error));
+    MTS_TRY(code, mts_data_create(data, mts_split_task(split), 1, DATA_MEMORY, split->allocator, &split->data,
+                                  error));
+    if (code == MTS_STATUS_OK) {
+        split->images = mts_data_count(split->data);
+        code = mts_net_create(mts_split_task(split)->graph, split->allocator, &split->whole, error);
+    }
+    if (code == MTS_STATUS_OK && !arrays_make(split)) {
+        code = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the answers to %u images",
+                        split->images);
+    }
+    return code;
+}
+
+/* ---- the bundle ---- */
+
+uint64_t mts_split_work(const mts_graph *graph, uint32_t first)
+{
+    uint64_t sum = 0;
+    for (uint32_t n = first; n < graph->node_count; n++) {
+        sum += mts_node_mul_adds(graph, &graph->nodes[n]);
+    }
+    return sum;
+}
+
+/* Images whose most probable class is another one for the subnets together, in percent. */
+static double changed(const mts_split *split)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < split->images; i++) {
+        const uint32_t answer =
+            largest(split->combined + (size_t)i * split->head.classes, split->head.classes);
+        count += answer != split->answer[i] ? 1 : 0;
+    }
+    return 100.0 * count / split->images;
+}
+
+/* Multiply-adds of the trunk as the subnets have it: without nodes that nobody needs. */
+static uint64_t trunk_work(const mts_split *split)
+{
+    const mts_graph *graph = mts_split_task(split)->graph;
+    const uint32_t trunk = mts_split_trunk(split);
+    uint64_t sum = 0;
+    mts_head_mark(graph, split->head.input, split->needed);
+    for (uint32_t n = 0; n < trunk; n++) {
+        sum += split->needed[n] ? mts_node_mul_adds(graph, &graph->nodes[n]) : 0;
+    }
+    return sum;
+}
+
+static void report_fill(const mts_split *split, mtsc_split_report *report)
+{
+    const uint64_t trunk = trunk_work(split);
+    report->mul_adds = mts_split_work(mts_split_task(split)->graph, 0);
+    report->mul_adds_groups = trunk; /* once for all */
+    for (uint32_t g = 0; g < split->wanted->groups; g++) {
+        report->mul_adds_groups += mts_split_work(split->subnets[g].graph, 0) - trunk;
+    }
+    report->change = changed(split);
+}
+
+/* The subnets stand where the task stood. */
+static mts_status write_tasks(mts_split *split, const char *path, mtsc_summary *summary, mts_error *error)
+{
+    const uint32_t groups = split->wanted->groups;
+    const uint32_t most = split->models.count + groups;
+    mts_task *tasks = mts_arena_zero(&split->arena, most, sizeof *tasks);
+    uint32_t count = 0;
+    if (!tasks) {
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for %u tasks", most);
+    }
+    for (uint32_t t = 0; t < split->models.count; t++) {
+        if (t != split->task || split->wanted->keep) {
+            tasks[count++] = split->models.tasks[t];
+        }
+        for (uint32_t g = 0; t == split->task && g < groups; g++) {
+            tasks[count++] = split->subnets[g];
+        }
+    }
+    return mts_models_write(&split->models, tasks, count, path, split->options, summary, error);
+}
+
+static mts_status make_subnets(mts_split *split, mts_error *error)
+{
+    const uint32_t groups = split->wanted->groups;
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t g = 0; code == MTS_STATUS_OK && g < groups; g++) {
+        char what[64];
+        (void)snprintf(what, sizeof what, "making subnet %u of %u", g + 1, groups);
+        code = mts_compiler_progress(split->options, 0.1f + 0.8f * (float)g / (float)groups, what, error);
+        MTS_TRY(code, mts_split_subnet(split, g, error));
+        if (code == MTS_STATUS_OK && !mts_split_name(split, g)) {
+            code = mts_fail_memory(error);
+        }
+    }
+    return code;
+}
+
+static mts_status split_bundle(mts_split *split, const char *path, const mtsc_data *data,
+                               const char *out_path, mtsc_split_report *report, mts_error *error)
+{
+    mts_status code = prepare(split, path, data, out_path, error);
+    MTS_TRY(code, mts_compiler_progress(split->options, 0.0f, "asking the whole network", error));
+    MTS_TRY(code, ask_whole(split, error));
+    MTS_TRY(code, mts_split_group(split, error));
+    MTS_TRY(code, make_subnets(split, error));
+    MTS_TRY(code, mts_compiler_progress(split->options, 0.9f, "writing the bundle", error));
+    if (code == MTS_STATUS_OK) {
+        mtsc_split_report made = {.size = sizeof made, .summary = {.size = sizeof made.summary}};
+        report_fill(split, &made); /* writing rewrites the graphs */
+        code = write_tasks(split, out_path, &made.summary, error);
+        if (code == MTS_STATUS_OK && report) {
+            *report = made;
+        }
+    }
+    return code;
+}
+
+static void release(mts_split *split)
+{
+    mts_net_destroy(&split->whole);
+    mts_data_destroy(&split->data);
+    mts_models_release(&split->models);
+    mts_arena_release(&split->arena);
+}
+
+static mts_status arguments_check(const char *path, const mtsc_data *data, const mtsc_split_options *split,
+                                  const char *out_path, const mtsc_split_report *report, mts_error *error)
+{
+    if (!path || !*path || !out_path || !*out_path) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "split: a path is missing");
+    }
+    if (!split || split->size != sizeof(*split) || (report && report->size != sizeof(*report)) ||
+        (data && data->size != sizeof(*data))) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "split: options, data or report whose `size` is not that of this library");
+    }
+    if (!data || data->count == 0) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "split: there are no images to calibrate with");
+    }
+    const char *defect = options_defect(split);
+    return defect ? mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect) : MTS_STATUS_OK;
+}
+
+void mtsc_split_options_default(mtsc_split_options *options)
+{
+    if (options) {
+        memset(options, 0, sizeof(*options));
+        options->size = sizeof(*options);
+        options->groups = 2;
+        options->ratio = 0.5;
+        options->criterion = MTSC_CRITERION_HYBRID;
+        options->seed = 1;
+    }
+}
+
+/* The caller's options, told of progress that never goes back: subnets and their steps count from 0 each. */
+typedef struct steady {
+    const mtsc_options *caller;
+    float told;
+} steady;
+
+static int steady_progress(void *context, float fraction, const char *what)
+{
+    steady *s = context;
+    s->told = fraction > s->told ? fraction : s->told;
+    return s->caller->progress ? s->caller->progress(s->caller->context, s->told, what) : 0;
+}
+
+static void steady_log(void *context, mts_log_severity severity, const char *text)
+{
+    const steady *s = context;
+    if (s->caller->log) {
+        s->caller->log(s->caller->context, severity, text);
+    }
+}
+
+mts_status mtsc_split(const char *bundle_path, const mtsc_data *data, const mtsc_split_options *split,
+                      const char *out_path, const mtsc_options *options, mtsc_split_report *report)
+{
+    mtsc_options defaults;
+    mts_error error = {0};
+    mtsc_options_default(&defaults);
+    options = options ? options : &defaults;
+    if (options->size != sizeof(*options)) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const char *defect = mts_compiler_options_defect(options);
+    mts_status code = defect ? mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect)
+                             : arguments_check(bundle_path, data, split, out_path, report, &error);
+    if (code == MTS_STATUS_OK) {
+        steady told = {.caller = options};
+        mtsc_options inner = *options;
+        inner.context = &told;
+        inner.progress = steady_progress;
+        inner.log = steady_log;
+        mts_split work = {.allocator = mts_allocator_default(), .options = &inner, .wanted = split};
+        mts_arena_init(&work.arena, work.allocator);
+        code = split_bundle(&work, bundle_path, data, out_path, report, &error);
+        release(&work);
+    }
+    if (code == MTS_STATUS_OK) {
+        (void)mts_compiler_progress(options, 1.0f, "done", NULL);
+    }
+    return mts_compiler_report(options, code, &error);
+}

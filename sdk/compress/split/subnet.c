@@ -1,0 +1,113 @@
+/*
+ * subnet.c: one group's subnet: the whole network made narrow, with an end of its own.
+ */
+#include "compress/split/collect.h"
+#include "compress/split/ending.h"
+#include "compress/split/narrow.h"
+#include "compress/split/retrain.h"
+
+/* A subnet being made. */
+typedef struct subnet {
+    mts_split *split;
+    mts_ending ending;
+    mts_graph *body;   /* ends in `value`, whatever else it computes */
+    uint32_t value;    /* of the body: what the end reads */
+    uint32_t features; /* its length */
+    float *weight;     /* [ending.scores][features] */
+    float *bias;
+} subnet;
+
+static mts_status no_memory(mts_error *error)
+{
+    return mts_fail_memory(error);
+}
+
+static mts_status value_of_images(const mts_split *split, const mts_graph *graph, uint32_t value, float *out,
+                                  mts_error *error)
+{
+    const mts_collect wanted = {value, out};
+    mts_net *net = NULL;
+    mts_status code = mts_net_create(graph, split->allocator, &net, error);
+    MTS_TRY(code, mts_collect_values(net, split->data, 0, &wanted, 1, split->allocator, error));
+    mts_net_destroy(&net);
+    return code;
+}
+
+static mts_status fit_end(subnet *s, mts_error *error)
+{
+    mts_split *split = s->split;
+    float *rows = mts_alloc_zero(split->allocator, split->images, s->features * sizeof *rows);
+    mts_status code = rows ? value_of_images(split, s->body, s->value, rows, error) : no_memory(error);
+    MTS_TRY(code, mts_ending_fit(split, &s->ending, rows, s->features, s->weight, s->bias, error));
+    mts_alloc_free(split->allocator, rows);
+    return code;
+}
+
+/* What the finished subnet says of its classes, for the common answer. */
+static mts_status ask_subnet(const subnet *s, const mts_graph *graph, mts_error *error)
+{
+    mts_split *split = s->split;
+    const uint32_t count = s->ending.classes + 1;
+    float *answers = mts_alloc_zero(split->allocator, split->images, count * sizeof *answers);
+    const mts_status code =
+        answers ? value_of_images(split, graph, graph->outputs[0].value, answers, error) : no_memory(error);
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < split->images; i++) {
+        for (uint32_t c = 0; c < split->head.classes; c++) {
+            if (s->ending.score_of[c] < s->ending.classes) {
+                split->combined[(size_t)i * split->head.classes + c] =
+                    answers[(size_t)i * count + s->ending.score_of[c]];
+            }
+        }
+    }
+    mts_alloc_free(split->allocator, answers);
+    return code;
+}
+
+static mts_status retrain(subnet *s, mts_error *error)
+{
+    mts_split *split = s->split;
+    mts_retrained made;
+    mts_status code = mts_split_retrain(split, &s->ending, s->body, s->weight, s->bias, &made, error);
+    if (code == MTS_STATUS_OK) {
+        s->body = made.graph;
+        s->value = made.value;
+        code = fit_end(s, error);
+    }
+    return code;
+}
+
+static mts_status make(subnet *s, uint32_t group, mts_error *error)
+{
+    mts_split *split = s->split;
+    if (!mts_ending_init(split, group, &split->arena, &s->ending)) {
+        return no_memory(error);
+    }
+    mts_status code = mts_split_narrow(split, group, &split->arena, &s->body, error);
+    if (code != MTS_STATUS_OK) {
+        return code;
+    }
+    s->value = split->head.input;
+    s->features = (uint32_t)s->body->values[s->value].shape.dims[1];
+    s->weight = mts_arena_zero(&split->arena, s->ending.scores, s->features * sizeof *s->weight);
+    s->bias = mts_arena_zero(&split->arena, s->ending.scores, sizeof *s->bias);
+    code = s->weight && s->bias ? fit_end(s, error) : no_memory(error);
+    if (code == MTS_STATUS_OK && split->wanted->retrain_seconds > 0.0) {
+        code = retrain(s, error);
+    }
+    mts_graph *graph = NULL;
+    MTS_TRY(code, mts_ending_build(&s->ending, s->body, s->value, s->features, s->weight, s->bias,
+                                   &split->arena, &graph, error));
+    MTS_TRY(code, ask_subnet(s, graph, error));
+    split->subnets[group].graph = graph;
+    return code;
+}
+
+mts_status mts_split_subnet(mts_split *split, uint32_t group, mts_error *error)
+{
+    subnet s = {.split = split};
+    const mts_status code = make(&s, group, error);
+    return code == MTS_STATUS_OK
+               ? code
+               : mts_fail_prefix(error, code, "task '%s', group %u of %u", mts_split_task(split)->name,
+                                 group + 1, split->wanted->groups);
+}

@@ -1,0 +1,480 @@
+/*
+ * fit.c: see fit.h. Ridge least squares on centred statistics G = cov(x), C = cov(x, y) of the zipped inputs
+ * x and the original pre-activations y (after scale and bias).
+ *
+ * own:    w_t = (G_t + r)^-1 (C_t + r w0_t)
+ * common: U = (sum G'_t + r)^-1 (sum R'_t), where ' takes away what the task's own inputs Q_t explain (the
+ * Schur complement of G_QQ), and R is what the prior leaves of C / scale; then Y_t from what is left. With no
+ *         own inputs (FILTERS) this is (sum H_t)^-1 sum H_t w_t of ALGORITHMS.md, section 1, with all kernel
+ *         positions in one H. The scale of each task and channel follows by regression, and all is done
+ * twice.
+ */
+#include "compress/zip/fit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "compress/net/threads.h"
+#include "compress/solve/linear.h"
+#include "compress/solve/product.h"
+
+#define RIDGE 1e-3
+#define SCALE_LEAST 0.05 /* of the mean scale: below it a channel says little and its quotient less */
+
+static double *numbers(const mts_zip_fit *fit, size_t rows, size_t columns)
+{
+    return columns && rows > SIZE_MAX / columns
+               ? NULL
+               : mts_alloc_zero(fit->zip->allocator, rows * columns, sizeof(double));
+}
+
+static mts_status no_memory(const mts_zip_fit *fit, uint32_t task, mts_error *error)
+{
+    return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "task '%s', layer '%s': no memory to fit it",
+                    fit->zip->tasks[task].name, fit->row->name);
+}
+
+static mts_status fail_solve(const mts_zip_fit *fit, uint32_t task, mts_status code, mts_error *error)
+{
+    return mts_fail_prefix(error, code, "task '%s', layer '%s'", fit->zip->tasks[task].name, fit->row->name);
+}
+
+/* ---- room ---- */
+
+static void list_columns(mts_zip_fit *fit)
+{
+    const mts_zip_row *row = fit->row;
+    bool *common = (bool *)(fit->columns + fit->length); /* behind the list, see init */
+    for (uint32_t c = 0; c < row->inputs; c++) {
+        common[c] = !row->reads;
+    }
+    for (uint32_t i = 0; row->reads && i < row->readable; i++) {
+        common[row->reads[i]] = true;
+    }
+    uint32_t own = fit->u;
+    uint32_t shared = 0;
+    for (uint32_t i = 0; i < fit->length; i++) {
+        if (common[i % row->inputs]) {
+            fit->columns[shared++] = i;
+        } else {
+            fit->columns[own++] = i;
+        }
+    }
+}
+
+static bool init_task(mts_zip_fit *fit, uint32_t t)
+{
+    const mts_gram *gram = &fit->stats[t].gram; /* rows that are not shared may differ in size */
+    fit->own[t] = numbers(fit, gram->targets, gram->inputs);
+    fit->own_loss[t] = numbers(fit, gram->targets, 1);
+    bool done = fit->own[t] && fit->own_loss[t];
+    if (done && fit->row->share) {
+        fit->common[t] = numbers(fit, fit->outputs, fit->length);
+        fit->common_loss[t] = numbers(fit, fit->outputs, 1);
+        fit->scale[t] = numbers(fit, fit->outputs, 1);
+        fit->explain[t] = numbers(fit, fit->u, fit->y);
+        done = fit->common[t] && fit->common_loss[t] && fit->scale[t] && fit->explain[t];
+    }
+    return done;
+}
+
+mts_status mts_zip_fit_init(mts_zip_fit *fit, mts_zip *zip, const mts_zip_row *row,
+                            const mts_zip_stats *stats)
+{
+    memset(fit, 0, sizeof(*fit));
+    fit->zip = zip;
+    fit->row = row;
+    fit->stats = stats;
+    fit->outputs = row->outputs;
+    fit->length = row->inputs * row->taps;
+    fit->u = (row->reads ? row->readable : row->inputs) * row->taps;
+    fit->y = fit->length - fit->u;
+    fit->columns = mts_alloc_zero(zip->allocator,
+                                  (size_t)fit->length * sizeof(uint32_t) + row->inputs * sizeof(bool), 1);
+    bool done = fit->columns;
+    if (done) {
+        list_columns(fit);
+    }
+    if (done && row->share) {
+        fit->base = mts_alloc_zero(zip->allocator, fit->outputs, sizeof(*fit->base));
+        fit->prior = numbers(fit, fit->outputs, fit->length);
+        fit->pulled = numbers(fit, fit->u, fit->u);
+        fit->delta = numbers(fit, fit->outputs, fit->u);
+        done = fit->base && fit->prior && fit->pulled && fit->delta;
+    }
+    for (uint32_t t = 0; t < zip->count && done; t++) {
+        done = zip->frozen[t] || init_task(fit, t);
+    }
+    return done ? MTS_STATUS_OK : no_memory(fit, 0, zip->error);
+}
+
+void mts_zip_fit_release(mts_zip_fit *fit)
+{
+    const mts_allocator *allocator = fit->zip->allocator;
+    for (uint32_t t = 0; t < fit->zip->count; t++) {
+        mts_alloc_free(allocator, fit->own[t]);
+        mts_alloc_free(allocator, fit->common[t]);
+        mts_alloc_free(allocator, fit->scale[t]);
+        mts_alloc_free(allocator, fit->explain[t]);
+        mts_alloc_free(allocator, fit->own_loss[t]);
+        mts_alloc_free(allocator, fit->common_loss[t]);
+    }
+    mts_alloc_free(allocator, fit->columns);
+    mts_alloc_free(allocator, fit->base);
+    mts_alloc_free(allocator, fit->prior);
+    mts_alloc_free(allocator, fit->pulled);
+    mts_alloc_free(allocator, fit->delta);
+}
+
+/* ---- own filters ---- */
+
+/* losses[o] = var(y) - 2 w C + w G w */
+static void losses_of(const mts_gram *gram, const double *filters, const double *products, double *losses)
+{
+    for (uint32_t o = 0; o < gram->targets; o++) {
+        const double *w = filters + (size_t)o * gram->inputs;
+        const double loss = gram->yy[o] -
+                            2.0 * mts_dot(w, gram->xy + (size_t)o * gram->inputs, gram->inputs) +
+                            mts_dot(w, products + (size_t)o * gram->inputs, gram->inputs);
+        losses[o] = loss > 0.0 ? loss : 0.0;
+    }
+}
+
+static mts_status solve_own(const mts_zip_fit *fit, uint32_t t, double *matrix, double *work,
+                            mts_error *error)
+{
+    const mts_gram *gram = &fit->stats[t].gram;
+    const mts_net_layer layer = mts_net_layer_of(fit->zip->originals[t], fit->row->nodes[t]);
+    const size_t count = (size_t)gram->targets * gram->inputs;
+    for (size_t i = 0; i < count; i++) {
+        work[i] = (double)layer.scale[i / gram->inputs] * (double)layer.weight[i];
+    }
+    memcpy(matrix, gram->xx, (size_t)gram->inputs * gram->inputs * sizeof(double));
+    memcpy(fit->own[t], gram->xy, count * sizeof(double));
+    const mts_status code =
+        mts_solve_positive(matrix, gram->inputs, fit->own[t], gram->targets, work, RIDGE, NULL, error);
+    if (code == MTS_STATUS_OK) {
+        mts_multiply(fit->own[t], gram->xx, gram->targets, gram->inputs, gram->inputs, work);
+        losses_of(gram, fit->own[t], work, fit->own_loss[t]);
+    }
+    return code == MTS_STATUS_OK ? code : fail_solve(fit, t, code, error);
+}
+
+static mts_status own_job(void *context, uint32_t t, uint32_t worker, mts_error *error)
+{
+    (void)worker;
+    const mts_zip_fit *fit = context;
+    const mts_gram *gram = &fit->stats[t].gram;
+    if (fit->zip->frozen[t]) {
+        return MTS_STATUS_OK;
+    }
+    double *matrix = numbers(fit, gram->inputs, gram->inputs);
+    double *work = numbers(fit, gram->targets, gram->inputs);
+    const mts_status code =
+        matrix && work ? solve_own(fit, t, matrix, work, error) : no_memory(fit, t, error);
+    mts_alloc_free(fit->zip->allocator, matrix);
+    mts_alloc_free(fit->zip->allocator, work);
+    return code;
+}
+
+mts_status mts_zip_fit_own(mts_zip_fit *fit)
+{
+    return mts_threads_run(fit->zip->count, own_job, fit, fit->zip->error);
+}
+
+/* ---- common filters ---- */
+
+/* The base task whose filter o is nearest, in direction, to those of the others. */
+static uint32_t nearest_base(const mts_zip_fit *fit, uint32_t o)
+{
+    uint32_t best = MTS_NONE;
+    double most = -INFINITY;
+    for (uint32_t b = 0; b < fit->zip->count; b++) {
+        if (!fit->zip->frozen[b]) {
+            continue;
+        }
+        const float *base = mts_net_layer_of(fit->zip->originals[b], fit->row->nodes[b]).weight;
+        double alike = 0.0;
+        for (uint32_t t = 0; t < fit->zip->count; t++) {
+            const float *own = mts_net_layer_of(fit->zip->originals[t], fit->row->nodes[t]).weight;
+            double dot = 0.0, norm = 1e-30, base_norm = 1e-30;
+            for (size_t i = (size_t)o * fit->length;
+                 i < ((size_t)o + 1) * fit->length && !fit->zip->frozen[t]; i++) {
+                dot += (double)own[i] * (double)base[i];
+                norm += (double)own[i] * (double)own[i];
+                base_norm += (double)base[i] * (double)base[i];
+            }
+            alike += dot / sqrt(norm * base_norm);
+        }
+        if (alike > most) {
+            most = alike;
+            best = b;
+        }
+    }
+    return best;
+}
+
+static void find_prior(mts_zip_fit *fit)
+{
+    const mts_zip *zip = fit->zip;
+    for (uint32_t o = 0; o < fit->outputs; o++) {
+        fit->base[o] = zip->based ? nearest_base(fit, o) : MTS_NONE;
+        const double part = fit->base[o] == MTS_NONE ? 1.0 / zip->count : 1.0;
+        double *prior = fit->prior + (size_t)o * fit->length;
+        for (uint32_t t = 0; t < zip->count; t++) {
+            const float *weight = mts_net_layer_of(zip->originals[t], fit->row->nodes[t]).weight;
+            for (uint32_t i = 0; i < fit->length && (fit->base[o] == MTS_NONE || fit->base[o] == t); i++) {
+                prior[i] += part * (double)weight[(size_t)o * fit->length + i];
+            }
+        }
+    }
+}
+
+static void first_scales(mts_zip_fit *fit)
+{
+    for (uint32_t t = 0; t < fit->zip->count; t++) {
+        const mts_net_layer layer = mts_net_layer_of(fit->zip->originals[t], fit->row->nodes[t]);
+        for (uint32_t o = 0; o < fit->outputs && !fit->zip->frozen[t]; o++) {
+            fit->scale[t][o] = layer.scale[o];
+        }
+    }
+}
+
+static void gather_part(const double *from, uint32_t stride, const uint32_t *rows, uint32_t row_count,
+                        const uint32_t *columns, uint32_t column_count, double *out)
+{
+    for (uint32_t r = 0; r < row_count; r++) {
+        for (uint32_t c = 0; c < column_count; c++) {
+            out[(size_t)r * column_count + c] = from[(size_t)rows[r] * stride + columns[c]];
+        }
+    }
+}
+
+/* Inputs that are zero in every image say nothing: there is nothing to solve for. */
+static bool all_zero(const double *matrix, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (matrix[(size_t)i * n + i] != 0.0) { /* variances; NaN is for the solver to refuse */
+            return false;
+        }
+    }
+    return true;
+}
+
+/* explain = G_UY G_YY^-1 of a task; 0 where its own inputs are. */
+static mts_status explain_job(void *context, uint32_t t, uint32_t worker, mts_error *error)
+{
+    (void)worker;
+    mts_zip_fit *fit = context;
+    if (fit->zip->frozen[t] || fit->y == 0 || fit->u == 0) {
+        return MTS_STATUS_OK;
+    }
+    const uint32_t *own = fit->columns + fit->u;
+    double *matrix = numbers(fit, fit->y, fit->y);
+    if (!matrix) {
+        return no_memory(fit, t, error);
+    }
+    const double *xx = fit->stats[t].gram.xx;
+    gather_part(xx, fit->length, own, fit->y, own, fit->y, matrix);
+    gather_part(xx, fit->length, fit->columns, fit->u, own, fit->y, fit->explain[t]);
+    mts_status code = MTS_STATUS_OK;
+    if (!all_zero(matrix, fit->y)) {
+        code = mts_solve_positive(matrix, fit->y, fit->explain[t], fit->u, NULL, RIDGE, NULL, error);
+    }
+    mts_alloc_free(fit->zip->allocator, matrix);
+    return code == MTS_STATUS_OK ? code : fail_solve(fit, t, code, error);
+}
+
+/* pulled += G_UU - explain G_YU, task after task, so that the sum does not depend on the threads. */
+static mts_status add_pulled(mts_zip_fit *fit, uint32_t t)
+{
+    const double *xx = fit->stats[t].gram.xx;
+    double *part = numbers(fit, fit->u, fit->u > fit->y ? fit->u : fit->y);
+    if (!part) {
+        return no_memory(fit, t, fit->zip->error);
+    }
+    gather_part(xx, fit->length, fit->columns, fit->u, fit->columns, fit->u, part);
+    for (size_t i = 0; i < (size_t)fit->u * fit->u; i++) {
+        fit->pulled[i] += part[i];
+    }
+    if (fit->y) {
+        gather_part(xx, fit->length, fit->columns, fit->u, fit->columns + fit->u, fit->y, part);
+        mts_subtract_product(fit->explain[t], part, fit->u, fit->y, fit->u, fit->pulled);
+    }
+    mts_alloc_free(fit->zip->allocator, part);
+    return MTS_STATUS_OK;
+}
+
+/* Scale that a channel's target is divided by. */
+static double divisor(const mts_zip_fit *fit, uint32_t t, uint32_t o)
+{
+    const double scale = fit->scale[t][o];
+    double mean = 0.0;
+    for (uint32_t k = 0; k < fit->zip->count; k++) {
+        mean += fit->zip->frozen[k] ? 0.0 : fabs(fit->scale[k][o]) / fit->zip->count;
+    }
+    const double least = SCALE_LEAST * mean + 1e-12;
+    return fabs(scale) >= least ? scale : scale < 0.0 ? -least : least;
+}
+
+/* A filter of a task before it is fitted: the common prior over U, its own weights over Y. */
+static void start_filters(const mts_zip_fit *fit, uint32_t t)
+{
+    const float *weight = mts_net_layer_of(fit->zip->originals[t], fit->row->nodes[t]).weight;
+    for (uint32_t o = 0; o < fit->outputs; o++) {
+        const size_t at = (size_t)o * fit->length;
+        for (uint32_t i = 0; i < fit->length; i++) {
+            const uint32_t c = fit->columns[i];
+            fit->common[t][at + c] = i < fit->u ? fit->prior[at + c] : (double)weight[at + c];
+        }
+    }
+}
+
+/* rest[outputs][length] = C / scale - G w: what the filters leave. */
+static void rest_of(const mts_zip_fit *fit, uint32_t t, double *rest)
+{
+    const mts_gram *gram = &fit->stats[t].gram;
+    mts_multiply(fit->common[t], gram->xx, fit->outputs, fit->length, fit->length, rest);
+    for (uint32_t o = 0; o < fit->outputs; o++) {
+        const double by = divisor(fit, t, o);
+        for (uint32_t i = 0; i < fit->length; i++) {
+            const size_t at = (size_t)o * fit->length + i;
+            rest[at] = gram->xy[at] / by - rest[at];
+        }
+    }
+}
+
+/* delta += what a task's statistics ask of U: rest_U - rest_Y explain^T */
+static mts_status add_wish(mts_zip_fit *fit, uint32_t t)
+{
+    double *rest = numbers(fit, fit->outputs, fit->length);
+    double *own = numbers(fit, fit->outputs, fit->y);
+    const bool ready = rest && own;
+    if (ready) {
+        start_filters(fit, t);
+        rest_of(fit, t, rest);
+        for (uint32_t o = 0; o < fit->outputs; o++) {
+            for (uint32_t i = 0; i < fit->u; i++) {
+                fit->delta[(size_t)o * fit->u + i] += rest[(size_t)o * fit->length + fit->columns[i]];
+            }
+            for (uint32_t i = 0; i < fit->y; i++) {
+                own[(size_t)o * fit->y + i] = rest[(size_t)o * fit->length + fit->columns[fit->u + i]];
+            }
+        }
+        if (fit->y) {
+            mts_subtract_product(own, fit->explain[t], fit->outputs, fit->y, fit->u, fit->delta);
+        }
+    }
+    mts_alloc_free(fit->zip->allocator, rest);
+    mts_alloc_free(fit->zip->allocator, own);
+    return ready ? MTS_STATUS_OK : no_memory(fit, t, fit->zip->error);
+}
+
+static mts_status solve_delta(mts_zip_fit *fit)
+{
+    const size_t size = (size_t)fit->u * fit->u;
+    mts_status code = MTS_STATUS_OK;
+    memset(fit->delta, 0, (size_t)fit->outputs * fit->u * sizeof(double));
+    for (uint32_t t = 0; t < fit->zip->count && code == MTS_STATUS_OK; t++) {
+        code = fit->zip->frozen[t] ? MTS_STATUS_OK : add_wish(fit, t);
+    }
+    if (fit->zip->based) { /* U is the base's */
+        memset(fit->delta, 0, (size_t)fit->outputs * fit->u * sizeof(double));
+        return code;
+    }
+    double *matrix = code == MTS_STATUS_OK ? numbers(fit, fit->u, fit->u) : NULL;
+    if (matrix) {
+        memcpy(matrix, fit->pulled, size * sizeof(double));
+        code =
+            mts_solve_positive(matrix, fit->u, fit->delta, fit->outputs, NULL, RIDGE, NULL, fit->zip->error);
+        code = code == MTS_STATUS_OK ? code : fail_solve(fit, fit->zip->reference, code, fit->zip->error);
+    } else
+        MTS_TRY(code, no_memory(fit, fit->zip->reference, fit->zip->error));
+    mts_alloc_free(fit->zip->allocator, matrix);
+    return code;
+}
+
+static void add_delta(const mts_zip_fit *fit, uint32_t t)
+{
+    for (uint32_t o = 0; o < fit->outputs; o++) {
+        for (uint32_t i = 0; i < fit->u; i++) {
+            fit->common[t][(size_t)o * fit->length + fit->columns[i]] += fit->delta[(size_t)o * fit->u + i];
+        }
+    }
+}
+
+/* Y of a task, given U; as it was where the task's own inputs are zero. */
+static mts_status solve_rest(const mts_zip_fit *fit, uint32_t t, double *rest, mts_error *error)
+{
+    const uint32_t *columns = fit->columns + fit->u;
+    double *matrix = numbers(fit, fit->y, fit->y);
+    double *own = numbers(fit, fit->outputs, fit->y);
+    mts_status code = matrix && own ? MTS_STATUS_OK : no_memory(fit, t, error);
+    if (code == MTS_STATUS_OK) {
+        rest_of(fit, t, rest);
+        gather_part(fit->stats[t].gram.xx, fit->length, columns, fit->y, columns, fit->y, matrix);
+        for (size_t i = 0; i < (size_t)fit->outputs * fit->y; i++) {
+            own[i] = rest[i / fit->y * fit->length + columns[i % fit->y]];
+        }
+    }
+    const bool silent = code == MTS_STATUS_OK && all_zero(matrix, fit->y);
+    if (code == MTS_STATUS_OK && !silent) {
+        code = mts_solve_positive(matrix, fit->y, own, fit->outputs, NULL, RIDGE, NULL, error);
+        code = code == MTS_STATUS_OK ? code : fail_solve(fit, t, code, error);
+    }
+    for (size_t i = 0; i < (size_t)fit->outputs * fit->y && code == MTS_STATUS_OK && !silent; i++) {
+        fit->common[t][i / fit->y * fit->length + columns[i % fit->y]] += own[i];
+    }
+    mts_alloc_free(fit->zip->allocator, matrix);
+    mts_alloc_free(fit->zip->allocator, own);
+    return code;
+}
+
+/* scale = w C / w G w, and the variance that is left with it. */
+static void regress(const mts_zip_fit *fit, uint32_t t, const double *products)
+{
+    const mts_gram *gram = &fit->stats[t].gram;
+    for (uint32_t o = 0; o < fit->outputs; o++) {
+        const size_t at = (size_t)o * fit->length;
+        const double met = mts_dot(fit->common[t] + at, gram->xy + at, fit->length);
+        const double power = mts_dot(fit->common[t] + at, products + at, fit->length);
+        const bool alive = power > 1e-20;
+        fit->scale[t][o] = alive ? met / power : fit->scale[t][o];
+        const double loss = alive ? gram->yy[o] - met * met / power : gram->yy[o];
+        fit->common_loss[t][o] = loss > 0.0 ? loss : 0.0;
+    }
+}
+
+static mts_status finish_job(void *context, uint32_t t, uint32_t worker, mts_error *error)
+{
+    (void)worker;
+    const mts_zip_fit *fit = context;
+    if (fit->zip->frozen[t]) {
+        return MTS_STATUS_OK;
+    }
+    double *work = numbers(fit, fit->outputs, fit->length);
+    if (!work) {
+        return no_memory(fit, t, error);
+    }
+    add_delta(fit, t);
+    const mts_status code = fit->y ? solve_rest(fit, t, work, error) : MTS_STATUS_OK;
+    if (code == MTS_STATUS_OK) {
+        mts_multiply(fit->common[t], fit->stats[t].gram.xx, fit->outputs, fit->length, fit->length, work);
+        regress(fit, t, work);
+    }
+    mts_alloc_free(fit->zip->allocator, work);
+    return code;
+}
+
+mts_status mts_zip_fit_common(mts_zip_fit *fit)
+{
+    mts_zip *zip = fit->zip;
+    find_prior(fit);
+    first_scales(fit);
+    mts_status code = mts_threads_run(zip->count, explain_job, fit, zip->error);
+    for (uint32_t t = 0; t < zip->count && code == MTS_STATUS_OK && !zip->based; t++) {
+        code = add_pulled(fit, t);
+    }
+    MTS_TRY(code, solve_delta(fit));
+    return code == MTS_STATUS_OK ? mts_threads_run(zip->count, finish_job, fit, zip->error) : code;
+}

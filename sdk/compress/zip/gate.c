@@ -1,0 +1,198 @@
+/*
+ * gate.c: how much of what the tasks answer has changed, without labels.
+ *
+ * The answer of a classifier (an output 0 of [1,C] or [1,C,1,1,...] with two numbers or more) is the largest
+ * number; its change is the part of the images with another one. Any other output 0 changes by the root mean
+ * square difference over the standard deviation of the original output.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "compress/net/threads.h"
+#include "compress/train/answers.h"
+#include "compress/zip/zip.h"
+
+#define BATCH_MOST 32u
+
+typedef struct look {
+    mts_zip *zip;
+    uint32_t images;
+    bool whole; /* originals run beside, their answers are not kept */
+} look;
+
+/* Sums of one task. */
+typedef struct tally {
+    uint32_t images, other;
+    double difference, sum, square;
+    uint64_t numbers;
+} tally;
+
+static const mts_value *output_of(const mts_zip *zip, uint32_t t)
+{
+    const mts_graph *graph = zip->tasks[t].graph;
+    return &graph->values[graph->outputs[0].value];
+}
+
+static bool classifies(const mts_graph *graph)
+{
+    const mts_answer answer = mts_answer_of(graph, 0);
+    return answer.classes > 0 && answer.classes == answer.elements;
+}
+
+static uint32_t largest(const float *numbers, size_t count)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < count; i++) {
+        best = numbers[i] > numbers[best] ? i : best;
+    }
+    return (uint32_t)best;
+}
+
+/* Numbers that are none are worse than any: no limit lets them pass. */
+static bool worse(double change, double than)
+{
+    return change > than || (isnan(change) && !isnan(than));
+}
+
+static void compare(tally *sums, const float *original, const float *now, size_t size, uint32_t images)
+{
+    for (uint32_t i = 0; i < images; i++) {
+        sums->images++;
+        const uint32_t answer = largest(now + i * size, size);
+        sums->other += answer != largest(original + i * size, size) || isnan(now[i * size + answer]) ? 1 : 0;
+    }
+    for (size_t i = 0; i < size * images; i++) {
+        const double d = (double)original[i] - (double)now[i];
+        sums->difference += d * d;
+        sums->sum += (double)original[i];
+        sums->square += (double)original[i] * (double)original[i];
+    }
+    sums->numbers += size * images;
+}
+
+static double change_of(const tally *sums, bool classes)
+{
+    if (sums->images == 0 || sums->numbers == 0) {
+        return 0.0;
+    }
+    if (classes) {
+        return 100.0 * sums->other / sums->images;
+    }
+    const double count = (double)sums->numbers;
+    const double variance = sums->square / count - sums->sum * sums->sum / (count * count);
+    return 100.0 * sqrt(sums->difference / count / (variance > 1e-20 ? variance : 1e-20));
+}
+
+static mts_status run_batch(mts_zip *zip, mts_net_run *run, uint32_t t, const uint32_t *indices,
+                            uint32_t count, mts_error *error)
+{
+    const mts_graph *graph = zip->tasks[t].graph;
+    const mts_status code = mts_data_feed(zip->data, t, run, indices, count, NULL, error);
+    return code == MTS_STATUS_OK ? mts_net_run_forward(run, count, 0, graph->node_count, error) : code;
+}
+
+static mts_status look_batch(const look *l, uint32_t t, uint32_t first, uint32_t count,
+                             const uint32_t *indices, tally *sums, mts_error *error)
+{
+    mts_zip *zip = l->zip;
+    const size_t size = mts_shape_count(&output_of(zip, t)->shape);
+    const uint32_t value = zip->tasks[t].graph->outputs[0].value;
+    const float *original = zip->answers[t] ? zip->answers[t] + (size_t)first * size : NULL;
+    mts_status code = MTS_STATUS_OK;
+    if (l->whole) {
+        code = run_batch(zip, zip->original_runs[t], t, indices, count, error);
+        original = mts_net_run_value(zip->original_runs[t], value);
+    }
+    MTS_TRY(code, run_batch(zip, zip->runs[t], t, indices, count, error));
+    if (code == MTS_STATUS_OK) {
+        compare(sums, original, mts_net_run_value(zip->runs[t], value), size, count);
+    }
+    return code;
+}
+
+static void list_images(const look *l, uint32_t first, uint32_t count, uint32_t *indices)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        indices[i] = (uint32_t)((uint64_t)(first + i) * l->zip->images / l->images);
+    }
+}
+
+static mts_status look_task(void *context, uint32_t t, uint32_t worker, mts_error *error)
+{
+    (void)worker;
+    const look *l = context;
+    mts_zip *zip = l->zip;
+    uint32_t indices[BATCH_MOST];
+    tally sums = {0};
+    mts_status code = MTS_STATUS_OK;
+    zip->change[t] = 0.0;
+    for (uint32_t first = 0; first < l->images && code == MTS_STATUS_OK && !zip->frozen[t];
+         first += zip->batch) {
+        const uint32_t count = l->images - first < zip->batch ? l->images - first : zip->batch;
+        list_images(l, first, count, indices);
+        code = look_batch(l, t, first, count, indices, &sums, error);
+    }
+    zip->change[t] = change_of(&sums, classifies(zip->tasks[t].graph));
+    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "task '%s'", zip->tasks[t].name);
+}
+
+static mts_status open_task(void *context, uint32_t t, uint32_t worker, mts_error *error)
+{
+    (void)worker;
+    const look *l = context;
+    mts_zip *zip = l->zip;
+    const size_t size = mts_shape_count(&output_of(zip, t)->shape);
+    uint32_t indices[BATCH_MOST];
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t first = 0; first < l->images && code == MTS_STATUS_OK; first += zip->batch) {
+        const uint32_t count = l->images - first < zip->batch ? l->images - first : zip->batch;
+        list_images(l, first, count, indices);
+        code = run_batch(zip, zip->original_runs[t], t, indices, count, error);
+        if (code == MTS_STATUS_OK) {
+            memcpy(zip->answers[t] + (size_t)first * size,
+                   mts_net_run_value(zip->original_runs[t], zip->tasks[t].graph->outputs[0].value),
+                   size * count * sizeof(float));
+        }
+    }
+    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "task '%s'", zip->tasks[t].name);
+}
+
+mts_status mts_zip_gate_open(mts_zip *zip)
+{
+    for (uint32_t t = 0; t < zip->count; t++) {
+        zip->answers[t] = mts_arena_zero(
+            &zip->arena, mts_shape_count(&output_of(zip, t)->shape) * zip->gate_images, sizeof(float));
+        if (!zip->answers[t]) {
+            return mts_fail(zip->error, MTS_STATUS_OUT_OF_MEMORY, "task '%s': no memory for its answers",
+                            zip->tasks[t].name);
+        }
+    }
+    look l = {.zip = zip, .images = zip->gate_images};
+    return mts_threads_run(zip->count, open_task, &l, zip->error);
+}
+
+mts_status mts_zip_gate_look(mts_zip *zip, uint32_t *worst)
+{
+    look l = {.zip = zip, .images = zip->gate_images};
+    const mts_status code = mts_threads_run(zip->count, look_task, &l, zip->error);
+    *worst = 0;
+    for (uint32_t t = 1; t < zip->count; t++) {
+        *worst = worse(zip->change[t], zip->change[*worst]) ? t : *worst;
+    }
+    return code;
+}
+
+mts_status mts_zip_gate_final(mts_zip *zip, double *mean, double *worst)
+{
+    look l = {.zip = zip, .images = zip->images, .whole = true};
+    const mts_status code = mts_threads_run(zip->count, look_task, &l, zip->error);
+    uint32_t changed = 0;
+    *mean = *worst = 0.0;
+    for (uint32_t t = 0; t < zip->count; t++) {
+        changed += zip->frozen[t] ? 0 : 1;
+        *mean += zip->change[t];
+        *worst = worse(zip->change[t], *worst) ? zip->change[t] : *worst;
+    }
+    *mean /= changed ? changed : 1;
+    return code;
+}

@@ -1,0 +1,119 @@
+/*
+ * zip.h: what the steps of zipping (mtsc_zip, docs/ZIP.md) know; internal to this folder.
+ *
+ * Order of work: align the channels of all tasks (align.c); then row by row, from the inputs on, gather
+ * statistics of original and zipped networks (stats.c), choose and fit the shared filters (merge.c), and see
+ * what became of the answers (gate.c). Tasks are numbered 0..count-1 here.
+ */
+#ifndef MTS_COMPRESS_ZIP_ZIP_H
+#define MTS_COMPRESS_ZIP_ZIP_H
+
+#include "compiler/compiler.h"
+#include "compress/data/data.h"
+#include "compress/net/net.h"
+#include "compiler/passes/channels.h"
+#include "compress/solve/gram.h"
+#include "graph/align.h"
+
+#define MTS_ZIP_TASKS_MAX 64u
+#define MTS_ZIP_UNKNOWNS_MAX 8192u /* of a filter; longer ones stay as they are */
+
+/* A convolution that every task has. */
+typedef struct mts_zip_row {
+    const char *name;
+    const uint32_t *nodes; /* [task] */
+    uint32_t outputs, inputs, taps;
+    bool share;         /* may be shared; else each task's filters are only fitted to their changed inputs */
+    bool done;          /* its parameters are new */
+    bool fit;           /* a common convolution of one group, short enough to be fitted */
+    uint64_t cost;      /* multiply-adds up to and with this row, of task 0 */
+    uint32_t shared;    /* channels in common now, `channels[shared]`, ascending */
+    uint32_t *channels; /* room for `outputs` */
+    double lost;        /* part of its variance that the last fit left unexplained */
+    uint32_t readable;  /* UXYZ: input channels in common, `reads`; FILTERS: all, reads is NULL */
+    uint32_t *reads;
+} mts_zip_row;
+
+typedef struct mts_zip {
+    const mts_allocator *allocator;
+    const mtsc_options *compiler;
+    const mtsc_zip_options *options;
+    mts_error *error;
+    mts_arena arena;
+    uint32_t count; /* tasks */
+    mts_task *tasks;
+    const bool *frozen; /* [task] of the base */
+    bool based;         /* some task is */
+    uint32_t reference; /* task whose order of channels the others take */
+    mts_data *data;
+    uint32_t images, gate_images; /* all; those that the gate looks at */
+
+    mts_net *originals[MTS_ZIP_TASKS_MAX], *nets[MTS_ZIP_TASKS_MAX];
+    mts_net_run *original_runs[MTS_ZIP_TASKS_MAX], *runs[MTS_ZIP_TASKS_MAX];
+    uint32_t batch; /* of the runs */
+
+    uint32_t row_count;
+    mts_zip_row *rows;     /* from the inputs on */
+    mts_channels channels; /* of task 0 (after alignment: of every task) */
+    bool **common;         /* UXYZ: [group][channel] in common, NULL: not decided yet */
+
+    float *answers[MTS_ZIP_TASKS_MAX]; /* gate: outputs 0 of the originals, [gate_images][elements] */
+    double change[MTS_ZIP_TASKS_MAX];  /* percent, of the last look */
+    uint64_t bytes_all, bytes_zipped;  /* that sharing every row would save; that it has saved */
+    uint64_t started_ns, cost_done, cost_all;
+    uint32_t zipped, rolled_back;
+} mts_zip;
+
+/* Statistics of a row in one task. */
+typedef struct mts_zip_stats {
+    mts_gram gram; /* inputs of the zipped network, targets of the original one: covariances */
+} mts_zip_stats;
+
+/* rows.c: finds the rows of the aligned tasks. INVALID_ARGUMENT names task and layer that do not align. */
+mts_status mts_zip_rows_find(mts_zip *zip);
+/* Channels of each row to be shared: options.share of `outputs`, rounded. */
+uint32_t mts_zip_row_target(const mts_zip *zip, const mts_zip_row *row);
+/*
+ * Sums up in bytes_all what sharing every row as asked would save; after the channels are known.
+ * INVALID_ARGUMENT: UXYZ, and no row writes channels that are free to be put into order.
+ */
+mts_status mts_zip_rows_sum(mts_zip *zip);
+/* Bytes that sharing `shared` channels of a row saves. */
+uint64_t mts_zip_row_saving(const mts_zip *zip, const mts_zip_row *row, uint32_t shared);
+/* UXYZ: lists the input channels in common of a row (reads). False if memory is short. */
+bool mts_zip_row_reads(mts_zip *zip, mts_zip_row *row);
+/* UXYZ: the channels that were chosen for the values that a row writes, or NULL: free to choose. */
+bool **mts_zip_row_common(mts_zip *zip, const mts_zip_row *row);
+
+/* The row's channels are each task's own again. */
+void mts_zip_row_undo(mts_zip *zip, mts_zip_row *row);
+/* Numbers in the weights of a graph's layers. */
+double mts_zip_weights(const mts_graph *graph);
+
+/* align.c: brings the channels of every task into the order of the reference's. Rewrites the graphs of tasks.
+ */
+mts_status mts_zip_align(mts_zip *zip);
+
+/* stats.c: nets and runs of all tasks; statistics of a row, [task]. */
+mts_status mts_zip_nets_create(mts_zip *zip);
+void mts_zip_nets_destroy(mts_zip *zip);
+mts_status mts_zip_stats_gather(mts_zip *zip, const mts_zip_row *row, mts_zip_stats *stats);
+void mts_zip_stats_release(mts_zip *zip, mts_zip_stats *stats);
+/* Images that a row's statistics take of a task. */
+uint32_t mts_zip_stats_images(const mts_zip *zip, const mts_zip_row *row, uint32_t t);
+
+/*
+ * merge.c: fits a row with `shared` common channels (0: each task on its own) and writes the filters, scales
+ * and biases into zip->nets. row->shared and row->channels receive what is common. *unexplained: mean over
+ * channels and tasks of the part of a pre-activation's variance that is lost.
+ */
+mts_status mts_zip_merge(mts_zip *zip, mts_zip_row *row, uint32_t shared, const mts_zip_stats *stats,
+                         double *unexplained);
+
+/* gate.c: remembers the answers of the originals; then: fills zip->change, *worst is a task. */
+mts_status mts_zip_gate_open(mts_zip *zip);
+mts_status mts_zip_gate_look(mts_zip *zip, uint32_t *worst);
+/* Change over all images, mean and worst, in percent. */
+mts_status mts_zip_gate_final(mts_zip *zip, double *mean, double *worst);
+
+#endif

@@ -1,0 +1,170 @@
+/*
+ * engine.h: a plan turned into buffers, kernels and one command list; and running it.
+ *
+ * mts_engine_create does all the work (stitch, plan, build kernels, pack and upload weights, record the
+ * list); a run uploads inputs, submits the list and copies outputs: nothing is allocated or built (two
+ * exceptions: the picture buffer grows when a larger frame comes, and a borrowed frame's memory is taken hold
+ * of). Tasks are named by their index in the archive. Thread-safety: one thread at a time.
+ */
+#ifndef MTS_ENGINE_ENGINE_H
+#define MTS_ENGINE_ENGINE_H
+
+#include "bundle/archive.h"
+#include "device/device.h"
+#include "tune/cache.h"
+#include "lower/precision.h"
+#include "plan/strategy.h"
+
+typedef struct mts_engine mts_engine;
+
+typedef struct mts_engine_options {
+    mts_strategy strategy;
+    mts_precision precision; /* FLOAT16 becomes FLOAT16_STORAGE on a device without half_products */
+    const uint32_t *tasks;   /* indices of the archive's tasks, distinct; NULL: all */
+    uint32_t task_count;
+    bool separate_inputs;
+    bool lend_inputs; /* inputs stay in the caller's memory, see mts_engine_set_input */
+    mts_grouping grouping;
+    uint64_t memory_budget;     /* bytes of weights, activations and tables; 0: no limit */
+    const uint32_t *priorities; /* per task, the higher the earlier; NULL: all alike */
+    uint32_t tuning_ms;         /* for measuring kernels; 0: the defaults */
+    uint32_t places;            /* runs that may be under way or not taken; 0: one */
+
+    uint32_t depth;   /* those on the device at a time, at most `places`; 0: one */
+    bool drop_oldest; /* then depth is less than places */
+    mts_cache *cache; /* of decisions and tunings; may be NULL; outlives the call */
+    void *context;
+    int (*progress)(void *context, float fraction, const char *what); /* may be NULL; non-zero cancels */
+} mts_engine_options;
+
+/* A part of a picture, and how it comes into an input. width 0: everything. */
+typedef struct mts_picture_region {
+    uint32_t x, y, width, height;
+    uint32_t turns;  /* quarter turns clockwise, 0..3, of what was cropped */
+    bool mirror;     /* left and right swapped, after that */
+    uint32_t fit;    /* MTS_FIT_KIND_ */
+    uint32_t filter; /* MTS_FILTER_KIND_ */
+    uint8_t fill[3]; /* red, green, blue of letterbox bars */
+} mts_picture_region;
+
+/* As the caller has them: nothing is allocated to hand them over. */
+typedef struct mts_picture_regions {
+    uint32_t count;
+    mts_picture_region (*get)(const void *context, uint32_t index);
+    const void *context;
+} mts_picture_regions;
+
+/* A picture; checked by the caller but for its region: strides large enough, all planes together at most
+ * 2^31 - 1 bytes. Formats of one plane look at the first plane only. */
+typedef struct mts_picture {
+
+    mts_memory_kind memory;
+    const void *plane[3]; /* HOST. NV12, NV21: the pairs are plane 1 */
+    const void *handle;   /* ANDROID: the AHardwareBuffer */
+    int fd;               /* DMABUF */
+    uint32_t offset[3];   /* of the planes in these two, bytes */
+    uint32_t stride[3];   /* bytes */
+    uint32_t width, height;
+    uint32_t format; /* MTS_PIXEL_ */
+    uint32_t yuv;    /* MTS_YUV_KIND_ */
+    mts_picture_region region;
+    bool borrow; /* the memory stays as it is until the run has been taken or dropped */
+} mts_picture;
+
+typedef struct mts_engine_stats {
+    uint64_t weight_bytes, activation_bytes, workspace_bytes, peak_bytes;
+    uint64_t mul_adds;
+    uint32_t launches, groups, kernels;
+    mts_precision precision; /* that is used */
+    double predicted_ms;     /* what the grouping planner expected; 0 if nothing was measured */
+    double planning_ms;      /* until everything was decided: measuring, or reading a cache */
+} mts_engine_stats;
+
+/* The device and the archive outlive the engine. */
+mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
+                             const mts_engine_options *options, mts_engine **out, mts_error *error);
+void mts_engine_destroy(mts_engine **engine);
+
+/*
+ * Enqueues an input's upload: row-major, of the port's dtype, `size` bytes exactly (else INVALID_ARGUMENT).
+ * With lend_inputs only the address is kept; each run reads what lies there. An address other than the last
+ * one makes the next run record its list anew, which allocates. A run before all were lent is
+ * INVALID_ARGUMENT.
+ */
+mts_status mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data,
+                                size_t size, mts_error *error);
+/* Enqueues the preprocessing of a picture into input 0 of a task, or of every task that takes frames
+ * (MTS_NONE). INVALID_ARGUMENT: a region that is going to be shown is not inside the picture. */
+mts_status mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_picture *picture,
+                                  mts_error *error);
+/* From now on image i of the batches shows region i of pictures, those from `count` on keep what they hold;
+ * count 0: all show the picture's own region. INVALID_ARGUMENT: a batch has fewer images. */
+mts_status mts_engine_set_regions(mts_engine *engine, uint32_t task, const mts_picture_regions *regions,
+                                  mts_error *error);
+
+/* ---- runs ---- */
+
+/* One that was submitted and not taken. */
+typedef struct mts_engine_run {
+    uint64_t number; /* of its submission, from 1 */
+    bool finished;
+} mts_engine_run;
+
+/* Starts a run with the inputs as they are. BUSY: no place is free, or the device or a waiting picture would
+ * have to come first. */
+mts_status mts_engine_submit(mts_engine *engine, mts_error *error);
+/* A run that ended without being taken. */
+typedef struct mts_engine_drop {
+    uint64_t run;    /* 0: none */
+    mts_status code; /* CANCELLED, or how it had failed */
+} mts_engine_drop;
+
+/* The same with a picture that becomes the input of every task that takes pictures. It waits in its place
+ * where the device is busy. Where no place is free, the oldest run that is not on the device is dropped
+ * (drop_oldest), else BUSY. */
+
+mts_status mts_engine_submit_picture(mts_engine *engine, const mts_picture *picture, mts_engine_drop *dropped,
+                                     mts_error *error);
+
+/* Looks at what has finished and hands over what waits. Does not wait; a failure becomes that of its run. */
+void mts_engine_advance(mts_engine *engine);
+/* The oldest run that nobody has taken; false: there is none. */
+bool mts_engine_oldest(const mts_engine *engine, mts_engine_run *out);
+/* Waits until that one has finished, or the clock of mts_os_clock_ns says `until` (TIMEOUT); UINT64_MAX: as
+ * long as it takes. */
+mts_status mts_engine_wait_until(mts_engine *engine, uint64_t until, mts_error *error);
+/* Takes the oldest run, which has finished (else BUSY): its outputs become those that can be read. Returns
+ * how it went: CANCELLED has outputs of the groups that ran, other failures none. */
+mts_status mts_engine_take(mts_engine *engine, mts_error *error);
+/* Waits for the oldest run and takes it; OK if there is none. */
+mts_status mts_engine_wait(mts_engine *engine, mts_error *error);
+/* Frees the place of the oldest run that is not on the device; false: there is none. */
+bool mts_engine_drop_oldest(mts_engine *engine, mts_engine_drop *dropped);
+/* Whether a run without a picture would start at once. */
+bool mts_engine_takes_run(const mts_engine *engine);
+/* Frees the place of this run if it has not gone to the device; else false. */
+bool mts_engine_withdraw(mts_engine *engine, uint64_t run);
+/* Whether it was submitted, and not taken or dropped. */
+bool mts_engine_holds(const mts_engine *engine, uint64_t run);
+/* Waits for what is on the device, and ends what is not: CANCELLED. Nothing can be submitted then but to be
+ * dropped. */
+void mts_engine_stop(mts_engine *engine);
+bool mts_engine_has_place(const mts_engine *engine);
+/* Runs that were submitted and not taken. */
+uint32_t mts_engine_under_way(const mts_engine *engine);
+/* An output of a task's last run that was taken, row-major, of the port's dtype; valid until another one is.
+ * NOT_FOUND: no such output, or that task has not run. INVALID_ARGUMENT: no run was taken yet. */
+mts_status mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t output, const void **data,
+                             size_t *size, mts_error *error);
+/* How often a task's runs were taken, and milliseconds from submission to their end (latency.h). NOT_FOUND.
+ */
+mts_status mts_engine_latency(const mts_engine *engine, uint32_t task, uint64_t *runs, double *p50,
+                              double *p95, mts_error *error);
+
+/* ---- reports ---- */
+
+void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats);
+/* Groups, launches with their members, memory; for people, or as a JSON object. */
+void mts_engine_explain(const mts_engine *engine, bool json, mts_text *text);
+
+#endif

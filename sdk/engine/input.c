@@ -1,0 +1,84 @@
+/*
+ * input.c: tensors of the caller's into inputs, with the type that the arena has. Not responsible for
+ * pictures (picture.c).
+ */
+#include "base/half.h"
+#include "engine/engine_internal.h"
+
+static void to_floats(mts_type dtype, const void *from, float *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        switch (dtype) {
+        case MTS_TYPE_FLOAT16:
+            to[i] = mts_half_to_float(((const uint16_t *)from)[i]);
+            break;
+        case MTS_TYPE_FLOAT64:
+            to[i] = (float)((const double *)from)[i];
+            break;
+        case MTS_TYPE_INT32:
+            to[i] = (float)((const int32_t *)from)[i];
+            break;
+        case MTS_TYPE_INT64:
+            to[i] = (float)((const int64_t *)from)[i];
+            break;
+        case MTS_TYPE_UINT8:
+            to[i] = (float)((const uint8_t *)from)[i];
+            break;
+        case MTS_TYPE_BOOL:
+            to[i] = ((const uint8_t *)from)[i] != 0 ? 1.0f : 0.0f;
+            break;
+        default:
+            to[i] = ((const float *)from)[i];
+            break;
+        }
+    }
+}
+
+mts_status mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data,
+                                size_t size, mts_error *error)
+{
+    const engine_task *t = mts_engine_find(engine, task);
+    if (!t || input >= t->input_count) {
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "the session has no input %u of task %u", input, task);
+    }
+    const engine_port *port = &t->inputs[input];
+    if (size != port->count * mts_type_size(port->dtype)) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "input %u of task %s takes %zu bytes, not %zu",
+                        input, engine->archive->tasks[task].name, port->count * mts_type_size(port->dtype),
+                        size);
+    }
+    if (!mts_flight_next(engine, error)) {
+        return MTS_STATUS_BUSY;
+    }
+    const float *floats = data;
+    if (port->dtype != MTS_TYPE_FLOAT32) {
+        float *own = engine->slots[port->slot].lent ? engine->slots[port->slot].floats : engine->conversion;
+        to_floats(port->dtype, data, own, port->count);
+        floats = own;
+    }
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t s = 0; code == MTS_STATUS_OK && s < engine->slot_count; s++) {
+        if (engine->slots[s].common == engine->slots[port->slot].common) {
+            code = mts_engine_set_slot(engine, &engine->slots[s], floats, error);
+        }
+    }
+    return code;
+}
+
+/* Elements of the arena from float32. */
+static mts_status write_arena(mts_engine *engine, uint64_t offset, const float *floats, size_t count,
+                              mts_error *error)
+{
+    const size_t size = mts_precision_size(engine->stats.precision);
+    if (engine->stats.precision == MTS_PRECISION_FLOAT32) {
+        return mts_buffer_write(engine->act, (size_t)offset * size, floats, count * size, error);
+    }
+    mts_half_array_from_float(floats, engine->halves, count);
+    return mts_buffer_write(engine->act, (size_t)offset * size, engine->halves, count * size, error);
+}
+
+mts_status mts_engine_set_slot(mts_engine *engine, engine_slot *slot, const float *floats, mts_error *error)
+{
+    return slot->lent ? mts_engine_lend(engine, slot, floats, error)
+                      : write_arena(engine, slot->offset, floats, slot->count, error);
+}

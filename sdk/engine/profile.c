@@ -1,0 +1,94 @@
+/*
+ * profile.c: repeats a run with the device's clock on and keeps medians.
+ */
+#include "engine/profile.h"
+
+#include <stdlib.h>
+
+#include "base/size.h"
+#include "engine/engine_internal.h"
+
+static int compare(const void *left, const void *right)
+{
+    const double a = *(const double *)left;
+    const double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, uint32_t count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return count % 2 != 0 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2.0;
+}
+
+static double milliseconds(uint64_t from, uint64_t to)
+{
+    return to >= from ? (double)(to - from) * 1e-6 : -(double)(from - to) * 1e-6;
+}
+
+/* times: [runs][launches]; column: room for `runs` values. A timeline of medians has no overlap that the runs
+ * did not have. */
+static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_time *times, double *column,
+                      mts_engine_launch *out)
+{
+    const size_t count = engine->launch_count;
+    double clock = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        const mts_encoded_launch *from = &engine->launches[i];
+        out[i] = (mts_engine_launch){.label = from->label,
+                                     .kernel = from->kernel,
+                                     .group = from->group,
+                                     .members = from->members,
+                                     .tasks = from->tasks,
+                                     .mul_adds = from->mul_adds,
+                                     .bytes = from->bytes};
+        for (uint32_t r = 0; r < runs; r++) {
+            const mts_launch_time *run = times + r * count;
+            column[r] = milliseconds(i == 0 ? 0 : run[i - 1].end, run[i].start);
+        }
+        out[i].start_ms = clock + median(column, runs);
+        for (uint32_t r = 0; r < runs; r++) {
+            const mts_launch_time *run = times + r * count;
+            column[r] = milliseconds(run[i].start, run[i].end);
+        }
+        out[i].duration_ms = median(column, runs);
+        clock = out[i].start_ms + out[i].duration_ms;
+    }
+}
+
+mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_engine_launch *out, mts_error *error)
+{
+    if (engine->used > 0) {
+        return mts_fail(error, MTS_STATUS_BUSY,
+                        "a run is under way or was not taken: wait for it before profiling");
+    }
+    const size_t count = engine->launch_count;
+    if (count == 0) {
+        return MTS_STATUS_OK; /* every output is a constant or an input */
+    }
+    const mts_status ready = mts_engine_ready(engine, error);
+    if (ready != MTS_STATUS_OK) {
+        return ready;
+    }
+    size_t all = 0;
+    if (!mts_size_mul(count, runs, &all)) {
+        return mts_fail_memory(error);
+    }
+    mts_launch_time *times = mts_alloc_zero(engine->allocator, all, sizeof *times);
+    double *column = mts_alloc_zero(engine->allocator, runs, sizeof *column);
+    mts_status code = times && column ? MTS_STATUS_OK
+                                      : mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                                                 "not enough memory for the times of %u runs", runs);
+    if (code == MTS_STATUS_OK) {
+        code = mts_command_list_profile(engine->list, times, count, error); /* this one is not kept */
+    }
+    for (uint32_t r = 0; r < runs && code == MTS_STATUS_OK; r++) {
+        code = mts_command_list_profile(engine->list, times + r * count, count, error);
+    }
+    if (code == MTS_STATUS_OK) {
+        summarise(engine, runs, times, column, out);
+    }
+    mts_alloc_free(engine->allocator, times);
+    mts_alloc_free(engine->allocator, column);
+    return code;
+}

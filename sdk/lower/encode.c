@@ -1,0 +1,380 @@
+/*
+ * encode.c: the walk over a plan's steps and what the operator families share.
+ */
+#include "lower/encode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef mts_status (*encode_fn)(mts_encoding *, const mts_layer *);
+
+static const encode_fn encode_table[MTS_OP_COUNT] = {
+    [MTS_OP_CONV] = mts_encode_conv,
+    [MTS_OP_DECONV] = mts_encode_deconv,
+    [MTS_OP_MATMUL] = mts_encode_matmul,
+    [MTS_OP_SCALE] = mts_encode_scale,
+    [MTS_OP_UNARY] = mts_encode_unary,
+    [MTS_OP_BINARY] = mts_encode_binary,
+    [MTS_OP_POOL] = mts_encode_pool,
+    [MTS_OP_REDUCE] = mts_encode_reduce,
+    [MTS_OP_SOFTMAX] = mts_encode_softmax,
+    [MTS_OP_LRN] = mts_encode_lrn,
+    [MTS_OP_CONCAT] = mts_encode_concat,
+    [MTS_OP_SLICE] = mts_encode_slice,
+    [MTS_OP_PAD] = mts_encode_pad,
+    [MTS_OP_GATHER] = mts_encode_gather,
+    [MTS_OP_TRANSPOSE] = mts_encode_transpose,
+    [MTS_OP_EXPAND] = mts_encode_expand,
+    [MTS_OP_RESIZE] = mts_encode_resize, /* RESHAPE is an alias and has no step */
+};
+
+mts_status mts_encode_memory(mts_encoding *encoding)
+{
+    if (encoding->pool.full) {
+        return mts_fail(encoding->error, MTS_STATUS_LIMIT,
+                        "the weights of the session are more than 2^31 numbers, what the 32-bit offsets of a "
+                        "launch can name");
+    }
+    return mts_fail_memory(encoding->error);
+}
+
+mts_status mts_encode_choice(mts_encoding *encoding, const mts_layer *layer, mts_kernel_config *choice)
+{
+    mts_arena scratch;
+    mts_arena_init(&scratch, encoding->arena->allocator);
+    const mts_status code =
+        mts_layer_facts_get(encoding->stitched, (uint32_t)(layer - encoding->stitched->layers), &scratch,
+                            &encoding->facts, encoding->error);
+    if (code == MTS_STATUS_OK) {
+        *choice = mts_kernel_configs_get(encoding->choices, encoding->device, &encoding->facts);
+        if (choice->kernel != MTS_KERNEL_CONFIG_BLOCK && choice->rows > MTS_TILE_ROWS) {
+            choice->rows = MTS_TILE_ROWS;
+        }
+        encoding->choice = *choice;
+    }
+    mts_arena_release(&scratch);
+    return code;
+}
+
+uint32_t mts_encode_owner(const mts_encoding *encoding, const mts_member *member)
+{
+    return encoding->stitched->shared ? MTS_NONE : member->graph;
+}
+
+mts_dest_params mts_encode_dest(const mts_encoding *encoding, uint32_t storage)
+{
+    const mts_storage *s = &encoding->plan->storages[storage];
+    mts_dest_params dest = {.base = (mts_u32)(s->offset + s->gap),
+                            .row = s->row,
+                            .pitch = s->pitch,
+                            .gap = s->gap,
+                            .tail = s->tail};
+    memcpy(dest.dims, s->dims, sizeof dest.dims);
+    return dest;
+}
+
+mts_dest_params mts_encode_dest_as(const mts_encoding *encoding, uint32_t storage,
+                                   const uint32_t dims[MTS_PARAM_RANK])
+{
+    mts_dest_params dest = mts_encode_dest(encoding, storage);
+    if (memcmp(dest.dims, dims, sizeof dest.dims) != 0) { /* then it is dense: layout.c, changes_rank */
+        memcpy(dest.dims, dims, sizeof dest.dims);
+        dest.row = dims[5];
+        dest.pitch = dims[4] * dims[5];
+    }
+    return dest;
+}
+
+void mts_encode_strides(const uint32_t dims[MTS_PARAM_RANK], uint32_t stride[MTS_PARAM_RANK])
+{
+    stride[MTS_PARAM_RANK - 1] = 1;
+    for (int i = MTS_PARAM_RANK - 2; i >= 0; i--) {
+        stride[i] = stride[i + 1] * dims[i + 1];
+    }
+}
+
+mts_view_params mts_encode_view(const mts_encoding *encoding, uint32_t value)
+{
+    const mts_storage *s = &encoding->plan->storages[encoding->plan->value_storage[value]];
+    mts_view_params view = {.base = (mts_u32)(s->offset + s->gap)};
+    uint32_t dims[MTS_PARAM_RANK];
+    mts_shape_pad(&encoding->stitched->values[value].shape, dims);
+    mts_encode_strides(dims, view.stride);
+    if (memcmp(dims, s->dims, sizeof dims) == 0) { /* else a reshaped alias of a dense tensor */
+        view.stride[4] = s->row;
+        view.stride[3] = s->pitch;
+        for (int i = 2; i >= 0; i--) {
+            view.stride[i] = view.stride[i + 1] * dims[i + 1];
+        }
+    }
+    return view;
+}
+
+mts_view_params mts_encode_operand(mts_encoding *encoding, const mts_member *member, uint32_t input,
+                                   const uint32_t dims[MTS_PARAM_RANK], uint32_t *pool)
+{
+    const mts_value *value = mts_member_operand(encoding->stitched, member, input);
+    uint32_t own[MTS_PARAM_RANK];
+    mts_shape_pad(&value->shape, own);
+    mts_view_params view;
+    *pool = member->inputs[input] == MTS_NONE ? 1 : 0;
+    if (*pool != 0) {
+        mts_encode_strides(own, view.stride);
+        view.base = mts_weights_dense(&encoding->pool, value, mts_encode_owner(encoding, member));
+    } else {
+        view = mts_encode_view(encoding, member->inputs[input]);
+    }
+    for (int i = 0; i < MTS_PARAM_RANK; i++) {
+        view.stride[i] = own[i] == 1 && dims[i] != 1 ? 0 : view.stride[i];
+    }
+    return view;
+}
+
+uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uint32_t input,
+                           const uint32_t *order, uint32_t count)
+{
+    const mts_value *value = mts_member_operand(encoding->stitched, member, input);
+    if (!value) {
+        return MTS_PARAM_NONE;
+    }
+    return mts_weights_ordered(&encoding->pool, value, order, count, mts_encode_owner(encoding, member));
+}
+
+#define EACH_PRECISION(vec)                                                                                  \
+    {                                                                                                        \
+        vec, vec " -DHALF=1", vec " -DHALF=2"                                                                \
+    }
+
+const char *mts_encode_defines(const mts_device_info *device, mts_precision precision)
+{
+    /* a GPU's work-items read neighbouring floats and coalesce at any tap; a CPU's work-item reads a register
+     */
+    static const char *const texts[][MTS_PRECISION_COUNT] = {
+        EACH_PRECISION("-DVEC=1 -DREGS=40"), EACH_PRECISION("-DVEC=16"), EACH_PRECISION("-DVEC=8"),
+        EACH_PRECISION("-DVEC=4")};
+    const uint32_t row = device->is_gpu                ? 0
+                         : device->vector_floats >= 16 ? 1
+                         : device->vector_floats >= 8  ? 2
+                                                       : 3;
+    return texts[row][precision];
+}
+
+const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, const char *what)
+{
+    const mts_member *member = &encoding->stitched->members[layer->first];
+    const mts_graph *graph = encoding->stitched->graphs[member->graph];
+    char text[256];
+    snprintf(text, sizeof text, "%s x%u %s", what, layer->count,
+             mts_node_title(graph, mts_member_node(encoding->stitched, member)));
+    const char *label = mts_arena_string(encoding->strings, text);
+    return label ? label : "";
+}
+
+/* Told before anything is built: no other kernel or order of the same layer would fit. */
+static mts_status check_groups(const mts_encoding *encoding, const mts_encoded_launch *launch)
+{
+    const uint32_t most = encoding->device->groups_most;
+    for (int d = 1; most != 0 && d < 3; d++) {
+        const uint32_t local = launch->local[d] != 0 ? launch->local[d] : 1;
+        if (launch->global[d] / local > most) {
+            return mts_fail(encoding->error, MTS_STATUS_LIMIT,
+                            "'%s' takes %u groups of work-items in one dimension, and the device has %u: a "
+                            "tensor has too many planes (channels times images of a batch)",
+                            launch->label, launch->global[d] / local, most);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *launch)
+{
+    const mts_status code = check_groups(encoding, launch);
+    if (code != MTS_STATUS_OK) {
+        return code;
+    }
+    if (encoding->table.failed || encoding->pool.failed ||
+        !mts_alloc_grow(encoding->arena->allocator, (void **)&encoding->launches, &encoding->launch_capacity,
+                        encoding->launch_count + 1, sizeof *encoding->launches)) {
+        return mts_encode_memory(encoding);
+    }
+    mts_encoded_launch *added = &encoding->launches[encoding->launch_count++];
+    *added = *launch;
+    added->mul_adds = encoding->mul_adds - encoding->counted; /* encoders count before they append */
+    encoding->counted = encoding->mul_adds;
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_encode_serve(mts_encoding *encoding, mts_entry_kind kind, uint32_t words, const uint32_t *sets,
+                            size_t count)
+{
+    mts_encoded_launch *launch = &encoding->launches[encoding->launch_count - 1];
+    if (!encoding->sets) {
+        return MTS_STATUS_OK;
+    }
+    bool all = true;
+    for (size_t i = 0; i < count; i++) {
+        all = all && sets[i] == MTS_SERVES_ALL;
+    }
+    /* whole: serve_members, which knows records by member only, leaves it alone */
+    launch->entries = (mts_entries){.kind = all && kind == MTS_ENTRY_RECORD ? MTS_ENTRY_WHOLE : kind,
+                                    .first = launch->first,
+                                    .words = words,
+                                    .count = (uint32_t)count,
+                                    .heights = launch->entries.heights};
+    if (all) {
+        return MTS_STATUS_OK;
+    }
+    uint32_t *copy = mts_arena_zero(encoding->strings, count, sizeof *copy);
+    if (!copy) {
+        return mts_encode_memory(encoding);
+    }
+    memcpy(copy, sets, count * sizeof *copy);
+    launch->entries.sets = copy;
+    return MTS_STATUS_OK;
+}
+
+uint32_t *mts_encode_heights(mts_encoding *encoding, uint32_t count)
+{
+    return encoding->sets ? mts_arena_zero(encoding->strings, count, sizeof(uint32_t)) : NULL;
+}
+
+uint32_t mts_encode_set(const mts_encoding *encoding, uint32_t member)
+{
+    return encoding->sets ? encoding->sets->members[member] : MTS_SERVES_ALL;
+}
+
+/*
+ * The x extent of a launch over planes of `pitch` floats: a work-item owns a run of them (kernels/dest.h). A
+ * CPU's takes long runs in vectors; a GPU's one float, so that neighbours touch neighbours.
+ */
+void mts_encode_runs(const mts_device_info *device, uint32_t pitch, uint32_t global[3], uint32_t local[3])
+{
+    enum { CPU_RUN = 512, GPU_GROUP = 64 };
+    local[0] = local[1] = local[2] = 1;
+    global[0] = (pitch + CPU_RUN - 1) / CPU_RUN;
+    if (device->is_gpu) {
+        local[0] = device->work_group_size < GPU_GROUP ? 1 : GPU_GROUP;
+        global[0] = (pitch + local[0] - 1) / local[0] * local[0];
+    }
+}
+
+mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label,
+                            const void *records, uint32_t words, uint32_t count)
+{
+    uint32_t pitch = 0;
+    uint32_t planes = 0;
+    uint32_t *heights = mts_encode_heights(encoding, count);
+    if (!records || (encoding->sets && !heights)) {
+        return mts_encode_memory(encoding);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const mts_dest_params *dest =
+            (const void *)((const char *)records + (size_t)i * words * sizeof(mts_u32));
+        const uint32_t own = dest->dims[0] * dest->dims[1] * dest->dims[2] * dest->dims[3];
+        pitch = dest->pitch > pitch ? dest->pitch : pitch;
+        planes = own > planes ? own : planes;
+        if (heights) {
+            heights[i] = own + 1;
+        }
+    }
+    mts_encoded_launch launch = {.kernel = kernel,
+                                 .defines = mts_encode_defines(encoding->device, encoding->precision),
+                                 .label = label,
+                                 .members = count};
+    launch.first = mts_param_buffer_add(&encoding->table, records, (size_t)words * count);
+    mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
+    launch.global[1] = planes + 1;
+    launch.global[2] = count;
+    launch.entries = (mts_entries){.kind = MTS_ENTRY_RECORD, /* whom they serve: mts_encode_serve */
+                                   .first = launch.first,
+                                   .words = words,
+                                   .count = count,
+                                   .heights = heights};
+    return mts_encode_launch(encoding, &launch);
+}
+
+static uint32_t count_tasks(const mts_encoding *encoding, const mts_layer *layer)
+{
+    uint32_t tasks = 0;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        tasks += encoding->stitched->members[m].tasks;
+    }
+    return tasks;
+}
+
+/* A layer's launches of a record per member serve whom those serve. */
+static mts_status serve_members(mts_encoding *encoding, const mts_layer *layer, size_t first)
+{
+    mts_status code = MTS_STATUS_OK;
+    for (size_t l = first; encoding->sets && code == MTS_STATUS_OK && l < encoding->launch_count; l++) {
+        mts_entries *entries = &encoding->launches[l].entries;
+        if (entries->kind != MTS_ENTRY_RECORD || entries->sets || entries->count != layer->count) {
+            continue;
+        }
+        entries->sets = mts_arena_zero(encoding->strings, entries->count, sizeof *entries->sets);
+        if (!entries->sets) {
+            return mts_encode_memory(encoding);
+        }
+        memcpy(entries->sets, encoding->sets->members + layer->first, entries->count * sizeof *entries->sets);
+    }
+    return code;
+}
+
+/* What is known of all launches of a step. */
+static void describe_step(mts_encoding *encoding, const mts_step *step, size_t first, uint32_t tasks)
+{
+    const bool layer = step->kind == MTS_STEP_LAYER;
+    size_t most = first;
+    for (size_t l = first; l < encoding->launch_count; l++) {
+        mts_encoded_launch *launch = &encoding->launches[l];
+        launch->tasks = tasks;
+        launch->signature = encoding->facts.signature;
+        launch->kind = encoding->facts.kind;
+        launch->choice = encoding->choice;
+        launch->layer = layer ? step->first : MTS_NONE;
+        launch->group = layer ? encoding->stitched->layers[step->first].group : MTS_NONE;
+        most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
+    }
+    if (most < encoding->launch_count) {
+        encoding->launches[most].bytes = mts_encode_traffic(encoding, step);
+    }
+}
+
+mts_status mts_encode_plan(mts_encoding *encoding)
+{
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < encoding->plan->step_count; i++) {
+        const mts_step *step = &encoding->plan->steps[i];
+        const size_t first = encoding->launch_count;
+        uint32_t tasks = step->count;
+        encoding->facts = (mts_layer_facts){0};
+        if (step->kind == MTS_STEP_PHASE) {
+            code = mts_encode_phases(encoding, step);
+        } else if (step->kind == MTS_STEP_DENSE) {
+            code = mts_encode_copies(encoding, step);
+        } else if (step->kind == MTS_STEP_INPUT) {
+            code = mts_encode_inputs(encoding, step);
+        } else {
+            const mts_layer *layer = &encoding->stitched->layers[step->first];
+            tasks = count_tasks(encoding, layer);
+            code = encode_table[layer->op](encoding, layer);
+            MTS_TRY(code, serve_members(encoding, layer, first));
+        }
+        describe_step(encoding, step, first, tasks);
+    }
+    MTS_TRY(code, mts_encode_winograd_cases(encoding));
+    MTS_TRY(code, mts_encode_cases(encoding));
+    if (code == MTS_STATUS_OK && (encoding->table.failed || encoding->pool.failed)) {
+        code = mts_encode_memory(encoding);
+    }
+    return code;
+}
+
+void mts_encoding_release(mts_encoding *encoding)
+{
+    mts_param_buffer_release(&encoding->table);
+    mts_weights_release(&encoding->pool);
+    mts_alloc_free(encoding->arena->allocator, encoding->launches);
+    encoding->launches = NULL;
+    encoding->launch_count = encoding->launch_capacity = 0;
+}

@@ -1,0 +1,186 @@
+/*
+ * encode_conv.c: a layer of convolutions -> the variants its members need, and what tile, depthwise and fully
+ * connected launches share: epilogues, taps, masks, operands.
+ */
+#include "lower/encode_conv.h"
+
+static bool has_variant(const mts_encoding *encoding, const mts_layer *layer, mts_variant variant)
+{
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        if (encoding->plan->members[m].variant == variant) {
+            return true;
+        }
+    }
+    return false;
+}
+
+mts_status mts_encode_conv(mts_encoding *encoding, const mts_layer *layer)
+{
+    mts_status code = MTS_STATUS_OK;
+    if (mts_encode_gemm_fits(encoding, layer)) {
+        mts_kernel_config choice;
+        code = mts_encode_choice(encoding, layer, &choice);
+        if (code != MTS_STATUS_OK || choice.kernel == MTS_KERNEL_CONFIG_GEMM) {
+            return code != MTS_STATUS_OK ? code : mts_encode_gemm(encoding, layer);
+        }
+    }
+    if (has_variant(encoding, layer, MTS_VARIANT_TILE)) {
+        code = mts_encode_tile(encoding, layer);
+    }
+    if (code == MTS_STATUS_OK && has_variant(encoding, layer, MTS_VARIANT_DEPTHWISE)) {
+        code = mts_encode_depthwise(encoding, layer);
+    }
+    if (code == MTS_STATUS_OK && has_variant(encoding, layer, MTS_VARIANT_FC)) {
+        code = mts_encode_fc(encoding, layer);
+    }
+    return code;
+}
+
+/* Conversions keep a border of their own: pixel 0 of the image lies `top` rows and `left` columns inside. */
+static uint64_t image_offset(const mts_plan *plan, uint32_t value, uint32_t conversion)
+{
+    if (conversion == MTS_NONE) {
+        const mts_storage *s = &plan->storages[plan->value_storage[value]];
+        return s->offset + s->gap;
+    }
+    const mts_conversion *c = &plan->conversions[conversion];
+    return plan->storages[c->storage].offset;
+}
+
+static uint32_t add_taps(mts_encoding *encoding, const mts_conv_site *site, const mts_conversion *phase)
+{
+    const mts_attrs_conv *conv = site->conv;
+    const uint32_t first = (uint32_t)encoding->table.count;
+    for (uint32_t ky = 0; ky < conv->kernel[0]; ky++) {
+        for (uint32_t kx = 0; kx < conv->kernel[1]; kx++) {
+            int64_t y = (int64_t)ky * conv->dilation[0] - conv->pad[0];
+            int64_t x = (int64_t)kx * conv->dilation[1] - conv->pad[1];
+            int64_t plane = 0;
+            if (phase) {
+                y += phase->top;
+                x += phase->left;
+                plane = (y % phase->stride[0] * phase->stride[1] + x % phase->stride[1]) * site->plane_pitch;
+                y /= phase->stride[0];
+                x /= phase->stride[1];
+            }
+            const mts_i32 tap = (mts_i32)(plane + y * site->row + x);
+            mts_param_buffer_add(&encoding->table, &tap, 1);
+        }
+    }
+    return first;
+}
+
+static void find_residual(mts_conv_site *site, const mts_encoding *encoding, const mts_member_plan *how)
+{
+    const mts_plan *plan = encoding->plan;
+    site->residual = MTS_PARAM_NONE;
+    const uint32_t value = site->member->input_count > 4 ? site->member->inputs[4] : MTS_NONE;
+    if (value == MTS_NONE) {
+        return;
+    }
+    if (how->residual_conversion == MTS_NONE) {
+        const mts_view_params view = mts_encode_view(encoding, value);
+        site->residual = view.base;
+        site->residual_pitch = view.stride[3];
+        return;
+    }
+    const mts_conversion *c = &plan->conversions[how->residual_conversion];
+    const mts_storage *storage = &plan->storages[c->storage];
+    site->residual = (uint32_t)storage->offset + c->top * storage->row + c->left;
+    site->residual_pitch = storage->pitch;
+}
+
+static const mts_conversion *input_phase(const mts_plan *plan, uint32_t member)
+{
+    const uint32_t conversion = plan->members[member].input_conversion;
+    return conversion != MTS_NONE ? &plan->conversions[conversion] : NULL;
+}
+
+void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t member)
+{
+    const mts_plan *plan = encoding->plan;
+    const mts_member *m = &encoding->stitched->members[member];
+    const mts_member_plan *how = &plan->members[member];
+    const mts_conversion *phase = input_phase(plan, member);
+    const mts_storage *in = &plan->storages[phase ? phase->storage : plan->value_storage[m->inputs[0]]];
+    const mts_storage *out = &plan->storages[plan->value_storage[m->output]];
+    const uint32_t phases = phase ? phase->phases : 1;
+    *site = (mts_conv_site){.member = m, .out = out, .row = out->row};
+    site->conv = &mts_member_node(encoding->stitched, m)->attrs.conv;
+    site->scatter = mts_member_node(encoding->stitched, m)->scatter;
+    site->in = (uint32_t)image_offset(plan, m->inputs[0], how->input_conversion);
+    site->plane_pitch = in->pitch;
+    site->in_pitch = in->pitch * phases;
+    site->in_channels = (uint32_t)encoding->stitched->values[m->inputs[0]].shape.dims[1];
+    site->images = out->dims[2];
+    site->channels = out->dims[3];
+    const uint64_t body = (uint64_t)out->dims[4] * out->row;
+    site->pixels = (uint32_t)((body + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN);
+    site->taps = site->conv->kernel[0] * site->conv->kernel[1];
+    if (how->variant == MTS_VARIANT_FC) { /* the input may be a reshaped alias: a view knows its strides */
+        const mts_view_params view = mts_encode_view(encoding, m->inputs[0]);
+        site->in = view.base;
+        site->in_pitch = view.stride[3];
+    }
+    find_residual(site, encoding, how);
+}
+
+void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t member)
+{
+    mts_conv_site_open(site, encoding, member);
+    const mts_storage *out = site->out;
+    if (encoding->plan->members[member].variant != MTS_VARIANT_FC) {
+        site->tap = add_taps(encoding, site, input_phase(encoding->plan, member));
+    }
+    /* without a border nobody reads what lies between the rows or behind them */
+    const bool bare = out->row == out->dims[5] && (out->gap == 0 || site->pixels == out->dims[4] * out->row);
+    site->mask = bare ? MTS_PARAM_NONE
+                      : mts_weights_mask(&encoding->pool, out->dims[4], out->row, out->dims[5], site->pixels);
+}
+
+static uint32_t row_vector(mts_encoding *encoding, const mts_conv_site *site, uint32_t input, uint32_t image,
+                           uint32_t row)
+{
+    const mts_value *value = mts_member_operand(encoding->stitched, site->member, input);
+    const uint32_t vector = mts_encode_vector(encoding, site->member, input, site->scatter, site->channels);
+    const uint32_t skip = value && value->shape.rank > 1 ? image * site->channels : 0;
+    return vector == MTS_PARAM_NONE ? MTS_PARAM_NONE : vector + skip + row;
+}
+
+uint32_t mts_conv_index(mts_encoding *encoding, mts_conv_site *site, uint32_t row)
+{
+    if (!site->scatter) {
+        return mts_param_buffer_identity(&encoding->table, site->channels) + row;
+    }
+    if (!site->index_made) {
+        site->index = mts_param_buffer_add(&encoding->table, site->scatter, site->channels);
+        site->index_made = true;
+    }
+    return site->index + row;
+}
+
+mts_epilogue_params mts_conv_epilogue(mts_encoding *encoding, mts_conv_site *site, uint32_t image,
+                                      uint32_t row)
+{
+    const mts_storage *out = site->out;
+    const bool last_image = image + 1 == site->images;
+    const uint32_t planes = image * site->channels;
+    mts_epilogue_params e = {.out = (mts_u32)(out->offset + out->gap) + planes * out->pitch,
+                             .out_pitch = out->pitch,
+                             .gap = out->gap,
+                             .last = last_image && out->tail > 0 ? site->channels - 1 : MTS_PARAM_NONE,
+                             .tail = out->tail,
+                             .res = MTS_PARAM_NONE,
+                             .fn = site->conv->act.fn,
+                             .a = site->conv->act.a,
+                             .b = site->conv->act.b};
+    e.index = mts_conv_index(encoding, site, row);
+    e.scale = row_vector(encoding, site, 2, image, row);
+    e.bias = row_vector(encoding, site, 3, image, row);
+    e.slope = row_vector(encoding, site, 5, image, row);
+    if (site->residual != MTS_PARAM_NONE) {
+        e.res = site->residual + planes * site->residual_pitch;
+        e.res_pitch = site->residual_pitch;
+    }
+    return e;
+}

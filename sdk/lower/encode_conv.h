@@ -1,0 +1,33 @@
+/*
+ * encode_conv.h: what the convolution launches share. Internal to sdk/exec.
+ */
+#ifndef MTS_LOWER_ENCODE_CONV_H
+#define MTS_LOWER_ENCODE_CONV_H
+
+#include "lower/encode.h"
+
+/* A convolution member with its operands resolved to offsets. */
+typedef struct mts_conv_site {
+    const mts_member *member;
+    const mts_attrs_conv *conv;
+    const mts_storage *out;
+    const uint32_t *scatter;
+    uint32_t images, channels, in_channels;
+    uint32_t in, in_pitch,
+        plane_pitch; /* act offset of pixel 0 of channel 0; floats between channels, planes */
+    uint32_t row, pixels, taps, tap, mask;
+    uint32_t residual, residual_pitch; /* act offset, or MTS_PARAM_NONE */
+    uint32_t index;                    /* table index of the scatter list */
+    bool index_made;
+} mts_conv_site;
+
+/* All but taps and mask, which conv_winograd does not need. */
+void mts_conv_site_open(mts_conv_site *site, mts_encoding *encoding, uint32_t member);
+void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t member);
+/* Table index of the output channels of rows row, row + 1, .. */
+uint32_t mts_conv_index(mts_encoding *encoding, mts_conv_site *site, uint32_t row);
+/* The epilogue of rows from `row` on of one image. */
+mts_epilogue_params mts_conv_epilogue(mts_encoding *encoding, mts_conv_site *site, uint32_t image,
+                                      uint32_t row);
+
+#endif

@@ -1,0 +1,500 @@
+/*
+ * encode_tile.c: dense and grouped convolutions -> jobs, segments, epilogues and a sorted tile list, one
+ * launch.
+ *
+ * Jobs that have equal inputs and equal weights (tasks that share channels of a layer on one common input)
+ * become one job with several epilogues: the product is computed once (DESIGN.md §3).
+ */
+#include "lower/encode_tile.h"
+
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stitch/tiles.h"
+
+/*
+ * Floats of input that consecutive tiles work on: half of a core's second level cache. Row blocks take turns
+ * on such a batch, so that it is fetched once and each block's weights serve all of it.
+ */
+enum { BATCH_FLOATS = 256 * 1024 };
+
+mts_status mts_tiler_memory(mts_tiler *t)
+{
+    t->code = mts_encode_memory(t->encoding);
+    return t->code;
+}
+
+static bool same_job(const mts_tile_job *a, const mts_tile_job *b)
+{
+    return a->record.in == b->record.in && a->record.segments == b->record.segments &&
+           a->record.rows_a == b->record.rows_a && a->record.rows_b == b->record.rows_b &&
+           a->record.in_pitch == b->record.in_pitch && a->record.pixels == b->record.pixels &&
+           a->record.mask == b->record.mask &&
+           memcmp(a->segments, b->segments, a->record.segments * sizeof *a->segments) == 0;
+}
+
+static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_epilogue_params *record, uint32_t set)
+{
+    if (!mts_alloc_grow(t->scratch.allocator, (void **)&t->epilogues, &t->epilogue_capacity,
+                        t->epilogue_count + 1, sizeof *t->epilogues)) {
+        mts_tiler_memory(t);
+        return;
+    }
+    const uint32_t index = (uint32_t)t->epilogue_count++;
+    t->epilogues[index] = (mts_tile_epilogue){.record = *record, .next = MTS_NONE, .set = set};
+    if (t->encoding->sets) {
+        to->set = to->record.epilogues == 0 ? set : mts_task_sets_join(t->encoding->sets, to->set, set);
+    }
+    if (to->record.epilogues++ == 0) {
+        to->first_epilogue = index;
+    } else {
+        t->epilogues[to->last_epilogue].next = index;
+    }
+    to->last_epilogue = index;
+}
+
+/* Position of an equal job in the open-addressed slots, or of the free slot where it belongs. */
+static size_t slot_of(const mts_tiler *t, const mts_tile_job *wanted)
+{
+    const uint32_t key[2] = {wanted->record.in, wanted->segments[0].weight_a};
+    size_t slot = (size_t)mts_hash(key, sizeof key, 0) & (t->slot_count - 1);
+    while (t->slots[slot] != 0 && !same_job(&t->jobs[t->slots[slot] - 1], wanted)) {
+        slot = (slot + 1) & (t->slot_count - 1);
+    }
+    return slot;
+}
+
+static bool grow_slots(mts_tiler *t)
+{
+    const size_t count = t->slot_count == 0 ? 256 : t->slot_count * 2;
+    uint32_t *slots = mts_alloc_zero(t->scratch.allocator, count, sizeof *slots);
+    if (!slots) {
+        return false;
+    }
+    mts_alloc_free(t->scratch.allocator, t->slots);
+    t->slots = slots;
+    t->slot_count = count;
+    for (size_t i = 0; i < t->job_count; i++) {
+        t->slots[slot_of(t, &t->jobs[i])] = (uint32_t)(i + 1);
+    }
+    return true;
+}
+
+/* Adds a job, or only its epilogue if an equal job of the layer exists. */
+static void add_job(mts_tiler *t, const mts_tile_job *fresh, const mts_epilogue_params *epilogue)
+{
+    if ((t->job_count * 2 >= t->slot_count && !grow_slots(t)) ||
+        !mts_alloc_grow(t->scratch.allocator, (void **)&t->jobs, &t->job_capacity, t->job_count + 1,
+                        sizeof *t->jobs)) {
+        mts_tiler_memory(t);
+        return;
+    }
+    const size_t slot = slot_of(t, fresh);
+    if (t->encoding->stitched->shared && t->slots[slot] != 0) {
+        add_epilogue(t, &t->jobs[t->slots[slot] - 1], epilogue, fresh->set);
+        return;
+    }
+    mts_tile_job *added = &t->jobs[t->job_count++];
+    *added = *fresh;
+    t->slots[slot] = (uint32_t)t->job_count;
+    add_epilogue(t, added, epilogue, fresh->set);
+}
+
+/* Packs a row block's weights and writes its K segments. */
+static const mts_segment_params *pack_segments(mts_tiler *t, const mts_conv_site *site,
+                                               const mts_value *weight, const mts_row_blocks *rows,
+                                               const mts_row_block *block)
+{
+    mts_weights *pool = &t->encoding->pool;
+    const uint32_t owner = mts_encode_owner(t->encoding, site->member);
+    mts_segment_params *segments = mts_arena_zero(&t->scratch, block->segments, sizeof *segments);
+    for (uint32_t s = 0; segments && s < block->segments; s++) {
+        const mts_tile_segment *from = &rows->segments[block->segment + s];
+        const uint32_t skip_a = (from->channel - weight->blocks[from->ref_a].in_first) * site->taps;
+        segments[s] =
+            (mts_segment_params){.channel = from->channel, .count = from->count, .weight_b = MTS_PARAM_NONE};
+        segments[s].weight_a =
+            mts_weights_rows(pool, weight, from->ref_a, block->row_a, block->rows_a, owner) +
+            skip_a * block->rows_a;
+        if (block->rows_b > 0) {
+            const uint32_t skip_b = (from->channel - weight->blocks[from->ref_b].in_first) * site->taps;
+            segments[s].weight_b =
+                mts_weights_rows(pool, weight, from->ref_b, block->row_b, block->rows_b, owner) +
+                skip_b * block->rows_b;
+        }
+    }
+    if (!segments) {
+        mts_tiler_memory(t);
+    }
+    return segments;
+}
+
+static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *weight,
+                          const mts_row_blocks *rows, const mts_row_block *block, uint32_t group)
+{
+    const uint32_t depth = site->in_channels / site->conv->group;
+    const mts_member *members = t->encoding->stitched->members;
+    mts_tile_job fresh = {.order = block->row_a,
+                          .set = mts_encode_set(t->encoding, (uint32_t)(site->member - members))};
+    fresh.segments = pack_segments(t, site, weight, rows, block);
+    if (!fresh.segments) {
+        return;
+    }
+    fresh.record = (mts_conv_params){.rows_a = block->rows_a,
+                                     .rows_b = block->rows_b,
+                                     .in_pitch = site->in_pitch,
+                                     .pixels = site->pixels,
+                                     .taps = site->taps,
+                                     .tap = site->tap,
+                                     .segments = block->segments,
+                                     .mask = site->mask};
+    fresh.work = (uint64_t)(block->rows_a + block->rows_b) * depth * site->taps;
+    if (t->choice.kernel == MTS_KERNEL_CONFIG_TILE) {
+        t->encoding->cases[block->rows_a][block->rows_b] = true;
+    }
+    for (uint32_t image = 0; image < site->images && t->code == MTS_STATUS_OK; image++) {
+        fresh.record.in = site->in + (image * site->in_channels + group * depth) * site->in_pitch;
+        const mts_epilogue_params epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
+        const size_t before = t->job_count;
+        add_job(t, &fresh, &epilogue);
+        if (t->job_count > before) {
+            t->encoding->mul_adds += fresh.work * site->out->dims[4] * site->out->dims[5];
+        }
+    }
+}
+
+static bool is_tiled(const mts_tiler *t, uint32_t member)
+{
+    return t->encoding->plan->members[member].variant == MTS_VARIANT_TILE;
+}
+
+/*
+ * Rows of shared and of private blocks side by side load each input vector once. Where members read one
+ * input, rows of a shared block stay apart instead: then their jobs are equal and are done once (add_job).
+ */
+static mts_tiles_mode choose_mode(const mts_tiler *t, uint32_t index)
+{
+    const mts_layer *layer = t->layer;
+    const mts_stitched *s = t->encoding->stitched;
+    bool blocks = false;
+    bool common = false;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        if (is_tiled(t, m)) {
+            blocks = blocks || mts_member_operand(s, &s->members[m], 1)->block_count > 1;
+            common = common || (m != index && s->members[m].inputs[0] == s->members[index].inputs[0]);
+        }
+    }
+    return !blocks ? MTS_TILES_EVEN : common && s->shared ? MTS_TILES_FULL : MTS_TILES_JOIN;
+}
+
+static void add_member(mts_tiler *t, uint32_t index)
+{
+    const mts_tiles_mode mode = choose_mode(t, index);
+    mts_conv_site site;
+    mts_conv_site_init(&site, t->encoding, index);
+    const mts_value *weight = mts_member_operand(t->encoding->stitched, site.member, 1);
+    const uint32_t groups = site.conv->group;
+    const uint32_t rows_per_group = site.channels / groups;
+    t->members++;
+    for (uint32_t g = 0; g < groups && t->code == MTS_STATUS_OK; g++) {
+        mts_row_blocks rows;
+        t->code = mts_tiles_cut(weight, g * rows_per_group, rows_per_group, t->choice.rows, mode, &t->scratch,
+                                &rows, t->encoding->error);
+        for (uint32_t b = 0; t->code == MTS_STATUS_OK && b < rows.count; b++) {
+            add_row_block(t, &site, weight, &rows, &rows.blocks[b], g);
+        }
+    }
+}
+
+/* Larger first; equal work by weight rows, so that neighbours in the list use the same weights. */
+static int compare_jobs(const void *left, const void *right)
+{
+    const mts_tile_job *a = left;
+    const mts_tile_job *b = right;
+    const uint64_t x = a->work * a->record.tile;
+    const uint64_t y = b->work * b->record.tile;
+    if (x != y) {
+        return x < y ? 1 : -1;
+    }
+    if (a->order != b->order) {
+        return a->order < b->order ? -1 : 1;
+    }
+    return a->record.in < b->record.in ? -1 : a->record.in > b->record.in;
+}
+
+static size_t count_tiles(const mts_tiler *t, uint32_t most)
+{
+    size_t tiles = 0;
+    for (size_t i = 0; i < t->job_count; i++) {
+        tiles += (t->jobs[i].record.pixels + most - 1) / most;
+    }
+    return tiles;
+}
+
+/*
+ * Pixels of a tile. A CPU's work-item walks its tile alone: long tiles hide what a work-group costs, shorter
+ * ones share a layer of few jobs out evenly. A GPU's group of `local` work-items takes a few pixels each.
+ */
+static void choose_tiles(mts_tiler *t, uint32_t local)
+{
+    const mts_device_info *device = t->encoding->device;
+    const size_t enough = (size_t)mts_kernel_config_tiles_per_unit(device) *
+                          (device->compute_units > 0 ? device->compute_units : 1);
+    uint32_t most = t->choice.vectors * (device->is_gpu ? local : device->vector_floats);
+    while (!device->is_gpu && most >= 8 * MTS_PLAN_ALIGN && count_tiles(t, most) < enough) {
+        most /= 2;
+    }
+    for (size_t i = 0; i < t->job_count; i++) {
+        mts_conv_params *r = &t->jobs[i].record;
+        const uint32_t parts = (r->pixels + most - 1) / most;
+        const uint32_t even = (r->pixels + parts - 1) / parts;
+        r->tile = (even + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
+    }
+}
+
+/* Keeps whom each epilogue of a job serves; t->shared has room for all jobs that have several. */
+static void note_shared(mts_tiler *t, const mts_tile_job *job)
+{
+    uint32_t *sets = mts_arena_zero(t->encoding->strings, job->record.epilogues, sizeof *sets);
+    uint32_t count = 0;
+    for (uint32_t e = job->first_epilogue; sets && e != MTS_NONE; e = t->epilogues[e].next) {
+        sets[count++] = t->epilogues[e].set;
+    }
+    if (!sets) {
+        mts_tiler_memory(t);
+        return;
+    }
+    t->shared[t->shared_count++] = (mts_entry_job){
+        .at = job->at, .epilogue = job->record.epilogue, .epilogues = job->record.epilogues, .sets = sets};
+}
+
+static bool make_room(mts_tiler *t)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < t->job_count; i++) {
+        count += t->jobs[i].record.epilogues > 1 ? 1 : 0;
+    }
+    if (t->encoding->sets && count > 0) {
+        t->shared = mts_arena_zero(t->encoding->strings, count, sizeof *t->shared);
+        if (!t->shared) {
+            mts_tiler_memory(t);
+        }
+    }
+    return t->shared;
+}
+
+void mts_tiler_write(mts_tiler *t)
+{
+    const bool keeps = make_room(t);
+    qsort(t->jobs, t->job_count, sizeof *t->jobs, compare_jobs);
+    mts_param_buffer *table = &t->encoding->table;
+    for (size_t i = 0; i < t->job_count; i++) {
+        mts_tile_job *j = &t->jobs[i];
+        j->record.segment = mts_param_buffer_add(table, j->segments,
+                                                 j->record.segments * MTS_PARAM_WORDS(mts_segment_params));
+        j->record.epilogue = (uint32_t)table->count;
+        for (uint32_t e = j->first_epilogue; e != MTS_NONE; e = t->epilogues[e].next) {
+            mts_param_buffer_add(table, &t->epilogues[e].record, MTS_PARAM_WORDS(mts_epilogue_params));
+        }
+        j->at = mts_param_buffer_add(table, &j->record, MTS_PARAM_WORDS(mts_conv_params));
+        if (keeps && j->record.epilogues > 1) {
+            note_shared(t, j);
+        }
+    }
+}
+
+/* A tile while its place in the list is sought. */
+typedef struct placed {
+    mts_tile_params record;
+    uint32_t in;     /* of its mts_tile_job */
+    uint32_t batch;  /* of input that it reads */
+    uint32_t job;    /* position in the sorted jobs */
+    uint64_t floats; /* of input that it reads */
+} placed;
+
+static int by_input(const void *left, const void *right)
+{
+    const placed *a = left;
+    const placed *b = right;
+    if (a->in != b->in) {
+        return a->in < b->in ? -1 : 1;
+    }
+    if (a->record.pixel != b->record.pixel) {
+        return a->record.pixel < b->record.pixel ? -1 : 1;
+    }
+    return a->job < b->job ? -1 : a->job > b->job;
+}
+
+static int by_batch(const void *left, const void *right)
+{
+    const placed *a = left;
+    const placed *b = right;
+    if (a->batch != b->batch) {
+        return a->batch < b->batch ? -1 : 1;
+    }
+    if (a->job != b->job) {
+        return a->job < b->job ? -1 : 1;
+    }
+    return a->record.pixel < b->record.pixel ? -1 : a->record.pixel > b->record.pixel;
+}
+
+/* A tile reads the same pixels of each channel, in each of the phases that its taps point into. */
+static uint64_t input_floats(const mts_tile_job *j)
+{
+    const mts_conv_params *r = &j->record;
+    const uint32_t phases = r->in_pitch / r->pixels;
+    const uint32_t planes = phases < r->taps ? phases : r->taps;
+    return j->work / ((r->rows_a + r->rows_b) * r->taps) * r->tile * (planes > 0 ? planes : 1);
+}
+
+static size_t list_tiles(const mts_tiler *t, placed *tiles)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < t->job_count; i++) {
+        const mts_tile_job *j = &t->jobs[i];
+        for (uint32_t p = 0; p < j->record.pixels; p += j->record.tile) {
+            if (tiles) {
+                tiles[count] = (placed){.record = {.job = j->at, .pixel = p},
+                                        .in = j->record.in,
+                                        .job = (uint32_t)i,
+                                        .floats = input_floats(j)};
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+/* Cuts the input, in its order in memory, into batches. */
+static void form_batches(placed *tiles, size_t count)
+{
+    uint32_t batch = 0;
+    uint64_t floats = 0;
+    qsort(tiles, count, sizeof *tiles, by_input);
+    for (size_t i = 0; i < count; i++) {
+        const bool same =
+            i > 0 && tiles[i].in == tiles[i - 1].in && tiles[i].record.pixel == tiles[i - 1].record.pixel;
+        if (!same && floats > 0 && floats + tiles[i].floats > BATCH_FLOATS) {
+            batch++;
+            floats = 0;
+        }
+        floats += same ? 0 : tiles[i].floats;
+        tiles[i].batch = batch;
+    }
+    qsort(tiles, count, sizeof *tiles, by_batch);
+}
+
+/* Writes the list of tiles. A GPU runs many at once: it meets them in the order of the jobs. */
+static uint32_t write_tiles(mts_tiler *t, uint32_t **sets, size_t *count)
+{
+    const uint32_t first = (uint32_t)t->encoding->table.count;
+    *count = list_tiles(t, NULL);
+    placed *tiles = mts_arena_zero(&t->scratch, *count, sizeof *tiles);
+    *sets = mts_arena_zero(&t->scratch, *count, sizeof **sets);
+    if (!tiles || !*sets) {
+        mts_tiler_memory(t);
+        return first;
+    }
+    list_tiles(t, tiles);
+    if (!t->encoding->device->is_gpu) {
+        form_batches(tiles, *count);
+    }
+    for (size_t i = 0; i < *count; i++) {
+        mts_param_buffer_add(&t->encoding->table, &tiles[i].record, MTS_PARAM_WORDS(mts_tile_params));
+        (*sets)[i] = t->jobs[tiles[i].job].set;
+    }
+    return first;
+}
+
+const char *mts_tiler_label(const mts_tiler *t)
+{
+    const mts_stitched *s = t->encoding->stitched;
+    const mts_attrs_conv *conv = &mts_member_node(s, &s->members[t->layer->first])->attrs.conv;
+    char what[64];
+    snprintf(what, sizeof what, "conv %ux%u", conv->kernel[0], conv->kernel[1]);
+    return mts_encode_label(t->encoding, t->layer, what);
+}
+
+void mts_tiler_serve(mts_tiler *t, mts_entry_kind kind, const uint32_t *sets, size_t count)
+{
+    mts_encoding *l = t->encoding;
+    t->code = mts_encode_serve(l, kind, MTS_PARAM_WORDS(mts_tile_params), sets, count);
+    mts_entries *entries = &l->launches[l->launch_count - 1].entries;
+    entries->jobs = t->shared;
+    entries->job_count = t->shared_count;
+}
+
+static mts_status finish(mts_tiler *t)
+{
+    mts_encoding *l = t->encoding;
+    const uint32_t local = t->choice.local;
+    choose_tiles(t, local);
+    size_t tiles = 0;
+    uint32_t *sets = NULL;
+    mts_tiler_write(t);
+    mts_encoded_launch launch = {.kernel = "conv_tile__f32_planar", .by_group = true, .members = t->members};
+    launch.first = write_tiles(t, &sets, &tiles);
+    launch.label = mts_tiler_label(t);
+    if (t->code != MTS_STATUS_OK || tiles * local > UINT32_MAX) {
+        return mts_encode_memory(l);
+    }
+    launch.global[0] = (uint32_t)tiles * local;
+    launch.local[0] = local;
+    launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 1;
+    t->code = mts_encode_launch(l, &launch);
+    if (t->code == MTS_STATUS_OK) {
+        mts_tiler_serve(t, MTS_ENTRY_TILE, sets, tiles);
+    }
+    return t->code;
+}
+
+mts_status mts_encode_cases(mts_encoding *encoding)
+{
+    mts_text text;
+    mts_text_init(&text, encoding->arena->allocator);
+    mts_text_add(&text, "%s -DCASES=", mts_encode_defines(encoding->device, encoding->precision));
+    for (int a = MTS_TILE_ROWS; a > 0; a--) {
+        for (int b = MTS_TILE_ROWS - a; b >= 0; b--) {
+            if (encoding->cases[a][b]) {
+                mts_text_add(&text, "CASE(%d,%d)", a, b);
+            }
+        }
+    }
+    const char *defines = text.failed ? NULL : mts_arena_string(encoding->strings, mts_text_get(&text));
+    mts_text_release(&text);
+    for (size_t i = 0; i < encoding->launch_count; i++) {
+        mts_encoded_launch *launch = &encoding->launches[i];
+        launch->defines = !launch->defines ? defines : launch->defines;
+    }
+    return defines ? MTS_STATUS_OK : mts_encode_memory(encoding);
+}
+
+mts_status mts_encode_tile(mts_encoding *encoding, const mts_layer *layer)
+{
+    mts_tiler t = {.encoding = encoding, .layer = layer};
+    mts_arena_init(&t.scratch, encoding->arena->allocator);
+    t.code = mts_encode_choice(encoding, layer, &t.choice);
+    if (t.code == MTS_STATUS_OK && t.choice.kernel == MTS_KERNEL_CONFIG_WINOGRAD &&
+        mts_encode_winograd_fits(encoding, layer)) {
+        return mts_encode_winograd(encoding, layer, &t.choice);
+    }
+    if (t.choice.kernel != MTS_KERNEL_CONFIG_BLOCK || !mts_encode_block_fits(&t)) {
+        t.choice.kernel = MTS_KERNEL_CONFIG_TILE;
+    }
+    for (uint32_t m = layer->first; t.code == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
+        if (is_tiled(&t, m)) {
+            add_member(&t, m);
+        }
+    }
+    if (t.code == MTS_STATUS_OK) {
+        t.code = t.choice.kernel == MTS_KERNEL_CONFIG_BLOCK ? mts_encode_blocks(&t) : finish(&t);
+    }
+    mts_alloc_free(t.scratch.allocator, t.jobs);
+    mts_alloc_free(t.scratch.allocator, t.slots);
+    mts_alloc_free(t.scratch.allocator, t.epilogues);
+    mts_arena_release(&t.scratch);
+    return t.code;
+}

@@ -1,0 +1,57 @@
+/*
+ * encode_tile.h: the jobs of a stitched convolution while they are made; shared by the kernels that take
+ * mts_conv_params. Internal to sdk/exec.
+ */
+#ifndef MTS_LOWER_ENCODE_TILE_H
+#define MTS_LOWER_ENCODE_TILE_H
+
+#include "lower/encode_conv.h"
+
+/* A job before it is written: the record, its epilogues as a list. */
+typedef struct mts_tile_job {
+    mts_conv_params record;
+    uint64_t work;  /* multiply-adds of a pixel */
+    uint32_t order; /* weight rows: jobs of one weight block stand together */
+    uint32_t at;    /* table index of the record, once it is written */
+    uint32_t first_epilogue, last_epilogue;
+    uint32_t set; /* of tasks that it serves */
+    const mts_segment_params *segments;
+} mts_tile_job;
+
+typedef struct mts_tile_epilogue {
+    mts_epilogue_params record;
+    uint32_t next, set;
+} mts_tile_epilogue;
+
+typedef struct mts_tiler {
+    mts_encoding *encoding;
+    const mts_layer *layer;
+    mts_kernel_config choice;
+    mts_arena scratch;
+    mts_tile_job *jobs;
+    size_t job_count, job_capacity;
+    uint32_t *slots; /* of equal jobs: index + 1 */
+    size_t slot_count;
+    mts_tile_epilogue *epilogues;
+    size_t epilogue_count, epilogue_capacity;
+    uint32_t members;
+    mts_entry_job *shared; /* jobs of several epilogues, once they are written */
+    uint32_t shared_count;
+    mts_status code;
+} mts_tiler;
+
+/* OUT_OF_MEMORY (or LIMIT, if the pool is full), which it also keeps in t->code. */
+mts_status mts_tiler_memory(mts_tiler *t);
+/* Sorts the jobs, larger ones first, those that share weights side by side, and writes them to the table. */
+void mts_tiler_write(mts_tiler *t);
+/* mts_encode_serve for the launch that was appended last, whose entries are tiles. */
+void mts_tiler_serve(mts_tiler *t, mts_entry_kind kind, const uint32_t *sets, size_t count);
+/* "conv 3x3 x32 layer1.0.conv1" */
+const char *mts_tiler_label(const mts_tiler *t);
+
+/* Whether conv_block can compute the layer. */
+bool mts_encode_block_fits(const mts_tiler *t);
+/* Cuts the jobs into blocks, writes everything and appends the launch. */
+mts_status mts_encode_blocks(mts_tiler *t);
+
+#endif

@@ -1,0 +1,347 @@
+/*
+ * encode_winograd.c: a layer of 3 x 3 convolutions of stride 1 -> jobs, row blocks and a list of tiles for
+ * conv_winograd, one launch.
+ *
+ * A group transforms all input channels of its tiles before it computes rows, so a job has all output rows of
+ * an image; only where a layer has few tiles are its rows cut into parts, which repeat that work. Jobs of
+ * equal inputs are not joined: where members read one input by shared blocks the layer is left to tiles
+ * (encode_tile.c). Not responsible for whether it pays (plan/winograd.c).
+ */
+#include "lower/encode_conv.h"
+
+#include <string.h>
+
+#include "plan/winograd.h"
+#include "stitch/tiles.h"
+
+enum {
+    GROUPS_PER_UNIT = 2,
+    CHANNEL_VECTORS = 256, /* channels times vectors of a group: its V (record.h) is 1 KiB for each of them */
+    VECTORS_LEAST = 2,     /* as many as the rows of a full block take at a time */
+    VECTORS_MOST = 8
+};
+
+typedef struct winograd {
+    mts_encoding *encoding;
+    const mts_layer *layer;
+    mts_arena scratch;
+    uint32_t rows, parts, vec;
+    mts_tile_params *tiles;
+    size_t tile_count, tile_capacity;
+    uint32_t *sets; /* per tile, of tasks */
+    size_t set_capacity;
+    uint32_t members;
+    mts_status code;
+} winograd;
+
+/* What a member's jobs share. */
+typedef struct place {
+    mts_conv_site site;
+    mts_row_blocks rows;
+    mts_winograd_params record;
+    uint32_t set; /* of tasks */
+} place;
+
+static uint32_t ceil_div(uint32_t a, uint32_t b)
+{
+    return a / b + (a % b != 0 ? 1 : 0);
+}
+
+static bool is_tiled(const mts_encoding *encoding, uint32_t member)
+{
+    return encoding->plan->members[member].variant == MTS_VARIANT_TILE;
+}
+
+static mts_status no_memory(winograd *w)
+{
+    w->code = mts_encode_memory(w->encoding);
+    return w->code;
+}
+
+/*
+ * Tiles of a row. The two input columns behind the last tile are also the first two of the next row of tiles
+ * (record.h): enough that with padding on both sides the first of them is a zero here and there.
+ */
+static uint32_t tile_columns(const mts_attrs_conv *conv, uint32_t w)
+{
+    return conv->pad[1] > 0 && conv->pad[3] > 0 ? w / 2 + 1 : (w + 1) / 2 + 1;
+}
+
+/* Of a device's memory for groups; drivers need some of it themselves. */
+static uint64_t floats_allowed(const winograd *w)
+{
+    return w->encoding->device->local_bytes / 8 * 7 / sizeof(float);
+}
+
+static uint32_t scratch_floats(const winograd *w, const mts_winograd_params *r, uint32_t vectors)
+{
+    return w->vec * MTS_WINOGRAD_SCRATCH(vectors, w->vec, r->channels, r->columns, r->row);
+}
+
+static uint32_t group_vectors(const winograd *w, const mts_winograd_params *r)
+{
+    const uint32_t all = ceil_div(r->tiles, w->vec);
+    uint32_t most = CHANNEL_VECTORS / r->channels;
+    most = most < VECTORS_LEAST ? VECTORS_LEAST : most > VECTORS_MOST ? VECTORS_MOST : most;
+    while (most > 1 && scratch_floats(w, r, most) > floats_allowed(w)) {
+        most--;
+    }
+    return ceil_div(all, ceil_div(all, most)); /* even groups */
+}
+
+/* The record without offsets. */
+static mts_winograd_params shape_of(const winograd *w, uint32_t member)
+{
+    const mts_stitched *s = w->encoding->stitched;
+    const mts_plan *plan = w->encoding->plan;
+    const mts_storage *out = &plan->storages[plan->value_storage[s->members[member].output]];
+    const mts_attrs_conv *conv = &mts_member_node(s, &s->members[member])->attrs.conv;
+    mts_winograd_params r = {.h = out->dims[4], .w = out->dims[5], .row = out->row};
+    r.channels = (uint32_t)s->values[s->members[member].inputs[0]].shape.dims[1];
+    r.columns = tile_columns(conv, r.w);
+    r.tiles = r.columns * ceil_div(r.h, 2);
+    r.tile = group_vectors(w, &r) * w->vec;
+    return r;
+}
+
+/* Parts that a member's rows are cut into, so that every compute unit gets some groups. */
+static void choose_parts(winograd *w)
+{
+    const mts_encoding *l = w->encoding;
+    const uint32_t units = l->device->compute_units > 0 ? l->device->compute_units : 1;
+    uint64_t groups = 0;
+    for (uint32_t m = w->layer->first; m < w->layer->first + w->layer->count; m++) {
+        if (is_tiled(l, m)) {
+            const mts_winograd_params r = shape_of(w, m);
+            const mts_storage *out =
+                &l->plan->storages[l->plan->value_storage[l->stitched->members[m].output]];
+            groups += (uint64_t)ceil_div(r.tiles, r.tile) * out->dims[2];
+        }
+    }
+    w->parts = 1;
+    if (groups > 0 && groups < (uint64_t)GROUPS_PER_UNIT * units) {
+        w->parts = ceil_div(GROUPS_PER_UNIT * units, (uint32_t)groups);
+    }
+}
+
+static void add_segments(winograd *w, const place *p, const mts_row_block *block,
+                         mts_winograd_rows_params *out)
+{
+    mts_encoding *l = w->encoding;
+    const mts_value *weight = mts_member_operand(l->stitched, p->site.member, 1);
+    const uint32_t owner = mts_encode_owner(l, p->site.member);
+    mts_segment_params *list = mts_arena_zero(&w->scratch, block->segments, sizeof *list);
+    for (uint32_t s = 0; list && s < block->segments; s++) {
+        const mts_tile_segment *from = &p->rows.segments[block->segment + s];
+        list[s] =
+            (mts_segment_params){.channel = from->channel, .count = from->count, .weight_b = MTS_PARAM_NONE};
+        list[s].weight_a = mts_weights_winograd(&l->pool, weight, from->ref_a, block->row_a, block->rows_a,
+                                                from->channel, from->count, owner);
+    }
+    if (!list) {
+        no_memory(w);
+        return;
+    }
+    out->rows = block->rows_a;
+    out->segments = block->segments;
+    out->segment =
+        mts_param_buffer_add(&l->table, list, block->segments * MTS_PARAM_WORDS(mts_segment_params));
+    l->winograd_rows[block->rows_a] = true;
+}
+
+/* Table index of row blocks [first, first + count), made once for all images of a member. */
+static uint32_t add_blocks(winograd *w, const place *p, uint32_t first, uint32_t count)
+{
+    mts_winograd_rows_params *list = mts_arena_zero(&w->scratch, count, sizeof *list);
+    for (uint32_t b = 0; list && w->code == MTS_STATUS_OK && b < count; b++) {
+        const mts_row_block *block = &p->rows.blocks[first + b];
+        list[b].row = block->row_a - p->rows.blocks[first].row_a;
+        add_segments(w, p, block, &list[b]);
+    }
+    if (!list) {
+        no_memory(w);
+        return 0;
+    }
+    return mts_param_buffer_add(&w->encoding->table, list, count * MTS_PARAM_WORDS(mts_winograd_rows_params));
+}
+
+static void add_tiles(winograd *w, const mts_winograd_params *record, uint32_t set)
+{
+    const uint32_t at =
+        mts_param_buffer_add(&w->encoding->table, record, MTS_PARAM_WORDS(mts_winograd_params));
+    const size_t needed = w->tile_count + ceil_div(record->tiles, record->tile);
+    if (!mts_alloc_grow(w->scratch.allocator, (void **)&w->tiles, &w->tile_capacity, needed,
+                        sizeof *w->tiles) ||
+        !mts_alloc_grow(w->scratch.allocator, (void **)&w->sets, &w->set_capacity, needed, sizeof *w->sets)) {
+        no_memory(w);
+        return;
+    }
+    for (uint32_t t = 0; t < record->tiles; t += record->tile) {
+        w->sets[w->tile_count] = set;
+        w->tiles[w->tile_count++] = (mts_tile_params){.job = at, .pixel = t};
+    }
+}
+
+/* Row blocks [first, first + count) of all images. */
+static void add_part(winograd *w, place *p, uint32_t first, uint32_t count)
+{
+    mts_encoding *l = w->encoding;
+    mts_winograd_params r = p->record;
+    r.blocks = count;
+    r.block = add_blocks(w, p, first, count);
+    r.epilogues = 1;
+    for (uint32_t image = 0; image < p->site.images && w->code == MTS_STATUS_OK; image++) {
+        const mts_epilogue_params epilogue =
+            mts_conv_epilogue(l, &p->site, image, p->rows.blocks[first].row_a);
+        r.in = p->record.in + image * r.channels * r.in_pitch;
+        r.epilogue = mts_param_buffer_add(&l->table, &epilogue, MTS_PARAM_WORDS(mts_epilogue_params));
+        add_tiles(w, &r, p->set);
+    }
+}
+
+static void add_member(winograd *w, uint32_t index)
+{
+    mts_encoding *l = w->encoding;
+    const uint32_t conversion = l->plan->members[index].input_conversion;
+    place p = {.record = shape_of(w, index), .set = mts_encode_set(l, index)};
+    mts_conv_site_open(&p.site, l, index);
+    const mts_attrs_conv *conv = p.site.conv;
+    uint32_t top = 0;
+    uint32_t left = 0;
+    if (conversion != MTS_NONE) {
+        top = l->plan->conversions[conversion].top;
+        left = l->plan->conversions[conversion].left;
+    }
+    p.record.in_pitch = p.site.in_pitch;
+    p.record.in = p.site.in + top * p.record.row + left;
+    p.record.in -= (uint32_t)conv->pad[0] * p.record.row + (uint32_t)conv->pad[1];
+    w->code = mts_tiles_cut(mts_member_operand(l->stitched, p.site.member, 1), 0, p.site.channels, w->rows,
+                            MTS_TILES_EVEN, &w->scratch, &p.rows, l->error);
+    const uint32_t parts = w->parts < p.rows.count ? w->parts : p.rows.count;
+    for (uint32_t k = 0; k < parts && w->code == MTS_STATUS_OK; k++) {
+        const uint32_t first = (uint32_t)((uint64_t)p.rows.count * k / parts);
+        add_part(w, &p, first, (uint32_t)((uint64_t)p.rows.count * (k + 1) / parts) - first);
+    }
+    const uint32_t needed = scratch_floats(w, &p.record, p.record.tile / w->vec) / w->vec;
+    l->winograd_scratch = needed > l->winograd_scratch ? needed : l->winograd_scratch;
+    l->mul_adds +=
+        (uint64_t)p.site.channels * p.record.channels * p.site.images * 9 * p.record.h * p.record.w;
+    w->members++;
+}
+
+static mts_status finish(winograd *w)
+{
+    mts_encoding *l = w->encoding;
+    mts_encoded_launch launch = {
+        .kernel = "conv_winograd__f32_planar", .by_group = true, .members = w->members};
+    launch.first =
+        mts_param_buffer_add(&l->table, w->tiles, w->tile_count * MTS_PARAM_WORDS(mts_tile_params));
+    launch.label = mts_encode_label(l, w->layer, "conv 3x3 winograd");
+    if (w->tile_count > UINT32_MAX) {
+        return mts_encode_memory(l);
+    }
+    launch.global[0] = (uint32_t)w->tile_count;
+    launch.global[1] = launch.global[2] = 1;
+    launch.local[0] = launch.local[1] = launch.local[2] = 1;
+    w->code = mts_encode_launch(l, &launch);
+    return w->code != MTS_STATUS_OK ? w->code
+                                    : mts_encode_serve(l, MTS_ENTRY_TILE, MTS_PARAM_WORDS(mts_tile_params),
+                                                       w->sets, w->tile_count);
+}
+
+static uint32_t vector_of(const mts_device_info *device)
+{
+    return device->vector_floats >= 16 ? 16 : device->vector_floats >= 8 ? 8 : 4; /* mts_encode_defines */
+}
+
+static bool share_block(const mts_value *a, const mts_value *b)
+{
+    for (uint32_t i = 0; i < a->block_count; i++) {
+        for (uint32_t k = 0; k < b->block_count; k++) {
+            if (a->blocks[i].block != MTS_NONE && a->blocks[i].block == b->blocks[k].block) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Whether two members read one input by a common weight block: tiles compute those rows once. */
+static bool shares_products(const mts_stitched *s, const mts_layer *layer)
+{
+    for (uint32_t m = layer->first + 1; s->shared && m < layer->first + layer->count; m++) {
+        for (uint32_t k = layer->first; k < m; k++) {
+            if (s->members[k].inputs[0] == s->members[m].inputs[0] &&
+                share_block(mts_member_operand(s, &s->members[k], 1),
+                            mts_member_operand(s, &s->members[m], 1))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool mts_encode_winograd_fits(mts_encoding *encoding, const mts_layer *layer)
+{
+    const mts_stitched *s = encoding->stitched;
+    winograd w = {.encoding = encoding, .layer = layer, .vec = vector_of(encoding->device)};
+    if (encoding->device->is_gpu || shares_products(s, layer)) {
+        return false;
+    }
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        if (!is_tiled(encoding, m)) {
+            continue;
+        }
+        const mts_attrs_conv *conv = &mts_member_node(s, &s->members[m])->attrs.conv;
+        if (!mts_winograd_computes(conv)) {
+            return false;
+        }
+        const mts_winograd_params r = shape_of(&w, m);
+        if (scratch_floats(&w, &r, r.tile / w.vec) > floats_allowed(&w)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+mts_status mts_encode_winograd(mts_encoding *encoding, const mts_layer *layer,
+                               const mts_kernel_config *choice)
+{
+    winograd w = {.encoding = encoding, .layer = layer, .vec = vector_of(encoding->device)};
+    w.rows = choice->rows < MTS_WINOGRAD_ROWS ? choice->rows : MTS_WINOGRAD_ROWS;
+    mts_arena_init(&w.scratch, encoding->arena->allocator);
+    choose_parts(&w);
+    for (uint32_t m = layer->first; w.code == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
+        if (is_tiled(encoding, m)) {
+            add_member(&w, m);
+        }
+    }
+    if (w.code == MTS_STATUS_OK) {
+        w.code = finish(&w);
+    }
+    mts_alloc_free(w.scratch.allocator, w.tiles);
+    mts_alloc_free(w.scratch.allocator, w.sets);
+    mts_arena_release(&w.scratch);
+    return w.code;
+}
+
+mts_status mts_encode_winograd_cases(mts_encoding *encoding)
+{
+    mts_text text;
+    mts_text_init(&text, encoding->arena->allocator);
+    mts_text_add(&text, "%s -DSCRATCH=%u -DCASES=", mts_encode_defines(encoding->device, encoding->precision),
+                 encoding->winograd_scratch);
+    for (uint32_t rows = MTS_WINOGRAD_ROWS; rows > 0; rows--) {
+        if (encoding->winograd_rows[rows]) {
+            mts_text_add(&text, "CASE(%u)", rows);
+        }
+    }
+    const char *defines = text.failed ? NULL : mts_arena_string(encoding->strings, mts_text_get(&text));
+    mts_text_release(&text);
+    for (size_t i = 0; i < encoding->launch_count; i++) {
+        if (strcmp(encoding->launches[i].kernel, "conv_winograd__f32_planar") == 0) {
+            encoding->launches[i].defines = defines;
+        }
+    }
+    return defines ? MTS_STATUS_OK : mts_encode_memory(encoding);
+}

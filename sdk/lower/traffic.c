@@ -1,0 +1,119 @@
+/*
+ * traffic.c: the bytes that a step has to move at least: every distinct input and constant once, every output
+ * once. What a kernel really moves is more where it reads something twice; a profile compares with this.
+ */
+#include "lower/encode.h"
+
+#include <stdlib.h>
+
+/* Something that is read: a value (kind 0), a block of weights (1) or a constant without a number (2). */
+typedef struct source {
+    uint64_t id;
+    uint64_t bytes;
+    uint32_t kind, owner;
+} source;
+
+typedef struct sources {
+    source *items;
+    size_t count, capacity;
+    const mts_encoding *encoding;
+    bool failed;
+} sources;
+
+static uint64_t value_elements(const mts_encoding *encoding, uint32_t value)
+{
+    return mts_shape_count(&encoding->stitched->values[value].shape);
+}
+
+static uint64_t value_bytes(const mts_encoding *encoding, uint32_t value)
+{
+    return value_elements(encoding, value) * mts_precision_size(encoding->precision);
+}
+
+static void add_source(sources *s, source fresh)
+{
+    if (s->failed || !mts_alloc_grow(s->encoding->arena->allocator, (void **)&s->items, &s->capacity,
+                                     s->count + 1, sizeof *s->items)) {
+        s->failed = true;
+        return;
+    }
+    s->items[s->count++] = fresh;
+}
+
+/* Weights lie in the pool in the session's precision, whatever the bundle holds. */
+static void add_constant(sources *s, const mts_member *member, const mts_value *value)
+{
+    uint32_t out = 0;
+    uint32_t in = 0;
+    uint32_t inner = 0;
+    mts_value_matrix(value, &out, &in, &inner);
+    for (uint32_t b = 0; b < value->block_count; b++) {
+        const mts_block_ref *ref = &value->blocks[b];
+        const bool numbered = ref->block != MTS_NONE;
+        add_source(s, (source){.id = numbered ? ref->block : (uint64_t)(uintptr_t)ref->data,
+                               .kind = numbered ? 1 : 2,
+                               .owner = mts_encode_owner(s->encoding, member),
+                               .bytes = (uint64_t)ref->out_count * ref->in_count * inner *
+                                        mts_precision_size(s->encoding->precision)});
+    }
+}
+
+static int compare_sources(const void *left, const void *right)
+{
+    const source *a = left;
+    const source *b = right;
+    if (a->kind != b->kind) {
+        return a->kind < b->kind ? -1 : 1;
+    }
+    if (a->owner != b->owner) {
+        return a->owner < b->owner ? -1 : 1;
+    }
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static uint64_t layer_bytes(const mts_encoding *encoding, const mts_layer *layer)
+{
+    sources s = {.encoding = encoding};
+    uint64_t bytes = 0;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        const mts_member *member = &encoding->stitched->members[m];
+        bytes += value_bytes(encoding, member->output);
+        for (uint32_t i = 0; i < member->input_count; i++) {
+            const mts_value *constant = mts_member_operand(encoding->stitched, member, i);
+            if (member->inputs[i] != MTS_NONE) {
+                add_source(
+                    &s, (source){.id = member->inputs[i], .bytes = value_bytes(encoding, member->inputs[i])});
+            } else if (constant) {
+                add_constant(&s, member, constant);
+            }
+        }
+    }
+    if (s.count > 0) {
+        qsort(s.items, s.count, sizeof *s.items, compare_sources);
+    }
+    for (size_t i = 0; i < s.count; i++) {
+        bytes += i > 0 && compare_sources(&s.items[i - 1], &s.items[i]) == 0 ? 0 : s.items[i].bytes;
+    }
+    mts_alloc_free(encoding->arena->allocator, s.items);
+    return s.failed ? 0 : bytes;
+}
+
+uint64_t mts_encode_traffic(const mts_encoding *encoding, const mts_step *step)
+{
+    const mts_plan *plan = encoding->plan;
+    uint64_t bytes = 0;
+    if (step->kind == MTS_STEP_LAYER) {
+        return layer_bytes(encoding, &encoding->stitched->layers[step->first]);
+    }
+    for (uint32_t i = 0; i < step->count && step->kind == MTS_STEP_INPUT; i++) {
+        const uint32_t value = plan->imports[step->first + i];
+        bytes += value_elements(encoding, value) * sizeof(float) + value_bytes(encoding, value);
+    }
+    for (uint32_t i = 0; i < step->count && step->kind != MTS_STEP_INPUT; i++) {
+        const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
+        bytes +=
+            c->lent ? value_elements(encoding, c->value) * sizeof(float) : value_bytes(encoding, c->value);
+        bytes += plan->storages[c->storage].floats * mts_precision_size(encoding->precision);
+    }
+    return bytes;
+}

@@ -1,0 +1,311 @@
+/*
+ * weights.c: packing weight blocks into the layouts the kernels read (record.h) and finding them again.
+ */
+#include "lower/weights.h"
+
+#include <string.h>
+
+#include "base/half.h"
+#include "base/hash.h"
+#include "device/kernel.h"
+
+enum { POOL_ALIGN = 16 }; /* floats: vector loads of lanes and masks */
+
+typedef enum key_kind { KEY_ROWS = 1, KEY_LANES, KEY_DENSE, KEY_ORDERED, KEY_MASK, KEY_WINOGRAD } key_kind;
+
+/* All members are set and compared byte by byte. */
+typedef struct pool_key {
+    uint64_t identity; /* block number, or the address of data that has none */
+    uint64_t other;
+    uint32_t kind, owner, row, rows, lanes, by_address;
+} pool_key;
+
+struct mts_weights_entry {
+    pool_key key;
+    uint32_t offset;
+};
+
+void mts_weights_init(mts_weights *pool, const mts_allocator *allocator)
+{
+    *pool = (mts_weights){.allocator = allocator};
+}
+
+void mts_weights_release(mts_weights *pool)
+{
+    mts_alloc_free(pool->allocator, pool->floats);
+    mts_alloc_free(pool->allocator, pool->entries);
+    mts_alloc_free(pool->allocator, pool->slots);
+    *pool = (mts_weights){.allocator = pool->allocator};
+}
+
+static size_t slot_of(const mts_weights *pool, const pool_key *key)
+{
+    size_t slot = (size_t)mts_hash(key, sizeof *key, 0) & (pool->slot_count - 1);
+    while (pool->slots[slot] != 0 &&
+           memcmp(&pool->entries[pool->slots[slot] - 1].key, key, sizeof *key) != 0) {
+        slot = (slot + 1) & (pool->slot_count - 1);
+    }
+    return slot;
+}
+
+static bool grow_slots(mts_weights *pool)
+{
+    const size_t count = pool->slot_count == 0 ? 256 : pool->slot_count * 2;
+    uint32_t *slots = mts_alloc_zero(pool->allocator, count, sizeof *slots);
+    if (!slots) {
+        return false;
+    }
+    mts_alloc_free(pool->allocator, pool->slots);
+    pool->slots = slots;
+    pool->slot_count = count;
+    for (size_t i = 0; i < pool->entry_count; i++) {
+        pool->slots[slot_of(pool, &pool->entries[i].key)] = (uint32_t)(i + 1);
+    }
+    return true;
+}
+
+/* The float space of a new entry, or NULL: then *offset is that of an equal older entry, or memory is short.
+ */
+static float *claim(mts_weights *pool, const pool_key *key, size_t floats, uint32_t *offset)
+{
+    *offset = 0;
+    if (pool->failed) {
+        return NULL;
+    }
+    if (pool->entry_count * 2 >= pool->slot_count && !grow_slots(pool)) {
+        pool->failed = true;
+        return NULL;
+    }
+    const size_t slot = slot_of(pool, key);
+    if (pool->slots[slot] != 0) {
+        *offset = pool->entries[pool->slots[slot] - 1].offset;
+        return NULL;
+    }
+    const size_t end = pool->count + (floats + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
+    pool->full = pool->full || end >= INT32_MAX;
+    if (pool->full ||
+        !mts_alloc_grow(pool->allocator, (void **)&pool->entries, &pool->entry_capacity,
+                        pool->entry_count + 1, sizeof *pool->entries) ||
+        !mts_alloc_grow(pool->allocator, (void **)&pool->floats, &pool->capacity, end,
+                        sizeof *pool->floats)) {
+        pool->failed = true;
+        return NULL;
+    }
+    *offset = (uint32_t)pool->count;
+    pool->entries[pool->entry_count] = (mts_weights_entry){.key = *key, .offset = *offset};
+    pool->slots[slot] = (uint32_t)++pool->entry_count;
+    float *space = pool->floats + pool->count;
+    memset(space, 0, (end - pool->count) * sizeof *space);
+    pool->count = end;
+    return space;
+}
+
+static void identify(pool_key *key, const mts_block_ref *ref)
+{
+    if (ref->block != MTS_NONE) {
+        key->identity = ref->block;
+    } else {
+        key->identity = (uint64_t)(uintptr_t)ref->data;
+        key->by_address = 1; /* an address must not be taken for a block number */
+    }
+}
+
+static float element(const mts_value *value, const void *data, size_t index)
+{
+    switch (value->dtype) {
+    case MTS_TYPE_FLOAT16:
+        return mts_half_to_float(((const uint16_t *)data)[index]);
+    case MTS_TYPE_INT32:
+        return (float)((const int32_t *)data)[index];
+    default:
+        return ((const float *)data)[index];
+    }
+}
+
+uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t ref_index, uint32_t row,
+                          uint32_t rows, uint32_t owner)
+{
+    const mts_block_ref *ref = &weight->blocks[ref_index];
+    uint32_t out = 0;
+    uint32_t in = 0;
+    uint32_t inner = 0;
+    mts_value_matrix(weight, &out, &in, &inner);
+    pool_key key;
+    memset(&key, 0, sizeof key);
+    identify(&key, ref);
+    key.kind = KEY_ROWS;
+    key.owner = owner;
+    key.row = row - ref->out_first;
+    key.rows = rows;
+    uint32_t offset = 0;
+    const size_t cells = (size_t)ref->in_count * inner;
+    key.other = cells; /* equal bytes are one block, also where they are other rows by columns */
+    float *space = claim(pool, &key, cells * rows, &offset);
+    for (uint32_t r = 0; space && r < rows; r++) {
+        for (size_t c = 0; c < cells; c++) {
+            space[c * rows + r] = element(weight, ref->data, (key.row + r) * cells + c);
+        }
+    }
+    return offset;
+}
+
+/* u = G g Gt (record.h), rounded once. */
+static void transform(const double g[9], float u[16])
+{
+    double t[12]; /* G g */
+    for (uint32_t x = 0; x < 3; x++) {
+        const double even = 0.5 * (g[x] + g[6 + x]);
+        t[x] = g[x];
+        t[3 + x] = even + 0.5 * g[3 + x];
+        t[6 + x] = even - 0.5 * g[3 + x];
+        t[9 + x] = g[6 + x];
+    }
+    for (uint32_t y = 0; y < 4; y++) {
+        const double even = 0.5 * (t[3 * y] + t[3 * y + 2]);
+        u[4 * y] = (float)t[3 * y];
+        u[4 * y + 1] = (float)(even + 0.5 * t[3 * y + 1]);
+        u[4 * y + 2] = (float)(even - 0.5 * t[3 * y + 1]);
+        u[4 * y + 3] = (float)t[3 * y + 2];
+    }
+}
+
+uint32_t mts_weights_winograd(mts_weights *pool, const mts_value *weight, uint32_t ref_index, uint32_t row,
+                              uint32_t rows, uint32_t channel, uint32_t count, uint32_t owner)
+{
+    const mts_block_ref *ref = &weight->blocks[ref_index];
+    const size_t skip = channel - ref->in_first;
+    const size_t position = (size_t)count * rows; /* floats of one */
+    pool_key key;
+    memset(&key, 0, sizeof key);
+    identify(&key, ref);
+    key.kind = KEY_WINOGRAD;
+    key.owner = owner;
+    key.row = row - ref->out_first;
+    key.rows = rows;
+    key.lanes = count;
+    key.other = (uint64_t)ref->in_count << 32 | skip;
+    uint32_t offset = 0;
+    float *space = claim(pool, &key, 16 * position, &offset);
+    for (uint32_t r = 0; space && r < rows; r++) {
+        for (size_t c = 0; c < count; c++) {
+            const size_t first = ((key.row + r) * (size_t)ref->in_count + skip + c) * 9;
+            double g[9];
+            float u[16];
+            for (size_t k = 0; k < 9; k++) {
+                g[k] = (double)element(weight, ref->data, first + k);
+            }
+            transform(g, u);
+            for (size_t p = 0; p < 16; p++) {
+                space[p * position + c * rows + r] = u[p];
+            }
+        }
+    }
+    return offset;
+}
+
+uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref_index, uint32_t row,
+                           uint32_t rows, uint32_t lanes, uint32_t owner)
+{
+    const mts_block_ref *ref = &weight->blocks[ref_index];
+    pool_key key;
+    memset(&key, 0, sizeof key);
+    identify(&key, ref);
+    key.kind = KEY_LANES;
+    key.owner = owner;
+    key.row = row - ref->out_first;
+    key.rows = rows;
+    key.lanes = lanes;
+    const size_t depth = ref->in_count;
+    key.other = depth;
+    const size_t packs = (rows + lanes - 1) / lanes;
+    uint32_t offset = 0;
+    float *space = claim(pool, &key, packs * depth * lanes, &offset);
+    for (uint32_t r = 0; space && r < rows; r++) {
+        float *pack = space + r / lanes * depth * lanes + r % lanes;
+        for (size_t c = 0; c < depth; c++) {
+            pack[c * lanes] = element(weight, ref->data, (key.row + r) * depth + c);
+        }
+    }
+    return offset;
+}
+
+uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t owner)
+{
+    pool_key key;
+    memset(&key, 0, sizeof key);
+    identify(&key, &value->blocks[0]);
+    key.kind = KEY_DENSE;
+    key.owner = owner;
+    key.other =
+        value->block_count == 1 ? 0 : (uint64_t)(uintptr_t)value; /* several blocks: not shared as a whole */
+    const size_t count = mts_shape_count(&value->shape);
+    uint32_t offset = 0;
+    float *space = claim(pool, &key, count, &offset);
+    if (space && value->dtype == MTS_TYPE_INT32) {
+        for (size_t i = 0; i < count; i++) {
+            space[i] = element(value, value->blocks[0].data, i);
+        }
+    } else if (space) {
+        mts_value_read_f32(value, space);
+    }
+    return offset;
+}
+
+uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
+                             uint32_t owner)
+{
+    if (!order) {
+        return mts_weights_dense(pool, value, owner);
+    }
+    pool_key key;
+    memset(&key, 0, sizeof key);
+    identify(&key, &value->blocks[0]);
+    key.kind = KEY_ORDERED;
+    key.owner = owner;
+    key.other = (uint64_t)(uintptr_t)order;
+    uint32_t offset = 0;
+    float *space = claim(pool, &key, count, &offset);
+    for (uint32_t i = 0; space && i < count; i++) {
+        space[i] = element(value, value->blocks[0].data, order[i]);
+    }
+    return offset;
+}
+
+uint32_t mts_weights_mask(mts_weights *pool, uint32_t rows, uint32_t row, uint32_t columns, uint32_t pixels)
+{
+    pool_key key;
+    memset(&key, 0, sizeof key);
+    key.kind = KEY_MASK;
+    key.owner = MTS_NONE;
+    key.identity = columns;
+    key.other = pixels;
+    key.row = row;
+    key.rows = rows;
+    uint32_t offset = 0;
+    float *space = claim(pool, &key, pixels, &offset);
+    for (size_t p = 0; space && p < (size_t)rows * row; p++) {
+        space[p] = p % row < columns ? 1.0f : 0.0f;
+    }
+    return offset;
+}
+
+/* Entries lie in the order of their offsets. */
+bool mts_weights_holds(const mts_weights *pool, size_t at, const mts_value *value)
+{
+    size_t low = 0;
+    size_t high = pool->entry_count;
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        low = pool->entries[middle].offset <= at ? middle : low;
+        high = pool->entries[middle].offset <= at ? high : middle;
+    }
+    for (uint32_t b = 0; low < high && b < value->block_count; b++) {
+        pool_key key = {0};
+        identify(&key, &value->blocks[b]);
+        if (pool->entries[low].key.kind != KEY_MASK && pool->entries[low].key.identity == key.identity &&
+            pool->entries[low].key.by_address == key.by_address) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,54 @@
+/*
+ * weights.h: the weight pool while it is built: packed weights, vectors, masks; each distinct thing once.
+ * float32 whatever the session's precision: upload.c converts.
+ *
+ * What is stored is found again by a key made of the block's identity and the way it is packed, so that a
+ * block which several tasks refer to lies in the pool once. Owner MTS_NONE shares across tasks; a task's
+ * number keeps it private (strategy sequential). After a failed allocation every call returns 0;
+ * mts_weights.failed tells at the end.
+ */
+#ifndef MTS_LOWER_WEIGHTS_H
+#define MTS_LOWER_WEIGHTS_H
+
+#include "graph/graph.h"
+
+typedef struct mts_weights_entry mts_weights_entry;
+
+typedef struct mts_weights {
+    const mts_allocator *allocator;
+    float *floats;
+    size_t count, capacity;
+    mts_weights_entry *entries;
+    size_t entry_count, entry_capacity;
+    uint32_t *slots; /* open addressing: entry index + 1 */
+    size_t slot_count;
+    bool failed; /* memory was short, or */
+    bool full;   /* the pool is over what 32-bit offsets can name */
+} mts_weights;
+
+void mts_weights_init(mts_weights *pool, const mts_allocator *allocator);
+void mts_weights_release(mts_weights *pool);
+
+/* Rows [row, row + rows) of a weight block packed [channels][inner][rows]; returns its pool offset. */
+uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
+                          uint32_t rows, uint32_t owner);
+/*
+ * Rows [row, row + rows) of channels [channel, channel + count) of a block of 3 x 3 weights, transformed for
+ * conv_winograd (record.h): [16][count][rows]. Channels are those of the value.
+ */
+uint32_t mts_weights_winograd(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
+                              uint32_t rows, uint32_t channel, uint32_t count, uint32_t owner);
+/* The same rows packed [ceil(rows / lanes)][channels][lanes], rows beyond the last are zero. inner = 1. */
+uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
+                           uint32_t rows, uint32_t lanes, uint32_t owner);
+/* A whole constant, row-major. */
+uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t owner);
+/* A vector with its elements in the order of order[0..count-1]; order is part of the identity by address. */
+uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
+                             uint32_t owner);
+/* Whether the pool's element at `at` was made of one of a constant's blocks. */
+bool mts_weights_holds(const mts_weights *pool, size_t at, const mts_value *value);
+/* rows x row floats, rounded up to `pixels`: 1 where the column is < columns, else 0. */
+uint32_t mts_weights_mask(mts_weights *pool, uint32_t rows, uint32_t row, uint32_t columns, uint32_t pixels);
+
+#endif

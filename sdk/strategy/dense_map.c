@@ -1,0 +1,349 @@
+/*
+ * dense_wires.c: whether graphs run side by side node by node, and the traits of their nodes.
+ */
+#include "strategy/dense_map.h"
+
+#include <math.h>
+
+#include "strategy/dense.h"
+
+static mts_traits blocked(const char *reason)
+{
+    return (mts_traits){.pass = MTS_PASS_BLOCKED, .reason = reason};
+}
+
+/* What an activation makes of zero. */
+static float act_of_zero(const mts_act *act)
+{
+    switch (act->fn) {
+    case MTS_FN_CLIP:
+        return fminf(fmaxf(0.0f, act->a), act->b);
+    case MTS_FN_SIGMOID:
+        return 0.5f;
+    case MTS_FN_HARD_SIGMOID:
+        return fminf(fmaxf(act->b, 0.0f), 1.0f);
+    case MTS_FN_EXP:
+        return 1.0f;
+    case MTS_FN_LOG:
+    case MTS_FN_RECIPROCAL:
+        return INFINITY;
+    default:
+        return 0.0f;
+    }
+}
+
+/* SAME with the activation's effect on zero. */
+static mts_traits same_after(const mts_act *act)
+{
+    const float zero = act_of_zero(act);
+    if (isinf(zero)) {
+        return blocked("an element function that is infinite at 0");
+    }
+    return (mts_traits){.pass = MTS_PASS_SAME, .dirty = zero < 0.0f || zero > 0.0f};
+}
+
+static const mts_value *operand(const mts_graph *graph, const mts_node *node, uint32_t input)
+{
+    return input < node->input_count && node->inputs[input] != MTS_NONE ? &graph->values[node->inputs[input]]
+                                                                        : NULL;
+}
+
+static mts_traits conv_traits(const mts_graph *graph, const mts_node *node)
+{
+    const mts_attrs_conv *conv = &node->attrs.conv;
+    const mts_value *residual = operand(graph, node, 4);
+    const int64_t in = graph->values[node->inputs[0]].shape.dims[1];
+    const int64_t out = graph->values[node->output].shape.dims[1];
+    mts_traits traits = same_after(&conv->act);
+    if (residual && residual->kind == MTS_VALUE_CONST) {
+        return blocked("a constant residual");
+    }
+    if (conv->group != 1 && (in != out || in != (int64_t)conv->group)) {
+        return blocked("a grouped convolution that is not depthwise");
+    }
+    traits.pass = traits.pass == MTS_PASS_SAME && conv->group == 1 ? MTS_PASS_MIX : traits.pass;
+    return traits;
+}
+
+/* A constant operand is filled up so that zero stays zero (dense_build.c); two computed ones are both zero.
+ */
+static mts_traits binary_traits(const mts_graph *graph, const mts_node *node)
+{
+    const mts_shape *out = &graph->values[node->output].shape;
+    const uint32_t kind = node->attrs.binary.kind;
+    uint32_t computed = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        const mts_value *v = &graph->values[node->inputs[i]];
+        if (v->kind == MTS_VALUE_CONST) {
+            continue;
+        }
+        computed++;
+        if (v->shape.rank != out->rank || v->shape.dims[0] != out->dims[0] ||
+            v->shape.dims[1] != out->dims[1]) {
+            return blocked("an operand that is broadcast over channels");
+        }
+    }
+    const bool constant_right = graph->values[node->inputs[1]].kind == MTS_VALUE_CONST;
+    const bool divides = kind == MTS_BIN_DIV || kind == MTS_BIN_POW;
+    if (computed == 0 || (divides && !constant_right) || (kind == MTS_BIN_PRELU && computed == 1)) {
+        return blocked("a binary operator that is undefined at 0");
+    }
+    return same_after(&node->attrs.binary.act);
+}
+
+static mts_traits softmax_traits(const mts_node *node)
+{
+    const uint32_t axis = node->attrs.softmax.axis;
+    if (axis == 0) {
+        return blocked("a softmax over the batch");
+    }
+    return (mts_traits){
+        .pass = MTS_PASS_SAME, .across = axis == 1, .dirty = axis != 1 || node->attrs.softmax.log != 0};
+}
+
+static mts_traits concat_traits(const mts_graph *graph, const mts_node *node)
+{
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        if (graph->values[node->inputs[i]].kind == MTS_VALUE_CONST) {
+            return blocked("a constant in a concatenation");
+        }
+    }
+    const uint32_t axis = node->attrs.concat.axis;
+    return axis == 0 ? blocked("a concatenation of batches")
+                     : (mts_traits){.pass = axis == 1 ? MTS_PASS_JOIN : MTS_PASS_SAME};
+}
+
+static mts_traits pad_traits(const mts_node *node)
+{
+    const mts_attrs_pad *pad = &node->attrs.pad;
+    if (pad->before[0] != 0 || pad->after[0] != 0 || pad->before[1] != 0 || pad->after[1] != 0) {
+        return blocked("padding of channels");
+    }
+    return (mts_traits){.pass = MTS_PASS_SAME,
+                        .dirty = pad->mode == MTS_PAD_CONSTANT && (pad->value < 0.0f || pad->value > 0.0f)};
+}
+
+static mts_traits slice_traits(const mts_graph *graph, const mts_node *node)
+{
+    const mts_attrs_slice *slice = &node->attrs.slice;
+    const mts_shape *x = &graph->values[node->inputs[0]].shape;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (slice->start[i] != 0 || slice->step[i] != 1 || slice->size[i] != x->dims[i]) {
+            return blocked("a slice of channels");
+        }
+    }
+    return (mts_traits){.pass = MTS_PASS_SAME};
+}
+
+static mts_traits reshape_traits(const mts_graph *graph, const mts_node *node)
+{
+    const mts_shape *x = &graph->values[node->inputs[0]].shape;
+    const mts_shape *y = &graph->values[node->output].shape;
+    if (x->dims[0] != y->dims[0] || y->dims[1] % x->dims[1] != 0) {
+        return blocked("a reshape that mixes channels");
+    }
+    const uint32_t factor = (uint32_t)(y->dims[1] / x->dims[1]);
+    return (mts_traits){.pass = factor == 1 ? MTS_PASS_SAME : MTS_PASS_SPREAD, .factor = factor};
+}
+
+mts_traits mts_traits_of(const mts_graph *graph, const mts_node *node)
+{
+    const mts_value *x = &graph->values[node->inputs[0]];
+    if (x->shape.rank < 2 || graph->values[node->output].shape.rank < 2) {
+        return blocked("a tensor without a channel dimension");
+    }
+    if (node->op != MTS_OP_BINARY && x->kind == MTS_VALUE_CONST) {
+        return blocked("an operator on a constant");
+    }
+    switch (node->op) {
+    case MTS_OP_CONV:
+        return conv_traits(graph, node);
+    case MTS_OP_UNARY:
+    case MTS_OP_SCALE:
+        return same_after(&node->attrs.unary.act);
+    case MTS_OP_BINARY:
+        return binary_traits(graph, node);
+    case MTS_OP_POOL:
+        return (mts_traits){.pass = MTS_PASS_SAME};
+    case MTS_OP_REDUCE:
+        return (node->attrs.reduce.axes & 3u) != 0 ? blocked("a reduction over channels")
+                                                   : (mts_traits){.pass = MTS_PASS_SAME};
+    case MTS_OP_SOFTMAX:
+        return softmax_traits(node);
+    case MTS_OP_CONCAT:
+        return concat_traits(graph, node);
+    case MTS_OP_SLICE:
+        return slice_traits(graph, node);
+    case MTS_OP_PAD:
+        return pad_traits(node);
+    case MTS_OP_RESHAPE:
+        return reshape_traits(graph, node);
+    case MTS_OP_RESIZE:
+        return (mts_traits){.pass = MTS_PASS_SAME,
+                            .dirty = node->attrs.resize.extrapolation < 0.0f ||
+                                     node->attrs.resize.extrapolation > 0.0f};
+    default:
+        return blocked("an operator whose channels cannot be stitched");
+    }
+}
+
+/* Where a value stands: input number, inputs + node number, or MTS_NONE for a constant. */
+static uint32_t place_of(const mts_graph *graph, uint32_t value)
+{
+    const mts_value *v = &graph->values[value];
+    if (v->kind == MTS_VALUE_NODE) {
+        return graph->input_count + v->producer;
+    }
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        if (graph->inputs[i].value == value) {
+            return i;
+        }
+    }
+    return MTS_NONE;
+}
+
+static bool same_but_width(const mts_shape *a, const mts_shape *b)
+{
+    if (a->rank != b->rank) {
+        return false;
+    }
+    for (uint32_t i = 2; i < a->rank; i++) {
+        if (a->dims[i] != b->dims[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same_wiring(const mts_graph *a, const mts_node *x, const mts_graph *b, const mts_node *y)
+{
+    const uint32_t most = x->input_count > y->input_count ? x->input_count : y->input_count;
+    for (uint32_t i = 0; i < most; i++) {
+        const uint32_t p =
+            i < x->input_count && x->inputs[i] != MTS_NONE ? place_of(a, x->inputs[i]) : MTS_NONE;
+        const uint32_t q =
+            i < y->input_count && y->inputs[i] != MTS_NONE ? place_of(b, y->inputs[i]) : MTS_NONE;
+        if (p != q) {
+            return false;
+        }
+    }
+    return same_but_width(&a->values[x->output].shape, &b->values[y->output].shape);
+}
+
+bool mts_dense_alike(const mts_graph *a, const mts_graph *b)
+{
+    if (a->node_count != b->node_count || a->input_count != b->input_count ||
+        a->output_count != b->output_count) {
+        return false;
+    }
+    for (uint32_t i = 0; i < a->input_count; i++) {
+        const mts_shape *x = &a->inputs[i].shape;
+        const mts_shape *y = &b->inputs[i].shape;
+        if (!same_but_width(x, y) || a->inputs[i].dtype != b->inputs[i].dtype ||
+            (x->rank > 1 && x->dims[1] != y->dims[1])) {
+            return false;
+        }
+    }
+    for (uint32_t n = 0; n < a->node_count; n++) {
+        const mts_node *x = &a->nodes[n];
+        const mts_node *y = &b->nodes[n];
+        if (!mts_node_alike(a, x, b, y) || !same_wiring(a, x, b, y)) {
+            return false;
+        }
+        const mts_traits p = mts_traits_of(a, x);
+        const mts_traits q = mts_traits_of(b, y);
+        if (p.pass != q.pass || p.factor != q.factor) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint32_t mts_wires_root(const mts_wires *wires, uint32_t wire)
+{
+    while (wires->parent[wire] != wire) {
+        wires->parent[wire] = wires->parent[wires->parent[wire]];
+        wire = wires->parent[wire];
+    }
+    return wire;
+}
+
+static void tie(mts_wires *wires, uint32_t a, uint32_t b)
+{
+    if (a != MTS_NONE && b != MTS_NONE) {
+        const uint32_t x = mts_wires_root(wires, a);
+        const uint32_t y = mts_wires_root(wires, b);
+        wires->parent[x > y ? x : y] = x > y ? y : x; /* the earliest wire stands for all */
+    }
+}
+
+uint32_t mts_wires_input(const mts_wires *wires, uint32_t task, uint32_t node, uint32_t input)
+{
+    const mts_node *n = &wires->graphs[task]->nodes[node];
+    return input < n->input_count && n->inputs[input] != MTS_NONE ? wires->wire_of[task][n->inputs[input]]
+                                                                  : MTS_NONE;
+}
+
+const mts_value *mts_wires_constant(const mts_wires *wires, uint32_t task, uint32_t node, uint32_t input)
+{
+    const mts_graph *graph = wires->graphs[task];
+    const mts_value *v = operand(graph, &graph->nodes[node], input);
+    return v && v->kind == MTS_VALUE_CONST ? v : NULL;
+}
+
+const mts_shape *mts_wires_shape(const mts_wires *wires, uint32_t task, uint32_t wire)
+{
+    const mts_graph *graph = wires->graphs[task];
+    const uint32_t value = wire < wires->input_count ? graph->inputs[wire].value
+                                                     : graph->nodes[wire - wires->input_count].output;
+    return &graph->values[value].shape;
+}
+
+uint32_t mts_wires_channels(const mts_wires *wires, uint32_t task, uint32_t wire)
+{
+    const mts_shape *shape = mts_wires_shape(wires, task, wire);
+    return shape->rank > 1 ? (uint32_t)shape->dims[1] : 1;
+}
+
+static void tie_node(mts_wires *wires, uint32_t n)
+{
+    const mts_node *node = &wires->graphs[0]->nodes[n];
+    const uint32_t out = wires->input_count + n;
+    if (wires->traits[n].pass == MTS_PASS_SAME) {
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            tie(wires, out, mts_wires_input(wires, 0, n, i));
+        }
+    } else if (wires->traits[n].pass == MTS_PASS_MIX) {
+        tie(wires, out, mts_wires_input(wires, 0, n, 4));
+    }
+}
+
+mts_status mts_wires_init(mts_wires *wires, const mts_graph *const *graphs, uint32_t count, mts_arena *arena,
+                          mts_error *error)
+{
+    const mts_graph *first = graphs[0];
+    *wires = (mts_wires){.graphs = graphs, .task_count = count, .input_count = first->input_count};
+    wires->wire_count = first->input_count + first->node_count;
+    wires->wire_of = mts_arena_zero(arena, count, sizeof *wires->wire_of);
+    wires->parent = mts_arena_zero(arena, wires->wire_count, sizeof *wires->parent);
+    wires->traits = mts_arena_zero(arena, first->node_count, sizeof *wires->traits);
+    bool ok = wires->wire_of && wires->parent && wires->traits;
+    for (uint32_t t = 0; ok && t < count; t++) {
+        wires->wire_of[t] = mts_arena_zero(arena, graphs[t]->value_count, sizeof **wires->wire_of);
+        ok = wires->wire_of[t];
+        for (uint32_t v = 0; ok && v < graphs[t]->value_count; v++) {
+            wires->wire_of[t][v] = place_of(graphs[t], v);
+        }
+    }
+    if (!ok) {
+        return mts_fail_memory(error);
+    }
+    for (uint32_t w = 0; w < wires->wire_count; w++) {
+        wires->parent[w] = w;
+    }
+    for (uint32_t n = 0; n < first->node_count; n++) {
+        wires->traits[n] = mts_traits_of(first, &first->nodes[n]);
+        tie_node(wires, n);
+    }
+    return MTS_STATUS_OK;
+}

@@ -1,0 +1,549 @@
+/*
+ * dense_space.c: stitched channels of every wire.
+ *
+ * One pass over the wires gives each class of wires its channels, where a class first appears: a convolution
+ * merges rows of its tasks, a concatenation and a flattening derive theirs from their inputs. A later
+ * convolution of the class (a residual, a depthwise filter) may contradict what was merged: then those
+ * channels are set apart and the pass is made again. Setting apart everything always fits, so this ends.
+ */
+#include "strategy/dense_space.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+typedef struct group {
+    bool set;
+    uint32_t origin; /* wire that set it */
+    uint32_t total, capacity;
+    uint32_t **pos; /* [task][channel] */
+    uint32_t *at;   /* [stitched channel][task]: channel, or MTS_NONE */
+} group;
+
+/* Rows of a node that could be merged, by a weight block and the row's place in it. */
+typedef struct candidates {
+    uint32_t *slots; /* stitched channel + 1 */
+    uint64_t *keys;
+    size_t count; /* a power of two */
+} candidates;
+
+typedef struct space {
+    const mts_wires *wires;
+    mts_arena *pass; /* emptied after each pass */
+    mts_arena *keep;
+    group *groups;    /* per wire, used at roots */
+    uint8_t ***apart; /* [root wire][task][channel]; NULL: nothing is apart */
+    bool again;
+    mts_error *error;
+} space;
+
+/* A convolution of one pass: operands of every task. */
+typedef struct site {
+    uint32_t node, out, tasks;
+    group *from, *to; /* from NULL: depthwise */
+    const mts_value **weights;
+    uint32_t **row_of; /* [task][output channel] */
+    uint32_t inner;
+} site;
+
+static mts_status short_of_memory(const space *s)
+{
+    return mts_fail(s->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to stitch %u tasks",
+                    s->wires->task_count);
+}
+
+static mts_status refuse(const space *s, uint32_t node, const char *reason)
+{
+    const mts_graph *graph = s->wires->graphs[0];
+    return mts_fail(s->error, MTS_STATUS_UNSUPPORTED, "task %s, layer %s: %s", graph->name,
+                    mts_node_title(graph, &graph->nodes[node]), reason);
+}
+
+uint32_t mts_dense_channel(const mts_node *node, uint32_t row)
+{
+    return node->scatter ? node->scatter[row] : row;
+}
+
+static group *group_of(const space *s, uint32_t wire)
+{
+    return &s->groups[mts_wires_root(s->wires, wire)];
+}
+
+/* Gives a group its arrays, all channels without a place. */
+static bool group_open(space *s, group *g, uint32_t wire, uint32_t capacity)
+{
+    const uint32_t tasks = s->wires->task_count;
+    g->set = true;
+    g->origin = wire;
+    g->total = 0;
+    g->capacity = capacity;
+    g->pos = mts_arena_zero(s->pass, tasks, sizeof *g->pos);
+    g->at = mts_arena_zero(s->pass, (size_t)capacity * tasks, sizeof *g->at);
+    bool ok = g->pos && g->at;
+    for (uint32_t t = 0; ok && t < tasks; t++) {
+        const uint32_t channels = mts_wires_channels(s->wires, t, wire);
+        g->pos[t] = mts_arena_zero(s->pass, channels, sizeof **g->pos);
+        ok = g->pos[t];
+        if (ok) {
+            memset(g->pos[t], 0xff, channels * sizeof **g->pos);
+        }
+    }
+    if (ok) {
+        memset(g->at, 0xff, (size_t)capacity * tasks * sizeof *g->at);
+    }
+    return ok;
+}
+
+static bool group_reserve(space *s, group *g)
+{
+    const uint32_t tasks = s->wires->task_count;
+    if (g->total < g->capacity) {
+        return true;
+    }
+    const size_t now = (size_t)g->capacity * tasks;
+    uint32_t *at = mts_arena_zero(s->pass, now * 2, sizeof *at);
+    if (!at) {
+        return false;
+    }
+    memcpy(at, g->at, now * sizeof *at);
+    memset(at + now, 0xff, now * sizeof *at);
+    g->at = at;
+    g->capacity *= 2;
+    return true;
+}
+
+static void group_put(const space *s, group *g, uint32_t task, uint32_t channel, uint32_t place)
+{
+    g->pos[task][channel] = place;
+    g->at[(size_t)place * s->wires->task_count + task] = channel;
+}
+
+/* ---- channels that may not be merged ---- */
+
+static bool is_apart(const space *s, uint32_t wire, uint32_t task, uint32_t channel)
+{
+    uint8_t **apart = s->apart[mts_wires_root(s->wires, wire)];
+    return apart && apart[task][channel] != 0;
+}
+
+static mts_status set_apart(space *s, uint32_t wire, uint32_t task, uint32_t channel)
+{
+    const uint32_t root = mts_wires_root(s->wires, wire);
+    const uint32_t tasks = s->wires->task_count;
+    if (!s->apart[root]) {
+        uint8_t **apart = mts_arena_zero(s->keep, tasks, sizeof *apart);
+        for (uint32_t t = 0; apart && t < tasks; t++) {
+            apart[t] = mts_arena_zero(s->keep, mts_wires_channels(s->wires, t, root), 1);
+            if (!apart[t]) {
+                return short_of_memory(s);
+            }
+        }
+        s->apart[root] = apart;
+    }
+    if (!s->apart[root]) {
+        return short_of_memory(s);
+    }
+    s->apart[root][task][channel] = 1;
+    s->again = true;
+    return MTS_STATUS_OK;
+}
+
+/* Sets a task's channel apart where its place comes from: behind concatenations and flattenings. */
+static mts_status separate(space *s, uint32_t node, uint32_t wire, uint32_t task, uint32_t channel)
+{
+    const mts_wires *wires = s->wires;
+    for (;;) {
+        const uint32_t origin = group_of(s, wire)->origin;
+        if (origin < wires->input_count) {
+            return refuse(s, node,
+                          "its filters differ between tasks where the channels are those of the input");
+        }
+        const uint32_t from = origin - wires->input_count;
+        if (wires->traits[from].pass == MTS_PASS_MIX) {
+            return set_apart(s, origin, task, channel);
+        }
+        wire = mts_wires_input(wires, task, from, 0);
+        if (wires->traits[from].pass == MTS_PASS_SPREAD) {
+            channel /= wires->traits[from].factor;
+            continue;
+        }
+        for (uint32_t i = 0; channel >= mts_wires_channels(wires, task, wire);) {
+            channel -= mts_wires_channels(wires, task, wire);
+            wire = mts_wires_input(wires, task, from, ++i);
+        }
+    }
+}
+
+/* ---- rows of a convolution ---- */
+
+static const mts_block_ref *block_at(const mts_value *weight, uint32_t row, uint32_t column)
+{
+    for (uint32_t i = 0; i + 1 < weight->block_count; i++) {
+        const mts_block_ref *ref = &weight->blocks[i];
+        if (row - ref->out_first < ref->out_count && column - ref->in_first < ref->in_count) {
+            return ref;
+        }
+    }
+    return &weight->blocks[weight->block_count - 1];
+}
+
+static const void *cell_at(const mts_value *weight, uint32_t row, uint32_t column, uint32_t inner)
+{
+    const mts_block_ref *ref = block_at(weight, row, column);
+    const size_t cell = (size_t)(row - ref->out_first) * ref->in_count + (column - ref->in_first);
+    return (const char *)ref->data + cell * inner * mts_type_size(weight->dtype);
+}
+
+/* Whether two tasks' filters, laid over each other in the stitched channels, differ somewhere. */
+static bool contradict(const site *c, uint32_t t, uint32_t row, uint32_t u, uint32_t other)
+{
+    const mts_value *a = c->weights[t];
+    const mts_value *b = c->weights[u];
+    const size_t bytes = c->inner * mts_type_size(a->dtype);
+    const uint32_t columns = c->from ? (uint32_t)a->shape.dims[1] : 1;
+    if (a->dtype != b->dtype) {
+        return true;
+    }
+    for (uint32_t i = 0; i < columns; i++) {
+        uint32_t k = 0;
+        if (c->from) {
+            k = c->from->at[(size_t)c->from->pos[t][i] * c->tasks + u];
+        }
+        if (k == MTS_NONE) {
+            continue;
+        }
+        const void *x = cell_at(a, row, i, c->inner);
+        const void *y = cell_at(b, other, k, c->inner);
+        if (x != y && memcmp(x, y, bytes) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* First task before t whose channel at `place` contradicts row `row` of task t; MTS_NONE if all agree. */
+static uint32_t find_contradiction(const site *c, uint32_t t, uint32_t row, uint32_t place)
+{
+    for (uint32_t u = 0; u < t; u++) {
+        const uint32_t channel = c->to->at[(size_t)place * c->tasks + u];
+        if (channel != MTS_NONE && contradict(c, t, row, u, c->row_of[u][channel])) {
+            return u;
+        }
+    }
+    return MTS_NONE;
+}
+
+static mts_status site_open(space *s, site *c, uint32_t node, bool depthwise)
+{
+    const mts_wires *wires = s->wires;
+    const uint32_t out = wires->input_count + node;
+    *c = (site){.node = node, .out = out, .tasks = wires->task_count, .to = group_of(s, out)};
+    c->from = depthwise ? NULL : group_of(s, mts_wires_input(wires, 0, node, 0));
+    c->weights = mts_arena_zero(s->pass, c->tasks, sizeof *c->weights);
+    c->row_of = mts_arena_zero(s->pass, c->tasks, sizeof *c->row_of);
+    if (!c->weights || !c->row_of) {
+        return short_of_memory(s);
+    }
+    for (uint32_t t = 0; t < c->tasks; t++) {
+        const mts_node *n = &wires->graphs[t]->nodes[node];
+        uint32_t rows = 0;
+        uint32_t columns = 0;
+        c->weights[t] = mts_wires_constant(wires, t, node, 1);
+        mts_value_matrix(c->weights[t], &rows, &columns, &c->inner);
+        c->row_of[t] = mts_arena_zero(s->pass, rows, sizeof **c->row_of);
+        if (!c->row_of[t]) {
+            return short_of_memory(s);
+        }
+        for (uint32_t r = 0; r < rows; r++) {
+            c->row_of[t][mts_dense_channel(n, r)] = r;
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+/* The group has its channels already: whoever contradicts an earlier task is set apart. */
+static mts_status check_rows(space *s, const site *c)
+{
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t t = 1; t < c->tasks; t++) {
+        const uint32_t channels = mts_wires_channels(s->wires, t, c->out);
+        for (uint32_t i = 0; code == MTS_STATUS_OK && i < channels; i++) {
+            if (find_contradiction(c, t, c->row_of[t][i], c->to->pos[t][i]) != MTS_NONE) {
+                code = separate(s, c->node, c->out, t, i);
+            }
+        }
+    }
+    return code;
+}
+
+static uint64_t row_key(const mts_block_ref *ref, uint32_t row)
+{
+    const uint32_t words[2] = {ref->block, row - ref->out_first};
+    const uint64_t key = mts_hash(words, sizeof words, 0);
+    return key != 0 ? key : 1;
+}
+
+/* Slot of a key, or the free one where it belongs. */
+static size_t slot_of(const candidates *table, uint64_t key)
+{
+    size_t slot = (size_t)key & (table->count - 1);
+    while (table->keys[slot] != 0 && table->keys[slot] != key) {
+        slot = (slot + 1) & (table->count - 1);
+    }
+    return slot;
+}
+
+static bool candidates_open(space *s, const site *c, candidates *table)
+{
+    size_t keys = 0;
+    for (uint32_t t = 0; t < c->tasks; t++) {
+        for (uint32_t b = 0; b < c->weights[t]->block_count; b++) {
+            keys += c->weights[t]->blocks[b].out_count;
+        }
+    }
+    table->count = 64;
+    while (table->count < keys * 2) {
+        table->count *= 2;
+    }
+    table->slots = mts_arena_zero(s->pass, table->count, sizeof *table->slots);
+    table->keys = mts_arena_zero(s->pass, table->count, sizeof *table->keys);
+    return table->slots && table->keys;
+}
+
+static bool covers(const mts_block_ref *ref, uint32_t row)
+{
+    return ref->block != MTS_NONE && row - ref->out_first < ref->out_count;
+}
+
+/* The stitched channel that a row may join, or MTS_NONE. */
+static uint32_t find_partner(const site *c, const candidates *table, uint32_t t, uint32_t row)
+{
+    for (uint32_t b = 0; b < c->weights[t]->block_count; b++) {
+        const mts_block_ref *ref = &c->weights[t]->blocks[b];
+        if (!covers(ref, row)) {
+            continue;
+        }
+        const size_t slot = slot_of(table, row_key(ref, row));
+        if (table->keys[slot] == 0) {
+            continue;
+        }
+        const uint32_t place = table->slots[slot];
+        if (c->to->at[(size_t)place * c->tasks + t] == MTS_NONE &&
+            find_contradiction(c, t, row, place) == MTS_NONE) {
+            return place;
+        }
+    }
+    return MTS_NONE;
+}
+
+static void offer(const site *c, candidates *table, uint32_t t, uint32_t row, uint32_t place)
+{
+    for (uint32_t b = 0; b < c->weights[t]->block_count; b++) {
+        const mts_block_ref *ref = &c->weights[t]->blocks[b];
+        if (covers(ref, row)) {
+            const size_t slot = slot_of(table, row_key(ref, row));
+            if (table->keys[slot] == 0) {
+                table->keys[slot] = row_key(ref, row);
+                table->slots[slot] = place;
+            }
+        }
+    }
+}
+
+static mts_status merge_rows(space *s, site *c)
+{
+    candidates table;
+    if (!group_open(s, c->to, c->out, mts_wires_channels(s->wires, 0, c->out) + 1) ||
+        !candidates_open(s, c, &table)) {
+        return short_of_memory(s);
+    }
+    for (uint32_t t = 0; t < c->tasks; t++) {
+        const uint32_t channels = mts_wires_channels(s->wires, t, c->out);
+        for (uint32_t i = 0; i < channels; i++) {
+            const uint32_t row = c->row_of[t][i];
+            const bool apart = is_apart(s, c->out, t, i);
+            uint32_t place = apart ? MTS_NONE : find_partner(c, &table, t, row);
+            if (place == MTS_NONE) {
+                place = c->to->total;
+                if (!group_reserve(s, c->to)) {
+                    return short_of_memory(s);
+                }
+                c->to->total++;
+            }
+            group_put(s, c->to, t, i, place);
+            if (!apart) {
+                offer(c, &table, t, row, place);
+            }
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status place_conv(space *s, uint32_t node, bool depthwise)
+{
+    site c;
+    mts_status code = site_open(s, &c, node, depthwise);
+    MTS_TRY(code, c.to->set ? check_rows(s, &c) : merge_rows(s, &c));
+    return code;
+}
+
+/* ---- channels that follow from others ---- */
+
+static mts_status place_input(space *s, uint32_t wire)
+{
+    group *g = group_of(s, wire);
+    const uint32_t channels = mts_wires_channels(s->wires, 0, wire);
+    if (g->set) {
+        return MTS_STATUS_OK; /* of an earlier input, in the same order */
+    }
+    if (!group_open(s, g, wire, channels)) {
+        return short_of_memory(s);
+    }
+    g->total = channels;
+    for (uint32_t t = 0; t < s->wires->task_count; t++) {
+        for (uint32_t c = 0; c < channels; c++) {
+            group_put(s, g, t, c, c);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+/* Place of channel `channel` of a concatenation's or flattening's output. */
+static uint32_t derived_place(const space *s, uint32_t node, uint32_t task, uint32_t channel)
+{
+    const mts_wires *wires = s->wires;
+    const mts_traits *traits = &wires->traits[node];
+    uint32_t wire = mts_wires_input(wires, task, node, 0);
+    if (traits->pass == MTS_PASS_SPREAD) {
+        return group_of(s, wire)->pos[task][channel / traits->factor] * traits->factor +
+               channel % traits->factor;
+    }
+    uint32_t before = 0;
+    for (uint32_t i = 0; channel >= mts_wires_channels(wires, task, wire);) {
+        channel -= mts_wires_channels(wires, task, wire);
+        before += group_of(s, wire)->total;
+        wire = mts_wires_input(wires, task, node, ++i);
+    }
+    return before + group_of(s, wire)->pos[task][channel];
+}
+
+static uint32_t derived_total(const space *s, uint32_t node)
+{
+    const mts_wires *wires = s->wires;
+    uint32_t total = 0;
+    if (wires->traits[node].pass == MTS_PASS_SPREAD) {
+        return group_of(s, mts_wires_input(wires, 0, node, 0))->total * wires->traits[node].factor;
+    }
+    for (uint32_t i = 0; i < wires->graphs[0]->nodes[node].input_count; i++) {
+        total += group_of(s, mts_wires_input(wires, 0, node, i))->total;
+    }
+    return total;
+}
+
+static mts_status place_derived(space *s, uint32_t node)
+{
+    const uint32_t wire = s->wires->input_count + node;
+    const uint32_t total = derived_total(s, node);
+    group *g = group_of(s, wire);
+    const bool given = g->set;
+    if (!given && !group_open(s, g, wire, total)) {
+        return short_of_memory(s);
+    }
+    bool same = !given || g->total == total;
+    g->total = total;
+    for (uint32_t t = 0; t < s->wires->task_count; t++) {
+        const uint32_t channels = mts_wires_channels(s->wires, t, wire);
+        for (uint32_t c = 0; same && c < channels; c++) {
+            const uint32_t place = derived_place(s, node, t, c);
+            same = !given || g->pos[t][c] == place;
+            if (!given) {
+                group_put(s, g, t, c, place);
+            }
+        }
+    }
+    return same ? MTS_STATUS_OK
+                : refuse(s, node, "its result is added to one whose channels are stitched in another order");
+}
+
+static mts_status place_node(space *s, uint32_t node)
+{
+    const mts_traits *traits = &s->wires->traits[node];
+    switch (traits->pass) {
+    case MTS_PASS_MIX:
+        return place_conv(s, node, false);
+    case MTS_PASS_SAME:
+        return s->wires->graphs[0]->nodes[node].op == MTS_OP_CONV ? place_conv(s, node, true) : MTS_STATUS_OK;
+    case MTS_PASS_JOIN:
+    case MTS_PASS_SPREAD:
+        return place_derived(s, node);
+    default:
+        return refuse(s, node, traits->reason);
+    }
+}
+
+static mts_status run_pass(space *s)
+{
+    const mts_wires *wires = s->wires;
+    mts_status code = MTS_STATUS_OK;
+    s->again = false;
+    s->groups = mts_arena_zero(s->pass, wires->wire_count, sizeof *s->groups);
+    if (!s->groups) {
+        return short_of_memory(s);
+    }
+    for (uint32_t w = 0; code == MTS_STATUS_OK && w < wires->wire_count; w++) {
+        code = w < wires->input_count ? place_input(s, w) : place_node(s, w - wires->input_count);
+    }
+    return code;
+}
+
+/* Copies what the last pass found out of its arena. */
+static mts_status keep_places(space *s, mts_dense_place *places)
+{
+    const mts_wires *wires = s->wires;
+    for (uint32_t w = 0; w < wires->wire_count; w++) {
+        const group *g = group_of(s, w);
+        if (mts_wires_root(wires, w) != w) {
+            places[w] = places[mts_wires_root(wires, w)];
+            continue;
+        }
+        places[w].total = g->total;
+        places[w].pos = mts_arena_zero(s->keep, wires->task_count, sizeof *places[w].pos);
+        for (uint32_t t = 0; places[w].pos && t < wires->task_count; t++) {
+            const uint32_t channels = mts_wires_channels(wires, t, w);
+            places[w].pos[t] = mts_arena_zero(s->keep, channels, sizeof **places[w].pos);
+            if (!places[w].pos[t]) {
+                return short_of_memory(s);
+            }
+            memcpy(places[w].pos[t], g->pos[t], channels * sizeof **g->pos);
+        }
+        if (!places[w].pos) {
+            return short_of_memory(s);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_dense_places(const mts_wires *wires, mts_arena *arena, mts_dense_place **places,
+                            mts_error *error)
+{
+    space s = {.wires = wires, .keep = arena, .error = error};
+    *places = mts_arena_zero(arena, wires->wire_count, sizeof **places);
+    s.apart = mts_arena_zero(arena, wires->wire_count, sizeof *s.apart);
+    if (!*places || !s.apart) {
+        return short_of_memory(&s);
+    }
+    mts_status code = MTS_STATUS_OK;
+    bool more = true;
+    while (more) {
+        mts_arena pass;
+        mts_arena_init(&pass, arena->allocator);
+        s.pass = &pass;
+        code = run_pass(&s);
+        more = code == MTS_STATUS_OK && s.again;
+        if (code == MTS_STATUS_OK && !more) {
+            code = keep_places(&s, *places);
+        }
+        mts_arena_release(&pass);
+    }
+    return code;
+}

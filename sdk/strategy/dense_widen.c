@@ -1,0 +1,192 @@
+/*
+ * dense_widen.c: graphs padded with channels of zeros to the widths of the widest.
+ */
+#include "strategy/dense.h"
+#include "strategy/dense_build.h"
+
+typedef struct widener {
+    mts_wires wires;
+    bool *fixed;    /* per wire, used at roots: the channels stay as they are */
+    uint32_t *most; /* per wire: channels of the widest task */
+    uint32_t *value_of;
+    mts_arena *arena;
+    mts_error *error;
+} widener;
+
+static mts_status short_of_memory(const widener *w)
+{
+    return mts_fail(w->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to pad %u tasks",
+                    w->wires.task_count);
+}
+
+static bool fix(widener *w, uint32_t wire)
+{
+    if (wire == MTS_NONE || w->fixed[mts_wires_root(&w->wires, wire)]) {
+        return false;
+    }
+    w->fixed[mts_wires_root(&w->wires, wire)] = true;
+    return true;
+}
+
+static bool fix_node(widener *w, uint32_t node)
+{
+    const uint32_t inputs = w->wires.graphs[0]->nodes[node].input_count;
+    bool changed = fix(w, w->wires.input_count + node);
+    for (uint32_t i = 0; i < inputs; i++) {
+        changed = fix(w, mts_wires_input(&w->wires, 0, node, i)) || changed;
+    }
+    return changed;
+}
+
+/* Channels derived from others can be padded only where nothing else decides about them. */
+static bool must_fix(const widener *w, uint32_t node)
+{
+    const mts_traits *traits = &w->wires.traits[node];
+    const uint32_t wire = w->wires.input_count + node;
+    const uint32_t root = mts_wires_root(&w->wires, wire);
+    const bool derived = traits->pass == MTS_PASS_JOIN || traits->pass == MTS_PASS_SPREAD;
+    return traits->pass == MTS_PASS_BLOCKED || traits->across ||
+           (derived && (root != wire || w->fixed[root]));
+}
+
+static void find_fixed(widener *w)
+{
+    for (uint32_t i = 0; i < w->wires.input_count; i++) {
+        fix(w, i);
+    }
+    for (uint32_t t = 0; t < w->wires.task_count; t++) {
+        const mts_graph *graph = w->wires.graphs[t];
+        for (uint32_t o = 0; o < graph->output_count; o++) {
+            fix(w, w->wires.wire_of[t][graph->outputs[o].value]);
+        }
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t n = 0; n < w->wires.graphs[0]->node_count; n++) {
+            changed = (must_fix(w, n) && fix_node(w, n)) || changed;
+        }
+    }
+}
+
+static uint32_t place(const mts_dense_place *places, uint32_t wire, uint32_t task, uint32_t channel)
+{
+    return places[wire].pos ? places[wire].pos[task][channel] : channel;
+}
+
+/* Places of a concatenation's or flattening's channels, from those of its inputs. */
+static mts_status derive(widener *w, uint32_t task, uint32_t node, mts_dense_place *places)
+{
+    const mts_wires *wires = &w->wires;
+    const uint32_t wire = wires->input_count + node;
+    const mts_traits *traits = &wires->traits[node];
+    const bool join = traits->pass == MTS_PASS_JOIN;
+    const uint32_t inputs = join ? wires->graphs[task]->nodes[node].input_count : 1;
+    const uint32_t factor = join ? 1 : traits->factor;
+    mts_dense_place *to = &places[wire];
+    to->pos = mts_arena_zero(w->arena, (size_t)task + 1, sizeof *to->pos);
+    uint32_t *pos = mts_arena_zero(w->arena, mts_wires_channels(wires, task, wire), sizeof *pos);
+    if (!to->pos || !pos) {
+        return short_of_memory(w);
+    }
+    to->pos[task] = pos;
+    to->total = 0;
+    for (uint32_t i = 0; i < inputs; i++) {
+        const uint32_t from = mts_wires_input(wires, task, node, i);
+        const uint32_t channels = mts_wires_channels(wires, task, from);
+        for (uint32_t c = 0; c < channels * factor; c++) {
+            *pos++ = to->total + place(places, from, task, c / factor) * factor + c % factor;
+        }
+        to->total += places[from].total * factor;
+    }
+    return MTS_STATUS_OK;
+}
+
+/* Places of one task's channels; *padded says whether there are more places than channels anywhere. */
+static mts_status place_task(widener *w, uint32_t task, mts_dense_place *places, bool *padded)
+{
+    const mts_wires *wires = &w->wires;
+    mts_status code = MTS_STATUS_OK;
+    *padded = false;
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < wires->wire_count; i++) {
+        const uint32_t root = mts_wires_root(wires, i);
+        const uint32_t channels = mts_wires_channels(wires, task, i);
+        const bool derived =
+            i >= wires->input_count && (wires->traits[i - wires->input_count].pass == MTS_PASS_JOIN ||
+                                        wires->traits[i - wires->input_count].pass == MTS_PASS_SPREAD);
+        if (root != i) {
+            places[i] = places[root];
+        } else if (w->fixed[root]) {
+            places[i] = (mts_dense_place){.total = channels};
+        } else if (derived) {
+            code = derive(w, task, i - wires->input_count, places);
+        } else {
+            places[i] = (mts_dense_place){.total = w->most[root]};
+        }
+        *padded = *padded || places[i].total > channels;
+    }
+    return code;
+}
+
+static mts_status add_outputs(widener *w, uint32_t task, mts_graph *graph)
+{
+    const mts_graph *from = w->wires.graphs[task];
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t o = 0; code == MTS_STATUS_OK && o < from->output_count; o++) {
+        const mts_port *port = &from->outputs[o];
+        const uint32_t wire = w->wires.wire_of[task][port->value];
+        const uint32_t value =
+            wire != MTS_NONE ? w->value_of[wire] : mts_dense_borrow(graph, &from->values[port->value]);
+        code = value == MTS_NONE
+                   ? short_of_memory(w)
+                   : mts_graph_add_output(graph, port->name, value, port->dtype, &port->shape, w->error);
+    }
+    return code;
+}
+
+static mts_status widen_task(widener *w, uint32_t task, const mts_graph **out)
+{
+    mts_dense_place *places = mts_arena_zero(w->arena, w->wires.wire_count, sizeof *places);
+    bool padded = false;
+    *out = w->wires.graphs[task];
+    if (!places) {
+        return short_of_memory(w);
+    }
+    mts_status code = place_task(w, task, places, &padded);
+    if (code != MTS_STATUS_OK || !padded) {
+        return code;
+    }
+    const mts_dense_request request = {.wires = &w->wires, .places = places, .first = task, .count = 1};
+    mts_graph *graph = NULL;
+    uint32_t image = 0;
+    code = mts_dense_build(&request, w->arena, &graph, w->value_of, &image, w->error);
+    MTS_TRY(code, add_outputs(w, task, graph));
+    *out = graph;
+    return code;
+}
+
+mts_status mts_dense_widen(const mts_graph *const *graphs, uint32_t count, mts_arena *arena,
+                           const mts_graph **out, mts_error *error)
+{
+    widener w = {.arena = arena, .error = error};
+    mts_status code = mts_wires_init(&w.wires, graphs, count, arena, error);
+    if (code != MTS_STATUS_OK) {
+        return code;
+    }
+    w.fixed = mts_arena_zero(arena, w.wires.wire_count, sizeof *w.fixed);
+    w.most = mts_arena_zero(arena, w.wires.wire_count, sizeof *w.most);
+    w.value_of = mts_arena_zero(arena, w.wires.wire_count, sizeof *w.value_of);
+    if (!w.fixed || !w.most || !w.value_of) {
+        return short_of_memory(&w);
+    }
+    find_fixed(&w);
+    for (uint32_t t = 0; t < count; t++) {
+        for (uint32_t i = 0; i < w.wires.wire_count; i++) {
+            const uint32_t channels = mts_wires_channels(&w.wires, t, i);
+            w.most[i] = channels > w.most[i] ? channels : w.most[i];
+        }
+    }
+    for (uint32_t t = 0; code == MTS_STATUS_OK && t < count; t++) {
+        code = widen_task(&w, t, &out[t]);
+    }
+    return code;
+}

@@ -1,0 +1,295 @@
+/*
+ * decide.c: from options to a decision, by cache or by measurement, and from the decision to an engine.
+ *
+ * The way down when kernels do not build or run: the decided choices, the defaults, the default tiles, the
+ * smallest tiles. What did not work is remembered and not tried again by later sessions; a program that was
+ * not made ahead of time, where there is no compiler, is no such thing: the next session may find it. What
+ * comes after is the caller's: another device, of which `reference` needs no driver.
+ */
+#include <string.h>
+
+#include "tune/plan_cache.h"
+#include "platform/os/os.h"
+
+static mts_status resolve_tasks(mts_planning *p, const mts_engine_options *options)
+{
+    p->task_count = options->tasks ? options->task_count : p->archive->task_count;
+    if (p->task_count == 0) {
+        return mts_fail(p->error, MTS_STATUS_INVALID_ARGUMENT, "a session needs at least one task");
+    }
+    p->tasks = mts_arena_zero(&p->arena, p->task_count, sizeof *p->tasks);
+    p->graphs = mts_arena_zero(&p->arena, p->task_count, sizeof *p->graphs);
+    p->priorities = mts_arena_zero(&p->arena, p->task_count, sizeof *p->priorities);
+    p->class_of = mts_arena_zero(&p->arena, p->task_count, sizeof *p->class_of);
+    p->group_of = mts_arena_zero(&p->arena, p->task_count, sizeof *p->group_of);
+    if (!p->tasks || !p->graphs || !p->priorities || !p->class_of || !p->group_of) {
+        return mts_planning_memory(p);
+    }
+    for (uint32_t i = 0; i < p->task_count; i++) {
+        p->tasks[i] = options->tasks ? options->tasks[i] : i;
+        p->priorities[i] = options->priorities ? options->priorities[i] : 0;
+        if (p->tasks[i] >= p->archive->task_count) {
+            return mts_fail(p->error, MTS_STATUS_NOT_FOUND, "the bundle has no task %u", p->tasks[i]);
+        }
+        p->graphs[i] = p->archive->tasks[p->tasks[i]].graph;
+    }
+    return MTS_STATUS_OK;
+}
+
+static bool measures_groups(const mts_planning *p)
+{
+    return p->options.grouping == MTS_GROUPING_MEASURED && p->options.strategy != MTS_STRATEGY_SEQUENTIAL;
+}
+
+static bool measures(const mts_planning *p)
+{
+    return measures_groups(p) || p->options.tuning_ms > 0;
+}
+
+/* A budget that cannot be kept is refused before anything is measured, and kept whatever is. */
+static mts_status measure(mts_planning *p)
+{
+    const bool groups = measures_groups(p);
+    p->fresh = true;
+    mts_status code = groups ? mts_planning_least(p) : mts_planning_fit(p);
+    MTS_TRY(code, mts_planning_tune(p));
+    if (groups) {
+        MTS_TRY(code, mts_planning_group(p));
+        MTS_TRY(code, mts_planning_tune(p)); /* layers that the groups have changed */
+    }
+    return code != MTS_STATUS_OK ? code : mts_planning_fit(p);
+}
+
+/* The plan is from the cache, but an earlier session had no time for all candidates. */
+static mts_status tune_more(mts_planning *p)
+{
+    p->fresh = true;
+    p->findings.layers_tuned = p->findings.layers_changed = 0; /* the same layers are counted again */
+    const mts_status code = mts_planning_tune(p);
+    return code != MTS_STATUS_OK ? code : mts_planning_fit(p);
+}
+
+/* What runs in which order; measured, if anything is, or as an earlier session found out. */
+static mts_status decide(mts_planning *p)
+{
+    const mts_status code = mts_planning_classes(p);
+    p->decision.group_of = p->group_of;
+    p->decision.slice_bytes = mts_kernel_config_slice_bytes(&p->device->info);
+    if (code != MTS_STATUS_OK) {
+        return code;
+    }
+    mts_tuning_cache_load(p);
+    if (!measures(p)) {
+        return mts_planning_fit(p);
+    }
+    p->findings.cached = mts_plan_cache_load(p);
+    if (!p->findings.cached) {
+        return measure(p);
+    }
+    return p->options.tuning_ms == 0 || p->findings.complete != 0 ? MTS_STATUS_OK : tune_more(p);
+}
+
+/* ---- making ---- */
+
+/* The caller's progress, in the part of the bar that is left. */
+typedef struct rest {
+    mts_planning *p;
+    float first;
+} rest;
+
+static int rest_report(void *context, float fraction, const char *what)
+{
+    const rest *r = context;
+    return mts_planning_report(r->p, r->first + (1.0f - r->first) * fraction, what) != MTS_STATUS_OK;
+}
+
+static mts_status make_once(mts_planning *p, bool *kernels_failed, mts_engine **out)
+{
+    rest r = {.p = p, .first = p->reported};
+    mts_engine_options options = p->options;
+    mts_decision decision = p->decision;
+    options.tasks = p->tasks;
+    options.task_count = p->task_count;
+    options.context = &r;
+    options.progress = rest_report;
+    decision.choices = decision.choices ? decision.choices : &p->defaults;
+    mts_engine_aids aids = {.like = NULL};
+    p->device->full = false;
+    mts_status code =
+        mts_engine_create_decided(p->device, p->archive, &options, &decision, &aids, out, p->error);
+    if (code == MTS_STATUS_OUT_OF_MEMORY && p->device->full && p->previous) {
+        mts_engine_destroy(&p->previous); /* no room for the session beside what was measured last */
+        code = mts_engine_create_decided(p->device, p->archive, &options, &decision, &aids, out, p->error);
+    }
+    *kernels_failed = aids.kernels_failed;
+    return code;
+}
+
+/* Kernels that a device may have as its default besides tiles; *marked: there was one that had not failed. */
+static mts_status give_up_special(mts_planning *p, bool *marked)
+{
+    static const mts_kernel_config special[] = {{.kernel = MTS_KERNEL_CONFIG_BLOCK},
+                                                {.kernel = MTS_KERNEL_CONFIG_WINOGRAD}};
+    mts_status code = MTS_STATUS_OK;
+    *marked = false;
+    for (size_t i = 0; code == MTS_STATUS_OK && i < sizeof special / sizeof special[0]; i++) {
+        if (!mts_kernel_configs_failed(&p->defaults, &special[i])) {
+            *marked = true;
+            code = mts_planning_failed(p, &special[i]);
+        }
+    }
+    return code;
+}
+
+/* What a session that was made remembers. Where a program was not to be had (`absent`) it stepped down for
+ * itself only. */
+static void remember(mts_planning *p, size_t known, bool absent)
+{
+    if (absent) {
+        p->fresh = false;
+    } else if (p->failed_count > known) {
+        mts_tuning_cache_store(p);
+    }
+}
+
+/* Gives up what was chosen first of all that may be to blame; *left: there was something. */
+static mts_status step_down(mts_planning *p, bool *left)
+{
+    const mts_kernel_config tiles = mts_kernel_config_tiles(&p->device->info);
+    *left = true;
+    if (p->decision.choices) {
+        p->decision.choices = NULL;
+        p->fresh = true;
+        p->findings.fallback = 1;
+        return MTS_STATUS_OK;
+    }
+    bool special = false;
+    const mts_status code = give_up_special(p, &special);
+    if (code != MTS_STATUS_OK || special) {
+        p->findings.fallback = 1;
+        return code;
+    }
+    *left = !mts_kernel_configs_failed(&p->defaults, &tiles);
+    p->findings.fallback = 2;
+    return mts_planning_failed(p, &tiles);
+}
+
+static mts_status make(mts_planning *p, mts_engine **out)
+{
+    const size_t known = p->failed_count;
+    const mts_kernel_config tiles = mts_kernel_config_tiles(&p->device->info);
+    bool failed = false;
+    bool left = true;
+    bool absent = false;
+    p->findings.fallback = mts_kernel_configs_failed(&p->defaults, &tiles) ? 2 : 0;
+    mts_status code = make_once(p, &failed, out);
+    const mts_error first = *p->error;
+    while (failed && left) {
+        mts_log_write(p->device->log, MTS_LOG_WARNING, "a session cannot be made as planned: %s",
+                      p->error->text);
+        if (p->options.cache) {
+            p->options.cache->skipped++;
+        }
+        absent = absent || code == MTS_STATUS_NOT_FOUND;
+        code = step_down(p, &left);
+        if (code != MTS_STATUS_OK) {
+            return code;
+        }
+        code = left ? make_once(p, &failed, out) : first.code;
+    }
+    if (p->findings.fallback != 0 && (failed || code == MTS_STATUS_LIMIT)) {
+        mts_planning_forgive(p, known);
+        *p->error = first; /* what is wrong with the plan, not with the last resort */
+        return first.code;
+    }
+    if (code == MTS_STATUS_OK) {
+        remember(p, known, absent);
+    }
+    return code;
+}
+
+/* Nothing that another plan would not meet too. */
+static bool blames_plan(mts_status code)
+{
+    return code != MTS_STATUS_OK && code != MTS_STATUS_CANCELLED && code != MTS_STATUS_OUT_OF_MEMORY &&
+           code != MTS_STATUS_DEVICE_LOST;
+}
+
+/* Decides and makes; a plan from the cache that cannot be made is refused, and measured again. */
+static mts_status decide_and_make(mts_planning *p, mts_engine **out)
+{
+    mts_status code = decide(p);
+    p->findings.planning_ms = (double)(mts_os_clock_ns() - p->start) * 1e-6;
+    MTS_TRY(code, make(p, out));
+    if (p->findings.cached && blames_plan(code)) {
+        mts_plan_cache_refuse(p);
+        code = measure(p);
+        p->findings.planning_ms = (double)(mts_os_clock_ns() - p->start) * 1e-6;
+        MTS_TRY(code, make(p, out));
+    }
+    if (code == MTS_STATUS_OK && p->fresh) {
+        mts_plan_cache_store(p);
+    }
+    return code;
+}
+
+/* ---- what the engine keeps ---- */
+
+static bool keep_findings(const mts_planning *p, mts_engine *engine)
+{
+    const mts_findings *from = &p->findings;
+    mts_findings *to = &engine->findings;
+    *to = *from;
+    to->findings = mts_arena_zero(&engine->arena, from->finding_count, sizeof *to->findings);
+    to->trials = mts_arena_zero(&engine->arena, from->trial_count, sizeof *to->trials);
+    if (!to->findings || !to->trials) {
+        return false;
+    }
+    if (from->finding_count > 0) {
+        memcpy(to->findings, from->findings, from->finding_count * sizeof *to->findings);
+    }
+    if (from->trial_count > 0) {
+        memcpy(to->trials, from->trials, from->trial_count * sizeof *to->trials);
+    }
+    engine->slice_bytes = p->decision.slice_bytes;
+    engine->stats.predicted_ms = from->predicted_ms;
+    engine->stats.planning_ms = from->planning_ms;
+    return true;
+}
+
+static void release(mts_planning *p)
+{
+    mts_engine_destroy(&p->previous);
+    mts_kernel_configs_release(&p->choices);
+    mts_kernel_configs_release(&p->planned);
+    mts_alloc_free(p->allocator, p->failed);
+    mts_alloc_free(p->allocator, p->findings.findings);
+    mts_alloc_free(p->allocator, p->findings.trials);
+    mts_arena_release(&p->arena);
+}
+
+mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
+                             const mts_engine_options *options, mts_engine **out, mts_error *error)
+{
+    mts_error ignored = {0};
+    mts_planning p = {.device = device,
+                      .archive = archive,
+                      .allocator = device->allocator,
+                      .options = *options,
+                      .start = mts_os_clock_ns(),
+                      .error = error ? error : &ignored};
+    p.options.precision = mts_precision_used(&device->info, options->precision);
+    *out = NULL;
+    mts_arena_init(&p.arena, p.allocator);
+    mts_kernel_configs_init(&p.choices, p.allocator);
+    mts_kernel_configs_init(&p.planned, p.allocator);
+    mts_status code = mts_planning_report(&p, 0.0f, "planning");
+    MTS_TRY(code, resolve_tasks(&p, options));
+    MTS_TRY(code, decide_and_make(&p, out));
+    if (code == MTS_STATUS_OK && !keep_findings(&p, *out)) {
+        code = mts_planning_memory(&p);
+        mts_engine_destroy(out);
+    }
+    release(&p);
+    return code;
+}

@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "mts/mts.h"
 #include "platform/os/os.h"
+#include "tune/tune.h"
 
 /* Where the sentence of a failure goes. */
 typedef struct mts_api_sink {

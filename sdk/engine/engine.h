@@ -11,11 +11,14 @@
 
 #include "bundle/archive.h"
 #include "device/device.h"
-#include "tune/cache.h"
 #include "lower/precision.h"
 #include "plan/strategy.h"
 
 typedef struct mts_engine mts_engine;
+/* tune/cache.h, tune/report.h; the engine keeps them for those who decide what is built, and reads nothing.
+ */
+struct mts_cache;
+struct mts_findings;
 
 typedef struct mts_engine_options {
     mts_strategy strategy;
@@ -30,9 +33,9 @@ typedef struct mts_engine_options {
     uint32_t tuning_ms;         /* for measuring kernels; 0: the defaults */
     uint32_t places;            /* runs that may be under way or not taken; 0: one */
 
-    uint32_t depth;   /* those on the device at a time, at most `places`; 0: one */
-    bool drop_oldest; /* then depth is less than places */
-    mts_cache *cache; /* of decisions and tunings; may be NULL; outlives the call */
+    uint32_t depth;          /* those on the device at a time, at most `places`; 0: one */
+    bool drop_oldest;        /* then depth is less than places */
+    struct mts_cache *cache; /* of decisions and tunings; may be NULL; outlives the call */
     void *context;
     int (*progress)(void *context, float fraction, const char *what); /* may be NULL; non-zero cancels */
 } mts_engine_options;
@@ -80,9 +83,6 @@ typedef struct mts_engine_stats {
     double planning_ms;      /* until everything was decided: measuring, or reading a cache */
 } mts_engine_stats;
 
-/* The device and the archive outlive the engine. */
-mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
-                             const mts_engine_options *options, mts_engine **out, mts_error *error);
 void mts_engine_destroy(mts_engine **engine);
 
 /*
@@ -164,7 +164,4 @@ mts_status mts_engine_latency(const mts_engine *engine, uint32_t task, uint64_t 
 /* ---- reports ---- */
 
 void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats);
-/* Groups, launches with their members, memory; for people, or as a JSON object. */
-void mts_engine_explain(const mts_engine *engine, bool json, mts_text *text);
-
 #endif

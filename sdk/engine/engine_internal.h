@@ -8,7 +8,6 @@
 
 #include "engine/engine.h"
 #include "lower/encode.h"
-#include "tune/report.h"
 #include "engine/submission.h"
 #include "engine/latency.h"
 #include "frame/frame.h"
@@ -110,8 +109,7 @@ struct mts_engine {
     mts_subsets subsets;
     uint32_t deadline_ms; /* of runs that have not gone to the device */
 
-    mts_findings findings; /* what was considered before it was made (decide.c) */
-    uint64_t slice_bytes;
+    const struct mts_findings *findings; /* what was considered before it was made (tune/decide.c), or NULL */
 
     engine_pictures pictures;
     engine_foreigns foreigns;

@@ -8,8 +8,9 @@
  */
 #include <string.h>
 
-#include "tune/plan_cache.h"
 #include "platform/os/os.h"
+#include "tune/plan_cache.h"
+#include "tune/tune.h"
 
 static mts_status resolve_tasks(mts_planning *p, const mts_engine_options *options)
 {
@@ -238,7 +239,10 @@ static mts_status decide_and_make(mts_planning *p, mts_engine **out)
 static bool keep_findings(const mts_planning *p, mts_engine *engine)
 {
     const mts_findings *from = &p->findings;
-    mts_findings *to = &engine->findings;
+    mts_findings *to = mts_arena_zero(&engine->arena, 1, sizeof *to);
+    if (!to) {
+        return false;
+    }
     *to = *from;
     to->findings = mts_arena_zero(&engine->arena, from->finding_count, sizeof *to->findings);
     to->trials = mts_arena_zero(&engine->arena, from->trial_count, sizeof *to->trials);
@@ -251,7 +255,8 @@ static bool keep_findings(const mts_planning *p, mts_engine *engine)
     if (from->trial_count > 0) {
         memcpy(to->trials, from->trials, from->trial_count * sizeof *to->trials);
     }
-    engine->slice_bytes = p->decision.slice_bytes;
+    to->slice_bytes = p->decision.slice_bytes;
+    engine->findings = to;
     engine->stats.predicted_ms = from->predicted_ms;
     engine->stats.planning_ms = from->planning_ms;
     return true;

@@ -2,6 +2,7 @@
  * explain.c: what an engine does, for people and for machines.
  */
 #include "tune/explain_plan.h"
+#include "tune/tune.h"
 
 static const char *strategy_name(const mts_engine *engine)
 {

@@ -48,9 +48,9 @@ static void tuning_json(const mts_findings *f, mts_text *text)
 
 void mts_explain_plan_json(const mts_engine *engine, mts_text *text)
 {
-    const mts_findings *f = &engine->findings;
+    const mts_findings *f = engine->findings;
     mts_text_add(text, "\"planning_ms\": %.3f, \"cached\": %s, \"slice_bytes\": %llu, \"fallback\": %u, ",
-                 f->planning_ms, f->cached ? "true" : "false", (unsigned long long)engine->slice_bytes,
+                 f->planning_ms, f->cached ? "true" : "false", (unsigned long long)f->slice_bytes,
                  f->fallback);
     mts_text_add(text, "\"predicted_ms\": %.4f, \"model_error\": %.4f, ", f->predicted_ms, f->model_error);
     tuning_json(f, text);
@@ -98,7 +98,7 @@ static void finding_text(const mts_engine *engine, const mts_finding *f, mts_tex
 /* Findings lie class by class, those of the whole session last. */
 static void considered_text(const mts_engine *engine, mts_text *text)
 {
-    const mts_findings *f = &engine->findings;
+    const mts_findings *f = engine->findings;
     for (uint32_t i = 0; i < f->finding_count; i++) {
         const uint32_t number = f->findings[i].of_class;
         const bool first = i == 0 || f->findings[i - 1].of_class != number;
@@ -127,7 +127,7 @@ static void tuning_text(const mts_findings *f, mts_text *text)
 
 void mts_explain_plan_text(const mts_engine *engine, mts_text *text)
 {
-    const mts_findings *f = &engine->findings;
+    const mts_findings *f = engine->findings;
     mts_text_add(text, "planned in %.1f ms%s\n", f->planning_ms, f->cached ? ", from the cache" : "");
     if (f->fallback != 0) {
         mts_text_add(text, "kernels as planned cannot be used on this device: %s instead\n",

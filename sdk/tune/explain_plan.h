@@ -5,6 +5,7 @@
 #define MTS_TUNE_EXPLAIN_PLAN_H
 
 #include "engine/engine_internal.h"
+#include "tune/report.h"
 
 /* "key": value pairs of a JSON object, without a comma at either end. */
 void mts_explain_plan_json(const mts_engine *engine, mts_text *text);

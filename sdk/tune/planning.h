@@ -6,6 +6,7 @@
 #define MTS_TUNE_PLANNING_H
 
 #include "engine/engine_internal.h"
+#include "tune/cache.h"
 #include "tune/report.h"
 
 typedef struct mts_planning {

@@ -53,6 +53,7 @@ typedef struct mts_findings {
     uint32_t complete;                /* 1: every candidate had its turn within the time */
     double default_ms, tuned_ms;      /* of the session's tasks before and after tuning, run in turns */
     double predicted_ms, model_error; /* of the plan; root mean square of the model's relative errors */
+    uint64_t slice_bytes;             /* of the plan */
     double planning_ms;               /* this session: until everything was decided */
     bool cached;                      /* the decision came from a cache */
     uint32_t fallback; /* 0: as decided; 1: default choices, 2: smallest tiles, since others failed */

@@ -14,7 +14,7 @@
 
 #include "bundle/archive.h"
 #include "device/kernel.h"
-#include "engine/engine.h"
+#include "tune/tune.h"
 #include "mts/mtsc.h"
 #include "platform/null/null.h"
 #include "platform/os/os.h"

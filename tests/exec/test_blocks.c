@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "engine/engine_internal.h"
+#include "tune/tune.h"
 #include "plan/block.h"
 #include "support/device_fixture.h"
 #include "support/synth.h"
@@ -211,7 +212,7 @@ static void blocks_that_do_not_build_become_tiles(void **state)
     gpu->ops = &picky_ops;
     test_must(mts_engine_create(gpu, f.archive, &options, &engine, &error), &error, "engine");
     assert_int_equal(count_blocks(engine), 0);
-    assert_int_equal(engine->findings.fallback, 1);
+    assert_int_equal(engine->findings->fallback, 1);
     mts_engine_destroy(&engine);
     mts_device_destroy(&gpu);
     test_synth_close(&f);

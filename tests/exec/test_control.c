@@ -20,6 +20,7 @@
 
 #include "engine/control.h"
 #include "engine/engine_internal.h"
+#include "tune/tune.h"
 #include "engine/profile.h"
 #include "plan/block.h"
 #include "platform/os/os.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "engine/engine.h"
+#include "tune/tune.h"
 #include "tests/support/fault.h"
 #include "support/fault_allocator.h"
 

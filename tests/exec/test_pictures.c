@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "engine/engine_internal.h"
+#include "tune/tune.h"
 #include "tests/support/fault.h"
 #include "support/picture_bundle.h"
 

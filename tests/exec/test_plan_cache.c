@@ -18,6 +18,7 @@
 
 #include "base/hash.h"
 #include "engine/engine_internal.h"
+#include "tune/tune.h"
 #include "tests/support/fault.h"
 #include "support/net.h"
 #include "support/synth.h"
@@ -123,18 +124,18 @@ static void a_second_session_has_the_plan_of_the_first(void **state)
     assert_int_equal(plans->hits, 1);
     assert_int_equal(plans->rejected, 0);
     assert_int_equal(plans->written, 1);
-    assert_true(second->findings.cached && !first->findings.cached);
+    assert_true(second->findings->cached && !first->findings->cached);
     assert_true(second->stats.planning_ms < 100.0);
-    assert_int_equal(second->slice_bytes, first->slice_bytes);
-    assert_int_equal(second->findings.finding_count, first->findings.finding_count);
-    assert_int_equal(second->findings.trial_count, first->findings.trial_count);
+    assert_int_equal(second->findings->slice_bytes, first->findings->slice_bytes);
+    assert_int_equal(second->findings->finding_count, first->findings->finding_count);
+    assert_int_equal(second->findings->trial_count, first->findings->trial_count);
     assert_true(second->stats.predicted_ms == first->stats.predicted_ms);
     for (uint32_t t = 0; t < first->task_count; t++) {
         assert_int_equal(second->tasks[t].group, first->tasks[t].group);
     }
-    for (uint32_t i = 0; i < first->findings.finding_count; i++) {
-        assert_string_equal(second->findings.findings[i].what, first->findings.findings[i].what);
-        assert_int_equal(second->findings.findings[i].verdict, first->findings.findings[i].verdict);
+    for (uint32_t i = 0; i < first->findings->finding_count; i++) {
+        assert_string_equal(second->findings->findings[i].what, first->findings->findings[i].what);
+        assert_int_equal(second->findings->findings[i].verdict, first->findings->findings[i].verdict);
     }
     mts_engine_destroy(&first);
     mts_engine_destroy(&second);
@@ -312,7 +313,7 @@ static void a_finding_of_a_class_that_the_session_lacks_is_refused(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         mts_engine *engine = make(&options);
         char what[MTS_FINDING_TEXT];
-        memcpy(what, engine->findings.findings[0].what, sizeof what);
+        memcpy(what, engine->findings->findings[0].what, sizeof what);
         mts_engine_destroy(&engine);
         plan_file f = plan_read();
         unsigned char *at = f.body;
@@ -438,14 +439,14 @@ static void tunings_are_found_again_and_damaged_ones_are_not(void **state)
     options.grouping = MTS_GROUPING_FAMILY;
     options.tuning_ms = 20000;
     mts_engine *engine = make(&options);
-    const uint32_t candidates = engine->findings.candidates;
+    const uint32_t candidates = engine->findings->candidates;
     assert_true(candidates > 5);
     assert_true(tunings->written > 0);
     mts_engine_destroy(&engine);
     options.tuning_ms = 20001; /* a plan of its own, with the same layers */
     engine = make(&options);
     assert_int_equal(tunings->hits, 1);
-    assert_int_equal(engine->findings.candidates, 0);
+    assert_int_equal(engine->findings->candidates, 0);
     mts_engine_destroy(&engine);
     find_file(".tune", path);
     unsigned char *file = read_file(path, &size);
@@ -454,7 +455,7 @@ static void tunings_are_found_again_and_damaged_ones_are_not(void **state)
     options.tuning_ms = 20002;
     engine = make(&options);
     assert_int_equal(tunings->rejected, 1);
-    assert_int_equal(engine->findings.candidates, candidates);
+    assert_int_equal(engine->findings->candidates, candidates);
     mts_engine_destroy(&engine);
     mts_alloc_free(mts_allocator_default(), file);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "engine/engine_internal.h"
+#include "tune/tune.h"
 #include "support/net.h"
 #include "support/synth.h"
 
@@ -227,8 +228,8 @@ static void a_family_keeps_a_budget_by_slices_and_gives_the_same_outputs(void **
 static uint32_t count_verdict(const mts_engine *engine, mts_verdict verdict)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < engine->findings.finding_count; i++) {
-        count += engine->findings.findings[i].verdict == (uint32_t)verdict ? 1 : 0;
+    for (uint32_t i = 0; i < engine->findings->finding_count; i++) {
+        count += engine->findings->findings[i].verdict == (uint32_t)verdict ? 1 : 0;
     }
     return count;
 }
@@ -243,8 +244,8 @@ static void an_explanation_lists_what_was_considered_and_why_it_lost(void **stat
     test_synth_open(&s, &o);
     mts_engine_options options = options_of(MTS_STRATEGY_COMPACT, MTS_GROUPING_MEASURED, 0);
     mts_engine *engine = make(&s, &options);
-    assert_true(engine->findings.finding_count >= 3);
-    assert_true(engine->findings.trial_count >= 5);
+    assert_true(engine->findings->finding_count >= 3);
+    assert_true(engine->findings->trial_count >= 5);
     assert_true(count_verdict(engine, MTS_VERDICT_CHOSEN) >= 1);
     assert_true(count_verdict(engine, MTS_VERDICT_SLOWER) + count_verdict(engine, MTS_VERDICT_PREDICTED) >=
                 2);

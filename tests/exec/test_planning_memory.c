@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "engine/engine_internal.h"
+#include "tune/tune.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
 #include "support/synth.h"
@@ -50,8 +51,8 @@ static void open_family(test_synth *s, uint32_t tasks)
 static uint32_t count_failed(const mts_engine *engine)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < engine->findings.finding_count; i++) {
-        count += engine->findings.findings[i].verdict == MTS_VERDICT_FAILED;
+    for (uint32_t i = 0; i < engine->findings->finding_count; i++) {
+        count += engine->findings->findings[i].verdict == MTS_VERDICT_FAILED;
     }
     return count;
 }
@@ -109,7 +110,7 @@ static void a_device_with_room_for_one_session_only_is_planned_for(void **state)
     device->info.memory_bytes = peak * 9 / 8;
     test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "measured");
     assert_true(engine->stats.peak_bytes <= device->info.memory_bytes);
-    assert_int_equal(engine->findings.trial_count, 7); /* all, each alone, two pairs */
+    assert_int_equal(engine->findings->trial_count, 7); /* all, each alone, two pairs */
     mts_engine_destroy(&engine);
     device->info.memory_bytes = peak / 4;
     assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error),
@@ -190,10 +191,10 @@ static void a_prediction_is_the_sum_over_all_classes(void **state)
     options.priorities = priorities;
     test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "session");
     double sum = 0.0;
-    assert_int_equal(engine->findings.trial_count, 3);
+    assert_int_equal(engine->findings->trial_count, 3);
     for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(engine->findings.trials[i].of_class, i);
-        sum += engine->findings.trials[i].latency;
+        assert_int_equal(engine->findings->trials[i].of_class, i);
+        sum += engine->findings->trials[i].latency;
     }
     assert_true(sum > 0.0 && engine->stats.predicted_ms > sum * 0.7);
     mts_engine_destroy(&engine);

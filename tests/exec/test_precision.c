@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "engine/engine_internal.h"
+#include "tune/tune.h"
 #include "support/net.h"
 #include "support/synth.h"
 #include "support/tolerance.h"

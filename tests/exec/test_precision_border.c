@@ -15,6 +15,7 @@
 #include "base/half.h"
 #include "base/hash.h"
 #include "engine/engine_internal.h"
+#include "tune/tune.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
 #include "support/synth.h"

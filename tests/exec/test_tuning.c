@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "engine/engine_internal.h"
+#include "tune/tune.h"
 #include "platform/wrap/wrap.h"
 #include "support/net.h"
 #include "support/synth.h"
@@ -73,14 +74,14 @@ static void tuned_kernels_give_the_same_outputs(void **state)
     open_synth(&s, 2, 0.95);
     mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
     test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "default");
-    assert_int_equal(engine->findings.candidates, 0);
+    assert_int_equal(engine->findings->candidates, 0);
     float *expected = test_synth_run(engine, s.archive, &count);
     mts_engine_destroy(&engine);
     options.tuning_ms = 30000; /* all candidates are done long before */
     test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "tuned");
-    assert_true(engine->findings.candidates > 0 && engine->findings.complete == 1);
-    assert_true(engine->findings.layers_tuned > 5);
-    assert_int_equal(engine->findings.fallback, 0);
+    assert_true(engine->findings->candidates > 0 && engine->findings->complete == 1);
+    assert_true(engine->findings->layers_tuned > 5);
+    assert_int_equal(engine->findings->fallback, 0);
     float *outputs = test_synth_run(engine, s.archive, &count);
     assert_true(test_difference(outputs, expected, count) <= 1e-4);
     free(expected);
@@ -108,9 +109,9 @@ static void a_candidate_that_does_not_build_is_skipped_and_remembered(void **sta
     test_must(mts_engine_create(device, a.archive, &options, &engine, &error), &error, "session");
     const uint32_t refused = plan.refused;
     assert_true(refused >= 5);
-    assert_int_equal(engine->findings.skipped, refused);
-    assert_int_equal(engine->findings.complete, 1);
-    assert_int_equal(engine->findings.fallback, 0);
+    assert_int_equal(engine->findings->skipped, refused);
+    assert_int_equal(engine->findings->complete, 1);
+    assert_int_equal(engine->findings->fallback, 0);
     assert_int_equal(cache.skipped, refused);
     assert_true(cache.counts[MTS_CACHE_TUNINGS].written > 0);
     mts_engine_destroy(&engine);
@@ -118,7 +119,7 @@ static void a_candidate_that_does_not_build_is_skipped_and_remembered(void **sta
     test_must(mts_engine_create(device, b.archive, &options, &engine, &error), &error, "other session");
     assert_int_equal(cache.counts[MTS_CACHE_TUNINGS].hits, 1);
     assert_int_equal(plan.refused, refused);
-    assert_int_equal(engine->findings.skipped, refused);
+    assert_int_equal(engine->findings->skipped, refused);
     mts_engine_destroy(&engine);
     test_synth_close(&a);
     test_synth_close(&b);
@@ -145,7 +146,7 @@ static void where_the_default_does_not_build_the_smallest_tiles_do(void **state)
     device = open_device("reference", FIRST);
     test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "fallback");
     assert_int_equal(plan.refused, 2); /* without Winograd too */
-    assert_int_equal(engine->findings.fallback, 2);
+    assert_int_equal(engine->findings->fallback, 2);
     float *outputs = test_synth_run(engine, s.archive, &count);
     assert_true(test_difference(outputs, expected, count) <= 1e-4);
     mts_text_init(&text, mts_allocator_default());

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "engine/engine_internal.h"
+#include "tune/tune.h"
 #include "plan/kernel_config.h"
 #include "platform/wrap/wrap.h"
 #include "support/net.h"
@@ -135,22 +136,22 @@ static void a_tuning_that_is_cut_short_goes_on_at_the_next_start(void **state)
     const uint32_t all = candidates_of(device);
     const mts_engine_options options = tuned(1);
     mts_engine *engine = make(device, &options);
-    assert_int_equal(engine->findings.complete, 0);
-    assert_in_range(engine->findings.candidates, 1, all - 1);
-    const uint32_t layers = engine->findings.layers_tuned;
-    for (; !engine->findings.complete && starts <= all; starts++) {
-        const uint32_t done = engine->findings.candidates;
+    assert_int_equal(engine->findings->complete, 0);
+    assert_in_range(engine->findings->candidates, 1, all - 1);
+    const uint32_t layers = engine->findings->layers_tuned;
+    for (; !engine->findings->complete && starts <= all; starts++) {
+        const uint32_t done = engine->findings->candidates;
         mts_engine_destroy(&engine);
         engine = make(device, &options);
-        assert_true(engine->findings.candidates > done);
-        assert_true(engine->findings.cached);
-        assert_int_equal(engine->findings.layers_tuned, layers);
+        assert_true(engine->findings->candidates > done);
+        assert_true(engine->findings->cached);
+        assert_int_equal(engine->findings->layers_tuned, layers);
     }
-    assert_int_equal(engine->findings.complete, 1);
-    assert_int_equal(engine->findings.candidates, all);
+    assert_int_equal(engine->findings->complete, 1);
+    assert_int_equal(engine->findings->candidates, all);
     mts_engine_destroy(&engine);
     engine = make(device, &options);
-    assert_int_equal(engine->findings.candidates, all);
+    assert_int_equal(engine->findings->candidates, all);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }
@@ -188,9 +189,9 @@ static void a_cancelled_tuning_keeps_what_it_learnt(void **state)
     const mts_engine_options options = tuned(LONG_ENOUGH);
     interrupt(device, CANCEL, MTS_STATUS_CANCELLED);
     mts_engine *engine = make(device, &options);
-    assert_int_equal(engine->findings.complete, 1);
-    assert_int_equal(engine->findings.candidates, candidates_of(device) - 5);
-    assert_int_equal(engine->findings.skipped, 0);
+    assert_int_equal(engine->findings->complete, 1);
+    assert_int_equal(engine->findings->candidates, candidates_of(device) - 5);
+    assert_int_equal(engine->findings->skipped, 0);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }
@@ -204,9 +205,9 @@ static void a_candidate_that_lost_the_device_is_not_tried_again(void **state)
     mts_device_destroy(&device);
     device = open_device("null");
     mts_engine *engine = make(device, &options);
-    assert_int_equal(engine->findings.complete, 1);
-    assert_int_equal(engine->findings.candidates, candidates_of(device) - 6);
-    assert_int_equal(engine->findings.skipped, 1);
+    assert_int_equal(engine->findings->complete, 1);
+    assert_int_equal(engine->findings->candidates, candidates_of(device) - 6);
+    assert_int_equal(engine->findings->skipped, 1);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }
@@ -219,13 +220,13 @@ static void a_default_kernel_that_does_not_build_is_not_built_again(void **state
     plan.refuses = true;
     const mts_engine_options options = tuned(0);
     mts_engine *engine = make(device, &options);
-    assert_int_equal(engine->findings.fallback, 2);
+    assert_int_equal(engine->findings->fallback, 2);
     const uint32_t refused = plan.refused;
     assert_true(refused > 0);
     mts_engine_destroy(&engine);
     engine = make(device, &options);
     assert_int_equal(plan.refused, refused);
-    assert_int_equal(engine->findings.fallback, 2);
+    assert_int_equal(engine->findings->fallback, 2);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }
@@ -260,7 +261,7 @@ static void the_smallest_budget_is_kept_whatever_is_measured(void **state)
         options.grouping = (mts_grouping)grouping;
         options.memory_budget = least_budget(device, &options);
         mts_engine *engine = make(device, &options);
-        assert_true(engine->findings.candidates > 0 || grouping > 0);
+        assert_true(engine->findings->candidates > 0 || grouping > 0);
         assert_true(engine->stats.peak_bytes <= options.memory_budget);
         mts_engine_destroy(&engine);
     }
@@ -279,10 +280,10 @@ static void a_budget_does_not_change_what_sets_of_tasks_are_measured_with(void *
     options.memory_budget = least_budget(device, &options);
     mts_engine *limited = make(device, &options);
     assert_true(limited->stats.peak_bytes < unlimited->stats.peak_bytes);
-    assert_true(unlimited->findings.trial_count > 0);
-    for (uint32_t i = 0; i < unlimited->findings.trial_count; i++) {
-        const mts_trial *a = &unlimited->findings.trials[i];
-        const mts_trial *b = &limited->findings.trials[i];
+    assert_true(unlimited->findings->trial_count > 0);
+    for (uint32_t i = 0; i < unlimited->findings->trial_count; i++) {
+        const mts_trial *a = &unlimited->findings->trials[i];
+        const mts_trial *b = &limited->findings->trials[i];
         assert_int_equal(a->tasks, b->tasks);
         assert_int_equal(a->arena, b->arena);
         assert_int_equal(a->weights, b->weights); /* with launch tables, which slices change */
@@ -320,7 +321,7 @@ static void a_tuning_ends_within_its_time(void **state)
     mts_engine_destroy(&engine);
     options.tuning_ms = (uint32_t)(once * 3.5);
     engine = make(device, &options);
-    assert_true(engine->findings.candidates > 0 && engine->findings.complete == 0);
+    assert_true(engine->findings->candidates > 0 && engine->findings->complete == 0);
     assert_true(engine->stats.planning_ms < once * 4.0);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
@@ -339,7 +340,7 @@ static void measuring_groups_takes_no_time_from_tuning(void **state)
     plan.run_ms = 20;
     engine = make(device, &options);
     assert_true(engine->stats.planning_ms > 1000.0);
-    assert_true(engine->findings.candidates > 0);
+    assert_true(engine->findings->candidates > 0);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "bundle/format.h"
 #include "compiler/emit/bundle.h"
-#include "engine/engine.h"
+#include "tune/tune.h"
 #include "graph/align.h"
 #include "support/net.h"
 

@@ -17,7 +17,7 @@
 #include "bundle/format.h"
 #include "compiler/emit/bundle.h"
 #include "compiler/passes/discover.h"
-#include "engine/engine.h"
+#include "tune/tune.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
 #include "support/sample_archive.h"

@@ -45,7 +45,7 @@ static const room rooms[] = {
     {"sdk/plan", RUNTIME_ABOVE " sdk/stitch"},
     {"sdk/strategy", RUNTIME_ABOVE " sdk/stitch sdk/plan"},
     {"sdk/lower", RUNTIME_ABOVE " sdk/stitch sdk/plan sdk/strategy"},
-    {"sdk/engine", RUNTIME_ABOVE " sdk/stitch sdk/plan sdk/strategy sdk/lower sdk/frame sdk/tune"},
+    {"sdk/engine", RUNTIME_ABOVE " sdk/stitch sdk/plan sdk/strategy sdk/lower sdk/frame"},
     {"sdk/frame", RUNTIME_ABOVE " sdk/stitch sdk/plan sdk/strategy sdk/lower sdk/engine"},
     {"sdk/tune", RUNTIME_ABOVE " sdk/stitch sdk/plan sdk/strategy sdk/lower sdk/engine sdk/frame"},
     {"sdk/api", RUNTIME_ABOVE " sdk/stitch sdk/plan sdk/strategy sdk/lower sdk/engine sdk/frame sdk/tune "

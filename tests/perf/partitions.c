@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "bundle/archive.h"
 #include "engine/engine_internal.h"
+#include "tune/tune.h"
 #include "mts/mtsc.h"
 #include "platform/os/os.h"
 
@@ -212,7 +213,7 @@ static mts_engine *make_engine(const family *f, mts_device *device, uint32_t set
     mts_error error = {0};
     mts_engine_aids aids = {.like = like};
     const mts_decision decision = {
-        .group_of = p->group_of, .group_count = p->groups, .slice_bytes = f->plan->slice_bytes};
+        .group_of = p->group_of, .group_count = p->groups, .slice_bytes = f->plan->findings->slice_bytes};
     options.tasks = tasks;
     for (uint32_t t = 0; t < TASKS_MOST; t++) {
         if ((set >> t & 1) != 0) {

@@ -10,7 +10,7 @@
 
 #include "bundle/archive.h"
 #include "compiler/emit/bundle.h"
-#include "engine/engine.h"
+#include "tune/tune.h"
 
 typedef struct test_net {
     mts_bundle_bytes bytes;

@@ -5,7 +5,7 @@
 #define MTS_TESTS_SUPPORT_SYNTH_H
 
 #include "bundle/archive.h"
-#include "engine/engine.h"
+#include "tune/tune.h"
 #include "mts/mtsc.h"
 #include "platform/os/os.h"
 

@@ -406,7 +406,7 @@ INLINE void mts_matrix_store(float *p, mts_u32 step, const mts_matrix_sum *c) {
 #endif
 
 /*
- * The element functions (graph/kinds.h). They are macros because the program text has the kinds after this file; v is
+ * The element functions (kernels/abi/kinds.h). They are macros because the program text has the kinds after this file; v is
  * a variable (it is read several times). PRELU needs a slope vector and is left to the kernels that have one.
  */
 #define mts_vec_clip(v, lo, hi) mts_vec_min(mts_vec_splat(hi), mts_vec_max(mts_vec_splat(lo), v))

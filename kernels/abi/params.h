@@ -1,7 +1,7 @@
 /*
  * record.h: the tables a kernel reads.
  *
- * Responsible for the memory layout of the launch tables: the host (sdk/exec) writes them once when a
+ * Responsible for the memory layout of the launch tables: the host (sdk/lower) writes them once when a
  * session is made, the kernels (OpenCL C, CUDA, platform/reference) read them. This file is compiled by all
  * of them, so it holds only 32-bit fields and no include of its own: the includer defines `mts_u32`,
  * `mts_i32` and `mts_f32` (4 bytes each) beforehand. Not responsible for filling or interpreting them.

@@ -2,7 +2,7 @@
  * conv_winograd: the stitched 3 x 3 convolution of stride 1 by Winograd's F(2 x 2, 3 x 3), one work-item per group.
  *
  * Responsible for dense convolutions of many tasks in one launch on devices whose work-groups have much memory and few
- * work-items (CPUs). What it computes is defined at mts_winograd_params (sdk/device/record.h); the host has transformed
+ * work-items (CPUs). What it computes is defined at mts_winograd_params (kernels/abi/params.h); the host has transformed
  * the weights. Not responsible for which layers and tiles come here.
  *
  * A group takes `tile` consecutive tiles of 2 x 2 outputs, VEC tiles a vector, in three passes over its scratch:

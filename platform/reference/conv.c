@@ -2,7 +2,7 @@
  * conv.c: the reference kernels with weights: stitched convolution (direct and Winograd's), depthwise
  * convolution, fully connected.
  *
- * Sums run in the order that device/record.h states (segments, channels, taps), in double: an oracle must be
+ * Sums run in the order that kernels/abi/params.h states (segments, channels, taps), in double: an oracle must be
  * more exact than what is compared with it. Pixels are the innermost loop, so that a compiler makes vectors
  * of it: this is also the last fallback. Not responsible for packing weights.
  */

@@ -1,7 +1,7 @@
 /*
  * reference.h: what the files of the plain C backend share.
  *
- * Every kernel is one C function that follows the definition of its record in device/record.h and nothing
+ * Every kernel is one C function that follows the definition of its record in kernels/abi/params.h and nothing
  * else: the functions are the oracle that other backends are compared with, and the last fallback where no
  * driver works. They share no code with kernels/. Unlike those they check every range they are about to
  * touch, so that a wrong record is an error text and not a crash.

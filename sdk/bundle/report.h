@@ -2,7 +2,7 @@
  * report.h: what a bundle holds, for people (text), machines (JSON) and Graphviz.
  *
  * The facts about sharing come from the archive alone: aligned rows of a family and block ids that several
- * tasks refer to. Not responsible for how a session runs the bundle (sdk/exec explains that).
+ * tasks refer to. Not responsible for how a session runs the bundle (sdk/tune explains that).
  */
 #ifndef MTS_BUNDLE_REPORT_H
 #define MTS_BUNDLE_REPORT_H

@@ -160,7 +160,7 @@ typedef struct mts_device_ops {
     void (*drain)(mts_device *device);
 } mts_device_ops;
 
-/* Fences that are over and failed, kept for their owners (fence.c). */
+/* Fences that are over and failed, kept for their owners (timeline.c). */
 #define MTS_TIMELINE_FAILURES 8u
 typedef struct mts_timeline_failure {
     uint64_t first, last;
@@ -178,7 +178,7 @@ struct mts_device {
     bool drained;   /* set by the front: it is lost, and nothing is on its way any more */
     bool full; /* set by a backend: the last OUT_OF_MEMORY was the device's, not the host's; never cleared by
                   it */
-    uint64_t timeline_last, timeline_done; /* fence.c: the last one set; the last one known to be over */
+    uint64_t timeline_last, timeline_done; /* timeline.c: the last one set; the last one known to be over */
     uint32_t timeline_failure_count;
     mts_timeline_failure timeline_failures[MTS_TIMELINE_FAILURES]; /* oldest first */
 };

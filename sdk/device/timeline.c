@@ -1,5 +1,5 @@
 /*
- * fence.c: timeline_last are marks in turns.
+ * timeline.c: timeline_last are marks in turns.
  *
  * The queue is in order, so timeline_last are looked at in order, each until it is over: whoever asks for a
  * fence looks at those of others that stand before it, and what has failed there is kept for these. Not

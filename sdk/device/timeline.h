@@ -1,5 +1,5 @@
 /*
- * fence.h: points of a device's queue that anybody may wait for: numbers that never come again, over the few
+ * timeline.h: points of a device's queue that anybody may wait for: numbers that never come again, over the few
  * marks that a device has, so that several sessions of one device need not share these out.
  */
 #ifndef MTS_DEVICE_TIMELINE_H

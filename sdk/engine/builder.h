@@ -1,5 +1,5 @@
 /*
- * maker.h: an engine while it is made, shared by engine.c, upload.c and ports.c.
+ * builder.h: an engine while it is made, shared by engine.c, upload.c and ports.c.
  */
 #ifndef MTS_ENGINE_BUILDER_H
 #define MTS_ENGINE_BUILDER_H

@@ -1,6 +1,6 @@
 /*
  * control.c: which tasks a submission runs, and handing their launches over, group by group where there is a
- * deadline. Not responsible for what a set's launches are (subset.c).
+ * deadline. Not responsible for what a set's launches are (filter.c).
  */
 #include "engine/control.h"
 

@@ -1,6 +1,6 @@
 /*
  * engine.c: making and destroying an engine: stitch, plan, encode, build kernels, record the list. Not
- * responsible for its memory on the device (upload.c) nor for running it (flight.c).
+ * responsible for its memory on the device (upload.c) nor for running it (submission.c).
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
  * engine_internal.h: the engine's own structures, shared by engine.c, upload.c and ports.c (making),
- * recording.c (the command list), flight.c, control.c and subset.c (running), lend.c and picture.c
+ * recording.c (the command list), submission.c, control.c and filter.c (running), zero_copy.c and picture.c
  * (inputs), outputs.c and explain.c (reports).
  */
 #ifndef MTS_ENGINE_ENGINE_INTERNAL_H
@@ -46,7 +46,7 @@ typedef struct engine_slot {
     const mts_preprocess *preprocess; /* NULL: takes no pictures */
     int64_t dims[4];                  /* if it does: of the input, which is dense */
 
-    /* Of a slot whose data stays the caller's (lend.c). */
+    /* Of a slot whose data stays the caller's (zero_copy.c). */
     bool lent;
     mts_buffer *buffer; /* NULL until something is lent */
     bool uploaded;      /* the buffer is the device's own and written before every run */
@@ -94,7 +94,7 @@ struct mts_engine {
     float *input_mirror; /* for outputs that are inputs passed through; NULL if there are none */
     size_t input_floats;
 
-    /* Runs under way (flight.c). */
+    /* Runs under way (submission.c). */
     engine_flight *flights; /* [places + spare] */
     engine_flight **queue;  /* [used], the oldest first; behind them the free ones, the next one first */
     uint32_t places, depth; /* runs under way at most; of them on the device at most */

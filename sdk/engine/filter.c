@@ -1,5 +1,5 @@
 /*
- * subset.c: choosing entries of launches, and the lists made of them. Not responsible for which tasks run
+ * filter.c: choosing entries of launches, and the lists made of them. Not responsible for which tasks run
  * (control.c).
  */
 #include "engine/filter.h"

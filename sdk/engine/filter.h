@@ -1,8 +1,8 @@
 /*
- * subset.h: an engine's launches without what only serves tasks that do not run: lists for sets of tasks.
- * Internal to sdk/exec.
+ * filter.h: an engine's launches without what only serves tasks that do not run: lists for sets of tasks.
  *
- * A launch keeps the entries (serves.h) that serve a task of the set, side by side in a table of its own,
+ *
+ * A launch keeps the entries (task_masks.h) that serve a task of the set, side by side in a table of its own,
  * over a smaller grid; one with none is dropped. Offsets in the arena and the order of launches stay as
  * planned, so what runs computes the same bits. The table, and room for the lists of the last few sets, are
  * made at the first such set; a list is made when its set comes and is not kept.

@@ -1,6 +1,6 @@
 /*
  * outputs.c: outputs from the arena to the caller: enqueued behind a run, kept in its flight, and made the
- * engine's own when somebody takes the run. Not responsible for when that is (flight.c).
+ * engine's own when somebody takes the run. Not responsible for when that is (submission.c).
  */
 #include <string.h>
 

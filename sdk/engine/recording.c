@@ -1,6 +1,6 @@
 /*
  * recording.c: an engine's launches as one command list. It is made with the engine, and updated before a run
- * when lent inputs have other buffers than those it names (lend.c); a device that cannot gets a new one.
+ * when lent inputs have other buffers than those it names (zero_copy.c); a device that cannot gets a new one.
  */
 #include "engine/engine_internal.h"
 

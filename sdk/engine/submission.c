@@ -1,5 +1,5 @@
 /*
- * flight.c: runs from submission to the hands of whoever asks for their outputs. Each call looks at what has
+ * submission.c: runs from submission to the hands of whoever asks for their outputs. Each call looks at what has
  * finished and gives the device its next run; nothing happens between calls. Not responsible for what a run
  * consists of (control.c) nor for its outputs (outputs.c).
  */

@@ -1,10 +1,10 @@
 /*
- * flight.h: runs of an engine from their submission until somebody takes their outputs, in order.
+ * submission.h: runs of an engine from their submission until somebody takes their outputs, in order.
  *
  * A flight is one place of mts_engine_options.places: what one run needs of its own, so that the next ones
  * can be prepared meanwhile: the picture that waits, the tasks that run, the outputs as they came. All of
  * them use the one queue of the device, the one arena and the one command list: in order, so that nothing
- * else has to be there twice. Private to sdk/exec.
+ * else has to be there twice.
  */
 #ifndef MTS_ENGINE_SUBMISSION_H
 #define MTS_ENGINE_SUBMISSION_H

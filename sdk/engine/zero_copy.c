@@ -1,5 +1,5 @@
 /*
- * lend.c: inputs that stay in the caller's memory. Where the device can use that memory a buffer names it and
+ * zero_copy.c: inputs that stay in the caller's memory. Where the device can use that memory a buffer names it and
  * nothing is copied but what a run reads; elsewhere a buffer of the input's size is written before every run.
  */
 #include "engine/engine_internal.h"

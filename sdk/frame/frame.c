@@ -1,7 +1,7 @@
 /*
  * picture.c: camera pictures into inputs, on the device. The picture buffer, its launch table and lists are
  * made when the first picture comes and again when a larger one does; otherwise nothing is allocated, but for
- * memory that is borrowed. Not responsible for what is taken of a picture (picture_prepare.c).
+ * memory that is borrowed. Not responsible for what is taken of a picture (stage.c).
  */
 #include <inttypes.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * picture.h: what an engine knows of pictures, and the arithmetic of their records.
  *
  * A picture is laid into the picture buffer plane by plane. Each image of a slot that takes pictures has one
- * record of the frame kernel; a task without a batch has one image. Private to sdk/exec.
+ * record of the frame kernel; a task without a batch has one image.
  */
 #ifndef MTS_FRAME_FRAME_H
 #define MTS_FRAME_FRAME_H

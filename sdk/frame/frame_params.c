@@ -1,5 +1,5 @@
 /*
- * picture_record.c: the arithmetic of pictures: where the planes of a format lie, and what the frame kernel
+ * frame_params.c: the arithmetic of pictures: where the planes of a format lie, and what the frame kernel
  * has to know of a region. Pure; no device calls.
  */
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /*
  * foreign.c: the memories of others that an engine keeps hold of. Not responsible for what lies in them
- * (picture_prepare.c).
+ * (stage.c).
  */
 #include "frame/import.h"
 

@@ -5,7 +5,6 @@
  * A camera hands out the same few memories again and again, and taking hold of one may take many
  * milliseconds: so an engine keeps the last ones, as buffers of the device where it takes them, else as what
  * the processor can read. What is kept is held, so that its identity cannot become that of another memory.
- * Private to sdk/exec.
  */
 #ifndef MTS_FRAME_IMPORT_H
 #define MTS_FRAME_IMPORT_H

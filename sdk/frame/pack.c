@@ -1,5 +1,5 @@
 /*
- * picture_pack.c: copies of pictures that are shown much smaller than they are. A small image is mixed of few
+ * pack.c: copies of pictures that are shown much smaller than they are. A small image is mixed of few
  * of a large picture's rows; only these go to the device, two for each row of the image.
  */
 #include <string.h>

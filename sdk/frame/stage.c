@@ -1,5 +1,5 @@
 /*
- * picture_prepare.c: what is taken of a picture when it comes: hold of its memory, or the rows that are going
+ * stage.c: what is taken of a picture when it comes: hold of its memory, or the rows that are going
  * to be read; and what its images' records say. Not responsible for giving that to the device (picture.c).
  */
 #include <string.h>

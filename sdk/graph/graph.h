@@ -5,7 +5,7 @@
  * are in topological order: a node reads only inputs, constants and outputs of earlier nodes. A graph lives
  * in one arena; constant data is borrowed (arena, ONNX file or mapped bundle) and outlives the graph.
  *
- * A constant is a list of rectangular weight blocks (DESIGN.md §3): the matrix [out][in] of cells of kh*kw
+ * A constant is a list of rectangular weight blocks (docs/design/sharing.md): the matrix [out][in] of cells of kh*kw
  * (or of one element) is covered exactly once. Constants that are not convolution weights, and unshared
  * weights, have one block. Blocks of several tasks that have equal `block` ids are stored once.
  *
@@ -29,7 +29,7 @@ typedef enum mts_op {
         MTS_OP_COUNT
 } mts_op;
 
-/* Values of fn, kind, mode, coord and round are the numbers of graph/kinds.h (MTS_FN_, MTS_BIN_, ...). */
+/* Values of fn, kind, mode, coord and round are the numbers of kernels/abi/kinds.h (MTS_FN_, MTS_BIN_, ...). */
 typedef struct mts_act {
     uint32_t fn; /* MTS_FN_ */
     float a, b;

@@ -1,7 +1,7 @@
 /*
- * encode.h: steps of a plan -> launches, records and pool content. Internal to sdk/exec.
+ * encode.h: steps of a plan -> launches, records and pool content.
  *
- * One encode_<family>.c per kernel family fills the records of device/record.h; encode.c holds what they
+ * One encode_<family>.c per kernel family fills the records of kernels/abi/params.h; encode.c holds what they
  * share and the table from operators to functions. No device calls: engine.c builds kernels and uploads.
  */
 #ifndef MTS_LOWER_ENCODE_H
@@ -29,7 +29,7 @@ typedef struct mts_encoded_launch {
     mts_entries entries; /* what it consists of, and whom that serves */
     const char *label;
     uint32_t members, tasks;  /* computations, and the tasks they serve */
-    uint64_t signature, kind; /* of the layer, if there is a choice for it (plan/choice.h), else 0 */
+    uint64_t signature, kind; /* of the layer, if there is a choice for it (plan/kernel_config.h), else 0 */
     mts_kernel_config choice; /* that was followed, if there is one */
     uint32_t layer;           /* index of the stitched layer; MTS_NONE for conversions */
     uint32_t group;           /* of tasks; MTS_NONE for conversions, which may serve several */

@@ -1,5 +1,5 @@
 /*
- * encode_conv.h: what the convolution launches share. Internal to sdk/exec.
+ * encode_conv.h: what the convolution launches share.
  */
 #ifndef MTS_LOWER_ENCODE_CONV_H
 #define MTS_LOWER_ENCODE_CONV_H

@@ -5,7 +5,7 @@
  * launch: its weights times its input, for all of its images. What follows a sum (scale, bias, residual,
  * function, the zeros around the image) is one more launch for all members, in place: a depthwise convolution
  * by ones where there are pixels, a scale where there are none. Only weights that lie in one block are a
- * matrix; other layers are left to the tiles. Not responsible for when a product is worth it (plan/choice.h).
+ * matrix; other layers are left to the tiles. Not responsible for when a product is worth it (plan/kernel_config.h).
  */
 #include "lower/encode_conv.h"
 

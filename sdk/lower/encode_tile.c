@@ -3,7 +3,7 @@
  * launch.
  *
  * Jobs that have equal inputs and equal weights (tasks that share channels of a layer on one common input)
- * become one job with several epilogues: the product is computed once (DESIGN.md §3).
+ * become one job with several epilogues: the product is computed once (docs/design/sharing.md).
  */
 #include "lower/encode_tile.h"
 

@@ -1,6 +1,6 @@
 /*
  * encode_tile.h: the jobs of a stitched convolution while they are made; shared by the kernels that take
- * mts_conv_params. Internal to sdk/exec.
+ * mts_conv_params.
  */
 #ifndef MTS_LOWER_ENCODE_TILE_H
 #define MTS_LOWER_ENCODE_TILE_H

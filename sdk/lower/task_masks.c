@@ -1,5 +1,5 @@
 /*
- * serves.c: sets of tasks, from a plan. Not responsible for which entry of a launch has which (encode_*.c).
+ * task_masks.c: sets of tasks, from a plan. Not responsible for which entry of a launch has which (encode_*.c).
  */
 #include "lower/task_masks.h"
 

@@ -1,9 +1,9 @@
 /*
- * serves.h: which tasks each work-group of an engine's launches works for. Recorded while launches are
- * encoded, read when some of the tasks are left out (subset.h).
+ * task_masks.h: which tasks each work-group of an engine's launches works for. Recorded while launches are
+ * encoded, read when some of the tasks are left out (filter.h).
  *
  * A set of tasks is a row of bits, kept once and named by its number. What is common to all launches of a
- * member is its set: the tasks whose graphs have that node. Internal to sdk/exec.
+ * member is its set: the tasks whose graphs have that node.
  */
 #ifndef MTS_LOWER_TASK_MASKS_H
 #define MTS_LOWER_TASK_MASKS_H

@@ -1,5 +1,5 @@
 /*
- * group.h: which tasks are stitched together. MTS (SECON 2022), Algorithm 1, completed (DESIGN.md §6).
+ * group.h: which tasks are stitched together. MTS (SECON 2022), Algorithm 1, completed (docs/design/deciding.md).
  *
  * Minimises the summed latency of the groups subject to a memory budget: weights of all groups + the largest
  * arena + what is there in any case. Three branches: equal structure, exact over the number of tasks; up to

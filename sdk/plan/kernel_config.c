@@ -1,5 +1,5 @@
 /*
- * choice.c: signatures of layers, the table of defaults, and the table of what was measured.
+ * kernel_config.c: signatures of layers, the table of defaults, and the table of what was measured.
  */
 #include "plan/kernel_config.h"
 

@@ -1,9 +1,9 @@
 /*
- * choice.h: how each layer is computed: which kernel, and the shape of its tiles.
+ * kernel_config.h: how each layer is computed: which kernel, and the shape of its tiles.
  *
  * A choice is found by the layer's signature, a hash of everything that its speed depends on. Where nothing
- * was measured, it comes from one table of defaults by vendor, architecture and device (choice.c): the only
- * place that knows such numbers. Pure; sdk/exec/tuning.c measures.
+ * was measured, it comes from one table of defaults by vendor, architecture and device (kernel_config.c): the only
+ * place that knows such numbers. Pure; sdk/tune/kernels.c measures.
  */
 #ifndef MTS_PLAN_KERNEL_CONFIG_H
 #define MTS_PLAN_KERNEL_CONFIG_H

@@ -2,7 +2,7 @@
  * plan.h: where every tensor of a stitched program lies, and the steps that run it.
  *
  * Decides the storage of each value (record.h, "Storage of a tensor"), the conversions between layouts, the
- * order of steps and the arena offsets. Pure: no device calls; sdk/exec turns steps into launches.
+ * order of steps and the arena offsets. Pure: no device calls; sdk/lower turns steps into launches.
  *
  * Layout rules. A stitched convolution walks flattened pixels, so its input, output and residual share one
  * row length; values tied so form a class, whose row is the largest that a member needs (width + padding). A

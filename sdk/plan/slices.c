@@ -1,6 +1,6 @@
 /*
  * slices.c: stages by dynamic programming, and the layers in their new order. Not responsible for offsets
- * (plan.c) nor for the target, which is measured or a default of the device (choice.c).
+ * (plan.c) nor for the target, which is measured or a default of the device (kernel_config.c).
  */
 #include "plan/slices.h"
 
@@ -78,7 +78,7 @@ static uint32_t count_before(const mts_stitched *stitched, const mts_layer *laye
     return count;
 }
 
-/* Products of a block that two or more convolutions of one input have in common: exec/encode_tile.c makes
+/* Products of a block that two or more convolutions of one input have in common: sdk/lower/encode_tile.c makes
  * them once a launch. */
 static double find_repeated(const mts_stitched *stitched, const mts_layer *layer)
 {

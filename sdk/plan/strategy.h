@@ -1,5 +1,5 @@
 /*
- * strategy.h: how tasks are executed together (DESIGN.md §5). The values are those of the public
+ * strategy.h: how tasks are executed together (docs/design/strategies.md). The values are those of the public
  * mts_strategy.
  */
 #ifndef MTS_PLAN_STRATEGY_H

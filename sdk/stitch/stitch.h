@@ -6,7 +6,7 @@
  * same weight blocks share a member. Groups follow one another. Pure: no device, no offsets, no layouts
  * (sdk/plan).
  *
- * Sources: MTS (SECON 2022) for stitching, HiveMind (2018) for merging equal work, DESIGN.md §3, §4.
+ * Sources: MTS (SECON 2022) for stitching, HiveMind (2018) for merging equal work. See docs/design/sharing.md.
  */
 #ifndef MTS_STITCH_STITCH_H
 #define MTS_STITCH_STITCH_H

@@ -1,5 +1,5 @@
 /*
- * tiles.h: the rows of a convolution's weight matrix cut into row blocks with K segments (DESIGN.md §4).
+ * tiles.h: the rows of a convolution's weight matrix cut into row blocks with K segments (docs/design/sharing.md).
  *
  * A row block is at most `most` output rows that run through the same input channels: rows_a rows of one run
  * of weight blocks and, next to them, rows_b of the following run, so that shared and exclusive outputs of a

@@ -1,5 +1,5 @@
 /*
- * dense_wires.c: whether graphs run side by side node by node, and the traits of their nodes.
+ * dense_map.c: whether graphs run side by side node by node, and the traits of their nodes.
  */
 #include "strategy/dense_map.h"
 

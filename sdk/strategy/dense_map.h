@@ -1,5 +1,5 @@
 /*
- * dense_wires.h: graphs with the same nodes in the same order, and how channels pass through each node.
+ * dense_map.h: graphs with the same nodes in the same order, and how channels pass through each node.
  * Internal to sdk/stitch.
  *
  * A wire is a computed value by its place: input i is wire i, the output of node n is wire inputs + n. All

@@ -2,8 +2,8 @@
  * program.h: from the tasks' graphs and their groups to the graphs that are stitched and run.
  *
  * Strategies `sequential` and `compact` run the tasks' own graphs; `netfuse` runs them padded to equal
- * widths; `mts` runs one dense graph for several tasks (sdk/stitch/dense.h). Tasks that a strategy cannot put
- * into one group are split off into groups of their own. Internal to sdk/exec.
+ * widths; `mts` runs one dense graph for several tasks (sdk/strategy/dense.h). Tasks that a strategy cannot put
+ * into one group are split off into groups of their own.
  */
 #ifndef MTS_STRATEGY_PROGRAM_H
 #define MTS_STRATEGY_PROGRAM_H

@@ -1,5 +1,5 @@
 /*
- * probe.h: what a device can do at most, measured: the ceilings of a roofline.
+ * ceilings.h: what a device can do at most, measured: the ceilings of a roofline.
  */
 #ifndef MTS_TUNE_CEILINGS_H
 #define MTS_TUNE_CEILINGS_H

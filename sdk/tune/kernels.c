@@ -1,5 +1,5 @@
 /*
- * tuning.c: the best choice for each layer by measurement.
+ * kernels.c: the best choice for each layer by measurement.
  *
  * Each candidate is applied to all layers of a session and timed launch by launch, in turns with the default,
  * so that one engine measures it for every layer and a disturbed machine disturbs both. What wins is put

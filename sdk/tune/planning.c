@@ -1,6 +1,6 @@
 /*
  * planning.c: classes of tasks, what was found, and the memory budget: everything of a decision that is not
- * about groups (grouping.c) or kernels (tuning.c).
+ * about groups (grouping.c) or kernels (kernels.c).
  */
 #include "tune/planning.h"
 

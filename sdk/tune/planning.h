@@ -1,6 +1,6 @@
 /*
  * planning.h: a session before it is made: which tasks, and what is being decided about them. Shared by
- * decide.c, trial.c, grouping.c and tuning.c.
+ * decide.c, sample.c, grouping.c and kernels.c.
  */
 #ifndef MTS_TUNE_PLANNING_H
 #define MTS_TUNE_PLANNING_H
@@ -70,7 +70,7 @@ mts_status mts_planning_smallest(mts_planning *p);
 /* Races sizes of slices with the groups that were decided. */
 mts_status mts_planning_slice(mts_planning *p);
 
-/* ---- trial.c ---- */
+/* ---- sample.c ---- */
 
 /* Some of the session's tasks in groups. */
 typedef struct mts_trial_request {
@@ -102,7 +102,7 @@ mts_status mts_trial_race(mts_planning *p, mts_engine *a, mts_engine *b, double 
 mts_status mts_trial_run(mts_planning *p, const mts_trial_request *request, mts_engine_stats *stats,
                          double *ms);
 
-/* ---- grouping.c, tuning.c ---- */
+/* ---- grouping.c, kernels.c ---- */
 
 /* Sorts the tasks into classes and puts each class into one group. */
 mts_status mts_planning_classes(mts_planning *p);

@@ -1,5 +1,5 @@
 /*
- * findings.h: what was considered before a session was made, for mts_session_explain and for the cache: plain
+ * report.h: what was considered before a session was made, for mts_session_explain and for the cache: plain
  * data without pointers into anything else.
  */
 #ifndef MTS_TUNE_REPORT_H

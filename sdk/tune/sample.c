@@ -1,5 +1,5 @@
 /*
- * trial.c: engines that are made to be measured: weighing, timing, racing two of them.
+ * sample.c: engines that are made to be measured: weighing, timing, racing two of them.
  *
  * The fastest run counts: other programs can only make a run slower. What is compared runs in turns, so that
  * what disturbs the machine disturbs both.

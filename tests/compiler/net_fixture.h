@@ -1,5 +1,5 @@
 /*
- * net_fixture.h: small graphs with random weights, and values in the layout of compiler/net/net.h, for the
+ * net_fixture.h: small graphs with random weights, and values in the layout of compress/net/net.h, for the
  * tests of nets. Failures fail the running test.
  */
 #ifndef MTS_TESTS_COMPILER_NET_FIXTURE_H

@@ -2,7 +2,7 @@
  * bench_conv.c: builds a convolution launch of many tasks and checks its result.
  *
  * Responsible for laying out tensors, packing weights into blocks and writing tiles, jobs, segments and
- * epilogues as sdk/exec does. Not responsible for timing or printing.
+ * epilogues as sdk/lower does. Not responsible for timing or printing.
  */
 #include "bench_conv.h"
 

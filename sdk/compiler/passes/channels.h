@@ -2,7 +2,7 @@
  * channels.h: which channels of a graph's values may be put into another order, and which must move together.
  *
  * A group is a set of values whose dimension 1 has one common order (through activations, pools, residual
- * adds). Not responsible for what the order is (order.h) nor for moving weights (permute.h).
+ * adds). Not responsible for what the order is (order.c) nor for moving weights (permute.c).
  */
 #ifndef MTS_COMPILER_PASSES_CHANNELS_H
 #define MTS_COMPILER_PASSES_CHANNELS_H

@@ -1,5 +1,5 @@
 /*
- * discover.h: finds what several tasks share and stores it once (DESIGN.md §3).
+ * discover.h: finds what several tasks share and stores it once (docs/design/sharing.md).
  *
  * Sharing is discovered, never annotated. Every constant is cut into rectangular blocks, and blocks of equal
  * bytes become one. Where to cut is decided along the rows of aligned families: whole layers, whole filters

@@ -5,7 +5,7 @@
  * own:    w_t = (G_t + r)^-1 (C_t + r w0_t)
  * common: U = (sum G'_t + r)^-1 (sum R'_t), where ' takes away what the task's own inputs Q_t explain (the
  * Schur complement of G_QQ), and R is what the prior leaves of C / scale; then Y_t from what is left. With no
- *         own inputs (FILTERS) this is (sum H_t)^-1 sum H_t w_t of ALGORITHMS.md, section 1, with all kernel
+ *         own inputs (FILTERS) this is (sum H_t)^-1 sum H_t w_t, with all kernel
  *         positions in one H. The scale of each task and channel follows by regression, and all is done
  * twice.
  */

@@ -1,0 +1,8 @@
+# Links between documents, and files that documents and comments name.
+if(NOT CMAKE_CROSSCOMPILING)
+  find_package(Python3 COMPONENTS Interpreter)
+  if(Python3_FOUND)
+    add_test(NAME docs/names COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/names.py ${CMAKE_SOURCE_DIR})
+    set_tests_properties(docs/names PROPERTIES TIMEOUT 120)
+  endif()
+endif()

@@ -13,6 +13,7 @@
 #include "bundle/archive.h"
 #include "device/device.h"
 #include "engine/engine.h"
+#include "tune/tune.h"
 #include "mts/mts.h"
 #include "platform/os/os.h"
 #include "tune/tune.h"
@@ -50,6 +51,7 @@ struct mts_session {
     mts_runtime *runtime;
     mts_bundle *bundle;
     mts_engine *engine;
+    mts_planning_report report; /* how the engine was decided on */
     bool separate_inputs;
     uint32_t task_count;
     uint32_t *tasks; /* indices in the archive */

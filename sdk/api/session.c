@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "base/size.h"
+#include "tune/explain.h"
 
 #define PLACES_MOST 16u
 
@@ -119,24 +120,23 @@ static mts_status session_build(mts_session *session, const mts_session_options 
         .task_count = session->task_count,
         .separate_inputs = options->separate_inputs != 0,
         .lend_inputs = options->borrow_inputs != 0,
-        .grouping = (mts_grouping)options->grouping,
         .memory_budget = options->memory_budget,
         .priorities = options->priorities,
-        .tuning_ms = options->tuning_ms,
         .places = options->frames_in_flight,
 
         .depth = on_device(options),
         .drop_oldest = options->when_full == MTS_WHEN_FULL_DROP_OLDEST,
-        .cache = &session->runtime->cache,
         .context = options->context,
         .progress = options->progress,
     };
+    const mts_planning_options how = {
+        .grouping = options->grouping, .tuning_ms = options->tuning_ms, .cache = &session->runtime->cache};
     session->separate_inputs = engine.separate_inputs;
     session->when_full = options->when_full;
     session->done = options->done;
     session->context = options->context;
-    return mts_engine_create(session->runtime->device, session->bundle->archive, &engine, &session->engine,
-                             error);
+    return mts_planned_engine_create(session->runtime->device, session->bundle->archive, &engine, &how,
+                                     &session->engine, &session->report, error);
 }
 
 void mts_session_options_default(mts_session_options *options)
@@ -203,6 +203,7 @@ void mts_session_destroy(mts_session **session)
         mts_api_session_abandon(dead);
     }
     mts_engine_destroy(&dead->engine);
+    mts_planning_report_release(&dead->report);
     mts_alloc_free(&dead->runtime->allocator, dead->tasks);
     mts_alloc_free(&dead->runtime->allocator, dead);
 }
@@ -340,8 +341,8 @@ mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *
         .groups = inner.groups,
         .kernels = inner.kernels,
         .precision = (mts_precision)inner.precision,
-        .planning_ms = inner.planning_ms,
-        .predicted_ms = inner.predicted_ms,
+        .planning_ms = session->report.planning_ms,
+        .predicted_ms = session->report.predicted_ms,
     };
     return MTS_STATUS_OK;
 }
@@ -363,7 +364,7 @@ mts_status mts_session_explain(const mts_session *session, mts_report report, ch
                         (uint32_t)report > MTS_REPORT_DOT ? "no such kind of report" : "buffer is NULL");
     } else {
         mts_text_init(&text, &session->runtime->allocator);
-        mts_engine_explain(session->engine, report == MTS_REPORT_JSON, &text);
+        mts_explain(session->engine, &session->report, report == MTS_REPORT_JSON, &text);
         code = mts_api_text_out(&text, buffer, size, needed, &error);
         mts_text_release(&text);
     }

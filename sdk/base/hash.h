@@ -8,9 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* XXH3 64 bits with seed. Thread-safety: any thread. */
+/* XXH3 64 bits with seed. */
 uint64_t mts_hash(const void *data, size_t size, uint64_t seed);
-/* The same of a terminated string, seed 0. */
-uint64_t mts_hash_text(const char *text);
 
 #endif

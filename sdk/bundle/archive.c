@@ -56,3 +56,34 @@ bool mts_preprocess_takes_pictures(const mts_preprocess *preprocess, const mts_g
     const int64_t channels = shape->dims[preprocess->interleaved != 0 ? 3 : 1];
     return preprocess->color == MTS_COLOR_GREY ? channels == 1 : channels == 3;
 }
+
+static bool same_preprocess(const mts_preprocess *a, const mts_preprocess *b)
+{
+    if (a->color != b->color || a->interleaved != b->interleaved) {
+        return false;
+    }
+    for (int c = 0; c < 4; c++) {
+        if (a->mean[c] < b->mean[c] || a->mean[c] > b->mean[c] || a->std[c] < b->std[c] ||
+            a->std[c] > b->std[c]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool mts_archive_same_input(const mts_archive *archive, uint32_t one, uint32_t other, uint32_t input)
+{
+    const mts_task *a = &archive->tasks[one];
+    const mts_task *b = &archive->tasks[other];
+    if (input >= a->graph->input_count || input >= b->graph->input_count) {
+        return false;
+    }
+    const mts_port *x = &a->graph->inputs[input];
+    const mts_port *y = &b->graph->inputs[input];
+    if (x->dtype != y->dtype || !mts_shape_equal(&x->shape, &y->shape) ||
+        !same_preprocess(&a->preprocess, &b->preprocess)) {
+        return false;
+    }
+    return (input == 0 && mts_preprocess_takes_pictures(&a->preprocess, a->graph)) ||
+           strcmp(x->name, y->name) == 0;
+}

@@ -71,5 +71,7 @@ mts_archive *mts_archive_create(const mts_allocator *allocator);
 void mts_archive_destroy(mts_archive **archive);
 /* Index of the task with this name, or MTS_NONE. */
 uint32_t mts_archive_find(const mts_archive *archive, const char *name);
+/* Whether two tasks' inputs of this index hold the same data where tasks share inputs. */
+bool mts_archive_same_input(const mts_archive *archive, uint32_t one, uint32_t other, uint32_t input);
 
 #endif

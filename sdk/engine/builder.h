@@ -31,8 +31,6 @@ typedef struct maker {
 } maker;
 
 mts_status mts_maker_memory(const maker *m);
-/* Whether input `input` of two tasks of a bundle is the same data where inputs are common. */
-bool mts_maker_common_input(const mts_archive *archive, uint32_t one, uint32_t other, uint32_t input);
 /* Gives every input a slot. */
 mts_status mts_maker_slots(maker *m);
 /* Which inputs are lent, and where their data goes: input_kinds, parts, slots. The graphs are stitched. */

@@ -373,20 +373,21 @@ static mts_status create(mts_device *device, const mts_archive *archive, const m
     return code;
 }
 
-mts_status mts_engine_create_decided(mts_device *device, const mts_archive *archive,
-                                     const mts_engine_options *options, const mts_decision *decision,
-                                     mts_engine_aids *aids, mts_engine **out, mts_error *error)
+mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
+                             const mts_engine_options *options, const mts_decision *decision,
+                             mts_engine_build *build, mts_engine **out, mts_error *error)
 {
-    maker m = {.decision = *decision, .like = aids ? aids->like : NULL, .error = error};
+    maker m = {.decision = *decision, .like = build ? build->like : NULL, .error = error};
     const mts_status code = create(device, archive, options, &m, out);
-    if (aids) {
-        aids->kernels_failed = m.in_kernels && (code == MTS_STATUS_DEVICE || code == MTS_STATUS_NOT_FOUND);
+    if (build) {
+        build->kernels_failed = m.in_kernels && (code == MTS_STATUS_DEVICE || code == MTS_STATUS_NOT_FOUND);
     }
     return code;
 }
 
-mts_status mts_engine_weigh(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
-                            const mts_decision *decision, mts_engine_stats *stats, mts_error *error)
+mts_status mts_engine_footprint(mts_device *device, const mts_archive *archive,
+                                const mts_engine_options *options, const mts_decision *decision,
+                                mts_engine_stats *stats, mts_error *error)
 {
     maker m = {.decision = *decision, .weigh = true, .error = error};
     mts_engine *engine = NULL;
@@ -430,4 +431,22 @@ void mts_engine_destroy(mts_engine **engine_at)
 void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats)
 {
     *stats = engine->stats;
+}
+
+void mts_engine_view_get(const mts_engine *engine, mts_engine_view *view)
+{
+    *view = (mts_engine_view){.device = engine->device,
+                              .archive = engine->archive,
+                              .options = &engine->options,
+                              .task_count = engine->task_count,
+                              .group_count = engine->group_count,
+                              .launch_count = engine->launch_count,
+                              .launches = engine->launches,
+                              .note = engine->note};
+}
+
+uint32_t mts_engine_task_at(const mts_engine *engine, uint32_t position, uint32_t *group)
+{
+    *group = engine->tasks[position].group;
+    return engine->tasks[position].task;
 }

@@ -11,14 +11,11 @@
 
 #include "bundle/archive.h"
 #include "device/device.h"
-#include "lower/precision.h"
+#include "lower/encode.h"
+#include "plan/decision.h"
 #include "plan/strategy.h"
 
 typedef struct mts_engine mts_engine;
-/* tune/cache.h, tune/report.h; the engine keeps them for those who decide what is built, and reads nothing.
- */
-struct mts_cache;
-struct mts_findings;
 
 typedef struct mts_engine_options {
     mts_strategy strategy;
@@ -26,16 +23,13 @@ typedef struct mts_engine_options {
     const uint32_t *tasks;   /* indices of the archive's tasks, distinct; NULL: all */
     uint32_t task_count;
     bool separate_inputs;
-    bool lend_inputs; /* inputs stay in the caller's memory, see mts_engine_set_input */
-    mts_grouping grouping;
+    bool lend_inputs;           /* inputs stay in the caller's memory, see mts_engine_set_input */
     uint64_t memory_budget;     /* bytes of weights, activations and tables; 0: no limit */
     const uint32_t *priorities; /* per task, the higher the earlier; NULL: all alike */
-    uint32_t tuning_ms;         /* for measuring kernels; 0: the defaults */
     uint32_t places;            /* runs that may be under way or not taken; 0: one */
 
-    uint32_t depth;          /* those on the device at a time, at most `places`; 0: one */
-    bool drop_oldest;        /* then depth is less than places */
-    struct mts_cache *cache; /* of decisions and tunings; may be NULL; outlives the call */
+    uint32_t depth;   /* those on the device at a time, at most `places`; 0: one */
+    bool drop_oldest; /* then depth is less than places */
     void *context;
     int (*progress)(void *context, float fraction, const char *what); /* may be NULL; non-zero cancels */
 } mts_engine_options;
@@ -79,10 +73,28 @@ typedef struct mts_engine_stats {
     uint64_t mul_adds;
     uint32_t launches, groups, kernels;
     mts_precision precision; /* that is used */
-    double predicted_ms;     /* what the grouping planner expected; 0 if nothing was measured */
-    double planning_ms;      /* until everything was decided: measuring, or reading a cache */
 } mts_engine_stats;
 
+/* What building an engine may use, and what it reports besides its status. */
+typedef struct mts_engine_build {
+    /* An engine whose kernels the new one shares where the device still has them; NULL: none. */
+    const mts_engine *like;
+    /* Out: kernels did not build, did not run, or (NOT_FOUND) do not exist for this device. */
+    bool kernels_failed;
+} mts_engine_build;
+
+/*
+ * Builds an engine for a decision; nothing is measured. The device and the archive outlive the engine;
+ * `decision` and `build`, which may be NULL, are needed during the call only.
+ */
+mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
+                             const mts_engine_options *options, const mts_decision *decision,
+                             mts_engine_build *build, mts_engine **out, mts_error *error);
+/* A dry run: the memory and launches of such an engine without a device call. Errors: LIMIT, OUT_OF_MEMORY.
+ */
+mts_status mts_engine_footprint(mts_device *device, const mts_archive *archive,
+                                const mts_engine_options *options, const mts_decision *decision,
+                                mts_engine_stats *stats, mts_error *error);
 void mts_engine_destroy(mts_engine **engine);
 
 /*
@@ -164,4 +176,25 @@ mts_status mts_engine_latency(const mts_engine *engine, uint32_t task, uint64_t 
 /* ---- reports ---- */
 
 void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats);
+
+/* What an engine was built of; valid as long as the engine. */
+typedef struct mts_engine_view {
+    const mts_device *device;
+    const mts_archive *archive;
+    const mts_engine_options *options;
+    uint32_t task_count, group_count, launch_count;
+    const mts_encoded_launch *launches;
+    /* Why tasks were not put into one group, or "". */
+    const char *note;
+} mts_engine_view;
+
+void mts_engine_view_get(const mts_engine *engine, mts_engine_view *view);
+/* Task `position` of the engine as its index in the archive; *group is the task group that runs it. */
+uint32_t mts_engine_task_at(const mts_engine *engine, uint32_t position, uint32_t *group);
+/* Elements of the largest input. */
+size_t mts_engine_largest_input(const mts_engine *engine);
+/* Gives every input the first of these values, as many as it has elements. With zero-copy inputs the caller
+ * keeps them valid. */
+mts_status mts_engine_fill_inputs(mts_engine *engine, const float *values, mts_error *error);
+
 #endif

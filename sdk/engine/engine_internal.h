@@ -1,7 +1,7 @@
 /*
  * engine_internal.h: the engine's own structures, shared by engine.c, upload.c and ports.c (making),
  * recording.c (the command list), submission.c, control.c and filter.c (running), zero_copy.c and picture.c
- * (inputs), outputs.c and explain.c (reports).
+ * (inputs), outputs.c (reports).
  */
 #ifndef MTS_ENGINE_ENGINE_INTERNAL_H
 #define MTS_ENGINE_ENGINE_INTERNAL_H
@@ -12,7 +12,6 @@
 #include "engine/latency.h"
 #include "frame/frame.h"
 #include "engine/filter.h"
-#include "plan/decision.h"
 
 /* A graph input or output at the border. Offsets and counts are in elements of the session's precision. */
 typedef struct engine_port {
@@ -109,28 +108,10 @@ struct mts_engine {
     mts_subsets subsets;
     uint32_t deadline_ms; /* of runs that have not gone to the device */
 
-    const struct mts_findings *findings; /* what was considered before it was made (tune/decide.c), or NULL */
-
     engine_pictures pictures;
     engine_foreigns foreigns;
 };
 
-/* What making an engine may use and tell besides. */
-typedef struct mts_engine_aids {
-    const mts_engine *like; /* its kernels serve this one too, where the device still has them; NULL: none */
-    bool kernels_failed; /* out: kernels did not build, did not run, or (NOT_FOUND) are not to be had here */
-} mts_engine_aids;
-
-/* mts_engine_create with everything decided: nothing is measured. `decision` is needed during the call only,
-   `aids` may be NULL. */
-mts_status mts_engine_create_decided(mts_device *device, const mts_archive *archive,
-                                     const mts_engine_options *options, const mts_decision *decision,
-                                     mts_engine_aids *aids, mts_engine **out, mts_error *error);
-/* The memory and launches of such an engine, without making it: no device call. LIMIT, OUT_OF_MEMORY. */
-mts_status mts_engine_weigh(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
-                            const mts_decision *decision, mts_engine_stats *stats, mts_error *error);
-/* Gives a slot its data: written, or lent (then it has to stay). */
-mts_status mts_engine_set_slot(mts_engine *engine, engine_slot *slot, const float *floats, mts_error *error);
 /* Makes the command list if there is none, or updates a stale one. `stand_in` is read for what was not lent
    yet; NULL: that is an INVALID_ARGUMENT. */
 mts_status mts_engine_record(mts_engine *engine, mts_buffer *stand_in, mts_error *error);

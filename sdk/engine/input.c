@@ -34,6 +34,24 @@ static void to_floats(mts_type dtype, const void *from, float *to, size_t count)
     }
 }
 
+/* Elements of the arena from float32. */
+static mts_status write_arena(mts_engine *engine, uint64_t offset, const float *floats, size_t count,
+                              mts_error *error)
+{
+    const size_t size = mts_precision_size(engine->stats.precision);
+    if (engine->stats.precision == MTS_PRECISION_FLOAT32) {
+        return mts_buffer_write(engine->act, (size_t)offset * size, floats, count * size, error);
+    }
+    mts_half_array_from_float(floats, engine->halves, count);
+    return mts_buffer_write(engine->act, (size_t)offset * size, engine->halves, count * size, error);
+}
+
+static mts_status set_slot(mts_engine *engine, engine_slot *slot, const float *floats, mts_error *error)
+{
+    return slot->lent ? mts_engine_lend(engine, slot, floats, error)
+                      : write_arena(engine, slot->offset, floats, slot->count, error);
+}
+
 mts_status mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data,
                                 size_t size, mts_error *error)
 {
@@ -59,26 +77,26 @@ mts_status mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t inpu
     mts_status code = MTS_STATUS_OK;
     for (uint32_t s = 0; code == MTS_STATUS_OK && s < engine->slot_count; s++) {
         if (engine->slots[s].common == engine->slots[port->slot].common) {
-            code = mts_engine_set_slot(engine, &engine->slots[s], floats, error);
+            code = set_slot(engine, &engine->slots[s], floats, error);
         }
     }
     return code;
 }
 
-/* Elements of the arena from float32. */
-static mts_status write_arena(mts_engine *engine, uint64_t offset, const float *floats, size_t count,
-                              mts_error *error)
+size_t mts_engine_largest_input(const mts_engine *engine)
 {
-    const size_t size = mts_precision_size(engine->stats.precision);
-    if (engine->stats.precision == MTS_PRECISION_FLOAT32) {
-        return mts_buffer_write(engine->act, (size_t)offset * size, floats, count * size, error);
+    size_t most = 0;
+    for (uint32_t s = 0; s < engine->slot_count; s++) {
+        most = engine->slots[s].count > most ? engine->slots[s].count : most;
     }
-    mts_half_array_from_float(floats, engine->halves, count);
-    return mts_buffer_write(engine->act, (size_t)offset * size, engine->halves, count * size, error);
+    return most;
 }
 
-mts_status mts_engine_set_slot(mts_engine *engine, engine_slot *slot, const float *floats, mts_error *error)
+mts_status mts_engine_fill_inputs(mts_engine *engine, const float *values, mts_error *error)
 {
-    return slot->lent ? mts_engine_lend(engine, slot, floats, error)
-                      : write_arena(engine, slot->offset, floats, slot->count, error);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t s = 0; status == MTS_STATUS_OK && s < engine->slot_count; s++) {
+        status = set_slot(engine, &engine->slots[s], values, error);
+    }
+    return status;
 }

@@ -6,37 +6,6 @@
 
 #include "engine/builder.h"
 
-static bool same_preprocess(const mts_preprocess *a, const mts_preprocess *b)
-{
-    if (a->color != b->color || a->interleaved != b->interleaved) {
-        return false;
-    }
-    for (int c = 0; c < 4; c++) {
-        if (a->mean[c] < b->mean[c] || a->mean[c] > b->mean[c] || a->std[c] < b->std[c] ||
-            a->std[c] > b->std[c]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool mts_maker_common_input(const mts_archive *archive, uint32_t one, uint32_t other, uint32_t input)
-{
-    const mts_task *a = &archive->tasks[one];
-    const mts_task *b = &archive->tasks[other];
-    if (input >= a->graph->input_count || input >= b->graph->input_count) {
-        return false;
-    }
-    const mts_port *x = &a->graph->inputs[input];
-    const mts_port *y = &b->graph->inputs[input];
-    if (x->dtype != y->dtype || !mts_shape_equal(&x->shape, &y->shape) ||
-        !same_preprocess(&a->preprocess, &b->preprocess)) {
-        return false;
-    }
-    return (input == 0 && mts_preprocess_takes_pictures(&a->preprocess, a->graph)) ||
-           strcmp(x->name, y->name) == 0;
-}
-
 /*
  * The slot of a task's input: that of an earlier task with the same data, or a new one. Where inputs are
  * parts of larger tensors, equal data exists several times: such slots are `common` with the first.
@@ -46,7 +15,7 @@ static uint32_t find_slot(const maker *m, uint32_t task, uint32_t input)
     mts_engine *e = m->engine;
     uint32_t common = e->slot_count;
     for (uint32_t k = 0; k < task && !e->options.separate_inputs; k++) {
-        if (mts_maker_common_input(e->archive, e->tasks[task].task, e->tasks[k].task, input)) {
+        if (mts_archive_same_input(e->archive, e->tasks[task].task, e->tasks[k].task, input)) {
             const uint32_t slot = m->slot_of[k][input];
             if (!m->program.copied[task] && !m->program.copied[k]) {
                 return slot;

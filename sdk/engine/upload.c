@@ -119,8 +119,7 @@ mts_status mts_maker_weigh(const maker *m)
     const uint64_t act = mts_precision_bytes(precision_of(m), m->plan->arena_floats);
     const uint64_t pool = mts_precision_bytes(precision_of(m), m->encoding.pool.count);
     const uint64_t table = m->encoding.table.count * sizeof(uint32_t) + mts_maker_lent_bytes(m);
-    e->stats = (mts_engine_stats){.predicted_ms = e->stats.predicted_ms,
-                                  .weight_bytes = pool,
+    e->stats = (mts_engine_stats){.weight_bytes = pool,
                                   .activation_bytes = act,
                                   .workspace_bytes = table,
                                   .peak_bytes = act + pool + table,

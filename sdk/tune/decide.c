@@ -8,9 +8,8 @@
  */
 #include <string.h>
 
-#include "platform/os/os.h"
 #include "tune/plan_cache.h"
-#include "tune/tune.h"
+#include "platform/os/os.h"
 
 static mts_status resolve_tasks(mts_planning *p, const mts_engine_options *options)
 {
@@ -39,12 +38,12 @@ static mts_status resolve_tasks(mts_planning *p, const mts_engine_options *optio
 
 static bool measures_groups(const mts_planning *p)
 {
-    return p->options.grouping == MTS_GROUPING_MEASURED && p->options.strategy != MTS_STRATEGY_SEQUENTIAL;
+    return p->how.grouping == MTS_GROUPING_MEASURED && p->options.strategy != MTS_STRATEGY_SEQUENTIAL;
 }
 
 static bool measures(const mts_planning *p)
 {
-    return measures_groups(p) || p->options.tuning_ms > 0;
+    return measures_groups(p) || p->how.tuning_ms > 0;
 }
 
 /* A budget that cannot be kept is refused before anything is measured, and kept whatever is. */
@@ -65,7 +64,7 @@ static mts_status measure(mts_planning *p)
 static mts_status tune_more(mts_planning *p)
 {
     p->fresh = true;
-    p->findings.layers_tuned = p->findings.layers_changed = 0; /* the same layers are counted again */
+    p->report.layers_tuned = p->report.layers_changed = 0; /* the same layers are counted again */
     const mts_status code = mts_planning_tune(p);
     return code != MTS_STATUS_OK ? code : mts_planning_fit(p);
 }
@@ -83,11 +82,11 @@ static mts_status decide(mts_planning *p)
     if (!measures(p)) {
         return mts_planning_fit(p);
     }
-    p->findings.cached = mts_plan_cache_load(p);
-    if (!p->findings.cached) {
+    p->report.cached = mts_plan_cache_load(p);
+    if (!p->report.cached) {
         return measure(p);
     }
-    return p->options.tuning_ms == 0 || p->findings.complete != 0 ? MTS_STATUS_OK : tune_more(p);
+    return p->how.tuning_ms == 0 || p->report.complete != 0 ? MTS_STATUS_OK : tune_more(p);
 }
 
 /* ---- making ---- */
@@ -101,7 +100,7 @@ typedef struct rest {
 static int rest_report(void *context, float fraction, const char *what)
 {
     const rest *r = context;
-    return mts_planning_report(r->p, r->first + (1.0f - r->first) * fraction, what) != MTS_STATUS_OK;
+    return mts_planning_report_progress(r->p, r->first + (1.0f - r->first) * fraction, what) != MTS_STATUS_OK;
 }
 
 static mts_status make_once(mts_planning *p, bool *kernels_failed, mts_engine **out)
@@ -114,15 +113,14 @@ static mts_status make_once(mts_planning *p, bool *kernels_failed, mts_engine **
     options.context = &r;
     options.progress = rest_report;
     decision.choices = decision.choices ? decision.choices : &p->defaults;
-    mts_engine_aids aids = {.like = NULL};
+    mts_engine_build build = {.like = NULL};
     p->device->full = false;
-    mts_status code =
-        mts_engine_create_decided(p->device, p->archive, &options, &decision, &aids, out, p->error);
+    mts_status code = mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
     if (code == MTS_STATUS_OUT_OF_MEMORY && p->device->full && p->previous) {
         mts_engine_destroy(&p->previous); /* no room for the session beside what was measured last */
-        code = mts_engine_create_decided(p->device, p->archive, &options, &decision, &aids, out, p->error);
+        code = mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
     }
-    *kernels_failed = aids.kernels_failed;
+    *kernels_failed = build.kernels_failed;
     return code;
 }
 
@@ -161,17 +159,17 @@ static mts_status step_down(mts_planning *p, bool *left)
     if (p->decision.choices) {
         p->decision.choices = NULL;
         p->fresh = true;
-        p->findings.fallback = 1;
+        p->report.fallback = 1;
         return MTS_STATUS_OK;
     }
     bool special = false;
     const mts_status code = give_up_special(p, &special);
     if (code != MTS_STATUS_OK || special) {
-        p->findings.fallback = 1;
+        p->report.fallback = 1;
         return code;
     }
     *left = !mts_kernel_configs_failed(&p->defaults, &tiles);
-    p->findings.fallback = 2;
+    p->report.fallback = 2;
     return mts_planning_failed(p, &tiles);
 }
 
@@ -182,14 +180,14 @@ static mts_status make(mts_planning *p, mts_engine **out)
     bool failed = false;
     bool left = true;
     bool absent = false;
-    p->findings.fallback = mts_kernel_configs_failed(&p->defaults, &tiles) ? 2 : 0;
+    p->report.fallback = mts_kernel_configs_failed(&p->defaults, &tiles) ? 2 : 0;
     mts_status code = make_once(p, &failed, out);
     const mts_error first = *p->error;
     while (failed && left) {
         mts_log_write(p->device->log, MTS_LOG_WARNING, "a session cannot be made as planned: %s",
                       p->error->text);
-        if (p->options.cache) {
-            p->options.cache->skipped++;
+        if (p->how.cache) {
+            p->how.cache->skipped++;
         }
         absent = absent || code == MTS_STATUS_NOT_FOUND;
         code = step_down(p, &left);
@@ -198,7 +196,7 @@ static mts_status make(mts_planning *p, mts_engine **out)
         }
         code = left ? make_once(p, &failed, out) : first.code;
     }
-    if (p->findings.fallback != 0 && (failed || code == MTS_STATUS_LIMIT)) {
+    if (p->report.fallback != 0 && (failed || code == MTS_STATUS_LIMIT)) {
         mts_planning_forgive(p, known);
         *p->error = first; /* what is wrong with the plan, not with the last resort */
         return first.code;
@@ -220,12 +218,12 @@ static bool blames_plan(mts_status code)
 static mts_status decide_and_make(mts_planning *p, mts_engine **out)
 {
     mts_status code = decide(p);
-    p->findings.planning_ms = (double)(mts_os_clock_ns() - p->start) * 1e-6;
+    p->report.planning_ms = (double)(mts_os_clock_ns() - p->start) * 1e-6;
     MTS_TRY(code, make(p, out));
-    if (p->findings.cached && blames_plan(code)) {
+    if (p->report.cached && blames_plan(code)) {
         mts_plan_cache_refuse(p);
         code = measure(p);
-        p->findings.planning_ms = (double)(mts_os_clock_ns() - p->start) * 1e-6;
+        p->report.planning_ms = (double)(mts_os_clock_ns() - p->start) * 1e-6;
         MTS_TRY(code, make(p, out));
     }
     if (code == MTS_STATUS_OK && p->fresh) {
@@ -234,67 +232,42 @@ static mts_status decide_and_make(mts_planning *p, mts_engine **out)
     return code;
 }
 
-/* ---- what the engine keeps ---- */
-
-static bool keep_findings(const mts_planning *p, mts_engine *engine)
-{
-    const mts_findings *from = &p->findings;
-    mts_findings *to = mts_arena_zero(&engine->arena, 1, sizeof *to);
-    if (!to) {
-        return false;
-    }
-    *to = *from;
-    to->findings = mts_arena_zero(&engine->arena, from->finding_count, sizeof *to->findings);
-    to->trials = mts_arena_zero(&engine->arena, from->trial_count, sizeof *to->trials);
-    if (!to->findings || !to->trials) {
-        return false;
-    }
-    if (from->finding_count > 0) {
-        memcpy(to->findings, from->findings, from->finding_count * sizeof *to->findings);
-    }
-    if (from->trial_count > 0) {
-        memcpy(to->trials, from->trials, from->trial_count * sizeof *to->trials);
-    }
-    to->slice_bytes = p->decision.slice_bytes;
-    engine->findings = to;
-    engine->stats.predicted_ms = from->predicted_ms;
-    engine->stats.planning_ms = from->planning_ms;
-    return true;
-}
-
 static void release(mts_planning *p)
 {
     mts_engine_destroy(&p->previous);
     mts_kernel_configs_release(&p->choices);
     mts_kernel_configs_release(&p->planned);
     mts_alloc_free(p->allocator, p->failed);
-    mts_alloc_free(p->allocator, p->findings.findings);
-    mts_alloc_free(p->allocator, p->findings.trials);
+    mts_planning_report_release(&p->report);
     mts_arena_release(&p->arena);
 }
 
-mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
-                             const mts_engine_options *options, mts_engine **out, mts_error *error)
+mts_status mts_planned_engine_create(mts_device *device, const mts_archive *archive,
+                                     const mts_engine_options *options, const mts_planning_options *how,
+                                     mts_engine **out, mts_planning_report *report, mts_error *error)
 {
     mts_error ignored = {0};
     mts_planning p = {.device = device,
                       .archive = archive,
                       .allocator = device->allocator,
                       .options = *options,
+                      .report = {.allocator = device->allocator},
                       .start = mts_os_clock_ns(),
                       .error = error ? error : &ignored};
+    p.how = how ? *how : p.how;
     p.options.precision = mts_precision_used(&device->info, options->precision);
     *out = NULL;
     mts_arena_init(&p.arena, p.allocator);
     mts_kernel_configs_init(&p.choices, p.allocator);
     mts_kernel_configs_init(&p.planned, p.allocator);
-    mts_status code = mts_planning_report(&p, 0.0f, "planning");
-    MTS_TRY(code, resolve_tasks(&p, options));
-    MTS_TRY(code, decide_and_make(&p, out));
-    if (code == MTS_STATUS_OK && !keep_findings(&p, *out)) {
-        code = mts_planning_memory(&p);
-        mts_engine_destroy(out);
+    mts_status status = mts_planning_report_progress(&p, 0.0f, "planning");
+    MTS_TRY(status, resolve_tasks(&p, options));
+    MTS_TRY(status, decide_and_make(&p, out));
+    if (status == MTS_STATUS_OK && report) {
+        *report = p.report;
+        report->slice_bytes = p.decision.slice_bytes;
+        p.report = (mts_planning_report){0};
     }
     release(&p);
-    return code;
+    return status;
 }

@@ -15,11 +15,11 @@ static const char *verdict_name(uint32_t verdict)
 
 /* ---- JSON ---- */
 
-static void finding_json(const mts_finding *f, mts_text *text)
+static void plan_json(const mts_considered_plan *f, mts_text *text)
 {
     mts_text_add(text, "{\"what\": ");
     mts_text_add_json(text, f->what);
-    if (f->of_class != MTS_FINDING_SESSION) {
+    if (f->of_class != MTS_CONSIDERED_SESSION) {
         mts_text_add(text, ", \"class\": %u", f->of_class);
     }
     mts_text_add(text, ", \"groups\": %u, \"slice_bytes\": %llu, \"peak\": %llu, \"verdict\": \"%s\"",
@@ -34,7 +34,7 @@ static void finding_json(const mts_finding *f, mts_text *text)
     mts_text_add(text, "}");
 }
 
-static void tuning_json(const mts_findings *f, mts_text *text)
+static void tuning_json(const mts_planning_report *f, mts_text *text)
 {
     mts_text_add(
         text,
@@ -46,33 +46,31 @@ static void tuning_json(const mts_findings *f, mts_text *text)
     mts_text_add(text, "}");
 }
 
-void mts_explain_plan_json(const mts_engine *engine, mts_text *text)
+void mts_explain_plan_json(const mts_planning_report *f, mts_text *text)
 {
-    const mts_findings *f = engine->findings;
     mts_text_add(text, "\"planning_ms\": %.3f, \"cached\": %s, \"slice_bytes\": %llu, \"fallback\": %u, ",
                  f->planning_ms, f->cached ? "true" : "false", (unsigned long long)f->slice_bytes,
                  f->fallback);
     mts_text_add(text, "\"predicted_ms\": %.4f, \"model_error\": %.4f, ", f->predicted_ms, f->model_error);
     tuning_json(f, text);
     mts_text_add(text, ", \"trials\": [");
-    for (uint32_t i = 0; i < f->trial_count; i++) {
-        const mts_trial *t = &f->trials[i];
+    for (uint32_t i = 0; i < f->sample_count; i++) {
+        const mts_planning_sample *t = &f->samples[i];
         mts_text_add(text, "%s{\"class\": %u, \"tasks\": %u, \"latency_ms\": %.4f, \"arena\": %llu}",
                      i == 0 ? "" : ", ", t->of_class, t->tasks, t->latency, (unsigned long long)t->arena);
     }
     mts_text_add(text, "], \"considered\": [");
-    for (uint32_t i = 0; i < f->finding_count; i++) {
+    for (uint32_t i = 0; i < f->plan_count; i++) {
         mts_text_add(text, "%s", i == 0 ? "" : ", ");
-        finding_json(&f->findings[i], text);
+        plan_json(&f->plans[i], text);
     }
     mts_text_add(text, "]");
 }
 
 /* ---- text ---- */
 
-static void finding_text(const mts_engine *engine, const mts_finding *f, mts_text *text)
+static void plan_text(const mts_considered_plan *f, uint64_t budget, mts_text *text)
 {
-    const uint64_t budget = engine->options.memory_budget;
     mts_text_add(text, "  %-24s", f->what);
     if (f->predicted_ms > 0.0) {
         mts_text_add(text, " predicted %8.3f ms", f->predicted_ms);
@@ -95,23 +93,22 @@ static void finding_text(const mts_engine *engine, const mts_finding *f, mts_tex
     }
 }
 
-/* Findings lie class by class, those of the whole session last. */
-static void considered_text(const mts_engine *engine, mts_text *text)
+/* Plans lie class by class, those of the whole session last. */
+static void considered_text(const mts_planning_report *f, uint64_t budget, mts_text *text)
 {
-    const mts_findings *f = engine->findings;
-    for (uint32_t i = 0; i < f->finding_count; i++) {
-        const uint32_t number = f->findings[i].of_class;
-        const bool first = i == 0 || f->findings[i - 1].of_class != number;
-        if (first && number == MTS_FINDING_SESSION) {
+    for (uint32_t i = 0; i < f->plan_count; i++) {
+        const uint32_t number = f->plans[i].of_class;
+        const bool first = i == 0 || f->plans[i - 1].of_class != number;
+        if (first && number == MTS_CONSIDERED_SESSION) {
             mts_text_add(text, "considered for all groups:\n");
         } else if (first) {
             mts_text_add(text, "considered for the tasks of class %u:\n", number);
         }
-        finding_text(engine, &f->findings[i], text);
+        plan_text(&f->plans[i], budget, text);
     }
 }
 
-static void tuning_text(const mts_findings *f, mts_text *text)
+static void tuning_text(const mts_planning_report *f, mts_text *text)
 {
     if (f->layers_tuned == 0 && f->candidates == 0 && f->skipped == 0) {
         return;
@@ -125,21 +122,20 @@ static void tuning_text(const mts_findings *f, mts_text *text)
     mts_text_add(text, "\n");
 }
 
-void mts_explain_plan_text(const mts_engine *engine, mts_text *text)
+void mts_explain_plan_text(const mts_planning_report *f, uint64_t memory_budget, mts_text *text)
 {
-    const mts_findings *f = engine->findings;
     mts_text_add(text, "planned in %.1f ms%s\n", f->planning_ms, f->cached ? ", from the cache" : "");
     if (f->fallback != 0) {
         mts_text_add(text, "kernels as planned cannot be used on this device: %s instead\n",
                      f->fallback == 1 ? "the defaults" : "the smallest tiles");
     }
     tuning_text(f, text);
-    for (uint32_t i = 0; i < f->trial_count; i++) {
-        const mts_trial *t = &f->trials[i];
+    for (uint32_t i = 0; i < f->sample_count; i++) {
+        const mts_planning_sample *t = &f->samples[i];
         mts_text_add(text, "measured: class %u, %3u task(s) in one group %.3f ms\n", t->of_class, t->tasks,
                      t->latency);
     }
-    considered_text(engine, text);
+    considered_text(f, memory_budget, text);
     if (f->predicted_ms > 0.0) {
         mts_text_add(text, "predicted: %.3f ms", f->predicted_ms);
         if (f->model_error > 0.0) {

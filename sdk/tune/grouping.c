@@ -24,7 +24,7 @@ enum { CANDIDATES = 24, RACERS = 7, RETRIES = 4, PASSES = 2, COSTS_A_REPORT = 10
 
 /* Groups of a class that may win. */
 typedef struct candidate {
-    mts_finding finding;
+    mts_considered_plan plan;
     uint32_t *groups; /* per task of the class */
     bool raced, fits;
 } candidate;
@@ -48,7 +48,7 @@ static mts_status class_cost(void *context, const uint32_t *indices, uint32_t co
     mts_class_cost(&c->of, indices, count, cost);
     cost->latency = fmax(cost->latency + c->penalty, 0.0);
     return c->priced++ % COSTS_A_REPORT == 0
-               ? mts_planning_report(c->of.p, c->of.p->fraction, "searching for groups")
+               ? mts_planning_report_progress(c->of.p, c->of.p->fraction, "searching for groups")
                : MTS_STATUS_OK;
 }
 
@@ -126,19 +126,19 @@ static mts_status add_candidate(class_plan *c, const char *what, const uint32_t 
         return mts_planning_memory(p);
     }
     memcpy(added->groups, groups, c->of.count * sizeof *groups);
-    added->finding = (mts_finding){.of_class = c->of.number,
-                                   .groups = group_count,
-                                   .verdict = MTS_VERDICT_PREDICTED,
-                                   .predicted_ms = mts_class_predict(&c->of, groups, group_count)};
-    (void)snprintf(added->finding.what, sizeof added->finding.what, "%s", what);
-    mts_status code = mts_planning_weigh(p, all, &added->finding.slice_bytes, &added->finding.peak);
-    added->fits = p->options.memory_budget == 0 || added->finding.peak <= p->options.memory_budget;
+    added->plan = (mts_considered_plan){.of_class = c->of.number,
+                                        .groups = group_count,
+                                        .verdict = MTS_VERDICT_PREDICTED,
+                                        .predicted_ms = mts_class_predict(&c->of, groups, group_count)};
+    (void)snprintf(added->plan.what, sizeof added->plan.what, "%s", what);
+    mts_status code = mts_planning_weigh(p, all, &added->plan.slice_bytes, &added->plan.peak);
+    added->fits = p->options.memory_budget == 0 || added->plan.peak <= p->options.memory_budget;
     if (!added->fits) {
-        added->finding.verdict = MTS_VERDICT_OVER_BUDGET;
+        added->plan.verdict = MTS_VERDICT_OVER_BUDGET;
     }
-    if (mts_trial_is_mishap(code)) {
+    if (mts_sample_is_recoverable(code)) {
         added->fits = false;
-        added->finding.verdict = MTS_VERDICT_FAILED;
+        added->plan.verdict = MTS_VERDICT_FAILED;
         code = MTS_STATUS_OK;
     }
     c->candidate_count++;
@@ -147,7 +147,7 @@ static mts_status add_candidate(class_plan *c, const char *what, const uint32_t 
 
 static mts_status add_named(class_plan *c, const uint32_t *groups, uint32_t group_count)
 {
-    char what[MTS_FINDING_TEXT] = "one group";
+    char what[MTS_CONSIDERED_TEXT] = "one group";
     if (group_count == c->of.count) {
         (void)snprintf(what, sizeof what, "each task alone");
     } else if (group_count > 1) {
@@ -197,7 +197,7 @@ static mts_status add_planned(class_plan *c, double penalty)
         if (code != MTS_STATUS_OK || c->candidate_count == before || c->candidates[before].fits) {
             break;
         }
-        const uint64_t excess = c->candidates[before].finding.peak - p->options.memory_budget;
+        const uint64_t excess = c->candidates[before].plan.peak - p->options.memory_budget;
         budget = budget > excess ? budget - excess : 1;
     }
     c->penalty = 0.0;
@@ -233,29 +233,29 @@ static mts_status enter(race *r, candidate *x)
 {
     class_plan *c = r->c;
     mts_planning *p = c->of.p;
-    const mts_trial_request request = {.positions = c->of.tasks,
-                                       .count = c->of.count,
-                                       .group_of = x->groups,
-                                       .slice_bytes = x->finding.slice_bytes,
-                                       .choices = p->decision.choices};
+    const mts_sample_request request = {.positions = c->of.tasks,
+                                        .count = c->of.count,
+                                        .group_of = x->groups,
+                                        .slice_bytes = x->plan.slice_bytes,
+                                        .choices = p->decision.choices};
     x->raced = true;
-    mts_status code = mts_trial_make(p, &request, &r->challenger);
+    mts_status code = mts_sample_create(p, &request, &r->challenger);
     if (code == MTS_STATUS_OK && !r->leader) {
-        code = mts_trial_time(p, r->challenger, &x->finding.measured_ms);
+        code = mts_sample_time(p, r->challenger, &x->plan.measured_ms);
     } else if (code == MTS_STATUS_OK) {
         double leader_ms = 0.0;
-        code = mts_trial_race(p, r->champion, r->challenger, &leader_ms, &x->finding.measured_ms);
-        x->finding.relative =
-            leader_ms > 0.0 && x->finding.measured_ms > 0.0 ? x->finding.measured_ms / leader_ms : 1.0;
+        code = mts_sample_compare(p, r->champion, r->challenger, &leader_ms, &x->plan.measured_ms);
+        x->plan.relative =
+            leader_ms > 0.0 && x->plan.measured_ms > 0.0 ? x->plan.measured_ms / leader_ms : 1.0;
     }
-    if (mts_trial_is_mishap(code)) {
-        x->finding.verdict = MTS_VERDICT_FAILED;
-        x->finding.measured_ms = 0.0;
+    if (mts_sample_is_recoverable(code)) {
+        x->plan.verdict = MTS_VERDICT_FAILED;
+        x->plan.measured_ms = 0.0;
         x->fits = false;
         mts_engine_destroy(&r->challenger);
         return MTS_STATUS_OK;
     }
-    x->finding.verdict = MTS_VERDICT_SLOWER;
+    x->plan.verdict = MTS_VERDICT_SLOWER;
     r->raced++;
     return code;
 }
@@ -267,15 +267,15 @@ static void settle(race *r, candidate *x)
     if (!r->challenger) {
         return;
     }
-    if (!r->leader || mts_trial_wins(x->finding.relative, x->finding.peak, r->leader->finding.peak)) {
+    if (!r->leader || mts_sample_is_better(x->plan.relative, x->plan.peak, r->leader->plan.peak)) {
         for (uint32_t i = 0; r->leader && i < c->candidate_count; i++) {
-            c->candidates[i].finding.relative /= x->finding.relative;
+            c->candidates[i].plan.relative /= x->plan.relative;
         }
         mts_engine_destroy(&c->of.p->previous);
         c->of.p->previous = r->champion;
         r->champion = r->challenger;
         r->leader = x;
-        x->finding.relative = 1.0;
+        x->plan.relative = 1.0;
     } else {
         mts_engine_destroy(&c->of.p->previous);
         c->of.p->previous = r->challenger;
@@ -290,20 +290,20 @@ static candidate *next_racer(class_plan *c, const race *r)
     double least = INFINITY;
     for (uint32_t i = 0; i < c->candidate_count; i++) {
         candidate *x = &c->candidates[i];
-        least = x->fits && x->finding.predicted_ms < least ? x->finding.predicted_ms : least;
-        if (x->fits && !x->raced && (!best || x->finding.predicted_ms < best->finding.predicted_ms)) {
+        least = x->fits && x->plan.predicted_ms < least ? x->plan.predicted_ms : least;
+        if (x->fits && !x->raced && (!best || x->plan.predicted_ms < best->plan.predicted_ms)) {
             best = x;
         }
     }
-    return best && r->leader && best->finding.predicted_ms > HOPELESS * least ? NULL : best;
+    return best && r->leader && best->plan.predicted_ms > HOPELESS * least ? NULL : best;
 }
 
 static void learn(class_plan *c)
 {
     for (uint32_t i = 0; i < c->candidate_count; i++) {
         const candidate *x = &c->candidates[i];
-        if (x->finding.measured_ms > 0.0) {
-            mts_class_learn(&c->of, x->groups, x->finding.groups, x->finding.measured_ms);
+        if (x->plan.measured_ms > 0.0) {
+            mts_class_learn(&c->of, x->groups, x->plan.groups, x->plan.measured_ms);
         }
     }
     mts_class_fit(&c->of);
@@ -342,8 +342,8 @@ static mts_status keep_winner(class_plan *c, race *r)
     mts_status code = MTS_STATUS_OK;
     for (uint32_t i = 0; code == MTS_STATUS_OK && i < c->candidate_count; i++) {
         candidate *x = &c->candidates[i];
-        x->finding.verdict = x == r->leader ? (uint32_t)MTS_VERDICT_CHOSEN : x->finding.verdict;
-        code = mts_planning_finding(p, &x->finding);
+        x->plan.verdict = x == r->leader ? (uint32_t)MTS_VERDICT_CHOSEN : x->plan.verdict;
+        code = mts_planning_add_plan(p, &x->plan);
     }
     if (code != MTS_STATUS_OK || !r->leader) {
         return code; /* none fits: what was decided before stays, which keeps the budget */
@@ -353,8 +353,8 @@ static mts_status keep_winner(class_plan *c, race *r)
         return mts_planning_memory(p);
     }
     memcpy(p->group_of, all, p->task_count * sizeof *all);
-    p->decision.slice_bytes = r->leader->finding.slice_bytes;
-    p->findings.model_error = fmax(p->findings.model_error, c->of.model.error);
+    p->decision.slice_bytes = r->leader->plan.slice_bytes;
+    p->report.model_error = fmax(p->report.model_error, c->of.model.error);
     return MTS_STATUS_OK;
 }
 
@@ -369,7 +369,7 @@ static mts_status measure_one_group(class_plan *c, double *ms)
     }
     const mts_status code = mts_class_calibrate(&c->of);
     *ms = code == MTS_STATUS_OK ? mts_class_predict(&c->of, groups, 1) : 0.0;
-    return mts_trial_is_mishap(code) ? MTS_STATUS_OK : code;
+    return mts_sample_is_recoverable(code) ? MTS_STATUS_OK : code;
 }
 
 /* `predicted`: milliseconds of what was decided; 0: unknown. */
@@ -387,12 +387,12 @@ static mts_status group_class(mts_planning *p, uint32_t number, uint64_t until, 
         return measure_one_group(&c, predicted);
     }
     code = mts_class_calibrate(&c.of);
-    if (mts_trial_is_mishap(code)) {
+    if (mts_sample_is_recoverable(code)) {
         return MTS_STATUS_OK; /* not even single tasks run: the session itself will say what is wrong */
     }
     MTS_TRY(code, race_all(&c, &r));
     MTS_TRY(code, keep_winner(&c, &r));
-    *predicted = r.leader != NULL ? r.leader->finding.predicted_ms : 0.0;
+    *predicted = r.leader != NULL ? r.leader->plan.predicted_ms : 0.0;
     mts_engine_destroy(&r.challenger);
     if (r.champion) {
         mts_engine_destroy(&p->previous);
@@ -404,18 +404,18 @@ static mts_status group_class(mts_planning *p, uint32_t number, uint64_t until, 
 /* ---- the last word ---- */
 
 /* Both decisions as engines, run in turns; twice, because a wrong last word costs every frame. */
-static mts_status race_usual(mts_planning *p, const mts_trial_request *usual, double *usual_ms,
+static mts_status race_usual(mts_planning *p, const mts_sample_request *usual, double *usual_ms,
                              double *decided_ms)
 {
-    const mts_trial_request decided = {
+    const mts_sample_request decided = {
         .group_of = p->group_of, .slice_bytes = p->decision.slice_bytes, .choices = p->decision.choices};
     mts_engine *a = NULL;
     mts_engine *b = NULL;
-    mts_status code = mts_trial_make(p, usual, &a);
-    MTS_TRY(code, mts_trial_make(p, &decided, &b));
+    mts_status code = mts_sample_create(p, usual, &a);
+    MTS_TRY(code, mts_sample_create(p, &decided, &b));
     for (int i = 0; code == MTS_STATUS_OK && i < 2; i++) {
         double ms[2] = {0.0, 0.0};
-        code = mts_trial_race(p, a, b, &ms[0], &ms[1]);
+        code = mts_sample_compare(p, a, b, &ms[0], &ms[1]);
         *usual_ms = i == 0 || ms[0] < *usual_ms ? ms[0] : *usual_ms;
         *decided_ms = i == 0 || ms[1] < *decided_ms ? ms[1] : *decided_ms;
     }
@@ -428,8 +428,8 @@ static mts_status race_usual(mts_planning *p, const mts_trial_request *usual, do
    it just took. */
 static void take_usual(mts_planning *p, uint64_t slice_bytes, double usual_ms, double relative)
 {
-    for (uint32_t i = 0; i < p->findings.finding_count; i++) {
-        mts_finding *f = &p->findings.findings[i];
+    for (uint32_t i = 0; i < p->report.plan_count; i++) {
+        mts_considered_plan *f = &p->report.plans[i];
         if (f->verdict == MTS_VERDICT_CHOSEN) {
             f->verdict = MTS_VERDICT_SLOWER;
             f->relative = relative;
@@ -437,7 +437,7 @@ static void take_usual(mts_planning *p, uint64_t slice_bytes, double usual_ms, d
     }
     memcpy(p->group_of, p->class_of, p->task_count * sizeof *p->group_of);
     p->decision.slice_bytes = slice_bytes;
-    p->findings.predicted_ms = usual_ms;
+    p->report.predicted_ms = usual_ms;
 }
 
 /*
@@ -447,9 +447,9 @@ static void take_usual(mts_planning *p, uint64_t slice_bytes, double usual_ms, d
 static mts_status judge(mts_planning *p)
 {
     const uint64_t slice_bytes = mts_kernel_config_slice_bytes(&p->device->info);
-    const mts_trial_request usual = {
+    const mts_sample_request usual = {
         .group_of = p->class_of, .slice_bytes = slice_bytes, .choices = p->decision.choices};
-    const mts_trial_request decided = {
+    const mts_sample_request decided = {
         .group_of = p->group_of, .slice_bytes = p->decision.slice_bytes, .choices = p->decision.choices};
     mts_engine_stats stats[2] = {{0}, {0}};
     double usual_ms = 0.0;
@@ -458,29 +458,29 @@ static mts_status judge(mts_planning *p)
         memcmp(p->group_of, p->class_of, p->task_count * sizeof *p->group_of) == 0) {
         return MTS_STATUS_OK;
     }
-    mts_status code = mts_trial_weigh(p, &usual, &stats[0]);
-    MTS_TRY(code, mts_trial_weigh(p, &decided, &stats[1]));
+    mts_status code = mts_sample_footprint(p, &usual, &stats[0]);
+    MTS_TRY(code, mts_sample_footprint(p, &decided, &stats[1]));
     if (code == MTS_STATUS_OK && p->options.memory_budget != 0 &&
         stats[0].peak_bytes > p->options.memory_budget) {
         return MTS_STATUS_OK;
     }
     MTS_TRY(code, race_usual(p, &usual, &usual_ms, &decided_ms));
     if (code != MTS_STATUS_OK || usual_ms <= 0.0 || decided_ms <= 0.0) {
-        return mts_trial_is_mishap(code) ? MTS_STATUS_OK : code;
+        return mts_sample_is_recoverable(code) ? MTS_STATUS_OK : code;
     }
-    const bool wins = mts_trial_wins(decided_ms / usual_ms, stats[1].peak_bytes, stats[0].peak_bytes);
-    const mts_finding finding = {.what = "as without measuring",
-                                 .of_class = MTS_FINDING_SESSION,
-                                 .groups = stats[0].groups,
-                                 .verdict = wins ? MTS_VERDICT_SLOWER : MTS_VERDICT_CHOSEN,
-                                 .slice_bytes = slice_bytes,
-                                 .peak = stats[0].peak_bytes,
-                                 .measured_ms = usual_ms,
-                                 .relative = wins ? usual_ms / decided_ms : 1.0};
+    const bool wins = mts_sample_is_better(decided_ms / usual_ms, stats[1].peak_bytes, stats[0].peak_bytes);
+    const mts_considered_plan plan = {.what = "as without measuring",
+                                      .of_class = MTS_CONSIDERED_SESSION,
+                                      .groups = stats[0].groups,
+                                      .verdict = wins ? MTS_VERDICT_SLOWER : MTS_VERDICT_CHOSEN,
+                                      .slice_bytes = slice_bytes,
+                                      .peak = stats[0].peak_bytes,
+                                      .measured_ms = usual_ms,
+                                      .relative = wins ? usual_ms / decided_ms : 1.0};
     if (!wins) {
         take_usual(p, slice_bytes, usual_ms, decided_ms / usual_ms);
     }
-    return mts_planning_finding(p, &finding);
+    return mts_planning_add_plan(p, &plan);
 }
 
 mts_status mts_planning_group(mts_planning *p)
@@ -495,7 +495,7 @@ mts_status mts_planning_group(mts_planning *p)
         known = known && ms > 0.0;
         sum += ms;
     }
-    p->findings.predicted_ms = known ? sum : 0.0;
+    p->report.predicted_ms = known ? sum : 0.0;
     MTS_TRY(code, mts_planning_slice(p));
     return code != MTS_STATUS_OK ? code : judge(p);
 }

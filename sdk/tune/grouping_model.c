@@ -10,7 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/builder.h"
 #include "platform/os/os.h"
 
 enum { ALONE_MOST = 16, CALIBRATIONS = ALONE_MOST + 8 };
@@ -48,7 +47,7 @@ static uint32_t next_size(uint32_t size, uint32_t count)
 }
 
 /* Runs some tasks of the class as one group; they are given by their index in it. */
-static mts_status run_set(task_class *c, const uint32_t *indices, uint32_t count, mts_trial *trial)
+static mts_status run_set(task_class *c, const uint32_t *indices, uint32_t count, mts_planning_sample *sample)
 {
     mts_planning *p = c->p;
     mts_engine_stats stats = {0};
@@ -59,14 +58,14 @@ static mts_status run_set(task_class *c, const uint32_t *indices, uint32_t count
     for (uint32_t i = 0; i < count; i++) {
         positions[i] = c->tasks[indices[i]];
     }
-    *trial = (mts_trial){.of_class = c->number, .tasks = count};
-    const mts_trial_request request = {.positions = positions,
-                                       .count = count,
-                                       .slice_bytes = p->decision.slice_bytes,
-                                       .choices = p->decision.choices};
-    const mts_status code = mts_trial_run(p, &request, &stats, &trial->latency);
-    trial->arena = stats.activation_bytes;
-    trial->weights = stats.weight_bytes + stats.workspace_bytes;
+    *sample = (mts_planning_sample){.of_class = c->number, .tasks = count};
+    const mts_sample_request request = {.positions = positions,
+                                        .count = count,
+                                        .slice_bytes = p->decision.slice_bytes,
+                                        .choices = p->decision.choices};
+    const mts_status code = mts_sample_run(p, &request, &stats, &sample->latency);
+    sample->arena = stats.activation_bytes;
+    sample->weights = stats.weight_bytes + stats.workspace_bytes;
     return code;
 }
 
@@ -96,30 +95,30 @@ static mts_status measure_sizes(task_class *c)
     mts_planning *p = c->p;
     uint32_t *indices = mts_arena_zero(&p->arena, c->count, sizeof *indices);
     mts_status code = indices ? MTS_STATUS_OK : mts_planning_memory(p);
-    mts_trial whole = {0};
+    mts_planning_sample whole = {0};
     for (uint32_t i = 0; code == MTS_STATUS_OK && i < c->count; i++) {
         indices[i] = i;
     }
     MTS_TRY(code, run_set(c, indices, c->count, &whole));
-    code = c->count > 1 && mts_trial_is_mishap(code) ? MTS_STATUS_OK : code;
+    code = c->count > 1 && mts_sample_is_recoverable(code) ? MTS_STATUS_OK : code;
     uint32_t before = 0;
     for (uint32_t size = 1; code == MTS_STATUS_OK && size <= c->count; size = next_size(size, c->count)) {
-        mts_trial trial = whole;
+        mts_planning_sample sample = whole;
         size = before > 0 && !mts_class_in_time(c) ? c->count : size;
         if (size < c->count || whole.latency <= 0.0) {
-            code = run_set(c, indices, size, &trial);
+            code = run_set(c, indices, size, &sample);
         }
-        if (mts_trial_is_mishap(code) && size > 1) {
+        if (mts_sample_is_recoverable(code) && size > 1) {
             give_up_beyond(c, before);
             return MTS_STATUS_OK;
         }
         if (code == MTS_STATUS_OK) {
-            c->latency[size] = trial.modelled = trial.latency;
-            c->weights[size] = (double)trial.weights;
-            c->arena[size] = trial.arena;
+            c->latency[size] = sample.modelled = sample.latency;
+            c->weights[size] = (double)sample.weights;
+            c->arena[size] = sample.arena;
             interpolate(c, before, size);
             before = size;
-            code = mts_planning_trial(p, &trial);
+            code = mts_planning_add_sample(p, &sample);
         }
     }
     return code;
@@ -138,7 +137,7 @@ static uint32_t **find_slots(task_class *c)
         for (uint32_t i = 0; slots[t] && i < inputs; i++) {
             slots[t][i] = fresh++;
             for (uint32_t k = 0; !p->options.separate_inputs && k < t; k++) {
-                if (mts_maker_common_input(p->archive, task, p->tasks[c->tasks[k]], i)) {
+                if (mts_archive_same_input(p->archive, task, p->tasks[c->tasks[k]], i)) {
                     slots[t][i] = slots[k][i];
                     break;
                 }
@@ -213,23 +212,23 @@ void mts_class_fit(task_class *c)
 
 static mts_status sample_set(task_class *c, const uint32_t *indices, uint32_t count, bool must)
 {
-    mts_trial trial = {0};
+    mts_planning_sample measured = {0};
     if (c->sample_count > 0 && !mts_class_in_time(c)) {
         return MTS_STATUS_OK;
     }
-    mts_status code = run_set(c, indices, count, &trial);
+    mts_status code = run_set(c, indices, count, &measured);
     if (code != MTS_STATUS_OK) {
-        return !must && mts_trial_is_mishap(code) ? MTS_STATUS_OK : code;
+        return !must && mts_sample_is_recoverable(code) ? MTS_STATUS_OK : code;
     }
     mts_cost_sample *sample = &c->samples[c->sample_count++];
-    sample->ms = trial.latency;
+    sample->ms = measured.latency;
     sample->set = terms_of(c, indices, count);
     if (count == 1) {
-        c->alone[indices[0]] = trial.latency;
-        c->alone_weights[indices[0]] = (double)trial.weights;
-        c->alone_arena[indices[0]] = (double)trial.arena;
+        c->alone[indices[0]] = measured.latency;
+        c->alone_weights[indices[0]] = (double)measured.weights;
+        c->alone_arena[indices[0]] = (double)measured.arena;
     }
-    return mts_planning_trial(c->p, &trial);
+    return mts_planning_add_sample(c->p, &measured);
 }
 
 /* Every `step`-th task from `first` on. */

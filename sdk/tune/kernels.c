@@ -51,11 +51,11 @@ static mts_status report(const tuner *t)
 {
     char what[48];
     mts_planning *p = t->p;
-    const float share = p->options.grouping == MTS_GROUPING_MEASURED ? 0.1f : 0.7f;
+    const float share = p->how.grouping == MTS_GROUPING_MEASURED ? 0.1f : 0.7f;
     const float part = (float)(t->tried - t->first) / (float)(t->candidate_count - t->first);
     (void)snprintf(what, sizeof what, "tuning, candidate %u of %u", t->tried + 1, t->candidate_count);
     p->fraction = t->from + share * part;
-    return mts_planning_report(p, p->fraction, what);
+    return mts_planning_report_progress(p, p->fraction, what);
 }
 
 /* ---- engines ---- */
@@ -63,11 +63,11 @@ static mts_status report(const tuner *t)
 static mts_status make(const tuner *t, const mts_kernel_configs *choices, mts_engine **out)
 {
     mts_planning *p = t->p;
-    const mts_trial_request request = {.group_of = p->group_of,
-                                       .slice_bytes = p->decision.slice_bytes,
-                                       .choices = choices,
-                                       .own_kernels = true};
-    return mts_trial_make(p, &request, out);
+    const mts_sample_request request = {.group_of = p->group_of,
+                                        .slice_bytes = p->decision.slice_bytes,
+                                        .choices = choices,
+                                        .own_kernels = true};
+    return mts_sample_create(p, &request, out);
 }
 
 static void add_time(timing *list, uint32_t *count, const mts_encoded_launch *launch, double ms,
@@ -90,11 +90,13 @@ static void add_time(timing *list, uint32_t *count, const mts_encoded_launch *la
 /* Times of the layers that have choices. A layer may be several launches, which follow one another. */
 static mts_status profile(tuner *t, mts_engine *engine, timing *list, uint32_t *count)
 {
+    mts_engine_view view;
     mts_status code = mts_engine_profile(engine, PROFILE_RUNS, t->launches, t->p->error);
+    mts_engine_view_get(engine, &view);
     *count = 0;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < engine->launch_count; i++) {
-        const mts_encoded_launch *launch = &engine->launches[i];
-        const bool same = i > 0 && engine->launches[i - 1].layer == launch->layer;
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < view.launch_count; i++) {
+        const mts_encoded_launch *launch = &view.launches[i];
+        const bool same = i > 0 && view.launches[i - 1].layer == launch->layer;
         if (launch->signature != 0) {
             add_time(list, count, launch, t->launches[i].duration_ms, same);
         }
@@ -105,11 +107,18 @@ static mts_status profile(tuner *t, mts_engine *engine, timing *list, uint32_t *
     return code;
 }
 
-/* Launches of any trial fit: a layer is a handful at most. */
+static uint32_t launch_count(const mts_engine *engine)
+{
+    mts_engine_stats stats;
+    mts_engine_stats_get(engine, &stats);
+    return stats.launches;
+}
+
+/* Launches of any sample fit: a layer is a handful at most. */
 static mts_status make_room(tuner *t)
 {
     mts_planning *p = t->p;
-    t->capacity = t->usual->launch_count * 4 + 64;
+    t->capacity = launch_count(t->usual) * 4 + 64;
     t->launches = mts_arena_zero(&p->arena, t->capacity, sizeof *t->launches);
     t->base = mts_arena_zero(&p->arena, t->capacity, sizeof *t->base);
     t->other = mts_arena_zero(&p->arena, t->capacity, sizeof *t->other);
@@ -152,9 +161,9 @@ void mts_planning_forgive(mts_planning *p, size_t count)
 
 static void skip(tuner *t)
 {
-    t->p->findings.skipped++;
-    if (t->p->options.cache) {
-        t->p->options.cache->skipped++;
+    t->p->report.skipped++;
+    if (t->p->how.cache) {
+        t->p->how.cache->skipped++;
     }
 }
 
@@ -181,15 +190,15 @@ static mts_status try_candidate(tuner *t, const mts_kernel_config *candidate)
     mts_engine *engine = NULL;
     const mts_kernel_configs forced = {.forced = candidate};
     mts_status code = make(t, &forced, &engine);
-    if (code == MTS_STATUS_OK && engine->launch_count > t->capacity) {
+    if (code == MTS_STATUS_OK && launch_count(engine) > t->capacity) {
         code = mts_fail(p->error, MTS_STATUS_LIMIT, "a candidate has too many launches");
     }
     MTS_TRY(code, profile(t, t->usual, t->base, &t->base_count));
     MTS_TRY(code, profile(t, engine, t->other, &t->other_count));
     if (code == MTS_STATUS_OK) {
         compare(t, candidate);
-        p->findings.candidates++;
-    } else if (mts_trial_is_mishap(code)) {
+        p->report.candidates++;
+    } else if (mts_sample_is_recoverable(code)) {
         mts_log_write(p->device->log, MTS_LOG_WARNING,
                       "tuning: kernel %u with %u rows, %u vectors, groups of %u is skipped: %s",
                       candidate->kernel, candidate->rows, candidate->vectors, candidate->local,
@@ -223,7 +232,7 @@ static mts_status try_marked(tuner *t, const mts_kernel_config *candidate)
     }
     const uint64_t passed = mts_os_clock_ns() - start;
     t->longest = passed > t->longest ? passed : t->longest;
-    return mts_trial_is_mishap(code) ? MTS_STATUS_OK : code;
+    return mts_sample_is_recoverable(code) ? MTS_STATUS_OK : code;
 }
 
 static mts_status try_all(tuner *t)
@@ -239,7 +248,7 @@ static mts_status try_all(tuner *t)
             MTS_TRY(code, try_marked(t, candidate));
         t->tried += code == MTS_STATUS_OK ? 1 : 0;
     }
-    p->findings.complete = t->tried == t->candidate_count;
+    p->report.complete = t->tried == t->candidate_count;
     return code;
 }
 
@@ -287,13 +296,13 @@ static mts_status race_winners(tuner *t, bool *won)
     mts_status code = make(t, &p->choices, &tuned);
     code = code != MTS_STATUS_OK
                ? code
-               : mts_trial_race(p, t->usual, tuned, &p->findings.default_ms, &p->findings.tuned_ms);
-    *won = code == MTS_STATUS_OK && p->findings.tuned_ms < MTS_TRIAL_TIE * p->findings.default_ms;
+               : mts_sample_compare(p, t->usual, tuned, &p->report.default_ms, &p->report.tuned_ms);
+    *won = code == MTS_STATUS_OK && p->report.tuned_ms < MTS_SAMPLE_TIE * p->report.default_ms;
     if (tuned) {
         mts_engine_destroy(&p->previous);
         p->previous = tuned;
     }
-    if (mts_trial_is_mishap(code)) {
+    if (mts_sample_is_recoverable(code)) {
         code = MTS_STATUS_OK;
         skip(t);
     }
@@ -306,7 +315,7 @@ static mts_status race_winners(tuner *t, bool *won)
  */
 static mts_status judge(tuner *t)
 {
-    mts_findings *f = &t->p->findings;
+    mts_planning_report *f = &t->p->report;
     uint32_t better = 0;
     for (uint32_t i = 0; i < t->base_count; i++) {
         better += t->best[i] < 1.0 ? 1 : 0;
@@ -334,9 +343,11 @@ static mts_status judge(tuner *t)
 /* Where earlier sessions stopped: candidates that all layers of the engine have been tried with. */
 static uint32_t first_untried(const tuner *t)
 {
+    mts_engine_view view;
     uint32_t first = t->candidate_count;
-    for (uint32_t i = 0; i < t->usual->launch_count; i++) {
-        const uint64_t signature = t->usual->launches[i].signature;
+    mts_engine_view_get(t->usual, &view);
+    for (uint32_t i = 0; i < view.launch_count; i++) {
+        const uint64_t signature = view.launches[i].signature;
         const uint32_t tried = signature != 0 ? tried_before(t, signature) : first;
         first = tried < first ? tried : first;
     }
@@ -354,14 +365,14 @@ static mts_status tune(tuner *t)
         return code;
     }
     t->first = t->tried = first_untried(t);
-    p->findings.complete = t->first == t->candidate_count;
-    if (p->findings.complete) {
+    p->report.complete = t->first == t->candidate_count;
+    if (p->report.complete) {
         return MTS_STATUS_OK;
     }
     code = make_room(t);
     MTS_TRY(code, profile(t, t->usual, t->base, &t->base_count));
     if (code == MTS_STATUS_UNSUPPORTED) {
-        p->findings.complete = 1; /* nothing can be timed: the defaults it is */
+        p->report.complete = 1; /* nothing can be timed: the defaults it is */
         return MTS_STATUS_OK;
     }
     if (code != MTS_STATUS_OK) {
@@ -381,9 +392,9 @@ static mts_status tune(tuner *t)
 mts_status mts_planning_tune(mts_planning *p)
 {
     const uint64_t start = mts_os_clock_ns();
-    const uint64_t limit = (uint64_t)p->options.tuning_ms * 1000000u;
+    const uint64_t limit = (uint64_t)p->how.tuning_ms * 1000000u;
     tuner t = {.p = p, .from = p->fraction, .deadline = start + limit - p->tuned_ns};
-    p->findings.complete = 0;
+    p->report.complete = 0;
     if (p->tuned_ns >= limit) {
         return MTS_STATUS_OK;
     }
@@ -391,7 +402,7 @@ mts_status mts_planning_tune(mts_planning *p)
     if (t.base_count > 0) {
         mts_tuning_cache_store(p);
     }
-    if (mts_trial_is_mishap(code)) {
+    if (mts_sample_is_recoverable(code)) {
         code = MTS_STATUS_OK; /* the session itself will say what is wrong */
     }
     if (t.usual) {

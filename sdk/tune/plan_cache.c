@@ -163,7 +163,7 @@ static void get_choices(reader *r, mts_kernel_configs *choices)
     }
 }
 
-static void put_finding(writer *w, const mts_finding *f)
+static void put_considered(writer *w, const mts_considered_plan *f)
 {
     put(w, f->what, sizeof f->what);
     put_u32(w, f->of_class);
@@ -176,13 +176,13 @@ static void put_finding(writer *w, const mts_finding *f)
     put_f64(w, f->relative);
 }
 
-static mts_finding get_finding(reader *r, uint32_t classes)
+static mts_considered_plan get_considered(reader *r, uint32_t classes)
 {
-    mts_finding f = {.of_class = 0};
+    mts_considered_plan f = {.of_class = 0};
     get(r, f.what, sizeof f.what);
     r->failed = r->failed || f.what[sizeof f.what - 1] != '\0';
     f.of_class = get_u32(r, UINT32_MAX);
-    r->failed = r->failed || (f.of_class >= classes && f.of_class != MTS_FINDING_SESSION);
+    r->failed = r->failed || (f.of_class >= classes && f.of_class != MTS_CONSIDERED_SESSION);
     f.groups = get_u32(r, TASKS_MOST);
     f.verdict = get_u32(r, MTS_VERDICT_COUNT - 1);
     f.slice_bytes = get_u64(r);
@@ -193,7 +193,7 @@ static mts_finding get_finding(reader *r, uint32_t classes)
     return f;
 }
 
-static void put_trial(writer *w, const mts_trial *t)
+static void put_sample(writer *w, const mts_planning_sample *t)
 {
     put_u32(w, t->of_class);
     put_u32(w, t->tasks);
@@ -203,9 +203,9 @@ static void put_trial(writer *w, const mts_trial *t)
     put_u64(w, t->weights);
 }
 
-static mts_trial get_trial(reader *r, uint32_t classes)
+static mts_planning_sample get_sample(reader *r, uint32_t classes)
 {
-    mts_trial t = {.of_class = get_u32(r, classes - 1)};
+    mts_planning_sample t = {.of_class = get_u32(r, classes - 1)};
     t.tasks = get_u32(r, TASKS_MOST);
     t.latency = get_f64(r);
     t.modelled = get_f64(r);
@@ -219,7 +219,7 @@ static double finite_or_zero(double value)
     return isfinite(value) && value >= 0.0 ? value : 0.0;
 }
 
-static void put_findings(writer *w, const mts_findings *f)
+static void put_report(writer *w, const mts_planning_report *f)
 {
     put_u32(w, f->layers_tuned);
     put_u32(w, f->layers_changed);
@@ -230,26 +230,26 @@ static void put_findings(writer *w, const mts_findings *f)
     put_f64(w, finite_or_zero(f->tuned_ms));
     put_f64(w, finite_or_zero(f->predicted_ms));
     put_f64(w, finite_or_zero(f->model_error));
-    put_u32(w, f->finding_count);
-    for (uint32_t i = 0; i < f->finding_count; i++) {
-        mts_finding tame = f->findings[i];
+    put_u32(w, f->plan_count);
+    for (uint32_t i = 0; i < f->plan_count; i++) {
+        mts_considered_plan tame = f->plans[i];
         tame.predicted_ms = finite_or_zero(tame.predicted_ms);
         tame.measured_ms = finite_or_zero(tame.measured_ms);
         tame.relative = finite_or_zero(tame.relative);
-        put_finding(w, &tame);
+        put_considered(w, &tame);
     }
-    put_u32(w, f->trial_count);
-    for (uint32_t i = 0; i < f->trial_count; i++) {
-        mts_trial tame = f->trials[i];
+    put_u32(w, f->sample_count);
+    for (uint32_t i = 0; i < f->sample_count; i++) {
+        mts_planning_sample tame = f->samples[i];
         tame.latency = finite_or_zero(tame.latency);
         tame.modelled = finite_or_zero(tame.modelled);
-        put_trial(w, &tame);
+        put_sample(w, &tame);
     }
 }
 
-static void get_findings(reader *r, mts_planning *p)
+static void get_report(reader *r, mts_planning *p)
 {
-    mts_findings *f = &p->findings;
+    mts_planning_report *f = &p->report;
     f->layers_tuned = get_u32(r, UINT32_MAX);
     f->layers_changed = get_u32(r, UINT32_MAX);
     f->candidates = get_u32(r, UINT32_MAX);
@@ -259,15 +259,15 @@ static void get_findings(reader *r, mts_planning *p)
     f->tuned_ms = get_f64(r);
     f->predicted_ms = get_f64(r);
     f->model_error = get_f64(r);
-    const uint32_t findings = get_u32(r, ENTRIES_MOST);
-    for (uint32_t i = 0; i < findings && !r->failed; i++) {
-        const mts_finding finding = get_finding(r, p->class_count);
-        took(r, mts_planning_finding(p, &finding));
+    const uint32_t plans = get_u32(r, ENTRIES_MOST);
+    for (uint32_t i = 0; i < plans && !r->failed; i++) {
+        const mts_considered_plan plan = get_considered(r, p->class_count);
+        took(r, mts_planning_add_plan(p, &plan));
     }
-    const uint32_t trials = get_u32(r, ENTRIES_MOST);
-    for (uint32_t i = 0; i < trials && !r->failed; i++) {
-        const mts_trial trial = get_trial(r, p->class_count);
-        took(r, mts_planning_trial(p, &trial));
+    const uint32_t samples = get_u32(r, ENTRIES_MOST);
+    for (uint32_t i = 0; i < samples && !r->failed; i++) {
+        const mts_planning_sample sample = get_sample(r, p->class_count);
+        took(r, mts_planning_add_sample(p, &sample));
     }
 }
 
@@ -289,7 +289,7 @@ static uint64_t kernels_hash(void)
 static void add_device(const mts_planning *p, mts_text *key)
 {
     const mts_device_info *info = &p->device->info;
-    const mts_cache *cache = p->options.cache;
+    const mts_cache *cache = p->how.cache;
     mts_text_add(key, "format %u\nlibrary %s\nkernels %016llx\nbackend %s\ndevice %s\ndriver %s\n",
                  MTS_PLAN_FORMAT, MTS_VERSION_TEXT, (unsigned long long)kernels_hash(), info->backend,
                  info->name, info->driver);
@@ -309,8 +309,8 @@ static void add_session(const mts_planning *p, mts_text *key)
     const mts_engine_options *o = &p->options;
     mts_text_add(key,
                  "bundle %016llx\nstrategy %d grouping %d separate %d lend %d budget %llu tuning %u\ntasks",
-                 (unsigned long long)p->archive->hash, (int)o->strategy, (int)o->grouping, o->separate_inputs,
-                 o->lend_inputs, (unsigned long long)o->memory_budget, o->tuning_ms);
+                 (unsigned long long)p->archive->hash, (int)o->strategy, (int)p->how.grouping,
+                 o->separate_inputs, o->lend_inputs, (unsigned long long)o->memory_budget, p->how.tuning_ms);
     for (uint32_t i = 0; i < p->task_count; i++) {
         mts_text_add(key, " %u:%u", p->tasks[i], p->priorities[i]);
     }
@@ -322,9 +322,9 @@ static void add_session(const mts_planning *p, mts_text *key)
 /* Whether what was read is what was written. */
 static bool finish(mts_planning *p, mts_cache_kind kind, const reader *r, mts_os_cache_file *file)
 {
-    mts_cache_release(p->options.cache, file);
+    mts_cache_release(p->how.cache, file);
     if (r->failed) {
-        mts_cache_undo(p->options.cache, kind, r->starved ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_MALFORMED,
+        mts_cache_undo(p->how.cache, kind, r->starved ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_MALFORMED,
                        r->starved ? "does not fit into memory" : "contradicts itself");
     }
     return !r->failed;
@@ -333,7 +333,7 @@ static bool finish(mts_planning *p, mts_cache_kind kind, const reader *r, mts_os
 static void store(mts_planning *p, mts_cache_kind kind, mts_text *key, writer *w)
 {
     const bool made = !key->failed && !w->failed;
-    mts_cache_store(p->options.cache, kind, made ? mts_text_get(key) : NULL, w->data, w->size);
+    mts_cache_store(p->how.cache, kind, made ? mts_text_get(key) : NULL, w->data, w->size);
     mts_text_release(key);
     mts_alloc_free(p->allocator, w->data);
 }
@@ -376,7 +376,7 @@ static void read_plan(reader *r, mts_planning *p)
     const uint32_t chosen = get_u32(r, 1);
     get_choices(r, &p->planned);
     p->decision.choices = chosen != 0 ? &p->planned : NULL;
-    get_findings(r, p);
+    get_report(r, p);
     r->failed = r->failed || r->left != 0;
 }
 
@@ -386,14 +386,14 @@ static void forget(mts_planning *p)
     p->decision.slice_bytes = mts_kernel_config_slice_bytes(&p->device->info);
     p->decision.choices = NULL;
     p->planned.count = 0;
-    p->findings = (mts_findings){.findings = p->findings.findings, .trials = p->findings.trials};
+    p->report = (mts_planning_report){
+        .allocator = p->allocator, .plans = p->report.plans, .samples = p->report.samples};
     memcpy(p->group_of, p->class_of, p->task_count * sizeof *p->group_of);
 }
 
 void mts_plan_cache_refuse(mts_planning *p)
 {
-    mts_cache_undo(p->options.cache, MTS_CACHE_PLANS, MTS_STATUS_MALFORMED,
-                   "holds a plan that cannot be made");
+    mts_cache_undo(p->how.cache, MTS_CACHE_PLANS, MTS_STATUS_MALFORMED, "holds a plan that cannot be made");
     forget(p);
 }
 
@@ -405,7 +405,7 @@ bool mts_plan_cache_load(mts_planning *p)
     mts_text_init(&key, p->allocator);
     add_device(p, &key);
     add_session(p, &key);
-    if (!key.failed && mts_cache_load(p->options.cache, MTS_CACHE_PLANS, mts_text_get(&key), &file)) {
+    if (!key.failed && mts_cache_load(p->how.cache, MTS_CACHE_PLANS, mts_text_get(&key), &file)) {
         reader r = {.at = file.body, .left = file.size};
         read_plan(&r, p);
         found = finish(p, MTS_CACHE_PLANS, &r, &file);
@@ -431,7 +431,7 @@ void mts_plan_cache_store(mts_planning *p)
     put_u64(&w, p->decision.slice_bytes);
     put_u32(&w, p->decision.choices ? 1 : 0);
     put_choices(&w, p->decision.choices);
-    put_findings(&w, &p->findings);
+    put_report(&w, &p->report);
     store(p, MTS_CACHE_PLANS, &key, &w);
 }
 
@@ -454,7 +454,7 @@ void mts_tuning_cache_load(mts_planning *p)
     mts_os_cache_file file;
     mts_text_init(&key, p->allocator);
     add_device(p, &key);
-    if (!key.failed && mts_cache_load(p->options.cache, MTS_CACHE_TUNINGS, mts_text_get(&key), &file)) {
+    if (!key.failed && mts_cache_load(p->how.cache, MTS_CACHE_TUNINGS, mts_text_get(&key), &file)) {
         reader r = {.at = file.body, .left = file.size};
         read_tuning(&r, p, &p->choices);
         if (!finish(p, MTS_CACHE_TUNINGS, &r, &file)) {

@@ -19,7 +19,7 @@
  */
 #define MTS_PLAN_FORMAT 5u
 
-/* The decision and the findings of an earlier session with the same key: fills p->decision and p->findings.
+/* The decision and the findings of an earlier session with the same key: fills p->decision and p->report.
    False: there is none. */
 bool mts_plan_cache_load(mts_planning *p);
 void mts_plan_cache_store(mts_planning *p);

@@ -18,7 +18,7 @@ mts_status mts_planning_memory(const mts_planning *p)
     return mts_fail_memory(p->error);
 }
 
-mts_status mts_planning_report(mts_planning *p, float fraction, const char *what)
+mts_status mts_planning_report_progress(mts_planning *p, float fraction, const char *what)
 {
     const mts_engine_options *o = &p->options;
     p->reported = fraction > p->reported ? fraction : p->reported;
@@ -28,23 +28,23 @@ mts_status mts_planning_report(mts_planning *p, float fraction, const char *what
     return MTS_STATUS_OK;
 }
 
-mts_status mts_planning_finding(mts_planning *p, const mts_finding *finding)
+mts_status mts_planning_add_plan(mts_planning *p, const mts_considered_plan *plan)
 {
-    if (!mts_alloc_grow(p->allocator, (void **)&p->findings.findings, &p->finding_capacity,
-                        (size_t)p->findings.finding_count + 1, sizeof *finding)) {
+    if (!mts_alloc_grow(p->allocator, (void **)&p->report.plans, &p->plan_capacity,
+                        (size_t)p->report.plan_count + 1, sizeof *plan)) {
         return mts_planning_memory(p);
     }
-    p->findings.findings[p->findings.finding_count++] = *finding;
+    p->report.plans[p->report.plan_count++] = *plan;
     return MTS_STATUS_OK;
 }
 
-mts_status mts_planning_trial(mts_planning *p, const mts_trial *trial)
+mts_status mts_planning_add_sample(mts_planning *p, const mts_planning_sample *sample)
 {
-    if (!mts_alloc_grow(p->allocator, (void **)&p->findings.trials, &p->trial_capacity,
-                        (size_t)p->findings.trial_count + 1, sizeof *trial)) {
+    if (!mts_alloc_grow(p->allocator, (void **)&p->report.samples, &p->sample_capacity,
+                        (size_t)p->report.sample_count + 1, sizeof *sample)) {
         return mts_planning_memory(p);
     }
-    p->findings.trials[p->findings.trial_count++] = *trial;
+    p->report.samples[p->report.sample_count++] = *sample;
     return MTS_STATUS_OK;
 }
 
@@ -108,8 +108,8 @@ static int slice_sizes(const mts_planning *p, uint64_t sizes[SLICE_MOST])
 static mts_status weigh(mts_planning *p, const uint32_t *group_of, uint64_t slice_bytes,
                         const mts_kernel_configs *choices, mts_engine_stats *stats)
 {
-    const mts_trial_request request = {.group_of = group_of, .slice_bytes = slice_bytes, .choices = choices};
-    return mts_trial_weigh(p, &request, stats);
+    const mts_sample_request request = {.group_of = group_of, .slice_bytes = slice_bytes, .choices = choices};
+    return mts_sample_footprint(p, &request, stats);
 }
 
 mts_status mts_planning_weigh(mts_planning *p, const uint32_t *group_of, uint64_t *slice_bytes,
@@ -149,7 +149,7 @@ static mts_status consider(mts_planning *p, const uint32_t *group_of, uint64_t s
     mts_engine_stats stats = {0};
     const mts_status code = weigh(p, group_of, slice_bytes, NULL, &stats);
     if (code != MTS_STATUS_OK) {
-        return mts_trial_is_mishap(code) && least->group_of ? MTS_STATUS_OK : code;
+        return mts_sample_is_recoverable(code) && least->group_of ? MTS_STATUS_OK : code;
     }
     if (!least->group_of || stats.peak_bytes < least->peak) {
         *least = (smallest){.peak = stats.peak_bytes, .slice_bytes = slice_bytes, .group_of = group_of};
@@ -268,32 +268,31 @@ mts_status mts_planning_fit(mts_planning *p)
 
 /* A size of slices while it is raced. */
 typedef struct entry {
-    mts_finding finding;
+    mts_considered_plan plan;
     mts_engine_stats stats;
 } entry;
 
 static void name_slices(const mts_planning *p, entry *e)
 {
-    const uint64_t bytes = e->finding.slice_bytes;
-    e->finding.groups = e->stats.groups;
-    e->finding.peak = e->stats.peak_bytes;
-    e->finding.of_class = MTS_FINDING_SESSION;
-    e->finding.verdict = p->options.memory_budget != 0 && e->stats.peak_bytes > p->options.memory_budget
-                             ? MTS_VERDICT_OVER_BUDGET
-                             : MTS_VERDICT_PREDICTED;
+    const uint64_t bytes = e->plan.slice_bytes;
+    e->plan.groups = e->stats.groups;
+    e->plan.peak = e->stats.peak_bytes;
+    e->plan.of_class = MTS_CONSIDERED_SESSION;
+    e->plan.verdict = p->options.memory_budget != 0 && e->stats.peak_bytes > p->options.memory_budget
+                          ? MTS_VERDICT_OVER_BUDGET
+                          : MTS_VERDICT_PREDICTED;
     if (bytes == 0) {
-        (void)snprintf(e->finding.what, sizeof e->finding.what, "whole layers");
+        (void)snprintf(e->plan.what, sizeof e->plan.what, "whole layers");
     } else {
-        (void)snprintf(e->finding.what, sizeof e->finding.what, "slices of %.2f MiB",
-                       (double)bytes / 1048576.0);
+        (void)snprintf(e->plan.what, sizeof e->plan.what, "slices of %.2f MiB", (double)bytes / 1048576.0);
     }
 }
 
 static mts_status make_entry(mts_planning *p, const entry *e, mts_engine **out)
 {
-    const mts_trial_request request = {
-        .group_of = p->group_of, .slice_bytes = e->finding.slice_bytes, .choices = p->decision.choices};
-    return mts_trial_make(p, &request, out);
+    const mts_sample_request request = {
+        .group_of = p->group_of, .slice_bytes = e->plan.slice_bytes, .choices = p->decision.choices};
+    return mts_sample_create(p, &request, out);
 }
 
 /* Runs `x` against the leader; takes its place if it is faster, or as fast and smaller. */
@@ -302,25 +301,25 @@ static mts_status challenge(mts_planning *p, entry *entries, int count, int x, i
 {
     mts_engine *challenger = NULL;
     double leader_ms = 0.0;
-    mts_finding *f = &entries[x].finding;
+    mts_considered_plan *f = &entries[x].plan;
     mts_status code = make_entry(p, &entries[x], &challenger);
-    MTS_TRY(code, mts_trial_race(p, *champion, challenger, &leader_ms, &f->measured_ms));
+    MTS_TRY(code, mts_sample_compare(p, *champion, challenger, &leader_ms, &f->measured_ms));
     if (code == MTS_STATUS_OK) {
         f->verdict = MTS_VERDICT_SLOWER;
         f->relative = leader_ms > 0.0 ? f->measured_ms / leader_ms : 1.0;
-        if (mts_trial_wins(f->relative, f->peak, entries[*leader].finding.peak)) {
+        if (mts_sample_is_better(f->relative, f->peak, entries[*leader].plan.peak)) {
             const double ratio = f->relative;
             for (int i = 0; i < count; i++) {
-                entries[i].finding.relative /= ratio;
+                entries[i].plan.relative /= ratio;
             }
             mts_engine *old = *champion;
             *champion = challenger;
             challenger = old;
             *leader = x;
         }
-        entries[*leader].finding.measured_ms =
+        entries[*leader].plan.measured_ms =
             *leader == x ? f->measured_ms : leader_ms; /* as it was beside the last challenger */
-    } else if (mts_trial_is_mishap(code)) {
+    } else if (mts_sample_is_recoverable(code)) {
         f->verdict = MTS_VERDICT_FAILED;
         code = MTS_STATUS_OK;
     }
@@ -346,9 +345,9 @@ static mts_status collect(mts_planning *p, entry entries[SLICE_MOST], int *count
     const uint64_t sizes[] = {p->decision.slice_bytes, usual, 0, base / 2, base / 4, base * 2};
     *count = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        entry e = {.finding = {.slice_bytes = sizes[i]}};
+        entry e = {.plan = {.slice_bytes = sizes[i]}};
         const mts_status code = weigh(p, p->group_of, sizes[i], p->decision.choices, &e.stats);
-        if (code != MTS_STATUS_OK && !mts_trial_is_mishap(code)) {
+        if (code != MTS_STATUS_OK && !mts_sample_is_recoverable(code)) {
             return code;
         }
         if (code == MTS_STATUS_OK && *count < SLICE_MOST && !same_launches(entries, *count, &e)) {
@@ -375,22 +374,22 @@ mts_status mts_planning_slice(mts_planning *p)
         return code;
     }
     code = make_entry(p, &entries[0], &champion);
-    entries[0].finding.relative = 1.0;
+    entries[0].plan.relative = 1.0;
     for (int i = 1; code == MTS_STATUS_OK && i < count; i++) {
-        if (entries[i].finding.verdict != MTS_VERDICT_OVER_BUDGET) {
+        if (entries[i].plan.verdict != MTS_VERDICT_OVER_BUDGET) {
             code = challenge(p, entries, count, i, &leader, &champion);
         }
     }
     mts_engine_destroy(&champion);
-    if (mts_trial_is_mishap(code)) {
+    if (mts_sample_is_recoverable(code)) {
         return MTS_STATUS_OK; /* the device has no room for two: what was decided stays */
     }
-    entries[0].finding.verdict = MTS_VERDICT_SLOWER;
-    entries[leader].finding.verdict = MTS_VERDICT_CHOSEN;
-    entries[leader].finding.relative = 1.0;
-    p->decision.slice_bytes = entries[leader].finding.slice_bytes;
+    entries[0].plan.verdict = MTS_VERDICT_SLOWER;
+    entries[leader].plan.verdict = MTS_VERDICT_CHOSEN;
+    entries[leader].plan.relative = 1.0;
+    p->decision.slice_bytes = entries[leader].plan.slice_bytes;
     for (int i = 0; code == MTS_STATUS_OK && i < count; i++) {
-        code = mts_planning_finding(p, &entries[i].finding);
+        code = mts_planning_add_plan(p, &entries[i].plan);
     }
     return code;
 }

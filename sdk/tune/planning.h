@@ -5,15 +5,15 @@
 #ifndef MTS_TUNE_PLANNING_H
 #define MTS_TUNE_PLANNING_H
 
-#include "engine/engine_internal.h"
-#include "tune/cache.h"
-#include "tune/report.h"
+#include "engine/engine.h"
+#include "tune/tune.h"
 
 typedef struct mts_planning {
     mts_device *device;
     const mts_archive *archive;
     const mts_allocator *allocator;
     mts_engine_options options; /* `tasks` is filled in */
+    mts_planning_options how;
     uint32_t task_count;
     uint32_t *tasks; /* indices in the archive */
     const mts_graph **graphs;
@@ -32,8 +32,8 @@ typedef struct mts_planning {
     mts_kernel_configs defaults; /* nothing measured */
     mts_kernel_config *failed;   /* what does not build or run on the device, from the allocator */
     size_t failed_count, failed_capacity;
-    mts_findings findings;
-    size_t finding_capacity, trial_capacity;
+    mts_planning_report report;
+    size_t plan_capacity, sample_capacity;
     uint64_t fixed_bytes; /* weights and tables that no grouping changes, where a budget is to be kept */
     const uint32_t *least_groups; /* of the plan that takes least memory; NULL: not looked for */
     uint64_t least_slice_bytes;
@@ -51,10 +51,10 @@ typedef struct mts_planning {
 
 mts_status mts_planning_memory(const mts_planning *p);
 /* Calls the caller's progress; CANCELLED if it says so. */
-mts_status mts_planning_report(mts_planning *p, float fraction, const char *what);
+mts_status mts_planning_report_progress(mts_planning *p, float fraction, const char *what);
 /* Append a copy. */
-mts_status mts_planning_finding(mts_planning *p, const mts_finding *finding);
-mts_status mts_planning_trial(mts_planning *p, const mts_trial *trial);
+mts_status mts_planning_add_plan(mts_planning *p, const mts_considered_plan *plan);
+mts_status mts_planning_add_sample(mts_planning *p, const mts_planning_sample *sample);
 
 /*
  * Weighs the session with these groups and the slices decided so far; with smaller slices where that is over
@@ -73,34 +73,34 @@ mts_status mts_planning_slice(mts_planning *p);
 /* ---- sample.c ---- */
 
 /* Some of the session's tasks in groups. */
-typedef struct mts_trial_request {
+typedef struct mts_sample_request {
     const uint32_t *positions; /* in the session; NULL: all */
     uint32_t count;
     const uint32_t *group_of; /* per position; NULL: one group */
     uint64_t slice_bytes;
     const mts_kernel_configs *choices;
-    bool own_kernels; /* built for it alone, instead of those of the trial before */
-} mts_trial_request;
+    bool own_kernels; /* built for it alone, instead of those of the sample before */
+} mts_sample_request;
 
 /* Whether a failure is that of the candidate: it does not fit, or does not build or run on the device. Trials
    fail with LIMIT where the device's memory ran out: OUT_OF_MEMORY is the host's and ends the planning. */
-bool mts_trial_is_mishap(mts_status code);
+bool mts_sample_is_recoverable(mts_status code);
 /* Memory of such a session, exactly. */
-mts_status mts_trial_weigh(mts_planning *p, const mts_trial_request *request, mts_engine_stats *stats);
+mts_status mts_sample_footprint(mts_planning *p, const mts_sample_request *request, mts_engine_stats *stats);
 /* An engine with inputs that are neither zero nor denormal; the caller destroys it. */
-mts_status mts_trial_make(mts_planning *p, const mts_trial_request *request, mts_engine **out);
+mts_status mts_sample_create(mts_planning *p, const mts_sample_request *request, mts_engine **out);
 /* Milliseconds of the fastest of some runs. */
-mts_status mts_trial_time(mts_planning *p, mts_engine *engine, double *ms);
+mts_status mts_sample_time(mts_planning *p, mts_engine *engine, double *ms);
 /* Times closer than this to one another are noise. */
-#define MTS_TRIAL_TIE 0.98
+#define MTS_SAMPLE_TIE 0.98
 /* Whether a challenger of this time, relative to the leader's, takes the lead: faster, or as fast and
  * smaller. */
-bool mts_trial_wins(double relative, uint64_t peak, uint64_t leader_peak);
+bool mts_sample_is_better(double relative, uint64_t peak, uint64_t leader_peak);
 /* Runs two engines in turns: milliseconds of the fastest run of each. Stops early when one is far slower. */
-mts_status mts_trial_race(mts_planning *p, mts_engine *a, mts_engine *b, double *ms_a, double *ms_b);
+mts_status mts_sample_compare(mts_planning *p, mts_engine *a, mts_engine *b, double *ms_a, double *ms_b);
 /* Makes an engine and times it alone; it becomes p->previous. */
-mts_status mts_trial_run(mts_planning *p, const mts_trial_request *request, mts_engine_stats *stats,
-                         double *ms);
+mts_status mts_sample_run(mts_planning *p, const mts_sample_request *request, mts_engine_stats *stats,
+                          double *ms);
 
 /* ---- grouping.c, kernels.c ---- */
 

@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MTS_FINDING_TEXT 48
+#include "base/alloc.h"
+
+#define MTS_CONSIDERED_TEXT 48
 
 /* Values are stored in caches: change them only with the cache's format. */
 typedef enum mts_verdict {
@@ -21,9 +23,9 @@ typedef enum mts_verdict {
 } mts_verdict;
 
 /* A plan that was considered: of one class of tasks, or of the whole session. */
-typedef struct mts_finding {
-    char what[MTS_FINDING_TEXT]; /* "2 groups" */
-    uint32_t of_class; /* tasks that can be stitched, with equal priority; MTS_FINDING_SESSION: all */
+typedef struct mts_considered_plan {
+    char what[MTS_CONSIDERED_TEXT]; /* "2 groups" */
+    uint32_t of_class; /* tasks that can be stitched, with equal priority; MTS_CONSIDERED_SESSION: all */
     uint32_t groups;
     uint32_t verdict; /* mts_verdict */
     uint64_t slice_bytes;
@@ -31,32 +33,36 @@ typedef struct mts_finding {
     double predicted_ms; /* 0: no prediction */
     double measured_ms;  /* 0: not run */
     double relative;     /* latency relative to the chosen one's, both run in turns; 0: not run */
-} mts_finding;
+} mts_considered_plan;
 
-#define MTS_FINDING_SESSION 0xffffffffu
+#define MTS_CONSIDERED_SESSION 0xffffffffu
 
 /* A set of tasks that was run to calibrate the model. */
-typedef struct mts_trial {
+typedef struct mts_planning_sample {
     uint32_t of_class, tasks;
     double latency; /* milliseconds */
     double modelled;
     uint64_t arena;   /* bytes */
     uint64_t weights; /* bytes, with launch tables */
-} mts_trial;
+} mts_planning_sample;
 
-typedef struct mts_findings {
-    mts_finding *findings;
-    mts_trial *trials;
-    uint32_t finding_count, trial_count;
+typedef struct mts_planning_report {
+    const mts_allocator *allocator; /* of both arrays; NULL: there are none */
+    mts_considered_plan *plans;
+    mts_planning_sample *samples;
+    uint32_t plan_count, sample_count;
     /* the tuner: layers with a measured choice, those where it is not the default, candidates run, skipped */
     uint32_t layers_tuned, layers_changed, candidates, skipped;
     uint32_t complete;                /* 1: every candidate had its turn within the time */
     double default_ms, tuned_ms;      /* of the session's tasks before and after tuning, run in turns */
     double predicted_ms, model_error; /* of the plan; root mean square of the model's relative errors */
-    uint64_t slice_bytes;             /* of the plan */
     double planning_ms;               /* this session: until everything was decided */
+    uint64_t slice_bytes;             /* of the decision */
     bool cached;                      /* the decision came from a cache */
     uint32_t fallback; /* 0: as decided; 1: default choices, 2: smallest tiles, since others failed */
-} mts_findings;
+} mts_planning_report;
+
+/* An empty report (all zero) is valid. */
+void mts_planning_report_release(mts_planning_report *report);
 
 #endif

@@ -15,7 +15,7 @@ enum { WARM_RUNS = 2, TIMED_RUNS = 7, RACE_LEAST = 4, RACE_MOST = 40 };
 #define LONG_NS UINT64_C(700000000) /* a slow device is measured by fewer runs than that */
 #define RACE_LOST 1.2               /* slower by this factor: no more rounds are needed */
 
-bool mts_trial_is_mishap(mts_status code)
+bool mts_sample_is_recoverable(mts_status code)
 {
     return code == MTS_STATUS_LIMIT || code == MTS_STATUS_DEVICE || code == MTS_STATUS_UNSUPPORTED ||
            code == MTS_STATUS_NOT_FOUND; /* a program that was not made ahead of time, and no compiler */
@@ -36,7 +36,7 @@ typedef struct prepared {
     mts_decision decision;
 } prepared;
 
-static mts_status prepare(mts_planning *p, const mts_trial_request *request, prepared *out)
+static mts_status prepare(mts_planning *p, const mts_sample_request *request, prepared *out)
 {
     const uint32_t count = request->positions ? request->count : p->task_count;
     uint32_t *tasks = mts_arena_zero(&p->arena, count, sizeof *tasks);
@@ -58,74 +58,62 @@ static mts_status prepare(mts_planning *p, const mts_trial_request *request, pre
     return MTS_STATUS_OK;
 }
 
-mts_status mts_trial_weigh(mts_planning *p, const mts_trial_request *request, mts_engine_stats *stats)
+mts_status mts_sample_footprint(mts_planning *p, const mts_sample_request *request, mts_engine_stats *stats)
 {
     prepared with;
     mts_status code = prepare(p, request, &with);
-    MTS_TRY(code, mts_planning_report(p, p->fraction, "weighing a plan"));
+    MTS_TRY(code, mts_planning_report_progress(p, p->fraction, "weighing a plan"));
     return code != MTS_STATUS_OK
                ? code
-               : mts_engine_weigh(p->device, p->archive, &with.options, &with.decision, stats, p->error);
+               : mts_engine_footprint(p->device, p->archive, &with.options, &with.decision, stats, p->error);
 }
 
-/* Values for the largest input. They stay until planning is over: lent ones are read in every run. */
-static mts_status make_inputs(mts_planning *p, const mts_engine *engine)
-{
-    size_t most = 0;
-    for (uint32_t s = 0; s < engine->slot_count; s++) {
-        most = engine->slots[s].count > most ? engine->slots[s].count : most;
-    }
-    if (most <= p->input_count) {
-        return MTS_STATUS_OK;
-    }
-    uint32_t seed = 1;
-    float *inputs = mts_arena_zero(&p->arena, most, sizeof *inputs);
-    if (!inputs) {
-        return mts_planning_memory(p);
-    }
-    for (size_t i = 0; i < most; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        inputs[i] = (float)(seed >> 8) / 8388608.0f - 1.0f + 0.0001f;
-    }
-    p->inputs = inputs;
-    p->input_count = most;
-    return MTS_STATUS_OK;
-}
-
-/* What a layer costs must not depend on its data. */
+/* Values for the largest input, neither zero nor denormal: a layer's time must not depend on its data. They
+ * stay until planning is over: zero-copy inputs are read in every run. */
 static mts_status fill_inputs(mts_planning *p, mts_engine *engine)
 {
-    mts_status code = make_inputs(p, engine);
-    for (uint32_t s = 0; code == MTS_STATUS_OK && s < engine->slot_count; s++) {
-        code = mts_engine_set_slot(engine, &engine->slots[s], p->inputs, p->error);
+    const size_t most = mts_engine_largest_input(engine);
+    if (most > p->input_count) {
+        uint32_t seed = 1;
+        float *inputs = mts_arena_zero(&p->arena, most, sizeof *inputs);
+        if (!inputs) {
+            return mts_planning_memory(p);
+        }
+        for (size_t i = 0; i < most; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            inputs[i] = (float)(seed >> 8) / 8388608.0f - 1.0f + 0.0001f;
+        }
+        p->inputs = inputs;
+        p->input_count = most;
     }
-    return code;
+    return mts_engine_fill_inputs(engine, p->inputs, p->error);
 }
 
-static mts_status make_filled(mts_planning *p, const prepared *with, mts_engine_aids *aids, mts_engine **out)
+static mts_status make_filled(mts_planning *p, const prepared *with, mts_engine_build *build,
+                              mts_engine **out)
 {
     p->device->full = false;
-    const mts_status code = mts_engine_create_decided(p->device, p->archive, &with->options, &with->decision,
-                                                      aids, out, p->error);
+    const mts_status code =
+        mts_engine_create(p->device, p->archive, &with->options, &with->decision, build, out, p->error);
     return tell_memory(p, code != MTS_STATUS_OK ? code : fill_inputs(p, *out));
 }
 
-mts_status mts_trial_make(mts_planning *p, const mts_trial_request *request, mts_engine **out)
+mts_status mts_sample_create(mts_planning *p, const mts_sample_request *request, mts_engine **out)
 {
     prepared with;
     *out = NULL;
     mts_status code = prepare(p, request, &with);
     if (code == MTS_STATUS_OK) {
-        mts_engine_aids aids = {.like = request->own_kernels ? NULL : p->previous};
-        code = make_filled(p, &with, &aids, out);
+        mts_engine_build build = {.like = request->own_kernels ? NULL : p->previous};
+        code = make_filled(p, &with, &build, out);
     }
     if (code == MTS_STATUS_LIMIT && p->device->full && p->previous) {
-        mts_engine_aids none = {.like = NULL};
+        mts_engine_build none = {.like = NULL};
         mts_engine_destroy(out);
         mts_engine_destroy(&p->previous); /* its kernels are not worth its memory */
         code = make_filled(p, &with, &none, out);
     }
-    MTS_TRY(code, mts_planning_report(p, p->fraction, "measuring"));
+    MTS_TRY(code, mts_planning_report_progress(p, p->fraction, "measuring"));
     if (code != MTS_STATUS_OK) {
         mts_engine_destroy(out);
     }
@@ -153,7 +141,7 @@ static mts_status run_again(mts_planning *p, mts_engine *engine, int round, doub
     return code;
 }
 
-mts_status mts_trial_time(mts_planning *p, mts_engine *engine, double *ms)
+mts_status mts_sample_time(mts_planning *p, mts_engine *engine, double *ms)
 {
     const uint64_t start = mts_os_clock_ns();
     mts_status code = MTS_STATUS_OK;
@@ -166,12 +154,12 @@ mts_status mts_trial_time(mts_planning *p, mts_engine *engine, double *ms)
     return code;
 }
 
-bool mts_trial_wins(double relative, uint64_t peak, uint64_t leader_peak)
+bool mts_sample_is_better(double relative, uint64_t peak, uint64_t leader_peak)
 {
-    return relative < (peak < leader_peak ? 1.0 / MTS_TRIAL_TIE : MTS_TRIAL_TIE);
+    return relative < (peak < leader_peak ? 1.0 / MTS_SAMPLE_TIE : MTS_SAMPLE_TIE);
 }
 
-mts_status mts_trial_race(mts_planning *p, mts_engine *a, mts_engine *b, double *ms_a, double *ms_b)
+mts_status mts_sample_compare(mts_planning *p, mts_engine *a, mts_engine *b, double *ms_a, double *ms_b)
 {
     const uint64_t start = mts_os_clock_ns();
     mts_status code = MTS_STATUS_OK;
@@ -184,19 +172,19 @@ mts_status mts_trial_race(mts_planning *p, mts_engine *a, mts_engine *b, double 
             break;
         }
     }
-    return code != MTS_STATUS_OK ? code : mts_planning_report(p, p->fraction, "measuring");
+    return code != MTS_STATUS_OK ? code : mts_planning_report_progress(p, p->fraction, "measuring");
 }
 
-mts_status mts_trial_run(mts_planning *p, const mts_trial_request *request, mts_engine_stats *stats,
-                         double *ms)
+mts_status mts_sample_run(mts_planning *p, const mts_sample_request *request, mts_engine_stats *stats,
+                          double *ms)
 {
     mts_engine *made = NULL;
-    mts_status code = mts_trial_make(p, request, &made);
+    mts_status code = mts_sample_create(p, request, &made);
     if (code == MTS_STATUS_OK) {
         mts_engine_destroy(&p->previous);
         p->previous = made;
-        *stats = made->stats;
-        code = mts_trial_time(p, made, ms);
+        mts_engine_stats_get(made, stats);
+        code = mts_sample_time(p, made, ms);
     }
     return code;
 }

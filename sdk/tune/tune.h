@@ -1,19 +1,28 @@
 /*
- * tune.h: from options to an engine: groups, slices and kernels are decided, by cache or by measurement, and
- * the engine is built. And what was considered on the way.
+ * tune.h: an engine from options: what is not given is decided from a cache, by measurement, or by default.
  */
 #ifndef MTS_TUNE_TUNE_H
 #define MTS_TUNE_TUNE_H
 
-#include "base/text.h"
 #include "engine/engine.h"
 #include "tune/cache.h"
 #include "tune/report.h"
 
-/* The device and the archive outlive the engine. */
-mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
-                             const mts_engine_options *options, mts_engine **out, mts_error *error);
-/* Groups, launches with their members, memory; for people, or as a JSON object. */
-void mts_engine_explain(const mts_engine *engine, bool json, mts_text *text);
+/* All zero: nothing is measured and nothing is cached. */
+typedef struct mts_planning_options {
+    mts_grouping grouping;
+    /* Time for measuring kernels; 0: the default kernels. */
+    uint32_t tuning_ms;
+    /* Of decisions and tunings; may be NULL; outlives the call. */
+    mts_cache *cache;
+} mts_planning_options;
+
+/*
+ * The device and the archive outlive the engine. `how` may be NULL. *report, which may be NULL, is released
+ * by the caller; it stays as it is on failure.
+ */
+mts_status mts_planned_engine_create(mts_device *device, const mts_archive *archive,
+                                     const mts_engine_options *options, const mts_planning_options *how,
+                                     mts_engine **out, mts_planning_report *report, mts_error *error);
 
 #endif

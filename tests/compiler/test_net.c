@@ -85,7 +85,8 @@ static void compare_archive(const test_net *bundle, float *inputs[TASKS][IMAGES]
     const mts_engine_options options = {.strategy = MTS_STRATEGY_SEQUENTIAL, .separate_inputs = true};
     mts_engine *engine = NULL;
     mts_error error = {0};
-    fixture_must(mts_engine_create(reference, bundle->archive, &options, &engine, &error), &error);
+    fixture_must(mts_planned_engine_create(reference, bundle->archive, &options, NULL, &engine, NULL, &error),
+                 &error);
     for (uint32_t image = 0; image < IMAGES; image++) {
         const void *data[TASKS];
         const void *const *list[TASKS];
@@ -203,7 +204,8 @@ static void cifar_networks_match_the_reference_device(void **state)
     const test_net bundle = {.archive = models.archive};
     const mts_engine_options options = {.strategy = MTS_STRATEGY_SEQUENTIAL, .separate_inputs = true};
     mts_engine *engine = NULL;
-    fixture_must(mts_engine_create(reference, models.archive, &options, &engine, &error), &error);
+    fixture_must(mts_planned_engine_create(reference, models.archive, &options, NULL, &engine, NULL, &error),
+                 &error);
     float picture[3 * 32 * 32];
     const void *data = picture, *const * list[64];
     fixture_fill(picture, 3 * 32 * 32, 7);

@@ -177,7 +177,7 @@ static mts_status run_on(mts_device *device, const test_net *net, onnx_case *one
                             graph->inputs[i].name);
         }
     }
-    mts_status code = mts_engine_create(device, net->archive, &options, &engine, error);
+    mts_status code = mts_planned_engine_create(device, net->archive, &options, NULL, &engine, NULL, error);
     if (code == MTS_STATUS_OK) {
         code = net_engine_run(engine, net, &inputs, error);
     }

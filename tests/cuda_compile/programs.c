@@ -99,11 +99,10 @@ static mts_status run_sessions(mts_device *device, const mts_archive *archive, m
     for (int precision = 0; precision < MTS_PRECISION_COUNT; precision++) {
         for (int strategy = 0; strategy < 4 && code == MTS_STATUS_OK; strategy++) {
             const mts_engine_options options = {.strategy = (mts_strategy)strategy,
-                                                .precision = (mts_precision)precision,
-                                                .tuning_ms =
-                                                    strategy == MTS_STRATEGY_COMPACT ? TUNING_MS : 0};
+                                                .precision = (mts_precision)precision};
+            const mts_planning_options how = {.tuning_ms = strategy == MTS_STRATEGY_COMPACT ? TUNING_MS : 0};
             mts_engine *engine = NULL;
-            code = mts_engine_create(device, archive, &options, &engine, error);
+            code = mts_planned_engine_create(device, archive, &options, &how, &engine, NULL, error);
             mts_engine_destroy(&engine);
         }
     }

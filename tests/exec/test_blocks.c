@@ -62,8 +62,8 @@ static mts_engine *engine_make(mts_device *device, const test_synth *f, const mt
     const mts_decision decision = {.choices = forced ? &choices : NULL};
     mts_engine *engine = NULL;
     mts_error error = {0};
-    test_must(mts_engine_create_decided(device, f->archive, &options, &decision, NULL, &engine, &error),
-              &error, "engine");
+    test_must(mts_engine_create(device, f->archive, &options, &decision, NULL, &engine, &error), &error,
+              "engine");
     return engine;
 }
 
@@ -202,6 +202,7 @@ static void blocks_that_do_not_build_become_tiles(void **state)
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT};
     mts_engine *engine = NULL;
     mts_error error = {0};
+    mts_planning_report report;
     test_synth f;
     (void)state;
     family_open(&f, MTSC_ARCH_RESNET18, 0.8, 32);
@@ -210,9 +211,11 @@ static void blocks_that_do_not_build_become_tiles(void **state)
     picky_ops = *gpu->ops;
     picky_ops.kernel_create = picky_kernel_create;
     gpu->ops = &picky_ops;
-    test_must(mts_engine_create(gpu, f.archive, &options, &engine, &error), &error, "engine");
+    test_must(mts_planned_engine_create(gpu, f.archive, &options, NULL, &engine, &report, &error), &error,
+              "engine");
     assert_int_equal(count_blocks(engine), 0);
-    assert_int_equal(engine->findings->fallback, 1);
+    assert_int_equal(report.fallback, 1);
+    mts_planning_report_release(&report);
     mts_engine_destroy(&engine);
     mts_device_destroy(&gpu);
     test_synth_close(&f);

@@ -106,7 +106,8 @@ static size_t run_model(const operator_case *which, bool constant, mts_strategy 
     if (mts_import_memory(file->data, file->size, which->op, NULL, &arena, &graph, &error) != MTS_STATUS_OK ||
         mts_fold(graph, &arena, &folded, &error) != MTS_STATUS_OK ||
         net_make((const mts_graph *const *)&folded, 1, 0.0f, &net, &error) != MTS_STATUS_OK ||
-        mts_engine_create(device, net.archive, &options, &engine, &error) != MTS_STATUS_OK) {
+        mts_planned_engine_create(device, net.archive, &options, NULL, &engine, NULL, &error) !=
+            MTS_STATUS_OK) {
         fail_msg("%s, strategy %d: %s", which->op, (int)strategy, error.text);
     }
     const void *data[1] = {constant ? (const void *)unused : numbers};
@@ -175,7 +176,8 @@ static void nodes_that_may_read_constants_alone_run(void **state)
             mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &graph->values[y].shape, &error),
             MTS_STATUS_OK);
         if (net_make_as_is((const mts_graph *const *)&graph, 1, &net, &error) != MTS_STATUS_OK ||
-            mts_engine_create(device, net.archive, &options, &engine, &error) != MTS_STATUS_OK ||
+            mts_planned_engine_create(device, net.archive, &options, NULL, &engine, NULL, &error) !=
+                MTS_STATUS_OK ||
             mts_engine_submit(engine, &error) != MTS_STATUS_OK ||
             mts_engine_wait(engine, &error) != MTS_STATUS_OK) {
             fail_msg("%s: %s", mts_op_name(ops[i]), error.text);
@@ -221,7 +223,8 @@ static void a_window_far_larger_than_the_image_costs_no_more_than_the_image(void
             mts_graph_add_output(graph, "y", y, MTS_TYPE_FLOAT32, &graph->values[y].shape, &error),
             MTS_STATUS_OK);
         if (net_make_as_is((const mts_graph *const *)&graph, 1, &net, &error) != MTS_STATUS_OK ||
-            mts_engine_create(device, net.archive, &options, &engine, &error) != MTS_STATUS_OK ||
+            mts_planned_engine_create(device, net.archive, &options, NULL, &engine, NULL, &error) !=
+                MTS_STATUS_OK ||
             net_engine_run(engine, &net, inputs, &error) != MTS_STATUS_OK) {
             fail_msg("%s", error.text);
         }

@@ -20,6 +20,7 @@
 
 #include "engine/control.h"
 #include "engine/engine_internal.h"
+#include "tune/explain.h"
 #include "tune/tune.h"
 #include "engine/profile.h"
 #include "plan/block.h"
@@ -170,8 +171,7 @@ static void run_with(world *w, int device, mts_strategy strategy, mts_precision 
     mts_engine *engine = NULL;
     mts_error error = {0};
     char how[96];
-    must(mts_engine_create_decided(devices[device], w->net.archive, &options, &decision, NULL, &engine,
-                                   &error),
+    must(mts_engine_create(devices[device], w->net.archive, &options, &decision, NULL, &engine, &error),
          &error, "create");
     keep_outputs(w, engine);
     for (uint32_t split = 0; split < 2; split++) {
@@ -240,7 +240,8 @@ static mts_engine *engine_make(const world *w, mts_device *device, mts_strategy 
     const mts_engine_options options = {.strategy = strategy, .memory_budget = budget};
     mts_engine *engine = NULL;
     mts_error error = {0};
-    must(mts_engine_create(device, w->net.archive, &options, &engine, &error), &error, "create");
+    must(mts_planned_engine_create(device, w->net.archive, &options, NULL, &engine, NULL, &error), &error,
+         "create");
     return engine;
 }
 
@@ -560,7 +561,8 @@ static void a_disabled_task_has_no_work_group(void **state)
                                                 .task_count = alone != 0 ? 1 : 0};
             mts_engine *engine = NULL;
             mts_error error = {0};
-            must(mts_engine_create(device, w.net.archive, &options, &engine, &error), &error, "create");
+            must(mts_planned_engine_create(device, w.net.archive, &options, NULL, &engine, NULL, &error),
+                 &error, "create");
             for (uint32_t t = 0; alone == 0 && t < TASKS; t++) {
                 must(mts_engine_enable(engine, t, t == only, &error), &error, "enable");
             }
@@ -595,9 +597,10 @@ static void a_profile_shows_all_and_leaves_outputs_as_they_were(void **state)
     free(launches);
     run_round(&w, engine, 1);
     check_outputs(&w, engine, 0x2, "after a profile");
+    const mts_planning_report report = {0};
     mts_text text;
     mts_text_init(&text, mts_allocator_default());
-    mts_engine_explain(engine, true, &text);
+    mts_explain(engine, &report, true, &text);
     assert_non_null(strstr(mts_text_get(&text), "t3"));
     mts_text_release(&text);
     mts_engine_destroy(&engine);
@@ -659,8 +662,7 @@ static void check_synth(const test_synth *f, mts_device *gpu, const mts_kernel_c
     mts_error error = {0};
     float *want[2][TASKS];
     size_t size = 0;
-    must(mts_engine_create_decided(gpu, f->archive, &options, &decision, NULL, &engine, &error), &error,
-         "create");
+    must(mts_engine_create(gpu, f->archive, &options, &decision, NULL, &engine, &error), &error, "create");
     for (uint32_t round = 0; round < 2; round++) {
         synth_run(engine, f->archive, round);
         for (uint32_t t = 0; t < TASKS; t++) {

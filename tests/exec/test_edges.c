@@ -47,8 +47,8 @@ static mts_engine *engine_of(int device, const test_net *net, bool separate)
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = separate};
     mts_engine *engine = NULL;
     mts_error error = {0};
-    must(mts_engine_create(devices[device], net->archive, &options, &engine, &error), &error,
-         device_names[device]);
+    must(mts_planned_engine_create(devices[device], net->archive, &options, NULL, &engine, NULL, &error),
+         &error, device_names[device]);
     return engine;
 }
 
@@ -243,7 +243,8 @@ static void some_tasks_in_any_order_give_what_all_give(void **state)
                                             .task_count = counts[seed % 5],
                                             .separate_inputs = !family.common};
         mts_engine *engine = NULL;
-        must(mts_engine_create(devices[0], net.archive, &options, &engine, &error), &error, "engine");
+        must(mts_planned_engine_create(devices[0], net.archive, &options, NULL, &engine, NULL, &error),
+             &error, "engine");
         for (uint32_t i = 0; i < options.task_count; i++) {
             const uint32_t t = options.tasks[i];
             const size_t size = mts_shape_count(&graphs[t]->inputs[0].shape) * sizeof(float);
@@ -294,13 +295,15 @@ static void mistakes_are_named_and_change_nothing(void **state)
     must(net_make(&graph, 1, 0.0f, &net, &error), &error, "bundle");
     mts_engine *engine = NULL;
     mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .tasks = missing, .task_count = 1};
-    assert_int_equal(mts_engine_create(devices[0], net.archive, &options, &engine, &error),
-                     MTS_STATUS_NOT_FOUND);
+    assert_int_equal(
+        mts_planned_engine_create(devices[0], net.archive, &options, NULL, &engine, NULL, &error),
+        MTS_STATUS_NOT_FOUND);
     assert_null(engine);
     options.tasks = twice;
     options.task_count = 2;
-    assert_int_equal(mts_engine_create(devices[0], net.archive, &options, &engine, &error),
-                     MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(
+        mts_planned_engine_create(devices[0], net.archive, &options, NULL, &engine, NULL, &error),
+        MTS_STATUS_INVALID_ARGUMENT);
     assert_null(engine);
     engine = engine_of(0, &net, false);
     assert_int_equal(mts_engine_output(engine, 0, 0, &data, &size, &error), MTS_STATUS_INVALID_ARGUMENT);

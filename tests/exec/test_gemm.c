@@ -62,8 +62,8 @@ static mts_engine *engine_make(mts_device *device, const test_synth *f, mts_stra
     const mts_decision decision = {.choices = forced ? &choices : NULL};
     mts_engine *engine = NULL;
     mts_error error = {0};
-    test_must(mts_engine_create_decided(device, f->archive, &options, &decision, NULL, &engine, &error),
-              &error, strategy_names[strategy]);
+    test_must(mts_engine_create(device, f->archive, &options, &decision, NULL, &engine, &error), &error,
+              strategy_names[strategy]);
     return engine;
 }
 

@@ -87,7 +87,9 @@ static void open_planned(world *w, uint32_t tasks, mts_type dtype, lending how, 
     }
     const mts_engine_options engine = {
         .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = how != KEPT, .lend_inputs = how != KEPT};
-    assert_int_equal(mts_engine_create(w->device, w->archive, &engine, &w->engine, &error), MTS_STATUS_OK);
+    assert_int_equal(
+        mts_planned_engine_create(w->device, w->archive, &engine, NULL, &w->engine, NULL, &error),
+        MTS_STATUS_OK);
 }
 
 static void open_lent(world *w, uint32_t tasks, mts_type dtype, lending how)

@@ -41,7 +41,9 @@ static void world_open(world *w, const picture_task *tasks, uint32_t count, bool
     }
     assert_int_equal(mts_wrap_fault(&w->device, &w->plan, &w->device, &error), MTS_STATUS_OK);
     w->archive = picture_archive_make(tasks, count);
-    assert_int_equal(mts_engine_create(w->device, w->archive, &wanted, &w->engine, &error), MTS_STATUS_OK);
+    assert_int_equal(
+        mts_planned_engine_create(w->device, w->archive, &wanted, NULL, &w->engine, NULL, &error),
+        MTS_STATUS_OK);
     for (size_t i = 0; i < sizeof w->pixels; i++) {
         w->pixels[i] = (uint8_t)(i * 7);
     }

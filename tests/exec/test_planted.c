@@ -86,7 +86,8 @@ static void run(const world *w, mts_device *device, mts_strategy strategy, bool 
         data[t] = w->input[t];
         inputs[t] = &data[t];
     }
-    const mts_status code = mts_engine_create(device, w->net.archive, &options, &engine, &error);
+    const mts_status code =
+        mts_planned_engine_create(device, w->net.archive, &options, NULL, &engine, NULL, &error);
     assert_string_equal(error.text, "");
     assert_int_equal(code, MTS_STATUS_OK);
     assert_int_equal(net_engine_run(engine, &w->net, inputs, &error), MTS_STATUS_OK);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "engine/engine_internal.h"
+#include "tune/explain.h"
 #include "tune/tune.h"
 #include "support/net.h"
 #include "support/synth.h"
@@ -32,8 +33,8 @@ static mts_engine *make(int device, const mts_archive *archive, mts_strategy str
     const mts_decision decision = {.slice_bytes = 0};
     mts_engine *engine = NULL;
     mts_error error = {0};
-    test_must(mts_engine_create_decided(devices[device], archive, &options, &decision, NULL, &engine, &error),
-              &error, device_names[device]);
+    test_must(mts_engine_create(devices[device], archive, &options, &decision, NULL, &engine, &error), &error,
+              device_names[device]);
     return engine;
 }
 
@@ -160,7 +161,7 @@ static void a_library_for_float32_multiplies_nothing_in_float16(void **state)
     for (int p = 0; p < 2; p++) {
         const mts_engine_options options = {
             .strategy = MTS_STRATEGY_COMPACT, .precision = (mts_precision)p, .separate_inputs = true};
-        test_must(mts_engine_weigh(devices[0], b.archive, &options, &decision, &stats[p], &error), &error,
+        test_must(mts_engine_footprint(devices[0], b.archive, &options, &decision, &stats[p], &error), &error,
                   "weigh");
     }
     devices[0]->info.gemm = false;
@@ -179,19 +180,23 @@ static void a_budget_that_float32_does_not_keep_float16_keeps(void **state)
     (void)state;
     open_resnet(&b, 3);
     mts_engine_options options = {.strategy = MTS_STRATEGY_SEQUENTIAL, .separate_inputs = true};
-    test_must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error, "float32");
+    test_must(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error), &error,
+              "float32");
     const mts_engine_stats full = engine->stats;
     mts_engine_destroy(&engine);
     options.memory_budget = full.peak_bytes - 1;
-    assert_int_equal(mts_engine_create(devices[0], b.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
+    assert_int_equal(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error),
+                     MTS_STATUS_LIMIT);
     options.precision = MTS_PRECISION_FLOAT16_STORAGE;
     options.memory_budget =
         (full.weight_bytes + full.activation_bytes) / 2 + full.workspace_bytes + 8; /* whole words */
-    test_must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error, "float16");
+    test_must(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error), &error,
+              "float16");
     assert_true(engine->stats.peak_bytes <= options.memory_budget);
     mts_engine_destroy(&engine);
     options.memory_budget = full.peak_bytes / 4;
-    assert_int_equal(mts_engine_create(devices[0], b.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
+    assert_int_equal(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error),
+                     MTS_STATUS_LIMIT);
     test_synth_close(&b);
 }
 
@@ -202,7 +207,8 @@ static mts_engine_stats weigh(const mts_archive *archive, mts_precision precisio
     const mts_decision decision = {.slice_bytes = slice_bytes};
     mts_engine_stats stats;
     mts_error error = {0};
-    test_must(mts_engine_weigh(devices[0], archive, &options, &decision, &stats, &error), &error, "weigh");
+    test_must(mts_engine_footprint(devices[0], archive, &options, &decision, &stats, &error), &error,
+              "weigh");
     return stats;
 }
 
@@ -251,9 +257,10 @@ static void reports_name_the_precision_that_is_used(void **state)
     open_resnet(&b, 1);
     mts_engine *engine = make(0, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16_STORAGE);
     for (int json = 0; json < 2; json++) {
+        const mts_planning_report report = {0};
         mts_text text;
         mts_text_init(&text, mts_allocator_default());
-        mts_engine_explain(engine, json != 0, &text);
+        mts_explain(engine, &report, json != 0, &text);
         assert_false(text.failed);
         assert_non_null(
             strstr(mts_text_get(&text), json ? "\"precision\": \"float16-storage\"" : "in float16-storage"));
@@ -293,7 +300,8 @@ static mts_status make_scaled(float k, mts_precision precision, mts_error *error
     const mts_graph *graphs[2] = {scaled(&arena, &two), scaled(&arena, &k)};
     test_must(net_make(graphs, 2, 0.0f, &net, error), error, "bundle");
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .precision = precision};
-    const mts_status code = mts_engine_create(devices[0], net.archive, &options, &engine, error);
+    const mts_status code =
+        mts_planned_engine_create(devices[0], net.archive, &options, NULL, &engine, NULL, error);
     assert_true((code == MTS_STATUS_OK) == (engine != NULL));
     mts_engine_destroy(&engine);
     net_release(&net);

@@ -36,7 +36,8 @@ static mts_engine *make(mts_device *device, const mts_archive *archive, mts_prec
                                         .lend_inputs = lend};
     mts_engine *engine = NULL;
     mts_error error = {0};
-    test_must(mts_engine_create(device, archive, &options, &engine, &error), &error, "session");
+    test_must(mts_planned_engine_create(device, archive, &options, NULL, &engine, NULL, &error), &error,
+              "session");
     return engine;
 }
 
@@ -328,7 +329,7 @@ static void making_a_float16_session_survives_every_failing_allocation(void **st
         mts_engine *engine = NULL;
         mts_fault_allocator_init(&memory, nth);
         devices[0]->allocator = &memory.allocator;
-        code = mts_engine_create(devices[0], net.archive, &options, &engine, &error);
+        code = mts_planned_engine_create(devices[0], net.archive, &options, NULL, &engine, NULL, &error);
         assert_true((code == MTS_STATUS_OK) == (engine != NULL));
         if (engine) {
             test_must(mts_engine_set_input(engine, 0, 0, floats, sizeof floats, &error), &error, "input");

@@ -182,8 +182,7 @@ static mts_engine_stats run_with(const world *w, int device, mts_strategy strate
     char how[64];
     (void)snprintf(how, sizeof how, "%s, %s, %s", device_names[device], strategy_names[strategy],
                    mts_precision_name(precision));
-    must(mts_engine_create_decided(devices[device], w->net.archive, &options, &decision, NULL, &engine,
-                                   &error),
+    must(mts_engine_create(devices[device], w->net.archive, &options, &decision, NULL, &engine, &error),
          &error, w, how);
     run_rounds(w, engine, how);
     mts_engine_stats_get(engine, &stats);

@@ -115,7 +115,8 @@ static mts_engine_stats run_tasks(const world *w, int device, mts_strategy strat
     mts_engine *engine = NULL;
     mts_engine_stats stats;
     mts_error error = {0};
-    must(mts_engine_create(devices[device], w->net.archive, &options, &engine, &error), &error, "engine");
+    must(mts_planned_engine_create(devices[device], w->net.archive, &options, NULL, &engine, NULL, &error),
+         &error, "engine");
     if (tasks == w->tasks) {
         run(w, engine);
         compare(w, engine, device_names[device]);
@@ -497,7 +498,8 @@ static void a_run_allocates_nothing(void **state)
         const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
         mts_engine *engine = NULL;
         mts_error error = {0};
-        must(mts_engine_create(devices[d], w.net.archive, &options, &engine, &error), &error, "engine");
+        must(mts_planned_engine_create(devices[d], w.net.archive, &options, NULL, &engine, NULL, &error),
+             &error, "engine");
         const uint32_t before = counter.calls;
         for (int i = 0; i < 3; i++) {
             run(&w, engine);

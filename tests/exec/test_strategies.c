@@ -34,6 +34,7 @@ typedef struct result {
     float *outputs;
     size_t count;
     mts_engine_stats stats;
+    double predicted_ms;
 } result;
 
 static void set_inputs(mts_engine *engine, const mts_archive *archive, bool separate)
@@ -89,13 +90,15 @@ typedef enum inputs { SEPARATE, COMMON, PICTURE } inputs;
 static result run(const mts_archive *archive, int device, mts_strategy strategy, inputs how,
                   mts_grouping grouping)
 {
-    const mts_engine_options options = {
-        .strategy = strategy, .separate_inputs = how == SEPARATE, .grouping = grouping};
+    const mts_engine_options options = {.strategy = strategy, .separate_inputs = how == SEPARATE};
+    const mts_planning_options planning = {.grouping = grouping};
+    mts_planning_report report;
     mts_engine *engine = NULL;
     mts_error error = {0};
     result out = {0};
-    test_must(mts_engine_create(devices[device], archive, &options, &engine, &error), &error,
-              strategy_names[strategy]);
+    test_must(
+        mts_planned_engine_create(devices[device], archive, &options, &planning, &engine, &report, &error),
+        &error, strategy_names[strategy]);
     for (int round = 0; round < 2; round++) { /* the second round finds what the first left behind */
         out.count = 0;
         if (how == PICTURE) {
@@ -108,6 +111,8 @@ static result run(const mts_archive *archive, int device, mts_strategy strategy,
         fetch(engine, archive, &out);
     }
     mts_engine_stats_get(engine, &out.stats);
+    out.predicted_ms = report.predicted_ms;
+    mts_planning_report_release(&report);
     mts_engine_destroy(&engine);
     return out;
 }
@@ -238,7 +243,7 @@ static void netfuse_pads_to_the_widest_and_the_statistics_show_it(void **state)
     mts_engine_stats alone;
     test_synth_open(&b, &o);
     agree(b.archive, 0, SEPARATE, stats);
-    test_must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error,
+    test_must(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error), &error,
               "the widest alone");
     mts_engine_stats_get(engine, &alone);
     mts_engine_destroy(&engine);
@@ -278,7 +283,7 @@ static void measured_groups_agree(void **state)
     for (uint32_t s = 1; s < STRATEGIES; s++) {
         result other = run(b.archive, 0, (mts_strategy)s, SEPARATE, MTS_GROUPING_MEASURED);
         compare(b.archive, &first, &other, strategy_names[s]);
-        assert_true(other.stats.predicted_ms > 0.0);
+        assert_true(other.predicted_ms > 0.0);
         free(other.outputs);
     }
     free(first.outputs);
@@ -298,13 +303,14 @@ static void a_memory_budget_of_sequential_is_kept(void **state)
         for (uint32_t s = 1; s < STRATEGIES; s++) {
             const mts_engine_options options = {.strategy = (mts_strategy)s,
                                                 .separate_inputs = true,
-                                                .grouping = MTS_GROUPING_MEASURED,
                                                 .memory_budget = first.stats.peak_bytes};
+            const mts_planning_options planning = {.grouping = MTS_GROUPING_MEASURED};
             mts_engine *engine = NULL;
             mts_engine_stats stats;
             mts_error error = {0};
-            test_must(mts_engine_create(devices[0], b.archive, &options, &engine, &error), &error,
-                      strategy_names[s]);
+            test_must(
+                mts_planned_engine_create(devices[0], b.archive, &options, &planning, &engine, NULL, &error),
+                &error, strategy_names[s]);
             mts_engine_stats_get(engine, &stats);
             assert_true(stats.peak_bytes <= first.stats.peak_bytes);
             mts_engine_destroy(&engine);
@@ -333,7 +339,8 @@ static void measured_groups_fit_the_devices_buffers(void **state)
     test_synth_open(&b, &o);
     result alone = run(b.archive, 0, MTS_STRATEGY_SEQUENTIAL, SEPARATE, MTS_GROUPING_FAMILY);
     devices[0]->info.buffer_bytes = larger(alone.stats.weight_bytes, alone.stats.activation_bytes) * 3 / 2;
-    assert_int_equal(mts_engine_create(devices[0], b.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
+    assert_int_equal(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error),
+                     MTS_STATUS_LIMIT);
     result groups = run(b.archive, 0, MTS_STRATEGY_DENSE, SEPARATE, MTS_GROUPING_MEASURED);
     devices[0]->info.buffer_bytes = before;
     compare(b.archive, &alone, &groups, "mts in groups");

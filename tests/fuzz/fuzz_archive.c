@@ -96,7 +96,7 @@ static void run_session(const mts_archive *archive)
     if (!device && net_device_open("reference", NULL, &device, NULL) != MTS_STATUS_OK) {
         abort();
     }
-    if (mts_engine_create(device, archive, &options, &engine, NULL) == MTS_STATUS_OK &&
+    if (mts_planned_engine_create(device, archive, &options, NULL, &engine, NULL, NULL) == MTS_STATUS_OK &&
         (mts_engine_submit(engine, NULL) != MTS_STATUS_OK ||
          mts_engine_wait(engine, NULL) != MTS_STATUS_OK)) {
         abort(); /* a finding: the reference checks every access of a launch */

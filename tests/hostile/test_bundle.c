@@ -81,7 +81,7 @@ static void try_session(const mts_archive *archive)
     mts_engine *engine = NULL;
     mts_engine_stats stats;
     mts_error error = {0};
-    const mts_status code = mts_engine_create(device, archive, &options, &engine, &error);
+    const mts_status code = mts_planned_engine_create(device, archive, &options, NULL, &engine, NULL, &error);
     assert_true((code == MTS_STATUS_OK) == (engine != NULL));
     assert_true(code == MTS_STATUS_OK || error.text[0] != '\0');
     if (engine) {

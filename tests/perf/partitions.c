@@ -44,6 +44,7 @@ typedef struct family {
     mts_os_map map;
     mts_archive *archive;
     mts_engine *plan;
+    mts_planning_report report;
     double plan_ms;
     double set_ms[1 << TASKS_MOST]; /* of each set as one group, more than ALL_MOST tasks only */
     partition partitions[PARTITIONS_MOST];
@@ -189,15 +190,16 @@ static void fill(mts_engine *engine, const mts_archive *archive)
 
 static mts_engine_options options_of_plan(void)
 {
-    return (mts_engine_options){
-        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .grouping = MTS_GROUPING_MEASURED};
+    return (mts_engine_options){.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
 }
 
 static void make_plan(family *f, mts_device *device)
 {
     const mts_engine_options options = options_of_plan();
+    const mts_planning_options how = {.grouping = MTS_GROUPING_MEASURED};
     mts_error error = {0};
-    if (mts_engine_create(device, f->archive, &options, &f->plan, &error) != MTS_STATUS_OK) {
+    if (mts_planned_engine_create(device, f->archive, &options, &how, &f->plan, &f->report, &error) !=
+        MTS_STATUS_OK) {
         give_up("the plan", &error);
     }
     fill(f->plan, f->archive);
@@ -211,16 +213,16 @@ static mts_engine *make_engine(const family *f, mts_device *device, uint32_t set
     uint32_t tasks[TASKS_MOST];
     mts_engine *engine = NULL;
     mts_error error = {0};
-    mts_engine_aids aids = {.like = like};
+    mts_engine_build build = {.like = like};
     const mts_decision decision = {
-        .group_of = p->group_of, .group_count = p->groups, .slice_bytes = f->plan->findings->slice_bytes};
+        .group_of = p->group_of, .group_count = p->groups, .slice_bytes = f->report.slice_bytes};
     options.tasks = tasks;
     for (uint32_t t = 0; t < TASKS_MOST; t++) {
         if ((set >> t & 1) != 0) {
             tasks[options.task_count++] = t;
         }
     }
-    if (mts_engine_create_decided(device, f->archive, &options, &decision, &aids, &engine, &error) !=
+    if (mts_engine_create(device, f->archive, &options, &decision, &build, &engine, &error) !=
         MTS_STATUS_OK) {
         give_up("a partition", &error);
     }
@@ -313,6 +315,7 @@ static void time_all(family *f, mts_device *device, uint32_t rounds)
 static void close_family(family *f)
 {
     mts_engine_destroy(&f->plan);
+    mts_planning_report_release(&f->report);
     for (uint32_t i = 0; i < f->count; i++) {
         mts_engine_destroy(&f->partitions[i].engine);
     }
@@ -357,7 +360,7 @@ static double report(const family *f, uint32_t rounds, FILE *json, bool first)
     const double ratio = plan_ms / best_ms;
     printf("%-8s %8.3f ms  best of %4u: %-8s %8.3f ms  worst %8.3f ms  predicted %8.3f ms  ratio %.3f  again "
            "%8.3f and %8.3f ms: %.3f  %s\n",
-           plan, f->plan_ms, f->seen, best_text, best->ms, worst->ms, f->plan->stats.predicted_ms,
+           plan, f->plan_ms, f->seen, best_text, best->ms, worst->ms, f->report.predicted_ms,
            f->plan_ms / best->ms, plan_ms, best_ms, ratio, f->what);
     (void)fflush(stdout);
     if (json) {
@@ -368,8 +371,7 @@ static double report(const family *f, uint32_t rounds, FILE *json, bool first)
             "\"again\": {\"plan_ms\": %.4f, \"best_ms\": %.4f}, \"predicted_ms\": %.4f, "
             "\"planning_ms\": %.1f, \"ratio\": %.4f}",
             first ? "" : ",", f->what, f->seen, f->count, plan, best_text, f->plan_ms, best->ms, worst->ms,
-            f->plan_ms / best->ms, plan_ms, best_ms, f->plan->stats.predicted_ms, f->plan->stats.planning_ms,
-            ratio);
+            f->plan_ms / best->ms, plan_ms, best_ms, f->report.predicted_ms, f->report.planning_ms, ratio);
         (void)fflush(json);
     }
     return ratio;

@@ -122,7 +122,8 @@ static mts_status run_alone(const oracle *o, const mts_node *node, float *out, m
     mts_arena_init(&arena, mts_allocator_default());
     mts_status code = single(o, node, &arena, &graph, data, error);
     code = code ? code : net_make((const mts_graph *const *)&graph, 1, 0.0f, &net, error);
-    code = code ? code : mts_engine_create(o->device, net.archive, &options, &engine, error);
+    code =
+        code ? code : mts_planned_engine_create(o->device, net.archive, &options, NULL, &engine, NULL, error);
     code = code ? code : net_engine_run(engine, &net, &inputs, error);
     size_t count = 0;
     const float *y = code ? NULL : net_output(engine, &net, 0, 0, &count);

@@ -11,7 +11,6 @@
 #ifndef MTS_COMPILER_IMPORT_LOWER_H
 #define MTS_COMPILER_IMPORT_LOWER_H
 
-#include "base/map.h"
 #include "compiler/import/import.h"
 #include "compiler/import/proto.h"
 
@@ -41,10 +40,9 @@ typedef struct mts_import {
     const Onnx__GraphProto *proto;
     const char *file;
     int64_t opset;
-    size_t computed_left; /* bytes that computed constants may still take */
-    mts_import_name *names;
-    size_t name_capacity;
-    mts_map name_map; /* indices of `names` */
+    size_t computed_left;   /* bytes that computed constants may still take */
+    mts_import_name *names; /* open addressing */
+    size_t name_slots, name_count;
     mts_status code;
     mts_error *error;
     /* the node at hand */
@@ -123,7 +121,6 @@ mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *
                                 mts_import_value *const *inputs, uint32_t count, const mts_shape *shape);
 
 /* ---- names (names.c) ---- */
-/* Both are valid until the next name is entered. */
 mts_import_name *mts_import_find(mts_import *import, const char *name);
 mts_import_name *mts_import_intern(mts_import *import, const char *name);
 /* The defined value of a name; NULL with a failure. */

@@ -12,24 +12,29 @@
 #include <cmocka.h>
 
 #include "engine/engine_internal.h"
+#include "tune/explain.h"
 #include "tune/tune.h"
 #include "support/net.h"
 #include "support/synth.h"
 
 /* The null device computes nothing, which is enough where only memory and order count. */
 static mts_device *device, *reference, *null_device;
+static mts_planning_options how;
+static mts_planning_report report; /* of the last session */
 
 static mts_engine_options options_of(mts_strategy strategy, mts_grouping grouping, uint64_t budget)
 {
-    return (mts_engine_options){
-        .strategy = strategy, .separate_inputs = true, .grouping = grouping, .memory_budget = budget};
+    how = (mts_planning_options){.grouping = grouping};
+    return (mts_engine_options){.strategy = strategy, .separate_inputs = true, .memory_budget = budget};
 }
 
 static mts_engine *make(const test_synth *s, const mts_engine_options *options)
 {
     mts_engine *engine = NULL;
     mts_error error = {0};
-    test_must(mts_engine_create(device, s->archive, options, &engine, &error), &error, "session");
+    mts_planning_report_release(&report);
+    test_must(mts_planned_engine_create(device, s->archive, options, &how, &engine, &report, &error), &error,
+              "session");
     return engine;
 }
 
@@ -153,8 +158,9 @@ static void a_budget_that_cannot_be_met_is_refused_with_one_that_can(void **stat
             mts_engine_options options = options_of((mts_strategy)(i / 2), (mts_grouping)(i % 2), 1000);
             mts_engine *engine = NULL;
             mts_error error = {0};
-            assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error),
-                             MTS_STATUS_LIMIT);
+            assert_int_equal(
+                mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
+                MTS_STATUS_LIMIT);
             assert_null(engine);
             assert_non_null(strstr(error.text, "budget of 1000 bytes"));
             options.memory_budget = named_number(error.text);
@@ -163,8 +169,9 @@ static void a_budget_that_cannot_be_met_is_refused_with_one_that_can(void **stat
             assert_true(engine->stats.peak_bytes <= options.memory_budget);
             mts_engine_destroy(&engine);
             options.memory_budget--;
-            assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error),
-                             MTS_STATUS_LIMIT);
+            assert_int_equal(
+                mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
+                MTS_STATUS_LIMIT);
             assert_int_equal(named_number(error.text), options.memory_budget + 1);
         }
         test_synth_close(&s);
@@ -184,7 +191,9 @@ static void a_budget_is_kept_by_groups_and_by_slices(void **state)
         mts_engine_options options = options_of(MTS_STRATEGY_COMPACT, (mts_grouping)grouping, 1);
         mts_engine *engine = NULL;
         mts_error error = {0};
-        assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
+        assert_int_equal(
+            mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
+            MTS_STATUS_LIMIT);
         const uint64_t least = named_number(error.text);
         options.memory_budget = 0;
         const uint64_t most = peak_of(&s, &options);
@@ -225,11 +234,11 @@ static void a_family_keeps_a_budget_by_slices_and_gives_the_same_outputs(void **
 
 /* ---- what is said ---- */
 
-static uint32_t count_verdict(const mts_engine *engine, mts_verdict verdict)
+static uint32_t count_verdict(mts_verdict verdict)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < engine->findings->finding_count; i++) {
-        count += engine->findings->findings[i].verdict == (uint32_t)verdict ? 1 : 0;
+    for (uint32_t i = 0; i < report.plan_count; i++) {
+        count += report.plans[i].verdict == (uint32_t)verdict ? 1 : 0;
     }
     return count;
 }
@@ -244,22 +253,21 @@ static void an_explanation_lists_what_was_considered_and_why_it_lost(void **stat
     test_synth_open(&s, &o);
     mts_engine_options options = options_of(MTS_STRATEGY_COMPACT, MTS_GROUPING_MEASURED, 0);
     mts_engine *engine = make(&s, &options);
-    assert_true(engine->findings->finding_count >= 3);
-    assert_true(engine->findings->trial_count >= 5);
-    assert_true(count_verdict(engine, MTS_VERDICT_CHOSEN) >= 1);
-    assert_true(count_verdict(engine, MTS_VERDICT_SLOWER) + count_verdict(engine, MTS_VERDICT_PREDICTED) >=
-                2);
-    assert_int_equal(count_verdict(engine, MTS_VERDICT_OVER_BUDGET), 0);
-    assert_true(engine->stats.predicted_ms > 0.0 && engine->stats.planning_ms > 0.0);
+    assert_true(report.plan_count >= 3);
+    assert_true(report.sample_count >= 5);
+    assert_true(count_verdict(MTS_VERDICT_CHOSEN) >= 1);
+    assert_true(count_verdict(MTS_VERDICT_SLOWER) + count_verdict(MTS_VERDICT_PREDICTED) >= 2);
+    assert_int_equal(count_verdict(MTS_VERDICT_OVER_BUDGET), 0);
+    assert_true(report.predicted_ms > 0.0 && report.planning_ms > 0.0);
     mts_text_init(&text, mts_allocator_default());
-    mts_engine_explain(engine, false, &text);
+    mts_explain(engine, &report, false, &text);
     assert_non_null(strstr(mts_text_get(&text), "considered for the tasks of class 0"));
     assert_non_null(strstr(mts_text_get(&text), "chosen"));
     assert_non_null(strstr(mts_text_get(&text), "each task alone"));
     assert_non_null(strstr(mts_text_get(&text), "predicted:"));
     mts_text_release(&text);
     mts_text_init(&text, mts_allocator_default());
-    mts_engine_explain(engine, true, &text);
+    mts_explain(engine, &report, true, &text);
     assert_non_null(strstr(mts_text_get(&text), "\"considered\": [{\"what\": "));
     assert_non_null(strstr(mts_text_get(&text), "\"verdict\": \"chosen\""));
     mts_text_release(&text);
@@ -267,12 +275,13 @@ static void an_explanation_lists_what_was_considered_and_why_it_lost(void **stat
     options.memory_budget = 1000;
     mts_engine_destroy(&engine);
     mts_error error = {0};
-    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
+    assert_int_equal(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
+                     MTS_STATUS_LIMIT);
     options.memory_budget = named_number(error.text);
     assert_true(options.memory_budget < unlimited);
     engine = make(&s, &options);
     assert_true(engine->stats.peak_bytes <= options.memory_budget);
-    assert_true(count_verdict(engine, MTS_VERDICT_OVER_BUDGET) >= 1);
+    assert_true(count_verdict(MTS_VERDICT_OVER_BUDGET) >= 1);
     mts_engine_destroy(&engine);
     test_synth_close(&s);
 }
@@ -301,7 +310,7 @@ static void planning_reports_its_progress_and_can_be_cancelled_at_any_time(void 
     test_synth_open(&s, &o);
     watcher w = {0};
     mts_engine_options options = options_of(MTS_STRATEGY_COMPACT, MTS_GROUPING_MEASURED, 0);
-    options.tuning_ms = 300;
+    how.tuning_ms = 300;
     options.context = &w;
     options.progress = watch;
     mts_engine *engine = make(&s, &options);
@@ -313,8 +322,9 @@ static void planning_reports_its_progress_and_can_be_cancelled_at_any_time(void 
     for (int stop = 1; stop < calls / 2; stop += 1 + calls / 12) {
         mts_error error = {0};
         w = (watcher){.stop_at = stop};
-        assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error),
-                         MTS_STATUS_CANCELLED);
+        assert_int_equal(
+            mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
+            MTS_STATUS_CANCELLED);
         assert_null(engine);
         assert_int_equal(w.calls, stop);
     }
@@ -344,6 +354,7 @@ int main(void)
     test_must(net_device_open("reference", NULL, &reference, &error), &error, "reference");
     test_must(net_device_open("null", NULL, &null_device, &error), &error, "null");
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    mts_planning_report_release(&report);
     mts_device_destroy(&reference);
     mts_device_destroy(&null_device);
     return failed;

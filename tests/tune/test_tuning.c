@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "engine/engine_internal.h"
+#include "tune/explain.h"
 #include "tune/tune.h"
 #include "platform/wrap/wrap.h"
 #include "support/net.h"
@@ -44,6 +45,9 @@ static mts_status refuse(mts_wrap *wrap, const mts_wrap_call *call, mts_error *e
     return MTS_STATUS_OK;
 }
 
+static mts_planning_options how;
+static mts_planning_report report; /* of the last session */
+
 static const mts_wrap_hooks hooks = {refuse, NULL};
 
 static mts_device *open_device(const char *name, refusal what)
@@ -51,6 +55,7 @@ static mts_device *open_device(const char *name, refusal what)
     mts_device *device = NULL;
     mts_error error = {0};
     memset(&plan, 0, sizeof plan);
+    how = (mts_planning_options){0};
     plan.what = what;
     test_must(net_device_open(name, NULL, &device, &error), &error, name);
     test_must(mts_wrap_make(&device, &hooks, NULL, false, &device, &error), &error, "wrap");
@@ -73,19 +78,23 @@ static void tuned_kernels_give_the_same_outputs(void **state)
     mts_device *device = open_device("reference", NONE);
     open_synth(&s, 2, 0.95);
     mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
-    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "default");
-    assert_int_equal(engine->findings->candidates, 0);
+    test_must(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error), &error,
+              "default");
+    assert_int_equal(report.candidates, 0);
     float *expected = test_synth_run(engine, s.archive, &count);
+    mts_planning_report_release(&report);
     mts_engine_destroy(&engine);
-    options.tuning_ms = 30000; /* all candidates are done long before */
-    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "tuned");
-    assert_true(engine->findings->candidates > 0 && engine->findings->complete == 1);
-    assert_true(engine->findings->layers_tuned > 5);
-    assert_int_equal(engine->findings->fallback, 0);
+    how.tuning_ms = 30000; /* all candidates are done long before */
+    test_must(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error), &error,
+              "tuned");
+    assert_true(report.candidates > 0 && report.complete == 1);
+    assert_true(report.layers_tuned > 5);
+    assert_int_equal(report.fallback, 0);
     float *outputs = test_synth_run(engine, s.archive, &count);
     assert_true(test_difference(outputs, expected, count) <= 1e-4);
     free(expected);
     free(outputs);
+    mts_planning_report_release(&report);
     mts_engine_destroy(&engine);
     test_synth_close(&s);
     mts_device_destroy(&device);
@@ -104,22 +113,26 @@ static void a_candidate_that_does_not_build_is_skipped_and_remembered(void **sta
     open_synth(&a, 2, 0.9);
     open_synth(&b, 3, 0.8);
     mts_cache cache = {.directory = folder, .allocator = mts_allocator_default()};
-    const mts_engine_options options = {
-        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .tuning_ms = 60000, .cache = &cache};
-    test_must(mts_engine_create(device, a.archive, &options, &engine, &error), &error, "session");
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
+    how = (mts_planning_options){.tuning_ms = 60000, .cache = &cache};
+    test_must(mts_planned_engine_create(device, a.archive, &options, &how, &engine, &report, &error), &error,
+              "session");
     const uint32_t refused = plan.refused;
     assert_true(refused >= 5);
-    assert_int_equal(engine->findings->skipped, refused);
-    assert_int_equal(engine->findings->complete, 1);
-    assert_int_equal(engine->findings->fallback, 0);
+    assert_int_equal(report.skipped, refused);
+    assert_int_equal(report.complete, 1);
+    assert_int_equal(report.fallback, 0);
     assert_int_equal(cache.skipped, refused);
     assert_true(cache.counts[MTS_CACHE_TUNINGS].written > 0);
+    mts_planning_report_release(&report);
     mts_engine_destroy(&engine);
     plan.first[0] = '\0'; /* another bundle, whose first program is another */
-    test_must(mts_engine_create(device, b.archive, &options, &engine, &error), &error, "other session");
+    test_must(mts_planned_engine_create(device, b.archive, &options, &how, &engine, &report, &error), &error,
+              "other session");
     assert_int_equal(cache.counts[MTS_CACHE_TUNINGS].hits, 1);
     assert_int_equal(plan.refused, refused);
-    assert_int_equal(engine->findings->skipped, refused);
+    assert_int_equal(report.skipped, refused);
+    mts_planning_report_release(&report);
     mts_engine_destroy(&engine);
     test_synth_close(&a);
     test_synth_close(&b);
@@ -139,22 +152,26 @@ static void where_the_default_does_not_build_the_smallest_tiles_do(void **state)
     open_synth(&s, 2, 0.95);
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
     mts_device *device = open_device("reference", NONE);
-    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "session");
+    test_must(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error), &error,
+              "session");
     float *expected = test_synth_run(engine, s.archive, &count);
+    mts_planning_report_release(&report);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
     device = open_device("reference", FIRST);
-    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "fallback");
+    test_must(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error), &error,
+              "fallback");
     assert_int_equal(plan.refused, 2); /* without Winograd too */
-    assert_int_equal(engine->findings->fallback, 2);
+    assert_int_equal(report.fallback, 2);
     float *outputs = test_synth_run(engine, s.archive, &count);
     assert_true(test_difference(outputs, expected, count) <= 1e-4);
     mts_text_init(&text, mts_allocator_default());
-    mts_engine_explain(engine, false, &text);
+    mts_explain(engine, &report, false, &text);
     assert_non_null(strstr(mts_text_get(&text), "the smallest tiles instead"));
     mts_text_release(&text);
     free(expected);
     free(outputs);
+    mts_planning_report_release(&report);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
     test_synth_close(&s);
@@ -169,7 +186,8 @@ static void where_nothing_builds_the_first_reason_is_given(void **state)
     open_synth(&s, 2, 0.95);
     mts_device *device = open_device("null", ALL);
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
-    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_STATUS_DEVICE);
+    assert_int_equal(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
+                     MTS_STATUS_DEVICE);
     assert_null(engine);
     assert_int_equal(plan.refused, 3);
     assert_non_null(strstr(error.text, "refusal 1 of a kernel"));

@@ -18,6 +18,7 @@
 
 #include "base/hash.h"
 #include "engine/engine_internal.h"
+#include "tune/explain.h"
 #include "tune/tune.h"
 #include "tests/support/fault.h"
 #include "support/net.h"
@@ -30,6 +31,8 @@ static test_synth synth;
 static char folder[64];
 static mts_cache cache;
 static const mts_cache_counts *plans;
+static mts_planning_options how;
+static mts_planning_report report; /* of the last session */
 
 static int open_all(void **state)
 {
@@ -45,23 +48,24 @@ static int close_all(void **state)
 {
     char command[96];
     (void)state;
+    mts_planning_report_release(&report);
     (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command);
 }
 
 static mts_engine_options usual(void)
 {
-    return (mts_engine_options){.strategy = MTS_STRATEGY_COMPACT,
-                                .separate_inputs = true,
-                                .grouping = MTS_GROUPING_MEASURED,
-                                .cache = &cache};
+    how = (mts_planning_options){.grouping = MTS_GROUPING_MEASURED, .cache = &cache};
+    return (mts_engine_options){.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
 }
 
 static mts_engine *make(const mts_engine_options *options)
 {
     mts_engine *engine = NULL;
     mts_error error = {0};
-    test_must(mts_engine_create(device, synth.archive, options, &engine, &error), &error, "session");
+    mts_planning_report_release(&report);
+    test_must(mts_planned_engine_create(device, synth.archive, options, &how, &engine, &report, &error),
+              &error, "session");
     return engine;
 }
 
@@ -71,7 +75,7 @@ static void explain(const mts_engine *engine)
     mts_text text;
     for (int json = 0; json < 2; json++) {
         mts_text_init(&text, mts_allocator_default());
-        mts_engine_explain(engine, json != 0, &text);
+        mts_explain(engine, &report, json != 0, &text);
         assert_false(text.failed);
         mts_text_release(&text);
     }
@@ -120,23 +124,26 @@ static void a_second_session_has_the_plan_of_the_first(void **state)
     mts_engine *first = make(&options);
     assert_int_equal(plans->misses, 1);
     assert_int_equal(plans->written, 1);
+    mts_planning_report earlier = report;
+    report = (mts_planning_report){0};
     mts_engine *second = make(&options);
     assert_int_equal(plans->hits, 1);
     assert_int_equal(plans->rejected, 0);
     assert_int_equal(plans->written, 1);
-    assert_true(second->findings->cached && !first->findings->cached);
-    assert_true(second->stats.planning_ms < 100.0);
-    assert_int_equal(second->findings->slice_bytes, first->findings->slice_bytes);
-    assert_int_equal(second->findings->finding_count, first->findings->finding_count);
-    assert_int_equal(second->findings->trial_count, first->findings->trial_count);
-    assert_true(second->stats.predicted_ms == first->stats.predicted_ms);
+    assert_true(report.cached && !earlier.cached);
+    assert_true(report.planning_ms < 100.0);
+    assert_int_equal(report.slice_bytes, earlier.slice_bytes);
+    assert_int_equal(report.plan_count, earlier.plan_count);
+    assert_int_equal(report.sample_count, earlier.sample_count);
+    assert_true(report.predicted_ms == earlier.predicted_ms);
     for (uint32_t t = 0; t < first->task_count; t++) {
         assert_int_equal(second->tasks[t].group, first->tasks[t].group);
     }
-    for (uint32_t i = 0; i < first->findings->finding_count; i++) {
-        assert_string_equal(second->findings->findings[i].what, first->findings->findings[i].what);
-        assert_int_equal(second->findings->findings[i].verdict, first->findings->findings[i].verdict);
+    for (uint32_t i = 0; i < earlier.plan_count; i++) {
+        assert_string_equal(report.plans[i].what, earlier.plans[i].what);
+        assert_int_equal(report.plans[i].verdict, earlier.plans[i].verdict);
     }
+    mts_planning_report_release(&earlier);
     mts_engine_destroy(&first);
     mts_engine_destroy(&second);
 }
@@ -157,19 +164,20 @@ static void other_options_have_plans_of_their_own(void **state)
     options[4].priorities = priorities;
     options[5].separate_inputs = false;
     options[7].precision = MTS_PRECISION_FLOAT16_STORAGE;
-    options[6].tuning_ms = 60000; /* enough: a plan that is not tuned to the end is stored again */
     for (uint32_t i = 0; i < 8; i++) {
+        how.tuning_ms = i == 6 ? 60000 : 0; /* enough: a plan that is not tuned to the end is stored again */
         make_once(&options[i]);
         assert_int_equal(plans->misses, i + 1);
         assert_int_equal(plans->written, i + 1);
     }
     for (uint32_t i = 0; i < 8; i++) {
+        how.tuning_ms = i == 6 ? 60000 : 0;
         make_once(&options[i]);
         assert_int_equal(plans->hits, i + 1);
     }
     assert_int_equal(plans->rejected, 0);
-    mts_engine_options family = usual();
-    family.grouping = MTS_GROUPING_FAMILY; /* measures nothing, so there is nothing to keep */
+    const mts_engine_options family = usual();
+    how.grouping = MTS_GROUPING_FAMILY; /* measures nothing, so there is nothing to keep */
     make_once(&family);
     assert_int_equal(plans->hits + plans->misses, 16);
 }
@@ -312,8 +320,8 @@ static void a_finding_of_a_class_that_the_session_lacks_is_refused(void **state)
     const mts_engine_options options = usual();
     for (uint32_t i = 0; i < 2; i++) {
         mts_engine *engine = make(&options);
-        char what[MTS_FINDING_TEXT];
-        memcpy(what, engine->findings->findings[0].what, sizeof what);
+        char what[MTS_CONSIDERED_TEXT];
+        memcpy(what, report.plans[0].what, sizeof what);
         mts_engine_destroy(&engine);
         plan_file f = plan_read();
         unsigned char *at = f.body;
@@ -376,7 +384,7 @@ static void a_plan_that_cannot_be_made_is_measured_again(void **state)
     const double passed = (double)(mts_os_clock_ns() - start) * 1e-6;
     assert_true(engine->stats.peak_bytes <= options.memory_budget);
     assert_int_equal(plans->rejected, 1);
-    assert_true(engine->stats.planning_ms > passed / 8); /* not that of reading the cache */
+    assert_true(report.planning_ms > passed / 8); /* not that of reading the cache */
     mts_engine_destroy(&engine);
     mts_alloc_free(mts_allocator_default(), f.data);
 }
@@ -436,26 +444,26 @@ static void tunings_are_found_again_and_damaged_ones_are_not(void **state)
     (void)state;
     mts_engine_options options = usual();
     const mts_cache_counts *tunings = &cache.counts[MTS_CACHE_TUNINGS];
-    options.grouping = MTS_GROUPING_FAMILY;
-    options.tuning_ms = 20000;
+    how.grouping = MTS_GROUPING_FAMILY;
+    how.tuning_ms = 20000;
     mts_engine *engine = make(&options);
-    const uint32_t candidates = engine->findings->candidates;
+    const uint32_t candidates = report.candidates;
     assert_true(candidates > 5);
     assert_true(tunings->written > 0);
     mts_engine_destroy(&engine);
-    options.tuning_ms = 20001; /* a plan of its own, with the same layers */
+    how.tuning_ms = 20001; /* a plan of its own, with the same layers */
     engine = make(&options);
     assert_int_equal(tunings->hits, 1);
-    assert_int_equal(engine->findings->candidates, 0);
+    assert_int_equal(report.candidates, 0);
     mts_engine_destroy(&engine);
     find_file(".tune", path);
     unsigned char *file = read_file(path, &size);
     file[size - 1] ^= 1;
     write_file(path, file, size);
-    options.tuning_ms = 20002;
+    how.tuning_ms = 20002;
     engine = make(&options);
     assert_int_equal(tunings->rejected, 1);
-    assert_int_equal(engine->findings->candidates, candidates);
+    assert_int_equal(report.candidates, candidates);
     mts_engine_destroy(&engine);
     mts_alloc_free(mts_allocator_default(), file);
 }
@@ -467,11 +475,13 @@ static uint32_t make_starved(const mts_engine_options *options, uint32_t nth, mt
     mts_wrap_allocator fault;
     mts_engine *engine = NULL;
     mts_error error = {0};
+    mts_planning_report_release(&report);
     mts_wrap_allocator_init(&fault, usual_allocator, nth);
     device->allocator = &fault.base;
     cache.allocator = &fault.base;
-    *code = mts_engine_create(device, synth.archive, options, &engine, &error);
+    *code = mts_planned_engine_create(device, synth.archive, options, &how, &engine, &report, &error);
     mts_engine_destroy(&engine);
+    mts_planning_report_release(&report);
     device->allocator = usual_allocator;
     cache.allocator = usual_allocator;
     if (*code != MTS_STATUS_OK && *code != MTS_STATUS_OUT_OF_MEMORY) {
@@ -532,8 +542,8 @@ static void lack_of_memory_rejects_no_tuning(void **state)
     (void)state;
     const mts_cache_counts *tunings = &cache.counts[MTS_CACHE_TUNINGS];
     mts_engine_options options = usual();
-    options.grouping = MTS_GROUPING_FAMILY;
-    options.tuning_ms = 20000;
+    how.grouping = MTS_GROUPING_FAMILY;
+    how.tuning_ms = 20000;
     make_once(&options);
     for (uint32_t nth = 1; nth <= 60; nth++) { /* what is read before anything is tuned */
         find_file(".plan", path);

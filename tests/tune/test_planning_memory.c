@@ -32,12 +32,14 @@ static mts_device *open_null(const mts_allocator *allocator)
     return device;
 }
 
+static mts_planning_options how;
+static mts_planning_report report; /* of the last session */
+
 static mts_engine_options measured(uint64_t budget)
 {
-    return (mts_engine_options){.strategy = MTS_STRATEGY_COMPACT,
-                                .separate_inputs = true,
-                                .grouping = MTS_GROUPING_MEASURED,
-                                .memory_budget = budget};
+    how = (mts_planning_options){.grouping = MTS_GROUPING_MEASURED};
+    return (mts_engine_options){
+        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .memory_budget = budget};
 }
 
 /* Tasks of two structures, so that the model is asked too. */
@@ -48,11 +50,11 @@ static void open_family(test_synth *s, uint32_t tasks)
     test_synth_open(s, &o);
 }
 
-static uint32_t count_failed(const mts_engine *engine)
+static uint32_t count_failed(void)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < engine->findings->finding_count; i++) {
-        count += engine->findings->findings[i].verdict == MTS_VERDICT_FAILED;
+    for (uint32_t i = 0; i < report.plan_count; i++) {
+        count += report.plans[i].verdict == MTS_VERDICT_FAILED;
     }
     return count;
 }
@@ -75,11 +77,13 @@ static void every_failing_allocation_ends_the_planning_and_leaks_nothing(void **
             const size_t alive = fault.alive;
             const mts_engine_options options = measured(budget == 0 ? 0 : UINT64_C(1) << 40);
             fault.fail_at = fault.calls + step;
-            const mts_status code = mts_engine_create(device, s.archive, &options, &engine, &error);
+            const mts_status code =
+                mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error);
             const bool failed = fault.calls >= fault.fail_at;
-            const bool harmless = code == MTS_STATUS_OK && count_failed(engine) == 0;
+            const bool harmless = code == MTS_STATUS_OK && count_failed() == 0;
             assert_true(code == MTS_STATUS_OUT_OF_MEMORY || harmless);
             assert_true(failed || code == MTS_STATUS_OK);
+            mts_planning_report_release(&report);
             mts_engine_destroy(&engine);
             assert_int_equal(fault.alive, alive);
             mts_device_destroy(&device);
@@ -102,18 +106,22 @@ static void a_device_with_room_for_one_session_only_is_planned_for(void **state)
     (void)state;
     open_family(&s, 4);
     mts_engine_options options = measured(0);
-    options.grouping = MTS_GROUPING_FAMILY;
-    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "family");
+    how.grouping = MTS_GROUPING_FAMILY;
+    test_must(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error), &error,
+              "family");
     const uint64_t peak = engine->stats.peak_bytes;
+    mts_planning_report_release(&report);
     mts_engine_destroy(&engine);
-    options.grouping = MTS_GROUPING_MEASURED;
+    how.grouping = MTS_GROUPING_MEASURED;
     device->info.memory_bytes = peak * 9 / 8;
-    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "measured");
+    test_must(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error), &error,
+              "measured");
     assert_true(engine->stats.peak_bytes <= device->info.memory_bytes);
-    assert_int_equal(engine->findings->trial_count, 7); /* all, each alone, two pairs */
+    assert_int_equal(report.sample_count, 7); /* all, each alone, two pairs */
+    mts_planning_report_release(&report);
     mts_engine_destroy(&engine);
     device->info.memory_bytes = peak / 4;
-    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error),
+    assert_int_equal(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
                      MTS_STATUS_OUT_OF_MEMORY);
     assert_null(engine);
     mts_device_destroy(&device);
@@ -129,9 +137,10 @@ static void a_device_with_too_few_groups_refuses_before_anything_is_built(void *
     (void)state;
     open_family(&s, 4);
     mts_engine_options options = measured(0);
-    options.grouping = MTS_GROUPING_FAMILY;
+    how.grouping = MTS_GROUPING_FAMILY;
     device->info.groups_most = 2;
-    assert_int_equal(mts_engine_create(device, s.archive, &options, &engine, &error), MTS_STATUS_LIMIT);
+    assert_int_equal(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
+                     MTS_STATUS_LIMIT);
     assert_null(engine);
     assert_non_null(strstr(error.text, "the device has 2"));
     mts_device_destroy(&device);
@@ -167,7 +176,8 @@ static void the_search_for_groups_and_each_weighing_report_and_can_be_cancelled(
             mts_error error = {0};
             options.progress = watch;
             options.context = &w;
-            const mts_status code = mts_engine_create(device, s.archive, &options, &engine, &error);
+            const mts_status code =
+                mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error);
             assert_int_equal(code, MTS_STATUS_CANCELLED);
             assert_int_equal(w.seen, stop);
             assert_null(engine);
@@ -189,14 +199,16 @@ static void a_prediction_is_the_sum_over_all_classes(void **state)
     open_family(&s, 3);
     mts_engine_options options = measured(0);
     options.priorities = priorities;
-    test_must(mts_engine_create(device, s.archive, &options, &engine, &error), &error, "session");
+    test_must(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error), &error,
+              "session");
     double sum = 0.0;
-    assert_int_equal(engine->findings->trial_count, 3);
+    assert_int_equal(report.sample_count, 3);
     for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(engine->findings->trials[i].of_class, i);
-        sum += engine->findings->trials[i].latency;
+        assert_int_equal(report.samples[i].of_class, i);
+        sum += report.samples[i].latency;
     }
-    assert_true(sum > 0.0 && engine->stats.predicted_ms > sum * 0.7);
+    assert_true(sum > 0.0 && report.predicted_ms > sum * 0.7);
+    mts_planning_report_release(&report);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
     test_synth_close(&s);

@@ -34,6 +34,8 @@ static struct {
 static char folder[64];
 static mts_cache cache;
 static test_synth synth;
+static mts_planning_options how;
+static mts_planning_report report; /* of the last session */
 
 static void sleep_ms(uint32_t ms)
 {
@@ -101,6 +103,7 @@ static int close_all(void **state)
 {
     char command[96];
     (void)state;
+    mts_planning_report_release(&report);
     test_synth_close(&synth);
     (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
     return system(command);
@@ -108,15 +111,17 @@ static int close_all(void **state)
 
 static mts_engine_options tuned(uint32_t tuning_ms)
 {
-    return (mts_engine_options){
-        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .tuning_ms = tuning_ms, .cache = &cache};
+    how = (mts_planning_options){.tuning_ms = tuning_ms, .cache = &cache};
+    return (mts_engine_options){.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true};
 }
 
 static mts_engine *make(mts_device *device, const mts_engine_options *options)
 {
     mts_engine *engine = NULL;
     mts_error error = {0};
-    test_must(mts_engine_create(device, synth.archive, options, &engine, &error), &error, "session");
+    mts_planning_report_release(&report);
+    test_must(mts_planned_engine_create(device, synth.archive, options, &how, &engine, &report, &error),
+              &error, "session");
     return engine;
 }
 
@@ -136,22 +141,22 @@ static void a_tuning_that_is_cut_short_goes_on_at_the_next_start(void **state)
     const uint32_t all = candidates_of(device);
     const mts_engine_options options = tuned(1);
     mts_engine *engine = make(device, &options);
-    assert_int_equal(engine->findings->complete, 0);
-    assert_in_range(engine->findings->candidates, 1, all - 1);
-    const uint32_t layers = engine->findings->layers_tuned;
-    for (; !engine->findings->complete && starts <= all; starts++) {
-        const uint32_t done = engine->findings->candidates;
+    assert_int_equal(report.complete, 0);
+    assert_in_range(report.candidates, 1, all - 1);
+    const uint32_t layers = report.layers_tuned;
+    for (; !report.complete && starts <= all; starts++) {
+        const uint32_t done = report.candidates;
         mts_engine_destroy(&engine);
         engine = make(device, &options);
-        assert_true(engine->findings->candidates > done);
-        assert_true(engine->findings->cached);
-        assert_int_equal(engine->findings->layers_tuned, layers);
+        assert_true(report.candidates > done);
+        assert_true(report.cached);
+        assert_int_equal(report.layers_tuned, layers);
     }
-    assert_int_equal(engine->findings->complete, 1);
-    assert_int_equal(engine->findings->candidates, all);
+    assert_int_equal(report.complete, 1);
+    assert_int_equal(report.candidates, all);
     mts_engine_destroy(&engine);
     engine = make(device, &options);
-    assert_int_equal(engine->findings->candidates, all);
+    assert_int_equal(report.candidates, all);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }
@@ -177,7 +182,8 @@ static void interrupt(mts_device *device, event what, mts_status expected)
     mts_engine_options options = tuned(LONG_ENOUGH);
     options.context = &what;
     options.progress = at_the_sixth;
-    assert_int_equal(mts_engine_create(device, synth.archive, &options, &engine, &error), expected);
+    assert_int_equal(
+        mts_planned_engine_create(device, synth.archive, &options, &how, &engine, &report, &error), expected);
     assert_null(engine);
     plan.lost = false;
 }
@@ -189,9 +195,9 @@ static void a_cancelled_tuning_keeps_what_it_learnt(void **state)
     const mts_engine_options options = tuned(LONG_ENOUGH);
     interrupt(device, CANCEL, MTS_STATUS_CANCELLED);
     mts_engine *engine = make(device, &options);
-    assert_int_equal(engine->findings->complete, 1);
-    assert_int_equal(engine->findings->candidates, candidates_of(device) - 5);
-    assert_int_equal(engine->findings->skipped, 0);
+    assert_int_equal(report.complete, 1);
+    assert_int_equal(report.candidates, candidates_of(device) - 5);
+    assert_int_equal(report.skipped, 0);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }
@@ -205,9 +211,9 @@ static void a_candidate_that_lost_the_device_is_not_tried_again(void **state)
     mts_device_destroy(&device);
     device = open_device("null");
     mts_engine *engine = make(device, &options);
-    assert_int_equal(engine->findings->complete, 1);
-    assert_int_equal(engine->findings->candidates, candidates_of(device) - 6);
-    assert_int_equal(engine->findings->skipped, 1);
+    assert_int_equal(report.complete, 1);
+    assert_int_equal(report.candidates, candidates_of(device) - 6);
+    assert_int_equal(report.skipped, 1);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }
@@ -220,13 +226,13 @@ static void a_default_kernel_that_does_not_build_is_not_built_again(void **state
     plan.refuses = true;
     const mts_engine_options options = tuned(0);
     mts_engine *engine = make(device, &options);
-    assert_int_equal(engine->findings->fallback, 2);
+    assert_int_equal(report.fallback, 2);
     const uint32_t refused = plan.refused;
     assert_true(refused > 0);
     mts_engine_destroy(&engine);
     engine = make(device, &options);
     assert_int_equal(plan.refused, refused);
-    assert_int_equal(engine->findings->fallback, 2);
+    assert_int_equal(report.fallback, 2);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }
@@ -247,7 +253,8 @@ static uint64_t least_budget(mts_device *device, const mts_engine_options *optio
     mts_error error = {0};
     mts_engine_options tight = *options;
     tight.memory_budget = 1000;
-    assert_int_equal(mts_engine_create(device, synth.archive, &tight, &engine, &error), MTS_STATUS_LIMIT);
+    assert_int_equal(mts_planned_engine_create(device, synth.archive, &tight, &how, &engine, &report, &error),
+                     MTS_STATUS_LIMIT);
     assert_non_null(strstr(error.text, "the smallest that can be met is "));
     return named_number(error.text);
 }
@@ -258,10 +265,10 @@ static void the_smallest_budget_is_kept_whatever_is_measured(void **state)
     mts_device *device = open_device("reference");
     for (int grouping = 0; grouping < 2; grouping++) {
         mts_engine_options options = tuned(5000);
-        options.grouping = (mts_grouping)grouping;
+        how.grouping = (mts_grouping)grouping;
         options.memory_budget = least_budget(device, &options);
         mts_engine *engine = make(device, &options);
-        assert_true(engine->findings->candidates > 0 || grouping > 0);
+        assert_true(report.candidates > 0 || grouping > 0);
         assert_true(engine->stats.peak_bytes <= options.memory_budget);
         mts_engine_destroy(&engine);
     }
@@ -275,19 +282,22 @@ static void a_budget_does_not_change_what_sets_of_tasks_are_measured_with(void *
     (void)state;
     mts_device *device = open_device("null");
     mts_engine_options options = tuned(0);
-    options.grouping = MTS_GROUPING_MEASURED;
+    how.grouping = MTS_GROUPING_MEASURED;
     mts_engine *unlimited = make(device, &options);
     options.memory_budget = least_budget(device, &options);
+    mts_planning_report without = report;
+    report = (mts_planning_report){0};
     mts_engine *limited = make(device, &options);
     assert_true(limited->stats.peak_bytes < unlimited->stats.peak_bytes);
-    assert_true(unlimited->findings->trial_count > 0);
-    for (uint32_t i = 0; i < unlimited->findings->trial_count; i++) {
-        const mts_trial *a = &unlimited->findings->trials[i];
-        const mts_trial *b = &limited->findings->trials[i];
+    assert_true(without.sample_count > 0);
+    for (uint32_t i = 0; i < without.sample_count; i++) {
+        const mts_planning_sample *a = &without.samples[i];
+        const mts_planning_sample *b = &report.samples[i];
         assert_int_equal(a->tasks, b->tasks);
         assert_int_equal(a->arena, b->arena);
         assert_int_equal(a->weights, b->weights); /* with launch tables, which slices change */
     }
+    mts_planning_report_release(&without);
     mts_engine_destroy(&limited);
     mts_engine_destroy(&unlimited);
     mts_device_destroy(&device);
@@ -301,7 +311,7 @@ static void at_most_three_sessions_are_in_memory(void **state)
     mts_engine *engine = make(device, &options);
     const int one = plan.buffers;
     mts_engine_destroy(&engine);
-    options.grouping = MTS_GROUPING_MEASURED;
+    how.grouping = MTS_GROUPING_MEASURED;
     engine = make(device, &options);
     assert_in_range(plan.most_buffers, one + 1, 3 * one);
     mts_engine_destroy(&engine);
@@ -319,10 +329,10 @@ static void a_tuning_ends_within_its_time(void **state)
     mts_engine *engine = make(device, &options);
     const double once = (double)(mts_os_clock_ns() - start) * 1e-6;
     mts_engine_destroy(&engine);
-    options.tuning_ms = (uint32_t)(once * 3.5);
+    how.tuning_ms = (uint32_t)(once * 3.5);
     engine = make(device, &options);
-    assert_true(engine->findings->candidates > 0 && engine->findings->complete == 0);
-    assert_true(engine->stats.planning_ms < once * 4.0);
+    assert_true(report.candidates > 0 && report.complete == 0);
+    assert_true(report.planning_ms < once * 4.0);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }
@@ -335,12 +345,12 @@ static void measuring_groups_takes_no_time_from_tuning(void **state)
     mts_engine *engine = make(device, &options); /* all of the first tuning */
     mts_engine_destroy(&engine);
     options = tuned(1000);
-    options.grouping = MTS_GROUPING_MEASURED;
+    how.grouping = MTS_GROUPING_MEASURED;
     options.memory_budget = least_budget(device, &options); /* groups that it does not know */
     plan.run_ms = 20;
     engine = make(device, &options);
-    assert_true(engine->stats.planning_ms > 1000.0);
-    assert_true(engine->findings->candidates > 0);
+    assert_true(report.planning_ms > 1000.0);
+    assert_true(report.candidates > 0);
     mts_engine_destroy(&engine);
     mts_device_destroy(&device);
 }

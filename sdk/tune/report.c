@@ -1,0 +1,13 @@
+/*
+ * report.c: the memory of a planning report. What is in it is written by the files that plan.
+ */
+#include "tune/report.h"
+
+void mts_planning_report_release(mts_planning_report *report)
+{
+    if (report->allocator) {
+        mts_alloc_free(report->allocator, report->plans);
+        mts_alloc_free(report->allocator, report->samples);
+    }
+    *report = (mts_planning_report){0};
+}

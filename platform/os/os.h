@@ -30,6 +30,11 @@ mts_status mts_os_map_file(const char *path, mts_os_map *map, mts_error *error);
  */
 mts_status mts_os_map_descriptor(int descriptor, uint64_t offset, uint64_t size, mts_os_map *map,
                                  mts_error *error);
+/*
+ * A regular file beneath a folder: `name` is relative, has no "..", and no part of it is a link (MALFORMED
+ * for the name, IO for what lies there, NOT_FOUND).
+ */
+mts_status mts_os_map_beneath(const char *folder, const char *name, mts_os_map *map, mts_error *error);
 /* Zeroes *map; a zeroed map and NULL are fine. */
 void mts_os_unmap(mts_os_map *map);
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -61,6 +62,60 @@ mts_status mts_os_map_file(const char *path, mts_os_map *map, mts_error *error)
     const mts_status code = map_range(descriptor, path, 0, 0, map, error);
     (void)close(descriptor);
     return code;
+}
+
+/* Opens a part of a path in a folder; a link is refused, and a pipe does not block. */
+static int open_part(int folder, const char *part, size_t length, bool is_last)
+{
+    char name[256];
+    if (length >= sizeof name) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(name, part, length);
+    name[length] = '\0';
+    return openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | (is_last ? 0 : O_DIRECTORY));
+}
+
+/* Relative, without "..", "." or an empty part. */
+static bool is_beneath(const char *name)
+{
+    for (const char *part = name;; part++) {
+        const size_t length = strcspn(part, "/");
+        if (length == 0 || (length == 1 && part[0] == '.') ||
+            (length == 2 && part[0] == '.' && part[1] == '.')) {
+            return false;
+        }
+        part += length;
+        if (!*part) {
+            return true;
+        }
+    }
+}
+
+mts_status mts_os_map_beneath(const char *folder, const char *name, mts_os_map *map, mts_error *error)
+{
+    memset(map, 0, sizeof *map);
+    if (!is_beneath(name)) {
+        return mts_fail(error, MTS_STATUS_MALFORMED, "'%s' is not a path beneath its folder", name);
+    }
+    int descriptor = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    for (const char *part = name; descriptor >= 0 && *part;) {
+        const size_t length = strcspn(part, "/");
+        const int inner = open_part(descriptor, part, length, !part[length]);
+        const int reason = errno;
+        (void)close(descriptor);
+        errno = reason;
+        descriptor = inner;
+        part += length + (part[length] ? 1 : 0);
+    }
+    if (descriptor < 0) {
+        return mts_fail(error, errno == ENOENT ? MTS_STATUS_NOT_FOUND : MTS_STATUS_IO, "%s: %s", name,
+                        errno == ELOOP ? "it is a link, which is not followed" : strerror(errno));
+    }
+    const mts_status status = map_range(descriptor, name, 0, 0, map, error);
+    (void)close(descriptor);
+    return status;
 }
 
 mts_status mts_os_map_descriptor(int descriptor, uint64_t offset, uint64_t size, mts_os_map *map,

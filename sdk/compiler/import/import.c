@@ -10,9 +10,6 @@
 
 #include "platform/os/os.h"
 
-#define OPSET_LEAST 1 /* below 7 only operators that have not changed since; the table knows */
-#define OPSET_MOST 17
-
 mts_import_options mts_import_options_default(void)
 {
     return (mts_import_options){.file_most = (size_t)2 << 30,
@@ -293,11 +290,6 @@ static void lower_node(mts_import *import)
     bool known = false;
     bool standard = !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
     const mts_lower_row *row = standard ? mts_lower_find(node->op_type, import->opset, &known) : NULL;
-    if (import->opset < OPSET_LEAST || import->opset > OPSET_MOST) {
-        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "opset %lld is not supported (%d to %d are)",
-                        (long long)import->opset, OPSET_LEAST, OPSET_MOST);
-        return;
-    }
     if (!row) {
         mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the operator is not supported%s%s%s",
                         known ? " in this opset" : "", standard ? "" : ": it is of domain ",
@@ -423,19 +415,19 @@ static void run_import(mts_import *import)
     if (mts_import_ok(import)) {
         define_outputs(import);
     }
-    if (mts_import_ok(import)) {
-        import->code = mts_graph_verify(import->graph, import->error);
-    }
+    MTS_TRY(import->code, mts_external_check(import->external, import->error));
+    MTS_TRY(import->code, mts_graph_verify(import->graph, import->error));
 }
 
 static mts_status import_model(const Onnx__ModelProto *model, size_t size, const char *name,
-                               const mts_import_options *options, mts_arena *arena, mts_graph **graph,
-                               mts_error *error)
+                               mts_external *external, const mts_import_options *options, mts_arena *arena,
+                               mts_graph **graph, mts_error *error)
 {
     mts_import import = {.options = options,
                          .arena = arena,
                          .proto = model->graph,
                          .file = name,
+                         .external = external,
                          .opset = opset_of(model),
                          .computed_left = options->computed_most,
                          .code = MTS_STATUS_OK,
@@ -459,23 +451,31 @@ static mts_status import_model(const Onnx__ModelProto *model, size_t size, const
     return import.code;
 }
 
+static mts_status import_bytes(const void *data, size_t size, const char *name, mts_external *external,
+                               const mts_import_options *options, mts_arena *arena, mts_graph **graph,
+                               mts_error *error)
+{
+    mts_error local; /* messages are completed here even if the caller wants none */
+    mts_error *out = error ? error : &local;
+    mts_proto_memory memory;
+    *graph = NULL;
+    mts_proto_memory_init(&memory, arena->allocator, options->bytes_most);
+    ProtobufCMessage *message = mts_proto_unpack(&onnx__model_proto__descriptor, data, size, &memory, out);
+    mts_status status = out->code;
+    if (message) {
+        status =
+            import_model((const Onnx__ModelProto *)message, size, name, external, options, arena, graph, out);
+    }
+    mts_proto_free(message, &memory);
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(out, status, "%s", name);
+}
+
 mts_status mts_import_memory(const void *data, size_t size, const char *name,
                              const mts_import_options *options, mts_arena *arena, mts_graph **graph,
                              mts_error *error)
 {
     const mts_import_options plain = mts_import_options_default();
-    mts_error local; /* messages are completed here even if the caller wants none */
-    mts_error *out = error ? error : &local;
-    mts_proto_memory memory;
-    options = options ? options : &plain;
-    *graph = NULL;
-    mts_proto_memory_init(&memory, arena->allocator, options->bytes_most);
-    ProtobufCMessage *message = mts_proto_unpack(&onnx__model_proto__descriptor, data, size, &memory, out);
-    mts_status code =
-        message ? import_model((const Onnx__ModelProto *)message, size, name, options, arena, graph, out)
-                : out->code;
-    mts_proto_free(message, &memory);
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(out, code, "%s", name);
+    return import_bytes(data, size, name, NULL, options ? options : &plain, arena, graph, error);
 }
 
 mts_status mts_import_file(const char *path, const mts_import_options *options, mts_arena *arena,
@@ -483,20 +483,19 @@ mts_status mts_import_file(const char *path, const mts_import_options *options, 
 {
     const mts_import_options plain = mts_import_options_default();
     mts_os_map map = {0};
+    mts_external *external = NULL;
     options = options ? options : &plain;
     *graph = NULL;
-    mts_status code = mts_os_map_file(path, &map, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_os_map_file(path, &map, error);
+    if (status == MTS_STATUS_OK && map.size > options->file_most) {
+        status = mts_fail(error, MTS_STATUS_LIMIT, "%s: %zu bytes, the limit is %zu", path, map.size,
+                          options->file_most);
     }
-    if (map.size > options->file_most) {
-        code = mts_fail(error, MTS_STATUS_LIMIT, "%s: %zu bytes, the limit is %zu", path, map.size,
-                        options->file_most);
-    } else {
-        code = mts_import_memory(map.data, map.size, path, options, arena, graph, error);
-    }
+    MTS_TRY(status, mts_external_create(arena->allocator, path, options->file_most, &external, error));
+    MTS_TRY(status, import_bytes(map.data, map.size, path, external, options, arena, graph, error));
+    mts_external_destroy(&external);
     mts_os_unmap(&map);
-    return code;
+    return status;
 }
 
 mts_status mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_host_tensor *tensor,
@@ -512,7 +511,8 @@ mts_status mts_import_tensor(const void *data, size_t size, mts_arena *arena, mt
     if (!message) {
         return out->code;
     }
-    mts_status code = mts_proto_tensor((const Onnx__TensorProto *)message, arena, tensor, &borrowed, out);
+    mts_status code =
+        mts_proto_tensor((const Onnx__TensorProto *)message, NULL, arena, tensor, &borrowed, out);
     size_t bytes = 0;
     if (code == MTS_STATUS_OK) {
         (void)mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes);

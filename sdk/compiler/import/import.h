@@ -1,7 +1,7 @@
 /*
  * import.h: an ONNX model becomes a graph of the run-time's operators.
  *
- * Opset 7 to 17, and of older ones the operators that have not changed since. Shapes are static: unknown
+ * Opset 7 to 28, and of older ones the operators that have not changed since. Shapes are static: unknown
  * input dimensions are given by the caller. Everything that depends on constants only is computed here. What
  * is not supported is refused with file, node, operator and opset, and then no graph comes back. Not
  * responsible for optimising the graph (sdk/compiler/passes).

@@ -39,6 +39,7 @@ typedef struct mts_import {
     mts_graph *graph;
     const Onnx__GraphProto *proto;
     const char *file;
+    mts_external *external; /* NULL: the model came from memory */
     int64_t opset;
     size_t computed_left;   /* bytes that computed constants may still take */
     mts_import_name *names; /* open addressing */

@@ -191,7 +191,8 @@ void mts_lower_reduce(mts_import *import)
                  {"ReduceMin", MTS_REDUCE_MIN}};
     mts_import_value *x = mts_import_in(import, 0), *list = mts_import_in(import, 1);
     int64_t numbers[MTS_TENSOR_RANK_MAX];
-    bool as_input = import->opset >= 13 && strcmp(import->node->op_type, "ReduceSum") == 0;
+    const bool is_sum = strcmp(import->node->op_type, "ReduceSum") == 0;
+    const bool as_input = import->opset >= (is_sum ? 13 : 18);
     uint32_t count = as_input ? mts_import_ints(import, list, "the axes", numbers, MTS_TENSOR_RANK_MAX)
                               : mts_attr_ints(import, "axes", numbers, MTS_TENSOR_RANK_MAX);
     mts_attrs attrs = {.reduce = {.keep = mts_attr_int(import, "keepdims", 1) != 0}};

@@ -106,10 +106,18 @@ static bool split_sizes(mts_import *import, int64_t dim, int64_t *sizes)
     uint32_t given = import->opset >= 13
                          ? mts_import_ints(import, mts_import_in(import, 1), "the parts", sizes, parts)
                          : mts_attr_ints(import, "split", sizes, parts);
+    const int64_t wanted = mts_attr_int(import, "num_outputs", (int64_t)parts);
     int64_t sum = 0;
+    if (wanted != (int64_t)parts) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "num_outputs is %lld, it has %u outputs",
+                        (long long)wanted, parts);
+    }
     if (given == 0 && mts_import_ok(import)) {
+        /* from opset 18 on the last part may be smaller */
+        const bool uneven = import->opset >= 18;
+        const int64_t part = (dim + (uneven ? (int64_t)parts - 1 : 0)) / (int64_t)parts;
         for (uint32_t i = 0; i < parts; i++) {
-            sizes[i] = dim / (int64_t)parts;
+            sizes[i] = uneven && i + 1 == parts ? dim - part * (int64_t)i : part;
         }
         given = parts;
     }
@@ -205,6 +213,25 @@ void mts_lower_gather(mts_import *import)
     mts_import_out(import, 0, mts_import_emit(import, MTS_OP_GATHER, &attrs, inputs, 2));
 }
 
+/* Pads of some axes (opset 18) as pads of all; their number. */
+static uint32_t spread_pads(mts_import *import, int64_t *pads, uint32_t count, uint32_t rank)
+{
+    int64_t axes[MTS_TENSOR_RANK_MAX];
+    int64_t all[MTS_TENSOR_RANK_MAX * 2] = {0};
+    const uint32_t given =
+        mts_import_ints(import, mts_import_in(import, 3), "the axes", axes, MTS_TENSOR_RANK_MAX);
+    if (given == 0 || count != 2 * given) {
+        return count;
+    }
+    for (uint32_t i = 0; i < given; i++) {
+        const uint32_t axis = mts_import_axis(import, axes[i], rank);
+        all[axis] = pads[i];
+        all[axis + rank] = pads[i + given];
+    }
+    memcpy(pads, all, sizeof all);
+    return 2 * rank;
+}
+
 void mts_lower_pad(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
@@ -215,6 +242,7 @@ void mts_lower_pad(mts_import *import)
     uint32_t count = attributes ? mts_attr_ints(import, "pads", pads, MTS_TENSOR_RANK_MAX * 2)
                                 : mts_import_ints(import, mts_import_in(import, 1), "the pads", pads,
                                                   MTS_TENSOR_RANK_MAX * 2);
+    count = attributes ? count : spread_pads(import, pads, count, rank);
     if (attributes) {
         attrs.pad.value = mts_attr_float(import, "value", 0.0f);
     } else {

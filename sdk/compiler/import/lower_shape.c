@@ -272,8 +272,9 @@ void mts_lower_depth_to_space(mts_import *import)
 
 void mts_lower_space_to_depth(mts_import *import)
 {
-    static const uint32_t perm[6] = {0, 3, 5, 1, 2, 4};
+    static const uint32_t depth_first[6] = {0, 3, 5, 1, 2, 4}, column_first[6] = {0, 1, 3, 5, 2, 4};
     mts_import_value *x = mts_import_in(import, 0);
+    const bool crd = strcmp(mts_attr_string(import, "mode", "DCR"), "CRD") == 0; /* opset 28 */
     int64_t b = read_block(import, x);
     const int64_t *d = x->shape.dims;
     if (!b || d[2] % b != 0 || d[3] % b != 0) {
@@ -282,5 +283,5 @@ void mts_lower_space_to_depth(mts_import *import)
     }
     const int64_t six[6] = {d[0], d[1], d[2] / b, b, d[3] / b, b};
     const int64_t four[4] = {d[0], d[1] * b * b, d[2] / b, d[3] / b};
-    mts_import_out(import, 0, shuffle(import, x, six, perm, four));
+    mts_import_out(import, 0, shuffle(import, x, six, crd ? column_first : depth_first, four));
 }

@@ -226,14 +226,54 @@ static mts_status count_mismatch(size_t found, size_t wanted, const char *what, 
     return mts_fail(error, MTS_STATUS_MALFORMED, "its shape needs %zu %s, it has %zu", wanted, what, found);
 }
 
-static mts_status read_data(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
-                            bool *borrowed, mts_error *error)
+/* bfloat16 is the upper half of a float32. `raw`: pairs of bytes, or NULL: one number per int32. */
+static mts_status widen(const Onnx__TensorProto *proto, const uint8_t *raw, size_t count, mts_arena *arena,
+                        mts_host_tensor *tensor, mts_error *error)
+{
+    float *out = mts_arena_zero(arena, count, sizeof *out);
+    if (!out) {
+        return mts_fail_memory(error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t half = raw ? (uint32_t)raw[2 * i] | (uint32_t)raw[2 * i + 1] << 8
+                                  : (uint32_t)proto->int32_data[i] & 0xffffu;
+        const uint32_t bits = half << 16;
+        memcpy(&out[i], &bits, sizeof bits);
+    }
+    tensor->data = out;
+    return MTS_STATUS_OK;
+}
+
+static mts_status read_bfloat16(const Onnx__TensorProto *proto, mts_external *external, mts_arena *arena,
+                                mts_host_tensor *tensor, mts_error *error)
+{
+    const size_t count = mts_shape_count(&tensor->shape);
+    const void *raw = proto->has_raw_data ? proto->raw_data.data : NULL;
+    mts_status status = MTS_STATUS_OK;
+    if (mts_external_is(proto)) {
+        status = mts_external_find(external, proto, 2 * count, &raw, error);
+    } else if (proto->has_raw_data ? proto->raw_data.len != 2 * count : proto->n_int32_data != count) {
+        status = mts_fail(error, MTS_STATUS_MALFORMED,
+                          "its shape needs %zu elements of bfloat16, it has another number", count);
+    }
+    MTS_TRY(status, widen(proto, raw, count, arena, tensor, error));
+    return status;
+}
+
+static mts_status read_data(const Onnx__TensorProto *proto, mts_external *external, mts_arena *arena,
+                            mts_host_tensor *tensor, bool *borrowed, mts_error *error)
 {
     size_t count = mts_shape_count(&tensor->shape), found = 0, bytes = 0;
     if (!mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes)) {
         return mts_fail(error, MTS_STATUS_LIMIT, "the tensor is too large");
     }
-    if (proto->has_raw_data) {
+    if (mts_external_is(proto)) {
+        *borrowed = true;
+        mts_status status = mts_external_find(external, proto, bytes, &tensor->data, error);
+        if (status != MTS_STATUS_OK) {
+            return status;
+        }
+    } else if (proto->has_raw_data) {
         tensor->data = proto->raw_data.data;
         *borrowed = true;
         if (proto->raw_data.len != bytes) {
@@ -263,25 +303,22 @@ static mts_status read_data(const Onnx__TensorProto *proto, mts_arena *arena, mt
     return tensor->data ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
-mts_status mts_proto_tensor(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
-                            bool *borrowed, mts_error *error)
+mts_status mts_proto_tensor(const Onnx__TensorProto *proto, mts_external *external, mts_arena *arena,
+                            mts_host_tensor *tensor, bool *borrowed, mts_error *error)
 {
+    const bool is_bfloat16 = proto->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
     *tensor = (mts_host_tensor){.name = proto->name ? proto->name : ""};
     *borrowed = false;
-    if (proto->n_external_data ||
-        (proto->has_data_location && proto->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT)) {
-        return mts_fail(error, MTS_STATUS_UNSUPPORTED,
-                        "tensor '%s' lies in another file (external data); save the model as one file",
-                        tensor->name);
-    }
     if (proto->segment) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "tensor '%s' is stored in segments", tensor->name);
     }
-    if (!mts_proto_dtype(proto->data_type, &tensor->dtype)) {
+    tensor->dtype = MTS_TYPE_FLOAT32;
+    if (!is_bfloat16 && !mts_proto_dtype(proto->data_type, &tensor->dtype)) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "tensor '%s' has type %s", tensor->name,
                         mts_proto_dtype_name(proto->data_type));
     }
     mts_status code = read_shape(proto, &tensor->shape, error);
-    MTS_TRY(code, read_data(proto, arena, tensor, borrowed, error));
+    MTS_TRY(code, is_bfloat16 ? read_bfloat16(proto, external, arena, tensor, error)
+                              : read_data(proto, external, arena, tensor, borrowed, error));
     return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "tensor '%s'", tensor->name);
 }

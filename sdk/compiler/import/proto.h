@@ -7,6 +7,7 @@
 #ifndef MTS_COMPILER_IMPORT_PROTO_H
 #define MTS_COMPILER_IMPORT_PROTO_H
 
+#include "compiler/import/external.h"
 #include "compiler/import/import.h"
 #include "onnx/onnx.pb-c.h"
 
@@ -28,10 +29,12 @@ void mts_proto_free(ProtobufCMessage *message, mts_proto_memory *memory);
 bool mts_proto_dtype(int32_t onnx, mts_type *dtype);
 const char *mts_proto_dtype_name(int32_t onnx);
 /*
- * The tensor of a message. Data is borrowed from the message where it lies there as needed (*borrowed), else
- * it is on the arena. Errors: MALFORMED, UNSUPPORTED (types, external data), LIMIT, OUT_OF_MEMORY.
+ * The tensor of a message. Data is borrowed from the message, or from its external file, where it lies there
+ * as needed (*borrowed), else it is on the arena. bfloat16 becomes float32. external: where external data is
+ * looked for; NULL refuses it. Errors: MALFORMED, UNSUPPORTED (types), LIMIT, OUT_OF_MEMORY, and those of
+ * mts_external_find.
  */
-mts_status mts_proto_tensor(const Onnx__TensorProto *proto, mts_arena *arena, mts_host_tensor *tensor,
-                            bool *borrowed, mts_error *error);
+mts_status mts_proto_tensor(const Onnx__TensorProto *proto, mts_external *external, mts_arena *arena,
+                            mts_host_tensor *tensor, bool *borrowed, mts_error *error);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define LAST 17 /* newest opset of the table */
+#define LAST 28 /* newest opset of the table: what every row up to LAST was checked against */
 #define ANY 0xffffu
 
 static const mts_lower_row rows[] = {
@@ -78,19 +78,23 @@ static const mts_lower_row rows[] = {
     {"Split", 2, LAST, 1, 2, mts_lower_split},
     {"Concat", 4, LAST, 1, ANY, mts_lower_concat},
     {"Gather", 1, LAST, 2, 2, mts_lower_gather},
-    {"Pad", 2, LAST, 1, 3, mts_lower_pad},
+    {"Pad", 2, LAST, 1, 4, mts_lower_pad},
     {"Resize", 10, 10, 2, 2, mts_lower_resize_10},
     {"Resize", 11, LAST, 1, 4, mts_lower_resize},
     {"Upsample", 7, 8, 1, 1, mts_lower_upsample_7},
     {"Upsample", 9, 9, 2, 2, mts_lower_resize_10},
     {"MatMul", 1, LAST, 2, 2, mts_lower_matmul},
     {"Gemm", 7, LAST, 2, 3, mts_lower_gemm},
-    {"ReduceMean", 1, LAST, 1, 1, mts_lower_reduce},
+    {"ReduceMean", 1, 17, 1, 1, mts_lower_reduce},
+    {"ReduceMean", 18, LAST, 1, 2, mts_lower_reduce},
     {"ReduceSum", 1, 12, 1, 1, mts_lower_reduce},
     {"ReduceSum", 13, LAST, 1, 2, mts_lower_reduce},
-    {"ReduceMax", 1, LAST, 1, 1, mts_lower_reduce},
-    {"ReduceMin", 1, LAST, 1, 1, mts_lower_reduce},
-    {"ReduceProd", 1, LAST, 1, 1, mts_lower_reduce},
+    {"ReduceMax", 1, 17, 1, 1, mts_lower_reduce},
+    {"ReduceMax", 18, LAST, 1, 2, mts_lower_reduce},
+    {"ReduceMin", 1, 17, 1, 1, mts_lower_reduce},
+    {"ReduceMin", 18, LAST, 1, 2, mts_lower_reduce},
+    {"ReduceProd", 1, 17, 1, 1, mts_lower_reduce},
+    {"ReduceProd", 18, LAST, 1, 2, mts_lower_reduce},
 };
 
 const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known)

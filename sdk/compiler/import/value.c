@@ -186,7 +186,8 @@ mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorPr
     if (!mts_import_ok(import)) {
         return NULL;
     }
-    mts_status code = mts_proto_tensor(proto, &import->scratch, &tensor, &borrowed, import->error);
+    mts_status code =
+        mts_proto_tensor(proto, import->external, &import->scratch, &tensor, &borrowed, import->error);
     if (code != MTS_STATUS_OK) {
         import->code = code;
         return NULL;

@@ -29,10 +29,10 @@
 #define MTS_KERNELS_DEST_H
 
 #define MTS_ARGS                                                                                             \
-    GLOBAL mts_real *RESTRICT act, GLOBAL const mts_real *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT tab, \
+    GLOBAL mts_real *RESTRICT act, GLOBAL const mts_real *RESTRICT pool, GLOBAL const mts_u32 *RESTRICT params, \
         mts_u32 first
 #define MTS_MEMBER(type)                                                                                     \
-    ((GLOBAL const type *)(tab + first + mts_global_id(2) * (mts_u32)(sizeof(type) / sizeof(mts_u32))))
+    ((GLOBAL const type *)(params + first + mts_global_id(2) * (mts_u32)(sizeof(type) / sizeof(mts_u32))))
 
 #define mts_least(a, b) ((a) < (b) ? (a) : (b))
 #define mts_most(a, b) ((a) > (b) ? (a) : (b))

@@ -166,7 +166,7 @@ typedef struct mts_depthwise_params {
  * Input k of a segment: act[in + (channel + k) * in_pitch]; only weight_a is used.
  * epilogue.index/scale/bias/slope are read at [row]; out of row r is out + index[r] * out_pitch.
  *
- * Tasks that share weights read them together: a record has `mates` records right after it with the same
+ * Tasks that share weights read them together: a record has `sharing` records right after it with the same
  * rows, lanes, in_pitch and segments but for their weights, some of which are the same too. Those have NONE
  * there and are computed with it.
  */
@@ -174,7 +174,7 @@ typedef struct mts_fc_params {
     mts_u32 rows, lanes, in, in_pitch;
     mts_u32 segments, segment;
     mts_u32 epilogues, epilogue;
-    mts_u32 mates;
+    mts_u32 sharing;
 } mts_fc_params;
 
 /* ---- everything else -------------------------------------------------------------------------------- */
@@ -225,7 +225,7 @@ typedef struct mts_scale_params {
 typedef struct mts_copy_params {
     mts_dest_params dest;
     mts_view_params src;
-    mts_u32 src_pool;           /* 1: src.base is a pool offset; 2: see mts_phase_params */
+    mts_u32 src_pool;           /* 1: src.base is a pool offset; 2: see mts_space_to_depth_params */
     mts_i32 step[MTS_PARAM_RANK]; /* signed stride used instead of src.stride (negative steps) */
 } mts_copy_params;
 
@@ -328,7 +328,7 @@ typedef struct mts_deconv_params {
  * left), zero outside the image. With it every tap of a strided convolution is a constant pixel offset. Grid:
  * (n, channels, members): a work-item owns a run of ceil(pitch / n) positions in all phases of a channel.
  */
-typedef struct mts_phase_params {
+typedef struct mts_space_to_depth_params {
     mts_u32 out, pitch, rows, row; /* pitch >= rows * row; the rest of a plane is written 0 */
     mts_u32 channels, sy, sx;
     mts_i32 top, left;
@@ -336,7 +336,7 @@ typedef struct mts_phase_params {
     mts_u32 in_h, in_w;
     mts_u32 src_pool; /* 1: src is a pool offset. 2: the launch's `pool` is memory that the caller lent:
                          float32 whatever the session stores, and src counts floats; no member then says 1 */
-} mts_phase_params;
+} mts_space_to_depth_params;
 
 /*
  * A region of a camera frame to one image of a model's input. The launch's `pool` is the picture buffer, not

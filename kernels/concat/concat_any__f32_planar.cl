@@ -22,7 +22,7 @@ INLINE mts_u32 concat_part(GLOBAL const mts_part_params *parts, mts_u32 count, m
 
 KERNEL void concat_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_concat_params *r = MTS_MEMBER(mts_concat_params);
-    GLOBAL const mts_part_params *parts = (GLOBAL const mts_part_params *)(tab + r->part);
+    GLOBAL const mts_part_params *parts = (GLOBAL const mts_part_params *)(params + r->part);
     mts_span s = mts_span_open(act, &r->dest);
     if (r->axis < 4) {
         const mts_u32 i = concat_part(parts, r->parts, s.c[r->axis & 3]);

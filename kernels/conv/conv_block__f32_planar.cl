@@ -85,23 +85,23 @@ typedef struct block_stage {
     mts_u32 deep_channels, deep_taps; /* DEPTH products on */
 } block_stage;
 
-INLINE GLOBAL const mts_conv_params *block_job(GLOBAL const mts_u32 *tab, GLOBAL const mts_block_params *block, mts_u32 part) {
-    GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(tab + block->part) + part;
-    return (GLOBAL const mts_conv_params *)(tab + tile->job);
+INLINE GLOBAL const mts_conv_params *block_job(GLOBAL const mts_u32 *params, GLOBAL const mts_block_params *block, mts_u32 part) {
+    GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(params + block->part) + part;
+    return (GLOBAL const mts_conv_params *)(params + tile->job);
 }
-INLINE mts_u32 block_pixel(GLOBAL const mts_u32 *tab, GLOBAL const mts_block_params *block, mts_u32 part) {
-    return ((GLOBAL const mts_tile_params *)(tab + block->part) + part)->pixel;
+INLINE mts_u32 block_pixel(GLOBAL const mts_u32 *params, GLOBAL const mts_block_params *block, mts_u32 part) {
+    return ((GLOBAL const mts_tile_params *)(params + block->part) + part)->pixel;
 }
-INLINE GLOBAL const mts_segment_params *block_segment(GLOBAL const mts_u32 *tab, GLOBAL const mts_conv_params *job, mts_u32 s) {
-    return (GLOBAL const mts_segment_params *)(tab + job->segment) + s;
+INLINE GLOBAL const mts_segment_params *block_segment(GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 s) {
+    return (GLOBAL const mts_segment_params *)(params + job->segment) + s;
 }
 
-INLINE int block_is_apart(GLOBAL const mts_u32 *tab, GLOBAL const mts_block_params *block, mts_u32 s) {
+INLINE int block_is_apart(GLOBAL const mts_u32 *params, GLOBAL const mts_block_params *block, mts_u32 s) {
     int apart = 0;
 #if PARTS > 1
-    GLOBAL const mts_segment_params *first = block_segment(tab, block_job(tab, block, 0), s);
+    GLOBAL const mts_segment_params *first = block_segment(params, block_job(params, block, 0), s);
     for (mts_u32 p = 1; p < block->parts; p++) {
-        GLOBAL const mts_segment_params *own = block_segment(tab, block_job(tab, block, p), s);
+        GLOBAL const mts_segment_params *own = block_segment(params, block_job(params, block, p), s);
         apart = apart || own->weight_a != first->weight_a || own->weight_b != first->weight_b;
     }
 #endif
@@ -109,24 +109,24 @@ INLINE int block_is_apart(GLOBAL const mts_u32 *tab, GLOBAL const mts_block_para
 }
 
 /* Begins segment `s`, if there is one. */
-INLINE void block_enter(block_walk *walk, const block_stage *stage, GLOBAL const mts_u32 *tab,
+INLINE void block_enter(block_walk *walk, const block_stage *stage, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_block_params *block, GLOBAL const mts_conv_params *job, mts_u32 s) {
     walk->segment = s;
     walk->k = 0;
     if (s < job->segments) {
-        GLOBAL const mts_segment_params *segment = block_segment(tab, job, s);
+        GLOBAL const mts_segment_params *segment = block_segment(params, job, s);
         walk->depth = segment->count * stage->taps;
         walk->channel = segment->channel + stage->xk / stage->taps;
         walk->tap = stage->xk % stage->taps;
-        walk->apart = block_is_apart(tab, block, s);
+        walk->apart = block_is_apart(params, block, s);
     }
 }
 
-INLINE void block_advance(block_walk *walk, const block_stage *stage, GLOBAL const mts_u32 *tab,
+INLINE void block_advance(block_walk *walk, const block_stage *stage, GLOBAL const mts_u32 *params,
                           GLOBAL const mts_block_params *block, GLOBAL const mts_conv_params *job) {
     walk->k += DEPTH;
     if (walk->k >= walk->depth) {
-        block_enter(walk, stage, tab, block, job, walk->segment + 1);
+        block_enter(walk, stage, params, block, job, walk->segment + 1);
         return;
     }
     walk->channel += stage->deep_channels;
@@ -154,8 +154,8 @@ INLINE void block_load_x(block_scalar to[X_LOADS], const block_walk *walk, const
 }
 
 INLINE void block_load_w(block_scalar to[W_LOADS], const block_walk *walk, const block_stage *stage,
-                         GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab, GLOBAL const mts_conv_params *job) {
-    GLOBAL const mts_segment_params *segment = block_segment(tab, job, walk->segment);
+                         GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job) {
+    GLOBAL const mts_segment_params *segment = block_segment(params, job, walk->segment);
     const mts_u32 ra = job->rows_a, rb = job->rows_b, row = stage->row;
     const mts_u32 stride = row < ra ? ra : rb;
     const mts_u32 rows = walk->k < walk->depth && row < ra + rb ? walk->depth - walk->k : 0; /* of w that exist */
@@ -237,7 +237,7 @@ INLINE void block_multiply(mts_matrix_sum sum[MATRIX_ROWS][MATRIX_COLUMNS], LOCA
 #endif
 
 /* One epilogue of the work-item's sums, from pixel `pixel` of its job on. */
-INLINE void block_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
+INLINE void block_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e, mts_u32 row, mts_u32 pixel,
                         float sum[ITEM_ROWS][ITEM_COLUMNS]) {
     const float low = mts_fn_low(e->fn, e->a), high = mts_fn_high(e->fn, e->b);
@@ -249,7 +249,7 @@ INLINE void block_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBA
     UNROLL for (int i = 0; i < ITEM_ROWS; i++) {
         const mts_u32 r = row + i;
         if (r >= job->rows_a + job->rows_b) break;
-        const mts_u32 channel = tab[e->index + r];
+        const mts_u32 channel = params[e->index + r];
         const float scale = e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + e->scale + r);
         const float bias = e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + e->bias + r);
         const float slope = e->slope == MTS_PARAM_NONE ? mts_fn_slope(e->fn, e->a) : mts_load(pool + e->slope + r);
@@ -265,11 +265,11 @@ INLINE void block_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBA
 }
 
 /* Applies a function that is not simple to what the work-item has stored, in place. */
-INLINE void block_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
+INLINE void block_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                          GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e, mts_u32 row, mts_u32 pixel) {
     if (mts_fn_is_simple(e->fn)) return;
     NO_UNROLL for (mts_u32 r = row; r < row + ITEM_ROWS && r < job->rows_a + job->rows_b; r++) {
-        GLOBAL mts_real *out = act + e->out + tab[e->index + r] * e->out_pitch;
+        GLOBAL mts_real *out = act + e->out + params[e->index + r] * e->out_pitch;
         NO_UNROLL for (mts_u32 j = 0, p = pixel; j < ITEM_COLUMNS && p < job->pixels; j++, p += PART_LANES) {
             const float x = mts_load(out + p);
             float v = mts_vec_element(e->fn, x, e->a, e->b);
@@ -284,11 +284,11 @@ INLINE void block_zeros(GLOBAL mts_real *p, mts_u32 count) {
 }
 
 /* The zeros around the stored planes: before them, in the rounding after their pixels, and after the last one. */
-INLINE void block_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_conv_params *job, mts_u32 pixel) {
-    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
+INLINE void block_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 pixel) {
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
-            const mts_u32 channel = tab[e->index + r];
+            const mts_u32 channel = params[e->index + r];
             GLOBAL mts_real *plane = act + e->out + channel * e->out_pitch;
             if (pixel == 0) block_zeros(plane - e->gap, e->gap);
             if (pixel + WIDTH >= job->pixels) {
@@ -302,39 +302,39 @@ INLINE void block_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL
 }
 
 /* Everything after the sums, which are those of rows `row` on and of lane `lane`. */
-INLINE void block_output(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
+INLINE void block_output(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                          GLOBAL const mts_block_params *block, mts_u32 row, mts_u32 lane,
                          float sum[ITEM_ROWS][ITEM_COLUMNS]) {
     const mts_u32 part = lane / PART_LANES;
     if (part < block->parts) {
-        GLOBAL const mts_conv_params *job = block_job(tab, block, part);
-        GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
-        const mts_u32 pixel = block_pixel(tab, block, part) + lane % PART_LANES;
+        GLOBAL const mts_conv_params *job = block_job(params, block, part);
+        GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
+        const mts_u32 pixel = block_pixel(params, block, part) + lane % PART_LANES;
         for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
-            block_store(act, pool, tab, job, e, row, pixel, sum);
-            block_finish(act, pool, tab, job, e, row, pixel);
+            block_store(act, pool, params, job, e, row, pixel, sum);
+            block_finish(act, pool, params, job, e, row, pixel);
         }
     }
     for (mts_u32 p = 0; p < block->parts; p++)
-        block_border(act, tab, block_job(tab, block, p), block_pixel(tab, block, p));
+        block_border(act, params, block_job(params, block, p), block_pixel(params, block, p));
 }
 
 /* The work-item's column of x; one that does not exist reads what its part reads first. */
-INLINE GLOBAL const mts_real *block_column(GLOBAL const mts_real *act, GLOBAL const mts_u32 *tab,
+INLINE GLOBAL const mts_real *block_column(GLOBAL const mts_real *act, GLOBAL const mts_u32 *params,
                                            GLOBAL const mts_block_params *block, mts_u32 column) {
     const mts_u32 part = column / WIDTH < block->parts ? column / WIDTH : 0;
-    GLOBAL const mts_conv_params *job = block_job(tab, block, part);
-    const mts_u32 first = block_pixel(tab, block, part), pixel = first + column % WIDTH;
+    GLOBAL const mts_conv_params *job = block_job(params, block, part);
+    const mts_u32 first = block_pixel(params, block, part), pixel = first + column % WIDTH;
     return act + job->in + (pixel < job->pixels ? pixel : first);
 }
 
 KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                                             GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
+                                             GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
     LOCAL MATRIX_ALIGN block_scalar w[2][PARTS][DEPTH * ROWS];
     LOCAL MATRIX_ALIGN block_scalar x[2][DEPTH * COLUMNS];
     LOCAL mts_i32 tap[TAPS_MOST];
-    GLOBAL const mts_block_params *block = (GLOBAL const mts_block_params *)(tab + first) + mts_group_id(0);
-    GLOBAL const mts_conv_params *job = block_job(tab, block, 0);
+    GLOBAL const mts_block_params *block = (GLOBAL const mts_block_params *)(params + first) + mts_group_id(0);
+    GLOBAL const mts_conv_params *job = block_job(params, block, 0);
     const mts_u32 id = mts_local_id(0), row = id / LANES * ITEM_ROWS, lane = id % LANES;
     const mts_u32 set = lane / PART_LANES, column = set * WIDTH + lane % PART_LANES;
     block_scalar x_next[X_LOADS], w_next[W_LOADS];
@@ -355,7 +355,7 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const 
         UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) sum[i][j] = 0.0f;
     }
 
-    stage.x = block_column(act, tab, block, id % COLUMNS);
+    stage.x = block_column(act, params, block, id % COLUMNS);
     stage.xk = id / COLUMNS;
     stage.wk = id / ROWS;
     stage.row = id % ROWS;
@@ -365,20 +365,20 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const 
     stage.step_taps = X_STEP % stage.taps;
     stage.deep_channels = DEPTH / stage.taps;
     stage.deep_taps = DEPTH % stage.taps;
-    for (mts_u32 k = id; k < stage.taps; k += GROUP) tap[k] = ((GLOBAL const mts_i32 *)(tab + job->tap))[k];
+    for (mts_u32 k = id; k < stage.taps; k += GROUP) tap[k] = ((GLOBAL const mts_i32 *)(params + job->tap))[k];
     BARRIER();
-    block_enter(&walk, &stage, tab, block, job, 0);
+    block_enter(&walk, &stage, params, block, job, 0);
 
 /* Puts what is staged next into the other half of LOCAL memory; weights of the other parts go there directly. */
 #define BLOCK_LOAD()                                                                                         \
     block_load_x(x_next, &walk, &stage, tap);                                                                \
-    block_load_w(w_next, &walk, &stage, pool, tab, job);
+    block_load_w(w_next, &walk, &stage, pool, params, job);
 #define BLOCK_PUT(half)                                                                                      \
     block_put_x(x[half], x_next, &stage, id % COLUMNS);                                                      \
     block_put_w(w[half][0], w_next, &stage);                                                                 \
     if (PARTS > 1 && walk.apart) {                                                                           \
         for (mts_u32 p = 1; p < block->parts; p++) {                                                         \
-            block_load_w(w_next, &walk, &stage, pool, tab, block_job(tab, block, p));                        \
+            block_load_w(w_next, &walk, &stage, pool, params, block_job(params, block, p));                        \
             block_put_w(w[half][PARTS > 1 ? p : 0], w_next, &stage);                                         \
         }                                                                                                    \
     }
@@ -388,7 +388,7 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const 
     BLOCK_PUT(0)
     BARRIER();
     while (walk.segment < job->segments) {
-        block_advance(&walk, &stage, tab, block, job);
+        block_advance(&walk, &stage, params, block, job);
         const int more = walk.segment < job->segments;
         if (more) { BLOCK_LOAD() }
 #if MATRICES_MULTIPLY
@@ -411,5 +411,5 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const 
         UNROLL for (int j = 0; j < ITEM_COLUMNS; j++) sum[i][j] = sums[(row + i) * COLUMNS + column + j * PART_LANES];
     }
 #endif
-    block_output(act, pool, tab, block, row, lane, sum);
+    block_output(act, pool, params, block, row, lane, sum);
 }

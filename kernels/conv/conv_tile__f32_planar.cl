@@ -92,15 +92,15 @@ INLINE void conv_segment(GLOBAL const mts_real *x, GLOBAL const mts_real *wa, GL
     EACH_ROW(CONV_PUT_ROW)
 }
 
-INLINE void conv_accumulate(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
+INLINE void conv_accumulate(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                             GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step,
                             mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int ra, const int rb, const int nv) {
-    GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(tab + job->segment);
+    GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + job->segment);
     EACH_ROW(CONV_CLEAR_ROW)
     for (mts_u32 s = 0; s < job->segments; s++, segment++) {
         GLOBAL const mts_real *x = act + job->in + segment->channel * job->in_pitch + pixel;
         conv_segment(x, pool + segment->weight_a, pool + (rb ? segment->weight_b : 0),
-                     (GLOBAL const mts_i32 *)(tab + job->tap), TAPS ? TAPS : job->taps, segment->count, job->in_pitch,
+                     (GLOBAL const mts_i32 *)(params + job->tap), TAPS ? TAPS : job->taps, segment->count, job->in_pitch,
                      step, sum, ra, rb, nv);
     }
 }
@@ -134,10 +134,10 @@ INLINE void conv_accumulate(GLOBAL const mts_real *act, GLOBAL const mts_real *p
 /* clang-format on */
 
 /* One epilogue; functions that are not simple are left to conv_finish. */
-INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
+INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                        GLOBAL const mts_conv_params *job, GLOBAL const mts_epilogue_params *e, mts_u32 pixel, mts_u32 step,
                        mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST], const int rows, const int nv) {
-    GLOBAL const mts_u32 *index = tab + e->index;
+    GLOBAL const mts_u32 *index = params + e->index;
     const mts_vec low = mts_vec_splat(mts_fn_low(e->fn, e->a)), high = mts_vec_splat(mts_fn_high(e->fn, e->b));
     const float slope = mts_fn_slope(e->fn, e->a);
     mts_vec inside[CONV_NV_MOST];
@@ -155,10 +155,10 @@ INLINE void conv_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
 }
 
 /* What the epilogue will touch. Of many epilogues the first: more would push the input out of the cache. */
-INLINE void conv_expect(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_epilogue_params *e,
+INLINE void conv_expect(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_epilogue_params *e,
                         mts_u32 pixel, mts_u32 step, const int rows, const int nv) {
 #if VEC > 1
-    GLOBAL const mts_u32 *index = tab + e->index;
+    GLOBAL const mts_u32 *index = params + e->index;
     NO_UNROLL for (int r = 0; r < rows; r++) {
         GLOBAL const mts_real *out = act + e->out + index[r] * e->out_pitch + pixel;
         for (int j = 0; j < nv; j++) mts_fetch(out + j * step, 1);
@@ -170,33 +170,33 @@ INLINE void conv_expect(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL 
 #endif
 }
 
-INLINE void conv_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
+INLINE void conv_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                          GLOBAL const mts_conv_params *job, mts_u32 pixel, mts_u32 step, const int ra, const int rb,
                          const int nv) {
-    GLOBAL const mts_epilogue_params *epilogue = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
+    GLOBAL const mts_epilogue_params *epilogue = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     mts_vec sum[CONV_ROWS_MOST][CONV_NV_MOST];
-    conv_expect(act, tab, epilogue, pixel, step, ra + rb, nv);
-    conv_accumulate(act, pool, tab, job, pixel, step, sum, ra, rb, nv);
+    conv_expect(act, params, epilogue, pixel, step, ra + rb, nv);
+    conv_accumulate(act, pool, params, job, pixel, step, sum, ra, rb, nv);
     for (mts_u32 e = 0; e < job->epilogues; e++)
-        conv_store(act, pool, tab, job, epilogue + e, pixel, step, sum, ra + rb, nv);
+        conv_store(act, pool, params, job, epilogue + e, pixel, step, sum, ra + rb, nv);
 }
 
-INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
+INLINE void conv_case(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                       GLOBAL const mts_conv_params *job, conv_place at, const int ra, const int rb) {
     mts_u32 pixel = at.pixel;
     for (; pixel + (NV(ra + rb) - 1) * at.step < at.end; pixel += NV(ra + rb) * at.step)
-        conv_vectors(act, pool, tab, job, pixel, at.step, ra, rb, NV(ra + rb));
-    for (; pixel < at.end; pixel += at.step) conv_vectors(act, pool, tab, job, pixel, at.step, ra, rb, 1);
+        conv_vectors(act, pool, params, job, pixel, at.step, ra, rb, NV(ra + rb));
+    for (; pixel < at.end; pixel += at.step) conv_vectors(act, pool, params, job, pixel, at.step, ra, rb, 1);
 }
 
 /* Applies the functions that conv_store left out, in place: to what was stored, which HALF has rounded. */
-INLINE void conv_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
+INLINE void conv_finish(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                         GLOBAL const mts_conv_params *job, conv_place at) {
-    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         if (mts_fn_is_simple(e->fn)) continue;
         for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
-            GLOBAL mts_real *out = act + e->out + tab[e->index + r] * e->out_pitch;
+            GLOBAL mts_real *out = act + e->out + params[e->index + r] * e->out_pitch;
             for (mts_u32 p = at.pixel; p < at.end; p += at.step) {
                 const mts_vec x = mts_vec_load(out + p);
                 mts_vec v = mts_vec_element(e->fn, x, e->a, e->b);
@@ -212,12 +212,12 @@ INLINE void conv_zero(GLOBAL mts_real *p, mts_u32 count) {
 }
 
 /* The zeros around the stored planes: before them, in the rounding after their pixels, and after the last one. */
-INLINE void conv_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL const mts_conv_params *job, mts_u32 first,
+INLINE void conv_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *params, GLOBAL const mts_conv_params *job, mts_u32 first,
                         mts_u32 end) {
-    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
+    GLOBAL const mts_epilogue_params *e = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     for (mts_u32 i = 0; i < job->epilogues; i++, e++) {
         for (mts_u32 r = 0; r < job->rows_a + job->rows_b; r++) {
-            const mts_u32 channel = tab[e->index + r];
+            const mts_u32 channel = params[e->index + r];
             GLOBAL mts_real *plane = act + e->out + channel * e->out_pitch;
             if (first == 0) conv_zero(plane - e->gap, e->gap);
             if (end == job->pixels) {
@@ -231,9 +231,9 @@ INLINE void conv_border(GLOBAL mts_real *act, GLOBAL const mts_u32 *tab, GLOBAL 
 }
 
 KERNEL void conv_tile__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                                  GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
-    GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(tab + first) + mts_group_id(0);
-    GLOBAL const mts_conv_params *job = (GLOBAL const mts_conv_params *)(tab + tile->job);
+                                  GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
+    GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(params + first) + mts_group_id(0);
+    GLOBAL const mts_conv_params *job = (GLOBAL const mts_conv_params *)(params + tile->job);
     const mts_u32 left = job->pixels - tile->pixel;
     conv_place at;
     at.end = tile->pixel + (left < job->tile ? left : job->tile);
@@ -241,9 +241,9 @@ KERNEL void conv_tile__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *R
     at.step = mts_local_size(0) * VEC;
 
 #define CASE(a, b)                                                                                           \
-    case (a) * 256 + (b): conv_case(act, pool, tab, job, at, a, b); break;
+    case (a) * 256 + (b): conv_case(act, pool, params, job, at, a, b); break;
     switch (job->rows_a * 256 + job->rows_b) { CASES }
 #undef CASE
-    conv_finish(act, pool, tab, job, at);
-    conv_border(act, tab, job, tile->pixel, at.end);
+    conv_finish(act, pool, params, job, at);
+    conv_border(act, params, job, tile->pixel, at.end);
 }

@@ -208,12 +208,12 @@ INLINE void wino_segment(LOCAL_PTR const mts_vec *x, mts_u32 step, GLOBAL const 
     EACH_ROW(WINO_PUT_ROW)
 }
 
-INLINE void wino_case(GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab, GLOBAL const mts_winograd_params *job,
+INLINE void wino_case(GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params, GLOBAL const mts_winograd_params *job,
                       GLOBAL const mts_winograd_rows_params *block, wino_place at, LOCAL_PTR mts_vec *scratch,
                       const int rows) {
     const mts_u32 channels = job->channels, row_step = at.vectors * WINO_POSITIONS;
     for (mts_u32 p = 0; p < WINO_POSITIONS; p++) {
-        GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(tab + block->segment);
+        GLOBAL const mts_segment_params *segment = (GLOBAL const mts_segment_params *)(params + block->segment);
         for (mts_u32 s = 0; s < block->segments; s++, segment++) {
             GLOBAL const mts_real *u = pool + segment->weight_a + p * segment->count * rows;
             LOCAL_PTR const mts_vec *x = scratch + p * at.position + segment->channel;
@@ -301,7 +301,7 @@ INLINE void wino_border(GLOBAL mts_real *plane, GLOBAL const mts_epilogue_params
     }
 }
 
-INLINE void wino_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
+INLINE void wino_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                        GLOBAL const mts_winograd_params *job, GLOBAL const mts_epilogue_params *e,
                        GLOBAL const mts_winograd_rows_params *block, wino_place at, LOCAL_PTR const wino_move *move,
                        LOCAL_PTR const float *line) {
@@ -316,7 +316,7 @@ INLINE void wino_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
     f.fn = e->fn;
     f.simple = mts_fn_is_simple(e->fn);
     for (mts_u32 r = block->row; r < block->row + block->rows; r++, line += 2 * at.line) {
-        const mts_u32 channel = tab[e->index + r];
+        const mts_u32 channel = params[e->index + r];
         GLOBAL mts_real *out = act + e->out + channel * e->out_pitch;
         GLOBAL const mts_real *res = (GLOBAL const mts_real *)0;
         if (e->res != MTS_PARAM_NONE) res = act + e->res + channel * e->res_pitch;
@@ -329,12 +329,12 @@ INLINE void wino_store(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL
 }
 
 KERNEL void conv_winograd__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                                      GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
+                                      GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
     LOCAL mts_vec scratch[SCRATCH];
-    GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(tab + first) + mts_group_id(0);
-    GLOBAL const mts_winograd_params *job = (GLOBAL const mts_winograd_params *)(tab + tile->job);
-    GLOBAL const mts_winograd_rows_params *block = (GLOBAL const mts_winograd_rows_params *)(tab + job->block);
-    GLOBAL const mts_epilogue_params *epilogue = (GLOBAL const mts_epilogue_params *)(tab + job->epilogue);
+    GLOBAL const mts_tile_params *tile = (GLOBAL const mts_tile_params *)(params + first) + mts_group_id(0);
+    GLOBAL const mts_winograd_params *job = (GLOBAL const mts_winograd_params *)(params + tile->job);
+    GLOBAL const mts_winograd_rows_params *block = (GLOBAL const mts_winograd_rows_params *)(params + job->block);
+    GLOBAL const mts_epilogue_params *epilogue = (GLOBAL const mts_epilogue_params *)(params + job->epilogue);
     const mts_u32 left = job->tiles - tile->pixel;
     wino_place at;
     at.first = tile->pixel;
@@ -351,11 +351,11 @@ KERNEL void conv_winograd__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_rea
     for (mts_u32 b = 0; b < job->blocks; b++, block++) {
         LOCAL_PTR float *lines = (LOCAL_PTR float *)(scratch + at.lines);
 #define CASE(n)                                                                                              \
-    case n: wino_case(pool, tab, job, block, at, scratch, n); break;
+    case n: wino_case(pool, params, job, block, at, scratch, n); break;
         switch (block->rows) { CASES }
 #undef CASE
         wino_output(scratch + at.sums, at, lines, block->rows);
         for (mts_u32 e = 0; e < job->epilogues; e++)
-            wino_store(act, pool, tab, job, epilogue + e, block, at, moves + at.gathers, lines);
+            wino_store(act, pool, params, job, epilogue + e, block, at, moves + at.gathers, lines);
     }
 }

@@ -29,14 +29,14 @@
 /* clang-format on */
 
 /* nv vectors from `pixel` on of channel c. Functions that are not simple are left to depthwise_finish. */
-INLINE void depthwise_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *tab,
+INLINE void depthwise_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool, GLOBAL const mts_u32 *params,
                               GLOBAL const mts_depthwise_params *job, mts_u32 c, mts_u32 pixel, mts_u32 step,
                               const int nv) {
     GLOBAL const mts_epilogue_params *e = &job->epilogue;
-    GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(tab + job->tap);
+    GLOBAL const mts_i32 *tap = (GLOBAL const mts_i32 *)(params + job->tap);
     GLOBAL const mts_real *x = act + job->in + c / job->multiplier * job->in_pitch + pixel;
     GLOBAL const mts_real *weight = pool + job->weight + c * job->taps;
-    GLOBAL mts_real *out = act + e->out + tab[e->index + c] * e->out_pitch + pixel;
+    GLOBAL mts_real *out = act + e->out + params[e->index + c] * e->out_pitch + pixel;
     const mts_u32 taps = TAPS ? TAPS : job->taps;
     const mts_vec scale = mts_vec_splat(e->scale == MTS_PARAM_NONE ? 1.0f : mts_load(pool + (e->scale + c)));
     const mts_vec bias = mts_vec_splat(e->bias == MTS_PARAM_NONE ? 0.0f : mts_load(pool + (e->bias + c)));
@@ -53,7 +53,7 @@ INLINE void depthwise_vectors(GLOBAL mts_real *act, GLOBAL const mts_real *pool,
     }
     EACH_VECTOR(DEPTHWISE_SCALE)
     if (e->res != MTS_PARAM_NONE) {
-        GLOBAL const mts_real *res = act + e->res + tab[e->index + c] * e->res_pitch + pixel;
+        GLOBAL const mts_real *res = act + e->res + params[e->index + c] * e->res_pitch + pixel;
         EACH_VECTOR(DEPTHWISE_RES)
     }
     EACH_VECTOR(DEPTHWISE_SIMPLE)
@@ -89,18 +89,18 @@ INLINE void depthwise_border(GLOBAL mts_real *plane, GLOBAL const mts_depthwise_
 }
 
 KERNEL void depthwise_tile__f32_planar(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                                       GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
+                                       GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
     GLOBAL const mts_depthwise_params *job =
-        (GLOBAL const mts_depthwise_params *)(tab + first) + mts_global_id(2);
+        (GLOBAL const mts_depthwise_params *)(params + first) + mts_global_id(2);
     const mts_u32 c = mts_global_id(1), step = mts_global_size(0) * VEC;
     mts_u32 pixel = mts_global_id(0) * VEC;
     if (c >= job->channels) return;
-    const mts_u32 channel = tab[job->epilogue.index + c];
+    const mts_u32 channel = params[job->epilogue.index + c];
     GLOBAL mts_real *plane = act + job->epilogue.out + channel * job->epilogue.out_pitch;
 
     for (; pixel + (NV - 1) * step < job->pixels; pixel += NV * step)
-        depthwise_vectors(act, pool, tab, job, c, pixel, step, NV);
-    for (; pixel < job->pixels; pixel += step) depthwise_vectors(act, pool, tab, job, c, pixel, step, 1);
+        depthwise_vectors(act, pool, params, job, c, pixel, step, NV);
+    for (; pixel < job->pixels; pixel += step) depthwise_vectors(act, pool, params, job, c, pixel, step, 1);
     depthwise_finish(plane, pool, job, mts_global_id(0) * VEC, step);
     depthwise_border(plane, job, channel);
 }

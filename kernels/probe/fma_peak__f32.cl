@@ -11,9 +11,9 @@
 #endif
 
 KERNEL void fma_peak__f32(GLOBAL mts_real *act, GLOBAL const mts_real *RESTRICT pool,
-                          GLOBAL const mts_u32 *RESTRICT tab, mts_u32 first) {
+                          GLOBAL const mts_u32 *RESTRICT params, mts_u32 first) {
     const mts_u32 item = mts_global_id(0);
-    const mts_u32 rounds = tab[first];
+    const mts_u32 rounds = params[first];
     const mts_vec a = mts_vec_splat(mts_load(pool)), b = mts_vec_splat(mts_load(pool + 1));
     mts_vec chain[CHAINS];
     UNROLL for (int i = 0; i < CHAINS; i++) chain[i] = mts_vec_splat((float)(item + i));

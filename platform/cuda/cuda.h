@@ -97,7 +97,7 @@ typedef struct mts_cu_kernel {
 /* A launch with its arguments where the driver finds them, so that submitting only enqueues. */
 typedef struct mts_cu_launch {
     CUfunction function;
-    CUdeviceptr act, pool, table;
+    CUdeviceptr act, pool, params;
     uint32_t first;
     void *arguments[4]; /* the addresses of those four */
     uint32_t grid[3], block[3];

@@ -33,11 +33,11 @@ static mts_status fill_launch(mts_cu_launch *made, const mts_launch *launch, mts
     made->function = program->function;
     made->act = address_of(launch->act);
     made->pool = address_of(launch->pool);
-    made->table = address_of(launch->table);
+    made->params = address_of(launch->params);
     made->first = launch->first;
     made->arguments[0] = &made->act;
     made->arguments[1] = &made->pool;
-    made->arguments[2] = &made->table;
+    made->arguments[2] = &made->params;
     made->arguments[3] = &made->first;
     for (int i = 0; i < 3; i++) {
         made->grid[i] = launch->global[i] / launch->local[i];
@@ -119,7 +119,7 @@ void mts_cu_command_list_destroy(mts_device *base, mts_command_list *base_list)
 /* Most launches of a list stay as they are; the driver is told of the others only. */
 static bool is_same(const mts_cu_launch *a, const mts_cu_launch *b)
 {
-    return a->function == b->function && a->act == b->act && a->pool == b->pool && a->table == b->table &&
+    return a->function == b->function && a->act == b->act && a->pool == b->pool && a->params == b->params &&
            a->first == b->first && memcmp(a->grid, b->grid, sizeof a->grid) == 0 &&
            memcmp(a->block, b->block, sizeof a->block) == 0;
 }

@@ -14,7 +14,7 @@ static mts_status set_argument(mts_cl_device *device, cl_kernel kernel, cl_uint 
 
 static mts_status set_arguments(mts_cl_device *device, const mts_cl_launch *made, mts_error *error)
 {
-    const cl_mem *const buffers[] = {&made->act, &made->pool, &made->table};
+    const cl_mem *const buffers[] = {&made->act, &made->pool, &made->params};
     for (cl_uint i = 0; i < 3; i++) {
         const mts_status code = set_argument(device, made->handle, i, sizeof(cl_mem), buffers[i], error);
         if (code != MTS_STATUS_OK) {
@@ -37,7 +37,7 @@ static void fill_launch(mts_cl_launch *made, const mts_launch *launch)
     made->gemm = launch->gemm;
     made->act = take_buffer(launch->act, &made->serials[0]);
     made->pool = take_buffer(launch->pool, &made->serials[1]);
-    made->table = take_buffer(launch->table, &made->serials[2]);
+    made->params = take_buffer(launch->params, &made->serials[2]);
     made->first = launch->first;
     for (int i = 0; i < 3; i++) {
         made->global[i] = launch->global[i];

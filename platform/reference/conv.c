@@ -24,7 +24,7 @@ static float vector_at(const mts_reference_call *call, uint32_t base, uint32_t r
 static void store_row(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row,
                       uint32_t first, uint32_t count, uint32_t mask, const double *sums)
 {
-    const uint32_t channel = call->tab[e->index + row];
+    const uint32_t channel = call->params[e->index + row];
     const float scale = vector_at(call, e->scale, row, 1.0f);
     const float bias = vector_at(call, e->bias, row, 0.0f);
     const float slope = vector_at(call, e->slope, row, 1.0f);
@@ -49,7 +49,7 @@ static uint64_t floats_after(const mts_epilogue_params *e, uint32_t channel, uin
 static void store_border(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t row,
                          uint32_t pixels, bool starts, bool ends)
 {
-    const uint32_t channel = call->tab[e->index + row];
+    const uint32_t channel = call->params[e->index + row];
     float *out = call->act + e->out + (uint64_t)channel * e->out_pitch;
     if (starts) {
         memset(out - e->gap, 0, e->gap * sizeof *out);
@@ -67,9 +67,9 @@ static bool vector_fits(const mts_reference_call *call, uint32_t base, uint32_t 
 static const char *check_epilogue(const mts_reference_call *call, const mts_epilogue_params *e, uint32_t rows,
                                   uint32_t pixels)
 {
-    const uint32_t *index = mts_reference_table(call, e->index, rows);
+    const uint32_t *index = mts_reference_params(call, e->index, rows);
     if (!index) {
-        return "an epilogue's channels lie outside the table";
+        return "an epilogue's channels lie outside the kernel parameters";
     }
     if (!vector_fits(call, e->scale, rows) || !vector_fits(call, e->bias, rows) ||
         !vector_fits(call, e->slope, rows) || (e->fn == MTS_FN_PRELU && e->slope == MTS_PARAM_NONE)) {
@@ -115,8 +115,9 @@ static void add_scaled(double *restrict sums, const float *restrict x, float wei
 static void conv_sums(const mts_reference_call *call, const mts_conv_params *job, uint32_t row,
                       uint32_t first, uint32_t count, double *sums)
 {
-    const int32_t *tap = (const int32_t *)(const void *)(call->tab + job->tap);
-    const mts_segment_params *segment = (const mts_segment_params *)(const void *)(call->tab + job->segment);
+    const int32_t *tap = (const int32_t *)(const void *)(call->params + job->tap);
+    const mts_segment_params *segment =
+        (const mts_segment_params *)(const void *)(call->params + job->segment);
     const uint32_t rows = row < job->rows_a ? job->rows_a : job->rows_b;
     memset(sums, 0, count * sizeof *sums);
     for (uint32_t s = 0; s < job->segments; s++, segment++) {
@@ -133,11 +134,11 @@ static void conv_sums(const mts_reference_call *call, const mts_conv_params *job
 
 static const char *check_segments(const mts_reference_call *call, const mts_conv_params *job)
 {
-    const int32_t *tap = mts_reference_table(call, job->tap, job->taps);
-    const mts_segment_params *segment = mts_reference_table(
+    const int32_t *tap = mts_reference_params(call, job->tap, job->taps);
+    const mts_segment_params *segment = mts_reference_params(
         call, job->segment, (uint64_t)job->segments * MTS_PARAM_WORDS(mts_segment_params));
     if (!tap || !segment) {
-        return "taps or segments lie outside the table";
+        return "taps or segments lie outside the kernel parameters";
     }
     for (uint32_t s = 0; s < job->segments; s++, segment++) {
         const uint64_t weights = (uint64_t)segment->count * job->taps;
@@ -157,13 +158,13 @@ static const char *check_segments(const mts_reference_call *call, const mts_conv
 static const char *check_conv(const mts_reference_call *call, const mts_conv_params *job)
 {
     const char *reason = check_segments(call, job);
-    const mts_epilogue_params *e = mts_reference_table(
+    const mts_epilogue_params *e = mts_reference_params(
         call, job->epilogue, (uint64_t)job->epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     if (reason) {
         return reason;
     }
     if (!e) {
-        return "epilogues lie outside the table";
+        return "epilogues lie outside the kernel parameters";
     }
     if (job->mask != MTS_PARAM_NONE && !mts_reference_in_pool(call, job->mask, job->pixels)) {
         return "the mask leaves the pool";
@@ -176,7 +177,7 @@ static const char *check_conv(const mts_reference_call *call, const mts_conv_par
 
 static void conv_run(const mts_reference_call *call, const mts_conv_params *job, uint32_t first, uint32_t end)
 {
-    const mts_epilogue_params *e = (const mts_epilogue_params *)(const void *)(call->tab + job->epilogue);
+    const mts_epilogue_params *e = (const mts_epilogue_params *)(const void *)(call->params + job->epilogue);
     double sums[CHUNK];
     for (uint32_t row = 0; row < job->rows_a + job->rows_b; row++) {
         for (uint32_t p = first; p < end; p += CHUNK) {
@@ -192,14 +193,14 @@ static void conv_run(const mts_reference_call *call, const mts_conv_params *job,
     }
 }
 
-/* `count` stretches of pixels from table index `first` on. */
+/* `count` stretches of pixels from index `first` on. */
 static const char *conv_stretches(const mts_reference_call *call, uint64_t first, uint64_t count)
 {
-    const mts_tile_params *tile = mts_reference_table(call, first, count * MTS_PARAM_WORDS(mts_tile_params));
+    const mts_tile_params *tile = mts_reference_params(call, first, count * MTS_PARAM_WORDS(mts_tile_params));
     for (uint64_t i = 0; tile && i < count; i++, tile++) {
-        const mts_conv_params *job = mts_reference_table(call, tile->job, MTS_PARAM_WORDS(mts_conv_params));
+        const mts_conv_params *job = mts_reference_params(call, tile->job, MTS_PARAM_WORDS(mts_conv_params));
         if (!job || tile->pixel >= job->pixels) {
-            return "a tile's job lies outside the table";
+            return "a tile's job lies outside the kernel parameters";
         }
         const char *reason = check_conv(call, job);
         if (reason) {
@@ -208,7 +209,7 @@ static const char *conv_stretches(const mts_reference_call *call, uint64_t first
         const uint32_t left = job->pixels - tile->pixel;
         conv_run(call, job, tile->pixel, tile->pixel + (left < job->tile ? left : job->tile));
     }
-    return tile ? NULL : "a tile lies outside the table";
+    return tile ? NULL : "a tile lies outside the kernel parameters";
 }
 
 const char *mts_reference_conv_tile(const mts_reference_call *call)
@@ -219,8 +220,8 @@ const char *mts_reference_conv_tile(const mts_reference_call *call)
 const char *mts_reference_conv_block(const mts_reference_call *call)
 {
     const mts_block_params *block =
-        mts_reference_table(call, call->first, (uint64_t)call->groups * MTS_PARAM_WORDS(mts_block_params));
-    const char *reason = block ? NULL : "a block lies outside the table";
+        mts_reference_params(call, call->first, (uint64_t)call->groups * MTS_PARAM_WORDS(mts_block_params));
+    const char *reason = block ? NULL : "a block lies outside the kernel parameters";
     for (uint32_t g = 0; !reason && g < call->groups; g++) {
         reason = conv_stretches(call, block[g].part, block[g].parts);
     }
@@ -288,7 +289,7 @@ static void winograd_store(const mts_reference_call *call, const winograd_row *r
                            const double y[4])
 {
     const mts_winograd_params *job = r->job;
-    const mts_epilogue_params *e = mts_reference_table(call, job->epilogue, 0);
+    const mts_epilogue_params *e = mts_reference_params(call, job->epilogue, 0);
     const uint32_t row = r->block->row + r->row;
     const uint32_t top = tile / job->columns * 2;
     const uint32_t left = tile % job->columns * 2;
@@ -298,7 +299,7 @@ static void winograd_store(const mts_reference_call *call, const winograd_row *r
             const uint32_t line = (top + k) * job->row;
             store_row(call, &e[i], row, line + left, count, MTS_PARAM_NONE, y + 2 * (size_t)k);
             if (tile % job->columns + 1 == job->columns) {
-                float *out = call->act + e[i].out + (uint64_t)call->tab[e[i].index + row] * e[i].out_pitch;
+                float *out = call->act + e[i].out + (uint64_t)call->params[e[i].index + row] * e[i].out_pitch;
                 memset(out + line + job->w, 0, (job->row - job->w) * sizeof *out);
             }
         }
@@ -308,7 +309,7 @@ static void winograd_store(const mts_reference_call *call, const winograd_row *r
 static void winograd_run(const mts_reference_call *call, winograd_row *r, uint32_t first, uint32_t end)
 {
     const mts_winograd_params *job = r->job;
-    const mts_epilogue_params *e = mts_reference_table(call, job->epilogue, 0);
+    const mts_epilogue_params *e = mts_reference_params(call, job->epilogue, 0);
     for (r->row = 0; r->row < r->block->rows; r->row++) {
         for (uint32_t t = first; t < end; t++) {
             double y[4];
@@ -326,12 +327,12 @@ static void winograd_run(const mts_reference_call *call, winograd_row *r, uint32
 static const char *check_winograd_rows(const mts_reference_call *call, const mts_winograd_params *job,
                                        const mts_winograd_rows_params *block)
 {
-    const mts_segment_params *segment = mts_reference_table(
+    const mts_segment_params *segment = mts_reference_params(
         call, block->segment, (uint64_t)block->segments * MTS_PARAM_WORDS(mts_segment_params));
-    const mts_epilogue_params *e = mts_reference_table(
+    const mts_epilogue_params *e = mts_reference_params(
         call, job->epilogue, (uint64_t)job->epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     if (!segment || !e) {
-        return "segments or epilogues lie outside the table";
+        return "segments or epilogues lie outside the kernel parameters";
     }
     for (uint32_t s = 0; s < block->segments; s++) {
         if ((uint64_t)segment[s].channel + segment[s].count > job->channels ||
@@ -365,15 +366,15 @@ const char *mts_reference_conv_winograd(const mts_reference_call *call)
 {
     for (uint32_t g = 0; g < call->groups; g++) {
         const uint32_t words = MTS_PARAM_WORDS(mts_tile_params);
-        const mts_tile_params *tile = mts_reference_table(call, call->first + (uint64_t)g * words, words);
+        const mts_tile_params *tile = mts_reference_params(call, call->first + (uint64_t)g * words, words);
         const mts_winograd_params *job =
-            tile ? mts_reference_table(call, tile->job, MTS_PARAM_WORDS(mts_winograd_params)) : NULL;
+            tile ? mts_reference_params(call, tile->job, MTS_PARAM_WORDS(mts_winograd_params)) : NULL;
         const mts_winograd_rows_params *block =
-            job ? mts_reference_table(call, job->block,
-                                      (uint64_t)job->blocks * MTS_PARAM_WORDS(mts_winograd_rows_params))
+            job ? mts_reference_params(call, job->block,
+                                       (uint64_t)job->blocks * MTS_PARAM_WORDS(mts_winograd_rows_params))
                 : NULL;
         if (!block || tile->pixel >= job->tiles) {
-            return "a tile, its job or the job's rows lie outside the table";
+            return "a tile, its job or the job's rows lie outside the kernel parameters";
         }
         const char *reason = check_winograd(call, job);
         const uint32_t left = job->tiles - tile->pixel;
@@ -382,7 +383,7 @@ const char *mts_reference_conv_winograd(const mts_reference_call *call)
             winograd_row row = {.job = job, .block = &block[b]};
             reason = check_winograd_rows(call, job, &block[b]);
             if (!reason) {
-                row.segments = mts_reference_table(call, block[b].segment, 0);
+                row.segments = mts_reference_params(call, block[b].segment, 0);
                 winograd_run(call, &row, tile->pixel, end);
             }
         }
@@ -397,9 +398,9 @@ const char *mts_reference_conv_winograd(const mts_reference_call *call)
 
 static const char *check_depthwise(const mts_reference_call *call, const mts_depthwise_params *r)
 {
-    const int32_t *tap = mts_reference_table(call, r->tap, r->taps);
+    const int32_t *tap = mts_reference_params(call, r->tap, r->taps);
     if (!tap || r->multiplier == 0) {
-        return "the taps lie outside the table";
+        return "the taps lie outside the kernel parameters";
     }
     const uint64_t inputs = ((uint64_t)r->channels + r->multiplier - 1) / r->multiplier;
     if (!input_fits(call, r->in, r->in_pitch, inputs, r->pixels, tap, r->taps)) {
@@ -412,15 +413,15 @@ static const char *check_depthwise(const mts_reference_call *call, const mts_dep
     return check_epilogue(call, &r->epilogue, r->channels, r->pixels);
 }
 
-static const char *depthwise_member(const mts_reference_call *call, const void *record)
+static const char *depthwise_member(const mts_reference_call *call, const void *params)
 {
-    const mts_depthwise_params *r = record;
+    const mts_depthwise_params *r = params;
     const char *reason = check_depthwise(call, r);
     double sums[CHUNK];
     if (reason) {
         return reason;
     }
-    const int32_t *tap = (const int32_t *)(const void *)(call->tab + r->tap);
+    const int32_t *tap = (const int32_t *)(const void *)(call->params + r->tap);
     for (uint32_t c = 0; c < r->channels; c++) {
         for (uint32_t p = 0; p < r->pixels; p += CHUNK) {
             const uint32_t count = r->pixels - p < CHUNK ? r->pixels - p : CHUNK;
@@ -447,11 +448,11 @@ static const char *check_fc(const mts_reference_call *call, const mts_fc_params 
 {
     const int32_t here = 0;
     const mts_segment_params *segment =
-        mts_reference_table(call, r->segment, (uint64_t)r->segments * MTS_PARAM_WORDS(mts_segment_params));
-    const mts_epilogue_params *e =
-        mts_reference_table(call, r->epilogue, (uint64_t)r->epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
+        mts_reference_params(call, r->segment, (uint64_t)r->segments * MTS_PARAM_WORDS(mts_segment_params));
+    const mts_epilogue_params *e = mts_reference_params(
+        call, r->epilogue, (uint64_t)r->epilogues * MTS_PARAM_WORDS(mts_epilogue_params));
     if (!segment || !e || r->lanes == 0) {
-        return "segments or epilogues lie outside the table";
+        return "segments or epilogues lie outside the kernel parameters";
     }
     const uint64_t padded = ((uint64_t)r->rows + r->lanes - 1) / r->lanes * r->lanes;
     for (uint32_t s = 0; s < r->segments; s++) {
@@ -472,7 +473,7 @@ static const char *check_fc(const mts_reference_call *call, const mts_fc_params 
 
 static double fc_sum(const mts_reference_call *call, const mts_fc_params *r, uint32_t row)
 {
-    const mts_segment_params *segment = (const mts_segment_params *)(const void *)(call->tab + r->segment);
+    const mts_segment_params *segment = (const mts_segment_params *)(const void *)(call->params + r->segment);
     double sum = 0.0;
     for (uint32_t s = 0; s < r->segments; s++, segment++) {
         const uint64_t block = (uint64_t)(row / r->lanes) * segment->count * r->lanes;
@@ -485,14 +486,14 @@ static double fc_sum(const mts_reference_call *call, const mts_fc_params *r, uin
     return sum;
 }
 
-static const char *fc_member(const mts_reference_call *call, const void *record)
+static const char *fc_member(const mts_reference_call *call, const void *params)
 {
-    const mts_fc_params *r = record;
+    const mts_fc_params *r = params;
     const char *reason = check_fc(call, r);
     if (reason) {
         return reason;
     }
-    const mts_epilogue_params *e = (const mts_epilogue_params *)(const void *)(call->tab + r->epilogue);
+    const mts_epilogue_params *e = (const mts_epilogue_params *)(const void *)(call->params + r->epilogue);
     for (uint32_t row = 0; row < r->rows; row++) {
         const double sum = fc_sum(call, r, row);
         for (uint32_t i = 0; i < r->epilogues; i++) {

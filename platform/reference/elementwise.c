@@ -11,15 +11,15 @@ static float read_view(const mts_reference_call *call, const mts_view_params *vi
     return (pool ? call->pool : call->act)[mts_reference_view_at(view, at)];
 }
 
-static float unary_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float unary_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_unary_params *r = record;
+    const mts_unary_params *r = params;
     return mts_reference_apply(r->fn, read_view(call, &r->src, at, 0), r->a, r->b, 1.0f);
 }
 
-static const char *unary_member(const mts_reference_call *call, const void *record)
+static const char *unary_member(const mts_reference_call *call, const void *params)
 {
-    const mts_unary_params *r = record;
+    const mts_unary_params *r = params;
     if (!mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
         return "the operand leaves the arena";
     }
@@ -53,17 +53,17 @@ static float combine(uint32_t kind, float x, float y)
     }
 }
 
-static float binary_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float binary_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_binary_params *r = record;
+    const mts_binary_params *r = params;
     const float x = read_view(call, &r->lhs, at, r->lhs_pool);
     const float y = read_view(call, &r->rhs, at, r->rhs_pool);
     return mts_reference_apply(r->fn, combine(r->kind, x, y), r->a, r->b, 1.0f);
 }
 
-static const char *binary_member(const mts_reference_call *call, const void *record)
+static const char *binary_member(const mts_reference_call *call, const void *params)
 {
-    const mts_binary_params *r = record;
+    const mts_binary_params *r = params;
     if (!mts_reference_view_fits(call, &r->lhs, r->dest.dims, r->lhs_pool) ||
         !mts_reference_view_fits(call, &r->rhs, r->dest.dims, r->rhs_pool)) {
         return "an operand leaves its buffer";
@@ -81,9 +81,9 @@ static float read_vector(const mts_reference_call *call, uint32_t base, uint32_t
     return base == MTS_PARAM_NONE ? absent : call->pool[(uint64_t)base + i];
 }
 
-static float scale_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float scale_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_scale_params *r = record;
+    const mts_scale_params *r = params;
     const float scale = read_vector(call, r->scale, at[3], 1.0f);
     const float bias = read_vector(call, r->bias, at[3], 0.0f);
     const float slope = read_vector(call, r->slope, at[3], 1.0f);
@@ -96,9 +96,9 @@ static bool vector_fits(const mts_reference_call *call, uint32_t base, uint32_t 
     return base == MTS_PARAM_NONE || mts_reference_in_pool(call, base, count);
 }
 
-static const char *scale_member(const mts_reference_call *call, const void *record)
+static const char *scale_member(const mts_reference_call *call, const void *params)
 {
-    const mts_scale_params *r = record;
+    const mts_scale_params *r = params;
     const uint32_t channels = r->dest.dims[3];
     if (!mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
         return "the operand leaves the arena";

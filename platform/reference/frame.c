@@ -148,9 +148,9 @@ static void write_pixel(const mts_reference_call *call, const mts_frame_params *
     }
 }
 
-static const char *frame_member(const mts_reference_call *call, const void *record)
+static const char *frame_member(const mts_reference_call *call, const void *params)
 {
-    const mts_frame_params *r = record;
+    const mts_frame_params *r = params;
     if (r->idle) {
         return NULL;
     }

@@ -11,23 +11,25 @@
 #include "platform/reference/reference.h"
 
 /* Finds out whether the pool of a launch holds elements. The only place that knows which launches bring
- * something else in its stead: the frame kernel, and records whose src_pool is 2. Returns a reason or NULL.
+ * something else in its stead: the frame kernel, and parameters whose src_pool is 2. Returns a reason or
+ * NULL.
  */
 static const char *pool_holds_elements(const mts_reference_call *call, const char *kernel, bool *elements)
 {
     const bool copy = strcmp(kernel, "copy_any__f32_planar") == 0;
-    const bool phase = strcmp(kernel, "phase_any__f32_planar") == 0;
-    const uint32_t words = copy ? MTS_PARAM_WORDS(mts_copy_params) : MTS_PARAM_WORDS(mts_phase_params);
+    const bool phase = strcmp(kernel, "space_to_depth_any__f32_planar") == 0;
+    const uint32_t words =
+        copy ? MTS_PARAM_WORDS(mts_copy_params) : MTS_PARAM_WORDS(mts_space_to_depth_params);
     uint32_t own = 0;
     uint32_t lent = 0;
     *elements = strcmp(kernel, "frame_any__f32_planar") != 0;
     for (uint32_t m = 0; (copy || phase) && m < call->members; m++) {
-        const void *record = mts_reference_table(call, call->first + (uint64_t)m * words, words);
-        if (!record) {
-            return "a record lies outside the table";
+        const void *params = mts_reference_params(call, call->first + (uint64_t)m * words, words);
+        if (!params) {
+            return "a params lies outside the kernel parameters";
         }
-        const uint32_t from =
-            copy ? ((const mts_copy_params *)record)->src_pool : ((const mts_phase_params *)record)->src_pool;
+        const uint32_t from = copy ? ((const mts_copy_params *)params)->src_pool
+                                   : ((const mts_space_to_depth_params *)params)->src_pool;
         own += from == 1;
         lent += from == 2;
     }

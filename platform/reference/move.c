@@ -14,15 +14,15 @@ static int64_t copy_offset(const mts_copy_params *r, const uint32_t *at)
     return offset;
 }
 
-static float copy_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float copy_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_copy_params *r = record;
+    const mts_copy_params *r = params;
     return (r->src_pool ? call->pool : call->act)[copy_offset(r, at)];
 }
 
-static const char *copy_member(const mts_reference_call *call, const void *record)
+static const char *copy_member(const mts_reference_call *call, const void *params)
 {
-    const mts_copy_params *r = record;
+    const mts_copy_params *r = params;
     uint32_t low[MTS_PARAM_RANK];
     uint32_t high[MTS_PARAM_RANK];
     for (int i = 0; i < MTS_PARAM_RANK; i++) {
@@ -55,10 +55,10 @@ static uint32_t part_of(const mts_concat_params *r, const mts_part_params *parts
     return i;
 }
 
-static float concat_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float concat_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_concat_params *r = record;
-    const mts_part_params *parts = (const mts_part_params *)(const void *)(call->tab + r->part);
+    const mts_concat_params *r = params;
+    const mts_part_params *parts = (const mts_part_params *)(const void *)(call->params + r->part);
     const mts_part_params *part = &parts[part_of(r, parts, at[r->axis])];
     uint32_t from[MTS_PARAM_RANK];
     for (uint32_t i = 0; i < MTS_PARAM_RANK; i++) {
@@ -67,11 +67,11 @@ static float concat_value(const mts_reference_call *call, const void *record, co
     return (part->pool ? call->pool : call->act)[mts_reference_view_at(&part->view, from)];
 }
 
-static const char *concat_member(const mts_reference_call *call, const void *record)
+static const char *concat_member(const mts_reference_call *call, const void *params)
 {
-    const mts_concat_params *r = record;
+    const mts_concat_params *r = params;
     const uint64_t words = (uint64_t)r->parts * MTS_PARAM_WORDS(mts_part_params);
-    const mts_part_params *parts = mts_reference_table(call, r->part, words);
+    const mts_part_params *parts = mts_reference_params(call, r->part, words);
     if (!parts || r->parts == 0 || r->axis >= MTS_PARAM_RANK || parts[0].start != 0) {
         return "the list of parts is wrong";
     }
@@ -95,9 +95,9 @@ const char *mts_reference_concat_any(const mts_reference_call *call)
 
 /* ---- pad ---- */
 
-static float pad_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float pad_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_pad_params *r = record;
+    const mts_pad_params *r = params;
     uint32_t from[MTS_PARAM_RANK];
     for (int i = 0; i < MTS_PARAM_RANK; i++) {
         const int64_t size = r->src_dims[i];
@@ -114,9 +114,9 @@ static float pad_value(const mts_reference_call *call, const void *record, const
     return call->act[mts_reference_view_at(&r->src, from)];
 }
 
-static const char *pad_member(const mts_reference_call *call, const void *record)
+static const char *pad_member(const mts_reference_call *call, const void *params)
 {
-    const mts_pad_params *r = record;
+    const mts_pad_params *r = params;
     if (!mts_reference_view_fits(call, &r->src, r->src_dims, false)) {
         return "the operand leaves the arena";
     }
@@ -135,25 +135,25 @@ const char *mts_reference_pad_any(const mts_reference_call *call)
 
 /* ---- gather ---- */
 
-static float gather_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float gather_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_gather_params *r = record;
+    const mts_gather_params *r = params;
     uint32_t from[MTS_PARAM_RANK];
     for (uint32_t i = 0; i < MTS_PARAM_RANK; i++) {
-        from[i] = i == r->axis ? call->tab[(uint64_t)r->index + at[i]] : at[i];
+        from[i] = i == r->axis ? call->params[(uint64_t)r->index + at[i]] : at[i];
     }
     return call->act[mts_reference_view_at(&r->src, from)];
 }
 
-static const char *gather_member(const mts_reference_call *call, const void *record)
+static const char *gather_member(const mts_reference_call *call, const void *params)
 {
-    const mts_gather_params *r = record;
+    const mts_gather_params *r = params;
     if (r->axis >= MTS_PARAM_RANK) {
         return "the axis does not exist";
     }
-    const uint32_t *index = mts_reference_table(call, r->index, r->dest.dims[r->axis]);
+    const uint32_t *index = mts_reference_params(call, r->index, r->dest.dims[r->axis]);
     if (!index) {
-        return "the indices lie outside the table";
+        return "the indices lie outside the kernel parameters";
     }
     uint32_t dims[MTS_PARAM_RANK];
     for (uint32_t i = 0; i < MTS_PARAM_RANK; i++) {
@@ -175,7 +175,7 @@ const char *mts_reference_gather_any(const mts_reference_call *call)
 
 /* ---- phase ---- */
 
-static float phase_value(const mts_reference_call *call, const mts_phase_params *r, uint32_t plane,
+static float phase_value(const mts_reference_call *call, const mts_space_to_depth_params *r, uint32_t plane,
                          uint32_t e)
 {
     const uint32_t px = plane % r->sx;
@@ -193,9 +193,9 @@ static float phase_value(const mts_reference_call *call, const mts_phase_params 
     return from[r->src + (uint64_t)channel * r->src_pitch + (uint64_t)y * r->src_row + (uint64_t)x];
 }
 
-static const char *phase_member(const mts_reference_call *call, const void *record)
+static const char *phase_member(const mts_reference_call *call, const void *params)
 {
-    const mts_phase_params *r = record;
+    const mts_space_to_depth_params *r = params;
     const uint64_t planes = (uint64_t)r->channels * r->sy * r->sx;
     const mts_view_params src = {r->src, {0, 0, 0, r->src_pitch, r->src_row, 1}};
     const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, r->channels, r->in_h, r->in_w};
@@ -216,7 +216,7 @@ static const char *phase_member(const mts_reference_call *call, const void *reco
     return NULL;
 }
 
-const char *mts_reference_phase_any(const mts_reference_call *call)
+const char *mts_reference_space_to_depth_any(const mts_reference_call *call)
 {
-    return mts_reference_members(call, MTS_PARAM_WORDS(mts_phase_params), phase_member);
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_space_to_depth_params), phase_member);
 }

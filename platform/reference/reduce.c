@@ -27,9 +27,9 @@ static uint64_t reduce_count(const mts_reduce_params *r)
     return count;
 }
 
-static float reduce_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float reduce_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_reduce_params *r = record;
+    const mts_reduce_params *r = params;
     const float *src = call->act + mts_reference_view_at(&r->src, at);
     const uint64_t count = reduce_count(r);
     double sum = 0.0;
@@ -53,9 +53,9 @@ static float reduce_value(const mts_reference_call *call, const void *record, co
     }
 }
 
-static const char *reduce_member(const mts_reference_call *call, const void *record)
+static const char *reduce_member(const mts_reference_call *call, const void *params)
 {
-    const mts_reduce_params *r = record;
+    const mts_reduce_params *r = params;
     mts_view_params last = r->src;
     for (int i = 0; i < MTS_PARAM_RANK; i++) {
         const uint64_t reach = r->extent[i] ? (uint64_t)(r->extent[i] - 1) * r->step[i] : UINT32_MAX;
@@ -77,10 +77,10 @@ const char *mts_reference_reduce_any(const mts_reference_call *call)
 
 /* ---- softmax ---- */
 
-static float zero_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float zero_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
     (void)call;
-    (void)record;
+    (void)params;
     (void)at;
     return 0.0f;
 }
@@ -106,9 +106,9 @@ static void softmax_line(const mts_reference_call *call, const mts_softmax_param
     }
 }
 
-static const char *softmax_member(const mts_reference_call *call, const void *record)
+static const char *softmax_member(const mts_reference_call *call, const void *params)
 {
-    const mts_softmax_params *r = record;
+    const mts_softmax_params *r = params;
     if (r->axis >= MTS_PARAM_RANK || r->length != r->dest.dims[r->axis]) {
         return "the length is not that of the axis";
     }
@@ -144,9 +144,9 @@ const char *mts_reference_softmax_any(const mts_reference_call *call)
 
 /* ---- matmul ---- */
 
-static float matmul_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float matmul_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_matmul_params *r = record;
+    const mts_matmul_params *r = params;
     const float *lhs = r->lhs_pool ? call->pool : call->act;
     const float *rhs = r->rhs_pool ? call->pool : call->act;
     double sum = 0.0;
@@ -164,9 +164,9 @@ static float matmul_value(const mts_reference_call *call, const void *record, co
     return (float)value;
 }
 
-static const char *matmul_member(const mts_reference_call *call, const void *record)
+static const char *matmul_member(const mts_reference_call *call, const void *params)
 {
-    const mts_matmul_params *r = record;
+    const mts_matmul_params *r = params;
     const uint32_t *d = r->dest.dims;
     const uint32_t left[MTS_PARAM_RANK] = {d[0], d[1], d[2], d[3], d[4], r->depth};
     const uint32_t right[MTS_PARAM_RANK] = {d[0], d[1], d[2], d[3], r->depth, d[5]};

@@ -1,10 +1,10 @@
 /*
  * reference.h: what the files of the plain C backend share.
  *
- * Every kernel is one C function that follows the definition of its record in kernels/abi/params.h and nothing
+ * Every kernel is one C function that follows the definition of its parameters in kernels/abi/params.h and nothing
  * else: the functions are the oracle that other backends are compared with, and the last fallback where no
  * driver works. They share no code with kernels/. Unlike those they check every range they are about to
- * touch, so that a wrong record is an error text and not a crash.
+ * touch, so that wrong parameters are an error text and not a crash.
  */
 #ifndef MTS_PLATFORM_REFERENCE_REFERENCE_H
 #define MTS_PLATFORM_REFERENCE_REFERENCE_H
@@ -19,15 +19,15 @@
 typedef struct mts_reference_call {
     float *act;
     const float *pool;
-    const uint32_t *tab;
-    uint64_t act_size, pool_size, tab_size;
+    const uint32_t *params;
+    uint64_t act_size, pool_size, params_size;
     uint64_t pool_bytes; /* a picture in the pool's place need not end on a float */
     uint32_t first;
     uint32_t groups;  /* along the first dimension */
     uint32_t members; /* along the last one */
 } mts_reference_call;
 
-/* Runs a launch. NULL: done; else the reason why the record is wrong. */
+/* Runs a launch. NULL: done; else the reason why the params is wrong. */
 typedef const char *(*mts_reference_fn)(const mts_reference_call *call);
 
 #define MTS_REFERENCE_KERNELS(X)                                                                             \
@@ -51,7 +51,7 @@ typedef const char *(*mts_reference_fn)(const mts_reference_call *call);
     X(resize_any)                                                                                            \
     X(matmul_any)                                                                                            \
     X(deconv_any)                                                                                            \
-    X(phase_any)                                                                                             \
+    X(space_to_depth_any)                                                                                    \
     X(frame_any)
 
 #define MTS_REFERENCE_DECLARE(name) const char *mts_reference_##name(const mts_reference_call *call);
@@ -77,13 +77,13 @@ void mts_reference_half_free(mts_reference_half *half, const mts_allocator *allo
 const char *mts_reference_half_run(mts_reference_half *half, const mts_reference_call *stored,
                                    const char *kernel, mts_reference_fn run);
 
-/* ---- records ---- */
+/* ---- parameters ---- */
 
 /* Words [index, index + count) of the table, or NULL. */
-const void *mts_reference_table(const mts_reference_call *call, uint64_t index, uint64_t count);
+const void *mts_reference_params(const mts_reference_call *call, uint64_t index, uint64_t count);
 
-typedef const char *(*mts_reference_member)(const mts_reference_call *call, const void *record);
-/* Calls `run` for each member's record of `words` words. */
+typedef const char *(*mts_reference_member)(const mts_reference_call *call, const void *params);
+/* Calls `run` for each member's params of `words` words. */
 const char *mts_reference_members(const mts_reference_call *call, uint32_t words, mts_reference_member run);
 
 /* ---- tensors ---- */
@@ -99,10 +99,10 @@ uint64_t mts_reference_view_at(const mts_view_params *view, const uint32_t *at);
 uint64_t mts_reference_dest_at(const mts_dest_params *dest, const uint32_t *at);
 
 /* Value of the output element at coordinates at[6]. */
-typedef float (*mts_reference_value)(const mts_reference_call *call, const void *record, const uint32_t *at);
+typedef float (*mts_reference_value)(const mts_reference_call *call, const void *params, const uint32_t *at);
 /* Writes a tensor: values of the image, and the zeros around it. */
 const char *mts_reference_write(const mts_reference_call *call, const mts_dest_params *dest,
-                                const void *record, mts_reference_value value);
+                                const void *params, mts_reference_value value);
 
 /* An element function; slope is for MTS_FN_PRELU. */
 float mts_reference_apply(uint32_t fn, float x, float a, float b, float slope);

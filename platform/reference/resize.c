@@ -101,9 +101,9 @@ static bool find_taps(const mts_resize_params *r, int axis, uint32_t at, uint32_
     return true;
 }
 
-static float resize_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float resize_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_resize_params *r = record;
+    const mts_resize_params *r = params;
     taps rows;
     taps columns;
     double sum = 0.0;
@@ -122,9 +122,9 @@ static float resize_value(const mts_reference_call *call, const void *record, co
     return (float)sum;
 }
 
-static const char *resize_member(const mts_reference_call *call, const void *record)
+static const char *resize_member(const mts_reference_call *call, const void *params)
 {
-    const mts_resize_params *r = record;
+    const mts_resize_params *r = params;
     const uint32_t dims[MTS_PARAM_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
                                            r->dest.dims[3], r->in[0],        r->in[1]};
     if (r->in[0] == 0 || r->in[1] == 0 || !mts_reference_view_fits(call, &r->src, dims, false)) {

@@ -1,5 +1,5 @@
 /*
- * tensor.c: records, views and destinations of the reference kernels, and the element functions.
+ * tensor.c: parameters, views and destinations of the reference kernels, and the element functions.
  *
  * Responsible for finding things in the three buffers without leaving them. Not responsible for any operator.
  */
@@ -7,16 +7,16 @@
 
 #include <math.h>
 
-const void *mts_reference_table(const mts_reference_call *call, uint64_t index, uint64_t count)
+const void *mts_reference_params(const mts_reference_call *call, uint64_t index, uint64_t count)
 {
-    return index <= call->tab_size && count <= call->tab_size - index ? call->tab + index : NULL;
+    return index <= call->params_size && count <= call->params_size - index ? call->params + index : NULL;
 }
 
 const char *mts_reference_members(const mts_reference_call *call, uint32_t words, mts_reference_member run)
 {
     for (uint32_t m = 0; m < call->members; m++) {
-        const void *record = mts_reference_table(call, call->first + (uint64_t)m * words, words);
-        const char *reason = record ? run(call, record) : "a record lies outside the table";
+        const void *params = mts_reference_params(call, call->first + (uint64_t)m * words, words);
+        const char *reason = params ? run(call, params) : "a params lies outside the kernel parameters";
         if (reason) {
             return reason;
         }
@@ -102,7 +102,7 @@ static const char *check_dest(const mts_reference_call *call, const mts_dest_par
     return NULL;
 }
 
-static void write_plane(const mts_reference_call *call, const mts_dest_params *dest, const void *record,
+static void write_plane(const mts_reference_call *call, const mts_dest_params *dest, const void *params,
                         mts_reference_value value, uint64_t plane)
 {
     uint32_t at[MTS_PARAM_RANK];
@@ -115,12 +115,12 @@ static void write_plane(const mts_reference_call *call, const mts_dest_params *d
     for (uint32_t e = 0; e < dest->pitch; e++) {
         at[4] = e < dest->gap ? dest->dims[4] : (e - dest->gap) / dest->row;
         at[5] = e < dest->gap ? dest->dims[5] : (e - dest->gap) % dest->row;
-        to[e] = at[4] < dest->dims[4] && at[5] < dest->dims[5] ? value(call, record, at) : 0.0f;
+        to[e] = at[4] < dest->dims[4] && at[5] < dest->dims[5] ? value(call, params, at) : 0.0f;
     }
 }
 
 const char *mts_reference_write(const mts_reference_call *call, const mts_dest_params *dest,
-                                const void *record, mts_reference_value value)
+                                const void *params, mts_reference_value value)
 {
     uint64_t planes = 0;
     const char *reason = check_dest(call, dest, &planes);
@@ -128,7 +128,7 @@ const char *mts_reference_write(const mts_reference_call *call, const mts_dest_p
         return reason;
     }
     for (uint64_t plane = 0; plane < planes; plane++) {
-        write_plane(call, dest, record, value, plane);
+        write_plane(call, dest, params, value, plane);
     }
     float *tail = call->act + dest->base - dest->gap + planes * dest->pitch;
     for (uint32_t i = 0; i < dest->tail; i++) {

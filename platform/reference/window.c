@@ -23,9 +23,9 @@ static tap_range taps_inside(int64_t start, uint32_t taps, uint32_t dilation, in
     return range;
 }
 
-static float pool_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float pool_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_pool_params *r = record;
+    const mts_pool_params *r = params;
     const int64_t size[2] = {r->in_h, r->in_w};
     int64_t start[2];
     tap_range image[2];
@@ -61,9 +61,9 @@ static float pool_value(const mts_reference_call *call, const void *record, cons
     return count > 0.0 ? (float)(sum / count) : 0.0f;
 }
 
-static const char *pool_member(const mts_reference_call *call, const void *record)
+static const char *pool_member(const mts_reference_call *call, const void *params)
 {
-    const mts_pool_params *r = record;
+    const mts_pool_params *r = params;
     const uint32_t dims[MTS_PARAM_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
                                            r->dest.dims[3], r->in_h,         r->in_w};
     if (r->dilation[0] == 0 || r->dilation[1] == 0) {
@@ -82,9 +82,9 @@ const char *mts_reference_pool_any(const mts_reference_call *call)
 
 /* ---- lrn ---- */
 
-static float lrn_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float lrn_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_lrn_params *r = record;
+    const mts_lrn_params *r = params;
     const int64_t start = (int64_t)at[3] - (r->size - 1) / 2;
     const tap_range channels = taps_inside(start, r->size, 1, 0, r->channels);
     double sum = 0.0;
@@ -97,9 +97,9 @@ static float lrn_value(const mts_reference_call *call, const void *record, const
     return (float)(x / pow((double)r->bias + (double)r->alpha / r->size * sum, (double)r->beta));
 }
 
-static const char *lrn_member(const mts_reference_call *call, const void *record)
+static const char *lrn_member(const mts_reference_call *call, const void *params)
 {
-    const mts_lrn_params *r = record;
+    const mts_lrn_params *r = params;
     if (r->size == 0 || r->channels != r->dest.dims[3] ||
         !mts_reference_view_fits(call, &r->src, r->dest.dims, false)) {
         return "the operand leaves the arena";
@@ -122,9 +122,9 @@ static int64_t deconv_source(uint32_t out, uint32_t k, uint32_t dilation, uint32
     return place >= 0 && place % stride == 0 && place / stride < size ? place / stride : -1;
 }
 
-static float deconv_value(const mts_reference_call *call, const void *record, const uint32_t *at)
+static float deconv_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
-    const mts_deconv_params *r = record;
+    const mts_deconv_params *r = params;
     const uint32_t outs = r->dest.dims[3] / r->group;
     const uint32_t ins = r->in_channels / r->group;
     const uint32_t group = at[3] / outs;
@@ -147,9 +147,9 @@ static float deconv_value(const mts_reference_call *call, const void *record, co
     return mts_reference_apply(r->fn, sum + bias, r->a, r->b, 1.0f);
 }
 
-static const char *deconv_member(const mts_reference_call *call, const void *record)
+static const char *deconv_member(const mts_reference_call *call, const void *params)
 {
-    const mts_deconv_params *r = record;
+    const mts_deconv_params *r = params;
     const uint32_t outs = r->dest.dims[3];
     const uint32_t dims[MTS_PARAM_RANK] = {r->dest.dims[0], r->dest.dims[1], r->dest.dims[2],
                                            r->in_channels,  r->in_h,         r->in_w};

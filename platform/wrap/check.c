@@ -81,7 +81,7 @@ static mts_status check_launches(mts_wrap *wrap, const mts_wrap_call *call, mts_
     const char *user = mts_wrap_kind_name(call->kind);
     for (size_t i = 0; i < call->count; i++) {
         const mts_launch *launch = &call->launches[i];
-        const void *const used[] = {launch->kernel, launch->act, launch->pool, launch->table};
+        const void *const used[] = {launch->kernel, launch->act, launch->pool, launch->params};
         for (size_t k = 0; k < sizeof used / sizeof used[0]; k++) {
             const mts_status code = used[k] ? check_alive(wrap, used[k], user, error) : MTS_STATUS_OK;
             if (code != MTS_STATUS_OK) {
@@ -97,7 +97,7 @@ static void follow_launches(mts_wrap *wrap, const mts_wrap_call *call)
 {
     for (size_t i = 0; i < call->count; i++) {
         const mts_launch *launch = &call->launches[i];
-        const mts_wrap_object *table = (const mts_wrap_object *)launch->table;
+        const mts_wrap_object *table = (const mts_wrap_object *)launch->params;
         const mts_wrap_object *pool = (const mts_wrap_object *)launch->pool;
         const char *label = launch->label ? launch->label : "unnamed";
         const bool reads_table = launch->gemm.m == 0;

@@ -263,7 +263,7 @@ static mts_launch *inner_launches(const mts_wrap *wrap, const mts_launch *launch
         inner[i].kernel = launches[i].kernel ? ((mts_wrap_object *)launches[i].kernel)->inner.kernel : NULL;
         inner[i].act = ((mts_wrap_object *)launches[i].act)->inner.buffer;
         inner[i].pool = ((mts_wrap_object *)launches[i].pool)->inner.buffer;
-        inner[i].table = ((mts_wrap_object *)launches[i].table)->inner.buffer;
+        inner[i].params = ((mts_wrap_object *)launches[i].params)->inner.buffer;
     }
     return inner;
 }

@@ -113,17 +113,17 @@ static mts_status check_grid(const mts_launch *launch, mts_error *error)
 static mts_status check_launch(const mts_device *device, const mts_launch *launch, mts_error *error)
 {
     const bool product = launch->gemm.m > 0;
-    if (product == (launch->kernel != NULL) || !launch->act || !launch->pool || !launch->table) {
+    if (product == (launch->kernel != NULL) || !launch->act || !launch->pool || !launch->params) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "launch '%s': the kernel or a buffer is NULL, or it has a kernel and a product",
                         launch_label(launch));
     }
-    if (launch->act->imported || launch->table->imported) {
+    if (launch->act->imported || launch->params->imported) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "launch '%s': only the pool may be imported memory", launch_label(launch));
     }
     if ((!product && launch->kernel->device != device) || launch->act->device != device ||
-        launch->pool->device != device || launch->table->device != device) {
+        launch->pool->device != device || launch->params->device != device) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "launch '%s': the kernel or a buffer belongs to another device",
                         launch_label(launch));
@@ -136,10 +136,10 @@ static mts_status check_launch(const mts_device *device, const mts_launch *launc
         return mts_gemm_check(&launch->gemm, launch->act->size / sizeof(float),
                               launch->pool->size / sizeof(float), launch_label(launch), error);
     }
-    if (launch->first >= launch->table->size / sizeof(uint32_t)) {
+    if (launch->first >= launch->params->size / sizeof(uint32_t)) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "launch '%s': record %u lies outside the table of %zu bytes", launch_label(launch),
-                        launch->first, launch->table->size);
+                        "launch '%s': kernel parameters %u lie outside the buffer of %zu bytes",
+                        launch_label(launch), launch->first, launch->params->size);
     }
     return check_grid(launch, error);
 }

@@ -86,12 +86,12 @@ typedef struct mts_gemm {
 } mts_gemm;
 
 /*
- * kernel(act, pool, table, first) over a grid; global[i] is a multiple of local[i]. Or, if gemm.m > 0, a
+ * kernel(act, pool, params, first) over a grid; global[i] is a multiple of local[i]. Or, if gemm.m > 0, a
  * matrix product: kernel is NULL, and first, global and local are not looked at.
  */
 typedef struct mts_launch {
     mts_kernel *kernel;
-    mts_buffer *act, *pool, *table;
+    mts_buffer *act, *pool, *params;
     uint32_t first;
     uint32_t global[3], local[3];
     const char *label; /* of the layer, for traces; outlives the list */

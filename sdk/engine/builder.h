@@ -24,7 +24,7 @@ typedef struct maker {
     mts_encode_part *parts; /* of lent inputs */
     uint32_t part_count;
     mts_plan *plan;
-    mts_task_sets sets;   /* whom parts of launches serve */
+    mts_task_masks masks; /* whom parts of launches serve */
     mts_device_info info; /* what encoding may use of the device: no float32 library for float16 */
     mts_encoding encoding;
     mts_error *error;

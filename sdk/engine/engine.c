@@ -147,22 +147,23 @@ static mts_status make_sets(maker *m)
     if (m->weigh || m->engine->task_count < 2) {
         return MTS_STATUS_OK;
     }
-    m->encoding.sets = &m->sets;
-    return mts_task_sets_make(&m->sets, &m->program, m->engine->task_count, m->plan, &m->scratch, m->error);
+    m->encoding.masks = &m->masks;
+    return mts_task_masks_create(&m->masks, &m->program, m->engine->task_count, m->plan, &m->scratch,
+                                 m->error);
 }
 
 static mts_status keep_sets(const maker *m)
 {
     mts_subsets *to = &m->engine->subsets;
-    const size_t words = m->sets.count * m->sets.words;
+    const size_t words = m->masks.count * m->masks.words;
     to->set_bits = mts_arena_zero(&m->engine->arena, words, sizeof *to->set_bits);
     if (!to->set_bits) {
         return mts_maker_memory(m);
     }
     if (words > 0) {
-        memcpy(to->set_bits, m->sets.bits, words * sizeof *to->set_bits);
+        memcpy(to->set_bits, m->masks.bits, words * sizeof *to->set_bits);
     }
-    to->set_count = (uint32_t)m->sets.count;
+    to->set_count = (uint32_t)m->masks.count;
     return MTS_STATUS_OK;
 }
 
@@ -180,7 +181,7 @@ static mts_status encode(maker *m)
                                  .arena = &m->scratch,
                                  .strings = &m->engine->arena,
                                  .error = m->error};
-    mts_param_buffer_init(&m->encoding.table, m->engine->allocator);
+    mts_param_buffer_init(&m->encoding.params, m->engine->allocator);
     mts_weights_init(&m->encoding.pool, m->engine->allocator);
     if (m->like) {
         memcpy(m->encoding.cases, m->like->cases, sizeof m->like->cases);
@@ -252,7 +253,7 @@ static mts_status prepare(maker *m)
     for (uint32_t i = 0; i < e->launch_count; i++) {
         const mts_encoded_launch *from = &e->launches[i];
         mts_launch *to = &e->recorded[i];
-        *to = (mts_launch){.act = e->act, .table = e->table, .first = from->first, .label = from->label};
+        *to = (mts_launch){.act = e->act, .params = e->table, .first = from->first, .label = from->label};
         memcpy(to->global, from->global, sizeof to->global);
         memcpy(to->local, from->local, sizeof to->local);
         mts_status code = report(m, 0.1f + 0.9f * (float)i / (float)e->launch_count, from->label);
@@ -364,7 +365,7 @@ static mts_status create(mts_device *device, const mts_archive *archive, const m
     if (m->encoding.arena) {
         mts_encoding_release(&m->encoding);
     }
-    mts_task_sets_release(&m->sets);
+    mts_task_masks_release(&m->masks);
     mts_arena_release(&m->scratch);
     if (code != MTS_STATUS_OK) {
         mts_engine_destroy(&engine);

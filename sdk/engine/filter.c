@@ -50,7 +50,7 @@ static bool serves(const filter *f, uint32_t index, uint32_t set)
 static bool keeps(const filter *f, uint32_t index, uint32_t entry)
 {
     const mts_entries *entries = &f->engine->launches[index].entries;
-    return serves(f, index, entries->sets ? entries->sets[entry] : MTS_SERVES_ALL);
+    return serves(f, index, entries->masks ? entries->masks[entry] : MTS_TASKS_ALL);
 }
 
 /* Copies of jobs that lose an epilogue. */
@@ -62,7 +62,7 @@ static void move_jobs(filter *f, uint32_t index)
         const mts_entry_job *job = &entries->jobs[j];
         uint32_t kept = 0;
         for (uint32_t e = 0; e < job->epilogues; e++) {
-            kept += serves(f, index, job->sets[e]) ? 1 : 0;
+            kept += serves(f, index, job->masks[e]) ? 1 : 0;
         }
         f->all->moved[j] = job->at;
         if (kept == 0 || kept == job->epilogues) {
@@ -73,7 +73,7 @@ static void move_jobs(filter *f, uint32_t index)
         record.epilogues = kept;
         record.epilogue = f->origin + (uint32_t)f->used;
         for (uint32_t e = 0; e < job->epilogues; e++) {
-            if (serves(f, index, job->sets[e])) {
+            if (serves(f, index, job->masks[e])) {
                 put(f, base + job->epilogue + (size_t)e * EPILOGUE_WORDS, EPILOGUE_WORDS);
             }
         }
@@ -162,7 +162,7 @@ static uint32_t keep_records(filter *f, uint32_t index, uint32_t *first, uint32_
 }
 
 /* A record of fully connected outputs; where nothing of it serves, it stores nothing. */
-static void put_mate(filter *f, uint32_t index, uint32_t entry)
+static void put_sharing(filter *f, uint32_t index, uint32_t entry)
 {
     enum { EPILOGUES = offsetof(mts_fc_params, epilogues) / sizeof(uint32_t) };
     const mts_entries *entries = &f->engine->launches[index].entries;
@@ -175,14 +175,14 @@ static void put_mate(filter *f, uint32_t index, uint32_t entry)
  * Kernels take the records of a leader and its mates four, two or one at a time, and add up in an order that
  * depends on how many. So that sums keep their bits, such a party is kept or dropped as a whole.
  */
-static uint32_t keep_mates(filter *f, uint32_t index, uint32_t *first)
+static uint32_t keep_sharing(filter *f, uint32_t index, uint32_t *first)
 {
-    enum { MATES = offsetof(mts_fc_params, mates) / sizeof(uint32_t) };
+    enum { SHARING = offsetof(mts_fc_params, sharing) / sizeof(uint32_t) };
     const mts_entries *entries = &f->engine->launches[index].entries;
     uint32_t count = 0;
     *first = f->origin + (uint32_t)f->used;
     for (uint32_t i = 0; i < entries->count;) {
-        uint32_t left = f->all->base[entries->first + (size_t)i * entries->words + MATES] + 1;
+        uint32_t left = f->all->base[entries->first + (size_t)i * entries->words + SHARING] + 1;
         uint32_t *leader = NULL;
         while (left > 0) {
             const uint32_t party = left >= 4 ? 4 : left >= 2 ? 2 : 1;
@@ -192,10 +192,10 @@ static uint32_t keep_mates(filter *f, uint32_t index, uint32_t *first)
             }
             for (uint32_t k = i; kept && k < i + party; k++, count++) {
                 uint32_t *copy = f->all->region + f->used;
-                put_mate(f, index, k);
+                put_sharing(f, index, k);
                 leader = leader ? leader : copy;
-                copy[MATES] = MTS_PARAM_NONE;
-                leader[MATES] = (uint32_t)((copy - leader) / (ptrdiff_t)entries->words);
+                copy[SHARING] = MTS_PARAM_NONE;
+                leader[SHARING] = (uint32_t)((copy - leader) / (ptrdiff_t)entries->words);
             }
             left -= party;
             i += party;
@@ -211,8 +211,8 @@ static bool keep_launch(filter *f, uint32_t index, mts_launch *out)
     uint32_t count = 0;
     uint32_t first = 0;
     *out = f->engine->recorded[index];
-    out->table = f->all->table;
-    if (entries->kind == MTS_ENTRY_WHOLE || (!entries->sets && entries->job_count == 0)) {
+    out->params = f->all->table;
+    if (entries->kind == MTS_ENTRY_WHOLE || (!entries->masks && entries->job_count == 0)) {
         return keeps(f, index, 0); /* the engine's table stands at the start of this one */
     }
     switch (entries->kind) {
@@ -222,8 +222,8 @@ static bool keep_launch(filter *f, uint32_t index, mts_launch *out)
     case MTS_ENTRY_BLOCK:
         count = keep_blocks(f, index, &first);
         break;
-    case MTS_ENTRY_MATES:
-        count = keep_mates(f, index, &first);
+    case MTS_ENTRY_SHARING:
+        count = keep_sharing(f, index, &first);
         break;
     default:
         count = keep_records(f, index, &first, &out->global[1]);

@@ -101,7 +101,7 @@ static mts_status upload_weights(const maker *m)
 mts_status mts_maker_upload(maker *m)
 {
     mts_engine *e = m->engine;
-    const mts_param_buffer *table = &m->encoding.table;
+    const mts_param_buffer *table = &m->encoding.params;
     const size_t table_bytes = table->count * sizeof *table->words;
     mts_status code =
         make_buffer(m, mts_precision_bytes(precision_of(m), m->plan->arena_floats), "activations", &e->act);
@@ -118,7 +118,7 @@ mts_status mts_maker_weigh(const maker *m)
     mts_engine *e = m->engine;
     const uint64_t act = mts_precision_bytes(precision_of(m), m->plan->arena_floats);
     const uint64_t pool = mts_precision_bytes(precision_of(m), m->encoding.pool.count);
-    const uint64_t table = m->encoding.table.count * sizeof(uint32_t) + mts_maker_lent_bytes(m);
+    const uint64_t table = m->encoding.params.count * sizeof(uint32_t) + mts_maker_lent_bytes(m);
     e->stats = (mts_engine_stats){.weight_bytes = pool,
                                   .activation_bytes = act,
                                   .workspace_bytes = table,

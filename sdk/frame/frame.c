@@ -150,7 +150,7 @@ static mts_launch launch_of(const mts_engine *engine, const engine_picture_list 
     mts_launch launch = {.kernel = p->kernel,
                          .act = engine->act,
                          .pool = pool,
-                         .table = p->table,
+                         .params = p->table,
                          .first = list->first * MTS_PARAM_WORDS(mts_frame_params),
                          .label = "picture"};
     mts_encode_runs(&engine->device->info, width, launch.global, launch.local);

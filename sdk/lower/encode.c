@@ -192,7 +192,7 @@ mts_status mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *l
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    if (encoding->table.failed || encoding->pool.failed ||
+    if (encoding->params.failed || encoding->pool.failed ||
         !mts_alloc_grow(encoding->arena->allocator, (void **)&encoding->launches, &encoding->launch_capacity,
                         encoding->launch_count + 1, sizeof *encoding->launches)) {
         return mts_encode_memory(encoding);
@@ -204,19 +204,19 @@ mts_status mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *l
     return MTS_STATUS_OK;
 }
 
-mts_status mts_encode_serve(mts_encoding *encoding, mts_entry_kind kind, uint32_t words, const uint32_t *sets,
-                            size_t count)
+mts_status mts_encode_entries(mts_encoding *encoding, mts_entry_kind kind, uint32_t words,
+                              const uint32_t *masks, size_t count)
 {
     mts_encoded_launch *launch = &encoding->launches[encoding->launch_count - 1];
-    if (!encoding->sets) {
+    if (!encoding->masks) {
         return MTS_STATUS_OK;
     }
     bool all = true;
     for (size_t i = 0; i < count; i++) {
-        all = all && sets[i] == MTS_SERVES_ALL;
+        all = all && masks[i] == MTS_TASKS_ALL;
     }
-    /* whole: serve_members, which knows records by member only, leaves it alone */
-    launch->entries = (mts_entries){.kind = all && kind == MTS_ENTRY_RECORD ? MTS_ENTRY_WHOLE : kind,
+    /* whole: serve_members, which knows params by member only, leaves it alone */
+    launch->entries = (mts_entries){.kind = all && kind == MTS_ENTRY_PARAMS ? MTS_ENTRY_WHOLE : kind,
                                     .first = launch->first,
                                     .words = words,
                                     .count = (uint32_t)count,
@@ -228,19 +228,19 @@ mts_status mts_encode_serve(mts_encoding *encoding, mts_entry_kind kind, uint32_
     if (!copy) {
         return mts_encode_memory(encoding);
     }
-    memcpy(copy, sets, count * sizeof *copy);
-    launch->entries.sets = copy;
+    memcpy(copy, masks, count * sizeof *copy);
+    launch->entries.masks = copy;
     return MTS_STATUS_OK;
 }
 
 uint32_t *mts_encode_heights(mts_encoding *encoding, uint32_t count)
 {
-    return encoding->sets ? mts_arena_zero(encoding->strings, count, sizeof(uint32_t)) : NULL;
+    return encoding->masks ? mts_arena_zero(encoding->strings, count, sizeof(uint32_t)) : NULL;
 }
 
-uint32_t mts_encode_set(const mts_encoding *encoding, uint32_t member)
+uint32_t mts_encode_task_mask(const mts_encoding *encoding, uint32_t member)
 {
-    return encoding->sets ? encoding->sets->members[member] : MTS_SERVES_ALL;
+    return encoding->masks ? encoding->masks->members[member] : MTS_TASKS_ALL;
 }
 
 /*
@@ -258,18 +258,18 @@ void mts_encode_runs(const mts_device_info *device, uint32_t pitch, uint32_t glo
     }
 }
 
-mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label,
-                            const void *records, uint32_t words, uint32_t count)
+mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *params,
+                            uint32_t words, uint32_t count)
 {
     uint32_t pitch = 0;
     uint32_t planes = 0;
     uint32_t *heights = mts_encode_heights(encoding, count);
-    if (!records || (encoding->sets && !heights)) {
+    if (!params || (encoding->masks && !heights)) {
         return mts_encode_memory(encoding);
     }
     for (uint32_t i = 0; i < count; i++) {
         const mts_dest_params *dest =
-            (const void *)((const char *)records + (size_t)i * words * sizeof(mts_u32));
+            (const void *)((const char *)params + (size_t)i * words * sizeof(mts_u32));
         const uint32_t own = dest->dims[0] * dest->dims[1] * dest->dims[2] * dest->dims[3];
         pitch = dest->pitch > pitch ? dest->pitch : pitch;
         planes = own > planes ? own : planes;
@@ -281,11 +281,11 @@ mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const ch
                                  .defines = mts_encode_defines(encoding->device, encoding->precision),
                                  .label = label,
                                  .members = count};
-    launch.first = mts_param_buffer_add(&encoding->table, records, (size_t)words * count);
+    launch.first = mts_param_buffer_add(&encoding->params, params, (size_t)words * count);
     mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes + 1;
     launch.global[2] = count;
-    launch.entries = (mts_entries){.kind = MTS_ENTRY_RECORD, /* whom they serve: mts_encode_serve */
+    launch.entries = (mts_entries){.kind = MTS_ENTRY_PARAMS, /* whom they serve: mts_encode_entries */
                                    .first = launch.first,
                                    .words = words,
                                    .count = count,
@@ -302,20 +302,21 @@ static uint32_t count_tasks(const mts_encoding *encoding, const mts_layer *layer
     return tasks;
 }
 
-/* A layer's launches of a record per member serve whom those serve. */
+/* A layer's launches of a params per member serve whom those serve. */
 static mts_status serve_members(mts_encoding *encoding, const mts_layer *layer, size_t first)
 {
     mts_status code = MTS_STATUS_OK;
-    for (size_t l = first; encoding->sets && code == MTS_STATUS_OK && l < encoding->launch_count; l++) {
+    for (size_t l = first; encoding->masks && code == MTS_STATUS_OK && l < encoding->launch_count; l++) {
         mts_entries *entries = &encoding->launches[l].entries;
-        if (entries->kind != MTS_ENTRY_RECORD || entries->sets || entries->count != layer->count) {
+        if (entries->kind != MTS_ENTRY_PARAMS || entries->masks || entries->count != layer->count) {
             continue;
         }
-        entries->sets = mts_arena_zero(encoding->strings, entries->count, sizeof *entries->sets);
-        if (!entries->sets) {
+        entries->masks = mts_arena_zero(encoding->strings, entries->count, sizeof *entries->masks);
+        if (!entries->masks) {
             return mts_encode_memory(encoding);
         }
-        memcpy(entries->sets, encoding->sets->members + layer->first, entries->count * sizeof *entries->sets);
+        memcpy(entries->masks, encoding->masks->members + layer->first,
+               entries->count * sizeof *entries->masks);
     }
     return code;
 }
@@ -348,7 +349,7 @@ mts_status mts_encode_plan(mts_encoding *encoding)
         const size_t first = encoding->launch_count;
         uint32_t tasks = step->count;
         encoding->facts = (mts_layer_facts){0};
-        if (step->kind == MTS_STEP_PHASE) {
+        if (step->kind == MTS_STEP_SPACE_TO_DEPTH) {
             code = mts_encode_phases(encoding, step);
         } else if (step->kind == MTS_STEP_DENSE) {
             code = mts_encode_copies(encoding, step);
@@ -364,7 +365,7 @@ mts_status mts_encode_plan(mts_encoding *encoding)
     }
     MTS_TRY(code, mts_encode_winograd_cases(encoding));
     MTS_TRY(code, mts_encode_cases(encoding));
-    if (code == MTS_STATUS_OK && (encoding->table.failed || encoding->pool.failed)) {
+    if (code == MTS_STATUS_OK && (encoding->params.failed || encoding->pool.failed)) {
         code = mts_encode_memory(encoding);
     }
     return code;
@@ -372,7 +373,7 @@ mts_status mts_encode_plan(mts_encoding *encoding)
 
 void mts_encoding_release(mts_encoding *encoding)
 {
-    mts_param_buffer_release(&encoding->table);
+    mts_param_buffer_release(&encoding->params);
     mts_weights_release(&encoding->pool);
     mts_alloc_free(encoding->arena->allocator, encoding->launches);
     encoding->launches = NULL;

@@ -20,7 +20,7 @@
 
 typedef struct mts_encoded_launch {
     const char *kernel, *defines; /* name in the manifest, build options */
-    uint32_t first;               /* table index */
+    uint32_t first;               /* index in the kernel parameters */
     uint32_t source;              /* 0: reads the weight pool; else 1 + the slot whose lent data it reads */
     uint32_t global[3], local[3];
     mts_gemm gemm;    /* m > 0: a matrix product; of the fields before only the kernel's name, for reports */
@@ -54,10 +54,10 @@ typedef struct mts_encoding {
     mts_kernel_config choice;          /* of that layer */
     const mts_encode_part *parts;      /* of lent inputs */
     uint32_t part_count;
-    mts_task_sets *sets; /* whom members and conversions serve; NULL: there is one task */
-    mts_arena *arena;    /* scratch, may be released after the upload */
-    mts_arena *strings;  /* labels and build options: live as long as the launches */
-    mts_param_buffer table;
+    mts_task_masks *masks; /* whom members and conversions serve; NULL: there is one task */
+    mts_arena *arena;      /* scratch, may be released after the upload */
+    mts_arena *strings;    /* labels and build options: live as long as the launches */
+    mts_param_buffer params;
     mts_weights pool;
     mts_encoded_launch *launches;
     size_t launch_count, launch_capacity;
@@ -96,19 +96,19 @@ uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uin
 /* Appends a launch; kernel and defines are copied by reference. */
 mts_status mts_encode_launch(mts_encoding *encoding, const mts_encoded_launch *launch);
 /*
- * Says whom the entries of the launch that was appended last serve, by numbers of sets; they are copied. A
- * layer's records, one per member in their order, need no call. `words`: of an entry in the table.
+ * Says whom the entries of the launch that was appended last serve, by numbers of masks; they are copied. A
+ * layer's params, one per member in their order, need no call. `words`: of an entry in the table.
  */
-mts_status mts_encode_serve(mts_encoding *encoding, mts_entry_kind kind, uint32_t words, const uint32_t *sets,
-                            size_t count);
+mts_status mts_encode_entries(mts_encoding *encoding, mts_entry_kind kind, uint32_t words,
+                              const uint32_t *masks, size_t count);
 /* Room for mts_entries.heights of a launch; NULL if they are not kept, or memory is short. */
 uint32_t *mts_encode_heights(mts_encoding *encoding, uint32_t count);
 /* The set of a member. */
-uint32_t mts_encode_set(const mts_encoding *encoding, uint32_t member);
-/* Launch over `count` records of `words` words that each begin with a mts_dest_params. NULL records: memory
+uint32_t mts_encode_task_mask(const mts_encoding *encoding, uint32_t member);
+/* Launch over `count` params of `words` words that each begin with a mts_dest_params. NULL params: memory
    was short when they were made, which is what it then returns. */
-mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label,
-                            const void *records, uint32_t words, uint32_t count);
+mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *params,
+                            uint32_t words, uint32_t count);
 /* Bytes that a step has to move at least. */
 uint64_t mts_encode_traffic(const mts_encoding *encoding, const mts_step *step);
 /* Fills local and global[0] of a launch over planes of `pitch` floats. */

@@ -23,15 +23,15 @@ bool mts_encode_block_fits(const mts_tiler *t)
 
 static bool same_taps(const mts_tiler *t, const mts_conv_params *a, const mts_conv_params *b)
 {
-    const uint32_t *words = t->encoding->table.words;
+    const uint32_t *words = t->encoding->params.words;
     return a->taps == b->taps && memcmp(words + a->tap, words + b->tap, a->taps * sizeof *words) == 0;
 }
 
-/* Whether two jobs may stand in one block (record.h). */
+/* Whether two jobs may stand in one block (params.h). */
 static bool are_alike(const mts_tiler *t, const mts_tile_job *a, const mts_tile_job *b)
 {
-    const mts_conv_params *x = &a->record;
-    const mts_conv_params *y = &b->record;
+    const mts_conv_params *x = &a->params;
+    const mts_conv_params *y = &b->params;
     if (x->rows_a != y->rows_a || x->rows_b != y->rows_b || x->in_pitch != y->in_pitch ||
         x->segments != y->segments || !same_taps(t, x, y)) {
         return false;
@@ -49,46 +49,46 @@ static bool are_alike(const mts_tiler *t, const mts_tile_job *a, const mts_tile_
 typedef struct stretches {
     size_t count, blocks;
     uint32_t first, first_block; /* table indices */
-    uint32_t *sets, *runs;       /* see mts_entries */
+    uint32_t *masks, *runs;      /* see mts_entries */
 } stretches;
 
 /* Stretches in the order of the jobs; one joins the block before it while that has parts left and is of its
  * kind. */
 static void write_blocks(mts_tiler *t, uint32_t width, stretches *s)
 {
-    mts_param_buffer *table = &t->encoding->table;
+    mts_param_buffer *params = &t->encoding->params;
     const mts_tile_job *open = NULL;
     size_t room = 0;
     uint32_t run = 0;
     for (size_t i = 0; i < t->job_count; i++) {
-        room += (t->jobs[i].record.pixels + width - 1) / width;
+        room += (t->jobs[i].params.pixels + width - 1) / width;
     }
     mts_block_params *blocks = mts_arena_zero(&t->scratch, room, sizeof *blocks);
-    s->sets = mts_arena_zero(&t->scratch, room, sizeof *s->sets);
+    s->masks = mts_arena_zero(&t->scratch, room, sizeof *s->masks);
     s->runs = mts_arena_zero(t->encoding->strings, room, sizeof *s->runs);
-    if (!blocks || !s->sets || !s->runs || table->failed) {
+    if (!blocks || !s->masks || !s->runs || params->failed) {
         mts_tiler_memory(t);
         return;
     }
-    s->first = (uint32_t)table->count;
+    s->first = (uint32_t)params->count;
     for (size_t i = 0; i < t->job_count; i++) {
         const mts_tile_job *j = &t->jobs[i];
         const bool joins = open && are_alike(t, open, j);
         run += joins ? 0 : 1;
         open = joins ? open : j;
-        for (uint32_t p = 0; p < j->record.pixels; p += width) {
+        for (uint32_t p = 0; p < j->params.pixels; p += width) {
             const mts_tile_params stretch = {.job = j->at, .pixel = p};
-            const uint32_t at = mts_param_buffer_add(table, &stretch, MTS_PARAM_WORDS(mts_tile_params));
+            const uint32_t at = mts_param_buffer_add(params, &stretch, MTS_PARAM_WORDS(mts_tile_params));
             if (s->count == 0 || blocks[s->blocks - 1].parts == t->choice.parts ||
                 s->runs[s->count - 1] != run) {
                 blocks[s->blocks++] = (mts_block_params){.part = at};
             }
             blocks[s->blocks - 1].parts++;
-            s->sets[s->count] = j->set;
+            s->masks[s->count] = j->task_mask;
             s->runs[s->count++] = run;
         }
     }
-    s->first_block = mts_param_buffer_add(table, blocks, s->blocks * MTS_PARAM_WORDS(mts_block_params));
+    s->first_block = mts_param_buffer_add(params, blocks, s->blocks * MTS_PARAM_WORDS(mts_block_params));
 }
 
 static const char *make_defines(mts_tiler *t)
@@ -113,7 +113,7 @@ mts_status mts_encode_blocks(mts_tiler *t)
     const uint32_t width = t->choice.vectors / t->choice.parts;
     stretches s = {0};
     for (size_t i = 0; i < t->job_count; i++) {
-        t->jobs[i].record.tile = width;
+        t->jobs[i].params.tile = width;
     }
     mts_tiler_write(t);
     mts_encoded_launch launch = {
@@ -130,7 +130,7 @@ mts_status mts_encode_blocks(mts_tiler *t)
     launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 1;
     t->code = mts_encode_launch(l, &launch);
     if (t->code == MTS_STATUS_OK) {
-        mts_tiler_serve(t, MTS_ENTRY_BLOCK, s.sets, s.count);
+        mts_tiler_entries(t, MTS_ENTRY_BLOCK, s.masks, s.count);
         mts_entries *entries = &l->launches[l->launch_count - 1].entries;
         entries->first = s.first;
         entries->runs = s.runs;

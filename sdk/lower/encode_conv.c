@@ -50,7 +50,7 @@ static uint64_t image_offset(const mts_plan *plan, uint32_t value, uint32_t conv
 static uint32_t add_taps(mts_encoding *encoding, const mts_conv_site *site, const mts_conversion *phase)
 {
     const mts_attrs_conv *conv = site->conv;
-    const uint32_t first = (uint32_t)encoding->table.count;
+    const uint32_t first = (uint32_t)encoding->params.count;
     for (uint32_t ky = 0; ky < conv->kernel[0]; ky++) {
         for (uint32_t kx = 0; kx < conv->kernel[1]; kx++) {
             int64_t y = (int64_t)ky * conv->dilation[0] - conv->pad[0];
@@ -64,7 +64,7 @@ static uint32_t add_taps(mts_encoding *encoding, const mts_conv_site *site, cons
                 x /= phase->stride[1];
             }
             const mts_i32 tap = (mts_i32)(plane + y * site->row + x);
-            mts_param_buffer_add(&encoding->table, &tap, 1);
+            mts_param_buffer_add(&encoding->params, &tap, 1);
         }
     }
     return first;
@@ -150,10 +150,10 @@ static uint32_t row_vector(mts_encoding *encoding, const mts_conv_site *site, ui
 uint32_t mts_conv_index(mts_encoding *encoding, mts_conv_site *site, uint32_t row)
 {
     if (!site->scatter) {
-        return mts_param_buffer_identity(&encoding->table, site->channels) + row;
+        return mts_param_buffer_identity(&encoding->params, site->channels) + row;
     }
     if (!site->index_made) {
-        site->index = mts_param_buffer_add(&encoding->table, site->scatter, site->channels);
+        site->index = mts_param_buffer_add(&encoding->params, site->scatter, site->channels);
         site->index_made = true;
     }
     return site->index + row;

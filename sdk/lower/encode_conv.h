@@ -17,7 +17,7 @@ typedef struct mts_conv_site {
         plane_pitch; /* act offset of pixel 0 of channel 0; floats between channels, planes */
     uint32_t row, pixels, taps, tap, mask;
     uint32_t residual, residual_pitch; /* act offset, or MTS_PARAM_NONE */
-    uint32_t index;                    /* table index of the scatter list */
+    uint32_t index;                    /* index in the kernel parameters of the scatter list */
     bool index_made;
 } mts_conv_site;
 

@@ -18,9 +18,9 @@ typedef struct products {
     mts_encoding *encoding;
     const mts_layer *layer;
     bool is_fc;
-    void *records; /* of the epilogue: mts_depthwise_params, or mts_scale_params if is_fc */
+    void *params; /* of the epilogue: mts_depthwise_params, or mts_scale_params if is_fc */
     size_t count, capacity;
-    uint32_t *sets; /* per record, of tasks */
+    uint32_t *masks; /* per params, of tasks */
     size_t set_capacity;
     uint32_t most_pixels, most_channels;
     const char *label;
@@ -65,15 +65,15 @@ bool mts_encode_gemm_fits(const mts_encoding *encoding, const mts_layer *layer)
     return fits;
 }
 
-static mts_status add_record(products *p, const void *record, size_t size, uint32_t set)
+static mts_status add_record(products *p, const void *params, size_t size, uint32_t task_mask)
 {
     const mts_allocator *allocator = p->encoding->arena->allocator;
-    if (!mts_alloc_grow(allocator, &p->records, &p->capacity, p->count + 1, size) ||
-        !mts_alloc_grow(allocator, (void **)&p->sets, &p->set_capacity, p->count + 1, sizeof *p->sets)) {
+    if (!mts_alloc_grow(allocator, &p->params, &p->capacity, p->count + 1, size) ||
+        !mts_alloc_grow(allocator, (void **)&p->masks, &p->set_capacity, p->count + 1, sizeof *p->masks)) {
         return mts_encode_memory(p->encoding);
     }
-    p->sets[p->count] = set;
-    memcpy((char *)p->records + p->count++ * size, record, size);
+    p->masks[p->count] = task_mask;
+    memcpy((char *)p->params + p->count++ * size, params, size);
     return MTS_STATUS_OK;
 }
 
@@ -87,17 +87,17 @@ static mts_depthwise_params finish_image(products *p, mts_conv_site *site, uint3
 {
     static const mts_i32 here = 0;
     mts_encoding *l = p->encoding;
-    mts_depthwise_params record = {.channels = site->channels,
+    mts_depthwise_params params = {.channels = site->channels,
                                    .multiplier = 1,
                                    .pixels = site->pixels,
                                    .taps = 1,
                                    .mask = site->mask,
                                    .weight = ones(l, site->channels)};
-    record.tap = mts_param_buffer_add(&l->table, &here, 1);
-    record.epilogue = mts_conv_epilogue(l, site, image, 0);
-    record.in = record.epilogue.out;
-    record.in_pitch = record.epilogue.out_pitch;
-    return record;
+    params.tap = mts_param_buffer_add(&l->params, &here, 1);
+    params.epilogue = mts_conv_epilogue(l, site, image, 0);
+    params.in = params.epilogue.out;
+    params.in_pitch = params.epilogue.out_pitch;
+    return params;
 }
 
 static mts_scale_params finish_row(products *p, mts_conv_site *site, uint32_t image)
@@ -117,7 +117,7 @@ static mts_scale_params finish_row(products *p, mts_conv_site *site, uint32_t im
 /* Columns are pixels: weights times planes. */
 static mts_gemm product_of_planes(const products *p, const mts_conv_site *site, uint32_t weight, uint32_t out)
 {
-    const mts_i32 tap = p->is_fc ? 0 : (mts_i32)p->encoding->table.words[site->tap];
+    const mts_i32 tap = p->is_fc ? 0 : (mts_i32)p->encoding->params.words[site->tap];
     return (mts_gemm){.m = site->channels,
                       .n = p->is_fc ? 1 : site->out->dims[4] * site->row,
                       .k = site->in_channels,
@@ -157,7 +157,7 @@ static mts_status add_member(products *p, uint32_t index)
     mts_conv_site_init(&site, l, index);
     const uint32_t weight = mts_weights_dense(&l->pool, mts_member_operand(l->stitched, site.member, 1),
                                               mts_encode_owner(l, site.member));
-    if (l->table.failed || l->pool.failed) {
+    if (l->params.failed || l->pool.failed) {
         return mts_encode_memory(l);
     }
     const uint32_t out = (uint32_t)(site.out->offset + site.out->gap);
@@ -172,16 +172,16 @@ static mts_status add_member(products *p, uint32_t index)
         (uint64_t)site.images * site.channels * site.in_channels * site.out->dims[4] * site.out->dims[5];
     p->most_pixels = site.pixels > p->most_pixels ? site.pixels : p->most_pixels;
     p->most_channels = site.channels > p->most_channels ? site.channels : p->most_channels;
-    const uint32_t set = mts_encode_set(l, index);
+    const uint32_t task_mask = mts_encode_task_mask(l, index);
     mts_status code = mts_encode_launch(l, &launch);
-    MTS_TRY(code, mts_encode_serve(l, MTS_ENTRY_WHOLE, 0, &set, 1));
+    MTS_TRY(code, mts_encode_entries(l, MTS_ENTRY_WHOLE, 0, &task_mask, 1));
     for (uint32_t image = 0; code == MTS_STATUS_OK && image < site.images; image++) {
         if (p->is_fc) {
-            const mts_scale_params record = finish_row(p, &site, image);
-            code = add_record(p, &record, sizeof record, set);
+            const mts_scale_params params = finish_row(p, &site, image);
+            code = add_record(p, &params, sizeof params, task_mask);
         } else {
-            const mts_depthwise_params record = finish_image(p, &site, image);
-            code = add_record(p, &record, sizeof record, set);
+            const mts_depthwise_params params = finish_image(p, &site, image);
+            code = add_record(p, &params, sizeof params, task_mask);
         }
     }
     return code;
@@ -192,11 +192,12 @@ static mts_status finish(products *p)
     mts_encoding *l = p->encoding;
     const char *label = mts_encode_label(l, p->layer, "epilogue");
     if (p->is_fc) {
-        const mts_status code = mts_encode_dests(l, "scale_any__f32_planar", label, p->records,
+        const mts_status code = mts_encode_dests(l, "scale_any__f32_planar", label, p->params,
                                                  MTS_PARAM_WORDS(mts_scale_params), (uint32_t)p->count);
-        return code != MTS_STATUS_OK ? code
-                                     : mts_encode_serve(l, MTS_ENTRY_RECORD,
-                                                        MTS_PARAM_WORDS(mts_scale_params), p->sets, p->count);
+        return code != MTS_STATUS_OK
+                   ? code
+                   : mts_encode_entries(l, MTS_ENTRY_PARAMS, MTS_PARAM_WORDS(mts_scale_params), p->masks,
+                                        p->count);
     }
     const uint32_t local = l->device->is_gpu && l->device->work_group_size >= 32 ? 32 : 1;
     const uint32_t per_item = l->device->is_gpu ? 4 : EPILOGUE_PIXELS;
@@ -209,11 +210,12 @@ static mts_status finish(products *p)
         .local = {local, 1, 1},
         .global = {(items + local - 1) / local * local, p->most_channels, (uint32_t)p->count}};
     launch.first =
-        mts_param_buffer_add(&l->table, p->records, p->count * MTS_PARAM_WORDS(mts_depthwise_params));
+        mts_param_buffer_add(&l->params, p->params, p->count * MTS_PARAM_WORDS(mts_depthwise_params));
     const mts_status code = mts_encode_launch(l, &launch);
-    return code != MTS_STATUS_OK ? code
-                                 : mts_encode_serve(l, MTS_ENTRY_RECORD,
-                                                    MTS_PARAM_WORDS(mts_depthwise_params), p->sets, p->count);
+    return code != MTS_STATUS_OK
+               ? code
+               : mts_encode_entries(l, MTS_ENTRY_PARAMS, MTS_PARAM_WORDS(mts_depthwise_params), p->masks,
+                                    p->count);
 }
 
 mts_status mts_encode_gemm(mts_encoding *encoding, const mts_layer *layer)
@@ -227,7 +229,7 @@ mts_status mts_encode_gemm(mts_encoding *encoding, const mts_layer *layer)
         code = add_member(&p, m);
     }
     MTS_TRY(code, finish(&p));
-    mts_alloc_free(encoding->arena->allocator, p.records);
-    mts_alloc_free(encoding->arena->allocator, p.sets);
+    mts_alloc_free(encoding->arena->allocator, p.params);
+    mts_alloc_free(encoding->arena->allocator, p.masks);
     return code;
 }

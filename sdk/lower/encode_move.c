@@ -5,28 +5,28 @@
 
 #include "lower/encode.h"
 
-/* src_pool of a launch whose pool is float32 data of the caller, whatever the session's precision (record.h).
+/* src_pool of a launch whose pool is float32 data of the caller, whatever the session's precision (params.h).
  */
 enum { CALLERS_POOL = 2 };
 
-static mts_status launch_copies(mts_encoding *encoding, const mts_copy_params *records, uint32_t count,
+static mts_status launch_copies(mts_encoding *encoding, const mts_copy_params *params, uint32_t count,
                                 const char *label)
 {
-    return mts_encode_dests(encoding, "copy_any__f32_planar", label, records,
-                            MTS_PARAM_WORDS(mts_copy_params), count);
+    return mts_encode_dests(encoding, "copy_any__f32_planar", label, params, MTS_PARAM_WORDS(mts_copy_params),
+                            count);
 }
 
 /* A copy of an operand; `step` is filled with its strides, for the caller to change. */
 static mts_copy_params copy_of(mts_encoding *encoding, const mts_member *member, const mts_dest_params *dest)
 {
-    mts_copy_params record = {.dest = *dest};
+    mts_copy_params params = {.dest = *dest};
     uint32_t own[MTS_PARAM_RANK];
     mts_shape_pad(&mts_member_operand(encoding->stitched, member, 0)->shape, own);
-    record.src = mts_encode_operand(encoding, member, 0, own, &record.src_pool);
+    params.src = mts_encode_operand(encoding, member, 0, own, &params.src_pool);
     for (int i = 0; i < MTS_PARAM_RANK; i++) {
-        record.step[i] = (mts_i32)record.src.stride[i];
+        params.step[i] = (mts_i32)params.src.stride[i];
     }
-    return record;
+    return params;
 }
 
 static mts_dest_params member_dest(const mts_encoding *encoding, const mts_member *member)
@@ -36,13 +36,13 @@ static mts_dest_params member_dest(const mts_encoding *encoding, const mts_membe
 
 mts_status mts_encode_slice(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_copy_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
+    mts_copy_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const mts_attrs_slice *slice = &mts_member_node(encoding->stitched, member)->attrs.slice;
         const uint32_t rank = encoding->stitched->values[member->output].shape.rank;
         const mts_dest_params dest = member_dest(encoding, member);
-        mts_copy_params *r = &records[i];
+        mts_copy_params *r = &params[i];
         *r = copy_of(encoding, member, &dest);
         for (uint32_t d = 0; d < rank; d++) {
             const uint32_t axis = MTS_PARAM_RANK - rank + d;
@@ -50,46 +50,46 @@ mts_status mts_encode_slice(mts_encoding *encoding, const mts_layer *layer)
             r->step[axis] *= (mts_i32)slice->step[d];
         }
     }
-    return launch_copies(encoding, records, layer->count, mts_encode_label(encoding, layer, "slice"));
+    return launch_copies(encoding, params, layer->count, mts_encode_label(encoding, layer, "slice"));
 }
 
 mts_status mts_encode_transpose(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_copy_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
+    mts_copy_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const mts_attrs_transpose *transpose = &mts_member_node(encoding->stitched, member)->attrs.transpose;
         const uint32_t rank = encoding->stitched->values[member->output].shape.rank;
         const uint32_t skip = MTS_PARAM_RANK - rank;
         const mts_dest_params dest = member_dest(encoding, member);
-        records[i] = copy_of(encoding, member, &dest);
+        params[i] = copy_of(encoding, member, &dest);
         for (uint32_t d = 0; d < rank; d++) {
-            records[i].step[skip + d] = (mts_i32)records[i].src.stride[skip + transpose->perm[d]];
+            params[i].step[skip + d] = (mts_i32)params[i].src.stride[skip + transpose->perm[d]];
         }
     }
-    return launch_copies(encoding, records, layer->count, mts_encode_label(encoding, layer, "transpose"));
+    return launch_copies(encoding, params, layer->count, mts_encode_label(encoding, layer, "transpose"));
 }
 
 mts_status mts_encode_expand(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_copy_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
+    mts_copy_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
-        mts_copy_params *r = &records[i];
+        mts_copy_params *r = &params[i];
         r->dest = member_dest(encoding, member);
         r->src = mts_encode_operand(encoding, member, 0, r->dest.dims, &r->src_pool);
         for (int d = 0; d < MTS_PARAM_RANK; d++) {
             r->step[d] = (mts_i32)r->src.stride[d];
         }
     }
-    return launch_copies(encoding, records, layer->count, mts_encode_label(encoding, layer, "expand"));
+    return launch_copies(encoding, params, layer->count, mts_encode_label(encoding, layer, "expand"));
 }
 
-/* Writes the parts of one concatenation; returns the table index of the first. */
+/* Writes the parts of one concatenation; returns the index in the kernel parameters of the first. */
 static uint32_t add_parts(mts_encoding *encoding, const mts_member *member, uint32_t axis)
 {
     uint32_t start = 0;
-    const uint32_t first = (uint32_t)encoding->table.count;
+    const uint32_t first = (uint32_t)encoding->params.count;
     mts_part_params *parts = mts_arena_zero(encoding->arena, member->input_count, sizeof *parts);
     for (uint32_t i = 0; parts && i < member->input_count; i++) {
         uint32_t own[MTS_PARAM_RANK];
@@ -99,37 +99,37 @@ static uint32_t add_parts(mts_encoding *encoding, const mts_member *member, uint
         start += own[axis];
     }
     if (!parts) {
-        encoding->table.failed = true;
+        encoding->params.failed = true;
         return first;
     }
-    return mts_param_buffer_add(&encoding->table, parts,
+    return mts_param_buffer_add(&encoding->params, parts,
                                 MTS_PARAM_WORDS(mts_part_params) * member->input_count);
 }
 
 mts_status mts_encode_concat(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_concat_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
+    mts_concat_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const uint32_t rank = encoding->stitched->values[member->output].shape.rank;
-        mts_concat_params *r = &records[i];
+        mts_concat_params *r = &params[i];
         r->dest = member_dest(encoding, member);
         r->axis = MTS_PARAM_RANK - rank + mts_member_node(encoding->stitched, member)->attrs.concat.axis;
         r->parts = member->input_count;
         r->part = add_parts(encoding, member, r->axis);
     }
     return mts_encode_dests(encoding, "concat_any__f32_planar", mts_encode_label(encoding, layer, "concat"),
-                            records, MTS_PARAM_WORDS(mts_concat_params), layer->count);
+                            params, MTS_PARAM_WORDS(mts_concat_params), layer->count);
 }
 
 mts_status mts_encode_pad(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_pad_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
+    mts_pad_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const mts_attrs_pad *pad = &mts_member_node(encoding->stitched, member)->attrs.pad;
         const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
-        mts_pad_params *r = &records[i];
+        mts_pad_params *r = &params[i];
         r->dest = member_dest(encoding, member);
         r->src = mts_encode_view(encoding, member->inputs[0]);
         mts_shape_pad(in, r->src_dims);
@@ -139,8 +139,8 @@ mts_status mts_encode_pad(mts_encoding *encoding, const mts_layer *layer)
         r->mode = pad->mode;
         r->value = pad->value;
     }
-    return mts_encode_dests(encoding, "pad_any__f32_planar", mts_encode_label(encoding, layer, "pad"),
-                            records, MTS_PARAM_WORDS(mts_pad_params), layer->count);
+    return mts_encode_dests(encoding, "pad_any__f32_planar", mts_encode_label(encoding, layer, "pad"), params,
+                            MTS_PARAM_WORDS(mts_pad_params), layer->count);
 }
 
 /* Both sides are dense (mts_plan_reads_dense, changes_rank): [outer, axis, inner] -> [outer, indices, inner].
@@ -160,55 +160,55 @@ static mts_gather_params gather_of(mts_encoding *encoding, const mts_member *mem
     uint32_t to[MTS_PARAM_RANK];
     memcpy(to, from, sizeof to);
     to[4] = (uint32_t)mts_shape_count(&index->shape);
-    mts_gather_params record = {.axis = 4};
-    record.dest = mts_encode_dest_as(encoding, plan->value_storage[member->output], to);
-    record.dest.row = to[5];
-    record.dest.pitch = to[4] * to[5];
+    mts_gather_params params = {.axis = 4};
+    params.dest = mts_encode_dest_as(encoding, plan->value_storage[member->output], to);
+    params.dest.row = to[5];
+    params.dest.pitch = to[4] * to[5];
     const uint32_t copy = mts_plan_dense_copy(plan, member->inputs[0]);
     const uint32_t storage =
         copy != MTS_NONE ? plan->conversions[copy].storage : plan->value_storage[member->inputs[0]];
-    record.src.base = (mts_u32)plan->storages[storage].offset;
-    mts_encode_strides(from, record.src.stride);
-    record.index = mts_param_buffer_add(&encoding->table, index->blocks[0].data, to[4]);
-    return record;
+    params.src.base = (mts_u32)plan->storages[storage].offset;
+    mts_encode_strides(from, params.src.stride);
+    params.index = mts_param_buffer_add(&encoding->params, index->blocks[0].data, to[4]);
+    return params;
 }
 
 mts_status mts_encode_gather(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_gather_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
-        records[i] = gather_of(encoding, &encoding->stitched->members[layer->first + i]);
+    mts_gather_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
+        params[i] = gather_of(encoding, &encoding->stitched->members[layer->first + i]);
     }
     return mts_encode_dests(encoding, "gather_any__f32_planar", mts_encode_label(encoding, layer, "gather"),
-                            records, MTS_PARAM_WORDS(mts_gather_params), layer->count);
+                            params, MTS_PARAM_WORDS(mts_gather_params), layer->count);
 }
 
-/* Whom conversions `which`[count], one per record of the launch that was appended last, serve. */
+/* Whom conversions `which`[count], one per params of the launch that was appended last, serve. */
 static mts_status serve(mts_encoding *encoding, const uint32_t *which, uint32_t count, uint32_t words)
 {
-    uint32_t *sets = mts_arena_zero(encoding->arena, count, sizeof *sets);
-    if (!sets) {
+    uint32_t *masks = mts_arena_zero(encoding->arena, count, sizeof *masks);
+    if (!masks) {
         return mts_encode_memory(encoding);
     }
-    for (uint32_t i = 0; encoding->sets && i < count; i++) {
-        sets[i] = encoding->sets->conversions[which[i]];
+    for (uint32_t i = 0; encoding->masks && i < count; i++) {
+        masks[i] = encoding->masks->conversions[which[i]];
     }
-    return mts_encode_serve(encoding, MTS_ENTRY_RECORD, words, sets, count);
+    return mts_encode_entries(encoding, MTS_ENTRY_PARAMS, words, masks, count);
 }
 
 mts_status mts_encode_copies(mts_encoding *encoding, const mts_step *step)
 {
     const mts_plan *plan = encoding->plan;
-    mts_copy_params *records = mts_arena_zero(encoding->arena, step->count, sizeof *records);
-    for (uint32_t i = 0; records && i < step->count; i++) {
+    mts_copy_params *params = mts_arena_zero(encoding->arena, step->count, sizeof *params);
+    for (uint32_t i = 0; params && i < step->count; i++) {
         const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
-        records[i].dest = mts_encode_dest(encoding, c->storage);
-        records[i].src = mts_encode_view(encoding, c->value);
+        params[i].dest = mts_encode_dest(encoding, c->storage);
+        params[i].src = mts_encode_view(encoding, c->value);
         for (int d = 0; d < MTS_PARAM_RANK; d++) {
-            records[i].step[d] = (mts_i32)records[i].src.stride[d];
+            params[i].step[d] = (mts_i32)params[i].src.stride[d];
         }
     }
-    const mts_status code = launch_copies(encoding, records, step->count, "copy to dense");
+    const mts_status code = launch_copies(encoding, params, step->count, "copy to dense");
     return code != MTS_STATUS_OK
                ? code
                : serve(encoding, &plan->order[step->first], step->count, MTS_PARAM_WORDS(mts_copy_params));
@@ -220,18 +220,18 @@ static mts_status bring_part(mts_encoding *encoding, const mts_encode_part *part
     const mts_plan *plan = encoding->plan;
     const uint32_t count = (uint32_t)part->count;
     const mts_u32 base = (mts_u32)(plan->storages[plan->value_storage[part->value]].offset + part->first);
-    const mts_copy_params record = {
+    const mts_copy_params params = {
         .dest = {.base = base, .dims = {1, 1, 1, 1, 1, count}, .row = count, .pitch = count},
         .src = {.stride = {0, 0, 0, 0, 0, 1}},
         .src_pool = CALLERS_POOL,
         .step = {0, 0, 0, 0, 0, 1}};
-    const mts_status code = launch_copies(encoding, &record, 1, "input");
+    const mts_status code = launch_copies(encoding, &params, 1, "input");
     if (code != MTS_STATUS_OK) {
         return code;
     }
     encoding->launches[encoding->launch_count - 1].source = part->slot + 1;
-    const uint32_t set = encoding->sets ? encoding->sets->values[part->value] : MTS_SERVES_ALL;
-    return mts_encode_serve(encoding, MTS_ENTRY_RECORD, MTS_PARAM_WORDS(mts_copy_params), &set, 1);
+    const uint32_t task_mask = encoding->masks ? encoding->masks->values[part->value] : MTS_TASKS_ALL;
+    return mts_encode_entries(encoding, MTS_ENTRY_PARAMS, MTS_PARAM_WORDS(mts_copy_params), &task_mask, 1);
 }
 
 mts_status mts_encode_inputs(mts_encoding *encoding, const mts_step *step)
@@ -260,26 +260,26 @@ static mts_view_params phase_source(const mts_encoding *encoding, const mts_conv
     return view;
 }
 
-static mts_phase_params phase_of(const mts_encoding *encoding, const mts_conversion *c)
+static mts_space_to_depth_params phase_of(const mts_encoding *encoding, const mts_conversion *c)
 {
     const mts_storage *out = &encoding->plan->storages[c->storage];
     const mts_shape *shape = &encoding->stitched->values[c->value].shape;
     const mts_view_params view = phase_source(encoding, c);
-    return (mts_phase_params){.out = (mts_u32)out->offset,
-                              .pitch = out->pitch,
-                              .rows = c->rows,
-                              .row = out->row,
-                              .channels = (mts_u32)(shape->dims[0] * shape->dims[1]),
-                              .sy = c->stride[0],
-                              .sx = c->stride[1],
-                              .top = (mts_i32)c->top,
-                              .left = (mts_i32)c->left,
-                              .src = view.base,
-                              .src_pitch = view.stride[3],
-                              .src_row = view.stride[4],
-                              .in_h = (mts_u32)shape->dims[2],
-                              .in_w = (mts_u32)shape->dims[3],
-                              .src_pool = c->lent ? CALLERS_POOL : 0};
+    return (mts_space_to_depth_params){.out = (mts_u32)out->offset,
+                                       .pitch = out->pitch,
+                                       .rows = c->rows,
+                                       .row = out->row,
+                                       .channels = (mts_u32)(shape->dims[0] * shape->dims[1]),
+                                       .sy = c->stride[0],
+                                       .sx = c->stride[1],
+                                       .top = (mts_i32)c->top,
+                                       .left = (mts_i32)c->left,
+                                       .src = view.base,
+                                       .src_pitch = view.stride[3],
+                                       .src_row = view.stride[4],
+                                       .in_h = (mts_u32)shape->dims[2],
+                                       .in_w = (mts_u32)shape->dims[3],
+                                       .src_pool = c->lent ? CALLERS_POOL : 0};
 }
 
 /* One launch over conversions `which`[count]; source: see mts_encoded_launch. */
@@ -289,45 +289,47 @@ static mts_status launch_phases(mts_encoding *encoding, const uint32_t *which, u
     const mts_plan *plan = encoding->plan;
     uint32_t pitch = 1;
     uint32_t planes = 1;
-    mts_phase_params *records = mts_arena_zero(encoding->arena, count, sizeof *records);
+    mts_space_to_depth_params *params = mts_arena_zero(encoding->arena, count, sizeof *params);
     uint32_t *heights = mts_encode_heights(encoding, count);
-    if (!records || (encoding->sets && !heights)) {
+    if (!params || (encoding->masks && !heights)) {
         return mts_encode_memory(encoding);
     }
     for (uint32_t i = 0; i < count; i++) {
-        records[i] = phase_of(encoding, &plan->conversions[which[i]]);
-        const uint32_t own = records[i].channels;
-        pitch = records[i].pitch > pitch ? records[i].pitch : pitch;
+        params[i] = phase_of(encoding, &plan->conversions[which[i]]);
+        const uint32_t own = params[i].channels;
+        pitch = params[i].pitch > pitch ? params[i].pitch : pitch;
         planes = own > planes ? own : planes;
         if (heights) {
             heights[i] = own;
         }
     }
-    mts_encoded_launch launch = {.kernel = "phase_any__f32_planar",
+    mts_encoded_launch launch = {.kernel = "space_to_depth_any__f32_planar",
                                  .defines = mts_encode_defines(encoding->device, encoding->precision),
-                                 .label = "phase split",
+                                 .label = "space to depth",
                                  .source = source,
                                  .members = count};
-    launch.first = mts_param_buffer_add(&encoding->table, records, MTS_PARAM_WORDS(mts_phase_params) * count);
+    launch.first =
+        mts_param_buffer_add(&encoding->params, params, MTS_PARAM_WORDS(mts_space_to_depth_params) * count);
     mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes;
     launch.global[2] = count;
     launch.entries.heights = heights;
     const mts_status code = mts_encode_launch(encoding, &launch);
-    return code != MTS_STATUS_OK ? code : serve(encoding, which, count, MTS_PARAM_WORDS(mts_phase_params));
+    return code != MTS_STATUS_OK ? code
+                                 : serve(encoding, which, count, MTS_PARAM_WORDS(mts_space_to_depth_params));
 }
 
 /* A copy of each second (or stride-th) row and column, for 1x1 convolutions. */
 static mts_copy_params thinned(const mts_encoding *encoding, const mts_conversion *c)
 {
-    mts_copy_params record = {.dest = mts_encode_dest(encoding, c->storage),
+    mts_copy_params params = {.dest = mts_encode_dest(encoding, c->storage),
                               .src = mts_encode_view(encoding, c->value)};
     for (int d = 0; d < MTS_PARAM_RANK; d++) {
-        record.step[d] = (mts_i32)record.src.stride[d];
+        params.step[d] = (mts_i32)params.src.stride[d];
     }
-    record.step[4] *= (mts_i32)c->stride[0];
-    record.step[5] *= (mts_i32)c->stride[1];
-    return record;
+    params.step[4] *= (mts_i32)c->stride[0];
+    params.step[5] *= (mts_i32)c->stride[1];
+    return params;
 }
 
 /* Conversions of lent inputs each read a buffer of their own; the others are a launch of each kind. */

@@ -5,14 +5,14 @@
 
 mts_status mts_encode_reduce(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_reduce_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
+    mts_reduce_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const mts_attrs_reduce *reduce = &mts_member_node(encoding->stitched, member)->attrs.reduce;
         const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
         uint32_t dims[MTS_PARAM_RANK]; /* of the output, the reduced dimensions kept as 1 */
         mts_shape_pad(in, dims);
-        mts_reduce_params *r = &records[i];
+        mts_reduce_params *r = &params[i];
         r->src = mts_encode_view(encoding, member->inputs[0]);
         for (uint32_t d = 0; d < MTS_PARAM_RANK; d++) {
             const uint32_t skip = MTS_PARAM_RANK - in->rank;
@@ -25,17 +25,17 @@ mts_status mts_encode_reduce(mts_encoding *encoding, const mts_layer *layer)
         r->kind = reduce->kind;
     }
     return mts_encode_dests(encoding, "reduce_any__f32_planar", mts_encode_label(encoding, layer, "reduce"),
-                            records, MTS_PARAM_WORDS(mts_reduce_params), layer->count);
+                            params, MTS_PARAM_WORDS(mts_reduce_params), layer->count);
 }
 
 mts_status mts_encode_softmax(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_softmax_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
+    mts_softmax_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const mts_attrs_softmax *softmax = &mts_member_node(encoding->stitched, member)->attrs.softmax;
         const mts_shape *shape = &encoding->stitched->values[member->output].shape;
-        records[i] = (mts_softmax_params){
+        params[i] = (mts_softmax_params){
             .dest = mts_encode_dest(encoding, encoding->plan->value_storage[member->output]),
             .src = mts_encode_view(encoding, member->inputs[0]),
             .axis = MTS_PARAM_RANK - shape->rank + softmax->axis,
@@ -43,7 +43,7 @@ mts_status mts_encode_softmax(mts_encoding *encoding, const mts_layer *layer)
             .log = softmax->log};
     }
     return mts_encode_dests(encoding, "softmax_any__f32_planar", mts_encode_label(encoding, layer, "softmax"),
-                            records, MTS_PARAM_WORDS(mts_softmax_params), layer->count);
+                            params, MTS_PARAM_WORDS(mts_softmax_params), layer->count);
 }
 
 /* A factor's view: batch dimensions broadcast to the output's, the matrix dimensions its own. */
@@ -60,13 +60,13 @@ static mts_view_params factor(mts_encoding *encoding, const mts_member *member, 
 
 mts_status mts_encode_matmul(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_matmul_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
+    mts_matmul_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const mts_node *node = mts_member_node(encoding->stitched, member);
         const mts_shape *lhs = &mts_member_operand(encoding->stitched, member, 0)->shape;
         const bool adds = mts_member_operand(encoding->stitched, member, 2);
-        mts_matmul_params *r = &records[i];
+        mts_matmul_params *r = &params[i];
         r->dest = mts_encode_dest(encoding, encoding->plan->value_storage[member->output]);
         r->lhs = factor(encoding, member, 0, r->dest.dims, &r->lhs_pool);
         r->rhs = factor(encoding, member, 1, r->dest.dims, &r->rhs_pool);
@@ -79,5 +79,5 @@ mts_status mts_encode_matmul(mts_encoding *encoding, const mts_layer *layer)
         encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
     }
     return mts_encode_dests(encoding, "matmul_any__f32_planar", mts_encode_label(encoding, layer, "matmul"),
-                            records, MTS_PARAM_WORDS(mts_matmul_params), layer->count);
+                            params, MTS_PARAM_WORDS(mts_matmul_params), layer->count);
 }

@@ -29,14 +29,15 @@ mts_status mts_tiler_memory(mts_tiler *t)
 
 static bool same_job(const mts_tile_job *a, const mts_tile_job *b)
 {
-    return a->record.in == b->record.in && a->record.segments == b->record.segments &&
-           a->record.rows_a == b->record.rows_a && a->record.rows_b == b->record.rows_b &&
-           a->record.in_pitch == b->record.in_pitch && a->record.pixels == b->record.pixels &&
-           a->record.mask == b->record.mask &&
-           memcmp(a->segments, b->segments, a->record.segments * sizeof *a->segments) == 0;
+    return a->params.in == b->params.in && a->params.segments == b->params.segments &&
+           a->params.rows_a == b->params.rows_a && a->params.rows_b == b->params.rows_b &&
+           a->params.in_pitch == b->params.in_pitch && a->params.pixels == b->params.pixels &&
+           a->params.mask == b->params.mask &&
+           memcmp(a->segments, b->segments, a->params.segments * sizeof *a->segments) == 0;
 }
 
-static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_epilogue_params *record, uint32_t set)
+static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_epilogue_params *params,
+                         uint32_t task_mask)
 {
     if (!mts_alloc_grow(t->scratch.allocator, (void **)&t->epilogues, &t->epilogue_capacity,
                         t->epilogue_count + 1, sizeof *t->epilogues)) {
@@ -44,11 +45,13 @@ static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_epilogue_para
         return;
     }
     const uint32_t index = (uint32_t)t->epilogue_count++;
-    t->epilogues[index] = (mts_tile_epilogue){.record = *record, .next = MTS_NONE, .set = set};
-    if (t->encoding->sets) {
-        to->set = to->record.epilogues == 0 ? set : mts_task_sets_join(t->encoding->sets, to->set, set);
+    t->epilogues[index] = (mts_tile_epilogue){.params = *params, .next = MTS_NONE, .task_mask = task_mask};
+    if (t->encoding->masks) {
+        to->task_mask = to->params.epilogues == 0
+                            ? task_mask
+                            : mts_task_masks_join(t->encoding->masks, to->task_mask, task_mask);
     }
-    if (to->record.epilogues++ == 0) {
+    if (to->params.epilogues++ == 0) {
         to->first_epilogue = index;
     } else {
         t->epilogues[to->last_epilogue].next = index;
@@ -59,7 +62,7 @@ static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_epilogue_para
 /* Position of an equal job in the open-addressed slots, or of the free slot where it belongs. */
 static size_t slot_of(const mts_tiler *t, const mts_tile_job *wanted)
 {
-    const uint32_t key[2] = {wanted->record.in, wanted->segments[0].weight_a};
+    const uint32_t key[2] = {wanted->params.in, wanted->segments[0].weight_a};
     size_t slot = (size_t)mts_hash(key, sizeof key, 0) & (t->slot_count - 1);
     while (t->slots[slot] != 0 && !same_job(&t->jobs[t->slots[slot] - 1], wanted)) {
         slot = (slot + 1) & (t->slot_count - 1);
@@ -94,13 +97,13 @@ static void add_job(mts_tiler *t, const mts_tile_job *fresh, const mts_epilogue_
     }
     const size_t slot = slot_of(t, fresh);
     if (t->encoding->stitched->shared && t->slots[slot] != 0) {
-        add_epilogue(t, &t->jobs[t->slots[slot] - 1], epilogue, fresh->set);
+        add_epilogue(t, &t->jobs[t->slots[slot] - 1], epilogue, fresh->task_mask);
         return;
     }
     mts_tile_job *added = &t->jobs[t->job_count++];
     *added = *fresh;
     t->slots[slot] = (uint32_t)t->job_count;
-    add_epilogue(t, added, epilogue, fresh->set);
+    add_epilogue(t, added, epilogue, fresh->task_mask);
 }
 
 /* Packs a row block's weights and writes its K segments. */
@@ -138,12 +141,12 @@ static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *we
     const uint32_t depth = site->in_channels / site->conv->group;
     const mts_member *members = t->encoding->stitched->members;
     mts_tile_job fresh = {.order = block->row_a,
-                          .set = mts_encode_set(t->encoding, (uint32_t)(site->member - members))};
+                          .task_mask = mts_encode_task_mask(t->encoding, (uint32_t)(site->member - members))};
     fresh.segments = pack_segments(t, site, weight, rows, block);
     if (!fresh.segments) {
         return;
     }
-    fresh.record = (mts_conv_params){.rows_a = block->rows_a,
+    fresh.params = (mts_conv_params){.rows_a = block->rows_a,
                                      .rows_b = block->rows_b,
                                      .in_pitch = site->in_pitch,
                                      .pixels = site->pixels,
@@ -156,7 +159,7 @@ static void add_row_block(mts_tiler *t, mts_conv_site *site, const mts_value *we
         t->encoding->cases[block->rows_a][block->rows_b] = true;
     }
     for (uint32_t image = 0; image < site->images && t->code == MTS_STATUS_OK; image++) {
-        fresh.record.in = site->in + (image * site->in_channels + group * depth) * site->in_pitch;
+        fresh.params.in = site->in + (image * site->in_channels + group * depth) * site->in_pitch;
         const mts_epilogue_params epilogue = mts_conv_epilogue(t->encoding, site, image, block->row_a);
         const size_t before = t->job_count;
         add_job(t, &fresh, &epilogue);
@@ -214,22 +217,22 @@ static int compare_jobs(const void *left, const void *right)
 {
     const mts_tile_job *a = left;
     const mts_tile_job *b = right;
-    const uint64_t x = a->work * a->record.tile;
-    const uint64_t y = b->work * b->record.tile;
+    const uint64_t x = a->work * a->params.tile;
+    const uint64_t y = b->work * b->params.tile;
     if (x != y) {
         return x < y ? 1 : -1;
     }
     if (a->order != b->order) {
         return a->order < b->order ? -1 : 1;
     }
-    return a->record.in < b->record.in ? -1 : a->record.in > b->record.in;
+    return a->params.in < b->params.in ? -1 : a->params.in > b->params.in;
 }
 
 static size_t count_tiles(const mts_tiler *t, uint32_t most)
 {
     size_t tiles = 0;
     for (size_t i = 0; i < t->job_count; i++) {
-        tiles += (t->jobs[i].record.pixels + most - 1) / most;
+        tiles += (t->jobs[i].params.pixels + most - 1) / most;
     }
     return tiles;
 }
@@ -248,7 +251,7 @@ static void choose_tiles(mts_tiler *t, uint32_t local)
         most /= 2;
     }
     for (size_t i = 0; i < t->job_count; i++) {
-        mts_conv_params *r = &t->jobs[i].record;
+        mts_conv_params *r = &t->jobs[i].params;
         const uint32_t parts = (r->pixels + most - 1) / most;
         const uint32_t even = (r->pixels + parts - 1) / parts;
         r->tile = (even + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
@@ -258,26 +261,26 @@ static void choose_tiles(mts_tiler *t, uint32_t local)
 /* Keeps whom each epilogue of a job serves; t->shared has room for all jobs that have several. */
 static void note_shared(mts_tiler *t, const mts_tile_job *job)
 {
-    uint32_t *sets = mts_arena_zero(t->encoding->strings, job->record.epilogues, sizeof *sets);
+    uint32_t *masks = mts_arena_zero(t->encoding->strings, job->params.epilogues, sizeof *masks);
     uint32_t count = 0;
-    for (uint32_t e = job->first_epilogue; sets && e != MTS_NONE; e = t->epilogues[e].next) {
-        sets[count++] = t->epilogues[e].set;
+    for (uint32_t e = job->first_epilogue; masks && e != MTS_NONE; e = t->epilogues[e].next) {
+        masks[count++] = t->epilogues[e].task_mask;
     }
-    if (!sets) {
+    if (!masks) {
         mts_tiler_memory(t);
         return;
     }
     t->shared[t->shared_count++] = (mts_entry_job){
-        .at = job->at, .epilogue = job->record.epilogue, .epilogues = job->record.epilogues, .sets = sets};
+        .at = job->at, .epilogue = job->params.epilogue, .epilogues = job->params.epilogues, .masks = masks};
 }
 
 static bool make_room(mts_tiler *t)
 {
     uint32_t count = 0;
     for (size_t i = 0; i < t->job_count; i++) {
-        count += t->jobs[i].record.epilogues > 1 ? 1 : 0;
+        count += t->jobs[i].params.epilogues > 1 ? 1 : 0;
     }
-    if (t->encoding->sets && count > 0) {
+    if (t->encoding->masks && count > 0) {
         t->shared = mts_arena_zero(t->encoding->strings, count, sizeof *t->shared);
         if (!t->shared) {
             mts_tiler_memory(t);
@@ -290,17 +293,17 @@ void mts_tiler_write(mts_tiler *t)
 {
     const bool keeps = make_room(t);
     qsort(t->jobs, t->job_count, sizeof *t->jobs, compare_jobs);
-    mts_param_buffer *table = &t->encoding->table;
+    mts_param_buffer *params = &t->encoding->params;
     for (size_t i = 0; i < t->job_count; i++) {
         mts_tile_job *j = &t->jobs[i];
-        j->record.segment = mts_param_buffer_add(table, j->segments,
-                                                 j->record.segments * MTS_PARAM_WORDS(mts_segment_params));
-        j->record.epilogue = (uint32_t)table->count;
+        j->params.segment = mts_param_buffer_add(params, j->segments,
+                                                 j->params.segments * MTS_PARAM_WORDS(mts_segment_params));
+        j->params.epilogue = (uint32_t)params->count;
         for (uint32_t e = j->first_epilogue; e != MTS_NONE; e = t->epilogues[e].next) {
-            mts_param_buffer_add(table, &t->epilogues[e].record, MTS_PARAM_WORDS(mts_epilogue_params));
+            mts_param_buffer_add(params, &t->epilogues[e].params, MTS_PARAM_WORDS(mts_epilogue_params));
         }
-        j->at = mts_param_buffer_add(table, &j->record, MTS_PARAM_WORDS(mts_conv_params));
-        if (keeps && j->record.epilogues > 1) {
+        j->at = mts_param_buffer_add(params, &j->params, MTS_PARAM_WORDS(mts_conv_params));
+        if (keeps && j->params.epilogues > 1) {
             note_shared(t, j);
         }
     }
@@ -308,7 +311,7 @@ void mts_tiler_write(mts_tiler *t)
 
 /* A tile while its place in the list is sought. */
 typedef struct placed {
-    mts_tile_params record;
+    mts_tile_params params;
     uint32_t in;     /* of its mts_tile_job */
     uint32_t batch;  /* of input that it reads */
     uint32_t job;    /* position in the sorted jobs */
@@ -322,8 +325,8 @@ static int by_input(const void *left, const void *right)
     if (a->in != b->in) {
         return a->in < b->in ? -1 : 1;
     }
-    if (a->record.pixel != b->record.pixel) {
-        return a->record.pixel < b->record.pixel ? -1 : 1;
+    if (a->params.pixel != b->params.pixel) {
+        return a->params.pixel < b->params.pixel ? -1 : 1;
     }
     return a->job < b->job ? -1 : a->job > b->job;
 }
@@ -338,13 +341,13 @@ static int by_batch(const void *left, const void *right)
     if (a->job != b->job) {
         return a->job < b->job ? -1 : 1;
     }
-    return a->record.pixel < b->record.pixel ? -1 : a->record.pixel > b->record.pixel;
+    return a->params.pixel < b->params.pixel ? -1 : a->params.pixel > b->params.pixel;
 }
 
 /* A tile reads the same pixels of each channel, in each of the phases that its taps point into. */
 static uint64_t input_floats(const mts_tile_job *j)
 {
-    const mts_conv_params *r = &j->record;
+    const mts_conv_params *r = &j->params;
     const uint32_t phases = r->in_pitch / r->pixels;
     const uint32_t planes = phases < r->taps ? phases : r->taps;
     return j->work / ((r->rows_a + r->rows_b) * r->taps) * r->tile * (planes > 0 ? planes : 1);
@@ -355,10 +358,10 @@ static size_t list_tiles(const mts_tiler *t, placed *tiles)
     size_t count = 0;
     for (size_t i = 0; i < t->job_count; i++) {
         const mts_tile_job *j = &t->jobs[i];
-        for (uint32_t p = 0; p < j->record.pixels; p += j->record.tile) {
+        for (uint32_t p = 0; p < j->params.pixels; p += j->params.tile) {
             if (tiles) {
-                tiles[count] = (placed){.record = {.job = j->at, .pixel = p},
-                                        .in = j->record.in,
+                tiles[count] = (placed){.params = {.job = j->at, .pixel = p},
+                                        .in = j->params.in,
                                         .job = (uint32_t)i,
                                         .floats = input_floats(j)};
             }
@@ -376,7 +379,7 @@ static void form_batches(placed *tiles, size_t count)
     qsort(tiles, count, sizeof *tiles, by_input);
     for (size_t i = 0; i < count; i++) {
         const bool same =
-            i > 0 && tiles[i].in == tiles[i - 1].in && tiles[i].record.pixel == tiles[i - 1].record.pixel;
+            i > 0 && tiles[i].in == tiles[i - 1].in && tiles[i].params.pixel == tiles[i - 1].params.pixel;
         if (!same && floats > 0 && floats + tiles[i].floats > BATCH_FLOATS) {
             batch++;
             floats = 0;
@@ -388,13 +391,13 @@ static void form_batches(placed *tiles, size_t count)
 }
 
 /* Writes the list of tiles. A GPU runs many at once: it meets them in the order of the jobs. */
-static uint32_t write_tiles(mts_tiler *t, uint32_t **sets, size_t *count)
+static uint32_t write_tiles(mts_tiler *t, uint32_t **masks, size_t *count)
 {
-    const uint32_t first = (uint32_t)t->encoding->table.count;
+    const uint32_t first = (uint32_t)t->encoding->params.count;
     *count = list_tiles(t, NULL);
     placed *tiles = mts_arena_zero(&t->scratch, *count, sizeof *tiles);
-    *sets = mts_arena_zero(&t->scratch, *count, sizeof **sets);
-    if (!tiles || !*sets) {
+    *masks = mts_arena_zero(&t->scratch, *count, sizeof **masks);
+    if (!tiles || !*masks) {
         mts_tiler_memory(t);
         return first;
     }
@@ -403,8 +406,8 @@ static uint32_t write_tiles(mts_tiler *t, uint32_t **sets, size_t *count)
         form_batches(tiles, *count);
     }
     for (size_t i = 0; i < *count; i++) {
-        mts_param_buffer_add(&t->encoding->table, &tiles[i].record, MTS_PARAM_WORDS(mts_tile_params));
-        (*sets)[i] = t->jobs[tiles[i].job].set;
+        mts_param_buffer_add(&t->encoding->params, &tiles[i].params, MTS_PARAM_WORDS(mts_tile_params));
+        (*masks)[i] = t->jobs[tiles[i].job].task_mask;
     }
     return first;
 }
@@ -418,10 +421,10 @@ const char *mts_tiler_label(const mts_tiler *t)
     return mts_encode_label(t->encoding, t->layer, what);
 }
 
-void mts_tiler_serve(mts_tiler *t, mts_entry_kind kind, const uint32_t *sets, size_t count)
+void mts_tiler_entries(mts_tiler *t, mts_entry_kind kind, const uint32_t *masks, size_t count)
 {
     mts_encoding *l = t->encoding;
-    t->code = mts_encode_serve(l, kind, MTS_PARAM_WORDS(mts_tile_params), sets, count);
+    t->code = mts_encode_entries(l, kind, MTS_PARAM_WORDS(mts_tile_params), masks, count);
     mts_entries *entries = &l->launches[l->launch_count - 1].entries;
     entries->jobs = t->shared;
     entries->job_count = t->shared_count;
@@ -433,10 +436,10 @@ static mts_status finish(mts_tiler *t)
     const uint32_t local = t->choice.local;
     choose_tiles(t, local);
     size_t tiles = 0;
-    uint32_t *sets = NULL;
+    uint32_t *masks = NULL;
     mts_tiler_write(t);
     mts_encoded_launch launch = {.kernel = "conv_tile__f32_planar", .by_group = true, .members = t->members};
-    launch.first = write_tiles(t, &sets, &tiles);
+    launch.first = write_tiles(t, &masks, &tiles);
     launch.label = mts_tiler_label(t);
     if (t->code != MTS_STATUS_OK || tiles * local > UINT32_MAX) {
         return mts_encode_memory(l);
@@ -446,7 +449,7 @@ static mts_status finish(mts_tiler *t)
     launch.global[1] = launch.global[2] = launch.local[1] = launch.local[2] = 1;
     t->code = mts_encode_launch(l, &launch);
     if (t->code == MTS_STATUS_OK) {
-        mts_tiler_serve(t, MTS_ENTRY_TILE, sets, tiles);
+        mts_tiler_entries(t, MTS_ENTRY_TILE, masks, tiles);
     }
     return t->code;
 }

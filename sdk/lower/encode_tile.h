@@ -7,20 +7,20 @@
 
 #include "lower/encode_conv.h"
 
-/* A job before it is written: the record, its epilogues as a list. */
+/* A job before it is written: the params, its epilogues as a list. */
 typedef struct mts_tile_job {
-    mts_conv_params record;
+    mts_conv_params params;
     uint64_t work;  /* multiply-adds of a pixel */
     uint32_t order; /* weight rows: jobs of one weight block stand together */
-    uint32_t at;    /* table index of the record, once it is written */
+    uint32_t at;    /* index in the kernel parameters of the params, once it is written */
     uint32_t first_epilogue, last_epilogue;
-    uint32_t set; /* of tasks that it serves */
+    uint32_t task_mask; /* of tasks that it serves */
     const mts_segment_params *segments;
 } mts_tile_job;
 
 typedef struct mts_tile_epilogue {
-    mts_epilogue_params record;
-    uint32_t next, set;
+    mts_epilogue_params params;
+    uint32_t next, task_mask;
 } mts_tile_epilogue;
 
 typedef struct mts_tiler {
@@ -44,8 +44,8 @@ typedef struct mts_tiler {
 mts_status mts_tiler_memory(mts_tiler *t);
 /* Sorts the jobs, larger ones first, those that share weights side by side, and writes them to the table. */
 void mts_tiler_write(mts_tiler *t);
-/* mts_encode_serve for the launch that was appended last, whose entries are tiles. */
-void mts_tiler_serve(mts_tiler *t, mts_entry_kind kind, const uint32_t *sets, size_t count);
+/* mts_encode_entries for the launch that was appended last, whose entries are tiles. */
+void mts_tiler_entries(mts_tiler *t, mts_entry_kind kind, const uint32_t *masks, size_t count);
 /* "conv 3x3 x32 layer1.0.conv1" */
 const char *mts_tiler_label(const mts_tiler *t);
 

@@ -10,12 +10,12 @@ static mts_dest_params member_dest(const mts_encoding *encoding, const mts_membe
 
 mts_status mts_encode_pool(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_pool_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
+    mts_pool_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const mts_attrs_pool *pool = &mts_member_node(encoding->stitched, member)->attrs.pool;
         const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
-        mts_pool_params *r = &records[i];
+        mts_pool_params *r = &params[i];
         r->dest = member_dest(encoding, member);
         r->src = mts_encode_view(encoding, member->inputs[0]);
         r->in_h = (mts_u32)in[2];
@@ -32,17 +32,17 @@ mts_status mts_encode_pool(mts_encoding *encoding, const mts_layer *layer)
         r->include_pad = pool->include_pad;
     }
     return mts_encode_dests(encoding, "pool_any__f32_planar", mts_encode_label(encoding, layer, "pool"),
-                            records, MTS_PARAM_WORDS(mts_pool_params), layer->count);
+                            params, MTS_PARAM_WORDS(mts_pool_params), layer->count);
 }
 
 mts_status mts_encode_resize(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_resize_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
+    mts_resize_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const mts_attrs_resize *resize = &mts_member_node(encoding->stitched, member)->attrs.resize;
         const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
-        mts_resize_params *r = &records[i];
+        mts_resize_params *r = &params[i];
         r->dest = member_dest(encoding, member);
         r->src = mts_encode_view(encoding, member->inputs[0]);
         for (int d = 0; d < 2; d++) {
@@ -59,16 +59,16 @@ mts_status mts_encode_resize(mts_encoding *encoding, const mts_layer *layer)
         r->extrapolation = resize->extrapolation;
     }
     return mts_encode_dests(encoding, "resize_any__f32_planar", mts_encode_label(encoding, layer, "resize"),
-                            records, MTS_PARAM_WORDS(mts_resize_params), layer->count);
+                            params, MTS_PARAM_WORDS(mts_resize_params), layer->count);
 }
 
 mts_status mts_encode_lrn(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_lrn_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
+    mts_lrn_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
         const mts_attrs_lrn *lrn = &mts_member_node(encoding->stitched, member)->attrs.lrn;
-        records[i] =
+        params[i] =
             (mts_lrn_params){.dest = member_dest(encoding, member),
                              .src = mts_encode_view(encoding, member->inputs[0]),
                              .channels = (mts_u32)encoding->stitched->values[member->output].shape.dims[1],
@@ -77,8 +77,8 @@ mts_status mts_encode_lrn(mts_encoding *encoding, const mts_layer *layer)
                              .beta = lrn->beta,
                              .bias = lrn->bias};
     }
-    return mts_encode_dests(encoding, "lrn_any__f32_planar", mts_encode_label(encoding, layer, "lrn"),
-                            records, MTS_PARAM_WORDS(mts_lrn_params), layer->count);
+    return mts_encode_dests(encoding, "lrn_any__f32_planar", mts_encode_label(encoding, layer, "lrn"), params,
+                            MTS_PARAM_WORDS(mts_lrn_params), layer->count);
 }
 
 static mts_deconv_params deconv_of(mts_encoding *encoding, const mts_member *member)
@@ -111,10 +111,10 @@ static mts_deconv_params deconv_of(mts_encoding *encoding, const mts_member *mem
 
 mts_status mts_encode_deconv(mts_encoding *encoding, const mts_layer *layer)
 {
-    mts_deconv_params *records = mts_arena_zero(encoding->arena, layer->count, sizeof *records);
-    for (uint32_t i = 0; records && i < layer->count; i++) {
-        records[i] = deconv_of(encoding, &encoding->stitched->members[layer->first + i]);
+    mts_deconv_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
+    for (uint32_t i = 0; params && i < layer->count; i++) {
+        params[i] = deconv_of(encoding, &encoding->stitched->members[layer->first + i]);
     }
     return mts_encode_dests(encoding, "deconv_any__f32_planar", mts_encode_label(encoding, layer, "deconv"),
-                            records, MTS_PARAM_WORDS(mts_deconv_params), layer->count);
+                            params, MTS_PARAM_WORDS(mts_deconv_params), layer->count);
 }

@@ -16,7 +16,7 @@
 
 enum {
     GROUPS_PER_UNIT = 2,
-    CHANNEL_VECTORS = 256, /* channels times vectors of a group: its V (record.h) is 1 KiB for each of them */
+    CHANNEL_VECTORS = 256, /* channels times vectors of a group: its V (params.h) is 1 KiB for each of them */
     VECTORS_LEAST = 2,     /* as many as the rows of a full block take at a time */
     VECTORS_MOST = 8
 };
@@ -28,7 +28,7 @@ typedef struct winograd {
     uint32_t rows, parts, vec;
     mts_tile_params *tiles;
     size_t tile_count, tile_capacity;
-    uint32_t *sets; /* per tile, of tasks */
+    uint32_t *masks; /* per tile, of tasks */
     size_t set_capacity;
     uint32_t members;
     mts_status code;
@@ -38,8 +38,8 @@ typedef struct winograd {
 typedef struct place {
     mts_conv_site site;
     mts_row_blocks rows;
-    mts_winograd_params record;
-    uint32_t set; /* of tasks */
+    mts_winograd_params params;
+    uint32_t task_mask;
 } place;
 
 static uint32_t ceil_div(uint32_t a, uint32_t b)
@@ -60,7 +60,7 @@ static mts_status no_memory(winograd *w)
 
 /*
  * Tiles of a row. The two input columns behind the last tile are also the first two of the next row of tiles
- * (record.h): enough that with padding on both sides the first of them is a zero here and there.
+ * (params.h): enough that with padding on both sides the first of them is a zero here and there.
  */
 static uint32_t tile_columns(const mts_attrs_conv *conv, uint32_t w)
 {
@@ -89,7 +89,7 @@ static uint32_t group_vectors(const winograd *w, const mts_winograd_params *r)
     return ceil_div(all, ceil_div(all, most)); /* even groups */
 }
 
-/* The record without offsets. */
+/* The params without offsets. */
 static mts_winograd_params shape_of(const winograd *w, uint32_t member)
 {
     const mts_stitched *s = w->encoding->stitched;
@@ -145,7 +145,7 @@ static void add_segments(winograd *w, const place *p, const mts_row_block *block
     out->rows = block->rows_a;
     out->segments = block->segments;
     out->segment =
-        mts_param_buffer_add(&l->table, list, block->segments * MTS_PARAM_WORDS(mts_segment_params));
+        mts_param_buffer_add(&l->params, list, block->segments * MTS_PARAM_WORDS(mts_segment_params));
     l->winograd_rows[block->rows_a] = true;
 }
 
@@ -162,22 +162,24 @@ static uint32_t add_blocks(winograd *w, const place *p, uint32_t first, uint32_t
         no_memory(w);
         return 0;
     }
-    return mts_param_buffer_add(&w->encoding->table, list, count * MTS_PARAM_WORDS(mts_winograd_rows_params));
+    return mts_param_buffer_add(&w->encoding->params, list,
+                                count * MTS_PARAM_WORDS(mts_winograd_rows_params));
 }
 
-static void add_tiles(winograd *w, const mts_winograd_params *record, uint32_t set)
+static void add_tiles(winograd *w, const mts_winograd_params *params, uint32_t task_mask)
 {
     const uint32_t at =
-        mts_param_buffer_add(&w->encoding->table, record, MTS_PARAM_WORDS(mts_winograd_params));
-    const size_t needed = w->tile_count + ceil_div(record->tiles, record->tile);
+        mts_param_buffer_add(&w->encoding->params, params, MTS_PARAM_WORDS(mts_winograd_params));
+    const size_t needed = w->tile_count + ceil_div(params->tiles, params->tile);
     if (!mts_alloc_grow(w->scratch.allocator, (void **)&w->tiles, &w->tile_capacity, needed,
                         sizeof *w->tiles) ||
-        !mts_alloc_grow(w->scratch.allocator, (void **)&w->sets, &w->set_capacity, needed, sizeof *w->sets)) {
+        !mts_alloc_grow(w->scratch.allocator, (void **)&w->masks, &w->set_capacity, needed,
+                        sizeof *w->masks)) {
         no_memory(w);
         return;
     }
-    for (uint32_t t = 0; t < record->tiles; t += record->tile) {
-        w->sets[w->tile_count] = set;
+    for (uint32_t t = 0; t < params->tiles; t += params->tile) {
+        w->masks[w->tile_count] = task_mask;
         w->tiles[w->tile_count++] = (mts_tile_params){.job = at, .pixel = t};
     }
 }
@@ -186,16 +188,16 @@ static void add_tiles(winograd *w, const mts_winograd_params *record, uint32_t s
 static void add_part(winograd *w, place *p, uint32_t first, uint32_t count)
 {
     mts_encoding *l = w->encoding;
-    mts_winograd_params r = p->record;
+    mts_winograd_params r = p->params;
     r.blocks = count;
     r.block = add_blocks(w, p, first, count);
     r.epilogues = 1;
     for (uint32_t image = 0; image < p->site.images && w->code == MTS_STATUS_OK; image++) {
         const mts_epilogue_params epilogue =
             mts_conv_epilogue(l, &p->site, image, p->rows.blocks[first].row_a);
-        r.in = p->record.in + image * r.channels * r.in_pitch;
-        r.epilogue = mts_param_buffer_add(&l->table, &epilogue, MTS_PARAM_WORDS(mts_epilogue_params));
-        add_tiles(w, &r, p->set);
+        r.in = p->params.in + image * r.channels * r.in_pitch;
+        r.epilogue = mts_param_buffer_add(&l->params, &epilogue, MTS_PARAM_WORDS(mts_epilogue_params));
+        add_tiles(w, &r, p->task_mask);
     }
 }
 
@@ -203,7 +205,7 @@ static void add_member(winograd *w, uint32_t index)
 {
     mts_encoding *l = w->encoding;
     const uint32_t conversion = l->plan->members[index].input_conversion;
-    place p = {.record = shape_of(w, index), .set = mts_encode_set(l, index)};
+    place p = {.params = shape_of(w, index), .task_mask = mts_encode_task_mask(l, index)};
     mts_conv_site_open(&p.site, l, index);
     const mts_attrs_conv *conv = p.site.conv;
     uint32_t top = 0;
@@ -212,9 +214,9 @@ static void add_member(winograd *w, uint32_t index)
         top = l->plan->conversions[conversion].top;
         left = l->plan->conversions[conversion].left;
     }
-    p.record.in_pitch = p.site.in_pitch;
-    p.record.in = p.site.in + top * p.record.row + left;
-    p.record.in -= (uint32_t)conv->pad[0] * p.record.row + (uint32_t)conv->pad[1];
+    p.params.in_pitch = p.site.in_pitch;
+    p.params.in = p.site.in + top * p.params.row + left;
+    p.params.in -= (uint32_t)conv->pad[0] * p.params.row + (uint32_t)conv->pad[1];
     w->code = mts_tiles_cut(mts_member_operand(l->stitched, p.site.member, 1), 0, p.site.channels, w->rows,
                             MTS_TILES_EVEN, &w->scratch, &p.rows, l->error);
     const uint32_t parts = w->parts < p.rows.count ? w->parts : p.rows.count;
@@ -222,10 +224,10 @@ static void add_member(winograd *w, uint32_t index)
         const uint32_t first = (uint32_t)((uint64_t)p.rows.count * k / parts);
         add_part(w, &p, first, (uint32_t)((uint64_t)p.rows.count * (k + 1) / parts) - first);
     }
-    const uint32_t needed = scratch_floats(w, &p.record, p.record.tile / w->vec) / w->vec;
+    const uint32_t needed = scratch_floats(w, &p.params, p.params.tile / w->vec) / w->vec;
     l->winograd_scratch = needed > l->winograd_scratch ? needed : l->winograd_scratch;
     l->mul_adds +=
-        (uint64_t)p.site.channels * p.record.channels * p.site.images * 9 * p.record.h * p.record.w;
+        (uint64_t)p.site.channels * p.params.channels * p.site.images * 9 * p.params.h * p.params.w;
     w->members++;
 }
 
@@ -235,7 +237,7 @@ static mts_status finish(winograd *w)
     mts_encoded_launch launch = {
         .kernel = "conv_winograd__f32_planar", .by_group = true, .members = w->members};
     launch.first =
-        mts_param_buffer_add(&l->table, w->tiles, w->tile_count * MTS_PARAM_WORDS(mts_tile_params));
+        mts_param_buffer_add(&l->params, w->tiles, w->tile_count * MTS_PARAM_WORDS(mts_tile_params));
     launch.label = mts_encode_label(l, w->layer, "conv 3x3 winograd");
     if (w->tile_count > UINT32_MAX) {
         return mts_encode_memory(l);
@@ -245,8 +247,8 @@ static mts_status finish(winograd *w)
     launch.local[0] = launch.local[1] = launch.local[2] = 1;
     w->code = mts_encode_launch(l, &launch);
     return w->code != MTS_STATUS_OK ? w->code
-                                    : mts_encode_serve(l, MTS_ENTRY_TILE, MTS_PARAM_WORDS(mts_tile_params),
-                                                       w->sets, w->tile_count);
+                                    : mts_encode_entries(l, MTS_ENTRY_TILE, MTS_PARAM_WORDS(mts_tile_params),
+                                                         w->masks, w->tile_count);
 }
 
 static uint32_t vector_of(const mts_device_info *device)
@@ -320,7 +322,7 @@ mts_status mts_encode_winograd(mts_encoding *encoding, const mts_layer *layer,
         w.code = finish(&w);
     }
     mts_alloc_free(w.scratch.allocator, w.tiles);
-    mts_alloc_free(w.scratch.allocator, w.sets);
+    mts_alloc_free(w.scratch.allocator, w.masks);
     mts_arena_release(&w.scratch);
     return w.code;
 }

@@ -19,11 +19,11 @@ typedef struct mts_param_buffer {
     bool failed;
 } mts_param_buffer;
 
-void mts_param_buffer_init(mts_param_buffer *table, const mts_allocator *allocator);
-void mts_param_buffer_release(mts_param_buffer *table);
+void mts_param_buffer_init(mts_param_buffer *buffer, const mts_allocator *allocator);
+void mts_param_buffer_release(mts_param_buffer *buffer);
 /* Appends `words` words; returns the index of the first. */
-uint32_t mts_param_buffer_add(mts_param_buffer *table, const void *data, size_t words);
+uint32_t mts_param_buffer_add(mts_param_buffer *buffer, const void *data, size_t words);
 /* Index of a run 0, 1, .. that is at least `count` long. */
-uint32_t mts_param_buffer_identity(mts_param_buffer *table, uint32_t count);
+uint32_t mts_param_buffer_identity(mts_param_buffer *buffer, uint32_t count);
 
 #endif

@@ -7,48 +7,48 @@
 
 /* Bits of everything that gets a set, before equal ones become one. */
 typedef struct collector {
-    mts_task_sets *sets;
+    mts_task_masks *masks;
     const mts_program *program;
     const mts_plan *plan;
-    uint32_t *graphs, *members, *conversions, *values; /* rows of sets->words */
+    uint32_t *graphs, *members, *conversions, *values; /* rows of masks->words */
 } collector;
 
 static void add_bits(const collector *c, uint32_t *rows, uint32_t row, const uint32_t *from)
 {
-    for (uint32_t w = 0; w < c->sets->words; w++) {
-        rows[(size_t)row * c->sets->words + w] |= from[w];
+    for (uint32_t w = 0; w < c->masks->words; w++) {
+        rows[(size_t)row * c->masks->words + w] |= from[w];
     }
 }
 
 static const uint32_t *row_of(const collector *c, const uint32_t *rows, uint32_t row)
 {
-    return rows + (size_t)row * c->sets->words;
+    return rows + (size_t)row * c->masks->words;
 }
 
-/* Position of equal bits; appended if there are none. MTS_SERVES_ALL when memory is short. */
-static uint32_t intern(mts_task_sets *sets, const uint32_t *bits)
+/* Position of equal bits; appended if there are none. MTS_TASKS_ALL when memory is short. */
+static uint32_t intern(mts_task_masks *masks, const uint32_t *bits)
 {
-    const size_t size = sets->words * sizeof *bits;
-    for (size_t i = 0; i < sets->count; i++) {
-        if (memcmp(sets->bits + i * sets->words, bits, size) == 0) {
+    const size_t size = masks->words * sizeof *bits;
+    for (size_t i = 0; i < masks->count; i++) {
+        if (memcmp(masks->bits + i * masks->words, bits, size) == 0) {
             return (uint32_t)i;
         }
     }
-    if (!mts_alloc_grow(sets->allocator, (void **)&sets->bits, &sets->capacity,
-                        (sets->count + 1) * sets->words, sizeof *sets->bits)) {
-        return MTS_SERVES_ALL;
+    if (!mts_alloc_grow(masks->allocator, (void **)&masks->bits, &masks->capacity,
+                        (masks->count + 1) * masks->words, sizeof *masks->bits)) {
+        return MTS_TASKS_ALL;
     }
-    memcpy(sets->bits + sets->count * sets->words, bits, size);
-    return (uint32_t)sets->count++;
+    memcpy(masks->bits + masks->count * masks->words, bits, size);
+    return (uint32_t)masks->count++;
 }
 
 /* Tasks of each graph: dense graphs have several. */
 static void mark_graphs(const collector *c)
 {
-    for (uint32_t t = 0; t < c->sets->tasks; t++) {
+    for (uint32_t t = 0; t < c->masks->tasks; t++) {
         for (uint32_t g = 0; g < c->program->graph_count; g++) {
             const bool own = c->program->task_graph[t] == g;
-            c->graphs[(size_t)g * c->sets->words + t / 32] |= own ? 1u << t % 32 : 0;
+            c->graphs[(size_t)g * c->masks->words + t / 32] |= own ? 1u << t % 32 : 0;
         }
     }
 }
@@ -107,83 +107,84 @@ static void number(const collector *c, const uint32_t *rows, uint32_t count, uin
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t *bits = row_of(c, rows, i);
         uint32_t any = 0;
-        for (uint32_t w = 0; w < c->sets->words; w++) {
+        for (uint32_t w = 0; w < c->masks->words; w++) {
             any |= bits[w];
         }
-        out[i] = any != 0 ? intern(c->sets, bits) : MTS_SERVES_ALL;
+        out[i] = any != 0 ? intern(c->masks, bits) : MTS_TASKS_ALL;
     }
 }
 
 static bool allocate(collector *c, mts_arena *arena)
 {
-    mts_task_sets *sets = c->sets;
+    mts_task_masks *masks = c->masks;
     const mts_stitched *s = c->plan->stitched;
-    const size_t size = sets->words * sizeof(uint32_t);
+    const size_t size = masks->words * sizeof(uint32_t);
     c->graphs = mts_arena_zero(arena, c->program->graph_count, size);
     c->members = mts_arena_zero(arena, s->member_count, size);
     c->conversions = mts_arena_zero(arena, c->plan->conversion_count, size);
     c->values = mts_arena_zero(arena, s->value_count, size);
-    sets->members = mts_arena_zero(arena, s->member_count, sizeof *sets->members);
-    sets->conversions = mts_arena_zero(arena, c->plan->conversion_count, sizeof *sets->conversions);
-    sets->values = mts_arena_zero(arena, s->value_count, sizeof *sets->values);
+    masks->members = mts_arena_zero(arena, s->member_count, sizeof *masks->members);
+    masks->conversions = mts_arena_zero(arena, c->plan->conversion_count, sizeof *masks->conversions);
+    masks->values = mts_arena_zero(arena, s->value_count, sizeof *masks->values);
     uint32_t *all = mts_arena_zero(arena, 1, size);
-    if (!c->graphs || !c->members || !c->conversions || !c->values || !sets->members || !sets->conversions ||
-        !sets->values || !all) {
+    if (!c->graphs || !c->members || !c->conversions || !c->values || !masks->members ||
+        !masks->conversions || !masks->values || !all) {
         return false;
     }
-    for (uint32_t t = 0; t < sets->tasks; t++) {
+    for (uint32_t t = 0; t < masks->tasks; t++) {
         all[t / 32] |= 1u << t % 32;
     }
-    return intern(sets, all) == MTS_SERVES_ALL && sets->count == 1;
+    return intern(masks, all) == MTS_TASKS_ALL && masks->count == 1;
 }
 
-mts_status mts_task_sets_make(mts_task_sets *sets, const mts_program *program, uint32_t tasks,
-                              const mts_plan *plan, mts_arena *arena, mts_error *error)
+mts_status mts_task_masks_create(mts_task_masks *masks, const mts_program *program, uint32_t tasks,
+                                 const mts_plan *plan, mts_arena *arena, mts_error *error)
 {
-    *sets = (mts_task_sets){.allocator = arena->allocator, .tasks = tasks, .words = (tasks + 31) / 32};
-    collector c = {.sets = sets, .program = program, .plan = plan};
+    *masks = (mts_task_masks){.allocator = arena->allocator, .tasks = tasks, .words = (tasks + 31) / 32};
+    collector c = {.masks = masks, .program = program, .plan = plan};
     if (!allocate(&c, arena)) {
         return mts_fail_memory(error);
     }
     mark_graphs(&c);
     mark_members(&c);
     mark_conversions(&c);
-    number(&c, c.members, plan->stitched->member_count, sets->members);
-    number(&c, c.conversions, plan->conversion_count, sets->conversions);
-    number(&c, c.values, plan->stitched->value_count, sets->values);
+    number(&c, c.members, plan->stitched->member_count, masks->members);
+    number(&c, c.conversions, plan->conversion_count, masks->conversions);
+    number(&c, c.values, plan->stitched->value_count, masks->values);
     return MTS_STATUS_OK;
 }
 
-void mts_task_sets_release(mts_task_sets *sets)
+void mts_task_masks_release(mts_task_masks *masks)
 {
-    if (sets->bits) {
-        mts_alloc_free(sets->allocator, sets->bits);
+    if (masks->bits) {
+        mts_alloc_free(masks->allocator, masks->bits);
     }
-    sets->bits = NULL;
-    sets->count = sets->capacity = 0;
+    masks->bits = NULL;
+    masks->count = masks->capacity = 0;
 }
 
-uint32_t mts_task_sets_join(mts_task_sets *sets, uint32_t a, uint32_t b)
+uint32_t mts_task_masks_join(mts_task_masks *masks, uint32_t a, uint32_t b)
 {
     uint32_t any = 0; /* what a lacks */
-    for (uint32_t w = 0; w < sets->words; w++) {
-        any |= sets->bits[(size_t)b * sets->words + w] & ~sets->bits[(size_t)a * sets->words + w];
+    for (uint32_t w = 0; w < masks->words; w++) {
+        any |= masks->bits[(size_t)b * masks->words + w] & ~masks->bits[(size_t)a * masks->words + w];
     }
     if (any == 0) {
         return a;
     }
-    if (!mts_alloc_grow(sets->allocator, (void **)&sets->bits, &sets->capacity,
-                        (sets->count + 1) * sets->words, sizeof *sets->bits)) {
-        return MTS_SERVES_ALL;
+    if (!mts_alloc_grow(masks->allocator, (void **)&masks->bits, &masks->capacity,
+                        (masks->count + 1) * masks->words, sizeof *masks->bits)) {
+        return MTS_TASKS_ALL;
     }
-    uint32_t *joined = sets->bits + sets->count * sets->words; /* behind the last: kept only if it is new */
-    for (uint32_t w = 0; w < sets->words; w++) {
-        joined[w] = sets->bits[(size_t)a * sets->words + w] | sets->bits[(size_t)b * sets->words + w];
+    uint32_t *joined =
+        masks->bits + masks->count * masks->words; /* behind the last: kept only if it is new */
+    for (uint32_t w = 0; w < masks->words; w++) {
+        joined[w] = masks->bits[(size_t)a * masks->words + w] | masks->bits[(size_t)b * masks->words + w];
     }
-    for (size_t i = 0; i < sets->count; i++) {
-        if (memcmp(sets->bits + i * sets->words, joined, sets->words * sizeof *joined) == 0) {
+    for (size_t i = 0; i < masks->count; i++) {
+        if (memcmp(masks->bits + i * masks->words, joined, masks->words * sizeof *joined) == 0) {
             return (uint32_t)i;
         }
     }
-    return (uint32_t)sets->count++;
+    return (uint32_t)masks->count++;
 }

@@ -11,38 +11,38 @@
 #include "strategy/program.h"
 #include "plan/plan.h"
 
-#define MTS_SERVES_ALL 0u /* the number of the set of all tasks */
+#define MTS_TASKS_ALL 0u /* the number of the set of all tasks */
 
 /* Sets of tasks, each once. */
-typedef struct mts_task_sets {
+typedef struct mts_task_masks {
     const mts_allocator *allocator;
     uint32_t tasks, words; /* words of a set */
     uint32_t *bits;        /* [count][words] */
     size_t count, capacity;
     uint32_t *members, *conversions, *values; /* per member, conversion, input svalue: a set's number */
-} mts_task_sets;
+} mts_task_masks;
 
 /* What a launch consists of, and where its entries stand in the launch table. */
 typedef enum mts_entry_kind {
     MTS_ENTRY_WHOLE = 0,  /* of one piece */
     MTS_ENTRY_TILE = 1,   /* mts_tile_params, one for each group along the first dimension */
     MTS_ENTRY_BLOCK = 2,  /* the mts_tile_params of mts_block_params, which the first dimension counts */
-    MTS_ENTRY_RECORD = 3, /* records along the third dimension */
-    MTS_ENTRY_MATES = 4   /* likewise mts_fc_params */
+    MTS_ENTRY_PARAMS = 3, /* params along the third dimension */
+    MTS_ENTRY_SHARING = 4 /* likewise mts_fc_params */
 } mts_entry_kind;
 
 /* A mts_conv_params with several epilogues. */
 typedef struct mts_entry_job {
-    uint32_t at; /* table index of the record */
+    uint32_t at; /* index in the kernel parameters of the params */
     uint32_t epilogue, epilogues;
-    const uint32_t *sets; /* per epilogue */
+    const uint32_t *masks; /* per epilogue */
 } mts_entry_job;
 
-/* `sets` is NULL where every entry serves all tasks. */
+/* `masks` is NULL where every entry serves all tasks. */
 typedef struct mts_entries {
     mts_entry_kind kind;
-    uint32_t first, words, count; /* table index of the first, words of one, number */
-    uint32_t *sets;               /* per entry */
+    uint32_t first, words, count; /* index in the kernel parameters of the first, words of one, number */
+    uint32_t *masks;              /* per entry */
     uint32_t *heights;   /* RECORD, per entry: what it needs of the second dimension; NULL: all of it */
     uint32_t *runs;      /* BLOCK, per entry: those of equal number may stand in one block */
     uint32_t parts;      /* BLOCK: most of a block */
@@ -50,11 +50,11 @@ typedef struct mts_entries {
     uint32_t job_count;
 } mts_entries;
 
-/* Makes the sets of a plan's members, conversions and inputs; arrays live in `arena`. OUT_OF_MEMORY. */
-mts_status mts_task_sets_make(mts_task_sets *sets, const mts_program *program, uint32_t tasks,
-                              const mts_plan *plan, mts_arena *arena, mts_error *error);
-void mts_task_sets_release(mts_task_sets *sets);
-/* The set of both; MTS_SERVES_ALL when memory is short, which only costs time. */
-uint32_t mts_task_sets_join(mts_task_sets *sets, uint32_t a, uint32_t b);
+/* Makes the masks of a plan's members, conversions and inputs; arrays live in `arena`. OUT_OF_MEMORY. */
+mts_status mts_task_masks_create(mts_task_masks *masks, const mts_program *program, uint32_t tasks,
+                                 const mts_plan *plan, mts_arena *arena, mts_error *error);
+void mts_task_masks_release(mts_task_masks *masks);
+/* The set of both; MTS_TASKS_ALL when memory is short, which only costs time. */
+uint32_t mts_task_masks_join(mts_task_masks *masks, uint32_t a, uint32_t b);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * weights.c: packing weight blocks into the layouts the kernels read (record.h) and finding them again.
+ * weights.c: packing weight blocks into the layouts the kernels read (params.h) and finding them again.
  */
 #include "lower/weights.h"
 
@@ -149,7 +149,7 @@ uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t r
     return offset;
 }
 
-/* u = G g Gt (record.h), rounded once. */
+/* u = G g Gt (params.h), rounded once. */
 static void transform(const double g[9], float u[16])
 {
     double t[12]; /* G g */

@@ -34,7 +34,7 @@ uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t r
                           uint32_t rows, uint32_t owner);
 /*
  * Rows [row, row + rows) of channels [channel, channel + count) of a block of 3 x 3 weights, transformed for
- * conv_winograd (record.h): [16][count][rows]. Channels are those of the value.
+ * conv_winograd (params.h): [16][count][rows]. Channels are those of the value.
  */
 uint32_t mts_weights_winograd(mts_weights *pool, const mts_value *weight, uint32_t ref, uint32_t row,
                               uint32_t rows, uint32_t channel, uint32_t count, uint32_t owner);

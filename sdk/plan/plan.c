@@ -110,7 +110,7 @@ static void add_inputs(mts_plan *plan, const mts_layer *layer)
 static void add_conversions(mts_plan *plan, const mts_layer *layer)
 {
     const mts_stitched *s = plan->stitched;
-    mts_step phase = {.kind = MTS_STEP_PHASE, .first = plan->order_count};
+    mts_step phase = {.kind = MTS_STEP_SPACE_TO_DEPTH, .first = plan->order_count};
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
         want(plan, plan->members[m].input_conversion, true, &phase);
         want(plan, plan->members[m].residual_conversion, true, &phase);

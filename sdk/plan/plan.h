@@ -7,8 +7,8 @@
  * Layout rules. A stitched convolution walks flattened pixels, so its input, output and residual share one
  * row length; values tied so form a class, whose row is the largest that a member needs (width + padding). A
  * strided convolution, or one whose input has to be dense, reads a phase conversion instead
- * (mts_phase_params). Inputs, outputs, fully connected layers' results, and both sides of a RESHAPE and of a
- * GATHER are dense; a RESHAPE is an alias and costs nothing.
+ * (mts_space_to_depth_params). Inputs, outputs, fully connected layers' results, and both sides of a RESHAPE
+ * and of a GATHER are dense; a RESHAPE is an alias and costs nothing.
  */
 #ifndef MTS_PLAN_PLAN_H
 #define MTS_PLAN_PLAN_H
@@ -74,7 +74,7 @@ typedef struct mts_member_plan {
 
 typedef enum mts_step_kind {
     MTS_STEP_LAYER = 0,
-    MTS_STEP_PHASE = 1,
+    MTS_STEP_SPACE_TO_DEPTH = 1,
     MTS_STEP_DENSE = 2,
     MTS_STEP_INPUT = 3
 } mts_step_kind;

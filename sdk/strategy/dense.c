@@ -8,7 +8,7 @@
 #include "strategy/dense_build.h"
 
 typedef struct stitcher {
-    mts_wires wires;
+    mts_channel_map wires;
     mts_dense_place *places;
     uint32_t *value_of, *image_of;
     uint32_t *output_of; /* [wire]: output of the stitched graph, or MTS_NONE */
@@ -36,7 +36,7 @@ static size_t elements_of_channel(const mts_shape *shape)
 static bool is_run(const stitcher *s, uint32_t wire, uint32_t task)
 {
     const uint32_t *pos = s->places[wire].pos[task];
-    const uint32_t channels = mts_wires_channels(&s->wires, task, wire);
+    const uint32_t channels = mts_channel_map_channels(&s->wires, task, wire);
     for (uint32_t c = 1; c < channels; c++) {
         if (pos[c] != pos[0] + c) {
             return false;
@@ -48,7 +48,7 @@ static bool is_run(const stitcher *s, uint32_t wire, uint32_t task)
 /* The task's images, and of them its channels where those follow one another. */
 static mts_status cut_images(stitcher *s, uint32_t wire, uint32_t task, bool run, uint32_t *value)
 {
-    const mts_shape *own = mts_wires_shape(&s->wires, task, wire);
+    const mts_shape *own = mts_channel_map_shape(&s->wires, task, wire);
     const mts_shape *all = &s->out->graph->values[s->value_of[wire]].shape;
     mts_attrs attrs = {.slice = {.start = {0}}};
     for (uint32_t i = 0; i < MTS_TENSOR_RANK_MAX; i++) {
@@ -67,7 +67,7 @@ static mts_status cut_images(stitcher *s, uint32_t wire, uint32_t task, bool run
 
 static mts_status pick_channels(stitcher *s, uint32_t wire, uint32_t task, uint32_t *value)
 {
-    const mts_shape index = {.rank = 1, .dims = {mts_wires_channels(&s->wires, task, wire)}};
+    const mts_shape index = {.rank = 1, .dims = {mts_channel_map_channels(&s->wires, task, wire)}};
     int32_t *numbers = mts_arena_zero(s->arena, mts_shape_count(&index), sizeof *numbers);
     if (!numbers) {
         return short_of_memory(s->error);
@@ -103,7 +103,7 @@ static mts_status add_output(stitcher *s, uint32_t task, uint32_t output)
     if (wire == MTS_NONE) {
         return MTS_STATUS_OK;
     }
-    const mts_shape *own = mts_wires_shape(&s->wires, task, wire);
+    const mts_shape *own = mts_channel_map_shape(&s->wires, task, wire);
     const uint32_t total = s->places[wire].total;
     const bool run = is_run(s, wire, task);
     if (run && (own->dims[0] == 1 || own->dims[1] == (int64_t)total)) {
@@ -156,7 +156,7 @@ mts_status mts_dense_stitch(const mts_graph *const *graphs, uint32_t count, mts_
 {
     stitcher s = {.arena = arena, .out = out, .error = error};
     *out = (mts_dense){0};
-    mts_status code = mts_wires_init(&s.wires, graphs, count, arena, error);
+    mts_status code = mts_channel_map_create(&s.wires, graphs, count, arena, error);
     MTS_TRY(code, mts_dense_places(&s.wires, arena, &s.places, error));
     if (code != MTS_STATUS_OK) {
         return code;

@@ -41,7 +41,7 @@ static uint32_t place(const builder *b, uint32_t wire, uint32_t task, uint32_t c
 
 static uint32_t channels_of(const builder *b, uint32_t wire, uint32_t task)
 {
-    return mts_wires_channels(b->request->wires, task, wire);
+    return mts_channel_map_channels(b->request->wires, task, wire);
 }
 
 /* Whether some image has channels that its task does not have. */
@@ -57,7 +57,7 @@ static bool has_redundant(const builder *b, uint32_t wire)
 
 static uint32_t batch_of(const builder *b, uint32_t task)
 {
-    return (uint32_t)mts_wires_shape(b->request->wires, task, 0)->dims[0];
+    return (uint32_t)mts_channel_map_shape(b->request->wires, task, 0)->dims[0];
 }
 
 /* First dimension of a wire: the batch, except in a graph of one task, which may do with it what it likes. */
@@ -65,7 +65,7 @@ static uint32_t leading(const builder *b, uint32_t wire)
 {
     return b->request->count > 1
                ? b->images
-               : (uint32_t)mts_wires_shape(b->request->wires, b->request->first, wire)->dims[0];
+               : (uint32_t)mts_channel_map_shape(b->request->wires, b->request->first, wire)->dims[0];
 }
 
 /* ---- constants ---- */
@@ -102,7 +102,7 @@ static float *read_constant(mts_arena *scratch, const mts_value *value)
     return data;
 }
 
-uint32_t mts_dense_borrow(mts_graph *graph, const mts_value *constant)
+uint32_t mts_dense_reference(mts_graph *graph, const mts_value *constant)
 {
     const uint32_t value = mts_graph_add_const(graph, constant->name, constant->dtype, &constant->shape,
                                                constant->blocks[0].data);
@@ -118,10 +118,10 @@ uint32_t mts_dense_borrow(mts_graph *graph, const mts_value *constant)
 /* Adds one task's filters to the stitched weight [total out][in][inner]. */
 static mts_status embed_filters(const builder *b, uint32_t n, uint32_t task, uint32_t in, float *data)
 {
-    const mts_wires *wires = b->request->wires;
-    const mts_value *weight = mts_wires_constant(wires, task, n, 1);
-    const uint32_t from = mts_wires_input(wires, task, n, 0);
-    const bool depthwise = wires->traits[n].pass == MTS_PASS_SAME;
+    const mts_channel_map *wires = b->request->wires;
+    const mts_value *weight = mts_channel_map_constant(wires, task, n, 1);
+    const uint32_t from = mts_channel_map_input(wires, task, n, 0);
+    const bool depthwise = wires->traits[n].pass == MTS_CHANNELS_KEPT;
     uint32_t rows = 0;
     uint32_t columns = 0;
     uint32_t inner = 0;
@@ -143,11 +143,11 @@ static mts_status embed_filters(const builder *b, uint32_t n, uint32_t task, uin
 
 static mts_status add_weight(builder *b, uint32_t n, uint32_t *value)
 {
-    const mts_wires *wires = b->request->wires;
-    mts_shape shape = mts_wires_constant(wires, b->request->first, n, 1)->shape;
+    const mts_channel_map *wires = b->request->wires;
+    mts_shape shape = mts_channel_map_constant(wires, b->request->first, n, 1)->shape;
     shape.dims[0] = b->request->places[wire_out(b, n)].total;
-    if (wires->traits[n].pass == MTS_PASS_MIX) {
-        shape.dims[1] = b->request->places[mts_wires_input(wires, 0, n, 0)].total;
+    if (wires->traits[n].pass == MTS_CHANNELS_MIXED) {
+        shape.dims[1] = b->request->places[mts_channel_map_input(wires, 0, n, 0)].total;
     }
     float *data = open_constant(b, &shape);
     if (!data) {
@@ -164,7 +164,7 @@ static mts_status add_weight(builder *b, uint32_t n, uint32_t *value)
 static bool any_has(const builder *b, uint32_t n, uint32_t input)
 {
     for (uint32_t t = b->request->first; t < b->request->first + b->request->count; t++) {
-        if (mts_wires_constant(b->request->wires, t, n, input)) {
+        if (mts_channel_map_constant(b->request->wires, t, n, input)) {
             return true;
         }
     }
@@ -185,7 +185,7 @@ static mts_status add_vector(builder *b, uint32_t n, uint32_t input, float live,
     mts_arena_init(&scratch, b->arena->allocator);
     bool ok = data;
     for (uint32_t t = b->request->first; ok && t < b->request->first + b->request->count; t++) {
-        const mts_value *own = mts_wires_constant(b->request->wires, t, n, input);
+        const mts_value *own = mts_channel_map_constant(b->request->wires, t, n, input);
         const float *source = own ? read_constant(&scratch, own) : NULL;
         const uint32_t first = b->image_of[t - b->request->first];
         ok = !own || source;
@@ -212,7 +212,7 @@ static mts_shape vector_shape(const builder *b, uint32_t wire)
 /* [images, total, 1, ...] of a wire's rank */
 static mts_shape spread_shape(const builder *b, uint32_t wire)
 {
-    mts_shape shape = {.rank = mts_wires_shape(b->request->wires, 0, wire)->rank};
+    mts_shape shape = {.rank = mts_channel_map_shape(b->request->wires, 0, wire)->rank};
     for (uint32_t i = 0; i < shape.rank; i++) {
         shape.dims[i] = 1;
     }
@@ -231,17 +231,14 @@ static mts_status add_node(builder *b, const mts_node *like, const uint32_t *inp
 
 static mts_status build_conv(builder *b, uint32_t n, uint32_t *value)
 {
-    const mts_wires *wires = b->request->wires;
+    const mts_channel_map *wires = b->request->wires;
     const uint32_t wire = wire_out(b, n);
     const mts_node *node = node_of(b, b->request->first, n);
     const mts_shape vector = vector_shape(b, wire);
-    const uint32_t residual = mts_wires_input(wires, b->request->first, n, 4);
-    uint32_t inputs[6] = {b->value_of[mts_wires_input(wires, 0, n, 0)],
-                          MTS_NONE,
-                          MTS_NONE,
-                          MTS_NONE,
-                          residual != MTS_NONE ? b->value_of[residual] : MTS_NONE,
-                          MTS_NONE};
+    const uint32_t residual = mts_channel_map_input(wires, b->request->first, n, 4);
+    uint32_t inputs[6] = {
+        b->value_of[mts_channel_map_input(wires, 0, n, 0)],      MTS_NONE, MTS_NONE, MTS_NONE,
+        residual != MTS_NONE ? b->value_of[residual] : MTS_NONE, MTS_NONE};
     const float live[6] = {[2] = 1.0f};
     mts_status code = add_weight(b, n, &inputs[1]);
     for (uint32_t i = 2; code == MTS_STATUS_OK && i < 6; i++) {
@@ -251,7 +248,7 @@ static mts_status build_conv(builder *b, uint32_t n, uint32_t *value)
         }
     }
     mts_attrs attrs = node->attrs;
-    if (wires->traits[n].pass == MTS_PASS_SAME) {
+    if (wires->traits[n].pass == MTS_CHANNELS_KEPT) {
         attrs.conv.group = b->request->places[wire].total;
     }
     return code == MTS_STATUS_OK ? add_node(b, node, inputs, 6, &attrs, value) : code;
@@ -269,13 +266,13 @@ static float neutral(uint32_t kind)
 static void embed_operand(const builder *b, uint32_t wire, uint32_t task, const mts_value *own,
                           const float *source, float *data)
 {
-    const uint32_t rank = mts_wires_shape(b->request->wires, task, wire)->rank;
+    const uint32_t rank = mts_channel_map_shape(b->request->wires, task, wire)->rank;
     const uint32_t missing = rank - own->shape.rank;
     const int64_t own_images = missing > 0 ? 1 : own->shape.dims[0];
     const int64_t own_channels = missing > 1 ? 1 : own->shape.dims[1 - missing];
     const size_t rest = mts_shape_count(&own->shape) / (size_t)(own_images * own_channels);
     const size_t total = b->request->places[wire].total;
-    const uint32_t images = (uint32_t)mts_wires_shape(b->request->wires, task, wire)->dims[0];
+    const uint32_t images = (uint32_t)mts_channel_map_shape(b->request->wires, task, wire)->dims[0];
     for (uint32_t i = 0; i < images; i++) {
         for (uint32_t c = 0; c < channels_of(b, wire, task); c++) {
             const size_t image = own_images == 1 ? 0 : i;
@@ -291,7 +288,7 @@ static void embed_operand(const builder *b, uint32_t wire, uint32_t task, const 
 static mts_status add_operand(builder *b, uint32_t n, uint32_t input, uint32_t *value)
 {
     const uint32_t wire = wire_out(b, n);
-    const mts_shape *own = &mts_wires_constant(b->request->wires, b->request->first, n, input)->shape;
+    const mts_shape *own = &mts_channel_map_constant(b->request->wires, b->request->first, n, input)->shape;
     mts_shape shape = spread_shape(b, wire);
     shape.dims[0] = leading(b, wire);
     for (uint32_t i = 2; i < shape.rank; i++) {
@@ -310,7 +307,7 @@ static mts_status add_operand(builder *b, uint32_t n, uint32_t input, uint32_t *
     mts_arena_init(&scratch, b->arena->allocator);
     bool ok = true;
     for (uint32_t t = b->request->first; ok && t < b->request->first + b->request->count; t++) {
-        const mts_value *constant = mts_wires_constant(b->request->wires, t, n, input);
+        const mts_value *constant = mts_channel_map_constant(b->request->wires, t, n, input);
         const float *source = read_constant(&scratch, constant);
         ok = source;
         if (ok) {
@@ -323,12 +320,12 @@ static mts_status add_operand(builder *b, uint32_t n, uint32_t input, uint32_t *
 
 static mts_status build_binary(builder *b, uint32_t n, uint32_t *value)
 {
-    const mts_wires *wires = b->request->wires;
+    const mts_channel_map *wires = b->request->wires;
     const mts_node *node = node_of(b, b->request->first, n);
     uint32_t inputs[2];
     mts_status code = MTS_STATUS_OK;
     for (uint32_t i = 0; code == MTS_STATUS_OK && i < 2; i++) {
-        const uint32_t from = mts_wires_input(wires, b->request->first, n, i);
+        const uint32_t from = mts_channel_map_input(wires, b->request->first, n, i);
         inputs[i] = from != MTS_NONE ? b->value_of[from] : MTS_NONE;
         if (from == MTS_NONE) {
             code = add_operand(b, n, i, &inputs[i]);
@@ -358,7 +355,7 @@ static mts_status build_scale(builder *b, uint32_t n, uint32_t *value)
     const mts_shape shape = spread_shape(b, wire_out(b, n));
     const bool prelu = node->attrs.unary.act.fn == MTS_FN_PRELU;
     uint32_t constant = MTS_NONE;
-    *value = b->value_of[mts_wires_input(b->request->wires, 0, n, 0)];
+    *value = b->value_of[mts_channel_map_input(b->request->wires, 0, n, 0)];
     mts_status code = add_vector(b, n, 1, 1.0f, &shape, &constant);
     MTS_TRY(code, combine(b, node, MTS_BIN_MUL, NULL, constant, value));
     MTS_TRY(code, add_vector(b, n, 2, 0.0f, &shape, &constant));
@@ -417,14 +414,14 @@ static mts_attrs widened(const builder *b, uint32_t n)
 
 static mts_status build_other(builder *b, uint32_t n, uint32_t *value)
 {
-    const mts_wires *wires = b->request->wires;
+    const mts_channel_map *wires = b->request->wires;
     const mts_node *node = node_of(b, b->request->first, n);
     uint32_t *inputs = mts_arena_zero(b->arena, node->input_count, sizeof *inputs);
     if (!inputs) {
         return short_of_memory(b);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        inputs[i] = b->value_of[mts_wires_input(wires, b->request->first, n, i)];
+        inputs[i] = b->value_of[mts_channel_map_input(wires, b->request->first, n, i)];
     }
     mts_status code = MTS_STATUS_OK;
     if (wires->traits[n].across && has_redundant(b, wire_out(b, n))) {
@@ -439,11 +436,11 @@ static mts_status build_other(builder *b, uint32_t n, uint32_t *value)
 /* Whether a single task's node has no padding on any side. */
 static bool is_unchanged(const builder *b, uint32_t n)
 {
-    const mts_wires *wires = b->request->wires;
+    const mts_channel_map *wires = b->request->wires;
     const uint32_t task = b->request->first;
     bool same = b->request->count == 1 && !has_redundant(b, wire_out(b, n));
     for (uint32_t i = 0; same && i < node_of(b, task, n)->input_count; i++) {
-        const uint32_t wire = mts_wires_input(wires, task, n, i);
+        const uint32_t wire = mts_channel_map_input(wires, task, n, i);
         same = wire == MTS_NONE || !has_redundant(b, wire);
     }
     return same;
@@ -451,7 +448,7 @@ static bool is_unchanged(const builder *b, uint32_t n)
 
 static mts_status copy_node(builder *b, uint32_t n, uint32_t *value)
 {
-    const mts_wires *wires = b->request->wires;
+    const mts_channel_map *wires = b->request->wires;
     const uint32_t task = b->request->first;
     const mts_node *node = node_of(b, task, n);
     uint32_t *inputs = mts_arena_zero(b->arena, node->input_count, sizeof *inputs);
@@ -459,11 +456,11 @@ static mts_status copy_node(builder *b, uint32_t n, uint32_t *value)
         return short_of_memory(b);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        const mts_value *constant = mts_wires_constant(wires, task, n, i);
-        const uint32_t wire = mts_wires_input(wires, task, n, i);
+        const mts_value *constant = mts_channel_map_constant(wires, task, n, i);
+        const uint32_t wire = mts_channel_map_input(wires, task, n, i);
         inputs[i] = wire != MTS_NONE ? b->value_of[wire] : MTS_NONE;
         if (constant) {
-            inputs[i] = mts_dense_borrow(b->graph, constant);
+            inputs[i] = mts_dense_reference(b->graph, constant);
             if (inputs[i] == MTS_NONE) {
                 return short_of_memory(b);
             }
@@ -478,7 +475,7 @@ static mts_status copy_node(builder *b, uint32_t n, uint32_t *value)
 
 static mts_status build_node(builder *b, uint32_t n)
 {
-    const mts_traits *traits = &b->request->wires->traits[n];
+    const mts_propagation *traits = &b->request->wires->traits[n];
     uint32_t *value = &b->value_of[wire_out(b, n)];
     if (is_unchanged(b, n)) {
         return copy_node(b, n, value);
@@ -507,12 +504,12 @@ static mts_status build_node(builder *b, uint32_t n)
 /* Batches of the tasks one after another; every computed value has to keep them in its first dimension. */
 static mts_status count_images(builder *b)
 {
-    const mts_wires *wires = b->request->wires;
+    const mts_channel_map *wires = b->request->wires;
     for (uint32_t t = b->request->first; t < b->request->first + b->request->count; t++) {
         b->image_of[t - b->request->first] = b->images;
         b->images += batch_of(b, t);
         for (uint32_t w = 0; b->request->count > 1 && w < wires->wire_count; w++) {
-            const mts_shape *shape = mts_wires_shape(wires, t, w);
+            const mts_shape *shape = mts_channel_map_shape(wires, t, w);
             if (shape->rank < 2 || shape->dims[0] != (int64_t)batch_of(b, t)) {
                 return mts_fail(b->error, MTS_STATUS_UNSUPPORTED,
                                 "task %s: a tensor whose first dimension is not the batch",

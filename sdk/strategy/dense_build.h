@@ -7,7 +7,7 @@
 #include "strategy/dense_space.h"
 
 typedef struct mts_dense_request {
-    const mts_wires *wires;
+    const mts_channel_map *wires;
     const mts_dense_place *places; /* per wire */
     uint32_t first, count;         /* tasks [first, first + count) become one graph */
     bool clean;                    /* channels that a task does not have stay zero in its images */
@@ -21,6 +21,6 @@ mts_status mts_dense_build(const mts_dense_request *request, mts_arena *arena, m
                            uint32_t *value_of, uint32_t *image_of, mts_error *error);
 
 /* A constant of another graph; its data stays where it is. MTS_NONE when memory is short. */
-uint32_t mts_dense_borrow(mts_graph *graph, const mts_value *constant);
+uint32_t mts_dense_reference(mts_graph *graph, const mts_value *constant);
 
 #endif

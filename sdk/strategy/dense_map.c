@@ -7,9 +7,9 @@
 
 #include "strategy/dense.h"
 
-static mts_traits blocked(const char *reason)
+static mts_propagation blocked(const char *reason)
 {
-    return (mts_traits){.pass = MTS_PASS_BLOCKED, .reason = reason};
+    return (mts_propagation){.pass = MTS_CHANNELS_FIXED, .reason = reason};
 }
 
 /* What an activation makes of zero. */
@@ -33,13 +33,13 @@ static float act_of_zero(const mts_act *act)
 }
 
 /* SAME with the activation's effect on zero. */
-static mts_traits same_after(const mts_act *act)
+static mts_propagation same_after(const mts_act *act)
 {
     const float zero = act_of_zero(act);
     if (isinf(zero)) {
         return blocked("an element function that is infinite at 0");
     }
-    return (mts_traits){.pass = MTS_PASS_SAME, .dirty = zero < 0.0f || zero > 0.0f};
+    return (mts_propagation){.pass = MTS_CHANNELS_KEPT, .dirty = zero < 0.0f || zero > 0.0f};
 }
 
 static const mts_value *operand(const mts_graph *graph, const mts_node *node, uint32_t input)
@@ -48,26 +48,26 @@ static const mts_value *operand(const mts_graph *graph, const mts_node *node, ui
                                                                         : NULL;
 }
 
-static mts_traits conv_traits(const mts_graph *graph, const mts_node *node)
+static mts_propagation conv_traits(const mts_graph *graph, const mts_node *node)
 {
     const mts_attrs_conv *conv = &node->attrs.conv;
     const mts_value *residual = operand(graph, node, 4);
     const int64_t in = graph->values[node->inputs[0]].shape.dims[1];
     const int64_t out = graph->values[node->output].shape.dims[1];
-    mts_traits traits = same_after(&conv->act);
+    mts_propagation traits = same_after(&conv->act);
     if (residual && residual->kind == MTS_VALUE_CONST) {
         return blocked("a constant residual");
     }
     if (conv->group != 1 && (in != out || in != (int64_t)conv->group)) {
         return blocked("a grouped convolution that is not depthwise");
     }
-    traits.pass = traits.pass == MTS_PASS_SAME && conv->group == 1 ? MTS_PASS_MIX : traits.pass;
+    traits.pass = traits.pass == MTS_CHANNELS_KEPT && conv->group == 1 ? MTS_CHANNELS_MIXED : traits.pass;
     return traits;
 }
 
 /* A constant operand is filled up so that zero stays zero (dense_build.c); two computed ones are both zero.
  */
-static mts_traits binary_traits(const mts_graph *graph, const mts_node *node)
+static mts_propagation binary_traits(const mts_graph *graph, const mts_node *node)
 {
     const mts_shape *out = &graph->values[node->output].shape;
     const uint32_t kind = node->attrs.binary.kind;
@@ -91,17 +91,17 @@ static mts_traits binary_traits(const mts_graph *graph, const mts_node *node)
     return same_after(&node->attrs.binary.act);
 }
 
-static mts_traits softmax_traits(const mts_node *node)
+static mts_propagation softmax_traits(const mts_node *node)
 {
     const uint32_t axis = node->attrs.softmax.axis;
     if (axis == 0) {
         return blocked("a softmax over the batch");
     }
-    return (mts_traits){
-        .pass = MTS_PASS_SAME, .across = axis == 1, .dirty = axis != 1 || node->attrs.softmax.log != 0};
+    return (mts_propagation){
+        .pass = MTS_CHANNELS_KEPT, .across = axis == 1, .dirty = axis != 1 || node->attrs.softmax.log != 0};
 }
 
-static mts_traits concat_traits(const mts_graph *graph, const mts_node *node)
+static mts_propagation concat_traits(const mts_graph *graph, const mts_node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++) {
         if (graph->values[node->inputs[i]].kind == MTS_VALUE_CONST) {
@@ -110,20 +110,21 @@ static mts_traits concat_traits(const mts_graph *graph, const mts_node *node)
     }
     const uint32_t axis = node->attrs.concat.axis;
     return axis == 0 ? blocked("a concatenation of batches")
-                     : (mts_traits){.pass = axis == 1 ? MTS_PASS_JOIN : MTS_PASS_SAME};
+                     : (mts_propagation){.pass = axis == 1 ? MTS_CHANNELS_JOINED : MTS_CHANNELS_KEPT};
 }
 
-static mts_traits pad_traits(const mts_node *node)
+static mts_propagation pad_traits(const mts_node *node)
 {
     const mts_attrs_pad *pad = &node->attrs.pad;
     if (pad->before[0] != 0 || pad->after[0] != 0 || pad->before[1] != 0 || pad->after[1] != 0) {
         return blocked("padding of channels");
     }
-    return (mts_traits){.pass = MTS_PASS_SAME,
-                        .dirty = pad->mode == MTS_PAD_CONSTANT && (pad->value < 0.0f || pad->value > 0.0f)};
+    return (mts_propagation){.pass = MTS_CHANNELS_KEPT,
+                             .dirty =
+                                 pad->mode == MTS_PAD_CONSTANT && (pad->value < 0.0f || pad->value > 0.0f)};
 }
 
-static mts_traits slice_traits(const mts_graph *graph, const mts_node *node)
+static mts_propagation slice_traits(const mts_graph *graph, const mts_node *node)
 {
     const mts_attrs_slice *slice = &node->attrs.slice;
     const mts_shape *x = &graph->values[node->inputs[0]].shape;
@@ -132,10 +133,10 @@ static mts_traits slice_traits(const mts_graph *graph, const mts_node *node)
             return blocked("a slice of channels");
         }
     }
-    return (mts_traits){.pass = MTS_PASS_SAME};
+    return (mts_propagation){.pass = MTS_CHANNELS_KEPT};
 }
 
-static mts_traits reshape_traits(const mts_graph *graph, const mts_node *node)
+static mts_propagation reshape_traits(const mts_graph *graph, const mts_node *node)
 {
     const mts_shape *x = &graph->values[node->inputs[0]].shape;
     const mts_shape *y = &graph->values[node->output].shape;
@@ -143,10 +144,11 @@ static mts_traits reshape_traits(const mts_graph *graph, const mts_node *node)
         return blocked("a reshape that mixes channels");
     }
     const uint32_t factor = (uint32_t)(y->dims[1] / x->dims[1]);
-    return (mts_traits){.pass = factor == 1 ? MTS_PASS_SAME : MTS_PASS_SPREAD, .factor = factor};
+    return (mts_propagation){.pass = factor == 1 ? MTS_CHANNELS_KEPT : MTS_CHANNELS_REPEATED,
+                             .factor = factor};
 }
 
-mts_traits mts_traits_of(const mts_graph *graph, const mts_node *node)
+mts_propagation mts_propagation_of(const mts_graph *graph, const mts_node *node)
 {
     const mts_value *x = &graph->values[node->inputs[0]];
     if (x->shape.rank < 2 || graph->values[node->output].shape.rank < 2) {
@@ -164,10 +166,10 @@ mts_traits mts_traits_of(const mts_graph *graph, const mts_node *node)
     case MTS_OP_BINARY:
         return binary_traits(graph, node);
     case MTS_OP_POOL:
-        return (mts_traits){.pass = MTS_PASS_SAME};
+        return (mts_propagation){.pass = MTS_CHANNELS_KEPT};
     case MTS_OP_REDUCE:
         return (node->attrs.reduce.axes & 3u) != 0 ? blocked("a reduction over channels")
-                                                   : (mts_traits){.pass = MTS_PASS_SAME};
+                                                   : (mts_propagation){.pass = MTS_CHANNELS_KEPT};
     case MTS_OP_SOFTMAX:
         return softmax_traits(node);
     case MTS_OP_CONCAT:
@@ -179,9 +181,9 @@ mts_traits mts_traits_of(const mts_graph *graph, const mts_node *node)
     case MTS_OP_RESHAPE:
         return reshape_traits(graph, node);
     case MTS_OP_RESIZE:
-        return (mts_traits){.pass = MTS_PASS_SAME,
-                            .dirty = node->attrs.resize.extrapolation < 0.0f ||
-                                     node->attrs.resize.extrapolation > 0.0f};
+        return (mts_propagation){.pass = MTS_CHANNELS_KEPT,
+                                 .dirty = node->attrs.resize.extrapolation < 0.0f ||
+                                          node->attrs.resize.extrapolation > 0.0f};
     default:
         return blocked("an operator whose channels cannot be stitched");
     }
@@ -250,8 +252,8 @@ bool mts_dense_alike(const mts_graph *a, const mts_graph *b)
         if (!mts_node_alike(a, x, b, y) || !same_wiring(a, x, b, y)) {
             return false;
         }
-        const mts_traits p = mts_traits_of(a, x);
-        const mts_traits q = mts_traits_of(b, y);
+        const mts_propagation p = mts_propagation_of(a, x);
+        const mts_propagation q = mts_propagation_of(b, y);
         if (p.pass != q.pass || p.factor != q.factor) {
             return false;
         }
@@ -259,7 +261,7 @@ bool mts_dense_alike(const mts_graph *a, const mts_graph *b)
     return true;
 }
 
-uint32_t mts_wires_root(const mts_wires *wires, uint32_t wire)
+uint32_t mts_channel_map_root(const mts_channel_map *wires, uint32_t wire)
 {
     while (wires->parent[wire] != wire) {
         wires->parent[wire] = wires->parent[wires->parent[wire]];
@@ -268,30 +270,31 @@ uint32_t mts_wires_root(const mts_wires *wires, uint32_t wire)
     return wire;
 }
 
-static void tie(mts_wires *wires, uint32_t a, uint32_t b)
+static void tie(mts_channel_map *wires, uint32_t a, uint32_t b)
 {
     if (a != MTS_NONE && b != MTS_NONE) {
-        const uint32_t x = mts_wires_root(wires, a);
-        const uint32_t y = mts_wires_root(wires, b);
+        const uint32_t x = mts_channel_map_root(wires, a);
+        const uint32_t y = mts_channel_map_root(wires, b);
         wires->parent[x > y ? x : y] = x > y ? y : x; /* the earliest wire stands for all */
     }
 }
 
-uint32_t mts_wires_input(const mts_wires *wires, uint32_t task, uint32_t node, uint32_t input)
+uint32_t mts_channel_map_input(const mts_channel_map *wires, uint32_t task, uint32_t node, uint32_t input)
 {
     const mts_node *n = &wires->graphs[task]->nodes[node];
     return input < n->input_count && n->inputs[input] != MTS_NONE ? wires->wire_of[task][n->inputs[input]]
                                                                   : MTS_NONE;
 }
 
-const mts_value *mts_wires_constant(const mts_wires *wires, uint32_t task, uint32_t node, uint32_t input)
+const mts_value *mts_channel_map_constant(const mts_channel_map *wires, uint32_t task, uint32_t node,
+                                          uint32_t input)
 {
     const mts_graph *graph = wires->graphs[task];
     const mts_value *v = operand(graph, &graph->nodes[node], input);
     return v && v->kind == MTS_VALUE_CONST ? v : NULL;
 }
 
-const mts_shape *mts_wires_shape(const mts_wires *wires, uint32_t task, uint32_t wire)
+const mts_shape *mts_channel_map_shape(const mts_channel_map *wires, uint32_t task, uint32_t wire)
 {
     const mts_graph *graph = wires->graphs[task];
     const uint32_t value = wire < wires->input_count ? graph->inputs[wire].value
@@ -299,30 +302,30 @@ const mts_shape *mts_wires_shape(const mts_wires *wires, uint32_t task, uint32_t
     return &graph->values[value].shape;
 }
 
-uint32_t mts_wires_channels(const mts_wires *wires, uint32_t task, uint32_t wire)
+uint32_t mts_channel_map_channels(const mts_channel_map *wires, uint32_t task, uint32_t wire)
 {
-    const mts_shape *shape = mts_wires_shape(wires, task, wire);
+    const mts_shape *shape = mts_channel_map_shape(wires, task, wire);
     return shape->rank > 1 ? (uint32_t)shape->dims[1] : 1;
 }
 
-static void tie_node(mts_wires *wires, uint32_t n)
+static void tie_node(mts_channel_map *wires, uint32_t n)
 {
     const mts_node *node = &wires->graphs[0]->nodes[n];
     const uint32_t out = wires->input_count + n;
-    if (wires->traits[n].pass == MTS_PASS_SAME) {
+    if (wires->traits[n].pass == MTS_CHANNELS_KEPT) {
         for (uint32_t i = 0; i < node->input_count; i++) {
-            tie(wires, out, mts_wires_input(wires, 0, n, i));
+            tie(wires, out, mts_channel_map_input(wires, 0, n, i));
         }
-    } else if (wires->traits[n].pass == MTS_PASS_MIX) {
-        tie(wires, out, mts_wires_input(wires, 0, n, 4));
+    } else if (wires->traits[n].pass == MTS_CHANNELS_MIXED) {
+        tie(wires, out, mts_channel_map_input(wires, 0, n, 4));
     }
 }
 
-mts_status mts_wires_init(mts_wires *wires, const mts_graph *const *graphs, uint32_t count, mts_arena *arena,
-                          mts_error *error)
+mts_status mts_channel_map_create(mts_channel_map *wires, const mts_graph *const *graphs, uint32_t count,
+                                  mts_arena *arena, mts_error *error)
 {
     const mts_graph *first = graphs[0];
-    *wires = (mts_wires){.graphs = graphs, .task_count = count, .input_count = first->input_count};
+    *wires = (mts_channel_map){.graphs = graphs, .task_count = count, .input_count = first->input_count};
     wires->wire_count = first->input_count + first->node_count;
     wires->wire_of = mts_arena_zero(arena, count, sizeof *wires->wire_of);
     wires->parent = mts_arena_zero(arena, wires->wire_count, sizeof *wires->parent);
@@ -342,7 +345,7 @@ mts_status mts_wires_init(mts_wires *wires, const mts_graph *const *graphs, uint
         wires->parent[w] = w;
     }
     for (uint32_t n = 0; n < first->node_count; n++) {
-        wires->traits[n] = mts_traits_of(first, &first->nodes[n]);
+        wires->traits[n] = mts_propagation_of(first, &first->nodes[n]);
         tie_node(wires, n);
     }
     return MTS_STATUS_OK;

@@ -28,7 +28,7 @@ typedef struct candidates {
 } candidates;
 
 typedef struct space {
-    const mts_wires *wires;
+    const mts_channel_map *wires;
     mts_arena *pass; /* emptied after each pass */
     mts_arena *keep;
     group *groups;    /* per wire, used at roots */
@@ -66,7 +66,7 @@ uint32_t mts_dense_channel(const mts_node *node, uint32_t row)
 
 static group *group_of(const space *s, uint32_t wire)
 {
-    return &s->groups[mts_wires_root(s->wires, wire)];
+    return &s->groups[mts_channel_map_root(s->wires, wire)];
 }
 
 /* Gives a group its arrays, all channels without a place. */
@@ -81,7 +81,7 @@ static bool group_open(space *s, group *g, uint32_t wire, uint32_t capacity)
     g->at = mts_arena_zero(s->pass, (size_t)capacity * tasks, sizeof *g->at);
     bool ok = g->pos && g->at;
     for (uint32_t t = 0; ok && t < tasks; t++) {
-        const uint32_t channels = mts_wires_channels(s->wires, t, wire);
+        const uint32_t channels = mts_channel_map_channels(s->wires, t, wire);
         g->pos[t] = mts_arena_zero(s->pass, channels, sizeof **g->pos);
         ok = g->pos[t];
         if (ok) {
@@ -122,18 +122,18 @@ static void group_put(const space *s, group *g, uint32_t task, uint32_t channel,
 
 static bool is_apart(const space *s, uint32_t wire, uint32_t task, uint32_t channel)
 {
-    uint8_t **apart = s->apart[mts_wires_root(s->wires, wire)];
+    uint8_t **apart = s->apart[mts_channel_map_root(s->wires, wire)];
     return apart && apart[task][channel] != 0;
 }
 
 static mts_status set_apart(space *s, uint32_t wire, uint32_t task, uint32_t channel)
 {
-    const uint32_t root = mts_wires_root(s->wires, wire);
+    const uint32_t root = mts_channel_map_root(s->wires, wire);
     const uint32_t tasks = s->wires->task_count;
     if (!s->apart[root]) {
         uint8_t **apart = mts_arena_zero(s->keep, tasks, sizeof *apart);
         for (uint32_t t = 0; apart && t < tasks; t++) {
-            apart[t] = mts_arena_zero(s->keep, mts_wires_channels(s->wires, t, root), 1);
+            apart[t] = mts_arena_zero(s->keep, mts_channel_map_channels(s->wires, t, root), 1);
             if (!apart[t]) {
                 return short_of_memory(s);
             }
@@ -151,7 +151,7 @@ static mts_status set_apart(space *s, uint32_t wire, uint32_t task, uint32_t cha
 /* Sets a task's channel apart where its place comes from: behind concatenations and flattenings. */
 static mts_status separate(space *s, uint32_t node, uint32_t wire, uint32_t task, uint32_t channel)
 {
-    const mts_wires *wires = s->wires;
+    const mts_channel_map *wires = s->wires;
     for (;;) {
         const uint32_t origin = group_of(s, wire)->origin;
         if (origin < wires->input_count) {
@@ -159,17 +159,17 @@ static mts_status separate(space *s, uint32_t node, uint32_t wire, uint32_t task
                           "its filters differ between tasks where the channels are those of the input");
         }
         const uint32_t from = origin - wires->input_count;
-        if (wires->traits[from].pass == MTS_PASS_MIX) {
+        if (wires->traits[from].pass == MTS_CHANNELS_MIXED) {
             return set_apart(s, origin, task, channel);
         }
-        wire = mts_wires_input(wires, task, from, 0);
-        if (wires->traits[from].pass == MTS_PASS_SPREAD) {
+        wire = mts_channel_map_input(wires, task, from, 0);
+        if (wires->traits[from].pass == MTS_CHANNELS_REPEATED) {
             channel /= wires->traits[from].factor;
             continue;
         }
-        for (uint32_t i = 0; channel >= mts_wires_channels(wires, task, wire);) {
-            channel -= mts_wires_channels(wires, task, wire);
-            wire = mts_wires_input(wires, task, from, ++i);
+        for (uint32_t i = 0; channel >= mts_channel_map_channels(wires, task, wire);) {
+            channel -= mts_channel_map_channels(wires, task, wire);
+            wire = mts_channel_map_input(wires, task, from, ++i);
         }
     }
 }
@@ -235,10 +235,10 @@ static uint32_t find_contradiction(const site *c, uint32_t t, uint32_t row, uint
 
 static mts_status site_open(space *s, site *c, uint32_t node, bool depthwise)
 {
-    const mts_wires *wires = s->wires;
+    const mts_channel_map *wires = s->wires;
     const uint32_t out = wires->input_count + node;
     *c = (site){.node = node, .out = out, .tasks = wires->task_count, .to = group_of(s, out)};
-    c->from = depthwise ? NULL : group_of(s, mts_wires_input(wires, 0, node, 0));
+    c->from = depthwise ? NULL : group_of(s, mts_channel_map_input(wires, 0, node, 0));
     c->weights = mts_arena_zero(s->pass, c->tasks, sizeof *c->weights);
     c->row_of = mts_arena_zero(s->pass, c->tasks, sizeof *c->row_of);
     if (!c->weights || !c->row_of) {
@@ -248,7 +248,7 @@ static mts_status site_open(space *s, site *c, uint32_t node, bool depthwise)
         const mts_node *n = &wires->graphs[t]->nodes[node];
         uint32_t rows = 0;
         uint32_t columns = 0;
-        c->weights[t] = mts_wires_constant(wires, t, node, 1);
+        c->weights[t] = mts_channel_map_constant(wires, t, node, 1);
         mts_value_matrix(c->weights[t], &rows, &columns, &c->inner);
         c->row_of[t] = mts_arena_zero(s->pass, rows, sizeof **c->row_of);
         if (!c->row_of[t]) {
@@ -266,7 +266,7 @@ static mts_status check_rows(space *s, const site *c)
 {
     mts_status code = MTS_STATUS_OK;
     for (uint32_t t = 1; t < c->tasks; t++) {
-        const uint32_t channels = mts_wires_channels(s->wires, t, c->out);
+        const uint32_t channels = mts_channel_map_channels(s->wires, t, c->out);
         for (uint32_t i = 0; code == MTS_STATUS_OK && i < channels; i++) {
             if (find_contradiction(c, t, c->row_of[t][i], c->to->pos[t][i]) != MTS_NONE) {
                 code = separate(s, c->node, c->out, t, i);
@@ -353,12 +353,12 @@ static void offer(const site *c, candidates *table, uint32_t t, uint32_t row, ui
 static mts_status merge_rows(space *s, site *c)
 {
     candidates table;
-    if (!group_open(s, c->to, c->out, mts_wires_channels(s->wires, 0, c->out) + 1) ||
+    if (!group_open(s, c->to, c->out, mts_channel_map_channels(s->wires, 0, c->out) + 1) ||
         !candidates_open(s, c, &table)) {
         return short_of_memory(s);
     }
     for (uint32_t t = 0; t < c->tasks; t++) {
-        const uint32_t channels = mts_wires_channels(s->wires, t, c->out);
+        const uint32_t channels = mts_channel_map_channels(s->wires, t, c->out);
         for (uint32_t i = 0; i < channels; i++) {
             const uint32_t row = c->row_of[t][i];
             const bool apart = is_apart(s, c->out, t, i);
@@ -392,7 +392,7 @@ static mts_status place_conv(space *s, uint32_t node, bool depthwise)
 static mts_status place_input(space *s, uint32_t wire)
 {
     group *g = group_of(s, wire);
-    const uint32_t channels = mts_wires_channels(s->wires, 0, wire);
+    const uint32_t channels = mts_channel_map_channels(s->wires, 0, wire);
     if (g->set) {
         return MTS_STATUS_OK; /* of an earlier input, in the same order */
     }
@@ -411,31 +411,31 @@ static mts_status place_input(space *s, uint32_t wire)
 /* Place of channel `channel` of a concatenation's or flattening's output. */
 static uint32_t derived_place(const space *s, uint32_t node, uint32_t task, uint32_t channel)
 {
-    const mts_wires *wires = s->wires;
-    const mts_traits *traits = &wires->traits[node];
-    uint32_t wire = mts_wires_input(wires, task, node, 0);
-    if (traits->pass == MTS_PASS_SPREAD) {
+    const mts_channel_map *wires = s->wires;
+    const mts_propagation *traits = &wires->traits[node];
+    uint32_t wire = mts_channel_map_input(wires, task, node, 0);
+    if (traits->pass == MTS_CHANNELS_REPEATED) {
         return group_of(s, wire)->pos[task][channel / traits->factor] * traits->factor +
                channel % traits->factor;
     }
     uint32_t before = 0;
-    for (uint32_t i = 0; channel >= mts_wires_channels(wires, task, wire);) {
-        channel -= mts_wires_channels(wires, task, wire);
+    for (uint32_t i = 0; channel >= mts_channel_map_channels(wires, task, wire);) {
+        channel -= mts_channel_map_channels(wires, task, wire);
         before += group_of(s, wire)->total;
-        wire = mts_wires_input(wires, task, node, ++i);
+        wire = mts_channel_map_input(wires, task, node, ++i);
     }
     return before + group_of(s, wire)->pos[task][channel];
 }
 
 static uint32_t derived_total(const space *s, uint32_t node)
 {
-    const mts_wires *wires = s->wires;
+    const mts_channel_map *wires = s->wires;
     uint32_t total = 0;
-    if (wires->traits[node].pass == MTS_PASS_SPREAD) {
-        return group_of(s, mts_wires_input(wires, 0, node, 0))->total * wires->traits[node].factor;
+    if (wires->traits[node].pass == MTS_CHANNELS_REPEATED) {
+        return group_of(s, mts_channel_map_input(wires, 0, node, 0))->total * wires->traits[node].factor;
     }
     for (uint32_t i = 0; i < wires->graphs[0]->nodes[node].input_count; i++) {
-        total += group_of(s, mts_wires_input(wires, 0, node, i))->total;
+        total += group_of(s, mts_channel_map_input(wires, 0, node, i))->total;
     }
     return total;
 }
@@ -452,7 +452,7 @@ static mts_status place_derived(space *s, uint32_t node)
     bool same = !given || g->total == total;
     g->total = total;
     for (uint32_t t = 0; t < s->wires->task_count; t++) {
-        const uint32_t channels = mts_wires_channels(s->wires, t, wire);
+        const uint32_t channels = mts_channel_map_channels(s->wires, t, wire);
         for (uint32_t c = 0; same && c < channels; c++) {
             const uint32_t place = derived_place(s, node, t, c);
             same = !given || g->pos[t][c] == place;
@@ -467,14 +467,14 @@ static mts_status place_derived(space *s, uint32_t node)
 
 static mts_status place_node(space *s, uint32_t node)
 {
-    const mts_traits *traits = &s->wires->traits[node];
+    const mts_propagation *traits = &s->wires->traits[node];
     switch (traits->pass) {
-    case MTS_PASS_MIX:
+    case MTS_CHANNELS_MIXED:
         return place_conv(s, node, false);
-    case MTS_PASS_SAME:
+    case MTS_CHANNELS_KEPT:
         return s->wires->graphs[0]->nodes[node].op == MTS_OP_CONV ? place_conv(s, node, true) : MTS_STATUS_OK;
-    case MTS_PASS_JOIN:
-    case MTS_PASS_SPREAD:
+    case MTS_CHANNELS_JOINED:
+    case MTS_CHANNELS_REPEATED:
         return place_derived(s, node);
     default:
         return refuse(s, node, traits->reason);
@@ -483,7 +483,7 @@ static mts_status place_node(space *s, uint32_t node)
 
 static mts_status run_pass(space *s)
 {
-    const mts_wires *wires = s->wires;
+    const mts_channel_map *wires = s->wires;
     mts_status code = MTS_STATUS_OK;
     s->again = false;
     s->groups = mts_arena_zero(s->pass, wires->wire_count, sizeof *s->groups);
@@ -499,17 +499,17 @@ static mts_status run_pass(space *s)
 /* Copies what the last pass found out of its arena. */
 static mts_status keep_places(space *s, mts_dense_place *places)
 {
-    const mts_wires *wires = s->wires;
+    const mts_channel_map *wires = s->wires;
     for (uint32_t w = 0; w < wires->wire_count; w++) {
         const group *g = group_of(s, w);
-        if (mts_wires_root(wires, w) != w) {
-            places[w] = places[mts_wires_root(wires, w)];
+        if (mts_channel_map_root(wires, w) != w) {
+            places[w] = places[mts_channel_map_root(wires, w)];
             continue;
         }
         places[w].total = g->total;
         places[w].pos = mts_arena_zero(s->keep, wires->task_count, sizeof *places[w].pos);
         for (uint32_t t = 0; places[w].pos && t < wires->task_count; t++) {
-            const uint32_t channels = mts_wires_channels(wires, t, w);
+            const uint32_t channels = mts_channel_map_channels(wires, t, w);
             places[w].pos[t] = mts_arena_zero(s->keep, channels, sizeof **places[w].pos);
             if (!places[w].pos[t]) {
                 return short_of_memory(s);
@@ -523,7 +523,7 @@ static mts_status keep_places(space *s, mts_dense_place *places)
     return MTS_STATUS_OK;
 }
 
-mts_status mts_dense_places(const mts_wires *wires, mts_arena *arena, mts_dense_place **places,
+mts_status mts_dense_places(const mts_channel_map *wires, mts_arena *arena, mts_dense_place **places,
                             mts_error *error)
 {
     space s = {.wires = wires, .keep = arena, .error = error};

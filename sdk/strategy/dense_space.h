@@ -17,7 +17,7 @@ typedef struct mts_dense_place {
  * their filters share a weight block and contradict each other nowhere; wires that are added have one order.
  * The result (places[wire]) lives in `arena`. Errors: UNSUPPORTED, LIMIT, OUT_OF_MEMORY.
  */
-mts_status mts_dense_places(const mts_wires *wires, mts_arena *arena, mts_dense_place **places,
+mts_status mts_dense_places(const mts_channel_map *wires, mts_arena *arena, mts_dense_place **places,
                             mts_error *error);
 
 /* Output channel of a convolution's weight row. */

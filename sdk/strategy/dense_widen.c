@@ -5,7 +5,7 @@
 #include "strategy/dense_build.h"
 
 typedef struct widener {
-    mts_wires wires;
+    mts_channel_map wires;
     bool *fixed;    /* per wire, used at roots: the channels stay as they are */
     uint32_t *most; /* per wire: channels of the widest task */
     uint32_t *value_of;
@@ -21,10 +21,10 @@ static mts_status short_of_memory(const widener *w)
 
 static bool fix(widener *w, uint32_t wire)
 {
-    if (wire == MTS_NONE || w->fixed[mts_wires_root(&w->wires, wire)]) {
+    if (wire == MTS_NONE || w->fixed[mts_channel_map_root(&w->wires, wire)]) {
         return false;
     }
-    w->fixed[mts_wires_root(&w->wires, wire)] = true;
+    w->fixed[mts_channel_map_root(&w->wires, wire)] = true;
     return true;
 }
 
@@ -33,7 +33,7 @@ static bool fix_node(widener *w, uint32_t node)
     const uint32_t inputs = w->wires.graphs[0]->nodes[node].input_count;
     bool changed = fix(w, w->wires.input_count + node);
     for (uint32_t i = 0; i < inputs; i++) {
-        changed = fix(w, mts_wires_input(&w->wires, 0, node, i)) || changed;
+        changed = fix(w, mts_channel_map_input(&w->wires, 0, node, i)) || changed;
     }
     return changed;
 }
@@ -41,11 +41,11 @@ static bool fix_node(widener *w, uint32_t node)
 /* Channels derived from others can be padded only where nothing else decides about them. */
 static bool must_fix(const widener *w, uint32_t node)
 {
-    const mts_traits *traits = &w->wires.traits[node];
+    const mts_propagation *traits = &w->wires.traits[node];
     const uint32_t wire = w->wires.input_count + node;
-    const uint32_t root = mts_wires_root(&w->wires, wire);
-    const bool derived = traits->pass == MTS_PASS_JOIN || traits->pass == MTS_PASS_SPREAD;
-    return traits->pass == MTS_PASS_BLOCKED || traits->across ||
+    const uint32_t root = mts_channel_map_root(&w->wires, wire);
+    const bool derived = traits->pass == MTS_CHANNELS_JOINED || traits->pass == MTS_CHANNELS_REPEATED;
+    return traits->pass == MTS_CHANNELS_FIXED || traits->across ||
            (derived && (root != wire || w->fixed[root]));
 }
 
@@ -76,23 +76,23 @@ static uint32_t place(const mts_dense_place *places, uint32_t wire, uint32_t tas
 /* Places of a concatenation's or flattening's channels, from those of its inputs. */
 static mts_status derive(widener *w, uint32_t task, uint32_t node, mts_dense_place *places)
 {
-    const mts_wires *wires = &w->wires;
+    const mts_channel_map *wires = &w->wires;
     const uint32_t wire = wires->input_count + node;
-    const mts_traits *traits = &wires->traits[node];
-    const bool join = traits->pass == MTS_PASS_JOIN;
+    const mts_propagation *traits = &wires->traits[node];
+    const bool join = traits->pass == MTS_CHANNELS_JOINED;
     const uint32_t inputs = join ? wires->graphs[task]->nodes[node].input_count : 1;
     const uint32_t factor = join ? 1 : traits->factor;
     mts_dense_place *to = &places[wire];
     to->pos = mts_arena_zero(w->arena, (size_t)task + 1, sizeof *to->pos);
-    uint32_t *pos = mts_arena_zero(w->arena, mts_wires_channels(wires, task, wire), sizeof *pos);
+    uint32_t *pos = mts_arena_zero(w->arena, mts_channel_map_channels(wires, task, wire), sizeof *pos);
     if (!to->pos || !pos) {
         return short_of_memory(w);
     }
     to->pos[task] = pos;
     to->total = 0;
     for (uint32_t i = 0; i < inputs; i++) {
-        const uint32_t from = mts_wires_input(wires, task, node, i);
-        const uint32_t channels = mts_wires_channels(wires, task, from);
+        const uint32_t from = mts_channel_map_input(wires, task, node, i);
+        const uint32_t channels = mts_channel_map_channels(wires, task, from);
         for (uint32_t c = 0; c < channels * factor; c++) {
             *pos++ = to->total + place(places, from, task, c / factor) * factor + c % factor;
         }
@@ -104,15 +104,15 @@ static mts_status derive(widener *w, uint32_t task, uint32_t node, mts_dense_pla
 /* Places of one task's channels; *padded says whether there are more places than channels anywhere. */
 static mts_status place_task(widener *w, uint32_t task, mts_dense_place *places, bool *padded)
 {
-    const mts_wires *wires = &w->wires;
+    const mts_channel_map *wires = &w->wires;
     mts_status code = MTS_STATUS_OK;
     *padded = false;
     for (uint32_t i = 0; code == MTS_STATUS_OK && i < wires->wire_count; i++) {
-        const uint32_t root = mts_wires_root(wires, i);
-        const uint32_t channels = mts_wires_channels(wires, task, i);
+        const uint32_t root = mts_channel_map_root(wires, i);
+        const uint32_t channels = mts_channel_map_channels(wires, task, i);
         const bool derived =
-            i >= wires->input_count && (wires->traits[i - wires->input_count].pass == MTS_PASS_JOIN ||
-                                        wires->traits[i - wires->input_count].pass == MTS_PASS_SPREAD);
+            i >= wires->input_count && (wires->traits[i - wires->input_count].pass == MTS_CHANNELS_JOINED ||
+                                        wires->traits[i - wires->input_count].pass == MTS_CHANNELS_REPEATED);
         if (root != i) {
             places[i] = places[root];
         } else if (w->fixed[root]) {
@@ -135,7 +135,7 @@ static mts_status add_outputs(widener *w, uint32_t task, mts_graph *graph)
         const mts_port *port = &from->outputs[o];
         const uint32_t wire = w->wires.wire_of[task][port->value];
         const uint32_t value =
-            wire != MTS_NONE ? w->value_of[wire] : mts_dense_borrow(graph, &from->values[port->value]);
+            wire != MTS_NONE ? w->value_of[wire] : mts_dense_reference(graph, &from->values[port->value]);
         code = value == MTS_NONE
                    ? short_of_memory(w)
                    : mts_graph_add_output(graph, port->name, value, port->dtype, &port->shape, w->error);
@@ -168,7 +168,7 @@ mts_status mts_dense_widen(const mts_graph *const *graphs, uint32_t count, mts_a
                            const mts_graph **out, mts_error *error)
 {
     widener w = {.arena = arena, .error = error};
-    mts_status code = mts_wires_init(&w.wires, graphs, count, arena, error);
+    mts_status code = mts_channel_map_create(&w.wires, graphs, count, arena, error);
     if (code != MTS_STATUS_OK) {
         return code;
     }
@@ -181,7 +181,7 @@ mts_status mts_dense_widen(const mts_graph *const *graphs, uint32_t count, mts_a
     find_fixed(&w);
     for (uint32_t t = 0; t < count; t++) {
         for (uint32_t i = 0; i < w.wires.wire_count; i++) {
-            const uint32_t channels = mts_wires_channels(&w.wires, t, i);
+            const uint32_t channels = mts_channel_map_channels(&w.wires, t, i);
             w.most[i] = channels > w.most[i] ? channels : w.most[i];
         }
     }

@@ -460,7 +460,7 @@ static mts_fc_params fc_record(kernel_pair *pair, uint32_t lanes, const mts_fc_p
     if (mate) {
         r.rows = mate->rows;
         r.in_pitch = mate->in_pitch;
-        r.mates = MTS_PARAM_NONE;
+        r.sharing = MTS_PARAM_NONE;
     }
     const uint32_t padded = (r.rows + lanes - 1) / lanes * lanes;
     for (int s = 0; s < 2; s++) {
@@ -506,7 +506,7 @@ static void fc_agrees_for_segments_row_blocks_and_mates(void **state)
         for (uint32_t m = 0; m < FC_MEMBERS; m++) {
             records[m] = fc_record(pair, lanes, m > 0 && m < together ? &records[0] : NULL, list);
         }
-        records[0].mates = together - 1;
+        records[0].sharing = together - 1;
         const uint32_t first = kernel_pair_words(pair, records, FC_MEMBERS * MTS_PARAM_WORDS(mts_fc_params));
         kernel_pair_run(pair, builds[n % 5].kernel, builds[n % 5].defines, first, grid, local);
     }

@@ -235,7 +235,7 @@ static void a_region_that_leaves_its_buffer_is_refused(void **state)
     const mts_launch launch = {.kernel = kernel,
                                .act = buffers[0],
                                .pool = buffers[1],
-                               .table = buffers[2],
+                               .params = buffers[2],
                                .global = {1, 1, 1},
                                .local = {1, 1, 1},
                                .label = "bad"};

@@ -37,7 +37,7 @@ static mts_status run(mts_device *device, const char *kernel, uint16_t *act, con
     const mts_launch launch = {.kernel = built,
                                .act = buffers[0],
                                .pool = buffers[1],
-                               .table = buffers[2],
+                               .params = buffers[2],
                                .global = {4, 2, members},
                                .local = {1, 1, 1},
                                .label = "half"};

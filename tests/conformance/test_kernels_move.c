@@ -169,7 +169,7 @@ static void gather_agrees_along_every_axis(void **state)
     }
 }
 
-static void phase_record(kernel_pair *pair, mts_phase_params *r, bool lent)
+static void phase_record(kernel_pair *pair, mts_space_to_depth_params *r, bool lent)
 {
     const uint32_t dims[MTS_PARAM_RANK] = {
         1, 1, 1, kernel_pair_pick(pair, 1, 4), kernel_pair_pick(pair, 1, 40), kernel_pair_pick(pair, 1, 70)};
@@ -206,7 +206,7 @@ static void run_phases(kernel_pair *pair, bool lent)
         uint32_t run, local;
     } builds[] = {{"-DVEC=1", 1, 16}, {"-DVEC=16", 96, 1}, {"-DVEC=4", 7, 4}, {"-DVEC=8", 1, 64}};
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_phase_params records[MEMBERS] = {0};
+        mts_space_to_depth_params records[MEMBERS] = {0};
         uint32_t pitch = 0;
         kernel_pair_start(pair, n + 1);
         pair->raw_pool = lent;
@@ -214,12 +214,13 @@ static void run_phases(kernel_pair *pair, bool lent)
             phase_record(pair, &records[m], lent);
             pitch = records[m].pitch > pitch ? records[m].pitch : pitch;
         }
-        const uint32_t first = kernel_pair_words(pair, records, MEMBERS * MTS_PARAM_WORDS(mts_phase_params));
+        const uint32_t first =
+            kernel_pair_words(pair, records, MEMBERS * MTS_PARAM_WORDS(mts_space_to_depth_params));
         for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
             const uint32_t local[3] = {builds[i].local, 1, 1};
             const uint32_t items = (pitch + builds[i].run - 1) / builds[i].run;
             const uint32_t grid[3] = {(items + local[0] - 1) / local[0] * local[0], 4 * 9, MEMBERS};
-            kernel_pair_run(pair, "phase_any__f32_planar", builds[i].defines, first, grid, local);
+            kernel_pair_run(pair, "space_to_depth_any__f32_planar", builds[i].defines, first, grid, local);
         }
     }
 }

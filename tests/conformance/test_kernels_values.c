@@ -311,7 +311,7 @@ static void a_record_that_leaves_the_arena_is_refused(void **state)
     const mts_launch launch = {.kernel = kernel,
                                .act = act,
                                .pool = act,
-                               .table = table,
+                               .params = table,
                                .first = first,
                                .global = {1, 1, 1},
                                .local = {1, 1, 1},

@@ -66,7 +66,7 @@ mts_status cuda_world_make(cuda_world *w, mts_error *error)
         w->launches[i] = (mts_launch){.kernel = w->kernel,
                                       .act = w->act,
                                       .pool = w->pool,
-                                      .table = w->table,
+                                      .params = w->table,
                                       .first = i,
                                       .global = {TOUCHED, 1, 1},
                                       .local = {64, 1, 1},

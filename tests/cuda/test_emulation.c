@@ -45,7 +45,7 @@ static void run(const mts_kernel_source *source, uint32_t groups, uint32_t group
     const mts_launch launch = {.kernel = kernel,
                                .act = w.act,
                                .pool = w.pool,
-                               .table = w.table,
+                               .params = w.table,
                                .global = {groups * group, 1, 1},
                                .local = {group, 1, 1},
                                .label = source->name};

@@ -144,7 +144,7 @@ static void a_program_from_the_cache_computes_the_same(void **state)
     const mts_launch launch = {.kernel = kernel,
                                .act = act,
                                .pool = buffer,
-                               .table = buffer,
+                               .params = buffer,
                                .first = 1,
                                .global = {1, 1, 1},
                                .local = {1, 1, 1},

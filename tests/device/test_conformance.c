@@ -108,7 +108,7 @@ static void make_objects(void)
     object.launch.kernel = object.kernel;
     object.launch.act = object.act;
     object.launch.pool = object.pool;
-    object.launch.table = object.table;
+    object.launch.params = object.table;
     object.launch.label = "double";
     device_fixture_grid(&object.launch, COUNT);
 }
@@ -482,7 +482,7 @@ static void launches_with_missing_or_foreign_objects_are_refused(void **state)
     bad.act = NULL;
     assert_launch_refused(&bad);
     bad = object.launch;
-    bad.table = NULL;
+    bad.params = NULL;
     assert_launch_refused(&bad);
     bad = object.launch;
     bad.first = (uint32_t)(object.table->size / 4);

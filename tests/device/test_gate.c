@@ -54,8 +54,9 @@ static void world_open(world *w)
     gate_install(w->base.device);
     w->launch = (mts_launch){.act = make_buffer(w), .pool = make_buffer(w), .label = "scale"};
     w->spare = make_buffer(w);
-    assert_int_equal(mts_buffer_create(w->base.device, sizeof record, &w->launch.table, NULL), MTS_STATUS_OK);
-    assert_int_equal(mts_buffer_write(w->launch.table, 0, &record, sizeof record, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_create(w->base.device, sizeof record, &w->launch.params, NULL),
+                     MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_write(w->launch.params, 0, &record, sizeof record, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_kernel_create(w->base.device, &desc, &w->launch.kernel, NULL), MTS_STATUS_OK);
     device_fixture_grid(&w->launch, 4);
     assert_int_equal(mts_command_list_create(w->base.device, &w->launch, 1, &w->list, NULL), MTS_STATUS_OK);
@@ -70,7 +71,7 @@ static void world_close(world *w)
     mts_kernel_destroy(&w->launch.kernel);
     mts_buffer_destroy(&w->launch.act);
     mts_buffer_destroy(&w->launch.pool);
-    mts_buffer_destroy(&w->launch.table);
+    mts_buffer_destroy(&w->launch.params);
     mts_buffer_destroy(&w->spare);
     mts_host_destroy(w->base.device, &w->host);
     device_fixture_close(&w->base);
@@ -105,7 +106,7 @@ static void take_pool(world *w)
 static void take_table(world *w)
 {
     submit(w);
-    mts_buffer_destroy(&w->launch.table);
+    mts_buffer_destroy(&w->launch.params);
 }
 
 /* A pool that the list did not have when it was made. */

@@ -91,7 +91,7 @@ static void need_products(void)
 
 static mts_launch launch_of(const mts_gemm *gemm)
 {
-    const mts_launch launch = {.act = act, .pool = pool, .table = table, .label = "product", .gemm = *gemm};
+    const mts_launch launch = {.act = act, .pool = pool, .params = table, .label = "product", .gemm = *gemm};
     return launch;
 }
 
@@ -225,7 +225,8 @@ static void products_and_kernels_of_a_list_run_in_order(void **state)
     assert_int_equal(mts_buffer_write(records, 0, &record, sizeof record, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_kernel_create(world.device, &desc, &kernel, NULL), MTS_STATUS_OK);
     launches[0] = launch_of(&first);
-    launches[1] = (mts_launch){.kernel = kernel, .act = act, .pool = pool, .table = records, .label = "relu"};
+    launches[1] =
+        (mts_launch){.kernel = kernel, .act = act, .pool = pool, .params = records, .label = "relu"};
     device_fixture_grid(&launches[1], 8);
     launches[2] = launch_of(&(mts_gemm){.m = 8,
                                         .n = 1,

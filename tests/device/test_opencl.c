@@ -253,7 +253,7 @@ static void a_driver_with_that_quirk_is_flushed_every_few_launches(void **state)
     memset(launches, 0, sizeof launches);
     for (int i = 0; i < 10; i++) {
         launches[i].kernel = kernel;
-        launches[i].act = launches[i].pool = launches[i].table = buffer;
+        launches[i].act = launches[i].pool = launches[i].params = buffer;
         for (int k = 0; k < 3; k++) {
             launches[i].global[k] = launches[i].local[k] = 1;
         }
@@ -508,7 +508,7 @@ static void a_list_that_fails_half_way_is_taken_back(void **state)
     memset(launches, 0, sizeof launches);
     for (int i = 0; i < 3; i++) {
         launches[i].kernel = kernel;
-        launches[i].act = launches[i].pool = launches[i].table = buffer;
+        launches[i].act = launches[i].pool = launches[i].params = buffer;
         for (int k = 0; k < 3; k++) {
             launches[i].global[k] = launches[i].local[k] = 1;
         }

@@ -103,7 +103,7 @@ static void fill_launches(mts_launch launches[LAUNCHES], const uint32_t firsts[L
     memset(launches, 0, LAUNCHES * sizeof *launches);
     for (uint32_t i = 0; i < LAUNCHES; i++) {
         launches[i] =
-            (mts_launch){.kernel = kernel, .act = act, .pool = pool, .table = table, .first = firsts[i]};
+            (mts_launch){.kernel = kernel, .act = act, .pool = pool, .params = table, .first = firsts[i]};
         launches[i].global[0] = FLOATS;
         launches[i].local[0] = 1;
         for (int k = 1; k < 3; k++) {

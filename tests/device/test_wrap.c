@@ -54,7 +54,7 @@ static mts_launch make_launch(void)
 {
     const mts_kernel_desc desc = {KERNEL_NAME, ""};
     mts_launch launch = {
-        .act = make_buffer(64), .pool = make_buffer(64), .table = make_buffer(64), .label = "one"};
+        .act = make_buffer(64), .pool = make_buffer(64), .params = make_buffer(64), .label = "one"};
     assert_int_equal(mts_kernel_create(world.device, &desc, &launch.kernel, NULL), MTS_STATUS_OK);
     device_fixture_grid(&launch, 4);
     return launch;
@@ -65,7 +65,7 @@ static void destroy_launch(mts_launch *launch)
     mts_kernel_destroy(&launch->kernel);
     mts_buffer_destroy(&launch->act);
     mts_buffer_destroy(&launch->pool);
-    mts_buffer_destroy(&launch->table);
+    mts_buffer_destroy(&launch->params);
 }
 
 static void fill(mts_buffer *buffer)
@@ -85,7 +85,7 @@ static void proper_use_has_no_findings(void **state)
     mts_launch launch = make_launch();
     mts_command_list *list = NULL;
     fill(launch.pool);
-    fill(launch.table);
+    fill(launch.params);
     assert_int_equal(mts_command_list_create(world.device, &launch, 1, &list, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_buffer_read(launch.act, 0, words, sizeof words, NULL),
@@ -142,7 +142,7 @@ static void a_list_over_a_destroyed_object_is_found_and_refused(void **state)
     mts_command_list *list = NULL;
     mts_command_list *other = NULL;
     fill(launch.pool);
-    fill(launch.table);
+    fill(launch.params);
     assert_int_equal(mts_command_list_create(world.device, &launch, 1, &list, NULL), MTS_STATUS_OK);
     const mts_launch copy = launch;
     mts_buffer_destroy(&launch.pool);
@@ -254,7 +254,7 @@ static void launching_on_tables_and_pools_nothing_wrote_is_found(void **state)
     (void)state;
     mts_launch launch = make_launch();
     mts_command_list *list = NULL;
-    assert_int_equal(mts_buffer_fill(launch.table, 0, 8, 0, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_fill(launch.params, 0, 8, 0, NULL), MTS_STATUS_OK);
     launch.first = 2;
     assert_int_equal(mts_command_list_create(world.device, &launch, 1, &list, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
@@ -302,7 +302,7 @@ static mts_status scenario(void)
     code = code ? code : mts_buffer_write(buffer, 0, &word, 4, NULL);
     code = code ? code : mts_buffer_fill(buffer, 0, 64, 0, NULL);
     code = code ? code : mts_kernel_create(world.device, &desc, &launch.kernel, NULL);
-    launch.act = launch.pool = launch.table = buffer;
+    launch.act = launch.pool = launch.params = buffer;
     device_fixture_grid(&launch, 4);
     code = code ? code : mts_command_list_create(world.device, &launch, 1, &list, NULL);
     code = code ? code : mts_command_list_update(list, &launch, 1, NULL);

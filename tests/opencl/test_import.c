@@ -174,7 +174,7 @@ static void fill_launches(mts_launch launches[LAUNCHES], mts_buffer *from)
         launches[i] = (mts_launch){.kernel = kernel,
                                    .act = act,
                                    .pool = from,
-                                   .table = table,
+                                   .params = table,
                                    .global = {FLOATS, 1, 1},
                                    .local = {1, 1, 1},
                                    .label = "add"};

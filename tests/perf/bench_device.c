@@ -181,7 +181,7 @@ bool bench_device_time(bench_device *d, const bench_launch *b, int warm, int cou
     mts_error error = {0};
     const mts_kernel_desc desc = {b->kernel, defines};
     mts_launch launch = {
-        .act = d->act, .pool = d->pool, .table = d->table, .first = b->first, .label = b->kernel};
+        .act = d->act, .pool = d->pool, .params = d->table, .first = b->first, .label = b->kernel};
     snprintf(defines, sizeof defines, "-DVEC=%u %s%s", d->vector, b->defines, d->half ? " -DHALF=1" : "");
     if (mts_kernel_create(d->device, &desc, &launch.kernel, &error) != MTS_STATUS_OK) {
         return failed(b->kernel, &error);

@@ -58,7 +58,7 @@ static mts_command_list *make_list(mts_buffer *pool, uint32_t record, size_t cou
         .kernel = async.kernel,
         .act = async.act,
         .pool = pool,
-        .table = async.table,
+        .params = async.table,
         .first = record * MTS_PARAM_WORDS(mts_scale_params),
         .label = "scale",
     };

@@ -258,7 +258,7 @@ static void expect_list_without(const mts_command_list *list, const mts_buffer *
     for (size_t i = 0; record && i < record->count; i++) {
         assert_ptr_not_equal(record->launches[i].act, buffer);
         assert_ptr_not_equal(record->launches[i].pool, buffer);
-        assert_ptr_not_equal(record->launches[i].table, buffer);
+        assert_ptr_not_equal(record->launches[i].params, buffer);
     }
 }
 

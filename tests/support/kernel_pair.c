@@ -275,7 +275,7 @@ static void launch_and_wait(mts_device *device, const trial *t, mts_buffer **buf
     const mts_launch launch = {.kernel = kernel,
                                .act = buffers[0],
                                .pool = buffers[1],
-                               .table = buffers[2],
+                               .params = buffers[2],
                                .first = t->first,
                                .global = {t->grid[0], t->grid[1], t->grid[2]},
                                .local = {t->local[0], t->local[1], t->local[2]},

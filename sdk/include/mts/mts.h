@@ -503,7 +503,7 @@ MTS_API mts_status mts_session_cancel(mts_session *session, mts_ticket ticket);
 
 /* One launch of a run. */
 typedef struct mts_launch_profile {
-    char kind[32];                /* what it computes: "conv 3x3", "fc", "pool", "phase split" */
+    char kind[32];                /* what it computes: "conv 3x3", "fc", "pool", "space to depth" */
     const char *label;            /* kind, computations and the layer's name; lives as long as the session */
     const char *kernel;           /* likewise */
     uint32_t group;               /* of tasks; UINT32_MAX: serves several groups */

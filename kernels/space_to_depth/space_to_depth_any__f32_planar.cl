@@ -1,6 +1,6 @@
 /*
- * phase_any: splits an image into the sy * sx phases of a strided convolution, so that each tap of it is a
- * constant pixel offset. See mts_phase_params; unlike the other kernels it has no mts_dest_params: a work-item owns
+ * space_to_depth_any: splits an image into the sy * sx phases of a strided convolution, so that each tap of it is a
+ * constant pixel offset. See mts_space_to_depth_params; unlike the other kernels it has no mts_dest_params: a work-item owns
  * a run of positions of one channel, in all of its phases.
  */
 
@@ -21,7 +21,7 @@ INLINE mts_i32 phase_position(const phase_span *s, mts_i32 step, mts_i32 px, mts
 }
 
 /* One phase of a row. */
-INLINE void phase_one(GLOBAL mts_real *act, GLOBAL const mts_phase_params *r, const phase_span *s, mts_i32 px)
+INLINE void phase_one(GLOBAL mts_real *act, GLOBAL const mts_space_to_depth_params *r, const phase_span *s, mts_i32 px)
 {
     const mts_i32 step = (mts_i32)r->sx, width = (mts_i32)r->in_w;
     const mts_i32 from = s->inside ? phase_position(s, step, px, 0) : s->n;
@@ -42,7 +42,7 @@ INLINE void phase_one(GLOBAL mts_real *act, GLOBAL const mts_phase_params *r, co
 #if VEC > 1
 /* Both phases of stride 2 at once: every float of the image is loaded once. The last vector laps over the one
  * before. */
-INLINE void phase_pair(GLOBAL mts_real *act, GLOBAL const mts_phase_params *r, const phase_span *s)
+INLINE void phase_pair(GLOBAL mts_real *act, GLOBAL const mts_space_to_depth_params *r, const phase_span *s)
 {
     const mts_i32 from = phase_position(s, 2, 0, 0);
     const mts_i32 end = mts_most(from, phase_position(s, 2, 1, (mts_i32)r->in_w));
@@ -71,14 +71,14 @@ INLINE void phase_pair(GLOBAL mts_real *act, GLOBAL const mts_phase_params *r, c
 }
 
 /* Whether the pair has a vector of positions that lie inside in both phases. */
-INLINE int phase_pairs(GLOBAL const mts_phase_params *r, const phase_span *s)
+INLINE int phase_pairs(GLOBAL const mts_space_to_depth_params *r, const phase_span *s)
 {
     return r->sx == 2 && s->inside &&
            phase_position(s, 2, 1, (mts_i32)r->in_w) - phase_position(s, 2, 0, 0) >= VEC;
 }
 
 /* The columns of phase px that the image has, 1 or 0. */
-INLINE mts_vec phase_columns(GLOBAL const mts_phase_params *r, mts_i32 px)
+INLINE mts_vec phase_columns(GLOBAL const mts_space_to_depth_params *r, mts_i32 px)
 {
     return mts_vec_between((float)(px - r->left), 2.0f, 0.0f, (float)r->in_w);
 }
@@ -88,7 +88,7 @@ INLINE mts_vec phase_columns(GLOBAL const mts_phase_params *r, mts_i32 px)
  * next row included, without what the image does not have. A store runs into the next row, which is written
  * later; rows that could not be loaded or stored so are left: the number of rows that are done is returned.
  */
-INLINE mts_u32 phase_narrow(GLOBAL mts_real *act, mts_source base, GLOBAL const mts_phase_params *r,
+INLINE mts_u32 phase_narrow(GLOBAL mts_real *act, mts_source base, GLOBAL const mts_space_to_depth_params *r,
                             mts_u32 channel)
 {
     const mts_vec first = phase_columns(r, 0), second = phase_columns(r, 1), zero = mts_vec_splat(0.0f);
@@ -117,9 +117,9 @@ INLINE mts_u32 phase_narrow(GLOBAL mts_real *act, mts_source base, GLOBAL const 
 #define phase_pairs(r, s) 0
 #endif
 
-KERNEL void phase_any__f32_planar(MTS_ARGS)
+KERNEL void space_to_depth_any__f32_planar(MTS_ARGS)
 {
-    GLOBAL const mts_phase_params *r = MTS_MEMBER(mts_phase_params);
+    GLOBAL const mts_space_to_depth_params *r = MTS_MEMBER(mts_space_to_depth_params);
     const mts_u32 channel = mts_global_id(1), run = mts_run(r->pitch);
     const mts_u32 end = mts_least(mts_global_id(0) * run + run, r->pitch);
     const mts_source base = mts_source_open(act, pool, r->src_pool);

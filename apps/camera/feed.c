@@ -67,7 +67,7 @@ mts_status feed_push(feed *queue, feed_frame *frame)
         queue->taken(queue->context, frame, MTS_STATUS_OK);
         return MTS_STATUS_OK;
     }
-    frame->source.frame.borrow = 1;
+    frame->source.frame.zero_copy = 1;
     frame->used = true; /* others may come back meanwhile; this one has no ticket yet */
     const mts_status status = mts_session_submit(queue->session, &frame->source.frame, &frame->ticket);
     frame->used = status == MTS_STATUS_OK;

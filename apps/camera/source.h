@@ -15,7 +15,7 @@
 
 /* A frame that is lent until it is released. */
 typedef struct source_frame {
-    mts_frame frame; /* region is empty, borrow is 0: the caller's business */
+    mts_frame frame; /* region is empty, zero_copy is 0: the caller's business */
     void *token;     /* of the source */
     uint64_t number; /* from 0 */
     double time_ms;  /* of the source's own clock, 0: that of the first frame */

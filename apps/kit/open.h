@@ -28,7 +28,7 @@ typedef struct cli_open_options {
     const char *precision; /* NULL: float32 */
     bool check, no_cache, json;
     bool separate_inputs;                      /* a frame per task */
-    bool borrow_inputs;                        /* read where the program has them */
+    bool zero_copy_inputs;                     /* read where the program has them */
     mts_grouping grouping;                     /* FAMILY if not set */
     uint64_t memory_budget;                    /* bytes that the session may take, 0: any */
     uint32_t tuning_ms;                        /* for measuring kernels, 0: none */
@@ -53,7 +53,7 @@ typedef struct cli_open_options {
          "of a device that is a CPU, where it can (default: all)",                                            \
          1,                                                                                                   \
          1024},                                                                                               \
-        {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or mts",   \
+        {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or dense", \
          0,          0},                                                                                      \
         {"precision", 0, CLI_KIND_TEXT, &(o).precision, "P", "float32 (default), float16-storage or float16", \
          0,           0},                                                                                     \

@@ -13,7 +13,7 @@ static const struct {
     {"sequential", MTS_STRATEGY_SEQUENTIAL},
     {"compact", MTS_STRATEGY_COMPACT},
     {"netfuse", MTS_STRATEGY_NETFUSE},
-    {"mts", MTS_STRATEGY_DENSE},
+    {"dense", MTS_STRATEGY_DENSE},
 };
 
 #define COUNT (sizeof strategies / sizeof strategies[0])

@@ -42,9 +42,9 @@ typedef struct cli_bench_result {
 
 /* Where inputs are when the clock starts. */
 typedef enum cli_bench_inputs {
-    CLI_BENCH_INPUTS_BORROWED = 0, /* in the program's arrays, which the session reads */
-    CLI_BENCH_INPUTS_COPIED = 1,   /* in device memory */
-    CLI_BENCH_INPUTS_UPLOADED = 2, /* in the program's arrays, handed over in every run */
+    CLI_BENCH_INPUTS_ZERO_COPY = 0, /* in the program's arrays, which the session reads */
+    CLI_BENCH_INPUTS_COPIED = 1,    /* in device memory */
+    CLI_BENCH_INPUTS_UPLOADED = 2,  /* in the program's arrays, handed over in every run */
     CLI_BENCH_INPUTS_COUNT = 3
 } cli_bench_inputs;
 

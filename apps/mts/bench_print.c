@@ -8,7 +8,7 @@
 #include "bench.h"
 #include "command.h"
 
-const char *const cli_bench_inputs_names[CLI_BENCH_INPUTS_COUNT] = {"borrowed", "copied", "uploaded"};
+const char *const cli_bench_inputs_names[CLI_BENCH_INPUTS_COUNT] = {"zero-copy", "copied", "uploaded"};
 static const char *const inputs_text[CLI_BENCH_INPUTS_COUNT] = {
     "inputs read where the program has them", "inputs in device memory", "inputs uploaded in every run"};
 

@@ -76,7 +76,7 @@ int cli_bench_session(cli_bench_run *s, const cli_contestant *contestant, bool q
     options.tasks = s->names;
     options.task_count = s->tasks;
     options.separate_inputs = s->bench->common ? 0 : 1;
-    options.borrow_inputs = s->bench->inputs == CLI_BENCH_INPUTS_BORROWED ? 1 : 0;
+    options.zero_copy_inputs = s->bench->inputs == CLI_BENCH_INPUTS_ZERO_COPY ? 1 : 0;
     options.context = &progress;
     options.progress = cli_progress_step;
     cli_progress_begin(&progress, quiet);

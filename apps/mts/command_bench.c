@@ -155,7 +155,7 @@ static int arguments_take(arguments *args, cli_bench *bench)
             strcmp(args->inputs, cli_bench_inputs_names[i]) == 0 ? (cli_bench_inputs)i : bench->inputs;
     }
     if (!known) {
-        return cli_usage_error("bench", "--inputs is borrowed, copied or uploaded, not '%s'", args->inputs);
+        return cli_usage_error("bench", "--inputs is zero-copy, copied or uploaded, not '%s'", args->inputs);
     }
     bench->budget = (uint64_t)args->budget;
     bench->tuning_ms = args->open.tuning_ms;
@@ -262,7 +262,7 @@ int cli_command_bench(int argc, char **argv)
         {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",
          "separate: a frame per task (default); common: one for all", 0, 0},
         {"inputs", 0, CLI_KIND_TEXT, &args.inputs, "HOW",
-         "borrowed: read where the program has them (default); copied: into device memory before; uploaded: "
+         "zero-copy: read where the program has them (default); copied: into device memory before; uploaded: "
          "copied in every run",
          0, 0},
         {"warmup", 0, CLI_KIND_COUNT, &args.warm_ups, "N", "runs that are not counted (default 10)", 0, 1e6},

@@ -229,7 +229,7 @@ int cli_command_kernels(int argc, char **argv)
         {"arch", 0, CLI_KIND_TEXT, &self.arch_names, "6.2,8.7", "compute capabilities of the devices", 0, 0},
         {"output", 'o', CLI_KIND_TEXT, &self.folder, "DIR", "the folder, made if need be", 0, 0},
         {"strategy", 0, CLI_KIND_TEXT, &self.strategy_name, "S",
-         "compact (default), sequential, netfuse or mts", 0, 0},
+         "compact (default), sequential, netfuse or dense", 0, 0},
         {"precision", 0, CLI_KIND_TEXT, &self.precision_name, "P",
          "float32 (default), float16-storage or float16", 0, 0},
     };

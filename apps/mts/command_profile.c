@@ -30,7 +30,7 @@ static int arguments_check(arguments *args, mts_strategy *strategy, bool *common
     }
     *common = args->frames && strcmp(args->frames, "common") == 0;
     args->open.separate_inputs = !*common;
-    args->open.borrow_inputs = true;
+    args->open.zero_copy_inputs = true;
     args->open.grouping = args->grouping && strcmp(args->grouping, "measured") == 0 ? MTS_GROUPING_MEASURED
                                                                                     : MTS_GROUPING_FAMILY;
     args->open.memory_budget = (uint64_t)args->budget;
@@ -147,7 +147,7 @@ int cli_command_profile(int argc, char **argv)
         {"grouping", 0, CLI_KIND_TEXT, &args.grouping, "HOW",
          "family: all tasks that fit together (default); measured: groups are chosen by measuring", 0, 0},
         {"budget", 'b', CLI_KIND_NUMBER, &args.budget, "BYTES",
-         "device memory that the session may take, inputs borrowed", 1, 1e15},
+         "device memory that the session may take, inputs are zero-copy", 1, 1e15},
         {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",
          "separate: a frame per task (default); common: one for all", 0, 0},
         {"runs", 'n', CLI_KIND_COUNT, &args.runs, "N", "runs whose median is taken (default 20)", 1, 10000},

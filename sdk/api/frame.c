@@ -69,8 +69,8 @@ static mts_status check_sizes(const mts_frame *frame, mts_error *error)
     if ((unsigned)frame->yuv >= MTS_YUV_KIND_COUNT) {
         return mts_fail(error, bad, "frame: %d is no kind of YUV", (int)frame->yuv);
     }
-    if (frame->borrow > 1) {
-        return mts_fail(error, bad, "frame: borrow is 0 or 1, not %" PRIu32, frame->borrow);
+    if (frame->zero_copy > 1) {
+        return mts_fail(error, bad, "frame: zero_copy is 0 or 1, not %" PRIu32, frame->zero_copy);
     }
 
     if ((unsigned)frame->memory > MTS_MEMORY_ANDROID) {
@@ -193,6 +193,6 @@ mts_status mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *
     out->format = (uint32_t)frame->format;
     out->yuv = (uint32_t)frame->yuv;
     out->region = mts_api_region(&frame->region, 0);
-    out->borrow = frame->borrow != 0;
+    out->zero_copy = frame->zero_copy != 0;
     return mts_picture_region_check(&out->region, out->width, out->height, error);
 }

@@ -55,7 +55,7 @@ static mts_status flight_check(const mts_session_options *options, mts_error *er
     if ((uint32_t)options->when_full > MTS_WHEN_FULL_DROP_OLDEST) {
         return mts_fail(error, bad, "session options: when_full %d is not known", (int)options->when_full);
     }
-    if (options->frames_in_flight > 1 && options->borrow_inputs) {
+    if (options->frames_in_flight > 1 && options->zero_copy_inputs) {
         return mts_fail(error, bad, "session options: borrowed inputs allow one frame in flight only");
     }
     if (options->when_full == MTS_WHEN_FULL_BLOCK && !options->done) {
@@ -92,8 +92,8 @@ static mts_status options_check(const mts_session_options *options, mts_error *e
     if (options->separate_inputs > 1) {
         return mts_fail(error, bad, "session options: separate_inputs is 0 or 1");
     }
-    if (options->borrow_inputs > 1) {
-        return mts_fail(error, bad, "session options: borrow_inputs is 0 or 1");
+    if (options->zero_copy_inputs > 1) {
+        return mts_fail(error, bad, "session options: zero_copy_inputs is 0 or 1");
     }
     return flight_check(options, error);
 }
@@ -119,7 +119,7 @@ static mts_status session_build(mts_session *session, const mts_session_options 
         .tasks = session->tasks,
         .task_count = session->task_count,
         .separate_inputs = options->separate_inputs != 0,
-        .lend_inputs = options->borrow_inputs != 0,
+        .lend_inputs = options->zero_copy_inputs != 0,
         .memory_budget = options->memory_budget,
         .priorities = options->priorities,
         .places = options->frames_in_flight,

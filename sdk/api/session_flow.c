@@ -55,7 +55,7 @@ static mts_status take(mts_session *session)
     const bool well = code == MTS_STATUS_OK || code == MTS_STATUS_CANCELLED;
     session->taken = run.number;
     session->end = code;
-    session->flow.taken += well ? 1 : 0;
+    session->flow.completed += well ? 1 : 0;
     session->flow.failed += well ? 0 : 1;
     const mts_status status = mts_api_report(&session->runtime->sink, code, &error);
     tell(session, run.number, status);
@@ -186,7 +186,7 @@ mts_status mts_session_flow(const mts_session *session, mts_flow *flow)
     }
     *flow = session->flow;
     flow->size = sizeof *flow;
-    flow->under_way = mts_engine_under_way(session->engine);
+    flow->in_flight = mts_engine_under_way(session->engine);
     return MTS_STATUS_OK;
 }
 

@@ -65,7 +65,7 @@ typedef struct mts_picture {
     uint32_t format; /* MTS_PIXEL_ */
     uint32_t yuv;    /* MTS_YUV_KIND_ */
     mts_picture_region region;
-    bool borrow; /* the memory stays as it is until the run has been taken or dropped */
+    bool zero_copy; /* the memory stays as it is until the run has been taken or dropped */
 } mts_picture;
 
 typedef struct mts_engine_stats {

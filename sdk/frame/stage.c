@@ -41,7 +41,7 @@ static mts_status borrow(mts_engine *engine, engine_shot *shot, const mts_pictur
                          const mts_picture_layout *layout, placement *where, mts_error *error)
 {
     engine_borrowing *borrowing = &shot->borrowings[shot->list];
-    const size_t bytes = picture->borrow &&
+    const size_t bytes = picture->zero_copy &&
                                  (engine->device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0 &&
                                  !borrowing->buffer
                              ? contiguous_bytes(picture, layout, where->at)
@@ -104,7 +104,7 @@ static mts_status begin_foreign(mts_engine *engine, engine_shot *shot, const mts
     if (code == MTS_STATUS_OK) {
         *begun = foreign;
         host->memory = MTS_MEMORY_HOST;
-        host->borrow = false;
+        host->zero_copy = false;
         for (uint32_t k = 0; k < layout->planes; k++) {
             host->plane[k] = (const char *)address + host->offset[k];
         }
@@ -206,8 +206,8 @@ static void gather(mts_engine *engine, engine_shot *shot, const mts_picture_way 
         return;
     }
     find_rows(engine, shot, picture, layout, where);
-    shot->brief = way->now && !picture->borrow;
-    if (!shot->brief && !picture->borrow) {
+    shot->brief = way->now && !picture->zero_copy;
+    if (!shot->brief && !picture->zero_copy) {
         keep_pieces(shot);
     }
 }

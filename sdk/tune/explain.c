@@ -12,7 +12,7 @@ static const char *strategy_name(mts_strategy strategy)
     static const char *const names[MTS_STRATEGY_COUNT] = {[MTS_STRATEGY_SEQUENTIAL] = "sequential",
                                                           [MTS_STRATEGY_COMPACT] = "compact",
                                                           [MTS_STRATEGY_NETFUSE] = "netfuse",
-                                                          [MTS_STRATEGY_DENSE] = "mts"};
+                                                          [MTS_STRATEGY_DENSE] = "dense"};
     return names[strategy];
 }
 

@@ -31,7 +31,7 @@ static void two_runs_are_on_the_device_and_the_others_wait_for_them(void **state
     assert_non_null(strstr(w.fixture.error, "4 runs"));
     assert_int_equal(mts_session_submit(w.session, NULL, &ticket), MTS_STATUS_BUSY);
     assert_int_equal(mts_session_poll(w.session, &ticket), MTS_STATUS_BUSY);
-    assert_int_equal(flight_flow(&w).under_way, 4);
+    assert_int_equal(flight_flow(&w).in_flight, 4);
     for (uint32_t i = 0; i < 4; i++) {
         gate_pass(1);
         assert_int_equal(mts_session_poll(w.session, &ticket), MTS_STATUS_OK);
@@ -43,8 +43,8 @@ static void two_runs_are_on_the_device_and_the_others_wait_for_them(void **state
         flight_check(&w, i); /* until another one is taken */
     }
     const mts_flow flow = flight_flow(&w);
-    assert_int_equal(flow.taken, 4);
-    assert_int_equal(flow.under_way, 0);
+    assert_int_equal(flow.completed, 4);
+    assert_int_equal(flow.in_flight, 0);
     flight_close(&w);
 }
 
@@ -80,7 +80,7 @@ static void lent_frames_are_read_where_they_lie_and_given_back_when_done(void **
     for (uint32_t i = 0; i < FRAMES; i++) {
         mts_ticket ticket = 0;
         mts_frame frame = flight_frame(&w, i);
-        frame.borrow = 1;
+        frame.zero_copy = 1;
         assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
         for (uint32_t k = 0; k < w.calls; k++) { /* whoever was told may overwrite it */
             memset(w.pixels[k], 0xa5, PIXELS);
@@ -144,7 +144,7 @@ static void the_oldest_frame_that_is_not_on_the_device_is_dropped(void **state)
     flight_check_call(&w, 5, 6, MTS_STATUS_OK);
     const mts_flow flow = flight_flow(&w);
     assert_int_equal(flow.dropped, 3);
-    assert_int_equal(flow.taken, 3);
+    assert_int_equal(flow.completed, 3);
     flight_close(&w);
 }
 
@@ -182,7 +182,7 @@ static void a_wait_takes_what_came_before_and_times_out_alone(void **state)
     }
     assert_int_equal(mts_session_wait(w.session, 3, 2), MTS_STATUS_TIMEOUT);
     assert_int_equal(mts_session_wait(w.session, 5, 0), MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(flight_flow(&w).under_way, 4);
+    assert_int_equal(flight_flow(&w).in_flight, 4);
     gate_pass(1);
     assert_int_equal(mts_session_wait(w.session, 3, 0), MTS_STATUS_TIMEOUT); /* 1 is taken on the way */
     flight_check(&w, 0);
@@ -190,7 +190,7 @@ static void a_wait_takes_what_came_before_and_times_out_alone(void **state)
     flight_check(&w, 2);
     assert_int_equal(mts_session_wait(w.session, 3, 0), MTS_STATUS_OK);
     assert_int_equal(mts_session_wait(w.session, 2, 0), MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(flight_flow(&w).taken, 3);
+    assert_int_equal(flight_flow(&w).completed, 3);
     flight_close(&w);
 }
 
@@ -205,7 +205,7 @@ static void a_session_that_goes_ends_its_runs_and_tells(void **state)
     for (uint32_t i = 0; i < 5; i++) {
         mts_ticket ticket = 0;
         mts_frame frame = flight_frame(&w, i);
-        frame.borrow = i % 2;
+        frame.zero_copy = i % 2;
         assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
     }
     gate_pass(1); /* finished, and nobody has looked */
@@ -435,7 +435,7 @@ static void options_that_contradict_each_other_are_refused(void **state)
     bad[3].when_full = MTS_WHEN_FULL_BLOCK; /* without `done` */
     bad[4].when_full = MTS_WHEN_FULL_DROP_OLDEST;
     bad[4].frames_in_flight = 1;
-    bad[5].borrow_inputs = 1;
+    bad[5].zero_copy_inputs = 1;
     for (size_t i = 0; i < 6; i++) {
         assert_int_equal(mts_session_create(w.fixture.runtime, w.bundle, &bad[i], &w.session),
                          MTS_STATUS_INVALID_ARGUMENT);

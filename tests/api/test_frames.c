@@ -137,8 +137,8 @@ static void frames_that_contradict_themselves_are_refused_with_the_reason(void *
     f.yuv = (mts_yuv)4;
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "YUV");
     f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
-    f.borrow = 2;
-    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "borrow");
+    f.zero_copy = 2;
+    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "zero_copy");
     f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
     f.region.rotation = (mts_rotation)45;
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "45");
@@ -234,7 +234,7 @@ static void planes_may_lie_anywhere(void **state)
     f.chroma[1] = v;
     f.chroma_stride[0] = 20;
     f.chroma_stride[1] = 24;
-    for (f.borrow = 0; f.borrow < 2; f.borrow++) {
+    for (f.zero_copy = 0; f.zero_copy < 2; f.zero_copy++) {
         run(&w, &f);
         assert_memory_equal(expected, output(&w, "a"), sizeof expected);
     }
@@ -264,7 +264,7 @@ static void a_lent_frame_is_the_same_as_a_copied_one_and_free_after_the_wait(voi
             memcpy(expected, output(&w, "a"), sizeof expected);
             memcpy(memory, w.pixels, bytes);
             f.data = memory;
-            f.borrow = 1;
+            f.zero_copy = 1;
             run(&w, &f);
             free(memory);
             assert_memory_equal(expected, output(&w, "a"), sizeof expected);
@@ -308,10 +308,10 @@ static void a_large_frame_is_seen_as_it_is_however_it_is_copied(void **state)
             }
             regions[0].y = (uint32_t)n;
             assert_int_equal(mts_session_regions(w.session, NULL, regions, n % 4 ? BATCH : 2), MTS_STATUS_OK);
-            f.borrow = 1;
+            f.zero_copy = 1;
             run(&w, &f);
             memcpy(expected, output(&w, "a"), sizeof expected);
-            f.borrow = 0;
+            f.zero_copy = 0;
             run(&w, &f);
             for (size_t i = 0; i < BATCH * IMAGE; i++) {
                 if (!(fabsf(output(&w, "a")[i] - expected[i]) <= 0.02f)) {

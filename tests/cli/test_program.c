@@ -97,7 +97,7 @@ static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void
         {"bench x.mtsb --tasks 4,none", "none"},
         {"bench x.mtsb --precisions float32,half", "half"},
         {"bench x.mtsb --precisions float32,,float16", "float32,,float16"},
-        {"bench x.mtsb --strategies sequential,compact,netfuse,mts,compact --precisions "
+        {"bench x.mtsb --strategies sequential,compact,netfuse,dense,compact --precisions "
          "float32,float16-storage,float16",
          "12 at most"},
         {"bench x.mtsb --frames both", "both"},

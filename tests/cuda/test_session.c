@@ -384,7 +384,7 @@ static void borrowed_inputs_move_without_another_graph(void **state)
     fake_cuda_device()->integrated = true;
     open_on("cuda:0", MTS_USE_AUTO);
     mts_session_options_default(&options);
-    options.borrow_inputs = 1;
+    options.zero_copy_inputs = 1;
     assert_int_equal(mts_session_create(s.fixture.runtime, s.bundle, &options, &s.session), MTS_STATUS_OK);
     for (uint32_t i = 0; i < 3; i++) {
         mts_tensor tensor = {.data = pictures[i],

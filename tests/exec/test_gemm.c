@@ -26,7 +26,7 @@
 static const char *const strategy_names[MTS_STRATEGY_COUNT] = {[MTS_STRATEGY_SEQUENTIAL] = "sequential",
                                                                [MTS_STRATEGY_COMPACT] = "compact",
                                                                [MTS_STRATEGY_NETFUSE] = "netfuse",
-                                                               [MTS_STRATEGY_DENSE] = "mts"};
+                                                               [MTS_STRATEGY_DENSE] = "dense"};
 static const mts_kernel_config products = {
     .kernel = MTS_KERNEL_CONFIG_GEMM, .rows = 8, .vectors = 48, .local = 1};
 

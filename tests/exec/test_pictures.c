@@ -145,7 +145,7 @@ static void a_lent_picture_is_not_written_and_let_go_when_the_run_is_over(void *
     (void)state;
     world_open(&w, &task, 1, false);
     mts_picture picture = picture_of(&w);
-    picture.borrow = true;
+    picture.zero_copy = true;
     for (uint32_t n = 0; n < 3; n++) {
         const uint32_t writes = calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE);
         assert_int_equal(writes, 1); /* the record */
@@ -164,7 +164,7 @@ static void a_lent_picture_is_not_written_and_let_go_when_the_run_is_over(void *
     assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 3);
     assert_null(borrowed(&w));
     picture = picture_of(&w); /* nor planes in the wrong order */
-    picture.borrow = true;
+    picture.zero_copy = true;
     picture.plane[0] = w.pixels + 120;
     picture.plane[1] = w.pixels;
     assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 3);
@@ -214,7 +214,7 @@ static void a_picture_that_fails_at_any_call_can_be_given_again(void **state)
             tasks[1].mean = 5.0f;
             world_open(&w, tasks, 2, false);
             mts_picture picture = picture_of(&w);
-            picture.borrow = lent != 0;
+            picture.zero_copy = lent != 0;
             w.plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_COUNT, .nth = nth, .code = MTS_STATUS_DEVICE};
             const mts_status code = mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error);
             failed = w.plan.failed > 0;

@@ -30,7 +30,7 @@
 
 static mts_device *devices[2];
 static const char *const device_names[2] = {"reference", "opencl"};
-static const char *const strategy_names[MTS_STRATEGY_COUNT] = {"sequential", "compact", "netfuse", "mts"};
+static const char *const strategy_names[MTS_STRATEGY_COUNT] = {"sequential", "compact", "netfuse", "dense"};
 
 typedef struct world {
     random_family family;

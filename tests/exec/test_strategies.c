@@ -27,7 +27,7 @@
 #define SIDE 24 /* of a picture */
 
 static mts_device *devices[2];
-static const char *const strategy_names[STRATEGIES] = {"sequential", "compact", "netfuse", "mts"};
+static const char *const strategy_names[STRATEGIES] = {"sequential", "compact", "netfuse", "dense"};
 
 /* Outputs of all tasks, one after another, and the engine's numbers. */
 typedef struct result {

@@ -25,7 +25,7 @@
 static const char *const strategy_names[MTS_STRATEGY_COUNT] = {[MTS_STRATEGY_SEQUENTIAL] = "sequential",
                                                                [MTS_STRATEGY_COMPACT] = "compact",
                                                                [MTS_STRATEGY_NETFUSE] = "netfuse",
-                                                               [MTS_STRATEGY_DENSE] = "mts"};
+                                                               [MTS_STRATEGY_DENSE] = "dense"};
 
 static void family_open(test_synth *f, mtsc_arch arch, double prune, double share, uint32_t input,
                         uint32_t batch)

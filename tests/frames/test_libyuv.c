@@ -249,7 +249,7 @@ static void compare_device(const char *id)
         mts_frame frame = random_frame((mts_pixel_format)(n % 10));
         int size[2];
         const uint8_t *image = by_libyuv(&frame, size);
-        frame.borrow = n / 10 % 2;
+        frame.zero_copy = n / 10 % 2;
         assert_int_equal(mts_session_submit(session, &frame, &ticket), MTS_STATUS_OK);
         assert_int_equal(mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
         for (size_t t = 0; t < TASKS; t++) {

@@ -157,7 +157,7 @@ static int measure(mts_runtime *runtime, mts_bundle *bundle, mts_strategy strate
 
 static mts_strategy strategy_of(const char *name)
 {
-    static const char *const names[] = {"sequential", "compact", "netfuse", "mts"};
+    static const char *const names[] = {"sequential", "compact", "netfuse", "dense"};
     for (int s = MTS_STRATEGY_SEQUENTIAL; s <= MTS_STRATEGY_DENSE; s++) {
         if (strcmp(names[s], name) == 0) {
             return (mts_strategy)s;

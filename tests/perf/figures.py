@@ -30,14 +30,14 @@ def ratio(synth, option, value):
 # name: (what, arguments of mts synth, arguments of mts bench)
 FIGURES = {
     "6ab": ("ResNet18, pruned and shared by 0.9", RESNET18,
-            ["--tasks", STEPS, "--strategies", "sequential,netfuse,mts,mts+groups,compact,compact+groups"]),
+            ["--tasks", STEPS, "--strategies", "sequential,netfuse,dense,dense+groups,compact,compact+groups"]),
     "6cd": ("VGG16, pruned and shared by 0.9", VGG16,
-            ["--tasks", STEPS, "--strategies", "sequential,netfuse,mts+groups,compact", "--runs", "20"]),
+            ["--tasks", STEPS, "--strategies", "sequential,netfuse,dense+groups,compact", "--runs", "20"]),
     "7": ("ResNet50, unpruned, shared by 0.9", ["--arch", "resnet50", "--share", "0.9", "--tasks", "8"],
           ["--tasks", "4,8", "--strategies", "sequential,netfuse,compact", "--runs", "10", "--warmup", "3"]),
     "7-mts": ("ResNet50, unpruned, shared by 0.9, with the dense form",
               ["--arch", "resnet50", "--share", "0.9", "--tasks", "4"],
-              ["--tasks", "4", "--strategies", "sequential,mts,compact", "--runs", "5", "--warmup", "2"]),
+              ["--tasks", "4", "--strategies", "sequential,dense,compact", "--runs", "5", "--warmup", "2"]),
     "8-share-0.9": ("ResNet18, pruned by 0.9, shared by 0.9", RESNET18,
                     ["--tasks", "32", "--strategies", "sequential,compact"]),
     "8-share-0.8": ("ResNet18, pruned by 0.9, shared by 0.8", ratio(RESNET18, "--share", "0.8"),
@@ -153,8 +153,8 @@ def targets_6(table, bench):
     table.ratio("32 ResNet18: share of the multiply-add peak", row(r, 32, "compact")["share_of_peak"], 0.5)
     for tasks in (4, 8, 16, 32):
         table.ratio(f"{tasks} ResNet18: sequential / compact", ms(r, tasks, "sequential") / ms(r, tasks, "compact"), 1)
-    table.ratio("32 ResNet18: mts without grouping / compact", ms(r, 32, "mts") / ms(r, 32, "compact"), 4)
-    table.ratio("32 ResNet18: mts with grouping / compact", ms(r, 32, "mts+groups") / ms(r, 32, "compact"), 1.5)
+    table.ratio("32 ResNet18: dense without grouping / compact", ms(r, 32, "dense") / ms(r, 32, "compact"), 4)
+    table.ratio("32 ResNet18: dense with grouping / compact", ms(r, 32, "dense+groups") / ms(r, 32, "compact"), 1.5)
     table.ratio("32 ResNet18: netfuse peak / compact peak", peak(r, 32, "netfuse") / peak(r, 32, "compact"), 4)
     slower = ms(r, 32, "compact") / best
     table.add("32 ResNet18: compact's default plan / the fastest plan", f"{slower:.3f}", "<= 1.05", slower <= 1.05)

@@ -61,7 +61,7 @@ static mts_status race(mts_session *session, mts_frame frame, uint32_t rounds)
     for (uint32_t r = 0; status == MTS_STATUS_OK && r < WARM_UPS + rounds; r++) {
         for (uint32_t w = WAYS;
              status == MTS_STATUS_OK && w-- > 0;) { /* a picture first: inputs are no zeros */
-            frame.borrow = w == 2;
+            frame.zero_copy = w == 2;
             status = run(session, w > 0 ? &frame : NULL, &times[w][r < WARM_UPS ? 0 : r - WARM_UPS]);
         }
     }

@@ -170,10 +170,10 @@ static void poll_until(stream *s, double until)
     do {
         poll(s);
         (void)mts_session_flow(s->session, &flow);
-        if (until > 0.0 || flow.under_way > 0) {
+        if (until > 0.0 || flow.in_flight > 0) {
             (void)nanosleep(&pause, NULL);
         }
-    } while (until > 0.0 ? clock_ns(CLOCK_MONOTONIC) < until : flow.under_way > 0);
+    } while (until > 0.0 ? clock_ns(CLOCK_MONOTONIC) < until : flow.in_flight > 0);
 }
 
 static bool print_tasks(const stream *s)
@@ -217,8 +217,8 @@ static int play(stream *s, const char *device, uint64_t frames, double fps, uint
     const size_t more = s->allocations - allocations;
     mts_flow flow = {.size = sizeof flow};
     (void)mts_session_flow(s->session, &flow);
-    const bool summed = flow.submitted == frames && flow.taken == s->done && flow.dropped == s->dropped &&
-                        flow.failed == 0 && flow.under_way == 0 && s->done + s->dropped == frames;
+    const bool summed = flow.submitted == frames && flow.completed == s->done && flow.dropped == s->dropped &&
+                        flow.failed == 0 && flow.in_flight == 0 && s->done + s->dropped == frames;
     printf("%llu frames at %.1f a second: %llu taken, %llu dropped\n", (unsigned long long)frames, fps,
            (unsigned long long)s->done, (unsigned long long)s->dropped);
     const bool told = print_tasks(s);

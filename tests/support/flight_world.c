@@ -112,7 +112,7 @@ mts_flow flight_flow(const flight_world *w)
 {
     mts_flow flow = {.size = sizeof flow};
     assert_int_equal(mts_session_flow(w->session, &flow), MTS_STATUS_OK);
-    assert_true(flow.submitted == flow.taken + flow.dropped + flow.failed + flow.under_way);
+    assert_true(flow.submitted == flow.completed + flow.dropped + flow.failed + flow.in_flight);
     return flow;
 }
 

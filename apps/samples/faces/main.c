@@ -151,7 +151,7 @@ static int frame_run(program *p, uint32_t number)
 {
     mts_frame frame = p->source.frame;
     frame.data = (const unsigned char *)frame.data + number * p->source.frame_bytes;
-    frame.borrow = 1;
+    frame.zero_copy = 1;
     frame_result result = {.number = number};
     cli_frame_shown(&frame, &result.width, &result.height);
     if (!cli_cascade_run(p->cascade, &frame, &result.faces, &result.count, p->error)) {
@@ -175,7 +175,7 @@ static int repeat(program *p, repeated *out)
     const cli_face *faces = NULL;
     uint32_t count = 0;
     bool good = times;
-    frame.borrow = 1;
+    frame.zero_copy = 1;
     for (uint32_t i = 0; i < CLI_WARM_UPS + runs && good; i++) {
         good = cli_cascade_run(p->cascade, &frame, &faces, &count, p->error);
         if (i >= CLI_WARM_UPS && good) {

@@ -254,9 +254,9 @@ typedef struct mts_session_options {
     uint32_t task_count;
     uint32_t separate_inputs; /* 0 (default): all tasks see the same frame, equal preprocessing and equal work
                                  on it is done once. 1: each task has an input of its own */
-    uint32_t borrow_inputs;   /* 0 (default): mts_session_input copies. 1: it keeps the address, and every run
-                                 reads what lies there then; see mts_session_input */
-    mts_grouping grouping;    /* of every strategy but SEQUENTIAL */
+    uint32_t zero_copy_inputs; /* 0 (default): mts_session_input copies. 1: it keeps the address, and every
+                               run reads what lies there then; see mts_session_input */
+    mts_grouping grouping;     /* of every strategy but SEQUENTIAL */
 
     uint64_t
         memory_budget; /* bytes of weights, activations and workspace together, without what frames are copied
@@ -274,7 +274,7 @@ typedef struct mts_session_options {
                            a cache_dir the next session goes on where the time was over */
     uint32_t frames_in_flight; /* submissions that may be under way or finished and not taken, 1..16; 1
                                   (default): each one is waited for. See "frames in flight" below. More than 1
-                                  is INVALID_ARGUMENT with borrow_inputs */
+                                  is INVALID_ARGUMENT with zero_copy_inputs */
     mts_when_full when_full;
     void *context; /* handed to progress and done */
     /* Called once for every submission that was given a ticket, in the order of their tickets but for dropped
@@ -395,10 +395,10 @@ MTS_API mts_status mts_session_output(mts_session *session, const char *task, ui
 typedef struct mts_flow {
     size_t size;        /* sizeof(mts_flow), set by the caller */
     uint64_t submitted; /* that were given a ticket; the sum of the following */
-    uint64_t taken;     /* finished, and taken or waited for */
+    uint64_t completed; /* finished, and taken or waited for */
     uint64_t dropped;   /* without a run, or finished and not taken in time */
     uint64_t failed;    /* their run returned an error */
-    uint32_t under_way; /* waiting, on the device, or finished and not taken */
+    uint32_t in_flight; /* waiting, on the device, or finished and not taken */
 } mts_flow;
 
 /* INVALID_ARGUMENT: flow is NULL or of another size. */

@@ -132,7 +132,7 @@ typedef struct mts_region {
 /* One picture. */
 typedef struct mts_frame {
     size_t size;            /* sizeof(mts_frame) */
-    const void *data;       /* first pixel of the first row; of planes, the first one; see `borrow` */
+    const void *data;       /* first pixel of the first row; of planes, the first one; see `zero_copy` */
     uint32_t width, height; /* pixels, 1..16384 */
     uint32_t stride; /* bytes from row to row, at least those of a row's pixels; 0: dense. From the first to
                         the last byte of all planes together at most 2^31 - 1 (LIMIT) */
@@ -141,11 +141,11 @@ typedef struct mts_frame {
                                   (height + 1) / 2) strides behind the plane before */
     uint32_t chroma_stride[2]; /* likewise, bytes; 0: dense */
     mts_yuv yuv;
-    mts_region region; /* what an input shows, unless mts_session_regions says otherwise */
-    uint32_t borrow;   /* 0 (default): memory is read during the call only. 1: it stays as it is until the run
-                          has been waited for; where the device reads host memory and the planes lie one behind
-                          the other, from an address that is a multiple of 4, nothing is copied then. Taking
-                          hold   of the memory may allocate */
+    mts_region region;  /* what an input shows, unless mts_session_regions says otherwise */
+    uint32_t zero_copy; /* 0 (default): memory is read during the call only. 1: it stays as it is until the
+                         run has been waited for; where the device reads host memory and the planes lie one
+                         behind the other, from an address that is a multiple of 4, nothing is copied then.
+                         Taking hold   of the memory may allocate */
 
     /*
      * Frames in memory of a camera or a decoder. Where the device can, it reads them where they lie

@@ -320,7 +320,7 @@ static mts_status submit(engine *self, const engine_source *source)
         return MTS_STATUS_OK;
     }
     *lent = (struct loan){.picture = picture, .source = *source};
-    frame.borrow = 1;
+    frame.zero_copy = 1;
     self->error[0] = '\0';
     const mts_status status = submit_frame(self, lent, &frame, &ticket);
     if (status != MTS_STATUS_OK && lent->picture == picture) {
@@ -342,13 +342,13 @@ static void report(engine *self)
     }
     if (self->reported != 0) {
         char sentence[128];
-        const double rate = (double)(flow.taken - self->taken) / (double)(now.tv_sec - self->reported);
+        const double rate = (double)(flow.completed - self->taken) / (double)(now.tv_sec - self->reported);
         (void)snprintf(sentence, sizeof sentence, "%.0f frames a second, %llu dropped", rate,
                        (unsigned long long)flow.dropped);
         view_tell_progress(self->options.view, sentence);
     }
     self->reported = now.tv_sec;
-    self->taken = flow.taken;
+    self->taken = flow.completed;
 }
 
 /* Until the end, or until the device is lost. */

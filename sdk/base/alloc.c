@@ -13,6 +13,7 @@
 #include "base/size.h"
 
 #define ARENA_ALIGNMENT ((size_t)16)
+#define ARENA_ARRAY_LEAST ((size_t)16) /* elements: old copies stay, so arrays do not begin with one */
 #define ARENA_BLOCK_FIRST ((size_t)4096)
 #define ARENA_BLOCK_MOST ((size_t)1 << 20) /* blocks stop doubling here */
 
@@ -99,23 +100,36 @@ char *mts_alloc_string(const mts_allocator *allocator, const char *text)
     return copy;
 }
 
+/* The capacity that an array grows to. */
+static size_t grown_capacity(size_t capacity, size_t needed)
+{
+    const size_t doubled = capacity > SIZE_MAX / 2 ? needed : capacity * 2;
+    return doubled < needed ? needed : doubled;
+}
+
+/* Moves the elements of *array to the front of `grown`, which holds `wanted`. Returns the old array. */
+static void *array_move(void **array, size_t *capacity, void *grown, size_t wanted, size_t size)
+{
+    void *old = *array;
+    if (old && *capacity) {
+        memcpy(grown, old, *capacity * size);
+    }
+    *array = grown;
+    *capacity = wanted;
+    return old;
+}
+
 int mts_alloc_grow(const mts_allocator *allocator, void **array, size_t *capacity, size_t needed, size_t size)
 {
     if (needed <= *capacity) {
         return 1;
     }
-    size_t wanted = *capacity > SIZE_MAX / 2 ? needed : *capacity * 2;
-    wanted = wanted < needed ? needed : wanted;
+    const size_t wanted = grown_capacity(*capacity, needed);
     void *grown = mts_alloc_zero(allocator, wanted, size);
     if (!grown) {
         return 0;
     }
-    if (*array && *capacity) {
-        memcpy(grown, *array, *capacity * size);
-    }
-    mts_alloc_free(allocator, *array);
-    *array = grown;
-    *capacity = wanted;
+    mts_alloc_free(allocator, array_move(array, capacity, grown, wanted, size));
     return 1;
 }
 
@@ -162,6 +176,21 @@ char *mts_arena_text(mts_arena *arena, const char *text, size_t length)
         memcpy(copy, text, length);
     }
     return copy;
+}
+
+int mts_arena_grow(mts_arena *arena, void **array, size_t *capacity, size_t needed, size_t size)
+{
+    if (needed <= *capacity) {
+        return 1;
+    }
+    const size_t least = needed < ARENA_ARRAY_LEAST ? ARENA_ARRAY_LEAST : needed;
+    const size_t wanted = grown_capacity(*capacity, least);
+    void *grown = mts_arena_zero(arena, wanted, size);
+    if (!grown) {
+        return 0;
+    }
+    (void)array_move(array, capacity, grown, wanted, size);
+    return 1;
 }
 
 void mts_arena_release(mts_arena *arena)

@@ -44,6 +44,8 @@ void *mts_arena_zero(mts_arena *arena, size_t count, size_t size);
 char *mts_arena_string(mts_arena *arena, const char *text);
 /* Copy of `length` bytes, terminated. */
 char *mts_arena_text(mts_arena *arena, const char *text, size_t length);
+/* As mts_alloc_grow; the old array stays in the arena. */
+int mts_arena_grow(mts_arena *arena, void **array, size_t *capacity, size_t needed, size_t size);
 void mts_arena_release(mts_arena *arena);
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "base/hash.h"
 
+#include <string.h>
+
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -18,4 +20,9 @@
 uint64_t mts_hash(const void *data, size_t size, uint64_t seed)
 {
     return XXH3_64bits_withSeed(data, size, seed);
+}
+
+uint64_t mts_hash_text(const char *text)
+{
+    return mts_hash(text, strlen(text), 0);
 }

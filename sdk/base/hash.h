@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* XXH3 64 bits with seed. */
+/* XXH3 64 bits with seed. Thread-safety: any thread. */
 uint64_t mts_hash(const void *data, size_t size, uint64_t seed);
+/* The same of a terminated string, seed 0. */
+uint64_t mts_hash_text(const char *text);
 
 #endif

@@ -10,102 +10,83 @@
 #include <string.h>
 
 #include "base/hash.h"
-
-/* Arena arrays grow by copying; the old copy stays until the arena goes, at most as much again. */
-static bool grow(mts_arena *arena, void **array, size_t *capacity, size_t count, size_t size)
-{
-    if (count < *capacity) {
-        return true;
-    }
-    size_t wanted = *capacity ? *capacity * 2 : 16;
-    void *bigger = mts_arena_zero(arena, wanted, size);
-    if (!bigger) {
-        return false;
-    }
-    if (count) {
-        memcpy(bigger, *array, count * size);
-    }
-    *array = bigger;
-    *capacity = wanted;
-    return true;
-}
+#include "base/map.h"
 
 /* ---- names ---- */
 
 /* The names that values have. A set of strings and not of values: passes exchange the names of two values. */
 struct mts_graph_names {
-    const char **slots; /* open addressing; NULL: free, `gone`: was taken */
-    size_t size, used;  /* used: not free */
+    mts_map map; /* indices of `names` */
+    /* An entry is NULL once its value has another name. */
+    const char **names;
+    size_t capacity;
+    uint32_t count;
 };
 
-static const char gone[] = "";
-
-/* The slot of a name, or the free one where it belongs. */
-static size_t find_name(const mts_graph_names *names, const char *name)
+static bool same_name(const void *entries, uint32_t index, const void *key)
 {
-    size_t at = (size_t)mts_hash(name, strlen(name), 0) & (names->size - 1);
-    while (names->slots[at] && (names->slots[at] == gone || strcmp(names->slots[at], name) != 0)) {
-        at = (at + 1) & (names->size - 1);
-    }
-    return at;
+    const char *const *names = entries;
+    return names[index] && strcmp(names[index], key) == 0;
 }
 
-/* Room for `count` more names; the set is made anew from the values when it is missing or full. */
-static bool reserve_names(mts_graph *graph, uint32_t count)
+/* Index in the set, or MTS_MAP_NONE. */
+static uint32_t find_name(const mts_graph *graph, const char *name)
 {
-    const size_t wanted = (size_t)graph->value_count + count;
-    if (graph->names && (graph->names->used + count) * 2 <= graph->names->size) {
-        return true;
-    }
-    mts_graph_names *names = mts_arena_zero(graph->arena, 1, sizeof(*names));
-    size_t size = 64;
-    while (size < wanted * 4) {
-        size *= 2;
-    }
-    const char **slots = names ? mts_arena_zero(graph->arena, size, sizeof(*slots)) : NULL;
-    if (!slots) {
+    return mts_map_find(&graph->names->map, mts_hash_text(name), same_name, graph->names->names, name);
+}
+
+static bool enter_name(mts_arena *arena, mts_graph_names *names, const char *name)
+{
+    void *array = names->names;
+    if (!mts_arena_grow(arena, &array, &names->capacity, (size_t)names->count + 1, sizeof *names->names) ||
+        !mts_map_add(&names->map, mts_hash_text(name), names->count)) {
         return false;
     }
-    *names = (mts_graph_names){.slots = slots, .size = size};
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        slots[find_name(names, graph->values[i].name)] = graph->values[i].name;
-        names->used++;
-    }
-    graph->names = names;
+    names->names = array;
+    names->names[names->count++] = name;
     return true;
-}
-
-static bool name_exists(const mts_graph *graph, const char *name)
-{
-    return graph->names->slots[find_name(graph->names, name)];
-}
-
-/* After reserve_names. */
-static void enter_name(mts_graph *graph, const char *name)
-{
-    graph->names->slots[find_name(graph->names, name)] = name;
-    graph->names->used++;
 }
 
 static void leave_name(mts_graph *graph, const char *name)
 {
-    graph->names->slots[find_name(graph->names, name)] = gone;
+    const uint32_t index = find_name(graph, name);
+    if (index != MTS_MAP_NONE) {
+        graph->names->names[index] = NULL;
+    }
+}
+
+/* Makes the set from the values if the graph has none, as a copied graph. */
+static bool need_names(mts_graph *graph)
+{
+    if (graph->names) {
+        return true;
+    }
+    mts_graph_names *names = mts_arena_zero(graph->arena, 1, sizeof *names);
+    bool done = names;
+    if (done) {
+        mts_map_init_arena(&names->map, graph->arena);
+    }
+    for (uint32_t i = 0; done && i < graph->value_count; i++) {
+        done = enter_name(graph->arena, names, graph->values[i].name);
+    }
+    graph->names = done ? names : NULL;
+    return done;
 }
 
 /* `name`, or if it is absent or taken: one made from the value's number. NULL: no memory. */
 static const char *unique_name(mts_graph *graph, const char *name)
 {
-    if (!reserve_names(graph, 1)) {
+    if (!need_names(graph)) {
         return NULL;
     }
-    if (name && *name && !name_exists(graph, name)) {
+    if (name && *name && find_name(graph, name) == MTS_MAP_NONE) {
         return mts_arena_string(graph->arena, name);
     }
     char made[32];
     uint32_t number = graph->value_count;
     do {
-        snprintf(made, sizeof(made), "value%u", number++);
-    } while (name_exists(graph, made));
+        snprintf(made, sizeof made, "value%u", number++);
+    } while (find_name(graph, made) != MTS_MAP_NONE);
     return mts_arena_string(graph->arena, made);
 }
 
@@ -117,11 +98,12 @@ static uint32_t add_value(mts_graph *graph, const char *name, mts_value_kind kin
     void *array = graph->values;
     const char *own = unique_name(graph, name);
     if (!own || graph->value_count >= MTS_GRAPH_NODES_MAX ||
-        !grow(graph->arena, &array, &graph->value_capacity, graph->value_count, sizeof(*graph->values))) {
+        !mts_arena_grow(graph->arena, &array, &graph->value_capacity, (size_t)graph->value_count + 1,
+                        sizeof *graph->values) ||
+        !enter_name(graph->arena, graph->names, own)) {
         return MTS_NONE;
     }
     graph->values = array;
-    enter_name(graph, own);
     graph->values[graph->value_count] =
         (mts_value){.name = own, .kind = kind, .dtype = dtype, .shape = *shape, .producer = MTS_NONE};
     return graph->value_count++;
@@ -205,7 +187,8 @@ mts_status mts_graph_add_node(mts_graph *graph, mts_op op, const char *name, con
         return mts_fail(error, MTS_STATUS_LIMIT, "more than %u nodes", MTS_GRAPH_NODES_MAX);
     }
     void *array = graph->nodes;
-    if (!grow(graph->arena, &array, &graph->node_capacity, graph->node_count, sizeof(*graph->nodes))) {
+    if (!mts_arena_grow(graph->arena, &array, &graph->node_capacity, (size_t)graph->node_count + 1,
+                        sizeof *graph->nodes)) {
         return mts_fail_memory(error);
     }
     graph->nodes = array;
@@ -224,19 +207,19 @@ bool mts_graph_name_value(mts_graph *graph, uint32_t value, const char *name)
     if (*name == '\0') {
         return true;
     }
-    if (!reserve_names(graph, 1)) {
+    if (!need_names(graph)) {
         return false;
     }
-    if (name_exists(graph, name)) {
+    if (find_name(graph, name) != MTS_MAP_NONE) {
         return true;
     }
     const char *own = mts_arena_string(graph->arena, name);
-    if (own) {
-        leave_name(graph, graph->values[value].name);
-        graph->values[value].name = own;
-        enter_name(graph, own);
+    if (!own || !enter_name(graph->arena, graph->names, own)) {
+        return false;
     }
-    return own;
+    leave_name(graph, graph->values[value].name);
+    graph->values[value].name = own;
+    return true;
 }
 
 mts_status mts_graph_add_output(mts_graph *graph, const char *name, uint32_t value, mts_type dtype,

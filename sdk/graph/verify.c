@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/map.h"
 
 static mts_status check_value(const mts_value *value, uint32_t index, mts_error *error)
 {
@@ -40,31 +41,27 @@ static mts_status check_value(const mts_value *value, uint32_t index, mts_error 
     return mts_graph_check_blocks(value, error);
 }
 
-/* Open addressing over the names; slots hold value numbers plus one. */
+static bool same_name(const void *entries, uint32_t index, const void *key)
+{
+    const mts_value *values = entries;
+    return strcmp(values[index].name, key) == 0;
+}
+
 static mts_status check_names(const mts_graph *graph, mts_error *error)
 {
-    size_t slots = 64;
-    while (slots < (size_t)graph->value_count * 2) {
-        slots *= 2;
-    }
-    uint32_t *table = mts_alloc_zero(graph->arena->allocator, slots, sizeof(*table));
-    if (!table) {
-        return mts_fail_memory(error);
-    }
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; i < graph->value_count && code == MTS_STATUS_OK; i++) {
+    mts_map names;
+    mts_map_init(&names, graph->arena->allocator);
+    mts_status status = mts_map_reserve(&names, graph->value_count) ? MTS_STATUS_OK : mts_fail_memory(error);
+    for (uint32_t i = 0; i < graph->value_count && status == MTS_STATUS_OK; i++) {
         const char *name = graph->values[i].name;
-        size_t at = (size_t)mts_hash(name, strlen(name), 0) & (slots - 1);
-        while (table[at] && strcmp(graph->values[table[at] - 1].name, name) != 0) {
-            at = (at + 1) & (slots - 1);
+        const uint64_t hash = mts_hash_text(name);
+        if (mts_map_find(&names, hash, same_name, graph->values, name) != MTS_MAP_NONE) {
+            status = mts_fail(error, MTS_STATUS_MALFORMED, "two values are named '%s'", name);
         }
-        if (table[at]) {
-            code = mts_fail(error, MTS_STATUS_MALFORMED, "two values are named '%s'", name);
-        }
-        table[at] = i + 1;
+        (void)mts_map_add(&names, hash, i); /* reserved */
     }
-    mts_alloc_free(graph->arena->allocator, table);
-    return code;
+    mts_map_release(&names);
+    return status;
 }
 
 static mts_status check_order(const mts_graph *graph, const mts_node *node, uint32_t index, mts_error *error)

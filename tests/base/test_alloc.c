@@ -114,6 +114,28 @@ static void an_arena_copies_strings_and_reports_lack_of_memory(void **state)
     assert_int_equal(fault.alive, 0);
 }
 
+static void an_array_of_an_arena_grows_by_doubling(void **state)
+{
+    (void)state;
+    mts_wrap_allocator fault;
+    mts_wrap_allocator_init(&fault, mts_allocator_default(), 2);
+    mts_arena arena;
+    mts_arena_init(&arena, &fault.base);
+    void *array = NULL;
+    size_t capacity = 0;
+    for (uint32_t i = 0; i < 100; i++) {
+        assert_true(mts_arena_grow(&arena, &array, &capacity, (size_t)i + 1, sizeof(uint32_t)));
+        assert_int_equal(((uint32_t *)array)[i], 0);
+        ((uint32_t *)array)[i] = i;
+    }
+    assert_int_equal(capacity, 128);
+    assert_false(mts_arena_grow(&arena, &array, &capacity, 100000, sizeof(uint32_t)));
+    for (uint32_t i = 0; i < 100; i++) {
+        assert_int_equal(((uint32_t *)array)[i], i);
+    }
+    mts_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +143,7 @@ int main(void)
         cmocka_unit_test(growing_keeps_the_elements_and_zeroes_the_new_ones),
         cmocka_unit_test(growing_that_fails_leaves_the_array_valid),
         cmocka_unit_test(an_arena_hands_out_aligned_zeroed_disjoint_memory),
+        cmocka_unit_test(an_array_of_an_arena_grows_by_doubling),
         cmocka_unit_test(an_arena_copies_strings_and_reports_lack_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

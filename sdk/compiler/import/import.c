@@ -438,6 +438,7 @@ static mts_status import_model(const Onnx__ModelProto *model, size_t size, const
         return mts_fail(error, MTS_STATUS_MALFORMED, "there is no graph in the model");
     }
     mts_arena_init(&import.scratch, arena->allocator);
+    mts_map_init_arena(&import.name_map, &import.scratch);
     import.graph = mts_graph_create(arena, model->graph->name);
     if (import.graph) {
         run_import(&import);

@@ -11,6 +11,7 @@
 #ifndef MTS_COMPILER_IMPORT_LOWER_H
 #define MTS_COMPILER_IMPORT_LOWER_H
 
+#include "base/map.h"
 #include "compiler/import/import.h"
 #include "compiler/import/proto.h"
 
@@ -41,9 +42,10 @@ typedef struct mts_import {
     const char *file;
     mts_external *external; /* NULL: the model came from memory */
     int64_t opset;
-    size_t computed_left;   /* bytes that computed constants may still take */
-    mts_import_name *names; /* open addressing */
-    size_t name_slots, name_count;
+    size_t computed_left; /* bytes that computed constants may still take */
+    mts_import_name *names;
+    size_t name_capacity;
+    mts_map name_map; /* indices of `names` */
     mts_status code;
     mts_error *error;
     /* the node at hand */
@@ -122,6 +124,7 @@ mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *
                                 mts_import_value *const *inputs, uint32_t count, const mts_shape *shape);
 
 /* ---- names (names.c) ---- */
+/* Both are valid until the next name is entered. */
 mts_import_name *mts_import_find(mts_import *import, const char *name);
 mts_import_name *mts_import_intern(mts_import *import, const char *name);
 /* The defined value of a name; NULL with a failure. */

@@ -7,53 +7,35 @@
 
 #include "base/hash.h"
 
-static mts_import_name *slot_of(mts_import_name *names, size_t slots, const char *name)
+static bool same_name(const void *entries, uint32_t index, const void *key)
 {
-    size_t at = (size_t)mts_hash(name, strlen(name), 0) & (slots - 1);
-    while (names[at].name && strcmp(names[at].name, name) != 0) {
-        at = (at + 1) & (slots - 1);
-    }
-    return &names[at];
-}
-
-static bool grow(mts_import *import)
-{
-    size_t slots = import->name_slots ? import->name_slots * 2 : 256;
-    mts_import_name *names = mts_arena_zero(&import->scratch, slots, sizeof(*names));
-    if (!names) {
-        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for names");
-        return false;
-    }
-    for (size_t i = 0; i < import->name_slots; i++) {
-        if (import->names[i].name) {
-            *slot_of(names, slots, import->names[i].name) = import->names[i];
-        }
-    }
-    import->names = names;
-    import->name_slots = slots;
-    return true;
+    const mts_import_name *names = entries;
+    return strcmp(names[index].name, key) == 0;
 }
 
 mts_import_name *mts_import_find(mts_import *import, const char *name)
 {
-    if (!import->name_slots) {
-        return NULL;
-    }
-    mts_import_name *entry = slot_of(import->names, import->name_slots, name);
-    return entry->name ? entry : NULL;
+    const uint32_t index =
+        mts_map_find(&import->name_map, mts_hash_text(name), same_name, import->names, name);
+    return index == MTS_MAP_NONE ? NULL : &import->names[index];
 }
 
 mts_import_name *mts_import_intern(mts_import *import, const char *name)
 {
-    if (import->name_count * 2 >= import->name_slots && !grow(import)) {
+    mts_import_name *found = mts_import_find(import, name);
+    if (found) {
+        return found;
+    }
+    const size_t count = import->name_map.count;
+    void *names = import->names;
+    if (!mts_arena_grow(&import->scratch, &names, &import->name_capacity, count + 1, sizeof *import->names) ||
+        !mts_map_add(&import->name_map, mts_hash_text(name), (uint32_t)count)) {
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for names");
         return NULL;
     }
-    mts_import_name *entry = slot_of(import->names, import->name_slots, name);
-    if (!entry->name) {
-        *entry = (mts_import_name){.name = name, .producer = MTS_NONE};
-        import->name_count++;
-    }
-    return entry;
+    import->names = names;
+    import->names[count] = (mts_import_name){.name = name, .producer = MTS_NONE};
+    return &import->names[count];
 }
 
 mts_import_value *mts_import_lookup(mts_import *import, const char *name)

@@ -1,0 +1,34 @@
+/*
+ * sized.h: public structs that begin with their own size, which the caller sets.
+ *
+ * A program may be built with an older header, whose structs end earlier. The library accepts
+ * these: fields that options lack keep their defaults, fields that a result lacks are not written.
+ * So a public struct may grow at its end, and only there.
+ */
+#ifndef MTS_BASE_SIZED_H
+#define MTS_BASE_SIZED_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+/*
+ * True if the struct at `sized` has a size from that of its size field to `known`, the size in this
+ * library. Such a struct is aligned to size_t, so a size that is no multiple of it is refused too.
+ */
+bool mts_sized_valid(const void *sized, size_t known);
+
+/* Refuses, with a sentence that begins with `name`, a struct that is NULL or has no valid size. */
+mts_status mts_sized_check(const void *sized, size_t known, const char *name, mts_error *error);
+
+/*
+ * Copies the fields that `given` has over those of `options`. The caller fills `options`, of `known`
+ * bytes and with their number in its size field, with the defaults before. Fails as mts_sized_check,
+ * and changes nothing then.
+ */
+mts_status mts_sized_read(void *options, size_t known, const void *given, const char *name, mts_error *error);
+
+/* Copies the fields that `out` has from `result`; the size of `out`, checked before, stays. */
+void mts_sized_write(void *out, const void *result);
+
+#endif

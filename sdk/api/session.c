@@ -120,7 +120,7 @@ static mts_status session_build(mts_session *session, const mts_session_options 
         .task_count = session->task_count,
         .separate_inputs = options->separate_inputs != 0,
         .lend_inputs = options->zero_copy_inputs != 0,
-        .memory_budget = options->memory_budget,
+        .memory_budget = {options->memory_budget},
         .priorities = options->priorities,
         .places = options->frames_in_flight,
 

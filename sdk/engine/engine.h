@@ -12,6 +12,7 @@
 #include "bundle/archive.h"
 #include "device/device.h"
 #include "lower/encode.h"
+#include "plan/budget.h"
 #include "plan/decision.h"
 #include "plan/strategy.h"
 
@@ -24,7 +25,7 @@ typedef struct mts_engine_options {
     uint32_t task_count;
     bool separate_inputs;
     bool lend_inputs;           /* inputs stay in the caller's memory, see mts_engine_set_input */
-    uint64_t memory_budget;     /* bytes of weights, activations and tables; 0: no limit */
+    mts_memory_budget memory_budget;
     const uint32_t *priorities; /* per task, the higher the earlier; NULL: all alike */
     uint32_t places;            /* runs that may be under way or not taken; 0: one */
 

@@ -299,10 +299,10 @@ static mts_status allocate(const mts_engine *engine, mts_subsets *s, mts_error *
     s->capacity = engine->launch_count + behind * engine->group_count;
     s->base_words = (uint32_t)(engine->table->size / sizeof(uint32_t));
     const uint64_t used = engine->stats.peak_bytes + engine->table->size;
-    const uint64_t budget = engine->options.memory_budget;
     s->kept_count = MTS_SUBSETS_KEPT;
     while (s->kept_count > 0 &&
-           ((budget > 0 && used + s->kept_count * s->region_words * sizeof(uint32_t) > budget) ||
+           (!mts_memory_budget_fits(engine->options.memory_budget,
+                                     used + s->kept_count * s->region_words * sizeof(uint32_t)) ||
             s->base_words + s->kept_count * s->region_words >= UINT32_MAX)) {
         s->kept_count--;
     }

@@ -127,10 +127,10 @@ mts_status mts_maker_weigh(const maker *m)
                                   .launches = e->launch_count,
                                   .groups = e->group_count,
                                   .precision = e->stats.precision};
-    const uint64_t budget = m->engine->options.memory_budget;
-    const uint64_t peak = m->engine->stats.peak_bytes;
-    return budget == 0 || peak <= budget ? MTS_STATUS_OK
-                                         : mts_fail(m->error, MTS_STATUS_LIMIT,
-                                                    "the session needs %llu bytes, the memory budget is %llu",
-                                                    (unsigned long long)peak, (unsigned long long)budget);
+    const mts_memory_budget budget = e->options.memory_budget;
+    if (!mts_memory_budget_fits(budget, e->stats.peak_bytes)) {
+        return mts_fail(m->error, MTS_STATUS_LIMIT, "the session needs %llu bytes, the memory budget is %llu",
+                        (unsigned long long)e->stats.peak_bytes, (unsigned long long)budget.bytes);
+    }
+    return MTS_STATUS_OK;
 }

@@ -37,13 +37,13 @@ static uint64_t peak_of(const grouper *g, const partial *plan)
 /* More groups only add to a partial plan's peak. */
 static bool is_over(const grouper *g, const partial *plan)
 {
-    return !g->least && g->request->budget != 0 && peak_of(g, plan) > g->request->budget;
+    return !g->least && !mts_memory_budget_fits(g->request->budget, peak_of(g, plan));
 }
 
 /* Where groups have no weights, an arena either fits or does not: the fastest of those that fit is kept. */
 static bool as_good(const grouper *g, const partial *a, const partial *b)
 {
-    const bool memory = g->least || (g->request->budget != 0 && g->weighed);
+    const bool memory = g->least || (mts_memory_budget_is_limited(g->request->budget) && g->weighed);
     return (g->least || a->latency <= b->latency) &&
            (!memory || (a->weights <= b->weights && a->arena <= b->arena));
 }
@@ -171,7 +171,7 @@ static mts_status too_small(const grouper *g)
 {
     return mts_fail(g->error, MTS_STATUS_LIMIT,
                     "no plan keeps the memory budget of %llu bytes; the smallest that can be met is %llu",
-                    (unsigned long long)g->request->budget, (unsigned long long)g->out->smallest_peak);
+                    (unsigned long long)g->request->budget.bytes, (unsigned long long)g->out->smallest_peak);
 }
 
 /* The fastest complete plan, all of which keep the budget; NULL if there is none. */
@@ -325,7 +325,7 @@ static mts_status try_groups(greedy *s, uint32_t groups)
     mts_group_result *out = s->g->out;
     const uint64_t peak = peak_of(s->g, &total);
     out->smallest_peak = groups == 1 || peak < out->smallest_peak ? peak : out->smallest_peak;
-    const bool fits = request->budget == 0 || peak <= request->budget;
+    const bool fits = mts_memory_budget_fits(request->budget, peak);
     if (fits && (!s->found || total.latency < s->best_latency)) {
         s->found = true;
         s->best_latency = total.latency;

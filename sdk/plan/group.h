@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "plan/budget.h"
 
 #define MTS_GROUP_EXACT_MOST 15u /* 3^15 = 14 M steps */
 
@@ -33,7 +34,7 @@ typedef struct mts_group_request {
     uint32_t task_count;
     bool uniform; /* all tasks have one structure and batch: a group's cost depends on its size only */
     uint64_t fixed_bytes; /* counted against the budget whatever the grouping is */
-    uint64_t budget;      /* bytes; 0: no limit */
+    mts_memory_budget budget;
     mts_group_cost_fn cost;
     void *context;
     const mts_allocator *allocator;

@@ -94,7 +94,7 @@ static void explain_text(const explained *e, mts_text *text)
     mts_text_add(text, "bytes: weights %llu, activations %llu, workspace %llu, peak %llu\n",
                  (unsigned long long)s->weight_bytes, (unsigned long long)s->activation_bytes,
                  (unsigned long long)s->workspace_bytes, (unsigned long long)s->peak_bytes);
-    mts_explain_plan_text(e->report, e->view.options->memory_budget, text);
+    mts_explain_plan_text(e->report, e->view.options->memory_budget.bytes, text);
     mts_text_add(text, "%llu multiply-adds in %u launches of %u kernels\n", (unsigned long long)s->mul_adds,
                  s->launches, s->kernels);
     for (uint32_t i = 0; i < e->view.launch_count; i++) {

@@ -132,7 +132,7 @@ static mts_status add_candidate(class_plan *c, const char *what, const uint32_t 
                                         .predicted_ms = mts_class_predict(&c->of, groups, group_count)};
     (void)snprintf(added->plan.what, sizeof added->plan.what, "%s", what);
     mts_status code = mts_planning_weigh(p, all, &added->plan.slice_bytes, &added->plan.peak);
-    added->fits = p->options.memory_budget == 0 || added->plan.peak <= p->options.memory_budget;
+    added->fits = mts_memory_budget_fits(p->options.memory_budget, added->plan.peak);
     if (!added->fits) {
         added->plan.verdict = MTS_VERDICT_OVER_BUDGET;
     }
@@ -174,7 +174,7 @@ static mts_status add_planned(class_plan *c, double penalty)
 {
     mts_planning *p = c->of.p;
     uint32_t *groups = mts_arena_zero(&p->arena, c->of.count, sizeof *groups);
-    uint64_t budget = p->options.memory_budget;
+    mts_memory_budget budget = p->options.memory_budget;
     mts_status code = groups ? MTS_STATUS_OK : mts_planning_memory(p);
     c->penalty = penalty;
     for (int attempt = 0; code == MTS_STATUS_OK && attempt < RETRIES && mts_class_in_time(&c->of);
@@ -197,8 +197,8 @@ static mts_status add_planned(class_plan *c, double penalty)
         if (code != MTS_STATUS_OK || c->candidate_count == before || c->candidates[before].fits) {
             break;
         }
-        const uint64_t excess = c->candidates[before].plan.peak - p->options.memory_budget;
-        budget = budget > excess ? budget - excess : 1;
+        const uint64_t excess = c->candidates[before].plan.peak - p->options.memory_budget.bytes;
+        budget.bytes = budget.bytes > excess ? budget.bytes - excess : 1;
     }
     c->penalty = 0.0;
     return code;
@@ -383,7 +383,7 @@ static mts_status group_class(mts_planning *p, uint32_t number, uint64_t until, 
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    if (c.of.count == 1 && p->class_count > 1 && p->options.memory_budget == 0) {
+    if (c.of.count == 1 && p->class_count > 1 && !mts_memory_budget_is_limited(p->options.memory_budget)) {
         return measure_one_group(&c, predicted);
     }
     code = mts_class_calibrate(&c.of);
@@ -460,8 +460,7 @@ static mts_status judge(mts_planning *p)
     }
     mts_status code = mts_sample_footprint(p, &usual, &stats[0]);
     MTS_TRY(code, mts_sample_footprint(p, &decided, &stats[1]));
-    if (code == MTS_STATUS_OK && p->options.memory_budget != 0 &&
-        stats[0].peak_bytes > p->options.memory_budget) {
+    if (code == MTS_STATUS_OK && !mts_memory_budget_fits(p->options.memory_budget, stats[0].peak_bytes)) {
         return MTS_STATUS_OK;
     }
     MTS_TRY(code, race_usual(p, &usual, &usual_ms, &decided_ms));

@@ -116,7 +116,6 @@ mts_status mts_planning_weigh(mts_planning *p, const uint32_t *group_of, uint64_
                               uint64_t *peak)
 {
     uint64_t sizes[SLICE_MOST];
-    const uint64_t budget = p->options.memory_budget;
     const int count = slice_sizes(p, sizes);
     mts_status code = MTS_STATUS_OK;
     for (int i = 0; code == MTS_STATUS_OK && i < count; i++) {
@@ -124,7 +123,7 @@ mts_status mts_planning_weigh(mts_planning *p, const uint32_t *group_of, uint64_
         code = weigh(p, group_of, sizes[i], p->decision.choices, &stats);
         *slice_bytes = sizes[i];
         *peak = stats.peak_bytes;
-        if (budget == 0 || stats.peak_bytes <= budget) {
+        if (mts_memory_budget_fits(p->options.memory_budget, stats.peak_bytes)) {
             break;
         }
     }
@@ -135,7 +134,7 @@ static mts_status over_budget(const mts_planning *p, uint64_t smallest)
 {
     return mts_fail(p->error, MTS_STATUS_LIMIT,
                     "no plan keeps the memory budget of %llu bytes; the smallest that can be met is %llu",
-                    (unsigned long long)p->options.memory_budget, (unsigned long long)smallest);
+                    (unsigned long long)p->options.memory_budget.bytes, (unsigned long long)smallest);
 }
 
 /* What is weighed in any case, so that a budget of the smallest of them can be met, whatever is measured. */
@@ -177,7 +176,7 @@ static uint32_t *each_alone(mts_planning *p)
 mts_status mts_planning_least(mts_planning *p)
 {
     smallest least = {0};
-    if (p->options.memory_budget == 0 || p->least_groups) {
+    if (!mts_memory_budget_is_limited(p->options.memory_budget) || p->least_groups) {
         return MTS_STATUS_OK;
     }
     uint32_t *whole = mts_arena_zero(&p->arena, p->task_count, sizeof *whole);
@@ -193,7 +192,7 @@ mts_status mts_planning_least(mts_planning *p)
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    if (least.peak > p->options.memory_budget) {
+    if (!mts_memory_budget_fits(p->options.memory_budget, least.peak)) {
         return over_budget(p, least.peak);
     }
     p->least_groups = least.group_of;
@@ -206,12 +205,12 @@ mts_status mts_planning_smallest(mts_planning *p)
 {
     mts_engine_stats stats = {0};
     mts_status code = mts_planning_least(p);
-    if (code != MTS_STATUS_OK || p->options.memory_budget == 0) {
+    if (code != MTS_STATUS_OK || !mts_memory_budget_is_limited(p->options.memory_budget)) {
         return code;
     }
     memcpy(p->group_of, p->least_groups, p->task_count * sizeof *p->group_of);
     code = weigh(p, p->group_of, p->least_slice_bytes, p->decision.choices, &stats);
-    if (code == MTS_STATUS_OK && stats.peak_bytes > p->options.memory_budget) {
+    if (code == MTS_STATUS_OK && !mts_memory_budget_fits(p->options.memory_budget, stats.peak_bytes)) {
         p->decision.choices = NULL; /* smaller tiles need larger tables */
     }
     return code;
@@ -231,7 +230,7 @@ static mts_status fit_slices(mts_planning *p, const mts_kernel_configs *choices,
             return code;
         }
         *least = stats.peak_bytes < *least ? stats.peak_bytes : *least;
-        if (stats.peak_bytes <= p->options.memory_budget) {
+        if (mts_memory_budget_fits(p->options.memory_budget, stats.peak_bytes)) {
             p->decision.slice_bytes = sizes[i];
             p->decision.choices = choices;
             *fits = true;
@@ -243,7 +242,7 @@ static mts_status fit_slices(mts_planning *p, const mts_kernel_configs *choices,
 
 mts_status mts_planning_fit(mts_planning *p)
 {
-    bool fits = p->options.memory_budget == 0;
+    bool fits = !mts_memory_budget_is_limited(p->options.memory_budget);
     uint64_t least = 0;
     mts_status code = MTS_STATUS_OK;
     if (!fits && p->decision.choices) {
@@ -278,9 +277,7 @@ static void name_slices(const mts_planning *p, entry *e)
     e->plan.groups = e->stats.groups;
     e->plan.peak = e->stats.peak_bytes;
     e->plan.of_class = MTS_CONSIDERED_SESSION;
-    e->plan.verdict = p->options.memory_budget != 0 && e->stats.peak_bytes > p->options.memory_budget
-                          ? MTS_VERDICT_OVER_BUDGET
-                          : MTS_VERDICT_PREDICTED;
+    e->plan.verdict = mts_memory_budget_fits(p->options.memory_budget, e->stats.peak_bytes) ? MTS_VERDICT_PREDICTED : MTS_VERDICT_OVER_BUDGET;
     if (bytes == 0) {
         (void)snprintf(e->plan.what, sizeof e->plan.what, "whole layers");
     } else {

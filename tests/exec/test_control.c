@@ -34,7 +34,7 @@ static void common_make(control_world *w)
 static mts_engine *engine_make(const control_world *w, mts_device *device, mts_strategy strategy,
                                uint64_t budget)
 {
-    const mts_engine_options options = {.strategy = strategy, .memory_budget = budget};
+    const mts_engine_options options = {.strategy = strategy, .memory_budget = {budget}};
     mts_engine *engine = NULL;
     mts_error error = {0};
     control_must(mts_planned_engine_create(device, w->net.archive, &options, NULL, &engine, NULL, &error),

@@ -184,17 +184,17 @@ static void a_budget_that_float32_does_not_keep_float16_keeps(void **state)
               "float32");
     const mts_engine_stats full = engine->stats;
     mts_engine_destroy(&engine);
-    options.memory_budget = full.peak_bytes - 1;
+    options.memory_budget.bytes = full.peak_bytes - 1;
     assert_int_equal(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error),
                      MTS_STATUS_LIMIT);
     options.precision = MTS_PRECISION_FLOAT16_STORAGE;
-    options.memory_budget =
+    options.memory_budget.bytes =
         (full.weight_bytes + full.activation_bytes) / 2 + full.workspace_bytes + 8; /* whole words */
     test_must(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error), &error,
               "float16");
-    assert_true(engine->stats.peak_bytes <= options.memory_budget);
+    assert_true(engine->stats.peak_bytes <= options.memory_budget.bytes);
     mts_engine_destroy(&engine);
-    options.memory_budget = full.peak_bytes / 4;
+    options.memory_budget.bytes = full.peak_bytes / 4;
     assert_int_equal(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error),
                      MTS_STATUS_LIMIT);
     test_synth_close(&b);

@@ -303,7 +303,7 @@ static void a_memory_budget_of_sequential_is_kept(void **state)
         for (uint32_t s = 1; s < STRATEGIES; s++) {
             const mts_engine_options options = {.strategy = (mts_strategy)s,
                                                 .separate_inputs = true,
-                                                .memory_budget = first.stats.peak_bytes};
+                                                .memory_budget = {first.stats.peak_bytes}};
             const mts_planning_options planning = {.grouping = MTS_GROUPING_MEASURED};
             mts_engine *engine = NULL;
             mts_engine_stats stats;

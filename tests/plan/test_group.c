@@ -112,7 +112,7 @@ static void compare(bool uniform, bool weights, uint32_t tasks, uint64_t budget)
     const mts_group_request request = {.task_count = tasks,
                                        .uniform = uniform,
                                        .fixed_bytes = 10,
-                                       .budget = budget,
+                                       .budget = {budget},
                                        .cost = look_up,
                                        .context = &t,
                                        .allocator = mts_allocator_default()};
@@ -185,13 +185,13 @@ static void a_budget_does_not_slow_the_search_down_where_groups_share_weights(vo
     mts_fault_allocator_init(&counter, 0);
     mts_group_result out = {.group_of = group_of};
     const mts_group_request request = {.task_count = TASKS,
-                                       .budget = 1700,
+                                       .budget = {1700},
                                        .cost = apart,
                                        .context = &asked,
                                        .allocator = &counter.allocator};
     mts_error error = {0};
     assert_int_equal(mts_group_plan(&request, &out, &error), MTS_STATUS_OK);
-    assert_true(out.peak <= request.budget);
+    assert_true(out.peak <= request.budget.bytes);
     assert_int_equal(asked, (1u << TASKS) - 1);
     assert_true(counter.calls <= (1u << TASKS) + 8);
     assert_int_equal(counter.alive, 0);
@@ -245,11 +245,11 @@ static void many_unequal_tasks_are_dealt_to_balanced_groups(void **state)
     assert_int_equal(out.group_count, 20); /* 20 groups of 1: 40; 10 of 2: 50; 1 of 20: 401 */
     assert_true(out.latency > 39.9 && out.latency < 40.1);
     const double unlimited = out.latency;
-    request.budget = 10 + 2 + 1; /* 10 groups of 2: weights 10, arena 2 */
+    request.budget.bytes = 10 + 2 + 1; /* 10 groups of 2: weights 10, arena 2 */
     assert_int_equal(mts_group_plan(&request, &out, &error), MTS_STATUS_OK);
-    assert_true(out.peak <= request.budget);
+    assert_true(out.peak <= request.budget.bytes);
     assert_true(out.latency > unlimited);
-    request.budget = 3;
+    request.budget.bytes = 3;
     assert_int_equal(mts_group_plan(&request, &out, &error), MTS_STATUS_LIMIT);
 }
 

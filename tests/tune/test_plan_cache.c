@@ -160,7 +160,7 @@ static void other_options_have_plans_of_their_own(void **state)
     options[1].tasks = some;
     options[1].task_count = 2;
     options[2].strategy = MTS_STRATEGY_NETFUSE;
-    options[3].memory_budget = UINT64_C(1) << 30;
+    options[3].memory_budget.bytes = UINT64_C(1) << 30;
     options[4].priorities = priorities;
     options[5].separate_inputs = false;
     options[7].precision = MTS_PRECISION_FLOAT16_STORAGE;
@@ -368,7 +368,7 @@ static void a_plan_that_cannot_be_made_is_measured_again(void **state)
     (void)state;
     mts_engine_options options = usual();
     mts_engine *whole = make(&options);
-    options.memory_budget = whole->stats.peak_bytes - 1;
+    options.memory_budget.bytes = whole->stats.peak_bytes - 1;
     mts_engine_destroy(&whole);
     char command[96];
     (void)snprintf(command, sizeof command, "rm -f '%s'/*", folder);
@@ -382,7 +382,7 @@ static void a_plan_that_cannot_be_made_is_measured_again(void **state)
     const uint64_t start = mts_os_clock_ns();
     engine = make(&options);
     const double passed = (double)(mts_os_clock_ns() - start) * 1e-6;
-    assert_true(engine->stats.peak_bytes <= options.memory_budget);
+    assert_true(engine->stats.peak_bytes <= options.memory_budget.bytes);
     assert_int_equal(plans->rejected, 1);
     assert_true(report.planning_ms > passed / 8); /* not that of reading the cache */
     mts_engine_destroy(&engine);

@@ -25,7 +25,7 @@ static mts_planning_report report; /* of the last session */
 static mts_engine_options options_of(mts_strategy strategy, mts_grouping grouping, uint64_t budget)
 {
     how = (mts_planning_options){.grouping = grouping};
-    return (mts_engine_options){.strategy = strategy, .separate_inputs = true, .memory_budget = budget};
+    return (mts_engine_options){.strategy = strategy, .separate_inputs = true, .memory_budget = {budget}};
 }
 
 static mts_engine *make(const test_synth *s, const mts_engine_options *options)
@@ -163,16 +163,16 @@ static void a_budget_that_cannot_be_met_is_refused_with_one_that_can(void **stat
                 MTS_STATUS_LIMIT);
             assert_null(engine);
             assert_non_null(strstr(error.text, "budget of 1000 bytes"));
-            options.memory_budget = named_number(error.text);
-            assert_true(options.memory_budget > 1000);
+            options.memory_budget.bytes = named_number(error.text);
+            assert_true(options.memory_budget.bytes > 1000);
             engine = make(&s, &options);
-            assert_true(engine->stats.peak_bytes <= options.memory_budget);
+            assert_true(engine->stats.peak_bytes <= options.memory_budget.bytes);
             mts_engine_destroy(&engine);
-            options.memory_budget--;
+            options.memory_budget.bytes--;
             assert_int_equal(
                 mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
                 MTS_STATUS_LIMIT);
-            assert_int_equal(named_number(error.text), options.memory_budget + 1);
+            assert_int_equal(named_number(error.text), options.memory_budget.bytes + 1);
         }
         test_synth_close(&s);
     }
@@ -195,12 +195,12 @@ static void a_budget_is_kept_by_groups_and_by_slices(void **state)
             mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
             MTS_STATUS_LIMIT);
         const uint64_t least = named_number(error.text);
-        options.memory_budget = 0;
+        options.memory_budget.bytes = 0;
         const uint64_t most = peak_of(&s, &options);
         assert_true(least <= most);
         for (uint64_t step = 0; step <= 4; step++) {
-            options.memory_budget = least + (most - least) * step / 4;
-            assert_true(peak_of(&s, &options) <= options.memory_budget);
+            options.memory_budget.bytes = least + (most - least) * step / 4;
+            assert_true(peak_of(&s, &options) <= options.memory_budget.bytes);
         }
     }
     test_synth_close(&s);
@@ -220,7 +220,7 @@ static void a_family_keeps_a_budget_by_slices_and_gives_the_same_outputs(void **
     const uint64_t peak = engine->stats.peak_bytes;
     float *expected = test_synth_run(engine, s.archive, &count);
     mts_engine_destroy(&engine);
-    options.memory_budget = peak - 1;
+    options.memory_budget.bytes = peak - 1;
     engine = make(&s, &options);
     assert_true(engine->stats.peak_bytes < peak);
     assert_int_equal(engine->stats.groups, 1);
@@ -272,15 +272,15 @@ static void an_explanation_lists_what_was_considered_and_why_it_lost(void **stat
     assert_non_null(strstr(mts_text_get(&text), "\"verdict\": \"chosen\""));
     mts_text_release(&text);
     const uint64_t unlimited = engine->stats.peak_bytes;
-    options.memory_budget = 1000;
+    options.memory_budget.bytes = 1000;
     mts_engine_destroy(&engine);
     mts_error error = {0};
     assert_int_equal(mts_planned_engine_create(device, s.archive, &options, &how, &engine, &report, &error),
                      MTS_STATUS_LIMIT);
-    options.memory_budget = named_number(error.text);
-    assert_true(options.memory_budget < unlimited);
+    options.memory_budget.bytes = named_number(error.text);
+    assert_true(options.memory_budget.bytes < unlimited);
     engine = make(&s, &options);
-    assert_true(engine->stats.peak_bytes <= options.memory_budget);
+    assert_true(engine->stats.peak_bytes <= options.memory_budget.bytes);
     assert_true(count_verdict(MTS_VERDICT_OVER_BUDGET) >= 1);
     mts_engine_destroy(&engine);
     test_synth_close(&s);

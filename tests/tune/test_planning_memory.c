@@ -39,7 +39,7 @@ static mts_engine_options measured(uint64_t budget)
 {
     how = (mts_planning_options){.grouping = MTS_GROUPING_MEASURED};
     return (mts_engine_options){
-        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .memory_budget = budget};
+        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = true, .memory_budget = {budget}};
 }
 
 /* Tasks of two structures, so that the model is asked too. */

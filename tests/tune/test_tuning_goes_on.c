@@ -252,7 +252,7 @@ static uint64_t least_budget(mts_device *device, const mts_engine_options *optio
     mts_engine *engine = NULL;
     mts_error error = {0};
     mts_engine_options tight = *options;
-    tight.memory_budget = 1000;
+    tight.memory_budget.bytes = 1000;
     assert_int_equal(mts_planned_engine_create(device, synth.archive, &tight, &how, &engine, &report, &error),
                      MTS_STATUS_LIMIT);
     assert_non_null(strstr(error.text, "the smallest that can be met is "));
@@ -266,10 +266,10 @@ static void the_smallest_budget_is_kept_whatever_is_measured(void **state)
     for (int grouping = 0; grouping < 2; grouping++) {
         mts_engine_options options = tuned(5000);
         how.grouping = (mts_grouping)grouping;
-        options.memory_budget = least_budget(device, &options);
+        options.memory_budget.bytes = least_budget(device, &options);
         mts_engine *engine = make(device, &options);
         assert_true(report.candidates > 0 || grouping > 0);
-        assert_true(engine->stats.peak_bytes <= options.memory_budget);
+        assert_true(engine->stats.peak_bytes <= options.memory_budget.bytes);
         mts_engine_destroy(&engine);
     }
     mts_device_destroy(&device);
@@ -284,7 +284,7 @@ static void a_budget_does_not_change_what_sets_of_tasks_are_measured_with(void *
     mts_engine_options options = tuned(0);
     how.grouping = MTS_GROUPING_MEASURED;
     mts_engine *unlimited = make(device, &options);
-    options.memory_budget = least_budget(device, &options);
+    options.memory_budget.bytes = least_budget(device, &options);
     mts_planning_report without = report;
     report = (mts_planning_report){0};
     mts_engine *limited = make(device, &options);
@@ -346,7 +346,7 @@ static void measuring_groups_takes_no_time_from_tuning(void **state)
     mts_engine_destroy(&engine);
     options = tuned(1000);
     how.grouping = MTS_GROUPING_MEASURED;
-    options.memory_budget = least_budget(device, &options); /* groups that it does not know */
+    options.memory_budget.bytes = least_budget(device, &options); /* groups that it does not know */
     plan.run_ms = 20;
     engine = make(device, &options);
     assert_true(report.planning_ms > 1000.0);

@@ -23,6 +23,12 @@ typedef struct cli_contestant {
     bool budget; /* keeps that of the bench */
 } cli_contestant;
 
+/* A task and the task group that runs it. */
+typedef struct cli_bench_task {
+    const char *name; /* the bundle's */
+    uint32_t group;
+} cli_bench_task;
+
 /* One contestant on the first `tasks` tasks of the bundle. */
 typedef struct cli_bench_result {
     uint32_t tasks;
@@ -34,7 +40,7 @@ typedef struct cli_bench_result {
     double
         device; /* of all launches of a run together, on the device's clock; negative: it does not measure */
     mts_session_stats stats;
-    char *groups;      /* names of the tasks of each group, as JSON; on the heap */
+    cli_bench_task *groups; /* of each task; on the heap */
     double difference; /* of the outputs from those of the first result in float32, relative to an output's
                           largest value; of a float16 one, error_most */
     double error_most, error_mean; /* of the outputs of a float16 one from those of float32, likewise */

@@ -117,6 +117,21 @@ static void ceiling_json(cli_json *json, const char *key, bool known, double val
     }
 }
 
+static void groups_json(cli_json *json, const cli_bench_result *r)
+{
+    cli_json_array(json, "groups");
+    for (uint32_t group = 0; group < r->stats.groups; group++) {
+        cli_json_array(json, NULL);
+        for (uint32_t t = 0; t < r->tasks; t++) {
+            if (r->groups[t].group == group) {
+                cli_json_string(json, NULL, r->groups[t].name);
+            }
+        }
+        cli_json_end(json, ']');
+    }
+    cli_json_end(json, ']');
+}
+
 static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_result *r)
 {
     const double gflops = cli_bench_gflops(r);
@@ -162,7 +177,7 @@ static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_
         cli_json_number(json, "mean_relative", r->error_mean);
         cli_json_end(json, '}');
     }
-    cli_json_raw(json, "groups", r->groups);
+    groups_json(json, r);
     if (bench->samples) {
         cli_json_array(json, "samples_ms");
         for (uint32_t i = 0; i < bench->runs; i++) {

@@ -14,7 +14,6 @@
 #include "command.h"
 #include "kit/priority.h"
 
-#define REPORT_MOST ((size_t)1 << 24)
 #define PROFILE_RUNS 5u
 
 /* submit receives the milliseconds that handing the run over took. */
@@ -29,30 +28,16 @@ static mts_status run_once(const cli_bench_run *s, mts_session *session, double 
     return status == MTS_STATUS_OK ? mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE) : status;
 }
 
-/* The list of groups that the session's explanation has, NULL if memory is short. */
-static char *groups_text(const mts_session *session)
+/* The task group of each task; NULL if memory is short. */
+static cli_bench_task *groups_find(const cli_bench_run *s, const mts_session *session)
 {
-    size_t needed = 0;
-    (void)mts_session_explain(session, MTS_REPORT_JSON, NULL, 0, &needed);
-    char *text = needed < REPORT_MOST ? malloc(needed + 1) : NULL;
-    if (!text || mts_session_explain(session, MTS_REPORT_JSON, text, needed + 1, NULL) != MTS_STATUS_OK) {
-        free(text);
-        return NULL;
+    cli_bench_task *tasks = calloc(s->tasks, sizeof *tasks);
+    for (uint32_t t = 0; tasks && t < s->tasks; t++) {
+        mts_task_stats stats = {.size = sizeof stats};
+        (void)mts_session_task_stats(session, s->names[t], &stats);
+        tasks[t] = (cli_bench_task){.name = s->names[t], .group = stats.group};
     }
-    const char *key = strstr(text, "\"groups\": [");
-    const char *start = key ? strchr(key, '[') : NULL;
-    size_t length = 0;
-    int depth = 0; /* a task's name has no bracket */
-    while (start && start[length]) {
-        depth += start[length] == '[' ? 1 : start[length] == ']' ? -1 : 0;
-        length++;
-        if (depth == 0) {
-            break;
-        }
-    }
-    memmove(text, start ? start : "[]", start ? length : 2);
-    text[start ? length : 2] = '\0';
-    return text;
+    return tasks;
 }
 
 int cli_bench_session(cli_bench_run *s, const cli_contestant *contestant, bool quiet, mts_session **out)
@@ -105,7 +90,7 @@ static int session_make(cli_bench_run *s, size_t index, bool quiet)
     }
     result->samples = calloc(s->bench->runs, sizeof *result->samples);
     result->submits = calloc(s->bench->runs, sizeof *result->submits);
-    result->groups = groups_text(s->sessions[index]);
+    result->groups = groups_find(s, s->sessions[index]);
     return result->samples && result->submits && result->groups ? -1 : cli_failure("bench", "no memory");
 }
 

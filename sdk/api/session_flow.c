@@ -205,5 +205,6 @@ mts_status mts_session_task_stats(const mts_session *session, const char *task, 
     const mts_status code = index != MTS_NONE ? mts_engine_latency(session->engine, index, &stats->runs,
                                                                    &stats->p50_ms, &stats->p95_ms, &error)
                                               : error.code;
+    stats->group = index != MTS_NONE ? mts_engine_group_of(session->engine, index) : stats->group;
     return mts_api_report(&session->runtime->sink, code, &error);
 }

@@ -451,3 +451,9 @@ uint32_t mts_engine_task_at(const mts_engine *engine, uint32_t position, uint32_
     *group = engine->tasks[position].group;
     return engine->tasks[position].task;
 }
+
+uint32_t mts_engine_group_of(const mts_engine *engine, uint32_t task)
+{
+    const engine_task *found = mts_engine_find(engine, task);
+    return found ? found->group : MTS_NONE;
+}

@@ -24,7 +24,7 @@ typedef struct mts_engine_options {
     const uint32_t *tasks;   /* indices of the archive's tasks, distinct; NULL: all */
     uint32_t task_count;
     bool separate_inputs;
-    bool lend_inputs;           /* inputs stay in the caller's memory, see mts_engine_set_input */
+    bool lend_inputs; /* inputs stay in the caller's memory, see mts_engine_set_input */
     mts_memory_budget memory_budget;
     const uint32_t *priorities; /* per task, the higher the earlier; NULL: all alike */
     uint32_t places;            /* runs that may be under way or not taken; 0: one */
@@ -192,6 +192,8 @@ typedef struct mts_engine_view {
 void mts_engine_view_get(const mts_engine *engine, mts_engine_view *view);
 /* Task `position` of the engine as its index in the archive; *group is the task group that runs it. */
 uint32_t mts_engine_task_at(const mts_engine *engine, uint32_t position, uint32_t *group);
+/* The task group of a task of the archive; MTS_NONE: the engine does not have the task. */
+uint32_t mts_engine_group_of(const mts_engine *engine, uint32_t task);
 /* Elements of the largest input. */
 size_t mts_engine_largest_input(const mts_engine *engine);
 /* Gives every input the first of these values, as many as it has elements. With zero-copy inputs the caller

@@ -302,7 +302,7 @@ static mts_status allocate(const mts_engine *engine, mts_subsets *s, mts_error *
     s->kept_count = MTS_SUBSETS_KEPT;
     while (s->kept_count > 0 &&
            (!mts_memory_budget_fits(engine->options.memory_budget,
-                                     used + s->kept_count * s->region_words * sizeof(uint32_t)) ||
+                                    used + s->kept_count * s->region_words * sizeof(uint32_t)) ||
             s->base_words + s->kept_count * s->region_words >= UINT32_MAX)) {
         s->kept_count--;
     }

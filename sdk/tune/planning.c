@@ -277,7 +277,9 @@ static void name_slices(const mts_planning *p, entry *e)
     e->plan.groups = e->stats.groups;
     e->plan.peak = e->stats.peak_bytes;
     e->plan.of_class = MTS_CONSIDERED_SESSION;
-    e->plan.verdict = mts_memory_budget_fits(p->options.memory_budget, e->stats.peak_bytes) ? MTS_VERDICT_PREDICTED : MTS_VERDICT_OVER_BUDGET;
+    e->plan.verdict = mts_memory_budget_fits(p->options.memory_budget, e->stats.peak_bytes)
+                          ? MTS_VERDICT_PREDICTED
+                          : MTS_VERDICT_OVER_BUDGET;
     if (bytes == 0) {
         (void)snprintf(e->plan.what, sizeof e->plan.what, "whole layers");
     } else {

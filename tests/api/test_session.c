@@ -570,6 +570,23 @@ static void statistics_and_explanation_tell_how_the_session_runs(void **state)
     world_close(&w);
 }
 
+static void a_task_names_its_group_and_a_higher_priority_runs_first(void **state)
+{
+    static const uint32_t priorities[2] = {0, 1};
+    world w;
+    mts_task_stats first = {.size = sizeof first};
+    mts_task_stats second = {.size = sizeof second};
+    (void)state;
+    mts_session_options options = two_tasks();
+    options.priorities = priorities;
+    world_open(&w, "reference", &options);
+    assert_int_equal(mts_session_task_stats(w.session, options.tasks[0], &first), MTS_STATUS_OK);
+    assert_int_equal(mts_session_task_stats(w.session, options.tasks[1], &second), MTS_STATUS_OK);
+    assert_int_equal(first.group, 1);
+    assert_int_equal(second.group, 0);
+    world_close(&w);
+}
+
 static void failing_allocations_fail_the_session_cleanly(void **state)
 {
     world w;
@@ -624,6 +641,7 @@ int main(void)
         cmocka_unit_test(session_options_that_make_no_sense_are_refused),
         cmocka_unit_test(statistics_tell_the_precision_that_is_used_and_its_bytes),
         cmocka_unit_test(statistics_and_explanation_tell_how_the_session_runs),
+        cmocka_unit_test(a_task_names_its_group_and_a_higher_priority_runs_first),
         cmocka_unit_test(failing_allocations_fail_the_session_cleanly),
     };
     return cmocka_run_group_tests(tests, NULL, remove_bundle);

@@ -411,6 +411,8 @@ typedef struct mts_task_stats {
     /* From the submission of a frame to the call that found its run finished; of the last 128 runs. A
        deadline makes groups runs of their own in this respect. 0: no run yet */
     double p50_ms, p95_ms;
+    /* Task group that the task is in: 0 .. mts_session_stats.groups - 1, in the order in which groups run. */
+    uint32_t group;
 } mts_task_stats;
 
 /* NOT_FOUND: no such task. INVALID_ARGUMENT: stats is NULL or of another size. */

@@ -1,6 +1,6 @@
-# Installed: the public headers, libmts, libmtsc, the mts program, a CMake package (find_package(mts CONFIG), targets
-# mts::mts and mts::mtsc) and pkg-config files. Components, which are also packages (package.cmake): runtime, compiler,
-# development, tools.
+# Installed: the public headers, libmts, libmtsc, libmtsz, the mts program, a CMake package (find_package(mts CONFIG),
+# targets mts::mts, mts::mtsc and mts::mtsz) and pkg-config files. Components, which are also packages (package.cmake):
+# runtime, compiler, compress, development, tools.
 #
 # On Debian and its relatives libraries lie in lib/<architecture> under every prefix, so that what is installed and what is
 # packaged are the same files; loader, pkg-config and CMake look there under /usr and /usr/local.
@@ -12,16 +12,25 @@ include(CMakePackageConfigHelpers)
 
 set(MTS_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/mts)
 set(MTS_INSTALLED mts mts_static)
-install(FILES sdk/include/mts/mts.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mts COMPONENT development)
+install(FILES sdk/include/mts/mts.h sdk/include/mts/types.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mts COMPONENT development)
+set(MTS_HOST_LIBRARIES "")
 if(MTS_COMPILER)
-  list(APPEND MTS_INSTALLED mtsc mtsc_static)
-  install(FILES sdk/include/mts/mtsc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mts COMPONENT development)
+  list(APPEND MTS_HOST_LIBRARIES mtsc)
 endif()
+if(MTS_COMPRESS)
+  list(APPEND MTS_HOST_LIBRARIES mtsz)
+endif()
+foreach(lib ${MTS_HOST_LIBRARIES})
+  list(APPEND MTS_INSTALLED ${lib} ${lib}_static)
+  install(FILES sdk/include/mts/${lib}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mts COMPONENT development)
+endforeach()
 # mts_options only carries compile flags of this build; the export needs the name, not the flags.
 foreach(target ${MTS_INSTALLED} mts_options)
   set(component runtime)
   if(target MATCHES "^mtsc")
     set(component compiler)
+  elseif(target MATCHES "^mtsz")
+    set(component compress)
   endif()
   install(TARGETS ${target} EXPORT mts-targets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component} NAMELINK_COMPONENT development
@@ -42,16 +51,18 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/mts-config.cmake
   ${CMAKE_BINARY_DIR}/generated/mts-config-version.cmake DESTINATION ${MTS_CMAKE_DIR}
   COMPONENT development)
 
-foreach(lib mts mtsc)
-  if(lib STREQUAL "mtsc" AND NOT MTS_COMPILER)
-    continue()
-  endif()
+foreach(lib mts ${MTS_HOST_LIBRARIES})
+  set(PC_REQUIRES "")
   if(lib STREQUAL "mts")
     set(PC_DESCRIPTION "Multi-task stitching: many networks on one camera frame, run as one graph")
     set(PC_PRIVATE "-lm -ldl -pthread")
-  else()
+  elseif(lib STREQUAL "mtsc")
     set(PC_DESCRIPTION "Compiler of the MTS SDK: ONNX models in, one bundle out")
-    set(PC_PRIVATE "-lprotobuf-c -ljansson -ldnnl -lopenblas -lgomp -lm")
+    set(PC_PRIVATE "-lprotobuf-c -ljansson -lm")
+  else()
+    set(PC_DESCRIPTION "Compression of the MTS SDK: tasks of a bundle share weights, are pruned or split")
+    set(PC_PRIVATE "-ldnnl -lopenblas -lgomp -lm -pthread")
+    set(PC_REQUIRES mtsc)
   endif()
   set(PC_NAME ${lib})
   file(RELATIVE_PATH PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix) # "../.." or so

@@ -4,6 +4,9 @@ set(MTS_PACKAGES runtime:libmts${PROJECT_VERSION_MAJOR} development:libmts-dev)
 if(MTS_COMPILER)
   list(APPEND MTS_PACKAGES compiler:libmtsc${PROJECT_VERSION_MAJOR})
 endif()
+if(MTS_COMPRESS)
+  list(APPEND MTS_PACKAGES compress:libmtsz${PROJECT_VERSION_MAJOR})
+endif()
 if(TARGET mts_program)
   list(APPEND MTS_PACKAGES tools:mts-tools)
 endif()
@@ -56,7 +59,7 @@ else()
   set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 endif()
 
-foreach(component RUNTIME COMPILER)
+foreach(component RUNTIME COMPILER COMPRESS)
   set(CPACK_DEBIAN_${component}_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/generated/triggers)
 endforeach()
 set(same "= ${PROJECT_VERSION}")
@@ -65,20 +68,25 @@ set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "run-time library
  CUDA devices or in plain C. Drivers are loaded when the library is used.")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_COMPILER_DESCRIPTION "compiler library
- Compiles ONNX models into one file for the run-time library, and makes them
- share weights, prunes and splits them.")
+ Compiles ONNX models into one file for the run-time library.")
 set(CPACK_DEBIAN_COMPILER_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_COMPRESS_DESCRIPTION "compression library
+ Makes compiled models share weights, prunes and splits them.")
+set(CPACK_DEBIAN_COMPRESS_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "headers and static libraries
- What is needed to build programs with the run-time or the compiler library:
- headers, static libraries, a CMake package and pkg-config files.")
+ What is needed to build programs with the run-time, the compiler or the
+ compression library: headers, static libraries, a CMake package and pkg-config files.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libmts${PROJECT_VERSION_MAJOR} (${same})")
 if(MTS_COMPILER)
   string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libmtsc${PROJECT_VERSION_MAJOR} (${same})")
-  # to link the static compiler library
-  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
-    "libprotobuf-c-dev, libjansson-dev, libdnnl-dev, libopenblas-serial-dev")
+  # to link the static libraries
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "libprotobuf-c-dev, libjansson-dev")
+endif()
+if(MTS_COMPRESS)
+  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libmtsz${PROJECT_VERSION_MAJOR} (${same})")
+  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS ", libdnnl-dev, libopenblas-serial-dev")
 endif()
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "command line program
  Compiles, inspects, runs and measures bundles of neural networks.")

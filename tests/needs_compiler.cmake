@@ -1,13 +1,13 @@
-# needs_compiler(OUT FILE): whether a test needs libmtsc. Writing a bundle (compiler/emit/bundle.h) and the passes over
+# needs_compiler(OUT FILE): whether a test needs libmtsc. Reading and writing bundles (compiler/models) and the passes over
 # graphs are plain C and come with the tests' support (tests/CMakeLists.txt); importing, training and the public
-# mtsc.h need the library and what it links.
+# mtsc.h and mtsz.h need the library and what it links.
 set(MTS_COMPILER_SUPPORT onnx_case synth vectors)
 
 function(needs_compiler out file)
   file(READ ${file} text)
-  string(REGEX REPLACE "\"compiler/(emit/bundle|emit/file|emit/strings|passes/[a-z_]+)\\.h\"" "" text "${text}")
+  string(REGEX REPLACE "\"compiler/(models|passes)/[a-z_]+\\.h\"" "" text "${text}")
   list(JOIN MTS_COMPILER_SUPPORT "|" support)
-  if(text MATCHES "#include [<\"](mts/mtsc\\.h|compiler/|support/(${support})\\.h|jansson\\.h|onnx/)")
+  if(text MATCHES "#include [<\"](mts/mts[cz]\\.h|compiler/|compress/|support/(${support})\\.h|jansson\\.h|onnx/)")
     set(${out} TRUE PARENT_SCOPE)
   else()
     set(${out} FALSE PARENT_SCOPE)

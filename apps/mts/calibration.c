@@ -11,7 +11,7 @@ int cli_calibration_open(cli_calibration *calibration, const char *name, const c
                          const char *tasks, const char *data, uint32_t limit)
 {
     memset(calibration, 0, sizeof *calibration);
-    mtsc_data_default(&calibration->data);
+    mtsz_data_default(&calibration->data);
     cli_open *app = &calibration->app;
     const cli_open_options options = {.device = "reference", .no_cache = true, .tasks = tasks};
     const int status = cli_open_bundle(app, name, &options, bundle);

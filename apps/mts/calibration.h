@@ -10,7 +10,7 @@
 typedef struct cli_calibration {
     cli_open app; /* app.tasks: those of --tasks */
     cli_dataset *dataset;
-    mtsc_data data; /* count 0 where there is no data set */
+    mtsz_data data; /* count 0 where there is no data set */
 } cli_calibration;
 
 /*

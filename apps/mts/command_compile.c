@@ -92,6 +92,7 @@ static int shapes_take(const arguments *args, task_input *input)
             return cli_usage_error("compile", "--shape takes NAME=1x3x224x224, not '%s'",
                                    args->shapes.items[i]);
         }
+        shape->size = sizeof *shape;
         shape->rank = (uint32_t)rank;
         if (of) {
             const size_t size = strlen(of) + 1;

@@ -33,7 +33,7 @@ static int name_find(const char *const *names, const char *name)
     return -1;
 }
 
-static int arguments_take(const arguments *args, mtsc_prune_options *prune)
+static int arguments_take(const arguments *args, mtsz_prune_options *prune)
 {
     const int criterion = args->criterion ? name_find(criteria, args->criterion) : 0;
     const int target = args->target ? name_find(targets, args->target) : 0;
@@ -46,13 +46,13 @@ static int arguments_take(const arguments *args, mtsc_prune_options *prune)
     if (target < 0) {
         return cli_usage_error("prune", "--target is layer, global, flops or bytes, not '%s'", args->target);
     }
-    prune->criterion = (mtsc_criterion)criterion;
-    prune->target = (mtsc_target)target;
+    prune->criterion = (mtsz_criterion)criterion;
+    prune->target = (mtsz_target)target;
     prune->ratio = args->ratio;
     prune->round = args->round;
     prune->refit = args->plain ? 0 : 1;
     prune->together = args->together ? 1 : 0;
-    if (!args->data && (prune->refit || prune->criterion != MTSC_CRITERION_L1)) {
+    if (!args->data && (prune->refit || prune->criterion != MTSZ_CRITERION_L1)) {
         return cli_usage_error("prune", "give --calib DATA (only --criterion l1 with --no-refit needs none)");
     }
     return -1;
@@ -63,7 +63,7 @@ static double lost(uint64_t all, uint64_t kept)
     return all > 0 ? 100.0 - 100.0 * (double)kept / (double)all : 0.0;
 }
 
-static int report_print(const arguments *args, const mtsc_prune_report *report)
+static int report_print(const arguments *args, const mtsz_prune_report *report)
 {
     char before[32];
     char after[32];
@@ -81,7 +81,7 @@ static int report_print(const arguments *args, const mtsc_prune_report *report)
     return CLI_EXIT_OK;
 }
 
-static int report_json(const arguments *args, const mtsc_prune_report *report)
+static int report_json(const arguments *args, const mtsz_prune_report *report)
 {
     cli_json json;
     if (!cli_json_begin(&json)) {
@@ -100,13 +100,13 @@ static int report_json(const arguments *args, const mtsc_prune_report *report)
     return cli_json_finish(&json) ? CLI_EXIT_OK : cli_failure("prune", "no memory");
 }
 
-static int prune_run(const arguments *args, const char *bundle, const mtsc_prune_options *prune,
+static int prune_run(const arguments *args, const char *bundle, const mtsz_prune_options *prune,
                      const cli_calibration *calibration, bool json)
 {
     char error[CLI_ERROR] = "";
     cli_progress progress;
     mtsc_options options;
-    mtsc_prune_report report = {.size = sizeof report};
+    mtsz_prune_report report = {.size = sizeof report};
     mtsc_options_default(&options);
     cli_progress_begin(&progress, json);
     options.error_text = error;
@@ -114,7 +114,7 @@ static int prune_run(const arguments *args, const char *bundle, const mtsc_prune
     options.context = &progress;
     options.progress = cli_progress_step;
     const mts_status status =
-        mtsc_prune(bundle, args->data ? &calibration->data : NULL, prune, args->output, &options, &report);
+        mtsz_prune(bundle, args->data ? &calibration->data : NULL, prune, args->output, &options, &report);
     cli_progress_end(&progress);
     if (status != MTS_STATUS_OK) {
         return cli_calibration_failure(calibration, "prune", error);
@@ -122,7 +122,7 @@ static int prune_run(const arguments *args, const char *bundle, const mtsc_prune
     return json ? report_json(args, &report) : report_print(args, &report);
 }
 
-static int prune_open(const arguments *args, const char *bundle, mtsc_prune_options *prune, bool json)
+static int prune_open(const arguments *args, const char *bundle, mtsz_prune_options *prune, bool json)
 {
     cli_calibration calibration;
     int status = cli_calibration_open(&calibration, "prune", bundle, args->tasks, args->data, args->limit);
@@ -137,8 +137,8 @@ static int prune_open(const arguments *args, const char *bundle, mtsc_prune_opti
 
 int cli_command_prune(int argc, char **argv)
 {
-    mtsc_prune_options prune;
-    mtsc_prune_options_default(&prune);
+    mtsz_prune_options prune;
+    mtsz_prune_options_default(&prune);
     arguments args = {.ratio = prune.ratio, .round = prune.round};
     const cli_option options[] = {
         {"ratio", 'r', CLI_KIND_NUMBER, &args.ratio, "R", "part that goes (default 0.5)", 0.0, 0.99},

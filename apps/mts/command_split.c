@@ -10,7 +10,7 @@
 #include "kit/files.h"
 #include "kit/json.h"
 #include "kit/measure.h"
-#include "mts/mtsc.h"
+#include "mts/mtsz.h"
 #include "kit/progress.h"
 #include "summary.h"
 
@@ -21,21 +21,21 @@ typedef struct arguments {
     bool keep;
 } arguments;
 
-static bool criterion_find(const char *name, mtsc_criterion *out)
+static bool criterion_find(const char *name, mtsz_criterion *out)
 {
     static const char *const names[] = {"l1", "apoz", "avg", "hybrid"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], name) == 0) {
-            *out = (mtsc_criterion)i;
+            *out = (mtsz_criterion)i;
             return true;
         }
     }
     return false;
 }
 
-static int arguments_take(const arguments *args, mtsc_split_options *out)
+static int arguments_take(const arguments *args, mtsz_split_options *out)
 {
-    mtsc_split_options_default(out);
+    mtsz_split_options_default(out);
     if (!args->output) {
         return cli_usage_error("split", "give the bundle to write: -o FILE");
     }
@@ -58,7 +58,7 @@ static int arguments_take(const arguments *args, mtsc_split_options *out)
     return -1;
 }
 
-static int report_print(const arguments *args, const mtsc_split_report *report, bool as_json)
+static int report_print(const arguments *args, const mtsz_split_report *report, bool as_json)
 {
     cli_json json;
     if (!as_json) {
@@ -93,13 +93,13 @@ static void warn(void *context, mts_log_severity severity, const char *text)
     }
 }
 
-static int split(const arguments *args, const char *bundle, const mtsc_split_options *wanted, bool json)
+static int split(const arguments *args, const char *bundle, const mtsz_split_options *wanted, bool json)
 {
     char error[CLI_ERROR] = "";
     cli_calibration calibration;
     cli_progress progress;
     mtsc_options options;
-    mtsc_split_report report = {.size = sizeof report, .summary = {.size = sizeof report.summary}};
+    mtsz_split_report report = {.size = sizeof report, .summary = {.size = sizeof report.summary}};
     int status = cli_calibration_open(&calibration, "split", bundle, args->task, args->data, args->limit);
     if (status < 0) {
         mtsc_options_default(&options);
@@ -110,7 +110,7 @@ static int split(const arguments *args, const char *bundle, const mtsc_split_opt
         options.progress = cli_progress_step;
         options.log = warn;
         const mts_status done =
-            mtsc_split(bundle, &calibration.data, wanted, args->output, &options, &report);
+            mtsz_split(bundle, &calibration.data, wanted, args->output, &options, &report);
         cli_progress_end(&progress);
         status = done == MTS_STATUS_OK ? report_print(args, &report, json)
                                        : cli_calibration_failure(&calibration, "split", error);
@@ -122,7 +122,7 @@ static int split(const arguments *args, const char *bundle, const mtsc_split_opt
 int cli_command_split(int argc, char **argv)
 {
     arguments args = {.ratio = 0.5, .groups = 2, .seed = 1};
-    mtsc_split_options wanted;
+    mtsz_split_options wanted;
     const cli_option options[] = {
         {"task", 't', CLI_KIND_TEXT, &args.task, "NAME", "the classifier", 0, 0},
         {"groups", 'g', CLI_KIND_COUNT, &args.groups, "K", "subnets, a group of classes each (default 2)", 2,

@@ -46,7 +46,7 @@ static void names_release(names *taken)
     free(taken->copy);
 }
 
-static int choices_take(const arguments *args, mtsc_zip_options *options)
+static int choices_take(const arguments *args, mtsz_zip_options *options)
 {
     if (args->form && strcmp(args->form, "filters") != 0 && strcmp(args->form, "uxyz") != 0) {
         return cli_usage_error("zip", "--form is filters or uxyz, not '%s'", args->form);
@@ -55,14 +55,14 @@ static int choices_take(const arguments *args, mtsc_zip_options *options)
         strcmp(args->assignment, "greedy") != 0) {
         return cli_usage_error("zip", "--assign is optimal or greedy, not '%s'", args->assignment);
     }
-    options->form = args->form && strcmp(args->form, "uxyz") == 0 ? MTSC_FORM_UXYZ : MTSC_FORM_FILTERS;
+    options->form = args->form && strcmp(args->form, "uxyz") == 0 ? MTSZ_FORM_UXYZ : MTSZ_FORM_FILTERS;
     options->assignment = args->assignment && strcmp(args->assignment, "greedy") == 0
-                              ? MTSC_ASSIGNMENT_GREEDY
-                              : MTSC_ASSIGNMENT_OPTIMAL;
+                              ? MTSZ_ASSIGNMENT_GREEDY
+                              : MTSZ_ASSIGNMENT_OPTIMAL;
     return -1;
 }
 
-static void layer_print(void *context, const mtsc_zip_layer *layer)
+static void layer_print(void *context, const mtsz_zip_layer *layer)
 {
     layers *told = context;
     if (told->json) {
@@ -82,7 +82,7 @@ static void layer_print(void *context, const mtsc_zip_layer *layer)
     (void)fflush(stdout);
 }
 
-static void report_print(const arguments *args, const mtsc_zip_report *report)
+static void report_print(const arguments *args, const mtsz_zip_report *report)
 {
     char stored[32];
     char unshared[32];
@@ -100,7 +100,7 @@ static void report_print(const arguments *args, const mtsc_zip_report *report)
     printf("\n");
 }
 
-static void report_json(cli_json *json, const arguments *args, const mtsc_zip_report *report)
+static void report_json(cli_json *json, const arguments *args, const mtsz_zip_report *report)
 {
     cli_json_string(json, "output", args->output);
     cli_json_integer(json, "zipped", report->zipped);
@@ -117,12 +117,12 @@ static void report_json(cli_json *json, const arguments *args, const mtsc_zip_re
 }
 
 /* Runs with the layers going into `json`, or to standard output. */
-static int zip_run(const arguments *args, const char *bundle, mtsc_zip_options *zip,
+static int zip_run(const arguments *args, const char *bundle, mtsz_zip_options *zip,
                    const cli_calibration *calibration, cli_json *json)
 {
     char error[CLI_ERROR] = "";
     mtsc_options options;
-    mtsc_zip_report report = {.size = sizeof report};
+    mtsz_zip_report report = {.size = sizeof report};
     layers told = {.json = json};
     mtsc_options_default(&options);
     cli_progress_begin(&told.progress, json);
@@ -132,7 +132,7 @@ static int zip_run(const arguments *args, const char *bundle, mtsc_zip_options *
     options.progress = cli_progress_step;
     zip->context = &told;
     zip->layer = layer_print;
-    const mts_status status = mtsc_zip(bundle, &calibration->data, zip, args->output, &options, &report);
+    const mts_status status = mtsz_zip(bundle, &calibration->data, zip, args->output, &options, &report);
     cli_progress_end(&told.progress);
     if (status != MTS_STATUS_OK) {
         return cli_calibration_failure(calibration, "zip", error);
@@ -146,7 +146,7 @@ static int zip_run(const arguments *args, const char *bundle, mtsc_zip_options *
     return CLI_EXIT_OK;
 }
 
-static int zip_print(const arguments *args, const char *bundle, mtsc_zip_options *zip,
+static int zip_print(const arguments *args, const char *bundle, mtsz_zip_options *zip,
                      const cli_calibration *calibration, bool as_json)
 {
     cli_json json;
@@ -167,7 +167,7 @@ static int zip_print(const arguments *args, const char *bundle, mtsc_zip_options
     return cli_json_finish(&json) ? CLI_EXIT_OK : cli_failure("zip", "no memory");
 }
 
-static int zip_data(const arguments *args, const char *bundle, mtsc_zip_options *zip, bool json)
+static int zip_data(const arguments *args, const char *bundle, mtsz_zip_options *zip, bool json)
 {
     cli_calibration calibration;
     int status = cli_calibration_open(&calibration, "zip", bundle, args->tasks, args->data, args->limit);
@@ -182,8 +182,8 @@ static int zip_data(const arguments *args, const char *bundle, mtsc_zip_options 
 
 int cli_command_zip(int argc, char **argv)
 {
-    mtsc_zip_options zip;
-    mtsc_zip_options_default(&zip);
+    mtsz_zip_options zip;
+    mtsz_zip_options_default(&zip);
     arguments args = {.share = zip.share, .max_change = zip.max_change, .round = zip.round, .seed = 1};
     const cli_option options[] = {
         {"calib", 'd', CLI_KIND_TEXT, &args.data, "DATA",

@@ -1,5 +1,5 @@
 /*
- * dataset.c: records, folders and arrays behind the two callbacks of mtsc_data.
+ * dataset.c: records, folders and arrays behind the two callbacks of mtsz_data.
  */
 #include "dataset.h"
 
@@ -415,15 +415,13 @@ bool cli_dataset_fit(cli_dataset *dataset, const mts_bundle *bundle, const char 
     return true;
 }
 
-mtsc_data cli_dataset_data(cli_dataset *dataset)
+mtsz_data cli_dataset_data(cli_dataset *dataset)
 {
-    mtsc_data data;
-    mtsc_data_default(&data);
-    data.count = dataset->count;
-    data.context = dataset;
-    data.picture = has_pictures(dataset) ? picture_get : NULL;
-    data.tensor = dataset->kind == KIND_ARRAY ? tensor_get : NULL;
-    return data;
+    return (mtsz_data){.size = sizeof(mtsz_data),
+                       .count = dataset->count,
+                       .context = dataset,
+                       .picture = has_pictures(dataset) ? picture_get : NULL,
+                       .tensor = dataset->kind == KIND_ARRAY ? tensor_get : NULL};
 }
 
 uint32_t cli_dataset_count(const cli_dataset *dataset)

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "kit/files.h"
-#include "mts/mtsc.h"
+#include "mts/mtsz.h"
 
 #define CLI_DATASET_SIDE 32u /* of labelled pictures */
 
@@ -34,8 +34,8 @@ void cli_dataset_close(cli_dataset *dataset);
  */
 bool cli_dataset_fit(cli_dataset *dataset, const mts_bundle *bundle, const char *const *tasks, uint32_t count,
                      char *error);
-/* What mtsc_zip and the others take; belongs to the data set, which outlives it. */
-mtsc_data cli_dataset_data(cli_dataset *dataset);
+/* What mtsz_zip and the others take; belongs to the data set, which outlives it. */
+mtsz_data cli_dataset_data(cli_dataset *dataset);
 uint32_t cli_dataset_count(const cli_dataset *dataset);
 /* Whether images have labels, and the label of one (0 where they have none). */
 bool cli_dataset_labelled(const cli_dataset *dataset);

@@ -20,9 +20,11 @@ static const struct {
     {"run", cli_command_run, "run a bundle's tasks on a picture"},
     {"eval", cli_command_eval, "measure each task's accuracy against labels"},
     {"export", cli_command_export, "write a task of a bundle as an ONNX model"},
+#ifdef MTS_COMPRESS
     {"zip", cli_command_zip, "make tasks share weights"},
     {"prune", cli_command_prune, "remove channels of tasks"},
     {"split", cli_command_split, "split a classifier into small networks of some classes each"},
+#endif
     {"synth", cli_command_synth, "write a bundle of random networks, for measuring"},
     {"bench", cli_command_bench, "measure strategies against each other"},
     {"profile", cli_command_profile, "measure every launch of a run"},
@@ -59,7 +61,10 @@ static int dispatch(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
         }
     }
-    return cli_usage_error(NULL, "unknown command '%s'", argv[1]);
+    return strcmp(argv[1], "zip") == 0 || strcmp(argv[1], "prune") == 0 || strcmp(argv[1], "split") == 0
+               ? cli_failure(argv[1],
+                             "this program was built without compression (CMake option MTS_COMPRESS)")
+               : cli_usage_error(NULL, "unknown command '%s'", argv[1]);
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /*
  * archive.h: the content of a bundle in memory: tasks, their graphs, and the weight blocks they refer to.
  *
- * The compiler fills one and writes it (sdk/compiler/emit/bundle.h); the reader here is the only loader, it
+ * The compiler fills one and writes it (sdk/compiler/models/bundle.h); the reader here is the only loader, it
  * verifies everything once, and afterwards the content is trusted. Not responsible for mapping files
  * (platform/os).
  */

@@ -1,51 +1,18 @@
 /*
- * compiler.c: the compiler handle, its options, and the way of failures to the caller.
+ * compiler.c: the compiler handle: its tasks, and writing them.
  */
 #include "compiler/compiler.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-static void caller_log(void *context, mts_log_severity level, const char *text)
+#include "base/sized.h"
+#include "compiler/models/options.h"
+#include "compiler/models/write.h"
+
+static void caller_log(void *context, mts_log_severity severity, const char *text)
 {
     const mtsc_options *options = context;
-    options->log(options->context, (mts_log_severity)level, text);
-}
-
-mts_status mts_compiler_progress(const mtsc_options *options, float fraction, const char *what,
-                                 mts_error *error)
-{
-    if (options->progress && options->progress(options->context, fraction, what) != 0) {
-        return mts_fail(error, MTS_STATUS_CANCELLED, "cancelled while %s", what);
-    }
-    return MTS_STATUS_OK;
-}
-
-mts_status mts_compiler_report(const mtsc_options *options, mts_status code, const mts_error *error)
-{
-    if (code == MTS_STATUS_OK) {
-        return MTS_STATUS_OK;
-    }
-    const char *text = error->text[0] ? error->text : mts_status_text(code);
-    if (options->error_text && options->error_size > 0) {
-        (void)snprintf(options->error_text, options->error_size, "%s", text);
-    }
-    if (options->log) {
-        options->log(options->context, MTS_LOG_ERROR, text);
-    }
-    return (mts_status)code;
-}
-
-const char *mts_compiler_options_defect(const mtsc_options *options)
-{
-    if (!(options->tolerance >= 0.0f) || !isfinite(options->tolerance)) {
-        return "compiler options: tolerance is not a number from 0 up";
-    }
-    if (options->error_size > 0 && !options->error_text) {
-        return "compiler options: error_size without error_text";
-    }
-    return NULL;
+    options->log(options->context, severity, text);
 }
 
 void mts_compiler_drop_tasks(mtsc_compiler *compiler, size_t count)
@@ -79,31 +46,25 @@ void mtsc_task_default(mtsc_task *task)
 
 mts_status mtsc_compiler_create(const mtsc_options *options, mtsc_compiler **out)
 {
-    mtsc_options defaults;
+    mtsc_options own;
     mts_error error = {0};
     if (!out) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     *out = NULL;
-    mtsc_options_default(&defaults);
-    options = options ? options : &defaults;
-    if (options->size != sizeof(*options)) {
-        return MTS_STATUS_INVALID_ARGUMENT; /* where its error text lies is not known either */
-    }
-    const char *defect = mts_compiler_options_defect(options);
-    if (defect) {
-        const mts_status code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect);
-        return mts_compiler_report(options, code, &error);
-    }
     const mts_allocator *allocator = mts_allocator_default();
-    mtsc_compiler *compiler = mts_alloc_zero(allocator, 1, sizeof(*compiler));
+    mtsc_compiler *compiler = NULL;
+    mts_status status = mts_options_take(options, &own, &error);
+    if (status == MTS_STATUS_OK) {
+        compiler = mts_alloc_zero(allocator, 1, sizeof *compiler);
+        status = compiler ? MTS_STATUS_OK : mts_fail_memory(&error);
+    }
     if (!compiler) {
-        const mts_status code = mts_fail_memory(&error);
-        return mts_compiler_report(options, code, &error);
+        return mts_options_report(&own, status, &error);
     }
     compiler->allocator = allocator;
-    compiler->options = *options;
-    compiler->log = (mts_log){&compiler->options, options->log ? caller_log : NULL};
+    compiler->options = own;
+    compiler->log = (mts_log){&compiler->options, own.log ? caller_log : NULL};
     *out = compiler;
     return MTS_STATUS_OK;
 }
@@ -126,14 +87,11 @@ mts_status mtsc_compiler_add(mtsc_compiler *compiler, const mtsc_task *task)
     if (!compiler) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    mts_status code = MTS_STATUS_OK;
-    if (!task || task->size != sizeof(*task)) {
-        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT,
-                        "task: `size` is not that of this library; use mtsc_task_default");
-    } else {
-        code = mts_compiler_add_task(compiler, task, MTS_COMPILER_LAYOUT_AUTO, &error);
-    }
-    return mts_compiler_report(&compiler->options, code, &error);
+    mtsc_task own;
+    mtsc_task_default(&own);
+    mts_status status = mts_sized_read(&own, sizeof own, task, "mtsc_task", &error);
+    MTS_TRY(status, mts_compiler_add_task(compiler, &own, MTS_COMPILER_LAYOUT_AUTO, &error));
+    return mts_options_report(&compiler->options, status, &error);
 }
 
 mts_status mtsc_compiler_add_config(mtsc_compiler *compiler, const char *path)
@@ -144,12 +102,49 @@ mts_status mtsc_compiler_add_config(mtsc_compiler *compiler, const char *path)
     }
     if (!path) {
         const mts_status code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "no path of a task list");
-        return mts_compiler_report(&compiler->options, code, &error);
+        return mts_options_report(&compiler->options, code, &error);
     }
     const size_t before = compiler->count;
     const mts_status code = mts_compiler_read_config(compiler, path, &error);
     if (code != MTS_STATUS_OK) {
         mts_compiler_drop_tasks(compiler, before);
     }
-    return mts_compiler_report(&compiler->options, code, &error);
+    return mts_options_report(&compiler->options, code, &error);
+}
+
+static mts_status write_bundle(const mtsc_compiler *compiler, const char *path, mtsc_summary *summary,
+                               mts_error *error)
+{
+    if (!path || !*path) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the path of the bundle to write is missing");
+    }
+    const mts_status sized =
+        summary ? mts_sized_check(summary, sizeof *summary, "mtsc_summary", error) : MTS_STATUS_OK;
+    if (sized != MTS_STATUS_OK) {
+        return sized;
+    }
+    if (compiler->count == 0) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "there is no task to write");
+    }
+    mts_task *tasks = mts_alloc_zero(compiler->allocator, compiler->count, sizeof(*tasks));
+    if (!tasks) {
+        return mts_fail_memory(error);
+    }
+    for (size_t i = 0; i < compiler->count; i++) {
+        tasks[i] = compiler->tasks[i].task;
+    }
+    const mts_status code = mts_tasks_write(tasks, compiler->count, &compiler->options, path,
+                                            compiler->allocator, summary, error);
+    mts_alloc_free(compiler->allocator, tasks);
+    return code;
+}
+
+mts_status mtsc_compiler_write(mtsc_compiler *compiler, const char *path, mtsc_summary *summary)
+{
+    mts_error error = {0};
+    if (!compiler) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const mts_status code = write_bundle(compiler, path, summary, &error);
+    return mts_options_finish(&compiler->options, code, &error);
 }

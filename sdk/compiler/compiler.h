@@ -37,19 +37,5 @@ mts_status mts_compiler_add_task(mtsc_compiler *compiler, const mtsc_task *task,
 void mts_compiler_drop_tasks(mtsc_compiler *compiler, size_t count);
 /* Reads a task list and adds its tasks; on failure some may have been added. */
 mts_status mts_compiler_read_config(mtsc_compiler *compiler, const char *path, mts_error *error);
-/*
- * Finds what copies of the tasks share and writes them as a bundle; the tasks are not changed. summary may be
- * NULL; its size has been checked.
- */
-mts_status mts_compiler_write_tasks(const mts_task *tasks, size_t count, const mtsc_options *options,
-                                    const char *path, const mts_allocator *allocator, mtsc_summary *summary,
-                                    mts_error *error);
-/* CANCELLED if the caller wants to stop. */
-mts_status mts_compiler_progress(const mtsc_options *options, float fraction, const char *what,
-                                 mts_error *error);
-/* Hands a failure's sentence to the caller's buffer and log. */
-mts_status mts_compiler_report(const mtsc_options *options, mts_status code, const mts_error *error);
-/* What is wrong with the options, or NULL. */
-const char *mts_compiler_options_defect(const mtsc_options *options);
 
 #endif

@@ -185,6 +185,7 @@ static mts_status append_shape(config *c, const char *input, const json_t *dims,
     if (out->task.shape_count) {
         memcpy(shapes, out->task.shapes, out->task.shape_count * sizeof(*shapes));
     }
+    shapes[out->task.shape_count].size = sizeof *shapes;
     shapes[out->task.shape_count].input = input;
     const mts_status code = read_dims(c, dims, &shapes[out->task.shape_count]);
     out->task.shapes = shapes;

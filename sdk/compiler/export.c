@@ -1,8 +1,10 @@
 /*
- * export.c: mtsc_export: one task of a bundle as a plain ONNX file.
+ * export.c: mtsc_export, one task of a bundle as a plain ONNX file, and mtsc_file_write, the writer
+ * of bundles and models for the files of a program.
  */
-#include "compiler/compiler.h"
+#include "bundle/archive.h"
 #include "compiler/emit/onnx.h"
+#include "compiler/models/options.h"
 #include "platform/os/os.h"
 
 static mts_status export_task(const mts_archive *archive, const char *bundle_path, const char *name,
@@ -46,15 +48,21 @@ static mts_status export_bundle(const char *bundle_path, const char *task, const
 mts_status mtsc_export(const char *bundle_path, const char *task, const char *onnx_path,
                        const mtsc_options *options)
 {
-    mtsc_options defaults;
+    mtsc_options own;
     mts_error error = {0};
-    mtsc_options_default(&defaults);
-    options = options ? options : &defaults;
-    if (options->size != sizeof(*options)) {
-        return MTS_STATUS_INVALID_ARGUMENT;
+    mts_status status = mts_options_take(options, &own, &error);
+    MTS_TRY(status, export_bundle(bundle_path, task, onnx_path, &error));
+    return mts_options_report(&own, status, &error);
+}
+
+mts_status mtsc_file_write(const char *path, const void *data, size_t size, const mtsc_options *options)
+{
+    mtsc_options own;
+    mts_error error = {0};
+    mts_status status = mts_options_take(options, &own, &error);
+    if (status == MTS_STATUS_OK && (!path || !*path || (!data && size > 0))) {
+        status = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "file: the path or the data is missing");
     }
-    const char *defect = mts_compiler_options_defect(options);
-    const mts_status code = defect ? mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect)
-                                   : export_bundle(bundle_path, task, onnx_path, &error);
-    return mts_compiler_report(options, code, &error);
+    MTS_TRY(status, mts_os_file_write(path, data, size, &error));
+    return mts_options_report(&own, status, &error);
 }

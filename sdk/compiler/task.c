@@ -1,9 +1,11 @@
 /*
  * task.c: one ONNX model becomes one task of the compiler: import, passes, preprocessing, labels.
  */
+#include "base/sized.h"
 #include "bundle/check.h"
 #include "compiler/compiler.h"
 #include "compiler/import/import.h"
+#include "compiler/models/options.h"
 #include "compiler/passes/fold.h"
 
 #include <string.h>
@@ -44,13 +46,19 @@ static mts_status copy_shapes(const mtsc_task *task, mts_arena *arena, mts_impor
         return mts_fail_memory(error);
     }
     for (uint32_t i = 0; i < task->shape_count; i++) {
-        if (task->shapes[i].rank > MTS_TENSOR_RANK_MAX) {
+        mtsc_input_shape shape = {.size = sizeof shape};
+        const unsigned char *given = (const unsigned char *)task->shapes + i * task->shapes[0].size;
+        const mts_status status = mts_sized_read(&shape, sizeof shape, given, "mtsc_input_shape", error);
+        if (status != MTS_STATUS_OK) {
+            return status;
+        }
+        if (shape.rank > MTS_TENSOR_RANK_MAX) {
             return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                            "an input shape has rank %u, at most %d is possible", task->shapes[i].rank,
+                            "an input shape has rank %u, at most %d is possible", shape.rank,
                             MTS_TENSOR_RANK_MAX);
         }
-        shapes[i].input = task->shapes[i].input;
-        shapes[i].shape = mts_shape_make(task->shapes[i].rank, task->shapes[i].dims);
+        shapes[i].input = shape.input;
+        shapes[i].shape = mts_shape_make(shape.rank, shape.dims);
     }
     *out = shapes;
     return MTS_STATUS_OK;
@@ -132,7 +140,7 @@ mts_status mts_compiler_add_task(mtsc_compiler *compiler, const mtsc_task *task,
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    code = mts_compiler_progress(&compiler->options, 0.0f, task->model, error);
+    code = mts_options_progress(&compiler->options, 0.0f, task->model, error);
     if (code != MTS_STATUS_OK) {
         return code;
     }

@@ -18,10 +18,8 @@ set_source_files_properties(${android_app}/jni.c PROPERTIES COMPILE_OPTIONS -Wno
 
 # The engine on an OpenCL library that reads hardware buffers (tests/opencl/tests.cmake, where it says why nothing else
 # here may be linked with OpenCL); it skips where there is none.
-file(GLOB android_bundle_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sdk/compiler/passes/*.c)
-target_sources(android_buffers PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/picture_bundle.c ${android_bundle_files}
-  ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/bundle.c ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/file.c
-  ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/strings.c)
+target_sources(android_buffers PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/picture_bundle.c
+  $<TARGET_OBJECTS:mts_models>)
 target_include_directories(android_buffers PRIVATE $<TARGET_PROPERTY:mts_test_support,INTERFACE_INCLUDE_DIRECTORIES>)
 target_include_directories(android_buffers SYSTEM PRIVATE
   $<TARGET_PROPERTY:mts_test_support,INTERFACE_SYSTEM_INCLUDE_DIRECTORIES>)

@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "bundle/attrs.h"
-#include "compiler/emit/bundle.h"
+#include "compiler/models/bundle.h"
 #include "compiler/passes/discover.h"
 #include "support/fault_allocator.h"
 #include "support/sample_archive.h"

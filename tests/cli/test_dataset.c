@@ -1,5 +1,5 @@
 /*
- * Data sets of the command line: what reaches the callbacks of mtsc_data, and what is refused by name.
+ * Data sets of the command line: what reaches the callbacks of mtsz_data, and what is refused by name.
  *
  * Each test works in a folder of its own.
  */
@@ -152,7 +152,7 @@ static void records_give_their_labels_and_pictures(void **state)
     records[3073] = 4;
     write_file("r.bin", records, sizeof records);
     cli_dataset *set = open_data("r.bin", 2);
-    mtsc_data data = cli_dataset_data(set);
+    mtsz_data data = cli_dataset_data(set);
     assert_int_equal(data.count, 2);
     assert_int_equal(cli_dataset_count(set), 2);
     assert_true(cli_dataset_labelled(set));
@@ -185,7 +185,7 @@ static void a_folder_gives_its_pictures_by_name_in_the_wanted_size(void **state)
     write_file("photos/notes.txt", "text", 4);
     write_file("photos/.hidden.png", "x", 1);
     cli_dataset *set = open_data("photos", 0);
-    mtsc_data data = cli_dataset_data(set);
+    mtsz_data data = cli_dataset_data(set);
     assert_int_equal(data.count, 2);
     assert_false(cli_dataset_labelled(set));
     for (uint32_t i = 0; i < 2; i++) {
@@ -221,7 +221,7 @@ static void arrays_of_numbers_reach_inputs_in_the_order_of_their_dimensions(void
     write_array("a.npy", MTS_TYPE_FLOAT32, 4, (const int64_t[]){2, 2, 3, 4},
                 numbers); /* [N,H,W,C] or [N,C,H,W] */
     cli_dataset *set = open_data("a.npy", 0);
-    const mtsc_data data = cli_dataset_data(set);
+    const mtsz_data data = cli_dataset_data(set);
     assert_int_equal(data.count, 2);
     assert_null(data.picture);
     static const int64_t inputs[3][4] = {{1, 2, 3, 4}, {1, 4, 2, 3}, {1, 3, 4, 2}};
@@ -272,7 +272,7 @@ static void arrays_of_bytes_are_pictures_for_tasks_that_take_frames(void **state
     open_task("photo", MTSC_COLOR_RGB, 4, (const int64_t[]){1, 3, 8, 8}, false);
     for (int k = 0; k < 3; k++) {
         cli_dataset *set = open_data(k == 0 ? "hwc.npy" : k == 1 ? "chw.npy" : "grey.npy", 0);
-        const mtsc_data data = cli_dataset_data(set);
+        const mtsz_data data = cli_dataset_data(set);
         assert_non_null(data.picture);
         assert_true(cli_dataset_fit(set, bundle, NULL, 0, error));
         assert_int_equal(data.picture(data.context, 1, k ? 2 : 3, k ? 3 : 2, rgb), 0);

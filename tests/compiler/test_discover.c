@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/emit/bundle.h"
+#include "compiler/models/bundle.h"
 #include "compiler/passes/clone.h"
 #include "compiler/passes/discover.h"
 #include "compiler/passes/siblings.h"

@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "bundle/format.h"
-#include "compiler/emit/bundle.h"
+#include "compiler/models/bundle.h"
 #include "tune/tune.h"
 #include "graph/align.h"
 #include "support/net.h"

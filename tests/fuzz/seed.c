@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#include "compiler/emit/bundle.h"
+#include "compiler/models/bundle.h"
 #include "compiler/passes/discover.h"
 #include "platform/os/os.h"
 #include "support/sample_archive.h"

@@ -17,7 +17,7 @@ if(MTS_FUZZ)
     ${CMAKE_SOURCE_DIR} ${fuzz_corpus})
   set_tests_properties(fuzz/seeds PROPERTIES FIXTURES_SETUP fuzz_seeds)
   # the library under test is instrumented for coverage, the fuzzers' main comes from the linker
-  foreach(target mts_common mts_runtime mts_compiler mts_onnx_proto)
+  foreach(target mts_common mts_runtime mts_models mts_compiler mts_onnx_proto)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endforeach()
 endif()

@@ -63,7 +63,7 @@ static void check(mts_status status, const char *what, const char *name)
 static void add(mtsc_compiler *compiler, const model *m)
 {
     char path[DATA_PATH + 64];
-    mtsc_input_shape shape = {.rank = m->rank};
+    mtsc_input_shape shape = {.size = sizeof shape, .rank = m->rank};
     mtsc_task task;
     (void)snprintf(path, sizeof path, "%s/%s", folder, m->file);
     memcpy(shape.dims, m->dims, sizeof m->dims);

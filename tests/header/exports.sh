@@ -11,7 +11,7 @@ declared() {
         awk -v want="$(basename "$header")" '/^# [0-9]+ "/ { n = split($3, part, "/"); gsub(/"/, "", part[n]);
              here = part[n] == want; next } here { print }' |
         tr '\n' ' ' | tr ';' '\n' |
-        sed -n 's/.*__attribute__((visibility("default")))[^(]*[ *]\(mtsc*_[a-z0-9_]*\)[[:space:]]*(.*/\1/p' | sort -u
+        sed -n 's/.*__attribute__((visibility("default")))[^(]*[ *]\(mts[cz]*_[a-z0-9_]*\)[[:space:]]*(.*/\1/p' | sort -u
 }
 # Symbols that a compiler or a sanitizer adds (they start with an underscore) are not ours.
 exported() { nm -D --defined-only "$library" | awk '{print $3}' | sed 's/@.*//' | grep -v '^_' | sort -u; }

@@ -11,11 +11,13 @@ add_test(NAME header/compiles_alone
 add_test(NAME header/exports_of_libmts
   COMMAND ${header_folder}/exports.sh ${include_folder}/mts/mts.h $<TARGET_FILE:mts> ${CMAKE_C_COMPILER}
           ${include_folder})
-if(MTS_COMPILER)
-  add_test(NAME header/exports_of_libmtsc
-    COMMAND ${header_folder}/exports.sh ${include_folder}/mts/mtsc.h $<TARGET_FILE:mtsc> ${CMAKE_C_COMPILER}
-            ${include_folder})
-endif()
+foreach(lib mtsc mtsz)
+  if(TARGET ${lib})
+    add_test(NAME header/exports_of_lib${lib}
+      COMMAND ${header_folder}/exports.sh ${include_folder}/mts/${lib}.h $<TARGET_FILE:${lib}> ${CMAKE_C_COMPILER}
+              ${include_folder})
+  endif()
+endforeach()
 if(NOT CMAKE_CROSSCOMPILING)
   add_test(NAME header/reference COMMAND ${header_folder}/reference.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   set_tests_properties(header/reference PROPERTIES SKIP_RETURN_CODE 77)

@@ -15,7 +15,7 @@
 
 #include "base/hash.h"
 #include "bundle/format.h"
-#include "compiler/emit/bundle.h"
+#include "compiler/models/bundle.h"
 #include "compiler/passes/discover.h"
 #include "tune/tune.h"
 #include "support/fault_allocator.h"

@@ -17,7 +17,7 @@ fail() { echo "$*"; exit 1; }
 (cd "$place" && cpack --config "$build/CPackConfig.cmake" -G DEB -B "$place/debs" >"$place/cpack.log" 2>&1) ||
     { cat "$place/cpack.log"; exit 1; }
 architecture=$(dpkg --print-architecture)
-for package in libmts0 libmtsc0 libmts-dev mts-tools; do
+for package in libmts0 libmtsc0 libmtsz0 libmts-dev mts-tools; do
     deb=$place/debs/${package}_0.1.0_$architecture.deb
     [ -e "$deb" ] || { ls "$place/debs"; fail "no $deb"; }
     dpkg-deb -x "$deb" "$place/$package"
@@ -30,13 +30,16 @@ done
 # the run-time needs the C library and nothing else; dependencies are those of the files
 [[ $(dpkg-deb -f "$place"/debs/libmts0_*.deb Depends) =~ ^libc6\ \(\>=\ [0-9.]+\)$ ]] || fail "libmts0 needs more than libc6"
 [[ $(dpkg-deb -f "$place"/debs/libmtsc0_*.deb Depends) == *libprotobuf-c1*  ]] || fail "libmtsc0 does not need libprotobuf-c1"
-[[ $(dpkg-deb -f "$place"/debs/libmts-dev_*.deb Depends) == "libmts0 (= 0.1.0), libmtsc0 (= 0.1.0)" ]] ||
+[[ $(dpkg-deb -f "$place"/debs/libmtsc0_*.deb Depends) != *dnnl*  ]] || fail "libmtsc0 needs oneDNN"
+[[ $(dpkg-deb -f "$place"/debs/libmtsz0_*.deb Depends) == *dnnl*  ]] || fail "libmtsz0 does not need oneDNN"
+[[ $(dpkg-deb -f "$place"/debs/libmtsz0_*.deb Depends) != *protobuf*  ]] || fail "libmtsz0 needs protobuf-c"
+[[ $(dpkg-deb -f "$place"/debs/libmts-dev_*.deb Depends) == "libmts0 (= 0.1.0), libmtsc0 (= 0.1.0), libmtsz0 (= 0.1.0)" ]] ||
     fail "libmts-dev does not need the libraries of its version"
 
 # every package holds its own and nothing of the others
 [ "$(cd "$place/libmts0" && find . -name '*.so*' -printf '%f\n' | sort | xargs)" = "libmts.so.0 libmts.so.0.1.0" ] ||
     fail "libmts0 holds $(cd "$place/libmts0" && find . -type f)"
-[ -z "$(find "$place/libmts0" "$place/libmtsc0" "$place/mts-tools" -name '*.h' -o -name '*.a' -o -name '*.so')" ] ||
+[ -z "$(find "$place/libmts0" "$place/libmtsc0" "$place/libmtsz0" "$place/mts-tools" -name '*.h' -o -name '*.a' -o -name '*.so')" ] ||
     fail "files for development lie outside of libmts-dev"
 [ -L "$(find "$place/libmts-dev" -name libmts.so)" ] || fail "libmts-dev has no libmts.so"
 library=$(find "$place/libmts0" -name libmts.so.0.1.0)

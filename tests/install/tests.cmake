@@ -14,6 +14,13 @@ if(NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
             ${CMAKE_C_COMPILER} "${install_cxx}")
   set_tests_properties(install/deb PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()
+# Without libmtsz the program has its other commands.
+if(MTS_COMPRESS AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE)
+  add_test(NAME install/without_compression
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/without_compression.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/without_compression
+            ${CMAKE_C_COMPILER} "${CMAKE_C_COMPILER_LAUNCHER}")
+  set_tests_properties(install/without_compression PROPERTIES TIMEOUT 600 PROCESSORS 2)
+endif()
 # The tutorials do what they say, as printed.
 include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
 if(MTS_TEST_PYTHON AND NOT MTS_SANITIZE AND NOT MTS_COVERAGE) # what they build knows nothing of sanitizers

@@ -289,7 +289,7 @@ static void forbidden_edges_are_recognised(void **state)
     assert_false(edge_allowed("sdk/base/text.c", "sdk/graph/graph.h"));
     assert_false(edge_allowed("sdk/stitch/tiles.c", "sdk/engine/engine.h"));
     assert_false(edge_allowed("sdk/engine/run.c", "sdk/include/mts/mts.h"));
-    assert_false(edge_allowed("sdk/compiler/emit/bundle.c", "sdk/device/device.h"));
+    assert_false(edge_allowed("sdk/compiler/models/bundle.c", "sdk/device/device.h"));
     assert_false(edge_allowed("apps/mts/main.c", "sdk/base/text.h"));
     assert_false(edge_allowed("apps/kit/open.c", "apps/mts/command.h"));
     assert_false(edge_allowed("platform/opencl/list.c", "platform/reference/conv.h"));

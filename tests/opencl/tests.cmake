@@ -18,11 +18,8 @@ if(MTS_OPENCL_LOADER)
     LIBRARY_OUTPUT_DIRECTORY ${fake_opencl_folder})
   # Nothing else in these programs may be linked with OpenCL, as oneDNN is: it would get this library. So they take of
   # the tests' support, and of the writer of bundles, the files that they need.
-  file(GLOB bundle_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/sdk/compiler/passes/*.c)
-  list(APPEND bundle_files ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/bundle.c ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/file.c
-    ${CMAKE_SOURCE_DIR}/sdk/compiler/emit/strings.c)
   target_sources(opencl_import PRIVATE support/device_fixture.c support/fault.c support/second_device.c)
-  target_sources(opencl_frames PRIVATE support/picture_bundle.c ${bundle_files})
+  target_sources(opencl_frames PRIVATE support/picture_bundle.c $<TARGET_OBJECTS:mts_models>)
   foreach(name import frames)
     add_dependencies(opencl_${name} mts_fake_opencl mts_fake_window)
     target_include_directories(opencl_${name} PRIVATE $<TARGET_PROPERTY:mts_test_support,INTERFACE_INCLUDE_DIRECTORIES>)

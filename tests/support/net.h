@@ -9,7 +9,7 @@
 #define MTS_TESTS_SUPPORT_NET_H
 
 #include "bundle/archive.h"
-#include "compiler/emit/bundle.h"
+#include "compiler/models/bundle.h"
 #include "tune/tune.h"
 
 typedef struct test_net {

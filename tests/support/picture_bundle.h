@@ -6,7 +6,7 @@
 #define MTS_TESTS_SUPPORT_PICTURE_BUNDLE_H
 
 #include "bundle/archive.h"
-#include "compiler/emit/bundle.h"
+#include "compiler/models/bundle.h"
 
 typedef struct picture_task {
     uint32_t color; /* MTS_COLOR_; NONE: takes no frames */

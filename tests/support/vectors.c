@@ -49,6 +49,7 @@ static bool read_shape(const json_t *list, mtsc_input_shape *shape)
     if (!json_is_array(list) || json_array_size(list) > MTS_TENSOR_RANK_MAX) {
         return false;
     }
+    shape->size = sizeof *shape;
     shape->rank = (uint32_t)json_array_size(list);
     for (uint32_t i = 0; i < shape->rank; i++) {
         shape->dims[i] = json_integer_value(json_array_get(list, i));

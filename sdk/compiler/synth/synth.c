@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/compiler.h"
-#include "compiler/emit/file.h"
+#include "base/sized.h"
+#include "compiler/models/bundle.h"
+#include "compiler/models/options.h"
 #include "graph/align.h"
 
 #define INPUT_LEAST 32u
@@ -128,7 +129,7 @@ static mts_status build(mts_synth *s, const mtsc_options *options)
     }
     for (s->task = 0; s->task < s->options->tasks && s->code == MTS_STATUS_OK; s->task++) {
         const float fraction = 0.7f * (float)s->task / (float)s->options->tasks;
-        s->code = mts_compiler_progress(options, fraction, "making weights", s->error);
+        s->code = mts_options_progress(options, fraction, "making weights", s->error);
         if (s->code == MTS_STATUS_OK) {
             add_task(s);
         }
@@ -169,7 +170,7 @@ static mts_status synthesize(const mtsc_synth_options *synth, const char *path, 
         return mts_fail_memory(error);
     }
     mts_status code = build(&s, options);
-    MTS_TRY(code, mts_compiler_progress(options, 0.7f, "writing the bundle", error));
+    MTS_TRY(code, mts_options_progress(options, 0.7f, "writing the bundle", error));
     if (code == MTS_STATUS_OK && summary) {
         code = summarize(&s, summary);
     }
@@ -194,32 +195,29 @@ void mtsc_synth_options_default(mtsc_synth_options *options)
     }
 }
 
+static mts_status check_arguments(const mtsc_synth_options *synth, const char *path,
+                                  const mtsc_summary *summary, mts_error *error)
+{
+    const mts_status status =
+        summary ? mts_sized_check(summary, sizeof *summary, "mtsc_summary", error) : MTS_STATUS_OK;
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    const char *defect =
+        path && *path ? options_defect(synth) : "synth: the path of the bundle to write is missing";
+    return defect ? mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect) : MTS_STATUS_OK;
+}
+
 mts_status mtsc_synth(const mtsc_synth_options *synth, const char *path, const mtsc_options *options,
                       mtsc_summary *summary)
 {
+    mtsc_options own;
+    mtsc_synth_options networks;
     mts_error error = {0};
-    mtsc_options defaults;
-    mtsc_options_default(&defaults);
-    options = options ? options : &defaults;
-    if (options->size != sizeof *options) {
-        return MTS_STATUS_INVALID_ARGUMENT; /* where its error text lies is not known either */
-    }
-    const char *defect = mts_compiler_options_defect(options);
-    if (!defect && (!synth || synth->size != sizeof *synth)) {
-        defect = "synth: `size` is not that of this library; use mtsc_synth_options_default";
-    }
-    if (!defect && (!path || !*path || (summary && summary->size != sizeof *summary))) {
-        defect = "synth: no path, or a summary whose size is not set";
-    }
-    defect = defect ? defect : options_defect(synth);
-    mts_status code = MTS_STATUS_OK;
-    if (defect) {
-        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect);
-    } else {
-        code = synthesize(synth, path, options, summary, &error);
-    }
-    if (code == MTS_STATUS_OK) {
-        (void)mts_compiler_progress(options, 1.0f, "done", NULL);
-    }
-    return mts_compiler_report(options, code, &error);
+    mtsc_synth_options_default(&networks);
+    mts_status status = mts_options_take(options, &own, &error);
+    MTS_TRY(status, mts_sized_read(&networks, sizeof networks, synth, "mtsc_synth_options", &error));
+    MTS_TRY(status, check_arguments(&networks, path, summary, &error));
+    MTS_TRY(status, synthesize(&networks, path, &own, summary, &error));
+    return mts_options_finish(&own, status, &error);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "base/sized.h"
 
 /* All pictures of one size; the first `kept` of them stay as bytes. */
 typedef struct picture_set {
@@ -30,7 +31,7 @@ typedef struct feed {
 
 struct mts_data {
     const mts_allocator *allocator;
-    mtsc_data source;
+    mtsz_data source;
     const mts_task *tasks;
     uint32_t task_count, set_count;
     picture_set *sets;
@@ -39,19 +40,16 @@ struct mts_data {
     bool locks; /* `lock` exists */
 };
 
-void mtsc_data_default(mtsc_data *data)
+void mtsz_data_default(mtsz_data *data)
 {
     if (data) {
-        *data = (mtsc_data){.size = sizeof *data};
+        *data = (mtsz_data){.size = sizeof *data};
     }
 }
 
-static mts_status check_source(const mtsc_data *source, mts_error *error)
+static mts_status check_source(const mtsz_data *source, mts_error *error)
 {
     const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
-    if (!source || source->size != sizeof *source) {
-        return mts_fail(error, bad, "data: `size` is not sizeof(mtsc_data)");
-    }
     if (source->count == 0) {
         return mts_fail(error, bad, "data: there are no images");
     }
@@ -126,11 +124,14 @@ static mts_status make_store(mts_data *data, uint64_t memory, mts_error *error)
     return MTS_STATUS_OK;
 }
 
-mts_status mts_data_create(const mtsc_data *source, const mts_task *tasks, uint32_t count, uint64_t memory,
+mts_status mts_data_create(const mtsz_data *source, const mts_task *tasks, uint32_t count, uint64_t memory,
                            const mts_allocator *allocator, mts_data **out, mts_error *error)
 {
     *out = NULL;
-    mts_status code = check_source(source, error);
+    mtsz_data own;
+    mtsz_data_default(&own);
+    mts_status code = mts_sized_read(&own, sizeof own, source, "mtsz_data", error);
+    MTS_TRY(code, check_source(&own, error));
     if (code != MTS_STATUS_OK) {
         return code;
     }
@@ -139,7 +140,7 @@ mts_status mts_data_create(const mtsc_data *source, const mts_task *tasks, uint3
         return mts_fail_memory(error);
     }
     data->allocator = allocator;
-    data->source = *source;
+    data->source = own;
     data->tasks = tasks;
     data->task_count = count;
     data->sets = mts_alloc_zero(allocator, count, sizeof *data->sets);
@@ -208,7 +209,7 @@ static void give_scratch(mts_data *data, void *memory)
 static const unsigned char *fetch_picture(mts_data *data, picture_set *set, uint32_t index,
                                           unsigned char *scratch)
 {
-    const mtsc_data *source = &data->source;
+    const mtsz_data *source = &data->source;
     const bool keep = index < set->kept;
     unsigned char *pixels = keep ? set->pixels + index * set->bytes : scratch;
     (void)pthread_mutex_lock(&data->lock);
@@ -308,7 +309,7 @@ static void write_interleaved(const float *in, const mts_shape *shape, float *ou
 static mts_status fetch_tensor(mts_data *data, uint32_t task, uint32_t input, uint32_t index, size_t count,
                                float *out, mts_error *error)
 {
-    const mtsc_data *source = &data->source;
+    const mtsz_data *source = &data->source;
     const char *name = data->tasks[task].name;
     const char *port = data->tasks[task].graph->inputs[input].name;
     (void)pthread_mutex_lock(&data->lock);

@@ -1,7 +1,7 @@
 /*
  * data.h: calibration images, as the inputs of tasks want them.
  *
- * Fetches pictures from the caller (mtsc_data), once per size that a task wants, and keeps them as bytes.
+ * Fetches pictures from the caller (mtsz_data), once per size that a task wants, and keeps them as bytes.
  * Checks what it is given: a tensor that holds NaN or infinity, a failing callback, tasks that cannot be fed
  * are refused with the task, the input and the image. Never sees labels.
  */
@@ -10,7 +10,7 @@
 
 #include "bundle/archive.h"
 #include "compress/net/net.h"
-#include "mts/mtsc.h"
+#include "mts/mtsz.h"
 
 typedef struct mts_data mts_data;
 
@@ -25,7 +25,7 @@ typedef struct mts_data_change {
  * source cannot feed (more inputs than one, or no picture, without a `tensor` callback). Pictures of more
  * than `memory` bytes are fetched anew each time.
  */
-mts_status mts_data_create(const mtsc_data *source, const mts_task *tasks, uint32_t count, uint64_t memory,
+mts_status mts_data_create(const mtsz_data *source, const mts_task *tasks, uint32_t count, uint64_t memory,
                            const mts_allocator *allocator, mts_data **out, mts_error *error);
 void mts_data_destroy(mts_data **data);
 uint32_t mts_data_count(const mts_data *data);

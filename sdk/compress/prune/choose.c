@@ -132,13 +132,13 @@ static uint32_t cheapest(const chooser *c)
 static uint64_t amount(const chooser *c)
 {
     uint64_t all = 0;
-    if (c->problem->target == MTSC_TARGET_GLOBAL) {
+    if (c->problem->target == MTSZ_TARGET_GLOBAL) {
         return c->channels;
     }
     for (uint32_t t = 0; t < c->problem->task_count; t++) {
         const mts_cost *cost = &c->problem->costs[t];
         mts_cost_settle(cost, c->kept[t]);
-        all += c->problem->target == MTSC_TARGET_FLOPS ? mts_cost_work(cost, c->kept[t])
+        all += c->problem->target == MTSZ_TARGET_FLOPS ? mts_cost_work(cost, c->kept[t])
                                                        : mts_cost_bytes(cost, c->kept[t]);
     }
     return all;
@@ -146,8 +146,8 @@ static uint64_t amount(const chooser *c)
 
 static mts_status choose_total(chooser *c, mts_error *error)
 {
-    const char *what = c->problem->target == MTSC_TARGET_GLOBAL  ? "channels"
-                       : c->problem->target == MTSC_TARGET_FLOPS ? "multiply-adds"
+    const char *what = c->problem->target == MTSZ_TARGET_GLOBAL  ? "channels"
+                       : c->problem->target == MTSZ_TARGET_FLOPS ? "multiply-adds"
                                                                  : "bytes";
     const uint64_t all = amount(c);
     const double wanted = (double)all * (1.0 - c->problem->ratio);
@@ -204,7 +204,7 @@ mts_status mts_choose(const mts_choose_problem *problem, mts_arena *arena, bool 
     if (!start(&c, arena)) {
         return no_memory(error);
     }
-    if (problem->target == MTSC_TARGET_LAYER) {
+    if (problem->target == MTSZ_TARGET_LAYER) {
         choose_layers(&c);
     } else {
         code = choose_total(&c, error);

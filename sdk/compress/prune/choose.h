@@ -1,11 +1,11 @@
 /*
- * choose.h: which channels go, given how much each matters, until a target of mtsc.h is met.
+ * choose.h: which channels go, given how much each matters, until a target of mtsz.h is met.
  */
 #ifndef MTS_COMPRESS_PRUNE_CHOOSE_H
 #define MTS_COMPRESS_PRUNE_CHOOSE_H
 
 #include "compress/prune/cost.h"
-#include "mts/mtsc.h"
+#include "mts/mtsz.h"
 
 /* A group of a task that loses channels with the slot. */
 typedef struct mts_choose_member {
@@ -23,7 +23,7 @@ typedef struct mts_choose_problem {
     uint32_t task_count, slot_count;
     const mts_cost *costs; /* [task] */
     const mts_choose_slot *slots;
-    mtsc_target target;
+    mtsz_target target;
     double ratio;
     uint32_t round; /* >= 1 */
 } mts_choose_problem;

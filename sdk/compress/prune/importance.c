@@ -277,25 +277,25 @@ static mts_status run_images(finder *f, bool twice, mts_error *error)
  * its share of activations that are not small, each in units of the layer's average, falls below them: that
  * is its rank.
  */
-static double score_of(const observed *o, mtsc_criterion criterion, uint32_t c, double mean, double share)
+static double score_of(const observed *o, mtsz_criterion criterion, uint32_t c, double mean, double share)
 {
     const double own_mean = mean > 0 ? o->sum[c] / o->count / mean : 0;
     const double own_share = o->count > 0 ? o->active[c] / o->count : 0;
     switch (criterion) {
-    case MTSC_CRITERION_APOZ:
+    case MTSZ_CRITERION_APOZ:
         return own_share + TIE * own_mean;
-    case MTSC_CRITERION_AVG:
+    case MTSZ_CRITERION_AVG:
         return own_mean;
     default:
         return fmax(own_mean, share > 0 ? own_share / share : 0);
     }
 }
 
-static mts_status weigh_activations(finder *f, mtsc_criterion criterion, mts_error *error)
+static mts_status weigh_activations(finder *f, mtsz_criterion criterion, mts_error *error)
 {
     f->image_count = f->images->count < IMAGES_MOST ? f->images->count : IMAGES_MOST;
     mts_status code = find_observed(f, error);
-    MTS_TRY(code, run_images(f, criterion == MTSC_CRITERION_HYBRID, error));
+    MTS_TRY(code, run_images(f, criterion == MTSZ_CRITERION_HYBRID, error));
     for (uint32_t i = 0; i < f->observed_count && code == MTS_STATUS_OK; i++) {
         const observed *o = &f->observed[i];
         const double mean = mean_of(o);
@@ -316,7 +316,7 @@ static mts_status weigh_activations(finder *f, mtsc_criterion criterion, mts_err
 }
 
 mts_status mts_importance_find(const mts_graph *graph, const mts_channels *channels, const bool *removable,
-                               mtsc_criterion criterion, const mts_prune_images *images, mts_arena *arena,
+                               mtsz_criterion criterion, const mts_prune_images *images, mts_arena *arena,
                                double ***importance, mts_error *error)
 {
     finder f = {
@@ -335,10 +335,10 @@ mts_status mts_importance_find(const mts_graph *graph, const mts_channels *chann
         }
     }
     mts_status code = MTS_STATUS_OK;
-    if (criterion != MTSC_CRITERION_L1) {
+    if (criterion != MTSZ_CRITERION_L1) {
         code = weigh_activations(&f, criterion, error);
     }
-    for (uint32_t n = 0; n < graph->node_count && criterion == MTSC_CRITERION_L1 && code == MTS_STATUS_OK;
+    for (uint32_t n = 0; n < graph->node_count && criterion == MTSZ_CRITERION_L1 && code == MTS_STATUS_OK;
          n++) {
         code = weigh_filters(&f, &graph->nodes[n], error);
     }

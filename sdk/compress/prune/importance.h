@@ -1,5 +1,5 @@
 /*
- * importance.h: how much each channel of a graph matters, by the criteria of mtsc.h.
+ * importance.h: how much each channel of a graph matters, by the criteria of mtsz.h.
  *
  * Not responsible for which channels go (choose.h).
  */
@@ -26,7 +26,7 @@ typedef struct mts_prune_images {
  * value). Errors of mts_net_create, mts_data_fill and of go_on; OUT_OF_MEMORY.
  */
 mts_status mts_importance_find(const mts_graph *graph, const mts_channels *channels, const bool *removable,
-                               mtsc_criterion criterion, const mts_prune_images *images, mts_arena *arena,
+                               mtsz_criterion criterion, const mts_prune_images *images, mts_arena *arena,
                                double ***importance, mts_error *error);
 
 #endif

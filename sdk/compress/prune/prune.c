@@ -1,5 +1,5 @@
 /*
- * prune.c: mtsc_prune: weighs the channels of every task, chooses which go, removes them, fits their readers
+ * prune.c: mtsz_prune: weighs the channels of every task, chooses which go, removes them, fits their readers
  * and writes the result.
  */
 #include "compress/prune/prune.h"
@@ -7,8 +7,9 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "compiler/compiler.h"
-#include "compiler/models.h"
+#include "base/sized.h"
+#include "compiler/models/options.h"
+#include "compiler/models/models.h"
 #include "compress/net/threads.h"
 #include "compress/prune/refit.h"
 
@@ -18,7 +19,7 @@
 #define STRIDE 7919u /* a prime: images that are taken first are spread over the data */
 
 typedef struct work {
-    const mtsc_prune_options *prune;
+    const mtsz_prune_options *prune;
     const mtsc_options *options;
     const mts_allocator *allocator;
     mts_models models;
@@ -57,8 +58,7 @@ static mts_status go_on(void *context, double share, const char *what, mts_error
         done += w->shares[t] / w->count;
     }
     const double from = w->fits ? WEIGHED : 0.0, to = w->fits ? FITTED : WEIGHED;
-    const mts_status code =
-        mts_compiler_progress(w->options, (float)(from + (to - from) * done), what, error);
+    const mts_status code = mts_options_progress(w->options, (float)(from + (to - from) * done), what, error);
     (void)pthread_mutex_unlock(&w->lock);
     return code;
 }
@@ -75,14 +75,10 @@ static mts_prune_images images_of(work *w, step *s)
 
 /* ---- what is asked ---- */
 
-static mts_status check_options(const mtsc_prune_options *prune, const mtsc_prune_report *report,
-                                mts_error *error)
+static mts_status check_options(const mtsz_prune_options *prune, mts_error *error)
 {
     const mts_status code = MTS_STATUS_INVALID_ARGUMENT;
-    if (prune->size != sizeof(*prune) || (report && report->size != sizeof(*report))) {
-        return mts_fail(error, code, "prune: `size` is not that of this library");
-    }
-    if ((unsigned)prune->criterion > MTSC_CRITERION_HYBRID || (unsigned)prune->target > MTSC_TARGET_BYTES) {
+    if ((unsigned)prune->criterion > MTSZ_CRITERION_HYBRID || (unsigned)prune->target > MTSZ_TARGET_BYTES) {
         return mts_fail(error, code, "prune: there is no such criterion or target");
     }
     if (!(prune->ratio >= 0.0 && prune->ratio <= 0.99)) {
@@ -133,15 +129,15 @@ static mts_status select_tasks(work *w, mts_error *error)
     return code;
 }
 
-static mts_status open_data(work *w, const mtsc_data *data, mts_error *error)
+static mts_status open_data(work *w, const mtsz_data *data, mts_error *error)
 {
-    if (w->prune->criterion == MTSC_CRITERION_L1 && !w->prune->refit) {
+    if (w->prune->criterion == MTSZ_CRITERION_L1 && !w->prune->refit) {
         return MTS_STATUS_OK;
     }
     if (!data) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "prune: there are no images, which %s needs; only l1 without refit does without",
-                        w->prune->criterion == MTSC_CRITERION_L1 ? "refit" : "the criterion");
+                        w->prune->criterion == MTSZ_CRITERION_L1 ? "refit" : "the criterion");
     }
     mts_status code =
         mts_data_create(data, w->selected, w->count, PICTURES_BYTES, w->allocator, &w->data, error);
@@ -250,7 +246,7 @@ static void count_graph(const mts_graph *graph, uint64_t *mul_adds, uint64_t *by
     }
 }
 
-static void count_task(const mts_prune_task *task, mtsc_prune_report *report)
+static void count_task(const mts_prune_task *task, mtsz_prune_report *report)
 {
     for (uint32_t g = 0; g < task->channels.group_count; g++) {
         if (task->removable[g]) {
@@ -304,7 +300,7 @@ static mts_status write_tasks(work *w, const char *path, mtsc_summary *summary, 
     return mts_models_write(&w->models, all, w->models.count, path, w->options, summary, error);
 }
 
-static mts_status run(work *w, const mtsc_data *data, const char *out_path, mtsc_prune_report *report,
+static mts_status run(work *w, const mtsz_data *data, const char *out_path, mtsz_prune_report *report,
                       mts_error *error)
 {
     mts_status code = select_tasks(w, error);
@@ -322,13 +318,13 @@ static mts_status run(work *w, const mtsc_data *data, const char *out_path, mtsc
     return code;
 }
 
-mts_status mts_prune_bundle(const char *bundle_path, const mtsc_data *data, const mtsc_prune_options *prune,
+mts_status mts_prune_bundle(const char *bundle_path, const mtsz_data *data, const mtsz_prune_options *prune,
                             const char *out_path, const mtsc_options *options, const mts_allocator *allocator,
-                            mtsc_prune_report *report, mts_error *error)
+                            mtsz_prune_report *report, mts_error *error)
 {
     work w = {.prune = prune, .options = options, .allocator = allocator};
-    mtsc_prune_report counted = {.size = sizeof(counted), .summary = {.size = sizeof(counted.summary)}};
-    mts_status code = check_options(prune, report, error);
+    mtsz_prune_report counted = {.size = sizeof(counted), .summary = {.size = sizeof(counted.summary)}};
+    mts_status code = check_options(prune, error);
     if (code != MTS_STATUS_OK) {
         return code;
     }
@@ -339,7 +335,7 @@ mts_status mts_prune_bundle(const char *bundle_path, const mtsc_data *data, cons
     code = mts_models_open(bundle_path, allocator, &w.models, error);
     MTS_TRY(code, run(&w, data, out_path, &counted, error));
     if (code == MTS_STATUS_OK && report) {
-        *report = counted;
+        mts_sized_write(report, &counted);
     }
     mts_data_destroy(&w.data);
     for (uint32_t t = 0; t < w.count; t++) {
@@ -351,32 +347,28 @@ mts_status mts_prune_bundle(const char *bundle_path, const mtsc_data *data, cons
     return code;
 }
 
-void mtsc_prune_options_default(mtsc_prune_options *options)
+void mtsz_prune_options_default(mtsz_prune_options *options)
 {
     if (options) {
-        *options = (mtsc_prune_options){.size = sizeof(*options), .ratio = 0.5, .round = 1, .refit = 1};
+        *options = (mtsz_prune_options){.size = sizeof(*options), .ratio = 0.5, .round = 1, .refit = 1};
     }
 }
 
-mts_status mtsc_prune(const char *bundle_path, const mtsc_data *data, const mtsc_prune_options *prune,
-                      const char *out_path, const mtsc_options *options, mtsc_prune_report *report)
+mts_status mtsz_prune(const char *bundle_path, const mtsz_data *data, const mtsz_prune_options *prune,
+                      const char *out_path, const mtsc_options *options, mtsz_prune_report *report)
 {
-    mtsc_options defaults;
-    mtsc_prune_options default_prune;
+    mtsc_options own;
+    mtsz_prune_options wanted;
     mts_error error = {0};
-    mtsc_options_default(&defaults);
-    mtsc_prune_options_default(&default_prune);
-    options = options ? options : &defaults;
-    if (options->size != sizeof(*options)) {
-        return MTS_STATUS_INVALID_ARGUMENT;
+    mtsz_prune_options_default(&wanted);
+    mts_status status = mts_options_take(options, &own, &error);
+    if (prune) {
+        MTS_TRY(status, mts_sized_read(&wanted, sizeof wanted, prune, "mtsz_prune_options", &error));
     }
-    const char *defect = mts_compiler_options_defect(options);
-    const mts_status code =
-        defect ? mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect)
-               : mts_prune_bundle(bundle_path, data, prune ? prune : &default_prune, out_path, options,
-                                  mts_allocator_default(), report, &error);
-    if (code == MTS_STATUS_OK) {
-        (void)mts_compiler_progress(options, 1.0f, "done", NULL);
+    if (report) {
+        MTS_TRY(status, mts_sized_check(report, sizeof *report, "mtsz_prune_report", &error));
     }
-    return mts_compiler_report(options, code, &error);
+    MTS_TRY(status, mts_prune_bundle(bundle_path, data, &wanted, out_path, &own, mts_allocator_default(),
+                                     report, &error));
+    return mts_options_finish(&own, status, &error);
 }

@@ -1,5 +1,5 @@
 /*
- * prune.h: what the files behind mtsc_prune share: the tasks that are pruned, step by step.
+ * prune.h: what the files behind mtsz_prune share: the tasks that are pruned, step by step.
  */
 #ifndef MTS_COMPRESS_PRUNE_PRUNE_H
 #define MTS_COMPRESS_PRUNE_PRUNE_H
@@ -28,7 +28,7 @@ typedef struct mts_prune_task {
  * Chooses channels of all tasks: of each by itself, or of each family together, where aligned groups of as
  * many channels lose the same. Errors of mts_choose, with the task's name.
  */
-mts_status mts_prune_choose(mts_prune_task *tasks, uint32_t count, const mtsc_prune_options *options,
+mts_status mts_prune_choose(mts_prune_task *tasks, uint32_t count, const mtsz_prune_options *options,
                             mts_arena *arena, mts_error *error);
 /*
  * Finds the filters of the thin graphs of which a part has equal bytes in another task's aligned layer, and
@@ -36,9 +36,9 @@ mts_status mts_prune_choose(mts_prune_task *tasks, uint32_t count, const mtsc_pr
  */
 mts_status mts_prune_fix_shared(mts_prune_task *tasks, uint32_t count, mts_arena *arena, mts_error *error);
 
-/* mtsc_prune with checked compiler options and an allocator. */
-mts_status mts_prune_bundle(const char *bundle_path, const mtsc_data *data, const mtsc_prune_options *prune,
+/* mtsz_prune with checked compiler options and an allocator. */
+mts_status mts_prune_bundle(const char *bundle_path, const mtsz_data *data, const mtsz_prune_options *prune,
                             const char *out_path, const mtsc_options *options, const mts_allocator *allocator,
-                            mtsc_prune_report *report, mts_error *error);
+                            mtsz_prune_report *report, mts_error *error);
 
 #endif

@@ -12,7 +12,7 @@
 typedef struct set {
     mts_prune_task **tasks;
     uint32_t count;
-    const mtsc_prune_options *options;
+    const mtsz_prune_options *options;
     mts_arena *arena;
     uint32_t *first;  /* [task]: number of its first group */
     uint32_t *parent; /* [group of all tasks]: union-find */
@@ -172,7 +172,7 @@ static mts_status choose_set(set *s, mts_error *error)
     return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "task '%s'", s->tasks[0]->task->name);
 }
 
-mts_status mts_prune_choose(mts_prune_task *tasks, uint32_t count, const mtsc_prune_options *options,
+mts_status mts_prune_choose(mts_prune_task *tasks, uint32_t count, const mtsz_prune_options *options,
                             mts_arena *arena, mts_error *error)
 {
     const mts_graph **graphs = mts_arena_zero(arena, count, sizeof(*graphs));

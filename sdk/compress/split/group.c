@@ -5,7 +5,7 @@
  * A class that no image of the data is answered with has no mean of its own images; it takes the mean of all
  * images, each as much as it was thought to be of that class.
  */
-#include "compiler/compiler.h"
+#include "compiler/models/options.h"
 #include "compress/solve/cluster.h"
 #include "compress/split/split.h"
 

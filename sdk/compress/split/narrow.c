@@ -4,7 +4,7 @@
  */
 #include "compress/split/narrow.h"
 
-#include "compiler/compiler.h"
+#include "compiler/models/options.h"
 #include "compiler/passes/clone.h"
 #include "compress/prune/choose.h"
 #include "compress/prune/refit.h"
@@ -31,7 +31,7 @@ static mts_status go_on(void *context, double share, const char *what, mts_error
 {
     const narrowing *n = context;
     const double done = ((double)n->group + share) / (double)n->split->wanted->groups;
-    return mts_compiler_progress(n->split->options, (float)(0.1 + 0.8 * done), what, error);
+    return mts_options_progress(n->split->options, (float)(0.1 + 0.8 * done), what, error);
 }
 
 uint32_t mts_split_trunk(const mts_split *split)
@@ -116,7 +116,7 @@ static mts_status choose(narrowing *n, mts_error *error)
     mts_choose_problem problem = {.task_count = 1,
                                   .costs = &cost,
                                   .slots = slots,
-                                  .target = MTSC_TARGET_FLOPS,
+                                  .target = MTSZ_TARGET_FLOPS,
                                   .ratio = n->split->wanted->ratio * behind,
                                   .round = 1};
     for (uint32_t g = 0; g < groups; g++) {

@@ -8,7 +8,7 @@
 
 /*
  * A copy of the whole network in `arena` that has lost wanted->ratio of the multiply-adds behind the trunk,
- * its layers fitted to what they computed. Nodes and values keep their numbers. Errors as mtsc_prune.
+ * its layers fitted to what they computed. Nodes and values keep their numbers. Errors as mtsz_prune.
  */
 mts_status mts_split_narrow(const mts_split *split, uint32_t group, mts_arena *arena, mts_graph **out,
                             mts_error *error);

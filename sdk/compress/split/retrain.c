@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "compiler/compiler.h"
+#include "compiler/models/options.h"
 #include "compiler/passes/clone.h"
 #include "compress/split/narrow.h"
 #include "compress/train/distill.h"
@@ -32,7 +32,7 @@ static int progress(void *context, float fraction, double loss, double left)
     char what[96];
     (void)fraction; /* of one of several subnets: the whole stands where it was */
     (void)snprintf(what, sizeof what, "re-training: loss %.4f, %.0f s left", loss, left);
-    return mts_compiler_progress(split->options, 0.0f, what, &error) != MTS_STATUS_OK;
+    return mts_options_progress(split->options, 0.0f, what, &error) != MTS_STATUS_OK;
 }
 
 static mts_status train(mts_split *split, uint32_t trunk, mts_graph *student_graph,

@@ -1,5 +1,5 @@
 /*
- * split.c: mtsc_split: checks what is asked for, asks the whole network, has the subnets made, and writes the
+ * split.c: mtsz_split: checks what is asked for, asks the whole network, has the subnets made, and writes the
  * bundle.
  */
 #include "compress/split/split.h"
@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/compiler.h"
+#include "base/sized.h"
+#include "compiler/models/options.h"
 #include "compress/split/collect.h"
 #include "compress/split/narrow.h"
 
@@ -17,7 +18,7 @@
 
 /* ---- what is asked for ---- */
 
-static const char *options_defect(const mtsc_split_options *split)
+static const char *options_defect(const mtsz_split_options *split)
 {
     if (!split->task || !*split->task) {
         return "split: no task is named";
@@ -28,7 +29,7 @@ static const char *options_defect(const mtsc_split_options *split)
     if (!(split->trunk >= 0.0 && split->trunk <= RATIO_MOST)) {
         return "split: trunk is not from 0 to 0.99";
     }
-    if ((unsigned)split->criterion > MTSC_CRITERION_HYBRID) {
+    if ((unsigned)split->criterion > MTSZ_CRITERION_HYBRID) {
         return "split: no such criterion";
     }
     if (!(split->retrain_seconds >= 0.0) || !isfinite(split->retrain_seconds)) {
@@ -106,7 +107,7 @@ static mts_status ask_whole(mts_split *split, mts_error *error)
     return code;
 }
 
-static mts_status prepare(mts_split *split, const char *path, const mtsc_data *data, const char *out_path,
+static mts_status prepare(mts_split *split, const char *path, const mtsz_data *data, const char *out_path,
                           mts_error *error)
 {
     mts_status code = mts_models_open(path, split->allocator, &split->models, error);
@@ -163,7 +164,7 @@ static uint64_t trunk_work(const mts_split *split)
     return sum;
 }
 
-static void report_fill(const mts_split *split, mtsc_split_report *report)
+static void report_fill(const mts_split *split, mtsz_split_report *report)
 {
     const uint64_t trunk = trunk_work(split);
     report->mul_adds = mts_split_work(mts_split_task(split)->graph, 0);
@@ -202,7 +203,7 @@ static mts_status make_subnets(mts_split *split, mts_error *error)
     for (uint32_t g = 0; code == MTS_STATUS_OK && g < groups; g++) {
         char what[64];
         (void)snprintf(what, sizeof what, "making subnet %u of %u", g + 1, groups);
-        code = mts_compiler_progress(split->options, 0.1f + 0.8f * (float)g / (float)groups, what, error);
+        code = mts_options_progress(split->options, 0.1f + 0.8f * (float)g / (float)groups, what, error);
         MTS_TRY(code, mts_split_subnet(split, g, error));
         if (code == MTS_STATUS_OK && !mts_split_name(split, g)) {
             code = mts_fail_memory(error);
@@ -211,21 +212,21 @@ static mts_status make_subnets(mts_split *split, mts_error *error)
     return code;
 }
 
-static mts_status split_bundle(mts_split *split, const char *path, const mtsc_data *data,
-                               const char *out_path, mtsc_split_report *report, mts_error *error)
+static mts_status split_bundle(mts_split *split, const char *path, const mtsz_data *data,
+                               const char *out_path, mtsz_split_report *report, mts_error *error)
 {
     mts_status code = prepare(split, path, data, out_path, error);
-    MTS_TRY(code, mts_compiler_progress(split->options, 0.0f, "asking the whole network", error));
+    MTS_TRY(code, mts_options_progress(split->options, 0.0f, "asking the whole network", error));
     MTS_TRY(code, ask_whole(split, error));
     MTS_TRY(code, mts_split_group(split, error));
     MTS_TRY(code, make_subnets(split, error));
-    MTS_TRY(code, mts_compiler_progress(split->options, 0.9f, "writing the bundle", error));
+    MTS_TRY(code, mts_options_progress(split->options, 0.9f, "writing the bundle", error));
     if (code == MTS_STATUS_OK) {
-        mtsc_split_report made = {.size = sizeof made, .summary = {.size = sizeof made.summary}};
+        mtsz_split_report made = {.size = sizeof made, .summary = {.size = sizeof made.summary}};
         report_fill(split, &made); /* writing rewrites the graphs */
         code = write_tasks(split, out_path, &made.summary, error);
         if (code == MTS_STATUS_OK && report) {
-            *report = made;
+            mts_sized_write(report, &made);
         }
     }
     return code;
@@ -239,32 +240,27 @@ static void release(mts_split *split)
     mts_arena_release(&split->arena);
 }
 
-static mts_status arguments_check(const char *path, const mtsc_data *data, const mtsc_split_options *split,
-                                  const char *out_path, const mtsc_split_report *report, mts_error *error)
+static mts_status arguments_check(const char *path, const mtsz_data *data, const mtsz_split_options *split,
+                                  const char *out_path, mts_error *error)
 {
     if (!path || !*path || !out_path || !*out_path) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "split: a path is missing");
     }
-    if (!split || split->size != sizeof(*split) || (report && report->size != sizeof(*report)) ||
-        (data && data->size != sizeof(*data))) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "split: options, data or report whose `size` is not that of this library");
-    }
-    if (!data || data->count == 0) {
+    if (!data) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "split: there are no images to calibrate with");
     }
     const char *defect = options_defect(split);
     return defect ? mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect) : MTS_STATUS_OK;
 }
 
-void mtsc_split_options_default(mtsc_split_options *options)
+void mtsz_split_options_default(mtsz_split_options *options)
 {
     if (options) {
         memset(options, 0, sizeof(*options));
         options->size = sizeof(*options);
         options->groups = 2;
         options->ratio = 0.5;
-        options->criterion = MTSC_CRITERION_HYBRID;
+        options->criterion = MTSZ_CRITERION_HYBRID;
         options->seed = 1;
     }
 }
@@ -290,32 +286,29 @@ static void steady_log(void *context, mts_log_severity severity, const char *tex
     }
 }
 
-mts_status mtsc_split(const char *bundle_path, const mtsc_data *data, const mtsc_split_options *split,
-                      const char *out_path, const mtsc_options *options, mtsc_split_report *report)
+mts_status mtsz_split(const char *bundle_path, const mtsz_data *data, const mtsz_split_options *split,
+                      const char *out_path, const mtsc_options *options, mtsz_split_report *report)
 {
-    mtsc_options defaults;
+    mtsc_options own;
+    mtsz_split_options wanted;
     mts_error error = {0};
-    mtsc_options_default(&defaults);
-    options = options ? options : &defaults;
-    if (options->size != sizeof(*options)) {
-        return MTS_STATUS_INVALID_ARGUMENT;
+    mtsz_split_options_default(&wanted);
+    mts_status status = mts_options_take(options, &own, &error);
+    MTS_TRY(status, mts_sized_read(&wanted, sizeof wanted, split, "mtsz_split_options", &error));
+    if (report) {
+        MTS_TRY(status, mts_sized_check(report, sizeof *report, "mtsz_split_report", &error));
     }
-    const char *defect = mts_compiler_options_defect(options);
-    mts_status code = defect ? mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect)
-                             : arguments_check(bundle_path, data, split, out_path, report, &error);
-    if (code == MTS_STATUS_OK) {
-        steady told = {.caller = options};
-        mtsc_options inner = *options;
+    MTS_TRY(status, arguments_check(bundle_path, data, &wanted, out_path, &error));
+    if (status == MTS_STATUS_OK) {
+        steady told = {.caller = &own};
+        mtsc_options inner = own;
         inner.context = &told;
         inner.progress = steady_progress;
         inner.log = steady_log;
-        mts_split work = {.allocator = mts_allocator_default(), .options = &inner, .wanted = split};
+        mts_split work = {.allocator = mts_allocator_default(), .options = &inner, .wanted = &wanted};
         mts_arena_init(&work.arena, work.allocator);
-        code = split_bundle(&work, bundle_path, data, out_path, report, &error);
+        status = split_bundle(&work, bundle_path, data, out_path, report, &error);
         release(&work);
     }
-    if (code == MTS_STATUS_OK) {
-        (void)mts_compiler_progress(options, 1.0f, "done", NULL);
-    }
-    return mts_compiler_report(options, code, &error);
+    return mts_options_finish(&own, status, &error);
 }

@@ -7,15 +7,15 @@
 #ifndef MTS_COMPRESS_SPLIT_SPLIT_H
 #define MTS_COMPRESS_SPLIT_SPLIT_H
 
+#include "compiler/models/models.h"
 #include "compress/data/data.h"
-#include "compiler/models.h"
 #include "compress/net/net.h"
 #include "compress/split/head.h"
 
 typedef struct mts_split {
     const mts_allocator *allocator;
     const mtsc_options *options;
-    const mtsc_split_options *wanted;
+    const mtsz_split_options *wanted;
     mts_models models;
     mts_arena arena; /* of what the new tasks are made of, and of the arrays below */
     uint32_t task;   /* in models */

@@ -186,7 +186,7 @@ static bool find_order(matching *m, uint32_t group)
     if (!order) {
         return false;
     }
-    const bool greedy = m->zip->options->assignment == MTSC_ASSIGNMENT_GREEDY;
+    const bool greedy = m->zip->options->assignment == MTSZ_ASSIGNMENT_GREEDY;
     const bool done = greedy ? mts_assign_greedy(cost, n, m->zip->allocator, order)
                              : mts_assign_optimal(cost, n, m->zip->allocator, order);
     double gain = 0.0, whole = 0.0;

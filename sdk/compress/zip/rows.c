@@ -61,7 +61,7 @@ static bool in_all(const mts_zip *zip, const mts_alignment *rows, uint32_t row)
     return true;
 }
 
-static bool layer_wanted(const mtsc_zip_options *options, const char *name)
+static bool layer_wanted(const mtsz_zip_options *options, const char *name)
 {
     for (uint32_t i = 0; i < options->layer_count; i++) {
         if (strncmp(name, options->layers[i], strlen(options->layers[i])) == 0) {
@@ -114,14 +114,14 @@ static bool fill_row(mts_zip *zip, const mts_alignment *rows, uint32_t row, cons
     uint32_t *nodes = mts_arena_zero(&zip->arena, zip->count, sizeof(*nodes));
     out->channels = mts_arena_zero(&zip->arena, out->outputs, sizeof(*out->channels));
     out->readable = out->inputs; /* until it is known better */
-    if (zip->options->form == MTSC_FORM_UXYZ) {
+    if (zip->options->form == MTSZ_FORM_UXYZ) {
         out->reads = mts_arena_zero(&zip->arena, out->inputs, sizeof(*out->reads));
     }
     for (uint32_t t = 0; t < zip->count && nodes; t++) {
         nodes[t] = rows->nodes[(size_t)row * rows->graph_count + t];
     }
     out->nodes = nodes;
-    return nodes && out->channels && (out->reads || zip->options->form == MTSC_FORM_FILTERS);
+    return nodes && out->channels && (out->reads || zip->options->form == MTSZ_FORM_FILTERS);
 }
 
 static void sum_costs(mts_zip *zip)

@@ -1,5 +1,5 @@
 /*
- * zip.c: mtsc_zip: options, the walk over the rows, and the bundle that comes out.
+ * zip.c: mtsz_zip: options, the walk over the rows, and the bundle that comes out.
  */
 #include "compress/zip/zip.h"
 
@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/models.h"
+#include "base/sized.h"
+#include "compiler/models/models.h"
 #include "compiler/passes/clone.h"
 #include "compress/train/distill.h"
 #include "compress/zip/ties.h"
@@ -21,7 +22,7 @@
 typedef struct call {
     mts_zip zip;
     mts_models models;
-    mtsc_zip_report report;
+    mtsz_zip_report report;
     uint32_t *of_bundle; /* [task of zip]: index in the bundle */
     mts_task *written;   /* [task of the bundle] */
     bool *frozen;
@@ -39,7 +40,7 @@ static double seconds_since(uint64_t start_ns)
 
 /* ---- options ---- */
 
-void mtsc_zip_options_default(mtsc_zip_options *options)
+void mtsz_zip_options_default(mtsz_zip_options *options)
 {
     if (options) {
         memset(options, 0, sizeof(*options));
@@ -61,15 +62,15 @@ static bool all_named(const char *const *names, uint32_t count)
     return true;
 }
 
-static const char *options_defect(const mtsc_zip_options *o)
+static const char *options_defect(const mtsz_zip_options *o)
 {
     if (!(o->share >= 0.0 && o->share <= 1.0)) {
         return "share is not between 0 and 1";
     }
-    if (o->form != MTSC_FORM_FILTERS && o->form != MTSC_FORM_UXYZ) {
+    if (o->form != MTSZ_FORM_FILTERS && o->form != MTSZ_FORM_UXYZ) {
         return "there is no such form";
     }
-    if (o->assignment != MTSC_ASSIGNMENT_OPTIMAL && o->assignment != MTSC_ASSIGNMENT_GREEDY) {
+    if (o->assignment != MTSZ_ASSIGNMENT_OPTIMAL && o->assignment != MTSZ_ASSIGNMENT_GREEDY) {
         return "there is no such assignment";
     }
     if (!(o->max_change >= 0.0 && o->max_change <= 100.0)) {
@@ -88,7 +89,7 @@ static const char *options_defect(const mtsc_zip_options *o)
     return NULL;
 }
 
-static mts_status take_tasks(call *c, const mtsc_zip_options *options, mts_error *error)
+static mts_status take_tasks(call *c, const mtsz_zip_options *options, mts_error *error)
 {
     mts_zip *zip = &c->zip;
     const uint32_t count = options->task_count ? options->task_count : c->models.count;
@@ -125,7 +126,7 @@ static mts_status take_tasks(call *c, const mtsc_zip_options *options, mts_error
     return MTS_STATUS_OK;
 }
 
-static mts_status take_base(call *c, const mtsc_zip_options *options, mts_error *error)
+static mts_status take_base(call *c, const mtsz_zip_options *options, mts_error *error)
 {
     mts_zip *zip = &c->zip;
     for (uint32_t i = 0; i < options->base_count; i++) {
@@ -161,10 +162,11 @@ static uint64_t row_cost(const mts_zip *zip, const mts_zip_row *row)
 /* `change` of `task`: after the row, or, if it was rolled back, that for which it was. */
 static mts_status tell(mts_zip *zip, const mts_zip_row *row, double change, uint32_t task, bool rolled_back)
 {
-    const mtsc_zip_options *options = zip->options;
+    const mtsz_zip_options *options = zip->options;
     const double spent = seconds_since(zip->started_ns);
     const double part = zip->cost_all ? (double)zip->cost_done / (double)zip->cost_all : 1.0;
-    const mtsc_zip_layer layer = {.name = row->name,
+    const mtsz_zip_layer layer = {.size = sizeof layer,
+                                  .name = row->name,
                                   .channels = row->outputs,
                                   .shared = row->shared,
                                   .change = change,
@@ -179,7 +181,7 @@ static mts_status tell(mts_zip *zip, const mts_zip_row *row, double change, uint
                    "%.80s: %u of %u channels, %.1f %% changed%s, %.2g %% of its variance lost, %.0f s left",
                    row->name, row->shared, row->outputs, layer.change, rolled_back ? " (rolled back)" : "",
                    100.0 * row->lost, layer.seconds_left);
-    return mts_compiler_progress(zip->compiler, (float)(0.95 * part), what, zip->error);
+    return mts_options_progress(zip->compiler, (float)(0.95 * part), what, zip->error);
 }
 
 /* The part of the limit that the bytes saved so far may use up. */
@@ -326,7 +328,7 @@ static mts_status check_trainable(mts_zip *zip)
     return code;
 }
 
-static mts_status prepare(call *c, const mtsc_data *data)
+static mts_status prepare(call *c, const mtsz_data *data)
 {
     mts_zip *zip = &c->zip;
     mts_status code = check_outputs(zip);
@@ -339,7 +341,7 @@ static mts_status prepare(call *c, const mtsc_data *data)
         for (uint32_t r = 0; r < zip->row_count; r++) {
             zip->cost_all += row_cost(zip, &zip->rows[r]);
         }
-        code = mts_compiler_progress(zip->compiler, 0.0f, "bringing channels into one order", zip->error);
+        code = mts_options_progress(zip->compiler, 0.0f, "bringing channels into one order", zip->error);
     }
     MTS_TRY(code, mts_zip_align(zip));
     MTS_TRY(code, mts_channels_find(zip->tasks[0].graph, &zip->arena, &zip->channels, zip->error));
@@ -359,8 +361,7 @@ static int retrain_progress(void *context, float fraction, double loss, double l
     const mts_zip *zip = context;
     char what[96];
     (void)snprintf(what, sizeof(what), "re-training: loss %.4f, %.0f s left", loss, left);
-    return mts_compiler_progress(zip->compiler, 0.95f + 0.04f * fraction, what, NULL) == MTS_STATUS_OK ? 0
-                                                                                                       : 1;
+    return mts_options_progress(zip->compiler, 0.95f + 0.04f * fraction, what, NULL) == MTS_STATUS_OK ? 0 : 1;
 }
 
 static mts_status mean_change(mts_zip *zip, double *mean)
@@ -466,7 +467,7 @@ static mts_status store(call *c)
 static void fill_report(call *c)
 {
     const mts_zip *zip = &c->zip;
-    mtsc_zip_report *report = &c->report;
+    mtsz_zip_report *report = &c->report;
     double shared = 0.0;
     for (uint32_t r = 0; r < zip->row_count; r++) {
         const mts_zip_row *row = &zip->rows[r];
@@ -480,7 +481,7 @@ static void fill_report(call *c)
     report->rolled_back = zip->rolled_back;
 }
 
-static mts_status run(call *c, const mtsc_data *data)
+static mts_status run(call *c, const mtsz_data *data)
 {
     mts_zip *zip = &c->zip;
     zip->started_ns = mts_os_clock_ns();
@@ -500,18 +501,16 @@ static mts_status run(call *c, const mtsc_data *data)
     return code;
 }
 
-static mts_status zip_bundle(const char *bundle_path, const mtsc_data *data,
-                             const mtsc_zip_options *zip_options, const char *out_path,
-                             const mtsc_options *options, mtsc_zip_report *report, mts_error *error)
+static mts_status zip_bundle(const char *bundle_path, const mtsz_data *data,
+                             const mtsz_zip_options *zip_options, const char *out_path,
+                             const mtsc_options *options, mtsz_zip_report *report, mts_error *error)
 {
     call c = {.out_path = out_path};
     const mts_allocator *allocator = mts_allocator_default();
     const char *defect = options_defect(zip_options);
-    if (defect || !data || data->size != sizeof(*data) || (report && report->size != sizeof(*report))) {
+    if (defect || !data) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "zip: %s",
-                        defect ? defect
-                        : data ? "a structure whose size is not set"
-                               : "there are no images to calibrate with");
+                        defect ? defect : "there are no images to calibrate with");
     }
     c.report.summary.size = sizeof(c.report.summary);
     c.zip.allocator = allocator;
@@ -529,30 +528,25 @@ static mts_status zip_bundle(const char *bundle_path, const mtsc_data *data,
     mts_arena_release(&c.zip.arena);
     mts_models_release(&c.models);
     if (code == MTS_STATUS_OK && report) {
-        c.report.size = report->size;
-        *report = c.report;
+        mts_sized_write(report, &c.report);
     }
     return code;
 }
 
-mts_status mtsc_zip(const char *bundle_path, const mtsc_data *data, const mtsc_zip_options *zip,
-                    const char *out_path, const mtsc_options *options, mtsc_zip_report *report)
+mts_status mtsz_zip(const char *bundle_path, const mtsz_data *data, const mtsz_zip_options *zip,
+                    const char *out_path, const mtsc_options *options, mtsz_zip_report *report)
 {
-    mtsc_options defaults;
-    mtsc_zip_options zip_defaults;
+    mtsc_options own;
+    mtsz_zip_options wanted;
     mts_error error = {0};
-    mtsc_options_default(&defaults);
-    mtsc_zip_options_default(&zip_defaults);
-    options = options ? options : &defaults;
-    zip = zip ? zip : &zip_defaults;
-    if (options->size != sizeof(*options) || zip->size != sizeof(*zip)) {
-        return MTS_STATUS_INVALID_ARGUMENT;
+    mtsz_zip_options_default(&wanted);
+    mts_status status = mts_options_take(options, &own, &error);
+    if (zip) {
+        MTS_TRY(status, mts_sized_read(&wanted, sizeof wanted, zip, "mtsz_zip_options", &error));
     }
-    const char *defect = mts_compiler_options_defect(options);
-    const mts_status code = defect ? mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect)
-                                   : zip_bundle(bundle_path, data, zip, out_path, options, report, &error);
-    if (code == MTS_STATUS_OK) {
-        (void)mts_compiler_progress(options, 1.0f, "done", NULL);
+    if (report) {
+        MTS_TRY(status, mts_sized_check(report, sizeof *report, "mtsz_zip_report", &error));
     }
-    return mts_compiler_report(options, code, &error);
+    MTS_TRY(status, zip_bundle(bundle_path, data, &wanted, out_path, &own, report, &error));
+    return mts_options_finish(&own, status, &error);
 }

@@ -1,5 +1,5 @@
 /*
- * zip.h: what the steps of zipping (mtsc_zip, docs/ZIP.md) know; internal to this folder.
+ * zip.h: what the steps of zipping (mtsz_zip, docs/ZIP.md) know; internal to this folder.
  *
  * Order of work: align the channels of all tasks (align.c); then row by row, from the inputs on, gather
  * statistics of original and zipped networks (stats.c), choose and fit the shared filters (merge.c), and see
@@ -8,7 +8,7 @@
 #ifndef MTS_COMPRESS_ZIP_ZIP_H
 #define MTS_COMPRESS_ZIP_ZIP_H
 
-#include "compiler/compiler.h"
+#include "compiler/models/options.h"
 #include "compress/data/data.h"
 #include "compress/net/net.h"
 #include "compiler/passes/channels.h"
@@ -37,7 +37,7 @@ typedef struct mts_zip_row {
 typedef struct mts_zip {
     const mts_allocator *allocator;
     const mtsc_options *compiler;
-    const mtsc_zip_options *options;
+    const mtsz_zip_options *options;
     mts_error *error;
     mts_arena arena;
     uint32_t count; /* tasks */

@@ -1,8 +1,20 @@
 /*
- * mtsc.h: the compiler API of the MTS SDK (host only): ONNX models in, one bundle out.
+ * mtsc.h: the compiler of the MTS SDK (host only): ONNX models in, one bundle out.
  *
- * Conventions are those of mts.h; the sentence of a failure goes to mtsc_options.error_text.
- * Thread-safety: a compiler belongs to one thread at a time; different compilers are independent.
+ *     mtsc_options options;      mtsc_options_default(&options);
+ *     mtsc_compiler_create(&options, &compiler);
+ *     mtsc_compiler_add_config(compiler, "tasks.json");
+ *     mtsc_compiler_write(compiler, "app.mtsb", NULL);
+ *     mtsc_compiler_destroy(&compiler);
+ *
+ * Conventions, for every function here:
+ *   - A function returns MTS_STATUS_OK or the reason of its failure, and writes one sentence about the
+ *     failure to mtsc_options.error_text and mtsc_options.log. A handle that is NULL, or options of an
+ *     unknown size, give INVALID_ARGUMENT without a sentence.
+ *   - Every function that uses memory can return OUT_OF_MEMORY, besides what its comment names.
+ *   - Every struct begins with its size. The caller sets it with X_default, or by hand where there is none.
+ *   - The library keeps no pointer to an argument after the call, except for what mtsc_options names.
+ *   - Strings are UTF-8. Sizes are in bytes.
  */
 #ifndef MTS_MTSC_H
 #define MTS_MTSC_H
@@ -13,87 +25,187 @@
 extern "C" {
 #endif
 
-/* Tasks on their way into one bundle. */
+/*
+ * Tasks that will be written into one bundle.
+ *
+ * Thread-safety: one thread at a time may use a compiler. Different compilers are independent.
+ */
 typedef struct mtsc_compiler mtsc_compiler;
 
-/* Of the compiler and of every method that changes bundles. */
+/*
+ * Options of a compiler, and of every function that writes bundles or models.
+ *
+ * Ownership: a compiler keeps a copy of this struct. `error_text` and `context` must stay valid as long as
+ * the compiler exists; for other functions, until the call returns.
+ * Thread-safety: the callbacks are called on the thread that called the library, or by one other thread
+ * at a time while that thread waits.
+ */
 typedef struct mtsc_options {
-    size_t size;     /* sizeof(mtsc_options) */
-    float tolerance; /* 0 (default): blocks are shared when bit-equal. > 0: blocks that differ by at most this
-                        times the block's largest magnitude are merged onto one copy; the deviation is
-                        reported */
-    char *error_text; /* caller's buffer for the sentence of the last failure, or NULL (default) */
+    /* sizeof(mtsc_options). */
+    size_t size;
+    /* 0 (default): weights are shared where they are bit-equal. > 0: blocks of weights that differ by at
+       most this times the block's largest magnitude are merged too; mtsc_summary.deviation reports it. */
+    float tolerance;
+    /* The caller's buffer for the sentence of the last failure; NULL (default): none. */
+    char *error_text;
+    /* Bytes of error_text. */
     size_t error_size;
-    void *context; /* handed to the callbacks */
+    /* Handed to the callbacks. */
+    void *context;
+    /* Called with warnings and failures; NULL (default): not called. */
     void (*log)(void *context, mts_log_severity severity, const char *text);
-    int (*progress)(void *context, float fraction, const char *what); /* non-zero cancels */
+    /* Called with the part that is done, 0..1, and what is being done. A result other than 0 cancels the
+       call, which returns CANCELLED. NULL (default): not called. */
+    int (*progress)(void *context, float fraction, const char *what);
 } mtsc_options;
 
-/* What the channels of a picture are. */
+/* What the channels of a model's first input are. */
 typedef enum mtsc_color {
-    MTSC_COLOR_NONE = 0, /* not a picture: raw tensors only */
+    /* No picture: the task takes tensors only. */
+    MTSC_COLOR_NONE = 0,
     MTSC_COLOR_RGB = 1,
     MTSC_COLOR_BGR = 2,
     MTSC_COLOR_GREY = 3
 } mtsc_color;
 
-/* A given input size, for models whose dimensions are symbolic or unknown. */
+/* The shape of an input. A model needs one where its own dimensions are symbolic or unknown. */
 typedef struct mtsc_input_shape {
-    const char *input; /* name; NULL: the first input */
+    /* sizeof(mtsc_input_shape): also the distance between elements of mtsc_task.shapes. */
+    size_t size;
+    /* Name of the input; NULL: the first input. */
+    const char *input;
+    /* Dimensions, 0..MTS_TENSOR_RANK_MAX. */
     uint32_t rank;
     int64_t dims[MTS_TENSOR_RANK_MAX];
 } mtsc_input_shape;
 
-/* A model, and what a camera app needs to know of it. */
+/*
+ * A model, and what a camera app needs to know about it.
+ *
+ * Ownership: the caller's. mtsc_compiler_add copies all of it.
+ */
 typedef struct mtsc_task {
-    size_t size;       /* sizeof(mtsc_task) */
-    const char *name;  /* [A-Za-z0-9_.-]+, unique */
-    const char *model; /* path of the ONNX file */
+    /* sizeof(mtsc_task). */
+    size_t size;
+    /* 1 to 255 of the characters A-Z a-z 0-9 _ . - ; unique within a compiler. */
+    const char *name;
+    /* Path of the ONNX file. */
+    const char *model;
+    /* Shapes of inputs; NULL (default) where the model gives all of them. */
     const mtsc_input_shape *shapes;
     uint32_t shape_count;
-    mtsc_color color;      /* default: NONE */
-    float mean[4], std[4]; /* y = (x - mean) / std on 0..255; default 0 and 1 */
+    /* Colours of the picture that input 0 takes; default MTSC_COLOR_NONE. */
+    mtsc_color color;
+    /* Input values are (pixel - mean) / std for pixels 0..255, by channel. Defaults: 0 and 1. */
+    float mean[4], std[4];
+    /* Names of the classes of output 0, in order; NULL (default): none. */
     const char *const *labels;
     uint32_t label_count;
+    /* The label of each class of a data set, which `mts eval` uses; NULL (default): none. */
     const uint32_t *class_map;
     uint32_t class_count;
 } mtsc_task;
 
-/* Sets the size and every default. */
+/*
+ * Sets the size and every default.
+ *
+ * @param options written; NULL is accepted.
+ */
 MTS_API void mtsc_options_default(mtsc_options *options);
-/* Sets the size and every default. */
+
+/*
+ * Sets the size and every default.
+ *
+ * @param task written; NULL is accepted.
+ */
 MTS_API void mtsc_task_default(mtsc_task *task);
-/* A compiler without tasks. options may be NULL. */
+
+/*
+ * Creates a compiler without tasks.
+ *
+ * @param options copied; NULL: the defaults.
+ * @param out the new compiler, which the caller releases with mtsc_compiler_destroy; NULL on failure.
+ * @return OK; INVALID_ARGUMENT: `out` is NULL, or an option is out of its range.
+ */
 MTS_API mts_status mtsc_compiler_create(const mtsc_options *options, mtsc_compiler **out);
-/* Accepts NULL and pointers to NULL. */
+
+/*
+ * Releases a compiler and its tasks.
+ *
+ * @param compiler set to NULL. NULL, and a pointer to NULL, are accepted.
+ */
 MTS_API void mtsc_compiler_destroy(mtsc_compiler **compiler);
-/* Imports a model. IO, MALFORMED, UNSUPPORTED (names operator, node, opset and file), INVALID_ARGUMENT (name
-   taken, shape needed). A failed call adds nothing. Everything is copied. */
+
+/*
+ * Imports a model as a task. A failed call adds nothing.
+ *
+ * @param compiler gets the task.
+ * @param task copied.
+ * @return OK; IO: the model cannot be read; MALFORMED: it is no valid ONNX file; UNSUPPORTED: an operator or
+ *     attribute that the library does not know (the sentence names operator, node, opset and file);
+ *     INVALID_ARGUMENT: the name is taken or invalid, an input needs a shape, or a list is missing;
+ *     CANCELLED: the progress callback asked to stop.
+ */
 MTS_API mts_status mtsc_compiler_add(mtsc_compiler *compiler, const mtsc_task *task);
-/* Adds every task of a JSON task list (docs/CONFIG.md); paths in it are relative to the file. All or nothing.
+
+/*
+ * Adds every task of a JSON task list (docs/CONFIG.md). A failed call adds none of them.
+ *
+ * @param compiler gets the tasks.
+ * @param path of the task list. Paths in it are relative to its folder.
+ * @return OK; IO: the list cannot be read; MALFORMED: it is no JSON; INVALID_ARGUMENT: a key or value of it
+ *     is wrong; and what mtsc_compiler_add returns.
  */
 MTS_API mts_status mtsc_compiler_add_config(mtsc_compiler *compiler, const char *path);
 
 /* What a bundle that was written holds. */
 typedef struct mtsc_summary {
-    size_t size; /* sizeof(mtsc_summary), set by the caller */
+    /* sizeof(mtsc_summary), set by the caller. */
+    size_t size;
+    /* Tasks; families of tasks that can be stitched; nodes of all tasks; stored blocks of weights. */
     uint32_t tasks, families, nodes, blocks;
+    /* Weights as stored, and what they would take without sharing. */
     uint64_t weights_bytes, weights_bytes_unshared;
-    double deviation; /* largest |difference| of a merged weight; 0 when tolerance is 0 */
+    /* Largest absolute change of a weight by merging; 0 where mtsc_options.tolerance is 0. */
+    double deviation;
 } mtsc_summary;
 
-/* Discovers sharing and writes the bundle as mtsc_file_write does. summary may be NULL. */
+/*
+ * Finds what the tasks share, and writes a bundle as mtsc_file_write writes files. The tasks stay in the
+ * compiler, so it can be called again.
+ *
+ * @param compiler holds at least one task.
+ * @param path of the bundle to write.
+ * @param summary written on success; NULL: not wanted.
+ * @return OK; INVALID_ARGUMENT: no task, no path, or a summary without its size; LIMIT: more than a bundle
+ *     can hold; IO or NOT_FOUND: see mtsc_file_write; CANCELLED.
+ */
 MTS_API mts_status mtsc_compiler_write(mtsc_compiler *compiler, const char *path, mtsc_summary *summary);
 
-/* Writes one task of a bundle as plain ONNX (opset 13). options may be NULL. */
+/*
+ * Writes one task of a bundle as plain ONNX (opset 13).
+ *
+ * @param bundle_path of the bundle to read.
+ * @param task name of the task.
+ * @param onnx_path of the file to write, see mtsc_file_write.
+ * @param options NULL: the defaults.
+ * @return OK; IO: the bundle cannot be read; MALFORMED: it is no bundle; NOT_FOUND: no such task or folder;
+ *     UNSUPPORTED: an operator that ONNX cannot express; INVALID_ARGUMENT: a path or the name is missing.
+ */
 MTS_API mts_status mtsc_export(const char *bundle_path, const char *task, const char *onnx_path,
                                const mtsc_options *options);
 
 /*
- * How all functions here write: under a temporary name, synchronised, then renamed, so that nobody sees half
- * a file and a failure leaves the old one. A link's target is replaced, not the link; what exists and is no
- * file (a directory, device, pipe or socket) is refused with IO. NOT_FOUND: no such folder. options may be
- * NULL.
+ * Writes a file the way all functions here do. The data goes to a temporary file, is synchronised to disk,
+ * and is then renamed. So a reader never sees half a file, and a failure leaves the old file. If `path` is a
+ * link, its target is replaced.
+ *
+ * @param path of the file.
+ * @param data `size` bytes; NULL where size is 0.
+ * @param size in bytes.
+ * @param options NULL: the defaults.
+ * @return OK; NOT_FOUND: the folder does not exist; IO: writing failed, or `path` is a directory, device,
+ *     pipe or socket; INVALID_ARGUMENT: the path or the data is missing.
  */
 MTS_API mts_status mtsc_file_write(const char *path, const void *data, size_t size,
                                    const mtsc_options *options);
@@ -101,209 +213,55 @@ MTS_API mts_status mtsc_file_write(const char *path, const void *data, size_t si
 /* An architecture of mtsc_synth. */
 typedef enum mtsc_arch { MTSC_ARCH_RESNET18 = 0, MTSC_ARCH_RESNET50 = 1, MTSC_ARCH_VGG16 = 2 } mtsc_arch;
 
-/* Networks with random weights and given ratios of pruning and sharing, as in the papers' evaluations. */
+/*
+ * Networks with random weights and given ratios of pruning and sharing, as in the papers' evaluations.
+ *
+ * Ownership: the caller's; mtsc_synth only reads it.
+ */
 typedef struct mtsc_synth_options {
-    size_t size;         /* sizeof(mtsc_synth_options) */
-    mtsc_arch arch;      /* default: RESNET18 */
-    uint32_t tasks;      /* 1..1024, named t0, t1, ...; default 8 */
-    const double *prune; /* ratios 0..0.999 that the tasks take in turn; NULL (default): 0. A width of the
-                            architecture becomes round((1 - prune) width), at least 1 */
+    /* sizeof(mtsc_synth_options). */
+    size_t size;
+    /* Default: MTSC_ARCH_RESNET18. */
+    mtsc_arch arch;
+    /* 1..1024 tasks, named t0, t1, ...; default 8. */
+    uint32_t tasks;
+    /* Pruning ratios, 0..0.999; task i has prune[i % prune_count]. NULL (default): 0 for all. A layer keeps
+       round((1 - ratio) * width) of its channels, at least 1. */
+    const double *prune;
     uint32_t prune_count;
-    double share;   /* shared / all channels of a layer, 0..1; default 0.9; rounded, of the narrowest task */
-    uint32_t input; /* rows and columns of the picture, 32..4096; default 224 */
-    const uint32_t *batch; /* batches 1..256 that the tasks take in turn; NULL (default): 1 */
+    /* Shared / all channels of a layer, 0..1, of the narrowest task, rounded; default 0.9. */
+    double share;
+    /* Rows and columns of the picture, 32..4096 pixels; default 224. */
+    uint32_t input;
+    /* Batches, 1..256; task i has batch[i % batch_count]. NULL (default): 1 for all. */
+    const uint32_t *batch;
     uint32_t batch_count;
-    uint32_t classes; /* outputs; default 10 */
-    uint64_t seed;    /* default 1. Equal options give equal bundles */
+    /* Outputs of each classifier, 1..1000000; default 10. */
+    uint32_t classes;
+    /* Of the random numbers; default 1. Equal options give equal bundles. */
+    uint64_t seed;
 } mtsc_synth_options;
 
-/* Sets the size and every default. */
-MTS_API void mtsc_synth_options_default(mtsc_synth_options *options);
 /*
- * Writes a bundle of such networks. Sharing has the form U, X, Y, Z; scale and bias vectors and classifiers
- * are the tasks' own. Tasks of batch 1 take frames. options and summary may be NULL. INVALID_ARGUMENT, LIMIT
- * (more weights than a bundle holds), OUT_OF_MEMORY, IO, NOT_FOUND (no such folder), CANCELLED.
+ * Sets the size and every default.
+ *
+ * @param options written; NULL is accepted.
+ */
+MTS_API void mtsc_synth_options_default(mtsc_synth_options *options);
+
+/*
+ * Writes a bundle of networks with random weights. Layers share weights in the form U, X, Y, Z. Each task
+ * has its own scales, biases and classifier. Tasks of batch 1 take frames.
+ *
+ * @param synth the networks; see mtsc_synth_options.
+ * @param path of the bundle to write, see mtsc_file_write.
+ * @param options NULL: the defaults.
+ * @param summary written on success; NULL: not wanted.
+ * @return OK; INVALID_ARGUMENT: an option is out of its range; LIMIT: more weights than a bundle holds; IO
+ *     or NOT_FOUND: see mtsc_file_write; CANCELLED.
  */
 MTS_API mts_status mtsc_synth(const mtsc_synth_options *synth, const char *path, const mtsc_options *options,
                               mtsc_summary *summary);
-
-/* ---- methods that change models: zip, prune, split ---- */
-
-/*
- * Images to calibrate with; labels are never asked for. Callbacks are called by one thread at a time, with
- * index < count, possibly more than once for an index and in any order; non-zero: the image cannot be had,
- * and the method fails with IO and the index. A method that needs images refuses none with INVALID_ARGUMENT.
- */
-typedef struct mtsc_data {
-    size_t size;    /* sizeof(mtsc_data) */
-    uint32_t count; /* images */
-    void *context;
-    /* Writes a picture as width * height pixels of 3 bytes, R G B, dense. For tasks that take frames; NULL:
-       there are none. */
-    int (*picture)(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb);
-    /* Writes an input of a task, row-major as the port says, `count` numbers. For tasks that take no frames;
-       NULL (default): there are none. Numbers that are not finite are INVALID_ARGUMENT. */
-    int (*tensor)(void *context, uint32_t index, const char *task, uint32_t input, float *out, size_t count);
-} mtsc_data;
-
-/* Sets the size; there are no images. */
-MTS_API void mtsc_data_default(mtsc_data *data);
-
-/* What it means that a channel is shared. */
-typedef enum mtsc_form {
-    MTSC_FORM_FILTERS = 0, /* a shared channel shares its whole filter (default) */
-    MTSC_FORM_UXYZ = 1     /* a shared channel shares the part of its filter that reads shared channels */
-} mtsc_form;
-
-/* How channels of two tasks are paired. */
-typedef enum mtsc_assignment {
-    MTSC_ASSIGNMENT_OPTIMAL = 0, /* least total difference (default) */
-    MTSC_ASSIGNMENT_GREEDY = 1   /* smallest difference first, as MTZ's authors do */
-} mtsc_assignment;
-
-/* What became of a layer; names live during the call only. */
-typedef struct mtsc_zip_layer {
-    const char *name;
-    uint32_t channels, shared; /* of each task; shared 0: rolled back, or nothing in common */
-    double change;             /* of the task that changed most, see mtsc_zip_options.max_change, after it; of
-                                  a layer that was rolled back, the change for which it was */
-    const char *task;          /* that task */
-    int rolled_back;
-    double seconds_left; /* estimate, without re-training */
-} mtsc_zip_layer;
-
-/* Which tasks and layers share how much. */
-typedef struct mtsc_zip_options {
-    size_t size;              /* sizeof(mtsc_zip_options) */
-    const char *const *tasks; /* to zip, 2 to 64; NULL (default): all. The others are written as they are */
-    uint32_t task_count;
-    double share; /* shared / all channels of each layer, 0..1; default 0.9 */
-    mtsc_form form;
-    mtsc_assignment assignment;
-    uint32_t round; /* shared channels are a multiple of this, or all; default 4, a kernel's vector. 1: any */
-    /* Only layers whose name begins with one of these are shared; NULL (default): all. Others behind a zipped
-       one stay private, but are fitted to their changed inputs: weights there that were equal in several
-       tasks before are fitted apart. The same holds for layers that are rolled back (max_change). */
-    const char *const *layers;
-    uint32_t layer_count;
-    const char *const *base; /* tasks of `tasks` that keep every bit; the others take over their filters */
-    uint32_t base_count;
-    double max_change; /* in percent; default 100 (no gate). A layer after which more of some task's answers
-                          would have changed stays private (see layers). An answer is the largest of a task's
-                          first output; where that is no vector of classes, change is the root mean square
-                          difference in percent of the output's standard deviation. Layers may use up the
-                          limit in proportion to the bytes that have been saved by then */
-    double retrain_seconds; /* 0 (default): none. > 0: afterwards all that is not of `base` is trained for
-                               this long to answer as before (distillation), without labels */
-    uint64_t seed;          /* default 1. Equal options, data and machine give equal bundles, but not with
-                               re-training, which goes by time */
-    void *context;
-    void (*layer)(void *context, const mtsc_zip_layer *layer); /* told of each layer; NULL (default): not */
-} mtsc_zip_options;
-
-/* What zipping did. */
-typedef struct mtsc_zip_report {
-    size_t size; /* sizeof(mtsc_zip_report), set by the caller */
-    mtsc_summary summary;
-    uint32_t layers, zipped, rolled_back;
-    double
-        shared_weights; /* of a task's weights of layers, the part that lies in blocks of all tasks; mean */
-    double change, change_worst; /* over the data, as max_change: mean of the tasks, worst task */
-    double zip_seconds, retrain_seconds;
-    double loss_first, loss_last; /* of re-training */
-    int retrained; /* 1: what re-training made was kept, because fewer answers change with it */
-} mtsc_zip_report;
-
-/* Sets the size and every default. */
-MTS_API void mtsc_zip_options_default(mtsc_zip_options *options);
-/*
- * Multi-task zipping: makes the tasks of a bundle share weights (MTZ, NeurIPS 2018, with the merge in closed
- * form, per-task scale and bias; docs/ZIP.md), and writes a new bundle. options and report may be NULL.
- *
- * INVALID_ARGUMENT: tasks that do not align (named, with the first layer that does not), data that does not
- * fit a task, statistics that are singular (task and layer). LIMIT: no layer passes max_change (task and
- * layer). UNSUPPORTED: an operator that cannot be calibrated (node and task). CANCELLED. The input bundle is
- * only read; a failure writes nothing.
- */
-MTS_API mts_status mtsc_zip(const char *bundle_path, const mtsc_data *data, const mtsc_zip_options *zip,
-                            const char *out_path, const mtsc_options *options, mtsc_zip_report *report);
-
-/* By what a channel is important. */
-typedef enum mtsc_criterion {
-    MTSC_CRITERION_L1 = 0,    /* sum of a channel's absolute weights (default) */
-    MTSC_CRITERION_APOZ = 1,  /* part of its activations that is zero */
-    MTSC_CRITERION_AVG = 2,   /* its mean activation */
-    MTSC_CRITERION_HYBRID = 3 /* mostly small activations, unless their mean is large (sensAI, Eq. 1 and 2) */
-} mtsc_criterion;
-
-/* What the ratio of pruning is a ratio of. */
-typedef enum mtsc_target {
-    MTSC_TARGET_LAYER = 0,  /* `ratio` of the channels of every group of coupled channels (default) */
-    MTSC_TARGET_GLOBAL = 1, /* `ratio` of all channels, the least important of the network first */
-    MTSC_TARGET_FLOPS = 2,  /* until `ratio` of the multiply-adds are gone */
-    MTSC_TARGET_BYTES = 3   /* until `ratio` of the weights' bytes are gone */
-} mtsc_target;
-
-/* Which channels go. */
-typedef struct mtsc_prune_options {
-    size_t size;              /* sizeof(mtsc_prune_options) */
-    const char *const *tasks; /* to prune; NULL (default): all. The others are written as they are */
-    uint32_t task_count;
-    mtsc_criterion criterion;
-    mtsc_target target;
-    double ratio;   /* 0..0.99; default 0.5 */
-    uint32_t round; /* channels kept are a multiple of this where a layer has as many; default 1 */
-    int refit; /* 1 (default): readers of what went are fitted to what they computed before (least squares) */
-    int together; /* 1: aligned tasks lose the same channels, by their mean importance, and go on sharing.
-                     0 (default) */
-} mtsc_prune_options;
-
-/* What pruning did. */
-typedef struct mtsc_prune_report {
-    size_t size; /* sizeof(mtsc_prune_report), set by the caller */
-    mtsc_summary summary;
-    uint64_t channels, channels_kept; /* of all tasks that were pruned, as are the following */
-    uint64_t mul_adds, mul_adds_kept, weights_bytes, weights_bytes_kept;
-} mtsc_prune_report;
-
-/* Sets the size and every default. */
-MTS_API void mtsc_prune_options_default(mtsc_prune_options *options);
-/* Removes channels with all their weights (docs/PRUNE.md). data may be NULL where no activations are needed
-   (L1 without refit). Errors as mtsc_zip; INVALID_ARGUMENT too where nothing can be removed. */
-MTS_API mts_status mtsc_prune(const char *bundle_path, const mtsc_data *data, const mtsc_prune_options *prune,
-                              const char *out_path, const mtsc_options *options, mtsc_prune_report *report);
-
-/* Which classifier is split, and how. */
-typedef struct mtsc_split_options {
-    size_t size;              /* sizeof(mtsc_split_options) */
-    const char *task;         /* a classifier of the bundle */
-    uint32_t groups;          /* 2..its classes; default 2 */
-    double ratio;             /* of the multiply-adds that each subnet loses, 0..0.99; default 0.5 */
-    mtsc_criterion criterion; /* default HYBRID */
-    double retrain_seconds;   /* of each subnet, as in mtsc_zip_options; default 0 */
-    uint64_t seed;            /* default 1 */
-    double trunk; /* of the multiply-adds, 0..0.99: layers at the beginning that stay as they are in all
-                     subnets and are computed once for all of them; default 0 */
-    int keep;     /* 1: the task stays in the bundle too. 0 (default) */
-} mtsc_split_options;
-
-/* What splitting did. */
-typedef struct mtsc_split_report {
-    size_t size; /* sizeof(mtsc_split_report), set by the caller */
-    mtsc_summary summary;
-    uint64_t mul_adds, mul_adds_groups; /* of the whole model; of all subnets together */
-    double change;                      /* of the combined answers over the data, percent of images */
-} mtsc_split_report;
-
-/* Sets the size and every default. */
-MTS_API void mtsc_split_options_default(mtsc_split_options *options);
-/*
- * Splits a classifier into subnets that know a group of its classes each (sensAI, MLSys 2021; docs/SPLIT.md):
- * tasks NAME.1ofK .. NAME.KofK with labels and class_map, the last label of each "none of these". Errors as
- * mtsc_zip; UNSUPPORTED where the task is no classifier with a last fully connected layer.
- */
-MTS_API mts_status mtsc_split(const char *bundle_path, const mtsc_data *data, const mtsc_split_options *split,
-                              const char *out_path, const mtsc_options *options, mtsc_split_report *report);
 
 #ifdef __cplusplus
 }

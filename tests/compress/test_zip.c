@@ -1,5 +1,5 @@
 /*
- * mtsc_zip from file to file: what becomes common, what stays as it was, and what is refused.
+ * mtsz_zip from file to file: what becomes common, what stays as it was, and what is refused.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "compiler/models.h"
+#include "compiler/models/models.h"
+#include "mts/mtsz.h"
 #include "compiler/passes/clone.h"
 #include "compiler/passes/family.h"
 #include "support/onnx_model.h"
@@ -25,7 +26,7 @@
 static char original[64], zipped[64], other[64], model[64];
 static char sentence[512];
 static mtsc_options options;
-static mtsc_data data;
+static mtsz_data data;
 
 /* Soft blobs: pictures whose neighbouring pixels have to do with each other. */
 static int picture(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
@@ -77,7 +78,7 @@ static int set_up(void **state)
     mtsc_options_default(&options);
     options.error_text = sentence;
     options.error_size = sizeof sentence;
-    mtsc_data_default(&data);
+    mtsz_data_default(&data);
     data.count = IMAGES;
     data.picture = picture;
     compile_small(original);
@@ -96,31 +97,31 @@ static int tear_down(void **state)
 
 static const char *const three[] = {"object", "animal", "legs"};
 
-static mtsc_zip_options zip_options(double share, uint32_t tasks)
+static mtsz_zip_options zip_options(double share, uint32_t tasks)
 {
-    mtsc_zip_options zip;
-    mtsc_zip_options_default(&zip);
+    mtsz_zip_options zip;
+    mtsz_zip_options_default(&zip);
     zip.share = share;
     zip.tasks = three;
     zip.task_count = tasks;
     return zip;
 }
 
-static mtsc_zip_report must_zip(const char *from, const mtsc_zip_options *zip)
+static mtsz_zip_report must_zip(const char *from, const mtsz_zip_options *zip)
 {
-    mtsc_zip_report report = {.size = sizeof report};
-    if (mtsc_zip(from, &data, zip, zipped, &options, &report) != MTS_STATUS_OK) {
+    mtsz_zip_report report = {.size = sizeof report};
+    if (mtsz_zip(from, &data, zip, zipped, &options, &report) != MTS_STATUS_OK) {
         fail_msg("%s", sentence);
     }
     return report;
 }
 
-static void expect_refused(mts_status status, const char *from, const mtsc_data *images,
-                           const mtsc_zip_options *zip, const char *words)
+static void expect_refused(mts_status status, const char *from, const mtsz_data *images,
+                           const mtsz_zip_options *zip, const char *words)
 {
     (void)unlink(zipped);
     sentence[0] = '\0';
-    assert_int_equal(mtsc_zip(from, images, zip, zipped, &options, NULL), status);
+    assert_int_equal(mtsz_zip(from, images, zip, zipped, &options, NULL), status);
     if (!strstr(sentence, words)) {
         fail_msg("'%s' is not in: %s", words, sentence);
     }
@@ -176,7 +177,7 @@ static size_t answer(const char *bundle_path, const char *task, uint32_t index, 
 
 static uint32_t told, told_shared;
 
-static void count_layer(void *context, const mtsc_zip_layer *layer)
+static void count_layer(void *context, const mtsz_zip_layer *layer)
 {
     (void)context;
     told++;
@@ -192,11 +193,11 @@ static void count_layer(void *context, const mtsc_zip_layer *layer)
 static void tasks_share_what_was_asked_for_and_answer_as_before(void **state)
 {
     (void)state;
-    mtsc_zip_options zip = zip_options(0.75, 3);
+    mtsz_zip_options zip = zip_options(0.75, 3);
     zip.layer = count_layer;
     told = told_shared = 0;
     const uint64_t before = hash_of(original);
-    const mtsc_zip_report report = must_zip(original, &zip);
+    const mtsz_zip_report report = must_zip(original, &zip);
     assert_int_equal(hash_of(original), before);
     assert_int_equal(report.layers, LAYERS);
     assert_int_equal(report.zipped, LAYERS);
@@ -213,9 +214,9 @@ static void tasks_share_what_was_asked_for_and_answer_as_before(void **state)
 static void the_parts_of_shared_filters_are_found_again_as_uxyz(void **state)
 {
     (void)state;
-    mtsc_zip_options zip = zip_options(0.75, 3);
-    zip.form = MTSC_FORM_UXYZ;
-    const mtsc_zip_report report = must_zip(original, &zip);
+    mtsz_zip_options zip = zip_options(0.75, 3);
+    zip.form = MTSZ_FORM_UXYZ;
+    const mtsz_zip_report report = must_zip(original, &zip);
     const double part = (double)report.summary.weights_bytes / (double)report.summary.weights_bytes_unshared;
     assert_true(report.shared_weights > 0.5 && report.shared_weights < 0.6); /* 9 of 16 */
     assert_true(part > 6.75 / 8 && part < 7.0 / 8);
@@ -225,7 +226,7 @@ static void the_parts_of_shared_filters_are_found_again_as_uxyz(void **state)
 static void equal_options_give_equal_bytes(void **state)
 {
     (void)state;
-    const mtsc_zip_options zip = zip_options(0.9, 2);
+    const mtsz_zip_options zip = zip_options(0.9, 2);
     (void)must_zip(original, &zip);
     const uint64_t first = hash_of(zipped);
     (void)must_zip(original, &zip);
@@ -294,9 +295,9 @@ static void channels_in_another_order_are_matched(void **state)
     (void)state;
     write_shuffled(other);
     for (int greedy = 0; greedy < 2; greedy++) {
-        mtsc_zip_options zip = zip_options(1.0, 0); /* all, so that several are put into order at once */
-        zip.assignment = greedy ? MTSC_ASSIGNMENT_GREEDY : MTSC_ASSIGNMENT_OPTIMAL;
-        const mtsc_zip_report report = must_zip(other, &zip);
+        mtsz_zip_options zip = zip_options(1.0, 0); /* all, so that several are put into order at once */
+        zip.assignment = greedy ? MTSZ_ASSIGNMENT_GREEDY : MTSZ_ASSIGNMENT_OPTIMAL;
+        const mtsz_zip_report report = must_zip(other, &zip);
         assert_int_equal(report.zipped, LAYERS);
         assert_true(report.change_worst < 2.0);
         /* one network but for scale, bias and the head */
@@ -309,13 +310,13 @@ static void channels_in_another_order_are_matched(void **state)
 static void what_changes_too_much_is_rolled_back(void **state)
 {
     (void)state;
-    mtsc_zip_options zip = zip_options(1.0, 3);
-    const mtsc_zip_report free_run = must_zip(original, &zip);
+    mtsz_zip_options zip = zip_options(1.0, 3);
+    const mtsz_zip_report free_run = must_zip(original, &zip);
     zip.max_change = free_run.change_worst / 2.0;
     assert_true(zip.max_change > 0.0); /* else there is nothing to roll back */
     zip.layer = count_layer;           /* what was rolled back is told with the change for which it was */
-    mtsc_zip_report report = {.size = sizeof report};
-    const mts_status status = mtsc_zip(original, &data, &zip, zipped, &options, &report);
+    mtsz_zip_report report = {.size = sizeof report};
+    const mts_status status = mtsz_zip(original, &data, &zip, zipped, &options, &report);
     if (status == MTS_STATUS_LIMIT) {
         return; /* nothing passes so little: allowed, and tested below */
     }
@@ -328,7 +329,7 @@ static void what_changes_too_much_is_rolled_back(void **state)
 static void a_gate_that_nothing_passes_names_task_and_layer(void **state)
 {
     (void)state;
-    mtsc_zip_options zip = zip_options(1.0, 3);
+    mtsz_zip_options zip = zip_options(1.0, 3);
     const char *late[] = {"/blocks/blocks.7/conv2"};
     zip.layers = late;
     zip.layer_count = 1;
@@ -345,10 +346,10 @@ static void a_gate_that_nothing_passes_names_task_and_layer(void **state)
 static void a_base_keeps_every_bit(void **state)
 {
     (void)state;
-    mtsc_zip_options zip = zip_options(0.75, 3);
+    mtsz_zip_options zip = zip_options(0.75, 3);
     zip.base = three;
     zip.base_count = 1;
-    const mtsc_zip_report report = must_zip(original, &zip);
+    const mtsz_zip_report report = must_zip(original, &zip);
     assert_int_equal(report.zipped, LAYERS);
     assert_true(report.summary.weights_bytes < report.summary.weights_bytes_unshared * 66 / 80);
     for (uint32_t i = 0; i < 3; i++) {
@@ -368,10 +369,10 @@ static void a_base_keeps_every_bit(void **state)
 static void training_goes_on_sharing(void **state)
 {
     (void)state;
-    mtsc_zip_options zip = zip_options(0.75, 2);
-    const mtsc_zip_report plain = must_zip(original, &zip);
+    mtsz_zip_options zip = zip_options(0.75, 2);
+    const mtsz_zip_report plain = must_zip(original, &zip);
     zip.retrain_seconds = 2.0;
-    const mtsc_zip_report trained = must_zip(original, &zip);
+    const mtsz_zip_report trained = must_zip(original, &zip);
     /* heads may have a scale now, a number for each of 12 classes */
     assert_in_range(trained.summary.weights_bytes, plain.summary.weights_bytes,
                     plain.summary.weights_bytes + 12 * sizeof(float));
@@ -385,7 +386,7 @@ static void training_goes_on_sharing(void **state)
 static void what_cannot_be_asked_is_refused_with_a_reason(void **state)
 {
     (void)state;
-    mtsc_zip_options zip = zip_options(1.5, 2);
+    mtsz_zip_options zip = zip_options(1.5, 2);
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &data, &zip, "share");
     zip = zip_options(NAN, 2);
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &data, &zip, "share");
@@ -398,7 +399,7 @@ static void what_cannot_be_asked_is_refused_with_a_reason(void **state)
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &data, &zip, "max_change");
     zip = zip_options(0.9, 2);
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, NULL, &zip, "no images");
-    mtsc_data none = data;
+    mtsz_data none = data;
     none.count = 0;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &none, &zip, "image");
     const char *const twice[] = {"object", "object"};
@@ -420,15 +421,15 @@ static void what_cannot_be_asked_is_refused_with_a_reason(void **state)
     zip.base_count = 1;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &data, &zip, "name in a list is missing");
     zip = zip_options(0.9, 2);
-    assert_int_equal(mtsc_zip(original, &data, &zip, original, &options, NULL), MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mtsc_zip("nowhere.mtsb", &data, &zip, zipped, &options, NULL), MTS_STATUS_NOT_FOUND);
+    assert_int_equal(mtsz_zip(original, &data, &zip, original, &options, NULL), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mtsz_zip("nowhere.mtsb", &data, &zip, zipped, &options, NULL), MTS_STATUS_NOT_FOUND);
 }
 
 static void images_that_say_nothing_are_named_with_task_and_layer(void **state)
 {
     (void)state;
-    const mtsc_zip_options zip = zip_options(0.9, 2);
-    mtsc_data images = data;
+    const mtsz_zip_options zip = zip_options(0.9, 2);
+    mtsz_data images = data;
     images.picture = black;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &images, &zip, "layer '/");
     assert_non_null(strstr(sentence, "task '"));
@@ -467,7 +468,7 @@ static void tasks_that_do_not_align_are_named(void **state)
 {
     (void)state;
     write_unlike(other);
-    mtsc_zip_options zip = zip_options(0.9, 2);
+    mtsz_zip_options zip = zip_options(0.9, 2);
     const char *const unlike[] = {"object", "alien"};
     zip.tasks = unlike;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, other, &data, &zip, "do not align: layer '");
@@ -545,9 +546,9 @@ static void tasks_with_pictures_of_two_sizes_share(void **state)
     (void)state;
     for (int swapped = 0; swapped < 2; swapped++) {
         write_small(swapped ? 32 : 8, swapped ? 8 : 32, PLAIN);
-        mtsc_zip_options zip = zip_options(1.0, 0);
+        mtsz_zip_options zip = zip_options(1.0, 0);
         zip.tasks = NULL;
-        const mtsc_zip_report report = must_zip(other, &zip);
+        const mtsz_zip_report report = must_zip(other, &zip);
         assert_int_equal(report.zipped, 2);
         assert_true(report.summary.weights_bytes < report.summary.weights_bytes_unshared * 7 / 10);
     }
@@ -557,10 +558,10 @@ static void own_channels_that_are_always_zero_are_no_obstacle_to_uxyz(void **sta
 {
     (void)state;
     write_small(16, 16, DEAD);
-    mtsc_zip_options zip = zip_options(0.67, 0);
+    mtsz_zip_options zip = zip_options(0.67, 0);
     zip.tasks = NULL;
-    zip.form = MTSC_FORM_UXYZ;
-    const mtsc_zip_report report = must_zip(other, &zip);
+    zip.form = MTSZ_FORM_UXYZ;
+    const mtsz_zip_report report = must_zip(other, &zip);
     assert_int_equal(report.zipped, 2);
     assert_true(isfinite(report.change_worst));
 }
@@ -569,10 +570,10 @@ static void uxyz_without_channels_that_may_move_says_so(void **state)
 {
     (void)state;
     write_small(16, 16, SEEN);
-    mtsc_zip_options zip = zip_options(0.67, 0);
+    mtsz_zip_options zip = zip_options(0.67, 0);
     zip.tasks = NULL;
     (void)must_zip(other, &zip); /* whole filters can be shared in any order */
-    zip.form = MTSC_FORM_UXYZ;
+    zip.form = MTSZ_FORM_UXYZ;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, other, &data, &zip, "free to be put into order");
 }
 
@@ -591,7 +592,7 @@ static int count_progress(void *context, float fraction, const char *what)
 static void progress_only_grows_and_a_cancelled_run_writes_nothing(void **state)
 {
     (void)state;
-    const mtsc_zip_options zip = zip_options(0.9, 2);
+    const mtsz_zip_options zip = zip_options(0.9, 2);
     options.progress = count_progress;
     last_fraction = 0.0f;
     calls = 0;

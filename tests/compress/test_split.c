@@ -1,5 +1,5 @@
 /*
- * mtsc_split: a classifier of a bundle becomes subnets that know a group of its classes each, and answer
+ * mtsz_split: a classifier of a bundle becomes subnets that know a group of its classes each, and answer
  * together as it did; what is refused, and that a refusal leaves nothing behind.
  */
 #include <math.h>
@@ -16,7 +16,7 @@
 
 #include "bundle/archive.h"
 #include "mts/mts.h"
-#include "mts/mtsc.h"
+#include "mts/mtsz.h"
 #include "platform/os/os.h"
 
 #define DEMO MTS_SOURCE_DIR "/apps/mts/demo/small.json"
@@ -27,9 +27,9 @@
 typedef struct world {
     char input[64], output[64], error[512];
     mtsc_options options;
-    mtsc_data data;
-    mtsc_split_options wanted;
-    mtsc_split_report report;
+    mtsz_data data;
+    mtsz_split_options wanted;
+    mtsz_split_report report;
     mts_os_map map; /* of the output */
     mts_archive *archive;
 } world;
@@ -94,10 +94,10 @@ static void begin(world *w)
     mtsc_options_default(&w->options);
     w->options.error_text = w->error;
     w->options.error_size = sizeof w->error;
-    mtsc_data_default(&w->data);
+    mtsz_data_default(&w->data);
     w->data.count = IMAGES;
     w->data.picture = picture;
-    mtsc_split_options_default(&w->wanted);
+    mtsz_split_options_default(&w->wanted);
     w->wanted.task = "object";
     w->wanted.groups = 3;
     w->wanted.ratio = 0.3;
@@ -115,7 +115,7 @@ static void end(world *w)
 
 static mts_status split(world *w)
 {
-    return mtsc_split(w->input, &w->data, &w->wanted, w->output, &w->options, &w->report);
+    return mtsz_split(w->input, &w->data, &w->wanted, w->output, &w->options, &w->report);
 }
 
 static void split_and_read(world *w)
@@ -431,7 +431,7 @@ static void options_out_of_range_are_refused(void **state)
     w.wanted.trunk = (double)NAN;
     expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "trunk");
     begin(&w);
-    w.wanted.criterion = (mtsc_criterion)9;
+    w.wanted.criterion = (mtsz_criterion)9;
     expect_refusal(&w, MTS_STATUS_INVALID_ARGUMENT, "criterion");
     begin(&w);
     w.wanted.retrain_seconds = -1.0;
@@ -496,7 +496,7 @@ static void the_bundle_that_is_read_is_refused_as_output_before_any_work(void **
     begin(&w);
     w.options.progress = count_call;
     w.options.context = &told;
-    assert_int_equal(mtsc_split(w.input, &w.data, &w.wanted, w.input, &w.options, &w.report),
+    assert_int_equal(mtsz_split(w.input, &w.data, &w.wanted, w.input, &w.options, &w.report),
                      MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(w.error, "is the bundle that is read"));
     assert_int_equal(told, 0);

@@ -1,7 +1,7 @@
 /*
  * strings.c: see strings.h.
  */
-#include "compiler/emit/strings.h"
+#include "compiler/models/strings.h"
 
 #include <string.h>
 

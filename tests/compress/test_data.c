@@ -69,10 +69,10 @@ static int give_tensor(void *context, uint32_t index, const char *task, uint32_t
     return from->fail_at == index + 1;
 }
 
-static mtsc_data data_of(source *from)
+static mtsz_data data_of(source *from)
 {
-    mtsc_data data;
-    mtsc_data_default(&data);
+    mtsz_data data;
+    mtsz_data_default(&data);
     data.count = IMAGES;
     data.context = from;
     data.picture = give_picture;
@@ -107,7 +107,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static mts_data *create(const mtsc_data *from, const mts_task *tasks, uint32_t count, uint64_t memory)
+static mts_data *create(const mtsz_data *from, const mts_task *tasks, uint32_t count, uint64_t memory)
 {
     mts_data *data = NULL;
     if (mts_data_create(from, tasks, count, memory, mts_allocator_default(), &data, &error) !=
@@ -141,7 +141,7 @@ static void near(float got, float want)
 static void pictures_have_the_colour_mean_and_scale_of_their_task(void **state)
 {
     source from = {0};
-    const mtsc_data given = data_of(&from);
+    const mtsz_data given = data_of(&from);
     const uint32_t indices[] = {3, 0};
     const mts_task tasks[] = {
         task_of("rgb", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4}),
@@ -174,7 +174,7 @@ static void pictures_have_the_colour_mean_and_scale_of_their_task(void **state)
 static void an_input_that_ends_with_channels_lies_as_its_dimensions_say(void **state)
 {
     source from = {0};
-    const mtsc_data given = data_of(&from);
+    const mtsz_data given = data_of(&from);
     const uint32_t index = 2;
     const mts_task task = task_of("nhwc", MTS_COLOR_RGB, 1, 4, (const int64_t[]){1, 2, 4, 3});
     float out[24];
@@ -195,7 +195,7 @@ static void an_input_that_ends_with_channels_lies_as_its_dimensions_say(void **s
 static void pictures_are_mirrored_and_then_moved_with_their_edge_repeated(void **state)
 {
     source from = {0};
-    const mtsc_data given = data_of(&from);
+    const mtsz_data given = data_of(&from);
     const mts_task task = task_of("t", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4});
     static const mts_data_change changes[] = {{false, 0, 0},     {true, 0, 0},
                                               {false, 1, -2},    {true, -3, 1},
@@ -227,7 +227,7 @@ static void pictures_are_mirrored_and_then_moved_with_their_edge_repeated(void *
 static void pictures_beyond_the_memory_are_fetched_anew_and_are_the_same(void **state)
 {
     source from = {0};
-    const mtsc_data given = data_of(&from);
+    const mtsz_data given = data_of(&from);
     const mts_task task = task_of("t", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4});
     const uint32_t indices[] = {0, 1, 2, 3, 4, 5};
     float all[6 * 36];
@@ -253,7 +253,7 @@ static void pictures_beyond_the_memory_are_fetched_anew_and_are_the_same(void **
 static void tensors_go_to_their_input_with_channels_innermost(void **state)
 {
     source from = {.poison_at = SIZE_MAX};
-    mtsc_data given = data_of(&from);
+    mtsz_data given = data_of(&from);
     const uint32_t indices[] = {4, 1};
     const mts_task tasks[] = {
         task_of("four", MTS_COLOR_NONE, 0, 4, (const int64_t[]){2, 3, 2, 2}),
@@ -283,7 +283,7 @@ static void tensors_go_to_their_input_with_channels_innermost(void **state)
 static void an_image_that_cannot_be_had_is_named(void **state)
 {
     source from = {.fail_at = 4, .poison_at = SIZE_MAX};
-    mtsc_data given = data_of(&from);
+    mtsz_data given = data_of(&from);
     const uint32_t indices[] = {0, 3};
     const mts_task tasks[] = {
         task_of("picture", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4}),
@@ -307,7 +307,7 @@ static void an_image_that_cannot_be_had_is_named(void **state)
 static void numbers_that_are_not_finite_are_refused_by_task_input_and_image(void **state)
 {
     source from = {.poison_at = 3};
-    mtsc_data given = data_of(&from);
+    mtsz_data given = data_of(&from);
     const float bad[] = {NAN, INFINITY, -INFINITY};
     const uint32_t index = 5;
     const mts_task task = task_of("sound", MTS_COLOR_NONE, 0, 4, (const int64_t[]){1, 2, 2, 2});
@@ -326,7 +326,7 @@ static void numbers_that_are_not_finite_are_refused_by_task_input_and_image(void
     mts_data_destroy(&data);
 }
 
-static void refuse(const mtsc_data *given, const mts_task *task, const char *part)
+static void refuse(const mtsz_data *given, const mts_task *task, const char *part)
 {
     mts_data *data = NULL;
     assert_int_equal(mts_data_create(given, task, 1, ALL_BYTES, mts_allocator_default(), &data, &error),
@@ -340,7 +340,7 @@ static void refuse(const mtsc_data *given, const mts_task *task, const char *par
 static void what_cannot_feed_a_task_is_refused_at_once(void **state)
 {
     source from = {0};
-    mtsc_data given = data_of(&from);
+    mtsz_data given = data_of(&from);
     const mts_task picture = task_of("photo", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4});
     const mts_task batch = task_of("batch", MTS_COLOR_RGB, 0, 4, (const int64_t[]){2, 3, 3, 4});
     const mts_task plain = task_of("plain", MTS_COLOR_NONE, 0, 2, (const int64_t[]){1, 5});
@@ -349,7 +349,7 @@ static void what_cannot_feed_a_task_is_refused_at_once(void **state)
     const mts_shape second = mts_shape_make(1, (const int64_t[]){3});
     (void)state;
     assert_int_not_equal(mts_graph_add_input(two.graph, "y", MTS_TYPE_FLOAT32, &second), MTS_NONE);
-    refuse(NULL, &picture, "size");
+    refuse(NULL, &picture, "NULL");
     refuse(&given, &batch, "'batch'");
     refuse(&given, &plain, "'plain'");
     refuse(&given, &two, "'y'");
@@ -367,7 +367,7 @@ static void what_cannot_feed_a_task_is_refused_at_once(void **state)
 static void short_memory_is_told_and_nothing_is_kept(void **state)
 {
     source from = {0};
-    const mtsc_data given = data_of(&from);
+    const mtsz_data given = data_of(&from);
     const mts_task task = task_of("t", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4});
     const uint32_t index = 5;
     float out[36];
@@ -404,7 +404,7 @@ static void *fill_often(void *context)
 static void several_threads_fill_at_once_and_callbacks_run_one_at_a_time(void **state)
 {
     source from = {0};
-    const mtsc_data given = data_of(&from);
+    const mtsz_data given = data_of(&from);
     const mts_task task = task_of("t", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4});
     pthread_t threads[2];
     (void)state;

@@ -37,7 +37,7 @@ typedef struct family {
     mts_arena arena;
     mts_task tasks[TASKS];
     mts_net *students[TASKS], *teachers[TASKS];
-    mtsc_data source;
+    mtsz_data source;
     mts_data *data;
     uint32_t fail_at; /* image that cannot be had */
     float fraction;   /* of the last progress */
@@ -168,7 +168,7 @@ static void family_make(family *f, uint32_t images)
         assert_int_equal(mts_net_create(f->tasks[i].graph, mts_allocator_default(), &f->students[i], &error),
                          MTS_STATUS_OK);
     }
-    mtsc_data_default(&f->source);
+    mtsz_data_default(&f->source);
     f->source.count = images;
     f->source.context = f;
     f->source.picture = picture;
@@ -910,8 +910,8 @@ static void perturbed_networks_of_cifar_regain_their_teachers_answers(void **sta
         must(mts_net_create(folded, mts_allocator_default(), &teachers[i], &error));
         perturb(students[i], 0.4f, (uint32_t)i + 3);
     }
-    mtsc_data source;
-    mtsc_data_default(&source);
+    mtsz_data source;
+    mtsz_data_default(&source);
     source.count = 2000;
     source.picture = photo;
     must(mts_data_create(&source, tasks, 2, 1u << 30, mts_allocator_default(), &data, &error));

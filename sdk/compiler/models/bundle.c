@@ -1,13 +1,14 @@
 /*
  * bundle.c: see bundle.h. The tables are collected section by section, then laid out, filled and hashed.
  */
-#include "compiler/emit/bundle.h"
+#include "compiler/models/bundle.h"
 
 #include "base/hash.h"
 #include "base/size.h"
 #include "bundle/attrs.h"
 #include "bundle/format.h"
-#include "compiler/emit/strings.h"
+#include "compiler/models/strings.h"
+#include "platform/os/os.h"
 
 typedef struct table {
     unsigned char *data;
@@ -315,4 +316,27 @@ void mts_bundle_bytes_release(mts_bundle_bytes *bytes)
 {
     mts_alloc_free(bytes->allocator, bytes->memory);
     *bytes = (mts_bundle_bytes){.allocator = bytes->allocator};
+}
+
+static mts_status check_bytes(const mts_bundle_bytes *bytes, const char *path, const mts_allocator *allocator,
+                              mts_error *error)
+{
+    mts_archive *archive = NULL;
+    mts_status code = mts_archive_read(bytes->data, bytes->size, path, NULL, allocator, &archive, error);
+    mts_archive_destroy(&archive);
+    if (code == MTS_STATUS_MALFORMED) {
+        code = mts_fail_prefix(error, MTS_STATUS_INTERNAL, "the compiler made a bundle that cannot be read");
+    }
+    return code;
+}
+
+mts_status mts_bundle_write(const mts_archive *archive, const char *path, const mts_allocator *allocator,
+                            mts_error *error)
+{
+    mts_bundle_bytes bytes = {.allocator = allocator};
+    mts_status code = mts_bundle_encode(archive, allocator, &bytes, error);
+    MTS_TRY(code, check_bytes(&bytes, path, allocator, error));
+    MTS_TRY(code, mts_os_file_write(path, bytes.data, bytes.size, error));
+    mts_bundle_bytes_release(&bytes);
+    return code;
 }

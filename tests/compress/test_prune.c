@@ -174,10 +174,10 @@ static mts_prune_images images_of(mts_graph *graph, const float *values)
 {
     static mts_task task;
     static uint32_t indices[IMAGES_MOST];
-    static mtsc_data source;
+    static mtsz_data source;
     mts_prune_images images = {.indices = indices, .count = IMAGES};
     task = (mts_task){.name = "t", .graph = graph};
-    mtsc_data_default(&source);
+    mtsz_data_default(&source);
     source.count = IMAGES_MOST;
     source.tensor = tensor;
     source.context = (void *)(uintptr_t)values;
@@ -212,7 +212,7 @@ static mts_graph *build_filters(bool scaled)
     return graph;
 }
 
-static const double *weigh(mts_graph *graph, mtsc_criterion criterion)
+static const double *weigh(mts_graph *graph, mtsz_criterion criterion)
 {
     mts_channels channels;
     double **importance = NULL;
@@ -241,8 +241,8 @@ static void expect_order(const double *importance, const uint32_t *order)
 static void l1_ranks_filters_by_their_weights_with_the_scale(void **state)
 {
     (void)state;
-    const double *weight = weigh(build_filters(false), MTSC_CRITERION_L1);
-    const double *scaled = weigh(build_filters(true), MTSC_CRITERION_L1);
+    const double *weight = weigh(build_filters(false), MTSZ_CRITERION_L1);
+    const double *scaled = weigh(build_filters(true), MTSZ_CRITERION_L1);
     assert_true(weight[ALWAYS_TINY] < weight[HALF] && weight[HALF] < weight[RARELY_LARGE]);
     assert_float_equal(weight[PASSES], weight[NEVER], 1e-9);
     for (uint32_t i = 0; i < FILTERS; i++) {
@@ -253,21 +253,21 @@ static void l1_ranks_filters_by_their_weights_with_the_scale(void **state)
 static void apoz_ranks_channels_by_zeros_and_equal_ones_by_their_mean(void **state)
 {
     (void)state;
-    expect_order(weigh(build_filters(false), MTSC_CRITERION_APOZ),
+    expect_order(weigh(build_filters(false), MTSZ_CRITERION_APOZ),
                  (const uint32_t[]){NEVER, RARELY_LARGE, HALF, ALWAYS_TINY, PASSES});
 }
 
 static void avg_ranks_channels_by_their_mean_activation(void **state)
 {
     (void)state;
-    expect_order(weigh(build_filters(false), MTSC_CRITERION_AVG),
+    expect_order(weigh(build_filters(false), MTSZ_CRITERION_AVG),
                  (const uint32_t[]){NEVER, ALWAYS_TINY, HALF, RARELY_LARGE, PASSES});
 }
 
 static void hybrid_drops_the_always_tiny_that_apoz_keeps_and_keeps_what_is_rarely_large(void **state)
 {
     (void)state;
-    expect_order(weigh(build_filters(false), MTSC_CRITERION_HYBRID),
+    expect_order(weigh(build_filters(false), MTSZ_CRITERION_HYBRID),
                  (const uint32_t[]){NEVER, ALWAYS_TINY, HALF, PASSES, RARELY_LARGE});
 }
 
@@ -382,7 +382,7 @@ static void a_ratio_of_layers_is_met_in_every_group(void **state)
     {
         uint32_t counts[16];
         choice c = start_choice(networks[n], 3);
-        c.problem.target = MTSC_TARGET_LAYER;
+        c.problem.target = MTSZ_TARGET_LAYER;
         c.problem.ratio = ratios[r];
         (void)choose(&c, counts);
         for (uint32_t s = 0; s < c.problem.slot_count; s++) {
@@ -400,7 +400,7 @@ static void a_ratio_of_all_channels_is_met_within_one(void **state)
         uint32_t counts[16];
         uint64_t left = 0;
         choice c = start_choice(networks[n], 7);
-        c.problem.target = MTSC_TARGET_GLOBAL;
+        c.problem.target = MTSZ_TARGET_GLOBAL;
         c.problem.ratio = ratios[r];
         (void)choose(&c, counts);
         for (uint32_t s = 0; s < c.problem.slot_count; s++) {
@@ -411,9 +411,9 @@ static void a_ratio_of_all_channels_is_met_within_one(void **state)
 }
 
 /* Less than wanted is left, and with one channel more of any layer it might be too much. */
-static void expect_cost(mtsc_target target)
+static void expect_cost(mtsz_target target)
 {
-    uint64_t (*const of)(const mts_graph *) = target == MTSC_TARGET_FLOPS ? work_of : bytes_of;
+    uint64_t (*const of)(const mts_graph *) = target == MTSZ_TARGET_FLOPS ? work_of : bytes_of;
     EACH(n, networks) EACH(r, ratios)
     {
         uint32_t counts[16];
@@ -434,22 +434,22 @@ static void expect_cost(mtsc_target target)
 static void a_ratio_of_multiply_adds_is_met_within_one_channel(void **state)
 {
     (void)state;
-    expect_cost(MTSC_TARGET_FLOPS);
+    expect_cost(MTSZ_TARGET_FLOPS);
 }
 
 static void a_ratio_of_bytes_is_met_within_one_channel(void **state)
 {
     (void)state;
-    expect_cost(MTSC_TARGET_BYTES);
+    expect_cost(MTSZ_TARGET_BYTES);
 }
 
 static void channels_kept_are_a_multiple_of_round_where_there_are_as_many(void **state)
 {
     (void)state;
-    for (int target = MTSC_TARGET_LAYER; target <= MTSC_TARGET_BYTES; target++) {
+    for (int target = MTSZ_TARGET_LAYER; target <= MTSZ_TARGET_BYTES; target++) {
         uint32_t counts[16];
         choice c = start_choice(mts_net_build_residual, 5);
-        c.problem.target = (mtsc_target)target;
+        c.problem.target = (mtsz_target)target;
         c.problem.ratio = 0.4;
         c.problem.round = 4;
         (void)choose(&c, counts);
@@ -461,7 +461,7 @@ static void channels_kept_are_a_multiple_of_round_where_there_are_as_many(void *
         assert_true(changed);
         c.problem.round = 64; /* more than any has: then any count will do */
         (void)choose(&c, counts);
-        for (uint32_t s = 0; s < c.problem.slot_count && target == MTSC_TARGET_LAYER; s++) {
+        for (uint32_t s = 0; s < c.problem.slot_count && target == MTSZ_TARGET_LAYER; s++) {
             assert_int_equal(counts[s], c.slots[s].channels - 9);
         }
     }
@@ -474,7 +474,7 @@ static void a_target_that_cannot_be_met_says_how_far_it_can(void **state)
     choice c = start_choice(mts_net_build_flatten, 5);
     c.cost.channels = &c.channels; /* the choice was returned by value */
     c.problem.costs = &c.cost;
-    c.problem.target = MTSC_TARGET_GLOBAL;
+    c.problem.target = MTSZ_TARGET_GLOBAL;
     c.problem.ratio = 0.99;
     assert_int_equal(mts_choose(&c.problem, &arena, &keep, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_null(keep);

@@ -3,8 +3,8 @@
  * whose filters stand in the order of their channels. Discovery cuts them into shared blocks again when they
  * are written (passes/discover.h), so a method only has to make weights equal.
  */
-#ifndef MTS_COMPILER_MODELS_H
-#define MTS_COMPILER_MODELS_H
+#ifndef MTS_COMPILER_MODELS_MODELS_H
+#define MTS_COMPILER_MODELS_MODELS_H
 
 #include "bundle/archive.h"
 #include "mts/mtsc.h"

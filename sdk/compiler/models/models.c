@@ -1,17 +1,12 @@
 /*
  * models.c: see models.h.
  */
-#include "compiler/models.h"
+#include "compiler/models/models.h"
 
 #include <string.h>
 
-#include "compiler/compiler.h"
+#include "compiler/models/write.h"
 #include "compiler/passes/clone.h"
-
-static mts_status no_memory(mts_error *error)
-{
-    return mts_fail_memory(error);
-}
 
 /* Copies the blocks of a constant into one. Row r of its matrix goes to row scatter[r], if there is such a
  * list. */
@@ -96,7 +91,7 @@ static mts_status copy_tasks(mts_models *models, mts_error *error)
     models->tasks = mts_arena_zero(&models->arena, archive->task_count, sizeof(*models->tasks));
     models->arenas = mts_arena_zero(&models->arena, archive->task_count, sizeof(*models->arenas));
     if (!models->tasks || !models->arenas) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     for (; models->count < archive->task_count; models->count++) {
         mts_task *task = &models->tasks[models->count];
@@ -106,7 +101,7 @@ static mts_status copy_tasks(mts_models *models, mts_error *error)
         task->graph = mts_graph_clone(task->graph, arena);
         if (!task->graph || !make_whole(task->graph)) {
             models->count++; /* its arena has to be released */
-            return no_memory(error);
+            return mts_fail_memory(error);
         }
     }
     return MTS_STATUS_OK;
@@ -123,7 +118,7 @@ mts_status mts_models_open(const char *path, const mts_allocator *allocator, mts
     }
     out->path = mts_arena_string(&out->arena, path);
     if (!out->path) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     mts_status code = mts_os_map_file(path, &out->map, error);
     MTS_TRY(code, mts_archive_read(out->map.size ? out->map.data : NULL, out->map.size, path, NULL, allocator,
@@ -172,6 +167,6 @@ mts_status mts_models_write(const mts_models *models, const mts_task *tasks, uin
     mtsc_options quiet = *options; /* the method tells of its progress */
     quiet.progress = NULL;
     return code == MTS_STATUS_OK
-               ? mts_compiler_write_tasks(tasks, count, &quiet, path, models->allocator, summary, error)
+               ? mts_tasks_write(tasks, count, &quiet, path, models->allocator, summary, error)
                : code;
 }

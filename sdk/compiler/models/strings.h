@@ -1,8 +1,8 @@
 /*
  * strings.h: the strings of a bundle, each stored once and named by its offset.
  */
-#ifndef MTS_COMPILER_EMIT_STRINGS_H
-#define MTS_COMPILER_EMIT_STRINGS_H
+#ifndef MTS_COMPILER_MODELS_STRINGS_H
+#define MTS_COMPILER_MODELS_STRINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "compiler/models.h"
+#include "compiler/models/models.h"
 #include "compress/net/threads.h"
 #include "compiler/passes/clone.h"
 #include "support/data.h"

@@ -1,5 +1,5 @@
 /*
- * mtsc_prune from file to file: what it reports, what it refuses, and that a failure writes nothing.
+ * mtsz_prune from file to file: what it reports, what it refuses, and that a failure writes nothing.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/models.h"
+#include "compiler/models/models.h"
 #include "compress/prune/prune.h"
 #include "support/fault_allocator.h"
 #include "support/onnx_model.h"
@@ -22,7 +22,7 @@
 static char original[64], pruned[64], model[64];
 static char sentence[512];
 static mtsc_options options;
-static mtsc_data data;
+static mtsz_data data;
 
 /* ---- images: soft blobs, so that neighbouring pixels have to do with each other ---- */
 
@@ -68,7 +68,7 @@ static int set_up(void **state)
     mtsc_options_default(&options);
     options.error_text = sentence;
     options.error_size = sizeof sentence;
-    mtsc_data_default(&data);
+    mtsz_data_default(&data);
     data.count = IMAGES;
     data.picture = picture;
     const bool done =
@@ -88,31 +88,31 @@ static int tear_down(void **state)
     return 0;
 }
 
-static mtsc_prune_options prune_options(double ratio, const char *const *tasks, uint32_t count)
+static mtsz_prune_options prune_options(double ratio, const char *const *tasks, uint32_t count)
 {
-    mtsc_prune_options prune;
-    mtsc_prune_options_default(&prune);
+    mtsz_prune_options prune;
+    mtsz_prune_options_default(&prune);
     prune.ratio = ratio;
     prune.tasks = tasks;
     prune.task_count = count;
     return prune;
 }
 
-static mtsc_prune_report must_prune(const mtsc_data *from, const mtsc_prune_options *prune)
+static mtsz_prune_report must_prune(const mtsz_data *from, const mtsz_prune_options *prune)
 {
-    mtsc_prune_report report = {.size = sizeof report};
-    if (mtsc_prune(original, from, prune, pruned, &options, &report) != MTS_STATUS_OK) {
+    mtsz_prune_report report = {.size = sizeof report};
+    if (mtsz_prune(original, from, prune, pruned, &options, &report) != MTS_STATUS_OK) {
         fail_msg("%s", sentence);
     }
     return report;
 }
 
-static void expect_refused(mts_status status, const mtsc_data *from, const mtsc_prune_options *prune,
+static void expect_refused(mts_status status, const mtsz_data *from, const mtsz_prune_options *prune,
                            const char *words)
 {
     (void)unlink(pruned);
     sentence[0] = '\0';
-    assert_int_equal(mtsc_prune(original, from, prune, pruned, &options, NULL), status);
+    assert_int_equal(mtsz_prune(original, from, prune, pruned, &options, NULL), status);
     if (!strstr(sentence, words)) {
         fail_msg("'%s' is not in: %s", words, sentence);
     }
@@ -137,10 +137,10 @@ static const char *const one[] = {"object"};
 static void the_report_says_what_the_bundle_holds(void **state)
 {
     (void)state;
-    mtsc_prune_options prune = prune_options(0.5, two, 2);
-    prune.criterion = MTSC_CRITERION_HYBRID;
+    mtsz_prune_options prune = prune_options(0.5, two, 2);
+    prune.criterion = MTSZ_CRITERION_HYBRID;
     const uint64_t before = hash_of(original);
-    const mtsc_prune_report report = must_prune(&data, &prune);
+    const mtsz_prune_report report = must_prune(&data, &prune);
     assert_int_equal(hash_of(original), before);
     assert_int_equal(report.channels_kept * 2, report.channels);
     assert_true(report.mul_adds_kept < 2 * report.mul_adds / 5);
@@ -177,15 +177,15 @@ static void the_report_says_what_the_bundle_holds(void **state)
 static void every_criterion_and_target_leaves_a_bundle_that_reads(void **state)
 {
     (void)state;
-    for (int criterion = MTSC_CRITERION_L1; criterion <= MTSC_CRITERION_HYBRID; criterion++) {
-        for (int target = MTSC_TARGET_LAYER; target <= MTSC_TARGET_BYTES; target++) {
-            mtsc_prune_options prune = prune_options(0.4, one, 1);
+    for (int criterion = MTSZ_CRITERION_L1; criterion <= MTSZ_CRITERION_HYBRID; criterion++) {
+        for (int target = MTSZ_TARGET_LAYER; target <= MTSZ_TARGET_BYTES; target++) {
+            mtsz_prune_options prune = prune_options(0.4, one, 1);
             mts_models models;
             mts_error error = {0};
-            prune.criterion = (mtsc_criterion)criterion;
-            prune.target = (mtsc_target)target;
-            prune.refit = target == MTSC_TARGET_FLOPS;
-            const mtsc_prune_report report = must_prune(&data, &prune);
+            prune.criterion = (mtsz_criterion)criterion;
+            prune.target = (mtsz_target)target;
+            prune.refit = target == MTSZ_TARGET_FLOPS;
+            const mtsz_prune_report report = must_prune(&data, &prune);
             const double left[] = {(double)report.channels_kept / (double)report.channels,
                                    (double)report.channels_kept / (double)report.channels,
                                    (double)report.mul_adds_kept / (double)report.mul_adds,
@@ -201,20 +201,20 @@ static void every_criterion_and_target_leaves_a_bundle_that_reads(void **state)
 static void weights_alone_need_no_images(void **state)
 {
     (void)state;
-    mtsc_prune_options prune = prune_options(0.5, NULL, 0);
+    mtsz_prune_options prune = prune_options(0.5, NULL, 0);
     prune.refit = 0;
     (void)must_prune(NULL, &prune);
     prune.refit = 1;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, NULL, &prune, "there are no images");
     prune.refit = 0;
-    prune.criterion = MTSC_CRITERION_AVG;
+    prune.criterion = MTSZ_CRITERION_AVG;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, NULL, &prune, "there are no images");
 }
 
 static void tasks_pruned_together_go_on_sharing(void **state)
 {
     (void)state;
-    mtsc_prune_options prune = prune_options(0.5, NULL, 0);
+    mtsz_prune_options prune = prune_options(0.5, NULL, 0);
     prune.refit = 0;
     /* two tasks with equal weights but for their heads */
     mtsc_synth_options synth;
@@ -229,11 +229,11 @@ static void tasks_pruned_together_go_on_sharing(void **state)
     (void)snprintf(original, sizeof original, "prune-test-%ld-synth.mtsb", (long)getpid());
     assert_int_equal(mtsc_synth(&synth, original, &options, NULL), MTS_STATUS_OK);
     prune.together = 1;
-    const mtsc_prune_report plain = must_prune(NULL, &prune);
+    const mtsz_prune_report plain = must_prune(NULL, &prune);
     prune.refit = 1;
-    const mtsc_prune_report fitted = must_prune(&data, &prune);
+    const mtsz_prune_report fitted = must_prune(&data, &prune);
     prune.together = 0;
-    const mtsc_prune_report apart = must_prune(&data, &prune);
+    const mtsz_prune_report apart = must_prune(&data, &prune);
     (void)unlink(original);
     memcpy(original, path, sizeof path);
     assert_true(plain.summary.weights_bytes < plain.summary.weights_bytes_unshared * 6 / 10);
@@ -244,7 +244,7 @@ static void tasks_pruned_together_go_on_sharing(void **state)
 static void what_cannot_be_asked_is_refused_with_a_reason(void **state)
 {
     (void)state;
-    mtsc_prune_options prune = prune_options(NAN, one, 1);
+    mtsz_prune_options prune = prune_options(NAN, one, 1);
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, &data, &prune, "ratio");
     prune.ratio = 1.0;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, &data, &prune, "ratio");
@@ -258,24 +258,24 @@ static void what_cannot_be_asked_is_refused_with_a_reason(void **state)
     prune.round = 0;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, &data, &prune, "round");
     prune = prune_options(0.5, one, 1);
-    prune.criterion = (mtsc_criterion)9;
+    prune.criterion = (mtsz_criterion)9;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, &data, &prune, "criterion");
     prune = prune_options(0.001, one, 1);
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, &data, &prune, "less than one channel");
     prune = prune_options(0.99, one, 1);
-    prune.target = MTSC_TARGET_GLOBAL;
+    prune.target = MTSZ_TARGET_GLOBAL;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, &data, &prune, "task 'object': 99.0 %");
     prune = prune_options(0.5, one, 1);
-    assert_int_equal(mtsc_prune(original, &data, &prune, original, &options, NULL),
+    assert_int_equal(mtsz_prune(original, &data, &prune, original, &options, NULL),
                      MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mtsc_prune("nowhere.mtsb", &data, &prune, pruned, &options, NULL), MTS_STATUS_NOT_FOUND);
+    assert_int_equal(mtsz_prune("nowhere.mtsb", &data, &prune, pruned, &options, NULL), MTS_STATUS_NOT_FOUND);
 }
 
 static void images_that_cannot_be_had_or_are_no_numbers_are_named(void **state)
 {
     (void)state;
-    mtsc_prune_options prune = prune_options(0.5, one, 1);
-    mtsc_data broken = data;
+    mtsz_prune_options prune = prune_options(0.5, one, 1);
+    mtsz_data broken = data;
     broken.picture = broken_picture;
     expect_refused(MTS_STATUS_IO, &broken, &prune, "7");
     broken.picture = NULL;
@@ -309,7 +309,7 @@ static void a_task_without_removable_channels_is_named(void **state)
     assert_int_equal(mtsc_compiler_add(compiler, &task), MTS_STATUS_OK);
     assert_int_equal(mtsc_compiler_write(compiler, original, NULL), MTS_STATUS_OK);
     mtsc_compiler_destroy(&compiler);
-    mtsc_prune_options prune = prune_options(0.5, NULL, 0);
+    mtsz_prune_options prune = prune_options(0.5, NULL, 0);
     prune.refit = 0;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, NULL, &prune, "task 'bare': nothing can be removed");
     (void)unlink(original);
@@ -331,8 +331,8 @@ static int count_progress(void *context, float fraction, const char *what)
 static void progress_only_grows_and_a_cancelled_run_writes_nothing(void **state)
 {
     (void)state;
-    mtsc_prune_options prune = prune_options(0.5, two, 2);
-    prune.criterion = MTSC_CRITERION_AVG;
+    mtsz_prune_options prune = prune_options(0.5, two, 2);
+    prune.criterion = MTSZ_CRITERION_AVG;
     options.progress = count_progress;
     last_fraction = 0;
     calls = 0;
@@ -352,11 +352,11 @@ static void progress_only_grows_and_a_cancelled_run_writes_nothing(void **state)
 static void short_memory_is_reported_and_nothing_leaks_or_is_written(void **state)
 {
     (void)state;
-    mtsc_prune_options prune = prune_options(0.5, one, 1);
-    mtsc_data few = data;
+    mtsz_prune_options prune = prune_options(0.5, one, 1);
+    mtsz_data few = data;
     mts_fault_allocator fault;
     few.count = 4;
-    prune.criterion = MTSC_CRITERION_AVG;
+    prune.criterion = MTSZ_CRITERION_AVG;
     mts_status code = MTS_STATUS_OUT_OF_MEMORY;
     (void)unlink(pruned);
     for (size_t fail_at = 1; code == MTS_STATUS_OUT_OF_MEMORY; fail_at += 1 + fail_at / 6) {

@@ -1,0 +1,63 @@
+/*
+ * options.c: see options.h.
+ */
+#include "compiler/models/options.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/sized.h"
+
+mts_status mts_options_take(const mtsc_options *given, mtsc_options *out, mts_error *error)
+{
+    *out = (mtsc_options){.size = sizeof *out};
+    if (!given) {
+        return MTS_STATUS_OK;
+    }
+    const mts_status status = mts_sized_read(out, sizeof *out, given, "mtsc_options", error);
+    if (status != MTS_STATUS_OK) {
+        return status; /* without a sentence: where its buffer lies is not known either */
+    }
+    if (!(out->tolerance >= 0.0f) || !isfinite(out->tolerance)) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "compiler options: tolerance is %g; it has to be a number from 0 up",
+                        (double)out->tolerance);
+    }
+    if (out->error_size > 0 && !out->error_text) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "compiler options: error_size without error_text");
+    }
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_options_progress(const mtsc_options *options, float fraction, const char *what,
+                                mts_error *error)
+{
+    if (options->progress && options->progress(options->context, fraction, what) != 0) {
+        return mts_fail(error, MTS_STATUS_CANCELLED, "cancelled while %s", what);
+    }
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_options_report(const mtsc_options *options, mts_status status, const mts_error *error)
+{
+    if (status == MTS_STATUS_OK) {
+        return status;
+    }
+    const char *text = error->text[0] ? error->text : mts_status_text(status);
+    if (options->error_text && options->error_size > 0) {
+        (void)snprintf(options->error_text, options->error_size, "%s", text);
+    }
+    if (options->log) {
+        options->log(options->context, MTS_LOG_ERROR, text);
+    }
+    return status;
+}
+
+mts_status mts_options_finish(const mtsc_options *options, mts_status status, const mts_error *error)
+{
+    if (status == MTS_STATUS_OK) {
+        (void)mts_options_progress(options, 1.0f, "done", NULL);
+    }
+    return mts_options_report(options, status, error);
+}

@@ -1,0 +1,343 @@
+/*
+ * mtsz.h: compression of bundles (host only): makes tasks share weights (zip), removes channels (prune), and
+ * splits a classifier into small networks (split). Each function reads a bundle and writes another one.
+ *
+ * The conventions of mtsc.h hold here too, and so do mtsc_options and mtsc_summary. A program that uses this
+ * library links libmtsz, and libmtsc for mtsc_options_default.
+ *
+ * Thread-safety: calls are independent of each other, unless they share options or data. While a call runs,
+ * it uses several threads of its own.
+ */
+#ifndef MTS_MTSZ_H
+#define MTS_MTSZ_H
+
+#include "mts/mtsc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Images to calibrate with. Labels are never needed.
+ *
+ * The library calls a callback with index < count, in any order, and possibly more than once for an index. A
+ * result other than 0 means that the image cannot be had: the function then fails with IO and names the
+ * index.
+ *
+ * Ownership: the caller's. Context and callbacks must stay valid until the function returns.
+ * Thread-safety: one thread at a time calls the callbacks, though not always the same one.
+ */
+typedef struct mtsz_data {
+    /* sizeof(mtsz_data). */
+    size_t size;
+    /* Number of images. */
+    uint32_t count;
+    /* Handed to the callbacks. */
+    void *context;
+    /* Writes an image as height * width pixels of 3 bytes (R, G, B), row by row without gaps. For tasks that
+       take frames; NULL (default): there are no pictures. */
+    int (*picture)(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb);
+    /* Writes input number `input` of a task: `count` finite numbers, row-major in the shape of that input.
+       For tasks that take no frames; NULL (default): there are no tensors. */
+    int (*tensor)(void *context, uint32_t index, const char *task, uint32_t input, float *out, size_t count);
+} mtsz_data;
+
+/*
+ * Sets the size, and no images.
+ *
+ * @param data written; NULL is accepted.
+ */
+MTS_API void mtsz_data_default(mtsz_data *data);
+
+/* ---- zip ---- */
+
+/* What tasks have in common where they share a channel. */
+typedef enum mtsz_form {
+    /* The channel's whole filter (default). */
+    MTSZ_FORM_FILTERS = 0,
+    /* The part of its filter that reads shared channels. */
+    MTSZ_FORM_UXYZ = 1
+} mtsz_form;
+
+/* How the channels of two tasks are paired. */
+typedef enum mtsz_assignment {
+    /* The pairs with the least total difference (default). */
+    MTSZ_ASSIGNMENT_OPTIMAL = 0,
+    /* The pair with the smallest difference first, then the next, as MTZ's authors do. */
+    MTSZ_ASSIGNMENT_GREEDY = 1
+} mtsz_assignment;
+
+/*
+ * What zipping did to a layer.
+ *
+ * Ownership: the library's. The struct and its strings are valid until the callback returns.
+ */
+typedef struct mtsz_zip_layer {
+    /* sizeof(mtsz_zip_layer), set by the library. */
+    size_t size;
+    /* Name of the layer in the first task. */
+    const char *name;
+    /* Channels of each task, and how many of them are shared. 0 shared: the layer was rolled back, or the
+       tasks have nothing in common there. */
+    uint32_t channels, shared;
+    /* Changed answers of the task that changed most, see mtsz_zip_options.max_change. For a layer that was
+       rolled back, the change before that. */
+    double change;
+    /* Name of that task. */
+    const char *task;
+    /* 1: the layer changed too many answers and stays private. */
+    int rolled_back;
+    /* Estimated time to the end of zipping, without re-training. */
+    double seconds_left;
+} mtsz_zip_layer;
+
+/*
+ * Which tasks and layers share how much. docs/ZIP.md explains the method.
+ *
+ * Ownership: the caller's. Lists and context must stay valid until mtsz_zip returns.
+ */
+typedef struct mtsz_zip_options {
+    /* sizeof(mtsz_zip_options). */
+    size_t size;
+    /* Names of 2 to 64 tasks to zip; NULL (default): all tasks. Other tasks are copied unchanged. */
+    const char *const *tasks;
+    uint32_t task_count;
+    /* Shared / all channels of each layer, 0..1; default 0.9. */
+    double share;
+    /* Default: MTSZ_FORM_FILTERS. */
+    mtsz_form form;
+    /* Default: MTSZ_ASSIGNMENT_OPTIMAL. */
+    mtsz_assignment assignment;
+    /* The number of shared channels is a multiple of this, or all; default 4, the vector of a kernel. */
+    uint32_t round;
+    /* Only layers whose name begins with one of these prefixes are shared; NULL (default): all layers. Other
+       layers stay private (docs/ZIP.md, "Private layers"). */
+    const char *const *layers;
+    uint32_t layer_count;
+    /* Those of `tasks` that keep every bit; the other tasks take over their filters. NULL (default): none. */
+    const char *const *base;
+    uint32_t base_count;
+    /* A layer stays private if sharing it would change more than this percentage of some task's answers;
+       0..100, default 100: no limit. docs/ZIP.md ("The gate") says what an answer is, and how much of the
+       limit each layer may use. */
+    double max_change;
+    /* Seconds of training afterwards, in which all tasks but those of `base` learn to answer as before;
+       default 0: none. */
+    double retrain_seconds;
+    /* Of the random numbers; default 1. Equal options, data and machine give equal bundles, except with
+       re-training, which depends on time. */
+    uint64_t seed;
+    /* Handed to `layer`. */
+    void *context;
+    /* Called after each layer; NULL (default): not called. */
+    void (*layer)(void *context, const mtsz_zip_layer *layer);
+} mtsz_zip_options;
+
+/* What zipping did. */
+typedef struct mtsz_zip_report {
+    /* sizeof(mtsz_zip_report), set by the caller. */
+    size_t size;
+    /* Of the bundle that was written. */
+    mtsc_summary summary;
+    /* Layers that could be shared, that are shared, and that were rolled back. */
+    uint32_t layers, zipped, rolled_back;
+    /* Weights in blocks that all tasks share / weights of a task's layers; mean of the tasks. */
+    double shared_weights;
+    /* Percentage of answers that changed over the data: mean of the tasks, and worst task. */
+    double change, change_worst;
+    /* Seconds that the two steps took. */
+    double zip_seconds, retrain_seconds;
+    /* Loss of re-training at its begin and at its end. */
+    double loss_first, loss_last;
+    /* 1: the result of re-training was kept, because it changes no more answers than zipping alone. */
+    int retrained;
+} mtsz_zip_report;
+
+/*
+ * Sets the size and every default.
+ *
+ * @param options written; NULL is accepted.
+ */
+MTS_API void mtsz_zip_options_default(mtsz_zip_options *options);
+
+/*
+ * Makes the tasks of a bundle share weights: multi-task zipping (MTZ, NeurIPS 2018; docs/ZIP.md).
+ *
+ * @param bundle_path of the bundle to read.
+ * @param data images to calibrate with.
+ * @param zip NULL: the defaults.
+ * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A failure
+ *     writes nothing.
+ * @param options NULL: the defaults.
+ * @param report written on success; NULL: not wanted.
+ * @return OK; INVALID_ARGUMENT: an option is out of its range, the tasks do not align (the sentence names
+ *     the first layer that does not), the data does not fit a task, or statistics are singular; LIMIT: no
+ *     layer passes max_change; UNSUPPORTED: an operator that cannot be calibrated; NOT_FOUND: no such task
+ *     or folder; IO: a bundle or an image cannot be read or written; MALFORMED: it is no bundle; CANCELLED.
+ */
+MTS_API mts_status mtsz_zip(const char *bundle_path, const mtsz_data *data, const mtsz_zip_options *zip,
+                            const char *out_path, const mtsc_options *options, mtsz_zip_report *report);
+
+/* ---- prune ---- */
+
+/* What makes a channel important. */
+typedef enum mtsz_criterion {
+    /* The sum of its absolute weights (default of pruning). */
+    MTSZ_CRITERION_L1 = 0,
+    /* The part of its activations that is not zero. */
+    MTSZ_CRITERION_APOZ = 1,
+    /* Its mean activation. */
+    MTSZ_CRITERION_AVG = 2,
+    /* A large mean activation, or many large activations (sensAI, Eq. 1 and 2; docs/PRUNE.md). */
+    MTSZ_CRITERION_HYBRID = 3
+} mtsz_criterion;
+
+/* What the ratio of pruning is a part of. */
+typedef enum mtsz_target {
+    /* The channels of every layer; layers whose channels are coupled count as one (default). */
+    MTSZ_TARGET_LAYER = 0,
+    /* All channels of a network; the least important ones are removed first. */
+    MTSZ_TARGET_GLOBAL = 1,
+    /* The multiply-adds. */
+    MTSZ_TARGET_FLOPS = 2,
+    /* The bytes of the weights. */
+    MTSZ_TARGET_BYTES = 3
+} mtsz_target;
+
+/*
+ * Which channels are removed. docs/PRUNE.md explains the method.
+ *
+ * Ownership: the caller's. The list must stay valid until mtsz_prune returns.
+ */
+typedef struct mtsz_prune_options {
+    /* sizeof(mtsz_prune_options). */
+    size_t size;
+    /* Names of the tasks to prune; NULL (default): all tasks. Other tasks are copied unchanged. */
+    const char *const *tasks;
+    uint32_t task_count;
+    /* Default: MTSZ_CRITERION_L1. */
+    mtsz_criterion criterion;
+    /* Default: MTSZ_TARGET_LAYER. */
+    mtsz_target target;
+    /* Part that is removed, 0..0.99; default 0.5. */
+    double ratio;
+    /* A layer keeps a multiple of this number of channels, if it has as many; default 1. */
+    uint32_t round;
+    /* 1 (default): layers that read removed channels are fitted to what they computed before, by least
+       squares. 0: weights stay as they are. */
+    int refit;
+    /* 1: aligned tasks lose the same channels, by the mean of their importance, and still share weights.
+       0 (default): each task is pruned alone. */
+    int together;
+} mtsz_prune_options;
+
+/* What pruning did. All numbers but the summary are those of the tasks that were pruned. */
+typedef struct mtsz_prune_report {
+    /* sizeof(mtsz_prune_report), set by the caller. */
+    size_t size;
+    /* Of the bundle that was written. */
+    mtsc_summary summary;
+    /* Channels that could be removed, and those that were kept. */
+    uint64_t channels, channels_kept;
+    /* Before and after. */
+    uint64_t mul_adds, mul_adds_kept, weights_bytes, weights_bytes_kept;
+} mtsz_prune_report;
+
+/*
+ * Sets the size and every default.
+ *
+ * @param options written; NULL is accepted.
+ */
+MTS_API void mtsz_prune_options_default(mtsz_prune_options *options);
+
+/*
+ * Removes channels of tasks with all their weights (docs/PRUNE.md).
+ *
+ * @param bundle_path of the bundle to read.
+ * @param data images to calibrate with. May be NULL for MTSZ_CRITERION_L1 without refit.
+ * @param prune NULL: the defaults.
+ * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A failure
+ *     writes nothing.
+ * @param options NULL: the defaults.
+ * @param report written on success; NULL: not wanted.
+ * @return OK; INVALID_ARGUMENT: an option is out of its range, a task has no channel that can be removed,
+ *     the ratio is too small or too large for the tasks, the data does not fit a task, or statistics are
+ *     singular; UNSUPPORTED: an operator that cannot be calibrated; NOT_FOUND: no such task or folder; IO: a
+ *     bundle or an image cannot be read or written; MALFORMED: it is no bundle; CANCELLED.
+ */
+MTS_API mts_status mtsz_prune(const char *bundle_path, const mtsz_data *data, const mtsz_prune_options *prune,
+                              const char *out_path, const mtsc_options *options, mtsz_prune_report *report);
+
+/* ---- split ---- */
+
+/*
+ * Which classifier is split, and how. docs/SPLIT.md explains the method.
+ *
+ * Ownership: the caller's. The name must stay valid until mtsz_split returns.
+ */
+typedef struct mtsz_split_options {
+    /* sizeof(mtsz_split_options). */
+    size_t size;
+    /* Name of the task, a classifier; there is no default. */
+    const char *task;
+    /* Number of subnets, 2 to the number of classes; default 2. */
+    uint32_t groups;
+    /* Part of its multiply-adds that each subnet loses, 0..0.99; default 0.5. */
+    double ratio;
+    /* Default: MTSZ_CRITERION_HYBRID. */
+    mtsz_criterion criterion;
+    /* Seconds of training for each subnet, see mtsz_zip_options; default 0. */
+    double retrain_seconds;
+    /* Of the random numbers; default 1. */
+    uint64_t seed;
+    /* Part of the multiply-adds, 0..0.99, whose layers at the beginning stay as they are. All subnets have
+       these layers in common, so they are computed once. Default 0. */
+    double trunk;
+    /* 1: the whole classifier stays in the bundle too; 0 (default): it does not. */
+    int keep;
+} mtsz_split_options;
+
+/* What splitting did. */
+typedef struct mtsz_split_report {
+    /* sizeof(mtsz_split_report), set by the caller. */
+    size_t size;
+    /* Of the bundle that was written. */
+    mtsc_summary summary;
+    /* Multiply-adds of the whole classifier, and of all subnets together. */
+    uint64_t mul_adds, mul_adds_groups;
+    /* Percentage of images for which the subnets together give another answer than the classifier. */
+    double change;
+} mtsz_split_report;
+
+/*
+ * Sets the size and every default.
+ *
+ * @param options written; NULL is accepted.
+ */
+MTS_API void mtsz_split_options_default(mtsz_split_options *options);
+
+/*
+ * Splits a classifier into K subnets that know a group of its classes each (sensAI, MLSys 2021;
+ * docs/SPLIT.md). They are tasks NAME.1ofK to NAME.KofK with labels and class_map. The last label of each is
+ * "none of these".
+ *
+ * @param bundle_path of the bundle to read.
+ * @param data images to calibrate with.
+ * @param split names the task, so it may not be NULL.
+ * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A failure
+ *     writes nothing.
+ * @param options NULL: the defaults.
+ * @param report written on success; NULL: not wanted.
+ * @return OK; INVALID_ARGUMENT: an option is out of its range, a subnet's name is taken, the data does not
+ *     fit the task, or statistics are singular; UNSUPPORTED: the task is no classifier with a last fully
+ *     connected layer, or has an operator that cannot be calibrated; NOT_FOUND: no such task or folder; IO:
+ *     a bundle or an image cannot be read or written; MALFORMED: it is no bundle; CANCELLED.
+ */
+MTS_API mts_status mtsz_split(const char *bundle_path, const mtsz_data *data, const mtsz_split_options *split,
+                              const char *out_path, const mtsc_options *options, mtsz_split_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

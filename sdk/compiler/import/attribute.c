@@ -30,6 +30,11 @@ mts_import_value *mts_import_in(const mts_import *import, uint32_t index)
     return index < import->input_count ? import->inputs[index] : NULL;
 }
 
+bool mts_import_is_op(const mts_import *import, const char *op)
+{
+    return strcmp(import->node->op_type, op) == 0;
+}
+
 bool mts_import_out_wanted(const mts_import *import, uint32_t index)
 {
     return index < import->output_count && import->node->output[index][0] != '\0';

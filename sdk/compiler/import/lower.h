@@ -65,6 +65,8 @@ mts_import_value *mts_import_in(const mts_import *import, uint32_t index);
 void mts_import_out(mts_import *import, uint32_t index, mts_import_value *value);
 /* Makes reading an output fail with `why`. */
 void mts_import_out_refuse(mts_import *import, uint32_t index, const char *why);
+/* Whether the node is of this operator: several share a function. */
+bool mts_import_is_op(const mts_import *import, const char *op);
 bool mts_import_out_wanted(const mts_import *import, uint32_t index);
 
 /* ---- attributes; a present attribute of another type is an error ---- */
@@ -104,6 +106,9 @@ int64_t mts_host_load_int(mts_type dtype, const void *data, size_t index);
 void mts_host_store(mts_type dtype, void *data, size_t index, double number);
 void mts_host_store_int(mts_type dtype, void *data, size_t index, int64_t number);
 bool mts_type_is_int(mts_type dtype); /* integers and bool */
+
+/* Axes of a reduction, a bit each, from its attribute or from input 1; and whether they stay as ones. */
+uint32_t mts_import_reduce_axes(mts_import *import, const mts_import_value *x, bool as_input, bool *keep);
 
 /* ---- emitting ---- */
 /* One run-time node, or its result if all operands are constant. The result has the dtype of the first input.
@@ -153,7 +158,9 @@ const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known);
     X(dropout) X(identity) X(cast) X(reshape) X(flatten) X(squeeze) X(unsqueeze) X(transpose) X(expand) \
     X(shape) X(size) X(tile) X(depth_to_space) X(space_to_depth) X(constant) X(constant_of_shape) \
     X(range) X(where) X(compare) X(not) X(slice) X(split) X(concat) X(gather) X(pad) X(resize) \
-    X(resize_10) X(upsample_7) X(matmul) X(gemm) X(reduce)
+    X(resize_10) X(upsample_7) X(matmul) X(gemm) X(reduce) X(elu) X(softplus) X(softsign) X(swish)            \
+    X(thresholded_relu) X(layer_norm) X(instance_norm) X(group_norm) X(mean_variance_norm) X(lp_norm)     \
+    X(reduce_composed)
 /* clang-format on */
 #define MTS_LOWER_DECLARE(name) void mts_lower_##name(mts_import *import);
 MTS_LOWER_FUNCTIONS(MTS_LOWER_DECLARE)

@@ -7,11 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_op(const mts_import *import, const char *name)
-{
-    return strcmp(import->node->op_type, name) == 0;
-}
-
 void mts_lower_unary(mts_import *import)
 {
     static const struct {
@@ -33,7 +28,7 @@ void mts_lower_unary(mts_import *import)
     uint32_t fn = MTS_FN_NONE;
     float a = 0.0f, b = 0.0f;
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        fn = is_op(import, functions[i].op) ? functions[i].fn : fn;
+        fn = mts_import_is_op(import, functions[i].op) ? functions[i].fn : fn;
     }
     if (fn == MTS_FN_LEAKY) {
         a = mts_attr_float(import, "alpha", 0.01f);
@@ -96,7 +91,7 @@ void mts_lower_hard_swish(mts_import *import)
 
 static mts_import_value *softmax_along(mts_import *import, mts_import_value *x, uint32_t axis)
 {
-    mts_attrs attrs = {.softmax = {.axis = axis, .log = is_op(import, "LogSoftmax")}};
+    mts_attrs attrs = {.softmax = {.axis = axis, .log = mts_import_is_op(import, "LogSoftmax")}};
     return mts_import_emit(import, MTS_OP_SOFTMAX, &attrs, &x, 1);
 }
 
@@ -128,12 +123,12 @@ void mts_lower_softmax_legacy(mts_import *import)
 
 static uint32_t binary_kind(const mts_import *import)
 {
-    return is_op(import, "Sub")   ? MTS_BIN_SUB
-           : is_op(import, "Mul") ? MTS_BIN_MUL
-           : is_op(import, "Div") ? MTS_BIN_DIV
-           : is_op(import, "Max") ? MTS_BIN_MAX
-           : is_op(import, "Min") ? MTS_BIN_MIN
-                                  : MTS_BIN_ADD;
+    return mts_import_is_op(import, "Sub")   ? MTS_BIN_SUB
+           : mts_import_is_op(import, "Mul") ? MTS_BIN_MUL
+           : mts_import_is_op(import, "Div") ? MTS_BIN_DIV
+           : mts_import_is_op(import, "Max") ? MTS_BIN_MAX
+           : mts_import_is_op(import, "Min") ? MTS_BIN_MIN
+                                             : MTS_BIN_ADD;
 }
 
 void mts_lower_binary(mts_import *import)
@@ -162,7 +157,7 @@ void mts_lower_nary(mts_import *import)
     for (uint32_t i = 1; i < import->input_count; i++) {
         y = mts_import_emit_binary(import, binary_kind(import), y, mts_import_in(import, i));
     }
-    if (is_op(import, "Mean") && y) {
+    if (mts_import_is_op(import, "Mean") && y) {
         mts_import_value *count = mts_import_scalar(import, y->dtype, (double)import->input_count);
         y = mts_import_emit_binary(import, MTS_BIN_DIV, y, count);
     }

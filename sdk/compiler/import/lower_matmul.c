@@ -180,6 +180,21 @@ static void reduce_product(mts_import *import, uint32_t axes, bool keep)
                    mts_import_emit_reshape(import, mts_import_scalar(import, x->dtype, product), &shape));
 }
 
+uint32_t mts_import_reduce_axes(mts_import *import, const mts_import_value *x, bool as_input, bool *keep)
+{
+    int64_t numbers[MTS_TENSOR_RANK_MAX];
+    const uint32_t count =
+        as_input ? mts_import_ints(import, mts_import_in(import, 1), "the axes", numbers, MTS_TENSOR_RANK_MAX)
+                 : mts_attr_ints(import, "axes", numbers, MTS_TENSOR_RANK_MAX);
+    uint32_t axes = 0;
+    *keep = mts_attr_int(import, "keepdims", 1) != 0;
+    for (uint32_t i = 0; i < count; i++) {
+        axes |= 1u << mts_import_axis(import, numbers[i], x->shape.rank);
+    }
+    const bool all = count == 0 && mts_attr_int(import, "noop_with_empty_axes", 0) == 0;
+    return all ? (1u << x->shape.rank) - 1u : axes;
+}
+
 void mts_lower_reduce(mts_import *import)
 {
     static const struct {
@@ -189,26 +204,18 @@ void mts_lower_reduce(mts_import *import)
                  {"ReduceSum", MTS_REDUCE_SUM},
                  {"ReduceMax", MTS_REDUCE_MAX},
                  {"ReduceMin", MTS_REDUCE_MIN}};
-    mts_import_value *x = mts_import_in(import, 0), *list = mts_import_in(import, 1);
-    int64_t numbers[MTS_TENSOR_RANK_MAX];
-    const bool is_sum = strcmp(import->node->op_type, "ReduceSum") == 0;
-    const bool as_input = import->opset >= (is_sum ? 13 : 18);
-    uint32_t count = as_input ? mts_import_ints(import, list, "the axes", numbers, MTS_TENSOR_RANK_MAX)
-                              : mts_attr_ints(import, "axes", numbers, MTS_TENSOR_RANK_MAX);
-    mts_attrs attrs = {.reduce = {.keep = mts_attr_int(import, "keepdims", 1) != 0}};
-    for (uint32_t i = 0; i < count; i++) {
-        attrs.reduce.axes |= 1u << mts_import_axis(import, numbers[i], x->shape.rank);
-    }
-    if (count == 0) {
-        attrs.reduce.axes =
-            mts_attr_int(import, "noop_with_empty_axes", 0) != 0 ? 0 : (1u << x->shape.rank) - 1u;
-    }
-    if (strcmp(import->node->op_type, "ReduceProd") == 0) {
+    mts_import_value *x = mts_import_in(import, 0);
+    const bool is_sum = mts_import_is_op(import, "ReduceSum");
+    bool keep = true;
+    mts_attrs attrs = {0};
+    attrs.reduce.axes = mts_import_reduce_axes(import, x, import->opset >= (is_sum ? 13 : 18), &keep);
+    attrs.reduce.keep = keep;
+    if (mts_import_is_op(import, "ReduceProd")) {
         reduce_product(import, attrs.reduce.axes, attrs.reduce.keep != 0);
         return;
     }
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (strcmp(import->node->op_type, kinds[i].op) == 0) {
+        if (mts_import_is_op(import, kinds[i].op)) {
             attrs.reduce.kind = kinds[i].kind;
         }
     }

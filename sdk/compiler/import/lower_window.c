@@ -316,7 +316,7 @@ void mts_lower_average_pool(mts_import *import)
 void mts_lower_global_pool(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
-    bool average = strcmp(import->node->op_type, "GlobalAveragePool") == 0;
+    bool average = mts_import_is_op(import, "GlobalAveragePool");
     if (x->shape.rank < 3) {
         mts_import_fail(import, MTS_STATUS_MALFORMED, "an input of rank %u has nothing to pool",
                         x->shape.rank);

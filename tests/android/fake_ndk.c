@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ARRAYS_MOST 65536
 #define LEAD 100 /* bytes before the asset in its file */
 
 struct ANativeWindow {
@@ -48,8 +47,6 @@ static struct fake_world {
     struct AAssetManager assets;
     struct AAsset asset;
     ANativeWindow screen;
-    void *arrays[ARRAYS_MOST];
-    size_t array_count;
     int32_t crop_right;
     uint32_t given_back;
     char log[512];
@@ -62,10 +59,7 @@ fake_ndk *fake(void)
 
 void fake_reset(void)
 {
-    for (size_t i = 0; i < world.array_count; i++) {
-        free(world.arrays[i]);
-    }
-    world.array_count = 0;
+    fake_arrays_release();
     world.seen = (fake_ndk){.fail_at = 0};
     world.reader = NULL;
     world.device = NULL;
@@ -106,8 +100,7 @@ bool fake_log_has(const char *part)
     return has;
 }
 
-/* Whether this call is the one that fails. */
-static bool fails(void)
+bool fake_call_fails(void)
 {
     (void)pthread_mutex_lock(&world.lock);
     const bool now = ++world.seen.calls == world.seen.fail_at;
@@ -115,7 +108,7 @@ static bool fails(void)
     return now;
 }
 
-static void count(int32_t objects)
+void fake_count(int32_t objects)
 {
     (void)pthread_mutex_lock(&world.lock);
     world.seen.alive += objects;
@@ -126,14 +119,14 @@ static void count(int32_t objects)
 /* An object of no size that can only be freed. */
 static void *object_make(size_t size)
 {
-    void *made = fails() ? NULL : calloc(1, size);
-    count(made ? 1 : 0);
+    void *made = fake_call_fails() ? NULL : calloc(1, size);
+    fake_count(made ? 1 : 0);
     return made;
 }
 
 static void object_free(void *object)
 {
-    count(-1);
+    fake_count(-1);
     free(object);
 }
 
@@ -145,12 +138,12 @@ static camera_status_t made(void *out, void *object)
 
 static camera_status_t may_fail(void)
 {
-    return fails() ? ACAMERA_ERROR_UNKNOWN : ACAMERA_OK;
+    return fake_call_fails() ? ACAMERA_ERROR_UNKNOWN : ACAMERA_OK;
 }
 
 static media_status_t media_may_fail(void)
 {
-    return fails() ? AMEDIA_ERROR_UNKNOWN : AMEDIA_OK;
+    return fake_call_fails() ? AMEDIA_ERROR_UNKNOWN : AMEDIA_OK;
 }
 
 /* ---- pictures ---- */
@@ -516,7 +509,7 @@ ANativeWindow *ANativeWindow_fromSurface(JNIEnv *env, jobject surface)
 {
     (void)env;
     (void)surface;
-    count(1);
+    fake_count(1);
     return &world.screen;
 }
 
@@ -524,24 +517,24 @@ void ANativeWindow_release(ANativeWindow *window)
 {
     (void)window;
     world.seen.mistakes += world.running ? 1 : 0;
-    count(-1);
+    fake_count(-1);
 }
 
 AAssetManager *AAssetManager_fromJava(JNIEnv *env, jobject assetManager)
 {
     (void)env;
     (void)assetManager;
-    return fails() ? NULL : &world.assets;
+    return fake_call_fails() ? NULL : &world.assets;
 }
 
 AAsset *AAssetManager_open(AAssetManager *mgr, const char *filename, int mode)
 {
     (void)mgr;
     (void)mode;
-    if (!world.seen.asset || strcmp(filename, "app.mtsb") != 0 || fails()) {
+    if (!world.seen.asset || strcmp(filename, "app.mtsb") != 0 || fake_call_fails()) {
         return NULL;
     }
-    count(1);
+    fake_count(1);
     return &world.asset;
 }
 
@@ -567,7 +560,7 @@ int AAsset_openFileDescriptor64(AAsset *asset, off64_t *outStart, off64_t *outLe
 const void *AAsset_getBuffer(AAsset *asset)
 {
     (void)asset;
-    return fails() ? NULL : world.seen.asset;
+    return fake_call_fails() ? NULL : world.seen.asset;
 }
 
 off64_t AAsset_getLength64(AAsset *asset)
@@ -579,7 +572,7 @@ off64_t AAsset_getLength64(AAsset *asset)
 void AAsset_close(AAsset *asset)
 {
     (void)asset;
-    count(-1);
+    fake_count(-1);
 }
 
 int __android_log_write(int prio, const char *tag, const char *text)
@@ -590,103 +583,4 @@ int __android_log_write(int prio, const char *tag, const char *text)
     }
     (void)pthread_mutex_unlock(&world.lock);
     return 1;
-}
-
-/* ---- Java ---- */
-
-typedef struct array {
-    size_t bytes;
-    float data[]; /* aligned for both kinds */
-} array;
-
-const void *fake_array(jobject object, size_t *bytes)
-{
-    const array *read = object;
-    *bytes = read->bytes;
-    return read->data;
-}
-
-static jobject array_make(size_t bytes)
-{
-    array *new_array =
-        fails() || world.array_count == ARRAYS_MOST ? NULL : calloc(1, sizeof *new_array + bytes);
-    if (new_array) {
-        new_array->bytes = bytes;
-        world.arrays[world.array_count++] = new_array;
-    }
-    return new_array;
-}
-
-static jobject new_global(JNIEnv *env, jobject object)
-{
-    (void)env;
-    if (fails()) {
-        return NULL;
-    }
-    count(1);
-    return object;
-}
-
-static void delete_global(JNIEnv *env, jobject object)
-{
-    (void)env;
-    (void)object;
-    count(-1);
-}
-
-static const char *get_text(JNIEnv *env, jstring text, jboolean *copied)
-{
-    (void)env;
-    (void)copied;
-    if (fails()) {
-        return NULL;
-    }
-    count(1);
-    return text;
-}
-
-static void release_text(JNIEnv *env, jstring text, const char *chars)
-{
-    (void)env;
-    (void)text;
-    (void)chars;
-    count(-1);
-}
-
-static jbyteArray new_bytes(JNIEnv *env, jsize length)
-{
-    (void)env;
-    return array_make((size_t)length);
-}
-
-static void set_bytes(JNIEnv *env, jbyteArray to, jsize start, jsize length, const jbyte *from)
-{
-    (void)env;
-    memcpy((char *)((array *)to)->data + start, from, (size_t)length);
-}
-
-static jfloatArray new_floats(JNIEnv *env, jsize length)
-{
-    (void)env;
-    return array_make((size_t)length * sizeof(jfloat));
-}
-
-static void set_floats(JNIEnv *env, jfloatArray to, jsize start, jsize length, const jfloat *from)
-{
-    (void)env;
-    memcpy(((array *)to)->data + start, from, (size_t)length * sizeof *from);
-}
-
-JNIEnv *fake_env(void)
-{
-    static const struct JNINativeInterface table = {.NewGlobalRef = new_global,
-                                                    .DeleteGlobalRef = delete_global,
-                                                    .GetStringUTFChars = get_text,
-                                                    .ReleaseStringUTFChars = release_text,
-                                                    .NewByteArray = new_bytes,
-                                                    .SetByteArrayRegion = set_bytes,
-                                                    .NewFloatArray = new_floats,
-                                                    .SetFloatArrayRegion = set_floats};
-    static JNIEnv env = &table;
-    return &env;
 }

@@ -52,4 +52,9 @@ JNIEnv *fake_env(void);
 /* What NewByteArray or NewFloatArray made; freed by the next call of fake_reset. */
 const void *fake_array(jobject array, size_t *bytes);
 
+/* For fake_jni.c: whether this call is the one that fails; counts objects; frees all arrays. */
+bool fake_call_fails(void);
+void fake_count(int32_t objects);
+void fake_arrays_release(void);
+
 #endif

@@ -10,7 +10,7 @@ foreach(name frames engine view app)
 endforeach()
 # the last one with what calls the NDK, too
 target_sources(android_app PRIVATE ${android_app}/assets.c ${android_app}/camera.c ${android_app}/images.c
-  ${android_app}/jni.c ${CMAKE_CURRENT_LIST_DIR}/fake_ndk.c)
+  ${android_app}/jni.c ${CMAKE_CURRENT_LIST_DIR}/fake_ndk.c ${CMAKE_CURRENT_LIST_DIR}/fake_jni.c)
 target_include_directories(android_app SYSTEM PRIVATE ${CMAKE_CURRENT_LIST_DIR}/stubs)
 target_compile_definitions(android_app PRIVATE _LARGEFILE64_SOURCE)
 set_source_files_properties(${android_app}/jni.c PROPERTIES COMPILE_OPTIONS -Wno-missing-prototypes

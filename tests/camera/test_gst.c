@@ -1,6 +1,6 @@
 /*
  * test_gst.c: frames of GStreamer give what the same pixels give that are handed over directly: each format,
- * odd sizes, strides and offsets of meta data, colour standards; and how sources fail. Skips what needs
+ * odd sizes, strides and offsets of meta data, colour standards; and what cannot be opened. Skips what needs
  * elements that are not on this machine.
  */
 #include <stdio.h>
@@ -23,10 +23,8 @@ int main(void)
 
 #include <cmocka.h>
 
-#include "camera/clock.h"
-#include "camera/gst.h"
+#include "camera/gst_fixture.h"
 #include "kit/frames.h"
-#include "kit/measure.h"
 #include "support/picture_bundle.h"
 
 #define SIDE 24 /* of what the network sees */
@@ -34,7 +32,6 @@ int main(void)
 
 const char *const cli_program = "test_gst";
 
-static char error[CLI_ERROR];
 static mts_runtime *runtime;
 static mts_bundle *bundle;
 static mts_session *session;
@@ -49,8 +46,8 @@ static int world_make(void **state)
     (void)state;
     mts_runtime_options_default(&options);
     options.device = "reference";
-    options.error_text = error;
-    options.error_size = sizeof error;
+    options.error_text = gst_fixture_error;
+    options.error_size = sizeof gst_fixture_error;
     picture_bundle_make(&task, 1, &bytes);
     assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_OK);
     assert_int_equal(mts_bundle_open_memory(runtime, bytes.data, bytes.size, &bundle), MTS_STATUS_OK);
@@ -80,46 +77,15 @@ static void answer(const mts_frame *frame, float values[VALUES])
     memcpy(values, output.data, output.bytes);
 }
 
-static camera_status try_open(const char *uri, source **out)
-{
-    const source_request request = {.uri = uri, .format = -1, .yuv = -1, .held = 2, .timeout_ms = 5000};
-    error[0] = '\0';
-    return source_open(&request, out, error);
-}
-
-static source *opened(const char *uri)
-{
-    source *out = NULL;
-    if (try_open(uri, &out) != CAMERA_OK) {
-        fail_msg("%s: %s", uri, error);
-    }
-    return out;
-}
-
 static void refused(const char *uri, camera_status status, const char *sentence)
 {
     source *out = NULL;
-    const camera_status got = try_open(uri, &out);
-    if (got != status || !strstr(error, sentence)) {
-        fail_msg("%s: status %d, '%s' (%s)", uri, (int)got, error, sentence);
+    const camera_status got = gst_fixture_try(uri, &out);
+    if (got != status || !strstr(gst_fixture_error, sentence)) {
+        fail_msg("%s: status %d, '%s' (%s)", uri, (int)got, gst_fixture_error, sentence);
     }
     assert_null(out);
 }
-
-static void elements_needed(const char *const *names)
-{
-    assert_true(gst_begin(error));
-    for (; *names; names++) {
-        GstElementFactory *factory = gst_element_factory_find(*names);
-        if (!factory) {
-            print_message("GStreamer has no %s here\n", *names);
-            skip();
-        }
-        gst_object_unref(factory);
-    }
-}
-
-static const char *const test_elements[] = {"videotestsrc", "appsink", "videoconvert", NULL};
 
 /* GStreamer's own layout of a format: rows begin at multiples of 4. */
 static void default_layout(const char *name, uint32_t width, uint32_t height, GstVideoInfo *info)
@@ -203,21 +169,21 @@ static void format_check(const format_case *entry, uint32_t width, uint32_t heig
     uint8_t *dense = pixels_make(entry->name, &direct);
     (void)snprintf(uri, sizeof uri, "test://smpte?format=%s&width=%u&height=%u&frames=2",
                    cli_format_name(entry->format), width, height);
-    source *out = opened(uri);
+    source *out = gst_fixture_open(uri);
     assert_int_equal(out->info.format, entry->format);
     assert_int_equal(out->info.width, width);
-    assert_int_equal(source_next(out, 5000, &frame, error), CAMERA_OK);
+    assert_int_equal(source_next(out, 5000, &frame, gst_fixture_error), CAMERA_OK);
     assert_int_equal(frame.frame.format, entry->format);
     direct.yuv = frame.frame.yuv;
     answer(&frame.frame, got);
     answer(&direct, want);
     assert_memory_equal(got, want, sizeof got);
     source_release(out, &frame);
-    assert_int_equal(source_next(out, 5000, &frame, error), CAMERA_OK);
+    assert_int_equal(source_next(out, 5000, &frame, gst_fixture_error), CAMERA_OK);
     source_release(out, &frame);
     camera_status status = CAMERA_WAITING;
     for (int i = 0; i < 100 && status == CAMERA_WAITING; i++) {
-        status = source_next(out, 50, &frame, error);
+        status = source_next(out, 50, &frame, gst_fixture_error);
     }
     assert_int_equal(status, CAMERA_END);
     source_close(&out);
@@ -227,7 +193,7 @@ static void format_check(const format_case *entry, uint32_t width, uint32_t heig
 static void each_format_gives_the_same_as_the_same_pixels_fed_directly(void **state)
 {
     (void)state;
-    elements_needed(test_elements);
+    gst_fixture_needs(gst_test_elements);
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         format_check(&formats[i], 64, 48);
         format_check(&formats[i], 61, 37);
@@ -264,7 +230,7 @@ static GstBuffer *odd_buffer(GstVideoInfo *info, const mts_frame *dense, gsize o
 static void strides_and_offsets_come_from_the_meta_data(void **state)
 {
     (void)state;
-    elements_needed(test_elements);
+    gst_fixture_needs(gst_test_elements);
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         float got[VALUES], want[VALUES];
         GstVideoInfo info;
@@ -302,17 +268,18 @@ static void a_picture_that_an_element_crops_is_the_region_of_the_whole(void **st
     source_frame frame;
     mts_frame direct;
     (void)state;
-    elements_needed(needed);
+    gst_fixture_needs(needed);
     mts_frame_default(&direct);
     direct.width = 64;
     direct.height = 48;
     direct.format = MTS_PIXEL_FORMAT_NV12;
     uint8_t *dense = pixels_make("NV12", &direct);
     direct.region = (mts_region){.x = 4, .y = 2, .width = 50, .height = 40};
-    source *out = opened("gst://videotestsrc num-buffers=1 ! video/x-raw,format=NV12,width=64,height=48 ! "
+    source *out =
+        gst_fixture_open("gst://videotestsrc num-buffers=1 ! video/x-raw,format=NV12,width=64,height=48 ! "
                          "videocrop left=4 top=2 right=10 bottom=6");
     assert_int_equal(out->info.width, 50);
-    assert_int_equal(source_next(out, 5000, &frame, error), CAMERA_OK);
+    assert_int_equal(source_next(out, 5000, &frame, gst_fixture_error), CAMERA_OK);
     direct.yuv = frame.frame.yuv;
     answer(&frame.frame, got);
     answer(&direct, want);
@@ -340,8 +307,8 @@ static void colorimetry_becomes_the_nearest_standard(void **state)
 static void a_colour_standard_that_is_asked_for_replaces_the_sources(void **state)
 {
     (void)state;
-    elements_needed(test_elements);
-    source *out = opened("test://?frames=1&yuv=bt709-full");
+    gst_fixture_needs(gst_test_elements);
+    source *out = gst_fixture_open("test://?frames=1&yuv=bt709-full");
     assert_int_equal(out->info.yuv, MTS_YUV_BT709_FULL);
     assert_int_equal(out->info.width, 640);
     source_close(&out);
@@ -350,11 +317,12 @@ static void a_colour_standard_that_is_asked_for_replaces_the_sources(void **stat
 static void a_format_that_the_library_does_not_take_is_converted_and_told(void **state)
 {
     (void)state;
-    elements_needed(test_elements);
-    source *out = opened("gst://videotestsrc num-buffers=2 ! video/x-raw,format=Y444,width=32,height=16");
+    gst_fixture_needs(gst_test_elements);
+    source *out =
+        gst_fixture_open("gst://videotestsrc num-buffers=2 ! video/x-raw,format=Y444,width=32,height=16");
     assert_non_null(strstr(out->info.note, "converted from Y444"));
     source_close(&out);
-    out = opened("gst://videotestsrc num-buffers=2 ! video/x-raw,format=I420,width=32,height=16");
+    out = gst_fixture_open("gst://videotestsrc num-buffers=2 ! video/x-raw,format=I420,width=32,height=16");
     assert_string_equal(out->info.note, "");
     assert_int_equal(out->info.format, MTS_PIXEL_FORMAT_I420);
     source_close(&out);
@@ -364,7 +332,7 @@ static void a_format_that_the_library_does_not_take_is_converted_and_told(void *
 static void formats_that_cannot_be_agreed_on_are_refused(void **state)
 {
     (void)state;
-    elements_needed(test_elements);
+    gst_fixture_needs(gst_test_elements);
     refused("gst://videotestsrc num-buffers=2 ! video/x-bayer,format=bggr,width=32,height=16", CAMERA_FORMAT,
             "");
 }
@@ -373,7 +341,7 @@ static void sources_that_are_not_there_are_absent(void **state)
 {
     static const char *const needed[] = {"v4l2src", "uridecodebin", NULL};
     (void)state;
-    elements_needed(needed);
+    gst_fixture_needs(needed);
     refused("v4l2:///dev/video_that_is_not_there", CAMERA_ABSENT, "");
     refused("file:///no/such/video.mp4", CAMERA_ABSENT, "");
     refused("gst://no_such_element_of_all ! identity", CAMERA_ABSENT, "no_such_element_of_all");
@@ -382,7 +350,7 @@ static void sources_that_are_not_there_are_absent(void **state)
 static void a_jetsons_camera_needs_its_elements(void **state)
 {
     (void)state;
-    assert_true(gst_begin(error));
+    assert_true(gst_begin(gst_fixture_error));
     GstElementFactory *factory = gst_element_factory_find("nvarguscamerasrc");
     if (factory) {
         gst_object_unref(factory);
@@ -398,7 +366,7 @@ static void a_file_that_is_no_video_is_no_format(void **state)
     char uri[128];
     const int file = mkstemp(path);
     (void)state;
-    elements_needed(needed);
+    gst_fixture_needs(needed);
     assert_true(file >= 0);
     for (int i = 0; i < 200; i++) {
         assert_int_equal(write(file, "This is no video. ", 18), 18);
@@ -406,7 +374,7 @@ static void a_file_that_is_no_video_is_no_format(void **state)
     assert_int_equal(close(file), 0);
     (void)snprintf(uri, sizeof uri, "file://%s", path);
     refused(uri, CAMERA_FORMAT, "");
-    assert_true(strlen(error) > 10);
+    assert_true(strlen(gst_fixture_error) > 10);
     assert_int_equal(unlink(path), 0);
 }
 
@@ -420,7 +388,7 @@ static void a_video_file_is_decoded_to_its_last_frame(void **state)
     camera_status status = CAMERA_WAITING;
     uint32_t frames = 0;
     (void)state;
-    elements_needed(needed);
+    gst_fixture_needs(needed);
     const int file = mkstemp(path);
     assert_true(file >= 0);
     assert_int_equal(close(file), 0);
@@ -430,13 +398,13 @@ static void a_video_file_is_decoded_to_its_last_frame(void **state)
                    path);
     launch(text);
     (void)snprintf(text, sizeof text, "file://%s", path);
-    source *out = opened(text);
+    source *out = gst_fixture_open(text);
     assert_int_equal(out->info.width, 90);
     assert_int_equal(out->info.height, 62);
     assert_int_equal(out->info.yuv, MTS_YUV_BT601_FULL); /* as in every JPEG */
     assert_true(out->info.fps > 24.9 && out->info.fps < 25.1);
     while (status == CAMERA_OK || status == CAMERA_WAITING) {
-        status = source_next(out, 1000, &frame, error);
+        status = source_next(out, 1000, &frame, gst_fixture_error);
         frames += status == CAMERA_OK ? 1 : 0;
         source_release(out, &frame);
     }
@@ -456,129 +424,6 @@ static void mistakes_in_the_address_are_named(void **state)
     refused("csi://front", CAMERA_USAGE, "number of a sensor");
     refused("csi://0?format=yuyv", CAMERA_USAGE, "gives nv12");
     refused("gst://videotestsrc ! ! identity", CAMERA_USAGE, "");
-}
-
-static void frames_of_a_test_source_are_paced_by_the_clock(void **state)
-{
-    source_frame frame;
-    source *out = NULL;
-    (void)state;
-    elements_needed(test_elements);
-    const source_request request = {.uri = "test://?frames=6&fps=50&width=32&height=32",
-                                    .format = -1,
-                                    .yuv = -1,
-                                    .held = 1,
-                                    .paced = true,
-                                    .timeout_ms = 5000};
-    assert_int_equal(source_open(&request, &out, error), CAMERA_OK);
-    const double begun = cli_now_ms();
-    for (uint32_t i = 0; i < 6; i++) {
-        assert_int_equal(source_next(out, 5000, &frame, error), CAMERA_OK);
-        assert_int_equal(frame.number, i);
-        assert_true(frame.time_ms >= 20.0 * i - 1 && frame.time_ms <= 20.0 * i + 1);
-        source_release(out, &frame);
-    }
-    assert_true(cli_now_ms() - begun >= 60.0);
-    source_close(&out);
-}
-
-static void an_error_in_the_middle_is_a_source_that_vanished(void **state)
-{
-    source_frame frame;
-    camera_status status = CAMERA_OK;
-    uint32_t frames = 0;
-    (void)state;
-    elements_needed(test_elements);
-    source *out = opened("gst://videotestsrc ! video/x-raw,format=RGB,width=32,height=32 ! "
-                         "identity error-after=5");
-    while (status == CAMERA_OK || status == CAMERA_WAITING) {
-        status = source_next(out, 1000, &frame, error);
-        frames += status == CAMERA_OK ? 1 : 0;
-        source_release(out, &frame);
-        assert_true(frames < 10);
-    }
-    assert_int_equal(status, CAMERA_VANISHED);
-    assert_non_null(strstr(error, "vanished after"));
-    source_close(&out);
-}
-
-static void a_source_that_gives_no_first_frame_stalls(void **state)
-{
-    source *out = NULL;
-    (void)state;
-    elements_needed(test_elements);
-    const source_request request = {
-        .uri = "gst://videotestsrc ! valve drop=true", .format = -1, .yuv = -1, .held = 1, .timeout_ms = 200};
-    assert_int_equal(source_open(&request, &out, error), CAMERA_STALLED);
-    assert_non_null(strstr(error, "no frame within 0.2 s"));
-    assert_null(out);
-}
-
-static void a_pipeline_of_ones_own_that_is_live_drops_and_has_no_end(void **state)
-{
-    source_frame frame;
-    camera_status status = CAMERA_WAITING;
-    (void)state;
-    elements_needed(test_elements);
-    source *out = opened("gst://videotestsrc num-buffers=3 ! video/x-raw,width=64,height=48,framerate=100/1");
-    assert_false(out->info.live);
-    source_close(&out);
-    out = opened("gst://videotestsrc is-live=true num-buffers=20 ! "
-                 "video/x-raw,width=64,height=48,framerate=100/1");
-    assert_true(out->info.live);
-    clock_nap(400); /* nobody looks, and the camera does not wait */
-    uint32_t came = 0;
-    for (int i = 0; i < 100 && (status == CAMERA_OK || status == CAMERA_WAITING); i++) {
-        status = source_next(out, 50, &frame, error);
-        if (status == CAMERA_OK) {
-            came++;
-            source_release(out, &frame);
-        }
-    }
-    assert_int_equal(status, CAMERA_VANISHED);
-    assert_non_null(strstr(error, "the source ended after"));
-    assert_true(came < 10);
-    source_close(&out);
-}
-
-static void a_paced_clip_waits_until_it_is_asked(void **state)
-{
-    source_frame frame;
-    source *out = NULL;
-    (void)state;
-    elements_needed(test_elements);
-    const source_request request = {.uri = "test://?width=64&height=48&fps=50&frames=100",
-                                    .format = -1,
-                                    .yuv = -1,
-                                    .held = 2,
-                                    .paced = true,
-                                    .timeout_ms = 5000};
-    assert_int_equal(source_open(&request, &out, error), CAMERA_OK);
-    clock_nap(300); /* networks are made */
-    const double begun_ms = cli_now_ms();
-    for (uint32_t i = 0; i < 12; i++) {
-        assert_int_equal(source_next(out, 5000, &frame, error), CAMERA_OK);
-        assert_int_equal(frame.number, i);
-        source_release(out, &frame);
-    }
-    assert_true(cli_now_ms() - begun_ms > 100); /* 12 of 50 a second; what was missed is not caught up with */
-    source_close(&out);
-}
-
-static void opening_ends_when_it_is_told_to(void **state)
-{
-    static const sig_atomic_t stop = 1;
-    source *out = NULL;
-    (void)state;
-    elements_needed(test_elements);
-    const source_request request = {.uri = "gst://videotestsrc ! valve drop=true",
-                                    .format = -1,
-                                    .yuv = -1,
-                                    .held = 1,
-                                    .timeout_ms = 60000,
-                                    .stop = &stop};
-    assert_int_equal(source_open(&request, &out, error), CAMERA_END);
-    assert_null(out);
 }
 
 /* What would be launched on machines that are not here. */
@@ -610,7 +455,8 @@ static void pipelines_are_what_the_page_says(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         source_request request = {.uri = "", .format = -1, .yuv = -1};
         gst_plan plan;
-        assert_int_equal(gst_describe(rows[i].scheme, rows[i].rest, &request, &plan, error), CAMERA_OK);
+        assert_int_equal(gst_describe(rows[i].scheme, rows[i].rest, &request, &plan, gst_fixture_error),
+                         CAMERA_OK);
         assert_string_equal(plan.text, rows[i].text);
         assert_string_equal(plan.property, rows[i].property);
         assert_string_equal(plan.value, rows[i].value);
@@ -633,12 +479,6 @@ int main(void)
         cmocka_unit_test(a_file_that_is_no_video_is_no_format),
         cmocka_unit_test(a_video_file_is_decoded_to_its_last_frame),
         cmocka_unit_test(mistakes_in_the_address_are_named),
-        cmocka_unit_test(frames_of_a_test_source_are_paced_by_the_clock),
-        cmocka_unit_test(an_error_in_the_middle_is_a_source_that_vanished),
-        cmocka_unit_test(a_source_that_gives_no_first_frame_stalls),
-        cmocka_unit_test(a_pipeline_of_ones_own_that_is_live_drops_and_has_no_end),
-        cmocka_unit_test(a_paced_clip_waits_until_it_is_asked),
-        cmocka_unit_test(opening_ends_when_it_is_told_to),
         cmocka_unit_test(pipelines_are_what_the_page_says),
     };
     return cmocka_run_group_tests(tests, world_make, world_destroy);

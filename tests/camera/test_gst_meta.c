@@ -19,35 +19,9 @@ int main(void)
 
 #include <cmocka.h>
 
-#include "camera/gst.h"
+#include "camera/gst_fixture.h"
 
 const char *const cli_program = "test_gst_meta";
-
-static char error[CLI_ERROR];
-
-static bool elements_there(const char *const *names)
-{
-    assert_true(gst_begin(error));
-    for (; *names; names++) {
-        GstElementFactory *factory = gst_element_factory_find(*names);
-        if (!factory) {
-            print_message("GStreamer has no %s here\n", *names);
-            return false;
-        }
-        gst_object_unref(factory);
-    }
-    return true;
-}
-
-static source *opened(const char *uri)
-{
-    source *out = NULL;
-    const source_request request = {.uri = uri, .format = -1, .yuv = -1, .held = 2, .timeout_ms = 5000};
-    if (source_open(&request, &out, error) != CAMERA_OK) {
-        fail_msg("%s: %s", uri, error);
-    }
-    return out;
-}
 
 /* How meta data may lie: what it says of one plane instead of the truth. */
 typedef struct lie {
@@ -66,7 +40,7 @@ static void meta_data_that_does_not_fit_the_buffer_is_refused(void **state)
     GstVideoFrame video;
     mts_frame view;
     (void)state;
-    assert_true(gst_begin(error));
+    assert_true(gst_begin(gst_fixture_error));
     gst_video_info_init(&info);
     assert_true(gst_video_info_set_format(&info, GST_VIDEO_FORMAT_I420, 64, 48));
     for (size_t i = 0; i <= sizeof lies / sizeof lies[0]; i++) {
@@ -137,14 +111,15 @@ static void a_source_whose_strides_do_not_fit_has_no_format(void **state)
                                       .instance_init = spoiler_init};
     source_frame frame;
     (void)state;
-    if (!elements_there(needed)) {
+    if (!gst_fixture_has(needed)) {
         skip();
     }
     assert_true(gst_element_register(NULL, "mtsspoiler", GST_RANK_NONE,
                                      g_type_register_static(GST_TYPE_BIN, "MtsSpoiler", &spoiler, 0)));
-    source *out = opened("gst://videotestsrc ! video/x-raw,format=GRAY8,width=64,height=48 ! mtsspoiler");
-    assert_int_equal(source_next(out, 5000, &frame, error), CAMERA_FORMAT);
-    assert_non_null(strstr(error, "strides or offsets that do not fit"));
+    source *out =
+        gst_fixture_open("gst://videotestsrc ! video/x-raw,format=GRAY8,width=64,height=48 ! mtsspoiler");
+    assert_int_equal(source_next(out, 5000, &frame, gst_fixture_error), CAMERA_FORMAT);
+    assert_non_null(strstr(gst_fixture_error, "strides or offsets that do not fit"));
     assert_null(frame.token);
     source_close(&out);
 }

@@ -5,6 +5,11 @@ foreach(file ${test_files})
     if(TARGET mts_camera_parts)
       target_link_libraries(camera_${name} PRIVATE mts_camera_parts)
       target_compile_definitions(camera_${name} PRIVATE MTS_CAMERA)
+      if(name STREQUAL "v4l2")
+        target_sources(camera_v4l2 PRIVATE ${CMAKE_CURRENT_LIST_DIR}/v4l2_player.c)
+      elseif(name MATCHES "^gst")
+        target_sources(camera_${name} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/gst_fixture.c)
+      endif()
     endif()
   endif()
 endforeach()
@@ -30,6 +35,6 @@ endif()
 # A part of what GLib allocates while it is loaded is lost when its table of names grows, which takes many elements in
 # one process; whole stacks are needed to tell it from ours (lsan.supp).
 if(MTS_SANITIZE)
-  set_property(TEST camera/gst camera/gst_meta camera/window APPEND PROPERTY ENVIRONMENT
+  set_property(TEST camera/gst camera/gst_meta camera/gst_time camera/window APPEND PROPERTY ENVIRONMENT
     ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:fast_unwind_on_malloc=0)
 endif()

@@ -105,3 +105,32 @@ mts_frame api_frame(const uint8_t *pixels)
         .size = sizeof frame, .data = pixels, .width = 32, .height = 32, .format = MTS_PIXEL_FORMAT_RGB};
     return frame;
 }
+
+void api_world_open(api_world *w, const char *device, const mts_session_options *options)
+{
+    memset(w, 0, sizeof *w);
+    api_open(&w->fixture, device);
+    assert_int_equal(mts_bundle_open(w->fixture.runtime, api_bundle_path(), &w->bundle), MTS_STATUS_OK);
+    if (mts_session_create(w->fixture.runtime, w->bundle, options, &w->session) != MTS_STATUS_OK) {
+        fail_msg("cannot make a session: %s", w->fixture.error);
+    }
+    api_pixels(w->pixels, 7);
+}
+
+void api_world_close(api_world *w)
+{
+    mts_session_destroy(&w->session);
+    assert_null(w->session);
+    mts_bundle_destroy(&w->bundle);
+    api_close(&w->fixture);
+}
+
+mts_session_options api_two_tasks(void)
+{
+    static const char *const names[] = {"pet", "object"};
+    mts_session_options options;
+    mts_session_options_default(&options);
+    options.tasks = names;
+    options.task_count = 2;
+    return options;
+}

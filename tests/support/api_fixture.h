@@ -37,4 +37,20 @@ void api_close(api_fixture *fixture);
 void api_pixels(uint8_t *pixels, uint32_t seed);
 mts_frame api_frame(const uint8_t *pixels);
 
+#define API_PIXELS ((size_t)3 * 32 * 32)
+
+/* A session with a frame to run. */
+typedef struct api_world {
+    api_fixture fixture;
+    mts_bundle *bundle;
+    mts_session *session;
+    uint8_t pixels[API_PIXELS];
+} api_world;
+
+/* Fails the test if the session cannot be made. */
+void api_world_open(api_world *w, const char *device, const mts_session_options *options);
+void api_world_close(api_world *w);
+/* Options of a session of two tasks, so that a run is short. */
+mts_session_options api_two_tasks(void);
+
 #endif

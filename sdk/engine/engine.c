@@ -175,7 +175,7 @@ static mts_status encode(maker *m)
                                  .stitched = m->stitched,
                                  .device = &m->info,
                                  .precision = m->engine->stats.precision,
-                                 .choices = m->decision.choices,
+                                 .choices = m->decision.configs,
                                  .parts = m->parts,
                                  .part_count = m->part_count,
                                  .arena = &m->scratch,

@@ -14,7 +14,7 @@ typedef struct mts_decision {
     /* Layers run slice of tasks by slice of tasks where that keeps their activations within this many bytes;
        0: a layer is one launch for all tasks of its group. */
     uint64_t slice_bytes;
-    const mts_kernel_configs *choices; /* NULL: defaults */
+    const mts_kernel_configs *configs; /* NULL: defaults */
 } mts_decision;
 
 #endif

@@ -32,11 +32,11 @@ bool mts_cache_load(mts_cache *cache, mts_cache_kind kind, const char *key, mts_
         return false;
     }
     mts_cache_counts *counts = &cache->counts[kind];
-    const mts_status code = mts_os_cache_load(&files, key, file);
-    counts->hits += code == MTS_STATUS_OK;
-    counts->misses += code != MTS_STATUS_OK;
-    counts->rejected += mts_os_cache_rejects(code);
-    return code == MTS_STATUS_OK;
+    const mts_status status = mts_os_cache_load(&files, key, file);
+    counts->hits += status == MTS_STATUS_OK;
+    counts->misses += status != MTS_STATUS_OK;
+    counts->rejected += mts_os_cache_rejects(status);
+    return status == MTS_STATUS_OK;
 }
 
 void mts_cache_release(mts_cache *cache, mts_os_cache_file *file)
@@ -45,13 +45,13 @@ void mts_cache_release(mts_cache *cache, mts_os_cache_file *file)
     *file = (mts_os_cache_file){.file = NULL};
 }
 
-void mts_cache_undo(mts_cache *cache, mts_cache_kind kind, mts_status code, const char *reason)
+void mts_cache_undo(mts_cache *cache, mts_cache_kind kind, mts_status status, const char *reason)
 {
     mts_os_cache files;
     if (files_of(cache, kind, &files)) {
         cache->counts[kind].hits--;
         cache->counts[kind].misses++;
-        cache->counts[kind].rejected += mts_os_cache_rejects(code);
+        cache->counts[kind].rejected += mts_os_cache_rejects(status);
         mts_log_write(cache->log, MTS_LOG_DEBUG, "cache: a .%s file %s", files.ending, reason);
     }
 }
@@ -63,12 +63,12 @@ void mts_cache_store(mts_cache *cache, mts_cache_kind kind, const char *key, con
     if (!files_of(cache, kind, &files)) {
         return;
     }
-    mts_status code = key ? mts_os_cache_make(&files, key, size, &file) : MTS_STATUS_OUT_OF_MEMORY;
-    if (code == MTS_STATUS_OK) {
+    mts_status status = key ? mts_os_cache_make(&files, key, size, &file) : MTS_STATUS_OUT_OF_MEMORY;
+    if (status == MTS_STATUS_OK) {
         memcpy(file.body, body, size);
-        code = mts_os_cache_store(&files, &file);
+        status = mts_os_cache_store(&files, &file);
     }
     mts_os_cache_release(&files, &file);
-    cache->counts[kind].written += code == MTS_STATUS_OK;
-    cache->counts[kind].failed += code != MTS_STATUS_OK;
+    cache->counts[kind].written += status == MTS_STATUS_OK;
+    cache->counts[kind].failed += status != MTS_STATUS_OK;
 }

@@ -29,8 +29,8 @@ typedef struct prober {
 static mts_status buffer_make(prober *p, size_t size, const void *data, mts_buffer **out)
 {
     mts_buffer_destroy(out);
-    const mts_status code = mts_buffer_create(p->device, size, out, p->error);
-    return code == MTS_STATUS_OK && data ? mts_buffer_write(*out, 0, data, size, p->error) : code;
+    const mts_status status = mts_buffer_create(p->device, size, out, p->error);
+    return status == MTS_STATUS_OK && data ? mts_buffer_write(*out, 0, data, size, p->error) : status;
 }
 
 /* Seconds of the fastest of `runs` runs after one that is not counted. */
@@ -38,16 +38,16 @@ static mts_status fastest(prober *p, const mts_launch *launch, int runs, double 
 {
     mts_command_list *list = NULL;
     *seconds = 0.0;
-    mts_status code = mts_command_list_create(p->device, launch, 1, &list, p->error);
-    for (int i = -1; i < runs && code == MTS_STATUS_OK; i++) {
+    mts_status status = mts_command_list_create(p->device, launch, 1, &list, p->error);
+    for (int i = -1; i < runs && status == MTS_STATUS_OK; i++) {
         const uint64_t start = mts_os_clock_ns();
-        code = mts_command_list_submit(list, p->error);
-        MTS_TRY(code, mts_device_wait(p->device, p->error));
+        status = mts_command_list_submit(list, p->error);
+        MTS_TRY(status, mts_device_wait(p->device, p->error));
         const double time = (double)(mts_os_clock_ns() - start) * 1e-9;
         *seconds = i >= 0 && (i == 0 || time < *seconds) ? time : *seconds;
     }
     mts_command_list_destroy(&list);
-    return code;
+    return status;
 }
 
 static uint32_t vector_of(const mts_device_info *info)
@@ -91,19 +91,19 @@ static mts_status chains_run(prober *p, uint32_t chains, double *rate)
     (void)snprintf(defines, sizeof defines, "%s -DCHAINS=%u", mts_encode_defines(info, MTS_PRECISION_FLOAT32),
                    chains);
     const mts_kernel_desc desc = {.name = "fma_peak__f32", .defines = defines};
-    mts_status code = mts_kernel_create(p->device, &desc, &kernel, p->error);
-    for (int pass = 0; pass < 2 && code == MTS_STATUS_OK; pass++) {
+    mts_status status = mts_kernel_create(p->device, &desc, &kernel, p->error);
+    for (int pass = 0; pass < 2 && status == MTS_STATUS_OK; pass++) {
         const double wanted = seconds > 0.0 ? FLOPS_SECONDS / seconds * rounds : rounds;
         rounds = wanted < 1000.0 ? 1000u : wanted > 1e8 ? 100000000u : (uint32_t)wanted;
-        code = mts_buffer_write(p->table, 0, &rounds, sizeof rounds, p->error);
-        if (code == MTS_STATUS_OK) {
+        status = mts_buffer_write(p->table, 0, &rounds, sizeof rounds, p->error);
+        if (status == MTS_STATUS_OK) {
             const mts_launch launch = launch_of(p, kernel, 0, items, 1);
-            code = fastest(p, &launch, pass == 0 ? 1 : RUNS, &seconds);
+            status = fastest(p, &launch, pass == 0 ? 1 : RUNS, &seconds);
         }
     }
     mts_kernel_destroy(&kernel);
     *rate = seconds > 0.0 ? round * rounds / seconds : 0.0;
-    return code;
+    return status;
 }
 
 static mts_status measure_flops(prober *p, double *out)
@@ -111,14 +111,14 @@ static mts_status measure_flops(prober *p, double *out)
     static const float factors[16] = {0.9f, 0.1f}; /* a chain converges to 1: never denormal */
     const mts_device_info *info = &p->device->info;
     const size_t items = (size_t)info->compute_units * (info->is_gpu ? ITEMS_GPU : ITEMS_CPU);
-    mts_status code = buffer_make(p, items * vector_of(info) * sizeof(float), NULL, &p->act);
-    MTS_TRY(code, buffer_make(p, sizeof factors, factors, &p->pool));
-    for (uint32_t chains = 8; chains <= 24 && code == MTS_STATUS_OK; chains += 8) {
+    mts_status status = buffer_make(p, items * vector_of(info) * sizeof(float), NULL, &p->act);
+    MTS_TRY(status, buffer_make(p, sizeof factors, factors, &p->pool));
+    for (uint32_t chains = 8; chains <= 24 && status == MTS_STATUS_OK; chains += 8) {
         double rate = 0.0;
-        code = chains_run(p, chains, &rate);
+        status = chains_run(p, chains, &rate);
         *out = rate > *out ? rate : *out;
     }
-    return code;
+    return status;
 }
 
 /* Half of the buffer onto the other half. */
@@ -151,32 +151,32 @@ static mts_status measure_copy(prober *p, double *out)
     const mts_kernel_desc desc = {.name = "copy_any__f32_planar",
                                   .defines = mts_encode_defines(info, MTS_PRECISION_FLOAT32)};
     mts_kernel *kernel = NULL;
-    mts_status code = mts_kernel_create(p->device, &desc, &kernel, p->error);
-    MTS_TRY(code, buffer_make(p, (size_t)(2 * bytes), NULL, &p->act));
-    if (code == MTS_STATUS_OK) {
+    mts_status status = mts_kernel_create(p->device, &desc, &kernel, p->error);
+    MTS_TRY(status, buffer_make(p, (size_t)(2 * bytes), NULL, &p->act));
+    if (status == MTS_STATUS_OK) {
         memcpy(&word, &one, sizeof word);
-        code = mts_buffer_fill(p->act, 0, (size_t)(2 * bytes), word, p->error);
+        status = mts_buffer_fill(p->act, 0, (size_t)(2 * bytes), word, p->error);
     }
-    MTS_TRY(code, mts_buffer_write(p->table, 0, &record, sizeof record, p->error));
-    if (code == MTS_STATUS_OK) {
+    MTS_TRY(status, mts_buffer_write(p->table, 0, &record, sizeof record, p->error));
+    if (status == MTS_STATUS_OK) {
         const uint32_t width = info->is_gpu ? COPY_PLANE : 1;
         const mts_launch launch = launch_of(p, kernel, 0, width, record.dest.dims[3] + 1);
-        code = fastest(p, &launch, RUNS, &seconds);
+        status = fastest(p, &launch, RUNS, &seconds);
     }
     mts_kernel_destroy(&kernel);
     *out = seconds > 0.0 ? 2.0 * (double)bytes / seconds : 0.0;
-    return code;
+    return status;
 }
 
 mts_status mts_probe_run(mts_device *device, mts_probe *out, mts_error *error)
 {
     prober p = {.device = device, .error = error};
     *out = (mts_probe){0};
-    mts_status code = buffer_make(&p, sizeof(mts_copy_params), NULL, &p.table);
-    MTS_TRY(code, measure_flops(&p, &out->flops));
-    MTS_TRY(code, measure_copy(&p, &out->copy));
+    mts_status status = buffer_make(&p, sizeof(mts_copy_params), NULL, &p.table);
+    MTS_TRY(status, measure_flops(&p, &out->flops));
+    MTS_TRY(status, measure_copy(&p, &out->copy));
     mts_buffer_destroy(&p.act);
     mts_buffer_destroy(&p.pool);
     mts_buffer_destroy(&p.table);
-    return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "measuring the device");
+    return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "measuring the device");
 }

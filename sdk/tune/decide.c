@@ -1,15 +1,20 @@
 /*
  * decide.c: from options to a decision, by cache or by measurement, and from the decision to an engine.
  *
- * The way down when kernels do not build or run: the decided choices, the defaults, the default tiles, the
- * smallest tiles. What did not work is remembered and not tried again by later sessions; a program that was
- * not made ahead of time, where there is no compiler, is no such thing: the next session may find it. What
- * comes after is the caller's: another device, of which `reference` needs no driver.
+ * Where kernels do not build or run, the session falls back step by step: from the decided configurations to the
+ * defaults, the default tiles, the smallest tiles. A configuration that failed is remembered and not tried
+ * again by later sessions. A program that was not built ahead of time, where there is no compiler, is no such
+ * failure: the next session may find it. After the last step the caller may use another device; `reference`
+ * needs no driver.
  */
 #include <string.h>
 
-#include "tune/plan_cache.h"
 #include "platform/os/os.h"
+#include "tune/grouping.h"
+#include "tune/kernels.h"
+#include "tune/memory.h"
+#include "tune/plan_cache.h"
+#include "tune/tune.h"
 
 static mts_status resolve_tasks(mts_planning *p, const mts_engine_options *options)
 {
@@ -51,36 +56,38 @@ static mts_status measure(mts_planning *p)
 {
     const bool groups = measures_groups(p);
     p->fresh = true;
-    mts_status code = groups ? mts_planning_least(p) : mts_planning_fit(p);
-    MTS_TRY(code, mts_planning_tune(p));
+    mts_status status = groups ? mts_memory_find_least(p) : mts_memory_fit(p);
+    MTS_TRY(status, mts_kernels_tune(p));
     if (groups) {
-        MTS_TRY(code, mts_planning_group(p));
-        MTS_TRY(code, mts_planning_tune(p)); /* layers that the groups have changed */
+        MTS_TRY(status, mts_grouping_measure(p));
+        MTS_TRY(status, mts_kernels_tune(p)); /* layers that the groups have changed */
     }
-    return code != MTS_STATUS_OK ? code : mts_planning_fit(p);
+    MTS_TRY(status, mts_memory_fit(p));
+    return status;
 }
 
-/* The plan is from the cache, but an earlier session had no time for all candidates. */
+/* The plan is from the cache, but earlier sessions had no time for all candidates. */
 static mts_status tune_more(mts_planning *p)
 {
     p->fresh = true;
     p->report.layers_tuned = p->report.layers_changed = 0; /* the same layers are counted again */
-    const mts_status code = mts_planning_tune(p);
-    return code != MTS_STATUS_OK ? code : mts_planning_fit(p);
+    mts_status status = mts_kernels_tune(p);
+    MTS_TRY(status, mts_memory_fit(p));
+    return status;
 }
 
-/* What runs in which order; measured, if anything is, or as an earlier session found out. */
+/* What runs in which order: by default, by measurement, or as an earlier session found out. */
 static mts_status decide(mts_planning *p)
 {
-    const mts_status code = mts_planning_classes(p);
+    const mts_status status = mts_planning_classes(p);
     p->decision.group_of = p->group_of;
     p->decision.slice_bytes = mts_kernel_config_slice_bytes(&p->device->info);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     mts_tuning_cache_load(p);
     if (!measures(p)) {
-        return mts_planning_fit(p);
+        return mts_memory_fit(p);
     }
     p->report.cached = mts_plan_cache_load(p);
     if (!p->report.cached) {
@@ -89,7 +96,7 @@ static mts_status decide(mts_planning *p)
     return p->how.tuning_ms == 0 || p->report.complete != 0 ? MTS_STATUS_OK : tune_more(p);
 }
 
-/* ---- making ---- */
+/* ---- creating the engine ---- */
 
 /* The caller's progress, in the part of the bar that is left. */
 typedef struct rest {
@@ -100,10 +107,10 @@ typedef struct rest {
 static int rest_report(void *context, float fraction, const char *what)
 {
     const rest *r = context;
-    return mts_planning_report_progress(r->p, r->first + (1.0f - r->first) * fraction, what) != MTS_STATUS_OK;
+    return mts_planning_progress(r->p, r->first + (1.0f - r->first) * fraction, what) != MTS_STATUS_OK;
 }
 
-static mts_status make_once(mts_planning *p, bool *kernels_failed, mts_engine **out)
+static mts_status create_once(mts_planning *p, bool *kernels_failed, mts_engine **out)
 {
     rest r = {.p = p, .first = p->reported};
     mts_engine_options options = p->options;
@@ -112,35 +119,36 @@ static mts_status make_once(mts_planning *p, bool *kernels_failed, mts_engine **
     options.task_count = p->task_count;
     options.context = &r;
     options.progress = rest_report;
-    decision.choices = decision.choices ? decision.choices : &p->defaults;
+    decision.configs = decision.configs ? decision.configs : &p->defaults;
     mts_engine_build build = {.like = NULL};
     p->device->full = false;
-    mts_status code = mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
-    if (code == MTS_STATUS_OUT_OF_MEMORY && p->device->full && p->previous) {
-        mts_engine_destroy(&p->previous); /* no room for the session beside what was measured last */
-        code = mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
+    mts_status status = mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
+    if (status == MTS_STATUS_OUT_OF_MEMORY && p->device->full && p->previous) {
+        mts_engine_destroy(&p->previous); /* the device does not fit the session beside the last sample */
+        status = mts_engine_create(p->device, p->archive, &options, &decision, &build, out, p->error);
     }
     *kernels_failed = build.kernels_failed;
-    return code;
+    return status;
 }
 
-/* Kernels that a device may have as its default besides tiles; *marked: there was one that had not failed. */
-static mts_status give_up_special(mts_planning *p, bool *marked)
+/* Marks the kernels that a device may have as its default besides tiles as failed; *marked: at least one was
+ * not marked before. */
+static mts_status fail_special(mts_planning *p, bool *marked)
 {
     static const mts_kernel_config special[] = {{.kernel = MTS_KERNEL_CONFIG_BLOCK},
                                                 {.kernel = MTS_KERNEL_CONFIG_WINOGRAD}};
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     *marked = false;
-    for (size_t i = 0; code == MTS_STATUS_OK && i < sizeof special / sizeof special[0]; i++) {
+    for (size_t i = 0; status == MTS_STATUS_OK && i < sizeof special / sizeof special[0]; i++) {
         if (!mts_kernel_configs_failed(&p->defaults, &special[i])) {
             *marked = true;
-            code = mts_planning_failed(p, &special[i]);
+            status = mts_planning_add_failed(p, &special[i]);
         }
     }
-    return code;
+    return status;
 }
 
-/* What a session that was made remembers. Where a program was not to be had (`absent`) it stepped down for
+/* Stores what a session has learnt about kernels. Where a program does not exist (`absent`), it fell back for
  * itself only. */
 static void remember(mts_planning *p, size_t known, bool absent)
 {
@@ -151,29 +159,29 @@ static void remember(mts_planning *p, size_t known, bool absent)
     }
 }
 
-/* Gives up what was chosen first of all that may be to blame; *left: there was something. */
-static mts_status step_down(mts_planning *p, bool *left)
+/* Replaces the configurations that may have failed by the next safer ones; *left: there were some. */
+static mts_status fall_back(mts_planning *p, bool *left)
 {
     const mts_kernel_config tiles = mts_kernel_config_tiles(&p->device->info);
     *left = true;
-    if (p->decision.choices) {
-        p->decision.choices = NULL;
+    if (p->decision.configs) {
+        p->decision.configs = NULL;
         p->fresh = true;
         p->report.fallback = 1;
         return MTS_STATUS_OK;
     }
     bool special = false;
-    const mts_status code = give_up_special(p, &special);
-    if (code != MTS_STATUS_OK || special) {
+    const mts_status status = fail_special(p, &special);
+    if (status != MTS_STATUS_OK || special) {
         p->report.fallback = 1;
-        return code;
+        return status;
     }
     *left = !mts_kernel_configs_failed(&p->defaults, &tiles);
     p->report.fallback = 2;
-    return mts_planning_failed(p, &tiles);
+    return mts_planning_add_failed(p, &tiles);
 }
 
-static mts_status make(mts_planning *p, mts_engine **out)
+static mts_status create(mts_planning *p, mts_engine **out)
 {
     const size_t known = p->failed_count;
     const mts_kernel_config tiles = mts_kernel_config_tiles(&p->device->info);
@@ -181,61 +189,61 @@ static mts_status make(mts_planning *p, mts_engine **out)
     bool left = true;
     bool absent = false;
     p->report.fallback = mts_kernel_configs_failed(&p->defaults, &tiles) ? 2 : 0;
-    mts_status code = make_once(p, &failed, out);
+    mts_status status = create_once(p, &failed, out);
     const mts_error first = *p->error;
     while (failed && left) {
-        mts_log_write(p->device->log, MTS_LOG_WARNING, "a session cannot be made as planned: %s",
+        mts_log_write(p->device->log, MTS_LOG_WARNING, "a session cannot be created as planned: %s",
                       p->error->text);
         if (p->how.cache) {
             p->how.cache->skipped++;
         }
-        absent = absent || code == MTS_STATUS_NOT_FOUND;
-        code = step_down(p, &left);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        absent = absent || status == MTS_STATUS_NOT_FOUND;
+        status = fall_back(p, &left);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
-        code = left ? make_once(p, &failed, out) : first.code;
+        status = left ? create_once(p, &failed, out) : first.code;
     }
-    if (p->report.fallback != 0 && (failed || code == MTS_STATUS_LIMIT)) {
-        mts_planning_forgive(p, known);
-        *p->error = first; /* what is wrong with the plan, not with the last resort */
+    if (p->report.fallback != 0 && (failed || status == MTS_STATUS_LIMIT)) {
+        mts_planning_keep_failed(p, known);
+        *p->error = first; /* the defect of the plan, not that of the last fallback */
         return first.code;
     }
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         remember(p, known, absent);
     }
-    return code;
+    return status;
 }
 
-/* Nothing that another plan would not meet too. */
-static bool blames_plan(mts_status code)
+/* Whether another plan may succeed where this one failed. */
+static bool is_plan_failure(mts_status status)
 {
-    return code != MTS_STATUS_OK && code != MTS_STATUS_CANCELLED && code != MTS_STATUS_OUT_OF_MEMORY &&
-           code != MTS_STATUS_DEVICE_LOST;
+    return status != MTS_STATUS_OK && status != MTS_STATUS_CANCELLED && status != MTS_STATUS_OUT_OF_MEMORY &&
+           status != MTS_STATUS_DEVICE_LOST;
 }
 
-/* Decides and makes; a plan from the cache that cannot be made is refused, and measured again. */
-static mts_status decide_and_make(mts_planning *p, mts_engine **out)
+/* A plan from the cache that cannot be created is refused, and measured again. */
+static mts_status decide_and_create(mts_planning *p, mts_engine **out)
 {
-    mts_status code = decide(p);
+    mts_status status = decide(p);
     p->report.planning_ms = (double)(mts_os_clock_ns() - p->start) * 1e-6;
-    MTS_TRY(code, make(p, out));
-    if (p->report.cached && blames_plan(code)) {
+    MTS_TRY(status, create(p, out));
+    if (p->report.cached && is_plan_failure(status)) {
         mts_plan_cache_refuse(p);
-        code = measure(p);
+        status = measure(p);
         p->report.planning_ms = (double)(mts_os_clock_ns() - p->start) * 1e-6;
-        MTS_TRY(code, make(p, out));
+        MTS_TRY(status, create(p, out));
     }
-    if (code == MTS_STATUS_OK && p->fresh) {
+    if (status == MTS_STATUS_OK && p->fresh) {
         mts_plan_cache_store(p);
     }
-    return code;
+    return status;
 }
 
 static void release(mts_planning *p)
 {
     mts_engine_destroy(&p->previous);
-    mts_kernel_configs_release(&p->choices);
+    mts_kernel_configs_release(&p->measured);
     mts_kernel_configs_release(&p->planned);
     mts_alloc_free(p->allocator, p->failed);
     mts_planning_report_release(&p->report);
@@ -258,11 +266,11 @@ mts_status mts_planned_engine_create(mts_device *device, const mts_archive *arch
     p.options.precision = mts_precision_used(&device->info, options->precision);
     *out = NULL;
     mts_arena_init(&p.arena, p.allocator);
-    mts_kernel_configs_init(&p.choices, p.allocator);
+    mts_kernel_configs_init(&p.measured, p.allocator);
     mts_kernel_configs_init(&p.planned, p.allocator);
-    mts_status status = mts_planning_report_progress(&p, 0.0f, "planning");
+    mts_status status = mts_planning_progress(&p, 0.0f, "planning");
     MTS_TRY(status, resolve_tasks(&p, options));
-    MTS_TRY(status, decide_and_make(&p, out));
+    MTS_TRY(status, decide_and_create(&p, out));
     if (status == MTS_STATUS_OK && report) {
         *report = p.report;
         report->slice_bytes = p.decision.slice_bytes;

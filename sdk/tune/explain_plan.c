@@ -1,5 +1,5 @@
 /*
- * explain_plan.c: what was measured and considered before a session was made, and why it lost.
+ * explain_plan.c: what was measured and considered before a session was created, and why it was not selected.
  */
 #include "tune/explain_plan.h"
 
@@ -53,7 +53,7 @@ void mts_explain_plan_json(const mts_planning_report *f, mts_text *text)
                  f->fallback);
     mts_text_add(text, "\"predicted_ms\": %.4f, \"model_error\": %.4f, ", f->predicted_ms, f->model_error);
     tuning_json(f, text);
-    mts_text_add(text, ", \"trials\": [");
+    mts_text_add(text, ", \"samples\": [");
     for (uint32_t i = 0; i < f->sample_count; i++) {
         const mts_planning_sample *t = &f->samples[i];
         mts_text_add(text, "%s{\"class\": %u, \"tasks\": %u, \"latency_ms\": %.4f, \"arena\": %llu}",

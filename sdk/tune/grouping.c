@@ -1,9 +1,9 @@
 /*
- * grouping.c: groups by measured latency: lets plan/group.c find the plans that the model of a class
- * (grouping_model.c) likes best, and runs those against each other before one wins.
+ * grouping.c: groups by measured latency. plan/group.c finds the plans that the model of a class
+ * (class_model.c) predicts to be fastest; A/B benchmarks select one of them.
  *
- * Tasks that can be stitched and have one priority are a class; classes are planned one after another. What a
- * plan takes is never modelled: every plan that may win is weighed, together with what the other classes
+ * Tasks that can be stitched and have one priority are a class; classes are planned one after another. The
+ * memory of a plan is never modelled: every candidate gets a dry run, together with what the other classes
  * have.
  */
 #include "tune/grouping.h"
@@ -13,20 +13,24 @@
 #include <string.h>
 
 #include "platform/os/os.h"
+#include "tune/class_model.h"
+#include "tune/memory.h"
+#include "tune/slicing.h"
 
-enum { CANDIDATES = 24, RACERS = 7, RETRIES = 4, PASSES = 2, COSTS_A_REPORT = 1024 };
+enum { CANDIDATES = 24, RUNS_MOST = 7, RETRIES = 4, PASSES = 2, COSTS_A_REPORT = 1024 };
 
-#define HOPELESS 1.4 /* predicted latency relative to the best prediction: not worth a race */
+/* Predicted latency relative to the best prediction: such a candidate is not worth a benchmark. */
+#define HOPELESS 1.4
 
-/* All classes together: then what is decided so far is kept. Slow devices and first builds of kernels need
-   most of it, others some seconds. */
+/* Time for all classes together; then the decision so far is kept. Slow devices and first builds of kernels
+ * need most of it, others some seconds. */
 #define GROUPING_NS UINT64_C(60000000000)
 
-/* Groups of a class that may win. */
+/* Groups of a class that may be selected. */
 typedef struct candidate {
     mts_considered_plan plan;
     uint32_t *groups; /* per task of the class */
-    bool raced, fits;
+    bool ran, fits;
 } candidate;
 
 /* One class while it is planned. */
@@ -48,7 +52,7 @@ static mts_status class_cost(void *context, const uint32_t *indices, uint32_t co
     mts_class_cost(&c->of, indices, count, cost);
     cost->latency = fmax(cost->latency + c->penalty, 0.0);
     return c->priced++ % COSTS_A_REPORT == 0
-               ? mts_planning_report_progress(c->of.p, c->of.p->fraction, "searching for groups")
+               ? mts_planning_progress(c->of.p, c->of.p->fraction, "searching for groups")
                : MTS_STATUS_OK;
 }
 
@@ -103,7 +107,7 @@ static uint32_t *with_sizes_in_order(class_plan *c, const uint32_t *groups)
     return ordered;
 }
 
-/* Adds a plan of the class unless it is there; weighs it, with smaller slices where it is over the budget. */
+/* Adds a plan of the class unless it is there. Its memory is that of smaller slices where it is over the budget. */
 static mts_status add_candidate(class_plan *c, const char *what, const uint32_t *given, uint32_t group_count)
 {
     mts_planning *p = c->of.p;
@@ -131,18 +135,18 @@ static mts_status add_candidate(class_plan *c, const char *what, const uint32_t 
                                         .verdict = MTS_VERDICT_PREDICTED,
                                         .predicted_ms = mts_class_predict(&c->of, groups, group_count)};
     (void)snprintf(added->plan.what, sizeof added->plan.what, "%s", what);
-    mts_status code = mts_planning_weigh(p, all, &added->plan.slice_bytes, &added->plan.peak);
+    mts_status status = mts_memory_peak(p, all, &added->plan.slice_bytes, &added->plan.peak);
     added->fits = mts_memory_budget_fits(p->options.memory_budget, added->plan.peak);
     if (!added->fits) {
         added->plan.verdict = MTS_VERDICT_OVER_BUDGET;
     }
-    if (mts_sample_is_recoverable(code)) {
+    if (mts_sample_is_recoverable(status)) {
         added->fits = false;
         added->plan.verdict = MTS_VERDICT_FAILED;
-        code = MTS_STATUS_OK;
+        status = MTS_STATUS_OK;
     }
     c->candidate_count++;
-    return code;
+    return status;
 }
 
 static mts_status add_named(class_plan *c, const uint32_t *groups, uint32_t group_count)
@@ -175,9 +179,9 @@ static mts_status add_planned(class_plan *c, double penalty)
     mts_planning *p = c->of.p;
     uint32_t *groups = mts_arena_zero(&p->arena, c->of.count, sizeof *groups);
     mts_memory_budget budget = p->options.memory_budget;
-    mts_status code = groups ? MTS_STATUS_OK : mts_planning_memory(p);
+    mts_status status = groups ? MTS_STATUS_OK : mts_planning_memory(p);
     c->penalty = penalty;
-    for (int attempt = 0; code == MTS_STATUS_OK && attempt < RETRIES && mts_class_in_time(&c->of);
+    for (int attempt = 0; status == MTS_STATUS_OK && attempt < RETRIES && mts_class_in_time(&c->of);
          attempt++) {
         const uint32_t before = c->candidate_count;
         mts_group_result result = {.group_of = groups};
@@ -188,20 +192,20 @@ static mts_status add_planned(class_plan *c, double penalty)
                                            .cost = class_cost,
                                            .context = c,
                                            .allocator = p->allocator};
-        code = mts_group_plan(&request, &result, p->error);
-        if (code == MTS_STATUS_LIMIT) { /* by the model; the smallest plan was weighed before */
-            code = MTS_STATUS_OK;
+        status = mts_group_plan(&request, &result, p->error);
+        if (status == MTS_STATUS_LIMIT) { /* by the model; the plan of least memory was found before */
+            status = MTS_STATUS_OK;
             break;
         }
-        MTS_TRY(code, add_named(c, groups, result.group_count));
-        if (code != MTS_STATUS_OK || c->candidate_count == before || c->candidates[before].fits) {
+        MTS_TRY(status, add_named(c, groups, result.group_count));
+        if (status != MTS_STATUS_OK || c->candidate_count == before || c->candidates[before].fits) {
             break;
         }
         const uint64_t excess = c->candidates[before].plan.peak - p->options.memory_budget.bytes;
         budget.bytes = budget.bytes > excess ? budget.bytes - excess : 1;
     }
     c->penalty = 0.0;
-    return code;
+    return status;
 }
 
 static mts_status add_candidates(class_plan *c)
@@ -209,93 +213,97 @@ static mts_status add_candidates(class_plan *c)
     static const double shares[] = {0.0, 0.02, -0.02, 0.06, -0.06, 0.2, -0.2};
     const uint32_t first = 0;
     mts_group_cost alone;
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     mts_class_cost(&c->of, &first, 1, &alone);
-    for (size_t i = 0; code == MTS_STATUS_OK && i < sizeof shares / sizeof shares[0]; i++) {
-        code = add_planned(c, shares[i] * alone.latency);
+    for (size_t i = 0; status == MTS_STATUS_OK && i < sizeof shares / sizeof shares[0]; i++) {
+        status = add_planned(c, shares[i] * alone.latency);
     }
-    MTS_TRY(code, add_dealt(c, 1));
-    code = code != MTS_STATUS_OK || c->of.count < 4 ? code : add_dealt(c, 2);
-    code = code != MTS_STATUS_OK || c->of.count < 8 ? code : add_dealt(c, 4);
-    return code != MTS_STATUS_OK ? code : add_dealt(c, c->of.count);
+    MTS_TRY(status, add_dealt(c, 1));
+    if (c->of.count >= 4) {
+        MTS_TRY(status, add_dealt(c, 2));
+    }
+    if (c->of.count >= 8) {
+        MTS_TRY(status, add_dealt(c, 4));
+    }
+    MTS_TRY(status, add_dealt(c, c->of.count));
+    return status;
 }
 
-/* ---- the race ---- */
+/* ---- A/B benchmarks ---- */
 
-typedef struct race {
+/* The best candidate so far, its engine, and that of the candidate that is compared with it. */
+typedef struct benchmark {
     class_plan *c;
-    mts_engine *champion, *challenger;
-    candidate *leader;
-    uint32_t raced;
-} race;
+    mts_engine *best_engine, *engine;
+    candidate *best;
+    uint32_t ran;
+} benchmark;
 
-static mts_status enter(race *r, candidate *x)
+static mts_status run_candidate(benchmark *b, candidate *x)
 {
-    class_plan *c = r->c;
+    class_plan *c = b->c;
     mts_planning *p = c->of.p;
     const mts_sample_request request = {.positions = c->of.tasks,
                                         .count = c->of.count,
                                         .group_of = x->groups,
                                         .slice_bytes = x->plan.slice_bytes,
-                                        .choices = p->decision.choices};
-    x->raced = true;
-    mts_status code = mts_sample_create(p, &request, &r->challenger);
-    if (code == MTS_STATUS_OK && !r->leader) {
-        code = mts_sample_time(p, r->challenger, &x->plan.measured_ms);
-    } else if (code == MTS_STATUS_OK) {
-        double leader_ms = 0.0;
-        code = mts_sample_compare(p, r->champion, r->challenger, &leader_ms, &x->plan.measured_ms);
-        x->plan.relative =
-            leader_ms > 0.0 && x->plan.measured_ms > 0.0 ? x->plan.measured_ms / leader_ms : 1.0;
+                                        .configs = p->decision.configs};
+    x->ran = true;
+    mts_status status = mts_sample_create(p, &request, &b->engine);
+    if (status == MTS_STATUS_OK && !b->best) {
+        status = mts_sample_time(p, b->engine, &x->plan.measured_ms);
+    } else if (status == MTS_STATUS_OK) {
+        double best_ms = 0.0;
+        status = mts_sample_compare(p, b->best_engine, b->engine, &best_ms, &x->plan.measured_ms);
+        x->plan.relative = best_ms > 0.0 && x->plan.measured_ms > 0.0 ? x->plan.measured_ms / best_ms : 1.0;
     }
-    if (mts_sample_is_recoverable(code)) {
+    if (mts_sample_is_recoverable(status)) {
         x->plan.verdict = MTS_VERDICT_FAILED;
         x->plan.measured_ms = 0.0;
         x->fits = false;
-        mts_engine_destroy(&r->challenger);
+        mts_engine_destroy(&b->engine);
         return MTS_STATUS_OK;
     }
     x->plan.verdict = MTS_VERDICT_SLOWER;
-    r->raced++;
-    return code;
+    b->ran++;
+    return status;
 }
 
-/* The challenger has run: it takes the lead, or leaves. */
-static void settle(race *r, candidate *x)
+/* The better of the candidate that ran and the best so far stays; the other one's kernels may serve the next. */
+static void keep_better(benchmark *b, candidate *x)
 {
-    class_plan *c = r->c;
-    if (!r->challenger) {
+    class_plan *c = b->c;
+    if (!b->engine) {
         return;
     }
-    if (!r->leader || mts_sample_is_better(x->plan.relative, x->plan.peak, r->leader->plan.peak)) {
-        for (uint32_t i = 0; r->leader && i < c->candidate_count; i++) {
+    mts_engine_destroy(&c->of.p->previous);
+    if (!b->best || mts_sample_is_better(x->plan.relative, x->plan.peak, b->best->plan.peak)) {
+        for (uint32_t i = 0; b->best && i < c->candidate_count; i++) {
             c->candidates[i].plan.relative /= x->plan.relative;
         }
-        mts_engine_destroy(&c->of.p->previous);
-        c->of.p->previous = r->champion;
-        r->champion = r->challenger;
-        r->leader = x;
+        c->of.p->previous = b->best_engine;
+        b->best_engine = b->engine;
+        b->best = x;
         x->plan.relative = 1.0;
     } else {
-        mts_engine_destroy(&c->of.p->previous);
-        c->of.p->previous = r->challenger;
+        c->of.p->previous = b->engine;
     }
-    r->challenger = NULL;
+    b->engine = NULL;
 }
 
-/* The candidate that has not run and is expected to be fastest; NULL: none is worth it. */
-static candidate *next_racer(class_plan *c, const race *r)
+/* The candidate that has not run and has the best prediction; NULL: none is worth a benchmark. */
+static candidate *next_candidate(class_plan *c, const benchmark *b)
 {
-    candidate *best = NULL;
+    candidate *next = NULL;
     double least = INFINITY;
     for (uint32_t i = 0; i < c->candidate_count; i++) {
         candidate *x = &c->candidates[i];
         least = x->fits && x->plan.predicted_ms < least ? x->plan.predicted_ms : least;
-        if (x->fits && !x->raced && (!best || x->plan.predicted_ms < best->plan.predicted_ms)) {
-            best = x;
+        if (x->fits && !x->ran && (!next || x->plan.predicted_ms < next->plan.predicted_ms)) {
+            next = x;
         }
     }
-    return best && r->leader && best->plan.predicted_ms > HOPELESS * least ? NULL : best;
+    return next && b->best && next->plan.predicted_ms > HOPELESS * least ? NULL : next;
 }
 
 static void learn(class_plan *c)
@@ -309,192 +317,197 @@ static void learn(class_plan *c)
     mts_class_fit(&c->of);
 }
 
-static mts_status race_candidates(class_plan *c, race *r, uint32_t most)
+static mts_status run_candidates(class_plan *c, benchmark *b, uint32_t most)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (candidate *x = next_racer(c, r); x && r->raced < most && mts_class_in_time(&c->of);
-         x = next_racer(c, r)) {
-        code = enter(r, x);
-        if (code != MTS_STATUS_OK) {
-            return code;
+    mts_status status = MTS_STATUS_OK;
+    for (candidate *x = next_candidate(c, b); x && b->ran < most && mts_class_in_time(&c->of);
+         x = next_candidate(c, b)) {
+        status = run_candidate(b, x);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
-        settle(r, x);
+        keep_better(b, x);
     }
-    return code;
+    return status;
 }
 
-/* What the first races taught the model may bring up better plans. */
-static mts_status race_all(class_plan *c, race *r)
+/* The first benchmarks improve the model, which may find better plans then. */
+static mts_status run_all(class_plan *c, benchmark *b)
 {
-    mts_status code = add_candidates(c);
-    MTS_TRY(code, race_candidates(c, r, RACERS));
-    for (int pass = 1; code == MTS_STATUS_OK && pass < PASSES && !c->of.uniform && c->of.count > 2; pass++) {
+    mts_status status = add_candidates(c);
+    MTS_TRY(status, run_candidates(c, b, RUNS_MOST));
+    for (uint32_t pass = 1; status == MTS_STATUS_OK && pass < PASSES && !c->of.uniform && c->of.count > 2;
+         pass++) {
         learn(c);
-        code = add_planned(c, 0.0);
-        MTS_TRY(code, race_candidates(c, r, RACERS + 2 * (uint32_t)pass));
+        status = add_planned(c, 0.0);
+        MTS_TRY(status, run_candidates(c, b, RUNS_MOST + 2 * pass));
     }
-    return code;
+    return status;
 }
 
-static mts_status keep_winner(class_plan *c, race *r)
+static mts_status keep_best(class_plan *c, const benchmark *b)
 {
     mts_planning *p = c->of.p;
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < c->candidate_count; i++) {
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < c->candidate_count; i++) {
         candidate *x = &c->candidates[i];
-        x->plan.verdict = x == r->leader ? (uint32_t)MTS_VERDICT_CHOSEN : x->plan.verdict;
-        code = mts_planning_add_plan(p, &x->plan);
+        x->plan.verdict = x == b->best ? (uint32_t)MTS_VERDICT_CHOSEN : x->plan.verdict;
+        status = mts_planning_add_plan(p, &x->plan);
     }
-    if (code != MTS_STATUS_OK || !r->leader) {
-        return code; /* none fits: what was decided before stays, which keeps the budget */
+    if (status != MTS_STATUS_OK || !b->best) {
+        return status; /* none fits: the decision before stays, which keeps the budget */
     }
-    const uint32_t *all = assemble(c, r->leader->groups);
+    const uint32_t *all = assemble(c, b->best->groups);
     if (!all) {
         return mts_planning_memory(p);
     }
     memcpy(p->group_of, all, p->task_count * sizeof *all);
-    p->decision.slice_bytes = r->leader->plan.slice_bytes;
+    p->decision.slice_bytes = b->best->plan.slice_bytes;
     p->report.model_error = fmax(p->report.model_error, c->of.model.error);
     return MTS_STATUS_OK;
 }
 
 /* ---- classes ---- */
 
-/* What the tasks of the class take as one group, which is how they are: milliseconds. */
+/* Milliseconds of the class as one group. */
 static mts_status measure_one_group(class_plan *c, double *ms)
 {
     const uint32_t *groups = mts_arena_zero(&c->of.p->arena, c->of.count, sizeof *groups);
     if (!groups) {
         return mts_planning_memory(c->of.p);
     }
-    const mts_status code = mts_class_calibrate(&c->of);
-    *ms = code == MTS_STATUS_OK ? mts_class_predict(&c->of, groups, 1) : 0.0;
-    return mts_sample_is_recoverable(code) ? MTS_STATUS_OK : code;
+    const mts_status status = mts_class_calibrate(&c->of);
+    *ms = status == MTS_STATUS_OK ? mts_class_predict(&c->of, groups, 1) : 0.0;
+    return mts_sample_is_recoverable(status) ? MTS_STATUS_OK : status;
 }
 
 /* `predicted`: milliseconds of what was decided; 0: unknown. */
 static mts_status group_class(mts_planning *p, uint32_t number, uint64_t until, double *predicted)
 {
     class_plan c = {.penalty = 0.0};
-    race r = {.c = &c};
-    mts_status code = mts_class_open(&c.of, p, number, CANDIDATES);
+    benchmark b = {.c = &c};
+    mts_status status = mts_class_open(&c.of, p, number, CANDIDATES);
     c.of.until = until;
     p->fraction = 0.1f + 0.7f * (float)number / (float)p->class_count;
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (c.of.count == 1 && p->class_count > 1 && !mts_memory_budget_is_limited(p->options.memory_budget)) {
         return measure_one_group(&c, predicted);
     }
-    code = mts_class_calibrate(&c.of);
-    if (mts_sample_is_recoverable(code)) {
-        return MTS_STATUS_OK; /* not even single tasks run: the session itself will say what is wrong */
+    status = mts_class_calibrate(&c.of);
+    if (mts_sample_is_recoverable(status)) {
+        return MTS_STATUS_OK; /* not even single tasks run: creating the session will fail with the cause */
     }
-    MTS_TRY(code, race_all(&c, &r));
-    MTS_TRY(code, keep_winner(&c, &r));
-    *predicted = r.leader != NULL ? r.leader->plan.predicted_ms : 0.0;
-    mts_engine_destroy(&r.challenger);
-    if (r.champion) {
+    MTS_TRY(status, run_all(&c, &b));
+    MTS_TRY(status, keep_best(&c, &b));
+    *predicted = b.best ? b.best->plan.predicted_ms : 0.0;
+    mts_engine_destroy(&b.engine);
+    if (b.best_engine) {
         mts_engine_destroy(&p->previous);
-        p->previous = r.champion;
+        p->previous = b.best_engine;
     }
-    return code;
+    return status;
 }
 
-/* ---- the last word ---- */
+/* ---- the final comparison ---- */
 
-/* Both decisions as engines, run in turns; twice, because a wrong last word costs every frame. */
-static mts_status race_usual(mts_planning *p, const mts_sample_request *usual, double *usual_ms,
-                             double *decided_ms)
+/* The session that is created without measuring, and the decision. */
+typedef struct final {
+    mts_sample_request usual, decided;
+    mts_engine_stats usual_stats, decided_stats;
+    double usual_ms, decided_ms;
+} final;
+
+/* An A/B benchmark, twice, because a wrong result costs every frame. */
+static mts_status compare_final(mts_planning *p, final *f)
 {
-    const mts_sample_request decided = {
-        .group_of = p->group_of, .slice_bytes = p->decision.slice_bytes, .choices = p->decision.choices};
-    mts_engine *a = NULL;
-    mts_engine *b = NULL;
-    mts_status code = mts_sample_create(p, usual, &a);
-    MTS_TRY(code, mts_sample_create(p, &decided, &b));
-    for (int i = 0; code == MTS_STATUS_OK && i < 2; i++) {
+    mts_engine *usual = NULL;
+    mts_engine *decided = NULL;
+    mts_status status = mts_sample_create(p, &f->usual, &usual);
+    MTS_TRY(status, mts_sample_create(p, &f->decided, &decided));
+    for (int i = 0; status == MTS_STATUS_OK && i < 2; i++) {
         double ms[2] = {0.0, 0.0};
-        code = mts_sample_compare(p, a, b, &ms[0], &ms[1]);
-        *usual_ms = i == 0 || ms[0] < *usual_ms ? ms[0] : *usual_ms;
-        *decided_ms = i == 0 || ms[1] < *decided_ms ? ms[1] : *decided_ms;
+        status = mts_sample_compare(p, usual, decided, &ms[0], &ms[1]);
+        f->usual_ms = i == 0 || ms[0] < f->usual_ms ? ms[0] : f->usual_ms;
+        f->decided_ms = i == 0 || ms[1] < f->decided_ms ? ms[1] : f->decided_ms;
     }
-    mts_engine_destroy(&a);
-    mts_engine_destroy(&b);
-    return code;
+    mts_engine_destroy(&usual);
+    mts_engine_destroy(&decided);
+    return status;
 }
 
-/* The decision goes back to what would have been without measuring; nothing that won is better. It takes what
-   it just took. */
-static void take_usual(mts_planning *p, uint64_t slice_bytes, double usual_ms, double relative)
+/* Replaces the decision by what would be without measuring. Its predicted latency is the measured one. */
+static void use_usual(mts_planning *p, const final *f)
 {
     for (uint32_t i = 0; i < p->report.plan_count; i++) {
-        mts_considered_plan *f = &p->report.plans[i];
-        if (f->verdict == MTS_VERDICT_CHOSEN) {
-            f->verdict = MTS_VERDICT_SLOWER;
-            f->relative = relative;
+        mts_considered_plan *plan = &p->report.plans[i];
+        if (plan->verdict == MTS_VERDICT_CHOSEN) {
+            plan->verdict = MTS_VERDICT_SLOWER;
+            plan->relative = f->decided_ms / f->usual_ms;
         }
     }
     memcpy(p->group_of, p->class_of, p->task_count * sizeof *p->group_of);
-    p->decision.slice_bytes = slice_bytes;
-    p->report.predicted_ms = usual_ms;
+    p->decision.slice_bytes = f->usual.slice_bytes;
+    p->report.predicted_ms = f->usual_ms;
 }
 
 /*
- * What won many races on a disturbed machine may have won by chance: it has to beat the session that is made
- * without measuring, where that keeps the budget.
+ * A plan that was selected on a disturbed machine may be there by chance: it has to be better than the session
+ * that is created without measuring, where that keeps the budget.
  */
-static mts_status judge(mts_planning *p)
+static mts_status final_comparison(mts_planning *p)
 {
-    const uint64_t slice_bytes = mts_kernel_config_slice_bytes(&p->device->info);
-    const mts_sample_request usual = {
-        .group_of = p->class_of, .slice_bytes = slice_bytes, .choices = p->decision.choices};
-    const mts_sample_request decided = {
-        .group_of = p->group_of, .slice_bytes = p->decision.slice_bytes, .choices = p->decision.choices};
-    mts_engine_stats stats[2] = {{0}, {0}};
-    double usual_ms = 0.0;
-    double decided_ms = 0.0;
-    if (p->decision.slice_bytes == slice_bytes &&
+    final f = {.usual = {.group_of = p->class_of,
+                         .slice_bytes = mts_kernel_config_slice_bytes(&p->device->info),
+                         .configs = p->decision.configs},
+               .decided = {.group_of = p->group_of,
+                           .slice_bytes = p->decision.slice_bytes,
+                           .configs = p->decision.configs}};
+    if (p->decision.slice_bytes == f.usual.slice_bytes &&
         memcmp(p->group_of, p->class_of, p->task_count * sizeof *p->group_of) == 0) {
         return MTS_STATUS_OK;
     }
-    mts_status code = mts_sample_footprint(p, &usual, &stats[0]);
-    MTS_TRY(code, mts_sample_footprint(p, &decided, &stats[1]));
-    if (code == MTS_STATUS_OK && !mts_memory_budget_fits(p->options.memory_budget, stats[0].peak_bytes)) {
+    mts_status status = mts_sample_footprint(p, &f.usual, &f.usual_stats);
+    MTS_TRY(status, mts_sample_footprint(p, &f.decided, &f.decided_stats));
+    if (status == MTS_STATUS_OK &&
+        !mts_memory_budget_fits(p->options.memory_budget, f.usual_stats.peak_bytes)) {
         return MTS_STATUS_OK;
     }
-    MTS_TRY(code, race_usual(p, &usual, &usual_ms, &decided_ms));
-    if (code != MTS_STATUS_OK || usual_ms <= 0.0 || decided_ms <= 0.0) {
-        return mts_sample_is_recoverable(code) ? MTS_STATUS_OK : code;
+    MTS_TRY(status, compare_final(p, &f));
+    if (status != MTS_STATUS_OK || f.usual_ms <= 0.0 || f.decided_ms <= 0.0) {
+        return mts_sample_is_recoverable(status) ? MTS_STATUS_OK : status;
     }
-    const bool wins = mts_sample_is_better(decided_ms / usual_ms, stats[1].peak_bytes, stats[0].peak_bytes);
+    const bool better =
+        mts_sample_is_better(f.decided_ms / f.usual_ms, f.decided_stats.peak_bytes, f.usual_stats.peak_bytes);
     const mts_considered_plan plan = {.what = "as without measuring",
                                       .of_class = MTS_CONSIDERED_SESSION,
-                                      .groups = stats[0].groups,
-                                      .verdict = wins ? MTS_VERDICT_SLOWER : MTS_VERDICT_CHOSEN,
-                                      .slice_bytes = slice_bytes,
-                                      .peak = stats[0].peak_bytes,
-                                      .measured_ms = usual_ms,
-                                      .relative = wins ? usual_ms / decided_ms : 1.0};
-    if (!wins) {
-        take_usual(p, slice_bytes, usual_ms, decided_ms / usual_ms);
+                                      .groups = f.usual_stats.groups,
+                                      .verdict = better ? MTS_VERDICT_SLOWER : MTS_VERDICT_CHOSEN,
+                                      .slice_bytes = f.usual.slice_bytes,
+                                      .peak = f.usual_stats.peak_bytes,
+                                      .measured_ms = f.usual_ms,
+                                      .relative = better ? f.usual_ms / f.decided_ms : 1.0};
+    if (!better) {
+        use_usual(p, &f);
     }
     return mts_planning_add_plan(p, &plan);
 }
 
-mts_status mts_planning_group(mts_planning *p)
+mts_status mts_grouping_measure(mts_planning *p)
 {
     const uint64_t until = mts_os_clock_ns() + GROUPING_NS;
     bool known = true;
     double sum = 0.0;
-    mts_status code = mts_planning_smallest(p);
-    for (uint32_t number = 0; code == MTS_STATUS_OK && number < p->class_count; number++) {
+    mts_status status = mts_memory_use_least(p);
+    for (uint32_t number = 0; status == MTS_STATUS_OK && number < p->class_count; number++) {
         double ms = 0.0;
-        code = group_class(p, number, until, &ms);
+        status = group_class(p, number, until, &ms);
         known = known && ms > 0.0;
         sum += ms;
     }
     p->report.predicted_ms = known ? sum : 0.0;
-    MTS_TRY(code, mts_planning_slice(p));
-    return code != MTS_STATUS_OK ? code : judge(p);
+    MTS_TRY(status, mts_slicing_measure(p));
+    MTS_TRY(status, final_comparison(p));
+    return status;
 }

@@ -1,10 +1,11 @@
 /*
- * plan_cache.c: what a plan file and a tuning file hold, and the keys they lie under. Written and read value
- * by value; a reader trusts no count and no number.
+ * plan_cache.c: the content of plan files and tuning files, and their keys. A table of fields describes each
+ * record, for writing and for reading; the reader trusts no count and no number.
  */
 #include "tune/plan_cache.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -17,7 +18,73 @@
 #define TASKS_MOST 65536u
 #define ENTRIES_MOST 8192u
 
-/* ---- values in a row ---- */
+/* ---- fields ---- */
+
+typedef enum field_type {
+    U32 = 0,
+    U64 = 1,
+    F64 = 2, /* milliseconds or a ratio: finite, not negative */
+    TEXT = 3 /* MTS_CONSIDERED_TEXT bytes with a zero at the end */
+} field_type;
+
+typedef struct field {
+    field_type type;
+    uint32_t most; /* of a U32 */
+    size_t offset; /* in the record */
+} field;
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+static const field config_fields[] = {
+    {U32, MTS_KERNEL_CONFIG_KERNEL_COUNT - 1, offsetof(mts_kernel_config, kernel)},
+    {U32, 1024, offsetof(mts_kernel_config, rows)},
+    {U32, 65536, offsetof(mts_kernel_config, vectors)},
+    {U32, 65536, offsetof(mts_kernel_config, local)},
+    {U32, 65536, offsetof(mts_kernel_config, depth)},
+    {U32, 65536, offsetof(mts_kernel_config, parts)}};
+
+/* The configuration stands between these two parts of an entry. */
+static const field entry_fields[] = {{U64, 0, offsetof(mts_kernel_config_entry, signature)},
+                                     {U64, 0, offsetof(mts_kernel_config_entry, kind)},
+                                     {U32, UINT32_MAX, offsetof(mts_kernel_config_entry, members)},
+                                     {U32, UINT32_MAX, offsetof(mts_kernel_config_entry, tried)}};
+static const field entry_times[] = {{F64, 0, offsetof(mts_kernel_config_entry, ms)},
+                                    {F64, 0, offsetof(mts_kernel_config_entry, default_ms)}};
+
+static const field plan_fields[] = {{TEXT, 0, offsetof(mts_considered_plan, what)},
+                                    {U32, UINT32_MAX, offsetof(mts_considered_plan, of_class)},
+                                    {U32, TASKS_MOST, offsetof(mts_considered_plan, groups)},
+                                    {U32, MTS_VERDICT_COUNT - 1, offsetof(mts_considered_plan, verdict)},
+                                    {U64, 0, offsetof(mts_considered_plan, slice_bytes)},
+                                    {U64, 0, offsetof(mts_considered_plan, peak)},
+                                    {F64, 0, offsetof(mts_considered_plan, predicted_ms)},
+                                    {F64, 0, offsetof(mts_considered_plan, measured_ms)},
+                                    {F64, 0, offsetof(mts_considered_plan, relative)}};
+
+static const field sample_fields[] = {{U32, UINT32_MAX, offsetof(mts_planning_sample, of_class)},
+                                      {U32, TASKS_MOST, offsetof(mts_planning_sample, tasks)},
+                                      {F64, 0, offsetof(mts_planning_sample, latency)},
+                                      {F64, 0, offsetof(mts_planning_sample, modelled)},
+                                      {U64, 0, offsetof(mts_planning_sample, arena)},
+                                      {U64, 0, offsetof(mts_planning_sample, weights)}};
+
+/* Without the two lists and what only concerns one session. */
+static const field report_fields[] = {{U32, UINT32_MAX, offsetof(mts_planning_report, layers_tuned)},
+                                      {U32, UINT32_MAX, offsetof(mts_planning_report, layers_changed)},
+                                      {U32, UINT32_MAX, offsetof(mts_planning_report, candidates)},
+                                      {U32, UINT32_MAX, offsetof(mts_planning_report, skipped)},
+                                      {U32, 1, offsetof(mts_planning_report, complete)},
+                                      {F64, 0, offsetof(mts_planning_report, default_ms)},
+                                      {F64, 0, offsetof(mts_planning_report, tuned_ms)},
+                                      {F64, 0, offsetof(mts_planning_report, predicted_ms)},
+                                      {F64, 0, offsetof(mts_planning_report, model_error)}};
+
+static size_t field_size(const field *f)
+{
+    return f->type == U32 ? sizeof(uint32_t) : f->type == TEXT ? MTS_CONSIDERED_TEXT : sizeof(uint64_t);
+}
+
+/* ---- writing ---- */
 
 typedef struct writer {
     const mts_allocator *allocator;
@@ -37,243 +104,159 @@ static void put(writer *w, const void *data, size_t size)
     w->size += size;
 }
 
-static void put_u32(writer *w, uint32_t value)
+static void put_count(writer *w, size_t count)
 {
+    const uint32_t value = (uint32_t)count;
     put(w, &value, sizeof value);
 }
 
-static void put_u64(writer *w, uint64_t value)
+/* A time that is no number is written as 0: it was not measured. */
+static void put_record(writer *w, const field *fields, size_t count, const void *record)
 {
-    put(w, &value, sizeof value);
+    for (size_t i = 0; i < count; i++) {
+        const unsigned char *at = (const unsigned char *)record + fields[i].offset;
+        double time = 0.0;
+        if (fields[i].type == F64) {
+            memcpy(&time, at, sizeof time);
+            time = isfinite(time) && time >= 0.0 ? time : 0.0;
+        }
+        put(w, fields[i].type == F64 ? (const void *)&time : at, field_size(&fields[i]));
+    }
 }
 
-static void put_f64(writer *w, double value)
+static void put_config(writer *w, const mts_kernel_config *config)
 {
-    put(w, &value, sizeof value);
+    put_record(w, config_fields, COUNT_OF(config_fields), config);
 }
+
+static void put_configs(writer *w, const mts_kernel_configs *configs)
+{
+    const size_t count = configs ? configs->count : 0;
+    put_count(w, count);
+    for (size_t i = 0; i < count; i++) {
+        const mts_kernel_config_entry *entry = &configs->entries[i];
+        put_record(w, entry_fields, COUNT_OF(entry_fields), entry);
+        put_config(w, &entry->choice);
+        put_record(w, entry_times, COUNT_OF(entry_times), entry);
+    }
+}
+
+static void put_report(writer *w, const mts_planning_report *report)
+{
+    put_record(w, report_fields, COUNT_OF(report_fields), report);
+    put_count(w, report->plan_count);
+    for (uint32_t i = 0; i < report->plan_count; i++) {
+        put_record(w, plan_fields, COUNT_OF(plan_fields), &report->plans[i]);
+    }
+    put_count(w, report->sample_count);
+    for (uint32_t i = 0; i < report->sample_count; i++) {
+        put_record(w, sample_fields, COUNT_OF(sample_fields), &report->samples[i]);
+    }
+}
+
+/* ---- reading ---- */
 
 typedef struct reader {
     const unsigned char *at;
     size_t left;
-    bool failed;
-    bool starved; /* it failed for lack of memory */
+    mts_status status; /* the first failure: MALFORMED, or OUT_OF_MEMORY */
 } reader;
 
-static void get(reader *r, void *data, size_t size)
+static void check(reader *r, bool good)
 {
-    memset(data, 0, size);
-    if (r->failed || size > r->left) {
-        r->failed = true;
-        return;
-    }
-    memcpy(data, r->at, size);
-    r->at += size;
-    r->left -= size;
+    r->status = r->status == MTS_STATUS_OK && !good ? MTS_STATUS_MALFORMED : r->status;
 }
 
-/* What became of a value that was read. */
-static void took(reader *r, mts_status code)
+static void check_memory(reader *r, mts_status status)
 {
-    r->failed = r->failed || code != MTS_STATUS_OK;
-    r->starved = r->starved || code == MTS_STATUS_OUT_OF_MEMORY;
+    r->status = r->status == MTS_STATUS_OK ? status : r->status;
+}
+
+static bool is_valid(const field *f, const void *value)
+{
+    uint32_t number = 0;
+    double time = 0.0;
+    switch (f->type) {
+    case U32:
+        memcpy(&number, value, sizeof number);
+        return number <= f->most;
+    case F64:
+        memcpy(&time, value, sizeof time);
+        return isfinite(time) && time >= 0.0;
+    case TEXT:
+        return ((const char *)value)[MTS_CONSIDERED_TEXT - 1] == '\0';
+    case U64:
+        break;
+    }
+    return true;
+}
+
+/* A value that is not valid is 0 in the record. */
+static void get_record(reader *r, const field *fields, size_t count, void *record)
+{
+    for (size_t i = 0; i < count; i++) {
+        const size_t size = field_size(&fields[i]);
+        unsigned char *to = (unsigned char *)record + fields[i].offset;
+        check(r, size <= r->left && is_valid(&fields[i], r->at));
+        if (r->status != MTS_STATUS_OK) {
+            memset(to, 0, size);
+            continue;
+        }
+        memcpy(to, r->at, size);
+        r->at += size;
+        r->left -= size;
+    }
 }
 
 /* A number up to `most`. */
 static uint32_t get_u32(reader *r, uint32_t most)
 {
     uint32_t value = 0;
-    get(r, &value, sizeof value);
-    if (value > most) {
-        r->failed = true;
-        return 0;
-    }
+    get_record(r, &(field){U32, most, 0}, 1, &value);
     return value;
 }
 
-static uint64_t get_u64(reader *r)
+static mts_kernel_config get_config(reader *r)
 {
-    uint64_t value = 0;
-    get(r, &value, sizeof value);
-    return value;
+    mts_kernel_config config;
+    get_record(r, config_fields, COUNT_OF(config_fields), &config);
+    return config;
 }
 
-/* A number of milliseconds or a ratio: finite, not negative. */
-static double get_f64(reader *r)
-{
-    double value = 0.0;
-    get(r, &value, sizeof value);
-    if (!isfinite(value) || value < 0.0) {
-        r->failed = true;
-        return 0.0;
-    }
-    return value;
-}
-
-/* ---- parts ---- */
-
-static void put_choice(writer *w, const mts_kernel_config *choice)
-{
-    put_u32(w, choice->kernel);
-    put_u32(w, choice->rows);
-    put_u32(w, choice->vectors);
-    put_u32(w, choice->local);
-    put_u32(w, choice->depth);
-    put_u32(w, choice->parts);
-}
-
-static mts_kernel_config get_choice(reader *r)
-{
-    mts_kernel_config choice = {.kernel = get_u32(r, MTS_KERNEL_CONFIG_KERNEL_COUNT - 1)};
-    choice.rows = get_u32(r, 1024);
-    choice.vectors = get_u32(r, 65536);
-    choice.local = get_u32(r, 65536);
-    choice.depth = get_u32(r, 65536);
-    choice.parts = get_u32(r, 65536);
-    return choice;
-}
-
-static void put_choices(writer *w, const mts_kernel_configs *choices)
-{
-    const size_t count = choices ? choices->count : 0;
-    put_u32(w, (uint32_t)count);
-    for (size_t i = 0; i < count; i++) {
-        const mts_kernel_config_entry *e = &choices->entries[i];
-        put_u64(w, e->signature);
-        put_u64(w, e->kind);
-        put_u32(w, e->members);
-        put_u32(w, e->tried);
-        put_choice(w, &e->choice);
-        put_f64(w, e->ms);
-        put_f64(w, e->default_ms);
-    }
-}
-
-static void get_choices(reader *r, mts_kernel_configs *choices)
+static void get_configs(reader *r, mts_kernel_configs *configs)
 {
     const uint32_t count = get_u32(r, ENTRIES_MOST);
-    for (uint32_t i = 0; i < count && !r->failed; i++) {
-        mts_kernel_config_entry e = {.signature = get_u64(r)};
-        e.kind = get_u64(r);
-        e.members = get_u32(r, UINT32_MAX);
-        e.tried = get_u32(r, UINT32_MAX);
-        e.choice = get_choice(r);
-        e.ms = get_f64(r);
-        e.default_ms = get_f64(r);
-        took(r, mts_kernel_configs_add(choices, &e, NULL));
-    }
-}
-
-static void put_considered(writer *w, const mts_considered_plan *f)
-{
-    put(w, f->what, sizeof f->what);
-    put_u32(w, f->of_class);
-    put_u32(w, f->groups);
-    put_u32(w, f->verdict);
-    put_u64(w, f->slice_bytes);
-    put_u64(w, f->peak);
-    put_f64(w, f->predicted_ms);
-    put_f64(w, f->measured_ms);
-    put_f64(w, f->relative);
-}
-
-static mts_considered_plan get_considered(reader *r, uint32_t classes)
-{
-    mts_considered_plan f = {.of_class = 0};
-    get(r, f.what, sizeof f.what);
-    r->failed = r->failed || f.what[sizeof f.what - 1] != '\0';
-    f.of_class = get_u32(r, UINT32_MAX);
-    r->failed = r->failed || (f.of_class >= classes && f.of_class != MTS_CONSIDERED_SESSION);
-    f.groups = get_u32(r, TASKS_MOST);
-    f.verdict = get_u32(r, MTS_VERDICT_COUNT - 1);
-    f.slice_bytes = get_u64(r);
-    f.peak = get_u64(r);
-    f.predicted_ms = get_f64(r);
-    f.measured_ms = get_f64(r);
-    f.relative = get_f64(r);
-    return f;
-}
-
-static void put_sample(writer *w, const mts_planning_sample *t)
-{
-    put_u32(w, t->of_class);
-    put_u32(w, t->tasks);
-    put_f64(w, t->latency);
-    put_f64(w, t->modelled);
-    put_u64(w, t->arena);
-    put_u64(w, t->weights);
-}
-
-static mts_planning_sample get_sample(reader *r, uint32_t classes)
-{
-    mts_planning_sample t = {.of_class = get_u32(r, classes - 1)};
-    t.tasks = get_u32(r, TASKS_MOST);
-    t.latency = get_f64(r);
-    t.modelled = get_f64(r);
-    t.arena = get_u64(r);
-    t.weights = get_u64(r);
-    return t;
-}
-
-static double finite_or_zero(double value)
-{
-    return isfinite(value) && value >= 0.0 ? value : 0.0;
-}
-
-static void put_report(writer *w, const mts_planning_report *f)
-{
-    put_u32(w, f->layers_tuned);
-    put_u32(w, f->layers_changed);
-    put_u32(w, f->candidates);
-    put_u32(w, f->skipped);
-    put_u32(w, f->complete);
-    put_f64(w, finite_or_zero(f->default_ms));
-    put_f64(w, finite_or_zero(f->tuned_ms));
-    put_f64(w, finite_or_zero(f->predicted_ms));
-    put_f64(w, finite_or_zero(f->model_error));
-    put_u32(w, f->plan_count);
-    for (uint32_t i = 0; i < f->plan_count; i++) {
-        mts_considered_plan tame = f->plans[i];
-        tame.predicted_ms = finite_or_zero(tame.predicted_ms);
-        tame.measured_ms = finite_or_zero(tame.measured_ms);
-        tame.relative = finite_or_zero(tame.relative);
-        put_considered(w, &tame);
-    }
-    put_u32(w, f->sample_count);
-    for (uint32_t i = 0; i < f->sample_count; i++) {
-        mts_planning_sample tame = f->samples[i];
-        tame.latency = finite_or_zero(tame.latency);
-        tame.modelled = finite_or_zero(tame.modelled);
-        put_sample(w, &tame);
+    for (uint32_t i = 0; i < count && r->status == MTS_STATUS_OK; i++) {
+        mts_kernel_config_entry entry = {0};
+        get_record(r, entry_fields, COUNT_OF(entry_fields), &entry);
+        entry.choice = get_config(r);
+        get_record(r, entry_times, COUNT_OF(entry_times), &entry);
+        check_memory(r, mts_kernel_configs_add(configs, &entry, NULL));
     }
 }
 
 static void get_report(reader *r, mts_planning *p)
 {
-    mts_planning_report *f = &p->report;
-    f->layers_tuned = get_u32(r, UINT32_MAX);
-    f->layers_changed = get_u32(r, UINT32_MAX);
-    f->candidates = get_u32(r, UINT32_MAX);
-    f->skipped = get_u32(r, UINT32_MAX);
-    f->complete = get_u32(r, 1);
-    f->default_ms = get_f64(r);
-    f->tuned_ms = get_f64(r);
-    f->predicted_ms = get_f64(r);
-    f->model_error = get_f64(r);
+    get_record(r, report_fields, COUNT_OF(report_fields), &p->report);
     const uint32_t plans = get_u32(r, ENTRIES_MOST);
-    for (uint32_t i = 0; i < plans && !r->failed; i++) {
-        const mts_considered_plan plan = get_considered(r, p->class_count);
-        took(r, mts_planning_add_plan(p, &plan));
+    for (uint32_t i = 0; i < plans && r->status == MTS_STATUS_OK; i++) {
+        mts_considered_plan plan = {0};
+        get_record(r, plan_fields, COUNT_OF(plan_fields), &plan);
+        check(r, plan.of_class < p->class_count || plan.of_class == MTS_CONSIDERED_SESSION);
+        check_memory(r, mts_planning_add_plan(p, &plan));
     }
     const uint32_t samples = get_u32(r, ENTRIES_MOST);
-    for (uint32_t i = 0; i < samples && !r->failed; i++) {
-        const mts_planning_sample sample = get_sample(r, p->class_count);
-        took(r, mts_planning_add_sample(p, &sample));
+    for (uint32_t i = 0; i < samples && r->status == MTS_STATUS_OK; i++) {
+        mts_planning_sample sample = {0};
+        get_record(r, sample_fields, COUNT_OF(sample_fields), &sample);
+        check(r, sample.of_class < p->class_count);
+        check_memory(r, mts_planning_add_sample(p, &sample));
     }
 }
 
 /* ---- keys ---- */
 
-/* Sources of all kernels: a measurement of others is worth nothing. */
+/* Of the sources of all kernels: a measurement of others is worth nothing. */
 static uint64_t kernels_hash(void)
 {
     size_t count = 0;
@@ -285,7 +268,7 @@ static uint64_t kernels_hash(void)
     return hash;
 }
 
-/* All that latencies and candidates depend on, whatever else the session is. */
+/* Everything but the session that latencies and candidates depend on. */
 static void add_device(const mts_planning *p, mts_text *key)
 {
     const mts_device_info *info = &p->device->info;
@@ -319,22 +302,47 @@ static void add_session(const mts_planning *p, mts_text *key)
 
 /* ---- files ---- */
 
-/* Whether what was read is what was written. */
-static bool finish(mts_planning *p, mts_cache_kind kind, const reader *r, mts_os_cache_file *file)
+/* The key of the device's tunings, or of the session's plan. */
+static void make_key(const mts_planning *p, mts_cache_kind kind, mts_text *key)
 {
-    mts_cache_release(p->how.cache, file);
-    if (r->failed) {
-        mts_cache_undo(p->how.cache, kind, r->starved ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_MALFORMED,
-                       r->starved ? "does not fit into memory" : "contradicts itself");
+    mts_text_init(key, p->allocator);
+    add_device(p, key);
+    if (kind == MTS_CACHE_PLANS) {
+        add_session(p, key);
     }
-    return !r->failed;
 }
 
-static void store(mts_planning *p, mts_cache_kind kind, mts_text *key, writer *w)
+/* False: there is no file. */
+static bool load(mts_planning *p, mts_cache_kind kind, mts_os_cache_file *file, reader *r)
 {
-    const bool made = !key->failed && !w->failed;
-    mts_cache_store(p->how.cache, kind, made ? mts_text_get(key) : NULL, w->data, w->size);
-    mts_text_release(key);
+    mts_text key;
+    make_key(p, kind, &key);
+    const bool found = !key.failed && mts_cache_load(p->how.cache, kind, mts_text_get(&key), file);
+    mts_text_release(&key);
+    *r = found ? (reader){.at = file->body, .left = file->size} : (reader){0};
+    return found;
+}
+
+/* Whether everything that was read is valid. */
+static bool finish(mts_planning *p, mts_cache_kind kind, reader *r, mts_os_cache_file *file)
+{
+    check(r, r->left == 0);
+    mts_cache_release(p->how.cache, file);
+    if (r->status != MTS_STATUS_OK) {
+        mts_cache_undo(p->how.cache, kind, r->status,
+                       r->status == MTS_STATUS_OUT_OF_MEMORY ? "does not fit into memory"
+                                                             : "contradicts itself");
+    }
+    return r->status == MTS_STATUS_OK;
+}
+
+static void store(mts_planning *p, mts_cache_kind kind, writer *w)
+{
+    mts_text key;
+    make_key(p, kind, &key);
+    const bool made = !key.failed && !w->failed;
+    mts_cache_store(p->how.cache, kind, made ? mts_text_get(&key) : NULL, w->data, w->size);
+    mts_text_release(&key);
     mts_alloc_free(p->allocator, w->data);
 }
 
@@ -367,114 +375,92 @@ static mts_status check_groups(mts_planning *p)
 static void read_plan(reader *r, mts_planning *p)
 {
     const uint32_t tasks = get_u32(r, TASKS_MOST);
-    r->failed = r->failed || tasks != p->task_count;
-    for (uint32_t i = 0; i < p->task_count && !r->failed; i++) {
+    check(r, tasks == p->task_count);
+    for (uint32_t i = 0; i < p->task_count && r->status == MTS_STATUS_OK; i++) {
         p->group_of[i] = get_u32(r, p->task_count - 1);
     }
-    took(r, r->failed ? MTS_STATUS_MALFORMED : check_groups(p));
-    p->decision.slice_bytes = get_u64(r);
-    const uint32_t chosen = get_u32(r, 1);
-    get_choices(r, &p->planned);
-    p->decision.choices = chosen != 0 ? &p->planned : NULL;
+    if (r->status == MTS_STATUS_OK) {
+        r->status = check_groups(p);
+    }
+    get_record(r, &(field){U64, 0, 0}, 1, &p->decision.slice_bytes);
+    const uint32_t configured = get_u32(r, 1);
+    get_configs(r, &p->planned);
+    p->decision.configs = configured != 0 ? &p->planned : NULL;
     get_report(r, p);
-    r->failed = r->failed || r->left != 0;
 }
 
-/* Forgets what a file has left; the groups are those of the classes again. */
+/* Undoes what reading a file has set; the groups are those of the classes again. */
 static void forget(mts_planning *p)
 {
     p->decision.slice_bytes = mts_kernel_config_slice_bytes(&p->device->info);
-    p->decision.choices = NULL;
+    p->decision.configs = NULL;
     p->planned.count = 0;
-    p->report = (mts_planning_report){
-        .allocator = p->allocator, .plans = p->report.plans, .samples = p->report.samples};
+    mts_planning_report_clear(&p->report);
     memcpy(p->group_of, p->class_of, p->task_count * sizeof *p->group_of);
 }
 
 void mts_plan_cache_refuse(mts_planning *p)
 {
-    mts_cache_undo(p->how.cache, MTS_CACHE_PLANS, MTS_STATUS_MALFORMED, "holds a plan that cannot be made");
+    mts_cache_undo(p->how.cache, MTS_CACHE_PLANS, MTS_STATUS_MALFORMED,
+                   "holds a plan that cannot be created");
     forget(p);
 }
 
 bool mts_plan_cache_load(mts_planning *p)
 {
-    mts_text key;
+    reader r;
     mts_os_cache_file file;
-    bool found = false;
-    mts_text_init(&key, p->allocator);
-    add_device(p, &key);
-    add_session(p, &key);
-    if (!key.failed && mts_cache_load(p->how.cache, MTS_CACHE_PLANS, mts_text_get(&key), &file)) {
-        reader r = {.at = file.body, .left = file.size};
-        read_plan(&r, p);
-        found = finish(p, MTS_CACHE_PLANS, &r, &file);
-        if (!found) {
-            forget(p);
-        }
+    if (!load(p, MTS_CACHE_PLANS, &file, &r)) {
+        return false;
     }
-    mts_text_release(&key);
-    return found;
+    read_plan(&r, p);
+    const bool valid = finish(p, MTS_CACHE_PLANS, &r, &file);
+    if (!valid) {
+        forget(p);
+    }
+    return valid;
 }
 
 void mts_plan_cache_store(mts_planning *p)
 {
-    mts_text key;
     writer w = {.allocator = p->allocator};
-    mts_text_init(&key, p->allocator);
-    add_device(p, &key);
-    add_session(p, &key);
-    put_u32(&w, p->task_count);
-    for (uint32_t i = 0; i < p->task_count; i++) {
-        put_u32(&w, p->group_of[i]);
-    }
-    put_u64(&w, p->decision.slice_bytes);
-    put_u32(&w, p->decision.choices ? 1 : 0);
-    put_choices(&w, p->decision.choices);
+    put_count(&w, p->task_count);
+    put(&w, p->group_of, p->task_count * sizeof *p->group_of);
+    put(&w, &p->decision.slice_bytes, sizeof p->decision.slice_bytes);
+    put_count(&w, p->decision.configs ? 1 : 0);
+    put_configs(&w, p->decision.configs);
     put_report(&w, &p->report);
-    store(p, MTS_CACHE_PLANS, &key, &w);
+    store(p, MTS_CACHE_PLANS, &w);
 }
 
 /* ---- tunings ---- */
 
-static void read_tuning(reader *r, mts_planning *p, mts_kernel_configs *choices)
-{
-    get_choices(r, choices);
-    const uint32_t failed = get_u32(r, ENTRIES_MOST);
-    for (uint32_t i = 0; i < failed && !r->failed; i++) {
-        const mts_kernel_config choice = get_choice(r);
-        took(r, mts_planning_failed(p, &choice));
-    }
-    r->failed = r->failed || r->left != 0;
-}
-
 void mts_tuning_cache_load(mts_planning *p)
 {
-    mts_text key;
+    reader r;
     mts_os_cache_file file;
-    mts_text_init(&key, p->allocator);
-    add_device(p, &key);
-    if (!key.failed && mts_cache_load(p->how.cache, MTS_CACHE_TUNINGS, mts_text_get(&key), &file)) {
-        reader r = {.at = file.body, .left = file.size};
-        read_tuning(&r, p, &p->choices);
-        if (!finish(p, MTS_CACHE_TUNINGS, &r, &file)) {
-            p->choices.count = 0;
-            mts_planning_forgive(p, 0);
-        }
+    if (!load(p, MTS_CACHE_TUNINGS, &file, &r)) {
+        return;
     }
-    mts_text_release(&key);
+    get_configs(&r, &p->measured);
+    const uint32_t failed = get_u32(&r, ENTRIES_MOST);
+    for (uint32_t i = 0; i < failed && r.status == MTS_STATUS_OK; i++) {
+        const mts_kernel_config config = get_config(&r);
+        check_memory(&r, mts_planning_add_failed(p, &config));
+    }
+    if (!finish(p, MTS_CACHE_TUNINGS, &r, &file)) {
+        p->measured.count = 0;
+        mts_planning_keep_failed(p, 0);
+    }
 }
 
 void mts_tuning_cache_store(mts_planning *p)
 {
-    mts_text key;
     writer w = {.allocator = p->allocator};
-    mts_text_init(&key, p->allocator);
-    add_device(p, &key);
-    put_choices(&w, &p->choices);
-    put_u32(&w, (uint32_t)p->failed_count);
+    put_configs(&w, &p->measured);
+    put_count(&w, p->failed_count);
     for (size_t i = 0; i < p->failed_count; i++) {
-        put_choice(&w, &p->failed[i]);
+        put_config(&w, &p->failed[i]);
     }
-    store(p, MTS_CACHE_TUNINGS, &key, &w);
+    store(p, MTS_CACHE_TUNINGS, &w);
 }

@@ -1,31 +1,33 @@
 /*
- * sample.c: engines that are made to be measured: weighing, timing, racing two of them.
+ * sample.c: engines that are built to be measured: footprints, times, A/B benchmarks.
  *
  * The fastest run counts: other programs can only make a run slower. What is compared runs in turns, so that
  * what disturbs the machine disturbs both.
  */
+#include "tune/sample.h"
+
 #include <string.h>
 
-#include "tune/planning.h"
 #include "platform/os/os.h"
 
-enum { WARM_RUNS = 2, TIMED_RUNS = 7, RACE_LEAST = 4, RACE_MOST = 40 };
+enum { WARM_RUNS = 2, TIMED_RUNS = 7, ROUNDS_LEAST = 4, ROUNDS_MOST = 40 };
 
-#define RACE_NS UINT64_C(250000000) /* time for a race, unless RACE_LEAST rounds take longer */
-#define LONG_NS UINT64_C(700000000) /* a slow device is measured by fewer runs than that */
-#define RACE_LOST 1.2               /* slower by this factor: no more rounds are needed */
+#define COMPARE_NS UINT64_C(250000000) /* of an A/B benchmark, unless ROUNDS_LEAST take longer */
+#define LONG_NS UINT64_C(700000000)    /* a slow device is measured by fewer runs than take this long */
+#define FAR_SLOWER 1.2                 /* no more rounds are needed */
 
-bool mts_sample_is_recoverable(mts_status code)
+bool mts_sample_is_recoverable(mts_status status)
 {
-    return code == MTS_STATUS_LIMIT || code == MTS_STATUS_DEVICE || code == MTS_STATUS_UNSUPPORTED ||
-           code == MTS_STATUS_NOT_FOUND; /* a program that was not made ahead of time, and no compiler */
+    /* NOT_FOUND: a program that was not built ahead of time, where there is no compiler. */
+    return status == MTS_STATUS_LIMIT || status == MTS_STATUS_DEVICE || status == MTS_STATUS_UNSUPPORTED ||
+           status == MTS_STATUS_NOT_FOUND;
 }
 
-/* Where the device's memory ran out, a candidate did not fit; where the host's did, planning is over. */
-static mts_status tell_memory(mts_planning *p, mts_status code)
+/* Where the device's memory ran out, a candidate did not fit; where the host's did, planning ends. */
+static mts_status device_memory_is_a_limit(mts_planning *p, mts_status status)
 {
-    if (code != MTS_STATUS_OUT_OF_MEMORY || !p->device->full) {
-        return code;
+    if (status != MTS_STATUS_OUT_OF_MEMORY || !p->device->full) {
+        return status;
     }
     p->error->code = MTS_STATUS_LIMIT;
     return MTS_STATUS_LIMIT;
@@ -54,22 +56,22 @@ static mts_status prepare(mts_planning *p, const mts_sample_request *request, pr
     out->options.memory_budget = (mts_memory_budget){0};
     out->decision.group_of = request->group_of ? request->group_of : one_group;
     out->decision.slice_bytes = request->slice_bytes;
-    out->decision.choices = request->choices ? request->choices : &p->defaults;
+    out->decision.configs = request->configs ? request->configs : &p->defaults;
     return MTS_STATUS_OK;
 }
 
 mts_status mts_sample_footprint(mts_planning *p, const mts_sample_request *request, mts_engine_stats *stats)
 {
     prepared with;
-    mts_status code = prepare(p, request, &with);
-    MTS_TRY(code, mts_planning_report_progress(p, p->fraction, "weighing a plan"));
-    return code != MTS_STATUS_OK
-               ? code
-               : mts_engine_footprint(p->device, p->archive, &with.options, &with.decision, stats, p->error);
+    mts_status status = prepare(p, request, &with);
+    MTS_TRY(status, mts_planning_progress(p, p->fraction, "estimating a plan's memory"));
+    MTS_TRY(status,
+            mts_engine_footprint(p->device, p->archive, &with.options, &with.decision, stats, p->error));
+    return status;
 }
 
-/* Values for the largest input, neither zero nor denormal: a layer's time must not depend on its data. They
- * stay until planning is over: zero-copy inputs are read in every run. */
+/* A layer's time must not depend on its data. The values stay until planning is over: zero-copy inputs are
+ * read in every run. */
 static mts_status fill_inputs(mts_planning *p, mts_engine *engine)
 {
     const size_t most = mts_engine_largest_input(engine);
@@ -89,102 +91,94 @@ static mts_status fill_inputs(mts_planning *p, mts_engine *engine)
     return mts_engine_fill_inputs(engine, p->inputs, p->error);
 }
 
-static mts_status make_filled(mts_planning *p, const prepared *with, mts_engine_build *build,
-                              mts_engine **out)
+static mts_status create_filled(mts_planning *p, const prepared *with, const mts_engine *like,
+                                mts_engine **out)
 {
+    mts_engine_build build = {.like = like};
     p->device->full = false;
-    const mts_status code =
-        mts_engine_create(p->device, p->archive, &with->options, &with->decision, build, out, p->error);
-    return tell_memory(p, code != MTS_STATUS_OK ? code : fill_inputs(p, *out));
+    mts_status status =
+        mts_engine_create(p->device, p->archive, &with->options, &with->decision, &build, out, p->error);
+    MTS_TRY(status, fill_inputs(p, *out));
+    return device_memory_is_a_limit(p, status);
 }
 
 mts_status mts_sample_create(mts_planning *p, const mts_sample_request *request, mts_engine **out)
 {
     prepared with;
     *out = NULL;
-    mts_status code = prepare(p, request, &with);
-    if (code == MTS_STATUS_OK) {
-        mts_engine_build build = {.like = request->own_kernels ? NULL : p->previous};
-        code = make_filled(p, &with, &build, out);
-    }
-    if (code == MTS_STATUS_LIMIT && p->device->full && p->previous) {
-        mts_engine_build none = {.like = NULL};
+    mts_status status = prepare(p, request, &with);
+    MTS_TRY(status, create_filled(p, &with, request->own_kernels ? NULL : p->previous, out));
+    if (status == MTS_STATUS_LIMIT && p->device->full && p->previous) {
         mts_engine_destroy(out);
         mts_engine_destroy(&p->previous); /* its kernels are not worth its memory */
-        code = make_filled(p, &with, &none, out);
+        status = create_filled(p, &with, NULL, out);
     }
-    MTS_TRY(code, mts_planning_report_progress(p, p->fraction, "measuring"));
-    if (code != MTS_STATUS_OK) {
+    MTS_TRY(status, mts_planning_progress(p, p->fraction, "measuring"));
+    if (status != MTS_STATUS_OK) {
         mts_engine_destroy(out);
     }
-    return code;
+    return status;
 }
 
-static mts_status run(mts_planning *p, mts_engine *engine, double *ms)
+/* One run; the first rounds do not count, then *best is the fastest so far. */
+static mts_status run_round(mts_planning *p, mts_engine *engine, int round, double *best)
 {
     p->device->full = false;
     const uint64_t start = mts_os_clock_ns();
-    mts_status code = mts_engine_submit(engine, p->error);
-    MTS_TRY(code, mts_engine_wait(engine, p->error));
-    *ms = (double)(mts_os_clock_ns() - start) * 1e-6;
-    return tell_memory(p, code);
-}
-
-/* Two passes: the better of a fastest run so far and this one; the first runs do not count. */
-static mts_status run_again(mts_planning *p, mts_engine *engine, int round, double *best)
-{
-    double ms = 0.0;
-    const mts_status code = run(p, engine, &ms);
+    mts_status status = mts_engine_submit(engine, p->error);
+    MTS_TRY(status, mts_engine_wait(engine, p->error));
+    const double ms = (double)(mts_os_clock_ns() - start) * 1e-6;
     if (round == WARM_RUNS || (round > WARM_RUNS && ms < *best)) {
         *best = ms;
     }
-    return code;
+    return device_memory_is_a_limit(p, status);
 }
 
 mts_status mts_sample_time(mts_planning *p, mts_engine *engine, double *ms)
 {
     const uint64_t start = mts_os_clock_ns();
-    mts_status code = MTS_STATUS_OK;
-    for (int round = 0; code == MTS_STATUS_OK && round < WARM_RUNS + TIMED_RUNS; round++) {
-        code = run_again(p, engine, round, ms);
+    mts_status status = MTS_STATUS_OK;
+    for (int round = 0; status == MTS_STATUS_OK && round < WARM_RUNS + TIMED_RUNS; round++) {
+        status = run_round(p, engine, round, ms);
         if (round >= WARM_RUNS && mts_os_clock_ns() - start > LONG_NS) {
             break;
         }
     }
-    return code;
-}
-
-bool mts_sample_is_better(double relative, uint64_t peak, uint64_t leader_peak)
-{
-    return relative < (peak < leader_peak ? 1.0 / MTS_SAMPLE_TIE : MTS_SAMPLE_TIE);
-}
-
-mts_status mts_sample_compare(mts_planning *p, mts_engine *a, mts_engine *b, double *ms_a, double *ms_b)
-{
-    const uint64_t start = mts_os_clock_ns();
-    mts_status code = MTS_STATUS_OK;
-    for (int round = 0; code == MTS_STATUS_OK && round < WARM_RUNS + RACE_MOST; round++) {
-        code = run_again(p, a, round, ms_a);
-        MTS_TRY(code, run_again(p, b, round, ms_b));
-        const uint64_t passed = mts_os_clock_ns() - start;
-        const bool enough = round >= WARM_RUNS + RACE_LEAST || (round >= WARM_RUNS && passed > LONG_NS);
-        if (enough && (*ms_a > *ms_b * RACE_LOST || *ms_b > *ms_a * RACE_LOST || passed > RACE_NS)) {
-            break;
-        }
-    }
-    return code != MTS_STATUS_OK ? code : mts_planning_report_progress(p, p->fraction, "measuring");
+    return status;
 }
 
 mts_status mts_sample_run(mts_planning *p, const mts_sample_request *request, mts_engine_stats *stats,
                           double *ms)
 {
-    mts_engine *made = NULL;
-    mts_status code = mts_sample_create(p, request, &made);
-    if (code == MTS_STATUS_OK) {
+    mts_engine *created = NULL;
+    mts_status status = mts_sample_create(p, request, &created);
+    if (status == MTS_STATUS_OK) {
         mts_engine_destroy(&p->previous);
-        p->previous = made;
-        mts_engine_stats_get(made, stats);
-        code = mts_sample_time(p, made, ms);
+        p->previous = created;
+        mts_engine_stats_get(created, stats);
+        status = mts_sample_time(p, created, ms);
     }
-    return code;
+    return status;
+}
+
+mts_status mts_sample_compare(mts_planning *p, mts_engine *a, mts_engine *b, double *ms_a, double *ms_b)
+{
+    const uint64_t start = mts_os_clock_ns();
+    mts_status status = MTS_STATUS_OK;
+    for (int round = 0; status == MTS_STATUS_OK && round < WARM_RUNS + ROUNDS_MOST; round++) {
+        status = run_round(p, a, round, ms_a);
+        MTS_TRY(status, run_round(p, b, round, ms_b));
+        const uint64_t passed = mts_os_clock_ns() - start;
+        const bool enough = round >= WARM_RUNS + ROUNDS_LEAST || (round >= WARM_RUNS && passed > LONG_NS);
+        if (enough && (*ms_a > *ms_b * FAR_SLOWER || *ms_b > *ms_a * FAR_SLOWER || passed > COMPARE_NS)) {
+            break;
+        }
+    }
+    MTS_TRY(status, mts_planning_progress(p, p->fraction, "measuring"));
+    return status;
+}
+
+bool mts_sample_is_better(double relative, uint64_t peak, uint64_t leader_peak)
+{
+    return relative < (peak < leader_peak ? 1.0 / MTS_SAMPLE_TIE : MTS_SAMPLE_TIE);
 }

@@ -59,7 +59,7 @@ static mts_engine *engine_make(mts_device *device, const test_synth *f, const mt
 {
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = !common};
     const mts_kernel_configs choices = {.forced = forced};
-    const mts_decision decision = {.choices = forced ? &choices : NULL};
+    const mts_decision decision = {.configs = forced ? &choices : NULL};
     mts_engine *engine = NULL;
     mts_error error = {0};
     test_must(mts_engine_create(device, f->archive, &options, &decision, NULL, &engine, &error), &error,

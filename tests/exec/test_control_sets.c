@@ -161,7 +161,7 @@ static void check_synth(const test_synth *f, mts_device *gpu, const mts_kernel_c
 {
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = !common};
     const mts_kernel_configs choices = {.forced = forced};
-    const mts_decision decision = {.choices = &choices};
+    const mts_decision decision = {.configs = &choices};
     mts_engine *engine = NULL;
     mts_error error = {0};
     float *want[2][TASKS];

@@ -59,7 +59,7 @@ static mts_engine *engine_make(mts_device *device, const test_synth *f, mts_stra
 {
     const mts_engine_options options = {.strategy = strategy, .separate_inputs = true};
     const mts_kernel_configs choices = {.forced = &products};
-    const mts_decision decision = {.choices = forced ? &choices : NULL};
+    const mts_decision decision = {.configs = forced ? &choices : NULL};
     mts_engine *engine = NULL;
     mts_error error = {0};
     test_must(mts_engine_create(device, f->archive, &options, &decision, NULL, &engine, &error), &error,

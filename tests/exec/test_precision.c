@@ -154,7 +154,7 @@ static void a_library_for_float32_multiplies_nothing_in_float16(void **state)
     open_resnet(&b, 2);
     const mts_kernel_config gemm = {.kernel = MTS_KERNEL_CONFIG_GEMM, .rows = 8, .vectors = 4, .local = 1};
     const mts_kernel_configs forced = {.forced = &gemm};
-    const mts_decision decision = {.choices = &forced};
+    const mts_decision decision = {.configs = &forced};
     mts_engine_stats stats[2];
     mts_error error = {0};
     devices[0]->info.gemm = true; /* weighing launches nothing */

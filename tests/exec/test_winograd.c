@@ -56,7 +56,7 @@ static mts_engine *engine_make(mts_device *device, const test_synth *f, mts_stra
     mts_kernel_config choice = mts_kernel_config_default(&device->info, NULL);
     choice.kernel = kernel;
     const mts_kernel_configs choices = {.forced = &choice};
-    const mts_decision decision = {.choices = &choices};
+    const mts_decision decision = {.configs = &choices};
     mts_engine *engine = NULL;
     mts_error error = {0};
     test_must(mts_engine_create(device, f->archive, &options, &decision, NULL, &engine, &error), &error,

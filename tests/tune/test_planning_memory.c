@@ -161,9 +161,9 @@ static int watch(void *context, float fraction, const char *what)
     return w->stop_at != 0 && w->seen == w->stop_at;
 }
 
-static void the_search_for_groups_and_each_weighing_report_and_can_be_cancelled(void **state)
+static void the_search_for_groups_and_each_footprint_report_and_can_be_cancelled(void **state)
 {
-    static const char *const works[] = {"searching for groups", "weighing a plan"};
+    static const char *const works[] = {"searching for groups", "estimating a plan's memory"};
     test_synth s;
     mts_device *device = open_null(mts_allocator_default());
     (void)state;
@@ -220,7 +220,7 @@ int main(void)
         cmocka_unit_test(every_failing_allocation_ends_the_planning_and_leaks_nothing),
         cmocka_unit_test(a_device_with_room_for_one_session_only_is_planned_for),
         cmocka_unit_test(a_device_with_too_few_groups_refuses_before_anything_is_built),
-        cmocka_unit_test(the_search_for_groups_and_each_weighing_report_and_can_be_cancelled),
+        cmocka_unit_test(the_search_for_groups_and_each_footprint_report_and_can_be_cancelled),
         cmocka_unit_test(a_prediction_is_the_sum_over_all_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,16 +1,17 @@
 /*
- * grouping_model.c: what sets of a class's tasks take: measured for a few of them, predicted for the others.
- * Not responsible for which groups are wanted (grouping.c).
+ * class_model.c: the latency and memory of sets of a class's tasks: measured for a few sets, predicted for the
+ * others. Not responsible for which groups are wanted (grouping.c).
  *
- * A class whose tasks have one structure is measured at a few sizes, the others are interpolated. Otherwise a
+ * A class whose tasks have one structure is measured at a few sizes; the others are interpolated. Otherwise a
  * set's latency is that of plan/cost.c, corrected by its tasks' own measured latencies.
  */
-#include "tune/grouping.h"
+#include "tune/class_model.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "platform/os/os.h"
+#include "tune/sample.h"
 
 enum { ALONE_MOST = 16, CALIBRATIONS = ALONE_MOST + 8 };
 
@@ -62,11 +63,11 @@ static mts_status run_set(task_class *c, const uint32_t *indices, uint32_t count
     const mts_sample_request request = {.positions = positions,
                                         .count = count,
                                         .slice_bytes = p->decision.slice_bytes,
-                                        .choices = p->decision.choices};
-    const mts_status code = mts_sample_run(p, &request, &stats, &sample->latency);
+                                        .configs = p->decision.configs};
+    const mts_status status = mts_sample_run(p, &request, &stats, &sample->latency);
     sample->arena = stats.activation_bytes;
     sample->weights = stats.weight_bytes + stats.workspace_bytes;
-    return code;
+    return status;
 }
 
 static void interpolate(task_class *c, uint32_t from, uint32_t to)
@@ -80,7 +81,7 @@ static void interpolate(task_class *c, uint32_t from, uint32_t to)
 }
 
 /* Groups of more than `size` tasks do not fit the device. */
-static void give_up_beyond(task_class *c, uint32_t size)
+static void exclude_beyond(task_class *c, uint32_t size)
 {
     for (uint32_t n = size + 1; n <= c->count; n++) {
         c->latency[n] = INFINITY;
@@ -89,42 +90,42 @@ static void give_up_beyond(task_class *c, uint32_t size)
     }
 }
 
-/* Measures the first 1, 2, 3, ... tasks together; the largest first, whose kernels serve the others. */
+/* Measures the first 1, 2, 3, ... tasks together; the largest first, whose kernels the others share. */
 static mts_status measure_sizes(task_class *c)
 {
     mts_planning *p = c->p;
     uint32_t *indices = mts_arena_zero(&p->arena, c->count, sizeof *indices);
-    mts_status code = indices ? MTS_STATUS_OK : mts_planning_memory(p);
+    mts_status status = indices ? MTS_STATUS_OK : mts_planning_memory(p);
     mts_planning_sample whole = {0};
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < c->count; i++) {
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < c->count; i++) {
         indices[i] = i;
     }
-    MTS_TRY(code, run_set(c, indices, c->count, &whole));
-    code = c->count > 1 && mts_sample_is_recoverable(code) ? MTS_STATUS_OK : code;
+    MTS_TRY(status, run_set(c, indices, c->count, &whole));
+    status = c->count > 1 && mts_sample_is_recoverable(status) ? MTS_STATUS_OK : status;
     uint32_t before = 0;
-    for (uint32_t size = 1; code == MTS_STATUS_OK && size <= c->count; size = next_size(size, c->count)) {
+    for (uint32_t size = 1; status == MTS_STATUS_OK && size <= c->count; size = next_size(size, c->count)) {
         mts_planning_sample sample = whole;
         size = before > 0 && !mts_class_in_time(c) ? c->count : size;
         if (size < c->count || whole.latency <= 0.0) {
-            code = run_set(c, indices, size, &sample);
+            status = run_set(c, indices, size, &sample);
         }
-        if (mts_sample_is_recoverable(code) && size > 1) {
-            give_up_beyond(c, before);
+        if (mts_sample_is_recoverable(status) && size > 1) {
+            exclude_beyond(c, before);
             return MTS_STATUS_OK;
         }
-        if (code == MTS_STATUS_OK) {
+        if (status == MTS_STATUS_OK) {
             c->latency[size] = sample.modelled = sample.latency;
             c->weights[size] = (double)sample.weights;
             c->arena[size] = sample.arena;
             interpolate(c, before, size);
             before = size;
-            code = mts_planning_add_sample(p, &sample);
+            status = mts_planning_add_sample(p, &sample);
         }
     }
-    return code;
+    return status;
 }
 
-/* Which inputs hold equal data, as ports.c decides when a session is made. */
+/* Which inputs hold equal data, as the engine's ports decide. */
 static uint32_t **find_slots(task_class *c)
 {
     mts_planning *p = c->p;
@@ -171,16 +172,15 @@ static mts_status make_table(task_class *c)
                                         .slot_of = constant_slots,
                                         .share = shares_weights(p)};
     mts_stitched *stitched = NULL;
-    const mts_status code = mts_stitch(&request, &p->arena, &stitched, p->error);
-    if (code == MTS_STATUS_OK && c->count <= MTS_GROUP_EXACT_MOST) {
+    mts_status status = mts_stitch(&request, &p->arena, &stitched, p->error);
+    if (status == MTS_STATUS_OK && c->count <= MTS_GROUP_EXACT_MOST) {
         c->sets = mts_arena_zero(&p->arena, (size_t)1 << c->count, sizeof *c->sets);
         if (!c->sets) {
             return mts_planning_memory(p);
         }
     }
-    return code != MTS_STATUS_OK
-               ? code
-               : mts_cost_table_make(stitched, p->options.strategy, &p->arena, &c->table, p->error);
+    MTS_TRY(status, mts_cost_table_make(stitched, p->options.strategy, &p->arena, &c->table, p->error));
+    return status;
 }
 
 /* Terms of a set; looked up where there are few sets. */
@@ -216,9 +216,9 @@ static mts_status sample_set(task_class *c, const uint32_t *indices, uint32_t co
     if (c->sample_count > 0 && !mts_class_in_time(c)) {
         return MTS_STATUS_OK;
     }
-    mts_status code = run_set(c, indices, count, &measured);
-    if (code != MTS_STATUS_OK) {
-        return !must && mts_sample_is_recoverable(code) ? MTS_STATUS_OK : code;
+    mts_status status = run_set(c, indices, count, &measured);
+    if (status != MTS_STATUS_OK) {
+        return !must && mts_sample_is_recoverable(status) ? MTS_STATUS_OK : status;
     }
     mts_cost_sample *sample = &c->samples[c->sample_count++];
     sample->ms = measured.latency;
@@ -245,26 +245,28 @@ static mts_status sample_some(task_class *c, uint32_t first, uint32_t step, uint
     return count > 1 ? sample_set(c, indices, count, false) : MTS_STATUS_OK;
 }
 
-/* All tasks together first, whose kernels serve the others; then each alone, pairs, halves. */
+/* All tasks together first, whose kernels the others share; then each alone, pairs, halves. */
 static mts_status sample_sets(task_class *c)
 {
     const uint32_t n = c->count;
-    mts_status code = make_table(c);
-    MTS_TRY(code, sample_some(c, 0, 1, n));
     const uint32_t step = (n + ALONE_MOST - 1) / ALONE_MOST;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < n; i += step) {
-        code = sample_set(c, &i, 1, true);
+    /* Sets for classes of so many tasks: first task, step, tasks at most. */
+    const uint32_t sets[][4] = {{3, 0, 1, 2}, {3, n - 2, 1, 2}, {5, 0, 2, n},
+                                {5, 1, 2, n}, {6, 0, 1, n / 2}, {6, n / 2, 1, n}};
+    mts_status status = make_table(c);
+    MTS_TRY(status, sample_some(c, 0, 1, n));
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < n; i += step) {
+        status = sample_set(c, &i, 1, true);
     }
-    code = code != MTS_STATUS_OK || n < 3 ? code : sample_some(c, 0, 1, 2);
-    code = code != MTS_STATUS_OK || n < 3 ? code : sample_some(c, n - 2, 1, 2);
-    code = code != MTS_STATUS_OK || n < 5 ? code : sample_some(c, 0, 2, n);
-    code = code != MTS_STATUS_OK || n < 5 ? code : sample_some(c, 1, 2, n);
-    code = code != MTS_STATUS_OK || n < 6 ? code : sample_some(c, 0, 1, n / 2);
-    code = code != MTS_STATUS_OK || n < 6 ? code : sample_some(c, n / 2, 1, n);
-    if (code == MTS_STATUS_OK) {
+    for (size_t i = 0; status == MTS_STATUS_OK && i < sizeof sets / sizeof sets[0]; i++) {
+        if (n >= sets[i][0]) {
+            status = sample_some(c, sets[i][1], sets[i][2], sets[i][3]);
+        }
+    }
+    if (status == MTS_STATUS_OK) {
         mts_class_fit(c);
     }
-    return code;
+    return status;
 }
 
 /* Tasks that were not run alone count as the model says. */

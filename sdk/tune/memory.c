@@ -1,0 +1,189 @@
+/*
+ * memory.c: keeps the memory budget by dry runs of plans. Which plan is fastest is measured elsewhere
+ * (grouping.c, slicing.c).
+ */
+#include "tune/memory.h"
+
+#include <string.h>
+
+/* Slices are halved this often before the smallest are tried. */
+enum { STEPS = 7, SIZES_MOST = STEPS + 2 };
+
+/* Sizes of slices worth trying, largest first; returns how many. Only stitched layers have slices. */
+static int slice_sizes(const mts_planning *p, uint64_t sizes[SIZES_MOST])
+{
+    const uint64_t usual = mts_kernel_config_slice_bytes(&p->device->info);
+    int count = 0;
+    sizes[count++] = p->decision.slice_bytes;
+    for (uint64_t size = (usual > 0 ? usual : MTS_SLICE_FIRST) / 2;
+         p->options.strategy == MTS_STRATEGY_COMPACT && count <= STEPS; size /= 2) {
+        sizes[count++] = size;
+    }
+    if (p->options.strategy == MTS_STRATEGY_COMPACT) {
+        sizes[count++] = MTS_SLICE_SMALLEST;
+    }
+    return count;
+}
+
+mts_status mts_memory_footprint(mts_planning *p, const uint32_t *group_of, uint64_t slice_bytes,
+                                const mts_kernel_configs *configs, mts_engine_stats *stats)
+{
+    const mts_sample_request request = {.group_of = group_of, .slice_bytes = slice_bytes, .configs = configs};
+    return mts_sample_footprint(p, &request, stats);
+}
+
+/* Tries slices, largest first, until the peak keeps the budget. *fits: it does, with *slice_bytes; else *peak
+ * is that of the smallest slices and *least the smallest peak seen. */
+typedef struct attempt {
+    bool fits;
+    uint64_t slice_bytes, peak, least;
+} attempt;
+
+static mts_status try_slices(mts_planning *p, const uint32_t *group_of, const mts_kernel_configs *configs,
+                             attempt *out)
+{
+    uint64_t sizes[SIZES_MOST];
+    const int count = slice_sizes(p, sizes);
+    mts_status status = MTS_STATUS_OK;
+    *out = (attempt){.least = UINT64_MAX};
+    for (int i = 0; status == MTS_STATUS_OK && !out->fits && i < count; i++) {
+        mts_engine_stats stats = {0};
+        status = mts_memory_footprint(p, group_of, sizes[i], configs, &stats);
+        out->slice_bytes = sizes[i];
+        out->peak = stats.peak_bytes;
+        out->least = stats.peak_bytes < out->least ? stats.peak_bytes : out->least;
+        out->fits = mts_memory_budget_fits(p->options.memory_budget, stats.peak_bytes);
+    }
+    return status;
+}
+
+mts_status mts_memory_peak(mts_planning *p, const uint32_t *group_of, uint64_t *slice_bytes, uint64_t *peak)
+{
+    attempt found;
+    const mts_status status = try_slices(p, group_of, p->decision.configs, &found);
+    *slice_bytes = found.slice_bytes;
+    *peak = found.peak;
+    return status;
+}
+
+static mts_status over_budget(const mts_planning *p, uint64_t smallest)
+{
+    return mts_fail(p->error, MTS_STATUS_LIMIT,
+                    "no plan keeps the memory budget of %llu bytes; the smallest that can be met is %llu",
+                    (unsigned long long)p->options.memory_budget.bytes, (unsigned long long)smallest);
+}
+
+/* ---- the plan that takes least ---- */
+
+/* Of a few plans that are always counted, so that a budget of the smallest can be met, whatever is measured. */
+typedef struct smallest {
+    uint64_t peak, slice_bytes;
+    const uint32_t *group_of;
+} smallest;
+
+static mts_status consider(mts_planning *p, const uint32_t *group_of, uint64_t slice_bytes, smallest *least)
+{
+    mts_engine_stats stats = {0};
+    const mts_status status = mts_memory_footprint(p, group_of, slice_bytes, NULL, &stats);
+    if (status != MTS_STATUS_OK) {
+        return mts_sample_is_recoverable(status) && least->group_of ? MTS_STATUS_OK : status;
+    }
+    if (!least->group_of || stats.peak_bytes < least->peak) {
+        *least = (smallest){.peak = stats.peak_bytes, .slice_bytes = slice_bytes, .group_of = group_of};
+        p->fixed_bytes =
+            p->options.strategy == MTS_STRATEGY_COMPACT ? stats.weight_bytes + stats.workspace_bytes : 0;
+    }
+    return MTS_STATUS_OK;
+}
+
+/* Every task in a group of its own, in the order of the classes. */
+static uint32_t *each_alone(mts_planning *p)
+{
+    uint32_t *group_of = mts_arena_zero(&p->arena, p->task_count, sizeof *group_of);
+    uint32_t next = 0;
+    for (uint32_t number = 0; group_of && number < p->class_count; number++) {
+        for (uint32_t t = 0; t < p->task_count; t++) {
+            if (p->class_of[t] == number) {
+                group_of[t] = next++;
+            }
+        }
+    }
+    return group_of;
+}
+
+mts_status mts_memory_find_least(mts_planning *p)
+{
+    smallest least = {0};
+    if (!mts_memory_budget_is_limited(p->options.memory_budget) || p->least_groups) {
+        return MTS_STATUS_OK;
+    }
+    uint32_t *whole = mts_arena_zero(&p->arena, p->task_count, sizeof *whole);
+    const uint32_t *alone = each_alone(p);
+    if (!whole || !alone) {
+        return mts_planning_memory(p);
+    }
+    memcpy(whole, p->class_of, p->task_count * sizeof *whole);
+    mts_status status = consider(p, alone, p->decision.slice_bytes, &least);
+    MTS_TRY(status, consider(p, alone, MTS_SLICE_SMALLEST, &least));
+    MTS_TRY(status, consider(p, whole, p->decision.slice_bytes, &least));
+    MTS_TRY(status, consider(p, whole, MTS_SLICE_SMALLEST, &least));
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    if (!mts_memory_budget_fits(p->options.memory_budget, least.peak)) {
+        return over_budget(p, least.peak);
+    }
+    p->least_groups = least.group_of;
+    p->least_slice_bytes = least.slice_bytes;
+    return MTS_STATUS_OK;
+}
+
+/* The slices stay: what is measured next is measured with the usual ones. */
+mts_status mts_memory_use_least(mts_planning *p)
+{
+    mts_engine_stats stats = {0};
+    mts_status status = mts_memory_find_least(p);
+    if (status != MTS_STATUS_OK || !mts_memory_budget_is_limited(p->options.memory_budget)) {
+        return status;
+    }
+    memcpy(p->group_of, p->least_groups, p->task_count * sizeof *p->group_of);
+    status = mts_memory_footprint(p, p->group_of, p->least_slice_bytes, p->decision.configs, &stats);
+    if (status == MTS_STATUS_OK && !mts_memory_budget_fits(p->options.memory_budget, stats.peak_bytes)) {
+        p->decision.configs = NULL; /* smaller tiles need more kernel parameters */
+    }
+    return status;
+}
+
+/* ---- making a decision fit ---- */
+
+static mts_status fit_slices(mts_planning *p, const mts_kernel_configs *configs, attempt *found)
+{
+    const mts_status status = try_slices(p, p->group_of, configs, found);
+    if (status == MTS_STATUS_OK && found->fits) {
+        p->decision.slice_bytes = found->slice_bytes;
+        p->decision.configs = configs;
+    }
+    return status;
+}
+
+mts_status mts_memory_fit(mts_planning *p)
+{
+    attempt found = {.fits = !mts_memory_budget_is_limited(p->options.memory_budget)};
+    mts_status status = MTS_STATUS_OK;
+    if (!found.fits && p->decision.configs) {
+        status = fit_slices(p, p->decision.configs, &found);
+    }
+    if (status == MTS_STATUS_OK && !found.fits) {
+        status = fit_slices(p, NULL, &found);
+    }
+    if (status != MTS_STATUS_OK || found.fits) {
+        return status;
+    }
+    if (!p->least_groups) {
+        return over_budget(p, found.least);
+    }
+    memcpy(p->group_of, p->least_groups, p->task_count * sizeof *p->group_of);
+    p->decision.slice_bytes = p->least_slice_bytes;
+    p->decision.configs = NULL;
+    return MTS_STATUS_OK;
+}

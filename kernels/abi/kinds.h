@@ -68,28 +68,4 @@
 #define MTS_ROUND_FLOOR 2u
 #define MTS_ROUND_CEIL 3u
 
-#define MTS_PIXEL_RGB 0u
-#define MTS_PIXEL_BGR 1u
-#define MTS_PIXEL_RGBA 2u
-#define MTS_PIXEL_BGRA 3u
-#define MTS_PIXEL_GREY 4u
-#define MTS_PIXEL_NV12 5u
-#define MTS_PIXEL_NV21 6u
-#define MTS_PIXEL_I420 7u
-#define MTS_PIXEL_YUYV 8u
-#define MTS_PIXEL_UYVY 9u
-#define MTS_PIXEL_COUNT 10u
-
-#define MTS_YUV_KIND_BT601 0u
-#define MTS_YUV_KIND_BT601_FULL 1u
-#define MTS_YUV_KIND_BT709 2u
-#define MTS_YUV_KIND_BT709_FULL 3u
-#define MTS_YUV_KIND_COUNT 4u
-
-#define MTS_FIT_KIND_STRETCH 0u
-#define MTS_FIT_KIND_LETTERBOX 1u
-
-#define MTS_FILTER_KIND_BILINEAR 0u
-#define MTS_FILTER_KIND_AREA 1u
-
 #endif

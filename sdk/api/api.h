@@ -80,12 +80,6 @@ uint32_t mts_api_device_count(void);
 mts_status mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,
                                mts_device_desc *desc, mts_error *error);
 
-/* Checks a frame and translates it. Whether its region lies inside is the engine's to check. */
-mts_status mts_api_picture(const mts_frame *frame, mts_picture *out, mts_error *error);
-/* Checks a region alone; `what` begins the sentence. */
-mts_status mts_api_region_check(const mts_region *region, const char *what, mts_error *error);
-/* Translates region `index` of an array that was checked (mts_picture_regions.get). */
-mts_picture_region mts_api_region(const void *regions, uint32_t index);
 /* Index of a task that the session runs, or MTS_NONE with the error set. */
 uint32_t mts_api_session_task(const mts_session *session, const char *name, mts_error *error);
 /* BUSY inside `done`, where a session's runs must not change. */

@@ -178,7 +178,7 @@ mts_status mts_bundle_task(const mts_bundle *bundle, uint32_t index, mts_task_de
         .name = task->name,
         .input_count = task->graph->input_count,
         .output_count = task->graph->output_count,
-        .takes_frames = mts_preprocess_takes_pictures(&task->preprocess, task->graph) ? 1 : 0,
+        .takes_frames = mts_preprocess_takes_frames(&task->preprocess, task->graph) ? 1 : 0,
         .label_count = task->label_count,
         .labels = task->labels,
         .class_count = task->class_count,

@@ -1,33 +1,10 @@
 /*
  * report.c: status names, the version, and the way of a failure's sentence to the caller's buffer and log.
- *
- * Also holds the compile-time proof that the public enums have the values of the inner ones, which every cast
- * in this room relies on.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "api/api.h"
-#include "kernels/abi/kinds.h"
-
-#define SAME(outer, inner) _Static_assert((int)(outer) == (int)(inner), #outer " differs from " #inner)
-
-SAME(MTS_PIXEL_FORMAT_RGB, MTS_PIXEL_RGB);
-SAME(MTS_PIXEL_FORMAT_BGR, MTS_PIXEL_BGR);
-SAME(MTS_PIXEL_FORMAT_RGBA, MTS_PIXEL_RGBA);
-SAME(MTS_PIXEL_FORMAT_BGRA, MTS_PIXEL_BGRA);
-SAME(MTS_PIXEL_FORMAT_GREY, MTS_PIXEL_GREY);
-SAME(MTS_PIXEL_FORMAT_NV12, MTS_PIXEL_NV12);
-SAME(MTS_PIXEL_FORMAT_NV21, MTS_PIXEL_NV21);
-SAME(MTS_PIXEL_FORMAT_I420, MTS_PIXEL_I420);
-SAME(MTS_PIXEL_FORMAT_YUYV, MTS_PIXEL_YUYV);
-SAME(MTS_PIXEL_FORMAT_UYVY, MTS_PIXEL_UYVY);
-SAME(MTS_YUV_BT601, MTS_YUV_KIND_BT601);
-SAME(MTS_YUV_BT601_FULL, MTS_YUV_KIND_BT601_FULL);
-SAME(MTS_YUV_BT709, MTS_YUV_KIND_BT709);
-SAME(MTS_YUV_BT709_FULL, MTS_YUV_KIND_BT709_FULL);
-SAME(MTS_FIT_LETTERBOX, MTS_FIT_KIND_LETTERBOX);
-SAME(MTS_FILTER_AREA, MTS_FILTER_KIND_AREA);
 
 #define TEXT_OF(number) #number
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)

@@ -24,7 +24,7 @@ static mts_status find_task(const mts_session *session, const char *name, uint32
             "separate_inputs");
     }
     const mts_task *found = &session->bundle->archive->tasks[*task];
-    if (!mts_preprocess_takes_pictures(&found->preprocess, found->graph)) {
+    if (!mts_preprocess_takes_frames(&found->preprocess, found->graph)) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "task '%s' takes no frames", name);
     }
     return MTS_STATUS_OK;
@@ -36,7 +36,7 @@ static mts_status check_count(const mts_session *session, uint32_t task, uint32_
     for (uint32_t i = 0; i < session->task_count; i++) {
         const mts_task *t = &session->bundle->archive->tasks[session->tasks[i]];
         if ((task == MTS_NONE || task == session->tasks[i]) &&
-            mts_preprocess_takes_pictures(&t->preprocess, t->graph) &&
+            mts_preprocess_takes_frames(&t->preprocess, t->graph) &&
             count > t->graph->inputs[0].shape.dims[0]) {
             return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                             "%" PRIu32 " regions are more than the %" PRId64 " images of task '%s'", count,
@@ -59,13 +59,12 @@ static mts_status regions_set(mts_session *session, const char *name, const mts_
     for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
         char what[32];
         (void)snprintf(what, sizeof what, "region %" PRIu32, i);
-        code = mts_api_region_check(&regions[i], what, error);
+        code = mts_region_check(&regions[i], what, error);
     }
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    const mts_picture_regions wanted = {.count = count, .get = mts_api_region, .context = regions};
-    return mts_engine_set_regions(session->engine, task, &wanted, error);
+    return mts_engine_set_regions(session->engine, task, regions, count, error);
 }
 
 mts_status mts_session_regions(mts_session *session, const char *task, const mts_region *regions,

@@ -5,7 +5,7 @@
 
 static mts_status frame_set(mts_session *session, const char *name, const mts_frame *frame, mts_error *error)
 {
-    mts_picture picture;
+    mts_frame_view view;
     const uint32_t task = mts_api_session_task(session, name, error);
     if (task == MTS_NONE) {
         return error->code;
@@ -23,11 +23,11 @@ static mts_status frame_set(mts_session *session, const char *name, const mts_fr
                         "task '%s' takes no frames: it was compiled without a color, use mts_session_input",
                         name);
     }
-    const mts_status code = mts_api_picture(frame, &picture, error);
+    const mts_status code = mts_frame_view_make(frame, &view, error);
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    return mts_engine_set_picture(session->engine, task, &picture, error);
+    return mts_engine_set_frame(session->engine, task, &view, error);
 }
 
 mts_status mts_session_input_frame(mts_session *session, const char *task, const mts_frame *frame)
@@ -45,7 +45,7 @@ static bool takes_frames(const mts_session *session)
 {
     for (uint32_t i = 0; i < session->task_count; i++) {
         const mts_task *task = &session->bundle->archive->tasks[session->tasks[i]];
-        if (mts_preprocess_takes_pictures(&task->preprocess, task->graph)) {
+        if (mts_preprocess_takes_frames(&task->preprocess, task->graph)) {
             return true;
         }
     }
@@ -55,15 +55,14 @@ static bool takes_frames(const mts_session *session)
 static mts_status submit_frame(mts_session *session, const mts_frame *frame, mts_engine_drop *dropped,
                                mts_error *error)
 {
-    mts_picture picture;
-    mts_status code = mts_api_picture(frame, &picture, error);
+    mts_frame_view view;
+    mts_status code = mts_frame_view_make(frame, &view, error);
     if (code == MTS_STATUS_OK && !takes_frames(session)) {
         code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "no task of this session takes frames: use mts_session_input and submit NULL");
     }
     MTS_TRY(code, mts_api_session_make_room(session, mts_engine_has_place, error));
-    return code == MTS_STATUS_OK ? mts_engine_submit_picture(session->engine, &picture, dropped, error)
-                                 : code;
+    return code == MTS_STATUS_OK ? mts_engine_submit_frame(session->engine, &view, dropped, error) : code;
 }
 
 /* Inputs as they are cannot wait: the run needs a place on the device. */

@@ -44,7 +44,7 @@ uint32_t mts_archive_find(const mts_archive *archive, const char *name)
     return MTS_NONE;
 }
 
-bool mts_preprocess_takes_pictures(const mts_preprocess *preprocess, const mts_graph *graph)
+bool mts_preprocess_takes_frames(const mts_preprocess *preprocess, const mts_graph *graph)
 {
     if (preprocess->color == MTS_COLOR_NONE || graph->input_count == 0) {
         return false;
@@ -84,6 +84,6 @@ bool mts_archive_same_input(const mts_archive *archive, uint32_t one, uint32_t o
         !same_preprocess(&a->preprocess, &b->preprocess)) {
         return false;
     }
-    return (input == 0 && mts_preprocess_takes_pictures(&a->preprocess, a->graph)) ||
+    return (input == 0 && mts_preprocess_takes_frames(&a->preprocess, a->graph)) ||
            strcmp(x->name, y->name) == 0;
 }

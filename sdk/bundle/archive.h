@@ -24,7 +24,7 @@ typedef struct mts_preprocess {
 
 /* Whether input 0 of a task takes pictures: its colour is known, and the input is one image, or a batch of
  * them, of the channels that go with it. */
-bool mts_preprocess_takes_pictures(const mts_preprocess *preprocess, const mts_graph *graph);
+bool mts_preprocess_takes_frames(const mts_preprocess *preprocess, const mts_graph *graph);
 
 typedef struct mts_task {
     const char *name; /* unique in the archive, [A-Za-z0-9_.-]+ */

@@ -23,6 +23,7 @@ typedef struct maker {
     uint8_t *input_kinds;   /* per svalue, see mts_plan_request; NULL: all inputs are kept */
     mts_encode_part *parts; /* of lent inputs */
     uint32_t part_count;
+    mts_frame_input *frame_inputs; /* per slot; without a preprocess: takes no frames */
     mts_plan *plan;
     mts_task_masks masks; /* whom parts of launches serve */
     mts_device_info info; /* what encoding may use of the device: no float32 library for float16 */

@@ -232,15 +232,6 @@ static mts_status find_kernel(maker *m, const mts_encoded_launch *launch, mts_ke
     return MTS_STATUS_OK;
 }
 
-/* Some devices build a kernel for fewer work-items than they advertise. */
-void mts_engine_fit_group(mts_launch *launch, bool by_group)
-{
-    while (launch->local[0] > 1 && launch->local[0] > launch->kernel->work_group_size) {
-        launch->local[0] /= 2;
-        launch->global[0] = by_group ? launch->global[0] / 2 : launch->global[0];
-    }
-}
-
 /* Kernels, and the launches that are going to be recorded. */
 static mts_status prepare(maker *m)
 {
@@ -270,7 +261,7 @@ static mts_status prepare(maker *m)
                             from->label, from->kernel, to->local[0], to->kernel->work_group_size);
         }
         if (to->kernel && !from->whole_group) {
-            mts_engine_fit_group(to, from->by_group);
+            mts_launch_fit(to, from->by_group);
         }
     }
     e->stats.kernels = e->kernel_count;
@@ -407,11 +398,11 @@ void mts_engine_destroy(mts_engine **engine_at)
     }
     mts_engine *engine = *engine_at;
     *engine_at = NULL;
-    if (engine->act) { /* also after a failed submission, or a picture without a run */
+    if (engine->act) { /* also after a failed submission, or a frame without a run */
         (void)mts_device_wait(engine->device, NULL); /* a lost device fails here, which changes nothing */
     }
-    mts_engine_pictures_release(engine);
     mts_flights_release(engine);
+    mts_frames_release(&engine->frames);
     mts_command_list_destroy(&engine->list);
     mts_subsets_release(engine);
     mts_engine_lent_release(engine);
@@ -432,6 +423,8 @@ void mts_engine_destroy(mts_engine **engine_at)
 void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats)
 {
     *stats = engine->stats;
+    stats->workspace_bytes += mts_frames_bytes(&engine->frames);
+    stats->peak_bytes += mts_frames_bytes(&engine->frames);
 }
 
 void mts_engine_view_get(const mts_engine *engine, mts_engine_view *view)

@@ -3,7 +3,7 @@
  *
  * mts_engine_create does all the work (stitch, plan, build kernels, pack and upload weights, record the
  * list); a run uploads inputs, submits the list and copies outputs: nothing is allocated or built (two
- * exceptions: the picture buffer grows when a larger frame comes, and a borrowed frame's memory is taken hold
+ * exceptions: the frame buffer grows when a larger frame comes, and a borrowed frame's memory is taken hold
  * of). Tasks are named by their index in the archive. Thread-safety: one thread at a time.
  */
 #ifndef MTS_ENGINE_ENGINE_H
@@ -11,6 +11,7 @@
 
 #include "bundle/archive.h"
 #include "device/device.h"
+#include "frame/layout.h"
 #include "lower/encode.h"
 #include "plan/budget.h"
 #include "plan/decision.h"
@@ -34,40 +35,6 @@ typedef struct mts_engine_options {
     void *context;
     int (*progress)(void *context, float fraction, const char *what); /* may be NULL; non-zero cancels */
 } mts_engine_options;
-
-/* A part of a picture, and how it comes into an input. width 0: everything. */
-typedef struct mts_picture_region {
-    uint32_t x, y, width, height;
-    uint32_t turns;  /* quarter turns clockwise, 0..3, of what was cropped */
-    bool mirror;     /* left and right swapped, after that */
-    uint32_t fit;    /* MTS_FIT_KIND_ */
-    uint32_t filter; /* MTS_FILTER_KIND_ */
-    uint8_t fill[3]; /* red, green, blue of letterbox bars */
-} mts_picture_region;
-
-/* As the caller has them: nothing is allocated to hand them over. */
-typedef struct mts_picture_regions {
-    uint32_t count;
-    mts_picture_region (*get)(const void *context, uint32_t index);
-    const void *context;
-} mts_picture_regions;
-
-/* A picture; checked by the caller but for its region: strides large enough, all planes together at most
- * 2^31 - 1 bytes. Formats of one plane look at the first plane only. */
-typedef struct mts_picture {
-
-    mts_memory_kind memory;
-    const void *plane[3]; /* HOST. NV12, NV21: the pairs are plane 1 */
-    const void *handle;   /* ANDROID: the AHardwareBuffer */
-    int fd;               /* DMABUF */
-    uint32_t offset[3];   /* of the planes in these two, bytes */
-    uint32_t stride[3];   /* bytes */
-    uint32_t width, height;
-    uint32_t format; /* MTS_PIXEL_ */
-    uint32_t yuv;    /* MTS_YUV_KIND_ */
-    mts_picture_region region;
-    bool zero_copy; /* the memory stays as it is until the run has been taken or dropped */
-} mts_picture;
 
 typedef struct mts_engine_stats {
     uint64_t weight_bytes, activation_bytes, workspace_bytes, peak_bytes;
@@ -106,14 +73,14 @@ void mts_engine_destroy(mts_engine **engine);
  */
 mts_status mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data,
                                 size_t size, mts_error *error);
-/* Enqueues the preprocessing of a picture into input 0 of a task, or of every task that takes frames
- * (MTS_NONE). INVALID_ARGUMENT: a region that is going to be shown is not inside the picture. */
-mts_status mts_engine_set_picture(mts_engine *engine, uint32_t task, const mts_picture *picture,
-                                  mts_error *error);
-/* From now on image i of the batches shows region i of pictures, those from `count` on keep what they hold;
- * count 0: all show the picture's own region. INVALID_ARGUMENT: a batch has fewer images. */
-mts_status mts_engine_set_regions(mts_engine *engine, uint32_t task, const mts_picture_regions *regions,
-                                  mts_error *error);
+/* Enqueues the preprocessing of a frame into input 0 of a task, or of every task that takes frames
+ * (MTS_NONE). INVALID_ARGUMENT: a region that is going to be shown is not inside the frame. */
+mts_status mts_engine_set_frame(mts_engine *engine, uint32_t task, const mts_frame_view *frame,
+                                mts_error *error);
+/* From the next frame on, image i of the batches shows regions[i]; later images keep what they hold. count 0:
+ * all show the frame's own region. INVALID_ARGUMENT: a batch has fewer images. */
+mts_status mts_engine_set_regions(mts_engine *engine, uint32_t task, const mts_region *regions,
+                                  uint32_t count, mts_error *error);
 
 /* ---- runs ---- */
 
@@ -123,7 +90,7 @@ typedef struct mts_engine_run {
     bool finished;
 } mts_engine_run;
 
-/* Starts a run with the inputs as they are. BUSY: no place is free, or the device or a waiting picture would
+/* Starts a run with the inputs as they are. BUSY: no place is free, or the device or a waiting frame would
  * have to come first. */
 mts_status mts_engine_submit(mts_engine *engine, mts_error *error);
 /* A run that ended without being taken. */
@@ -132,12 +99,12 @@ typedef struct mts_engine_drop {
     mts_status code; /* CANCELLED, or how it had failed */
 } mts_engine_drop;
 
-/* The same with a picture that becomes the input of every task that takes pictures. It waits in its place
+/* The same with a frame that becomes the input of every task that takes frames. It waits in its place
  * where the device is busy. Where no place is free, the oldest run that is not on the device is dropped
  * (drop_oldest), else BUSY. */
 
-mts_status mts_engine_submit_picture(mts_engine *engine, const mts_picture *picture, mts_engine_drop *dropped,
-                                     mts_error *error);
+mts_status mts_engine_submit_frame(mts_engine *engine, const mts_frame_view *frame, mts_engine_drop *dropped,
+                                   mts_error *error);
 
 /* Looks at what has finished and hands over what waits. Does not wait; a failure becomes that of its run. */
 void mts_engine_advance(mts_engine *engine);
@@ -153,7 +120,7 @@ mts_status mts_engine_take(mts_engine *engine, mts_error *error);
 mts_status mts_engine_wait(mts_engine *engine, mts_error *error);
 /* Frees the place of the oldest run that is not on the device; false: there is none. */
 bool mts_engine_drop_oldest(mts_engine *engine, mts_engine_drop *dropped);
-/* Whether a run without a picture would start at once. */
+/* Whether a run without a frame would start at once. */
 bool mts_engine_takes_run(const mts_engine *engine);
 /* Frees the place of this run if it has not gone to the device; else false. */
 bool mts_engine_withdraw(mts_engine *engine, uint64_t run);

@@ -1,7 +1,7 @@
 /*
  * engine_internal.h: the engine's own structures, shared by engine.c, upload.c and ports.c (making),
- * recording.c (the command list), submission.c, control.c and filter.c (running), zero_copy.c and picture.c
- * (inputs), outputs.c (reports).
+ * recording.c (the command list), submission.c, control.c and filter.c (running), zero_copy.c (inputs),
+ * outputs.c (reports).
  */
 #ifndef MTS_ENGINE_ENGINE_INTERNAL_H
 #define MTS_ENGINE_ENGINE_INTERNAL_H
@@ -10,7 +10,7 @@
 #include "lower/encode.h"
 #include "engine/submission.h"
 #include "engine/latency.h"
-#include "frame/frame.h"
+#include "frame/frames.h"
 #include "engine/filter.h"
 
 /* A graph input or output at the border. Offsets and counts are in elements of the session's precision. */
@@ -41,9 +41,8 @@ typedef struct engine_task {
 typedef struct engine_slot {
     uint64_t offset;
     size_t count;
-    uint32_t common;                  /* a slot's number */
-    const mts_preprocess *preprocess; /* NULL: takes no pictures */
-    int64_t dims[4];                  /* if it does: of the input, which is dense */
+    uint32_t common;      /* a slot's number */
+    uint32_t frame_input; /* index in `frames`; MTS_NONE: takes no frames */
 
     /* Of a slot whose data stays the caller's (zero_copy.c). */
     bool lent;
@@ -97,7 +96,7 @@ struct mts_engine {
     engine_flight *flights; /* [places + spare] */
     engine_flight **queue;  /* [used], the oldest first; behind them the free ones, the next one first */
     uint32_t places, depth; /* runs under way at most; of them on the device at most */
-    uint32_t spare; /* 1: a flight more, for a picture that is prepared before another one is dropped */
+    uint32_t spare;         /* 1: a flight more, for a frame that is prepared before another one is dropped */
 
     uint32_t used;
 
@@ -108,8 +107,7 @@ struct mts_engine {
     mts_subsets subsets;
     uint32_t deadline_ms; /* of runs that have not gone to the device */
 
-    engine_pictures pictures;
-    engine_foreigns foreigns;
+    mts_frames frames;
 };
 
 /* Makes the command list if there is none, or updates a stale one. `stand_in` is read for what was not lent
@@ -139,9 +137,11 @@ void mts_outputs_take(mts_engine *engine, engine_flight *flight);
 mts_status mts_flights_make(mts_engine *engine, mts_error *error);
 /* Nothing is on the device any more. */
 void mts_flights_release(mts_engine *engine);
-/* The place of the next submission, or NULL with BUSY: none is free, or a picture waits for its turn. */
+/* The place of the next submission, or NULL with BUSY: none is free, or a frame waits for its turn. */
 engine_flight *mts_flight_next(const mts_engine *engine, mts_error *error);
 bool mts_flights_on_device(const mts_engine *engine);
+/* INVALID_ARGUMENT: no task of the session takes frames. */
+mts_status mts_engine_check_frames(const mts_engine *engine, mts_error *error);
 /* Tasks that a flight runs. */
 uint32_t mts_flight_tasks(const mts_engine *engine, const engine_flight *flight);
 /* What a run of all tasks needs: the list, and lent data where the device cannot see it. */
@@ -150,31 +150,4 @@ mts_status mts_engine_ready(mts_engine *engine, mts_error *error);
 mts_status mts_engine_lend(mts_engine *engine, engine_slot *slot, const float *data, mts_error *error);
 void mts_engine_lent_release(mts_engine *engine);
 engine_task *mts_engine_find(const mts_engine *engine, uint32_t task);
-/* Shrinks a launch's groups to what its kernel was built for. */
-void mts_engine_fit_group(mts_launch *launch, bool by_group);
-void mts_engine_pictures_release(mts_engine *engine);
-/* How a picture comes. */
-typedef struct mts_picture_way {
-    uint32_t task; /* whose input 0 it becomes; MTS_NONE: of every task that takes pictures */
-    bool alone;    /* see engine_shot */
-    bool now;      /* it is handed over before the caller returns, and may wait for the device */
-} mts_picture_way;
-
-/* Takes what a picture needs of the caller's memory, or takes hold of that. */
-mts_status mts_picture_prepare(mts_engine *engine, engine_flight *flight, const mts_picture_way *way,
-                               const mts_picture *picture, mts_error *error);
-/* What a picture needs that is made once, or that grows: the index of the list of a task, or of all
-   (MTS_NONE); the kernel; the list over a borrowed buffer; room for copies (keep: of whole pictures, on the
-   host, too). The last one lets go of what a list borrowed. */
-mts_status mts_picture_find_list(mts_engine *engine, uint32_t task, uint32_t *list, mts_error *error);
-mts_status mts_picture_make_kernel(mts_engine *engine, mts_error *error);
-mts_status mts_picture_refer(mts_engine *engine, const engine_picture_list *list, engine_borrowing *borrowing,
-                             mts_error *error);
-mts_status mts_picture_room(mts_engine *engine, engine_shot *shot, size_t bytes, bool keep, mts_error *error);
-void mts_picture_let_go(engine_borrowing *borrowing);
-/* Enqueues a prepared picture's way into the inputs. */
-mts_status mts_picture_hand_over(mts_engine *engine, engine_flight *flight, mts_error *error);
-/* Lets go of the memory that a flight's pictures borrowed: no list that reads it is running. */
-void mts_picture_return(mts_engine *engine, engine_flight *flight);
-
 #endif

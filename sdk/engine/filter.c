@@ -298,7 +298,7 @@ static mts_status allocate(const mts_engine *engine, mts_subsets *s, mts_error *
     }
     s->capacity = engine->launch_count + behind * engine->group_count;
     s->base_words = (uint32_t)(engine->table->size / sizeof(uint32_t));
-    const uint64_t used = engine->stats.peak_bytes + engine->table->size;
+    const uint64_t used = engine->stats.peak_bytes + mts_frames_bytes(&engine->frames) + engine->table->size;
     s->kept_count = MTS_SUBSETS_KEPT;
     while (s->kept_count > 0 &&
            (!mts_memory_budget_fits(engine->options.memory_budget,

@@ -1,6 +1,5 @@
 /*
- * input.c: tensors of the caller's into inputs, with the type that the arena has. Not responsible for
- * pictures (picture.c).
+ * input.c: tensors and frames of the caller's into inputs, with the type that the arena has.
  */
 #include "base/half.h"
 #include "engine/engine_internal.h"
@@ -99,4 +98,55 @@ mts_status mts_engine_fill_inputs(mts_engine *engine, const float *values, mts_e
         status = set_slot(engine, &engine->slots[s], values, error);
     }
     return status;
+}
+
+/* ---- frames ---- */
+
+/* The frame input of a task, or of all (MTS_NONE). */
+static mts_status find_frame_input(const mts_engine *engine, uint32_t task, uint32_t *input, mts_error *error)
+{
+    const mts_status code = mts_engine_check_frames(engine, error);
+    *input = MTS_NONE;
+    if (code != MTS_STATUS_OK || task == MTS_NONE) {
+        return code;
+    }
+    const engine_task *t = mts_engine_find(engine, task);
+    *input = t && t->input_count > 0 ? engine->slots[t->inputs[0].slot].frame_input : MTS_NONE;
+    return *input != MTS_NONE
+               ? MTS_STATUS_OK
+               : mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                          "task %u of the session takes no frames: give its color, mean and std "
+                          "to the compiler, or set tensors",
+                          task);
+}
+
+mts_status mts_engine_set_frame(mts_engine *engine, uint32_t task, const mts_frame_view *frame,
+                                mts_error *error)
+{
+    engine_flight *flight = mts_flight_next(engine, error);
+    if (!flight) {
+        return MTS_STATUS_BUSY;
+    }
+    mts_frame_way way = {.now = true};
+    mts_status code = find_frame_input(engine, task, &way.input, error);
+    MTS_TRY(code, mts_frame_stage(&engine->frames, &flight->staged, &way, frame, error));
+    if (code != MTS_STATUS_OK) {
+        return code;
+    }
+    flight->early = flight->early || flight->staged.zero_copy;
+    code = mts_frame_submit(&engine->frames, &flight->staged, error);
+    if (code != MTS_STATUS_OK) {
+        (void)mts_device_wait(engine->device, NULL); /* the launch may be on the device all the same */
+        mts_frame_unpin_last(&flight->staged);
+    }
+    return code;
+}
+
+mts_status mts_engine_set_regions(mts_engine *engine, uint32_t task, const mts_region *regions,
+                                  uint32_t count, mts_error *error)
+{
+    uint32_t input = MTS_NONE;
+    const mts_status code = find_frame_input(engine, task, &input, error);
+    return code == MTS_STATUS_OK ? mts_frames_set_regions(&engine->frames, input, regions, count, error)
+                                 : code;
 }

@@ -150,9 +150,11 @@ static mts_status make_inputs(maker *m, uint32_t index)
                 return mts_maker_memory(m);
             }
         } else if (!slot->lent) {
-            slot->preprocess = i == 0 && mts_preprocess_takes_pictures(p, graph) ? p : NULL;
-            if (slot->preprocess) {
-                memcpy(slot->dims, graph->inputs[0].shape.dims, sizeof slot->dims);
+            mts_frame_input *frames = &m->frame_inputs[m->slot_of[index][i]];
+            *frames = (mts_frame_input){.offset = offset};
+            if (i == 0 && mts_preprocess_takes_frames(p, graph)) {
+                frames->preprocess = p;
+                memcpy(frames->dims, graph->inputs[0].shape.dims, sizeof frames->dims);
             }
         }
         e->conversion_floats = count > e->conversion_floats ? count : e->conversion_floats;
@@ -239,14 +241,37 @@ static mts_status keep_common(maker *m)
     return MTS_STATUS_OK;
 }
 
+/* Numbers the slots that take frames. */
+static mts_status make_frames(maker *m)
+{
+    mts_engine *e = m->engine;
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < e->slot_count; s++) {
+        e->slots[s].frame_input = m->frame_inputs[s].preprocess ? count : MTS_NONE;
+        if (m->frame_inputs[s].preprocess) {
+            m->frame_inputs[count++] = m->frame_inputs[s];
+        }
+    }
+    const mts_frames_desc desc = {.device = e->device,
+                                  .arena = &e->arena,
+                                  .act = e->act,
+                                  .defines = mts_launch_defines(&e->device->info, e->stats.precision),
+                                  .inputs = m->frame_inputs,
+                                  .input_count = count,
+                                  .queued = e->places > 1};
+    return mts_frames_create(&e->frames, &desc, m->error);
+}
+
 mts_status mts_maker_ports(maker *m)
 {
     mts_engine *e = m->engine;
-    mts_status code = MTS_STATUS_OK;
+    m->frame_inputs = mts_arena_zero(&m->scratch, e->slot_count, sizeof *m->frame_inputs);
+    mts_status code = m->frame_inputs ? MTS_STATUS_OK : mts_maker_memory(m);
     for (uint32_t i = 0; code == MTS_STATUS_OK && i < e->task_count; i++) {
         code = make_inputs(m, i);
         MTS_TRY(code, make_outputs(m, i));
     }
+    MTS_TRY(code, make_frames(m));
     e->output_offset = m->plan->input_floats;
     MTS_TRY(code, keep_common(m));
     e->output_floats = (size_t)m->plan->output_floats;

@@ -34,6 +34,9 @@ mts_status mts_flights_make(mts_engine *engine, mts_error *error)
         if (made && code == MTS_STATUS_OK && engine->input_floats > 0) {
             code = mts_host_create(engine->device, engine->input_floats * size, &flight->inputs, error);
         }
+        if (made) {
+            MTS_TRY(code, mts_staged_frame_create(&flight->staged, &engine->frames, error));
+        }
         if (code != MTS_STATUS_OK) {
             return code;
         }
@@ -44,6 +47,7 @@ mts_status mts_flights_make(mts_engine *engine, mts_error *error)
 void mts_flights_release(mts_engine *engine)
 {
     for (uint32_t f = 0; engine->flights && f < engine->places + engine->spare; f++) {
+        mts_staged_frame_release(&engine->flights[f].staged, &engine->frames);
         mts_host_destroy(engine->device, &engine->flights[f].outputs);
         mts_host_destroy(engine->device, &engine->flights[f].inputs);
     }
@@ -110,7 +114,7 @@ static void remove_at(mts_engine *engine, uint32_t index)
     engine->used--;
     flight->state = MTS_FLIGHT_FREE;
     flight->early = false;
-    mts_picture_return(engine, flight);
+    mts_frame_unpin(&flight->staged, &engine->frames);
 }
 
 static engine_flight *find_run(const mts_engine *engine, uint64_t run)
@@ -142,7 +146,7 @@ static void finish(mts_engine *engine, engine_flight *flight, mts_status code)
     if (code == MTS_STATUS_OK && flight->cancelled) {
         flight->code = mts_fail(&flight->error, MTS_STATUS_CANCELLED, "the run was cancelled");
     }
-    mts_picture_return(engine, flight);
+    mts_frame_unpin(&flight->staged, &engine->frames);
 }
 
 /* Behind what was handed over: the way of the outputs, once all of it was, and the fence. */
@@ -166,7 +170,8 @@ static mts_status start(mts_engine *engine, engine_flight *flight, mts_error *er
 {
     mts_control_choose(engine, flight); /* first: a run that fails from here on is one of these tasks */
     memset(flight->ended, 0, engine->group_count * sizeof *flight->ended);
-    mts_status code = flight->has_picture ? mts_picture_hand_over(engine, flight, error) : MTS_STATUS_OK;
+    mts_status code =
+        flight->has_frame ? mts_frame_submit(&engine->frames, &flight->staged, error) : MTS_STATUS_OK;
     MTS_TRY(code, mts_control_begin(engine, flight, error));
     MTS_TRY(code, seal(engine, flight, error));
     if (code == MTS_STATUS_OK) {
@@ -253,9 +258,9 @@ bool mts_engine_takes_run(const mts_engine *engine)
 }
 
 /* Of the next flight, which is prepared: it begins, or waits for its turn. */
-static mts_status enter(mts_engine *engine, engine_flight *flight, bool has_picture, mts_error *error)
+static mts_status enter(mts_engine *engine, engine_flight *flight, bool has_frame, mts_error *error)
 {
-    flight->has_picture = has_picture;
+    flight->has_frame = has_frame;
     flight->submitted = mts_os_clock_ns();
     flight->run = engine->run + 1;
     flight->cancelled = false;
@@ -265,7 +270,7 @@ static mts_status enter(mts_engine *engine, engine_flight *flight, bool has_pict
             flight->state = MTS_FLIGHT_FREE;
             flight->current = NULL;
             flight->early = false;
-            mts_picture_return(engine, flight);
+            mts_frame_unpin(&flight->staged, &engine->frames);
             return code;
         }
     } else {
@@ -290,8 +295,22 @@ mts_status mts_engine_submit(mts_engine *engine, mts_error *error)
     return enter(engine, engine->queue[engine->used], false, error);
 }
 
-mts_status mts_engine_submit_picture(mts_engine *engine, const mts_picture *picture, mts_engine_drop *dropped,
-                                     mts_error *error)
+mts_status mts_engine_check_frames(const mts_engine *engine, mts_error *error)
+{
+    if (engine->options.lend_inputs) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "the inputs of this session are the caller's tensors: it takes no frames");
+    }
+    return engine->frames.desc.input_count > 0
+               ? MTS_STATUS_OK
+               : mts_fail(
+                     error, MTS_STATUS_INVALID_ARGUMENT,
+                     "no task of this session takes frames: give its color, mean and std to the compiler, "
+                     "or set tensors");
+}
+
+mts_status mts_engine_submit_frame(mts_engine *engine, const mts_frame_view *frame, mts_engine_drop *dropped,
+                                   mts_error *error)
 {
     mts_engine_advance(engine);
     *dropped = (mts_engine_drop){.run = 0};
@@ -300,8 +319,9 @@ mts_status mts_engine_submit_picture(mts_engine *engine, const mts_picture *pict
     }
     engine_flight *flight = engine->queue[engine->used];
     const bool now = has_room(engine) && count_state(engine, MTS_FLIGHT_WAITING) == 0;
-    const mts_picture_way way = {.task = MTS_NONE, .alone = true, .now = now && is_idle(engine)};
-    const mts_status code = mts_picture_prepare(engine, flight, &way, picture, error);
+    const mts_frame_way way = {.input = MTS_NONE, .alone = true, .now = now && is_idle(engine)};
+    mts_status code = mts_engine_check_frames(engine, error);
+    MTS_TRY(code, mts_frame_stage(&engine->frames, &flight->staged, &way, frame, error));
     if (code != MTS_STATUS_OK) {
         return code;
     }

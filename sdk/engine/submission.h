@@ -2,19 +2,19 @@
  * submission.h: runs of an engine from their submission until somebody takes their outputs, in order.
  *
  * A flight is one place of mts_engine_options.places: what one run needs of its own, so that the next ones
- * can be prepared meanwhile: the picture that waits, the tasks that run, the outputs as they came. All of
+ * can be prepared meanwhile: the frame that waits, the tasks that run, the outputs as they came. All of
  * them use the one queue of the device, the one arena and the one command list: in order, so that nothing
  * else has to be there twice.
  */
 #ifndef MTS_ENGINE_SUBMISSION_H
 #define MTS_ENGINE_SUBMISSION_H
 
-#include "frame/frame.h"
+#include "frame/stage.h"
 #include "engine/filter.h"
 
 typedef enum engine_flight_state {
     MTS_FLIGHT_FREE = 0,
-    MTS_FLIGHT_WAITING = 1, /* its picture is kept; nothing has gone to the device */
+    MTS_FLIGHT_WAITING = 1, /* its frame is kept; nothing has gone to the device */
     MTS_FLIGHT_RUNNING = 2, /* on the device, as far as anybody has looked */
     MTS_FLIGHT_FINISHED = 3 /* over, with `code`; not taken */
 } engine_flight_state;
@@ -23,10 +23,10 @@ typedef struct engine_flight {
     engine_flight_state state;
     uint64_t run;       /* its number, from 1 */
     uint64_t submitted; /* when */
-    bool has_picture;   /* that goes to the device when the run does */
+    bool has_frame;     /* that goes to the device when the run does */
 
-    engine_shot shot;
-    bool early; /* a picture that borrows memory went to the device for it before its submission */
+    mts_staged_frame staged;
+    bool early; /* a frame whose memory is pinned went to the device for it before its submission */
 
     /* From when it goes to the device. */
 

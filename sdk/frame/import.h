@@ -1,10 +1,9 @@
 /*
- * foreign.h: pictures that lie in memory which neither the caller nor the device made: dma-bufs, hardware
- * buffers.
+ * import.h: a cache of imported memory: dma-bufs and hardware buffers that frames lie in.
  *
- * A camera hands out the same few memories again and again, and taking hold of one may take many
- * milliseconds: so an engine keeps the last ones, as buffers of the device where it takes them, else as what
- * the processor can read. What is kept is held, so that its identity cannot become that of another memory.
+ * A camera hands out the same few memories again and again, and an import may take many milliseconds. So the
+ * last ones are kept: as buffers of the device where it can read them, else as memory that the processor
+ * reads. Each one that is kept is held open, so that its identity cannot become that of another memory.
  */
 #ifndef MTS_FRAME_IMPORT_H
 #define MTS_FRAME_IMPORT_H
@@ -12,40 +11,46 @@
 #include "device/device.h"
 #include "platform/os/foreign.h"
 
-typedef struct mts_engine mts_engine;
+#define MTS_IMPORTS_KEPT 24
 
-#define MTS_FOREIGNS_KEPT 24
-
-typedef struct engine_foreign {
+typedef struct mts_import {
     bool kept;
     mts_memory_kind kind;
     uint64_t identity[2];
-    int fd;             /* DMABUF: our own */
-    const void *handle; /* ANDROID: held */
-    size_t size;        /* of the buffer, or the mapping */
-    mts_buffer *buffer; /* NULL: the device does not take it */
-    const void *mapped; /* DMABUF without a buffer */
-    uint32_t users;     /* runs under way that read it */
-    uint64_t used;      /* when, counted in pictures */
-} engine_foreign;
+    /* DMABUF: a duplicate of the caller's descriptor. */
+    int fd;
+    /* ANDROID: acquired. */
+    const void *handle;
+    /* Bytes of the buffer, or of the mapping. */
+    size_t size;
+    /* NULL: the device cannot read this memory. */
+    mts_buffer *buffer;
+    /* DMABUF: the mapping, or NULL. */
+    const void *mapped;
+    /* Submissions that read the buffer. */
+    uint32_t users;
+    /* When it was last used, counted in frames. */
+    uint64_t used;
+} mts_import;
 
-typedef struct engine_foreigns {
-    engine_foreign kept[MTS_FOREIGNS_KEPT];
+typedef struct mts_import_cache {
+    mts_import kept[MTS_IMPORTS_KEPT];
     mts_os_hardware_buffers android;
     uint64_t clock;
-} engine_foreigns;
+} mts_import_cache;
 
 /*
- * The memory, kept or taken hold of now; memory->size bytes of it can be read. INVALID_ARGUMENT: it is not
- * that large, or its descriptor is not open. UNSUPPORTED: neither the device nor the processor can read it.
- * LIMIT: more memories are under way than are kept.
+ * Finds the memory in the cache, or imports it; memory->size bytes of it can be read. INVALID_ARGUMENT: the
+ * memory is smaller, or its descriptor is not open. UNSUPPORTED: neither the device nor the processor can
+ * read it. LIMIT: submissions use every import of the cache.
  */
-mts_status mts_foreign_get(mts_engine *engine, const mts_memory *memory, engine_foreign **out,
-                           mts_error *error);
-/* The address of one without a buffer, until the end of reading it. */
-mts_status mts_foreign_begin(mts_engine *engine, engine_foreign *foreign, const void **out, mts_error *error);
-void mts_foreign_end(mts_engine *engine, engine_foreign *foreign);
-/* Lets go of all; none is under way. */
-void mts_foreigns_release(mts_engine *engine);
+mts_status mts_import_get(mts_import_cache *cache, mts_device *device, const mts_memory *memory,
+                          mts_import **out, mts_error *error);
+/* The address at which the processor reads the memory, until mts_import_end_read. */
+mts_status mts_import_begin_read(mts_import_cache *cache, mts_import *import, const void **out,
+                                 mts_error *error);
+void mts_import_end_read(mts_import_cache *cache, mts_import *import);
+/* Releases every import; no submission uses one. */
+void mts_import_cache_release(mts_import_cache *cache);
 
 #endif

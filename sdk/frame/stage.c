@@ -1,255 +1,367 @@
 /*
- * stage.c: what is taken of a picture when it comes: hold of its memory, or the rows that are going
- * to be read; and what its images' records say. Not responsible for giving that to the device (picture.c).
+ * stage.c: what is taken of a frame when it comes: its memory is pinned, or the rows that are going to be
+ * read are noted; and its launch. Not responsible for kernels, lists and buffers of all frames (frames.c).
  */
+#include "frame/stage.h"
+
 #include <string.h>
 
-#include "engine/engine_internal.h"
-
 #define PLANE_ALIGN ((size_t)64)
-#define GAP_MOST ((size_t)65536) /* between the planes of memory that is borrowed */
+#define GAP_MOST ((size_t)65536) /* between the planes of memory that is pinned */
 
-/* Where a picture is read. */
+/* Where a frame is read. */
 typedef struct placement {
-    uint32_t at[MTS_PICTURE_PLANES]; /* of its planes, bytes from the buffer's start */
-    size_t bytes;                    /* of the picture buffer, if it is copied */
+    /* Of its planes, bytes from the start of the buffer. */
+    uint32_t at[MTS_FRAME_PLANES];
+    /* Of the frame buffer, if it is copied. */
+    size_t bytes;
 } placement;
 
-/* Bytes from the first plane to the end of the last one, if they lie so that they can be one buffer; else 0.
- */
-static size_t contiguous_bytes(const mts_picture *picture, const mts_picture_layout *layout,
-                               uint32_t at[MTS_PICTURE_PLANES])
+mts_status mts_staged_frame_create(mts_staged_frame *staged, const mts_frames *frames, mts_error *error)
 {
-    const uintptr_t base = (uintptr_t)picture->plane[0];
+    const mts_frames_desc *desc = &frames->desc;
+    staged->params = mts_arena_zero(desc->arena, frames->image_count, sizeof *staged->params);
+    staged->pins = mts_arena_zero(desc->arena, (size_t)desc->input_count + 1, sizeof *staged->pins);
+    return staged->params && staged->pins ? MTS_STATUS_OK : mts_fail_memory(error);
+}
+
+static void unpin(mts_frame_pin *pin)
+{
+    if (pin->import) {
+        pin->import->users--;
+        pin->import = NULL;
+        pin->buffer = NULL;
+    }
+    mts_buffer_destroy(&pin->buffer);
+}
+
+void mts_frame_unpin_last(mts_staged_frame *staged)
+{
+    unpin(&staged->pins[staged->list]);
+}
+
+void mts_frame_unpin(mts_staged_frame *staged, const mts_frames *frames)
+{
+    for (uint32_t i = 0; staged->pins && i <= frames->desc.input_count; i++) {
+        unpin(&staged->pins[i]);
+    }
+}
+
+void mts_staged_frame_release(mts_staged_frame *staged, const mts_frames *frames)
+{
+    for (uint32_t i = 0; staged->pins && i <= frames->desc.input_count; i++) {
+        mts_command_list_destroy(&staged->pins[i].list);
+    }
+    mts_frame_unpin(staged, frames);
+    mts_host_destroy(frames->desc.device, (void **)&staged->staging);
+}
+
+/* ---- memory that is pinned ---- */
+
+/* The list over memory that is pinned. */
+static mts_status record(mts_frames *frames, const mts_frame_list *list, mts_frame_pin *pin, mts_error *error)
+{
+    const mts_launch launch = mts_frames_launch(frames, list, pin->buffer);
+    if (pin->list) {
+        const mts_status status = mts_command_list_update(pin->list, &launch, 1, error);
+        if (status == MTS_STATUS_OK) {
+            return status;
+        }
+        mts_command_list_destroy(&pin->list); /* a list whose update failed is unusable */
+        if (status != MTS_STATUS_UNSUPPORTED) {
+            return status;
+        }
+    }
+    return mts_command_list_create(frames->desc.device, &launch, 1, &pin->list, error);
+}
+
+/* Bytes from the first plane to the end of the last one, if the planes can be one buffer; else 0. */
+static size_t contiguous_bytes(const mts_frame_view *view, uint32_t at[MTS_FRAME_PLANES])
+{
+    const uintptr_t base = (uintptr_t)view->plane[0];
     size_t end = 0;
-    for (uint32_t k = 0; k < layout->planes; k++) {
-        const uintptr_t plane = (uintptr_t)picture->plane[k];
+    for (uint32_t k = 0; k < view->planes.count; k++) {
+        const uintptr_t plane = (uintptr_t)view->plane[k];
         if (plane < base || plane - base < end || plane - base - end > GAP_MOST) {
             return 0;
         }
         at[k] = (uint32_t)(plane - base);
-        end = at[k] + mts_picture_plane_bytes(layout, picture->stride, k);
+        end = at[k] + mts_frame_plane_bytes(&view->planes, view->stride, k);
     }
     return base % sizeof(float) == 0 && end <= INT32_MAX ? end : 0;
 }
 
 /*
- * Takes hold of the picture's memory, if it may and can. Of one run a list borrows one picture; a second one
+ * Pins host memory, if the caller allows it and the device can. A list pins one frame of a run; a second one
  * for the same inputs is copied.
  */
-static mts_status borrow(mts_engine *engine, engine_shot *shot, const mts_picture *picture,
-                         const mts_picture_layout *layout, placement *where, mts_error *error)
+static mts_status pin_host(mts_frames *frames, mts_staged_frame *staged, const mts_frame_view *view,
+                           placement *where, mts_error *error)
 {
-    engine_borrowing *borrowing = &shot->borrowings[shot->list];
-    const size_t bytes = picture->zero_copy &&
-                                 (engine->device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0 &&
-                                 !borrowing->buffer
-                             ? contiguous_bytes(picture, layout, where->at)
+    mts_device *device = frames->desc.device;
+    mts_frame_pin *pin = &staged->pins[staged->list];
+    const size_t bytes = view->frame.zero_copy != 0 &&
+                                 (device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) != 0 && !pin->buffer
+                             ? contiguous_bytes(view, where->at)
                              : 0;
     if (bytes == 0) {
         return MTS_STATUS_OK;
     }
-    const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = picture->plane[0], .size = bytes};
-    mts_status code = mts_buffer_import(engine->device, &memory, &borrowing->buffer, error);
-    if (code == MTS_STATUS_OK) {
-        code = mts_picture_refer(engine, &engine->pictures.lists[shot->list], borrowing, error);
-        if (code != MTS_STATUS_OK) {
-            mts_buffer_destroy(&borrowing->buffer);
+    const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = view->plane[0], .size = bytes};
+    mts_status status = mts_buffer_import(device, &memory, &pin->buffer, error);
+    if (status == MTS_STATUS_OK) {
+        status = record(frames, &frames->lists[staged->list], pin, error);
+        if (status != MTS_STATUS_OK) {
+            mts_buffer_destroy(&pin->buffer);
         }
-        shot->borrowed = code == MTS_STATUS_OK;
+        staged->zero_copy = status == MTS_STATUS_OK;
     }
-    return code == MTS_STATUS_UNSUPPORTED ? MTS_STATUS_OK : code;
+    return status == MTS_STATUS_UNSUPPORTED ? MTS_STATUS_OK : status;
 }
 
-/* Bytes of a foreign memory up to the end of the last plane. */
-static size_t foreign_bytes(const mts_picture *picture, const mts_picture_layout *layout)
+/* Bytes of other memory up to the end of the last plane. */
+static size_t reach_of(const mts_frame_view *view)
 {
     size_t end = 0;
-    for (uint32_t k = 0; k < layout->planes; k++) {
-        const size_t plane = picture->offset[k] + mts_picture_plane_bytes(layout, picture->stride, k);
+    for (uint32_t k = 0; k < view->planes.count; k++) {
+        const size_t plane = view->offset[k] + mts_frame_plane_bytes(&view->planes, view->stride, k);
         end = plane > end ? plane : end;
     }
     return end;
 }
 
-/*
- * Takes hold of the memory that a foreign picture lies in: where the device reads it, nothing is copied;
- * elsewhere *begun is to be ended when the rows have been, and *host is the picture as the processor sees it.
- */
-static mts_status begin_foreign(mts_engine *engine, engine_shot *shot, const mts_picture_layout *layout,
-                                mts_picture *host, placement *where, engine_foreign **begun, mts_error *error)
+static mts_status pin_import(mts_frames *frames, mts_staged_frame *staged, mts_import *import,
+                             mts_error *error)
 {
-    engine_borrowing *borrowing = &shot->borrowings[shot->list];
+    mts_frame_pin *pin = &staged->pins[staged->list];
+    *pin = (mts_frame_pin){.list = pin->list, .buffer = import->buffer, .import = import};
+    import->users++;
+    const mts_status status = record(frames, &frames->lists[staged->list], pin, error);
+    if (status != MTS_STATUS_OK) {
+        unpin(pin);
+    }
+    staged->zero_copy = status == MTS_STATUS_OK;
+    return status;
+}
+
+/*
+ * Imports the memory that a frame lies in. Where the device reads it, it is pinned and nothing is copied.
+ * Elsewhere the processor reads it at `host` until *reading is ended.
+ */
+static mts_status import_memory(mts_frames *frames, mts_staged_frame *staged, mts_frame_view *host,
+                                placement *where, mts_import **reading, mts_error *error)
+{
     const mts_memory memory = {
-        .kind = host->memory, .host = host->handle, .fd = host->fd, .size = foreign_bytes(host, layout)};
-    engine_foreign *foreign = NULL;
+        .kind = host->frame.memory, .host = host->frame.buffer, .fd = host->frame.fd, .size = reach_of(host)};
+    mts_import *import = NULL;
     const void *address = NULL;
-    mts_status code = mts_foreign_get(engine, &memory, &foreign, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_import_get(&frames->imports, frames->desc.device, &memory, &import, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    if (foreign->buffer && !borrowing->buffer) {
-        *borrowing =
-            (engine_borrowing){.list = borrowing->list, .buffer = foreign->buffer, .foreign = foreign};
-        foreign->users++;
+    if (import->buffer && !staged->pins[staged->list].buffer) {
         memcpy(where->at, host->offset, sizeof where->at);
-        code = mts_picture_refer(engine, &engine->pictures.lists[shot->list], borrowing, error);
-        if (code != MTS_STATUS_OK) {
-            mts_picture_let_go(borrowing);
-        }
-        shot->borrowed = code == MTS_STATUS_OK;
-        return code;
+        return pin_import(frames, staged, import, error);
     }
-    code = mts_foreign_begin(engine, foreign, &address, error);
-    if (code == MTS_STATUS_OK) {
-        *begun = foreign;
-        host->memory = MTS_MEMORY_HOST;
-        host->zero_copy = false;
-        for (uint32_t k = 0; k < layout->planes; k++) {
+    status = mts_import_begin_read(&frames->imports, import, &address, error);
+    if (status == MTS_STATUS_OK) {
+        *reading = import;
+        host->frame.memory = MTS_MEMORY_HOST;
+        host->frame.zero_copy = 0;
+        for (uint32_t k = 0; k < host->planes.count; k++) {
             host->plane[k] = (const char *)address + host->offset[k];
         }
     }
-    return code;
+    return status;
 }
 
-static mts_status place(mts_engine *engine, engine_shot *shot, const mts_picture *picture,
-                        const mts_picture_layout *layout, placement *where, bool keep, mts_error *error)
+/* ---- memory that is copied ---- */
+
+/*
+ * The staging memory, at once as much as frames of that size can need: packed rows are half of it at most.
+ * The whole frame is only kept where it may have to wait for its turn, or is the caller's again before that.
+ */
+static mts_status reserve(const mts_frames *frames, mts_staged_frame *staged, bool keep, mts_error *error)
 {
-    const mts_status code = borrow(engine, shot, picture, layout, where, error);
-    if (code != MTS_STATUS_OK || shot->borrowed) {
-        return code;
+    mts_device *device = frames->desc.device;
+    const size_t all = frames->buffer->size;
+    const size_t bytes = keep || frames->desc.queued ? all : all / 2;
+    if (staged->staging_bytes >= bytes) {
+        return MTS_STATUS_OK;
     }
-    for (uint32_t k = 0; k < layout->planes; k++) {
+    void *staging = NULL;
+    const mts_status status = mts_host_create(device, bytes, &staging, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    mts_host_destroy(device, (void **)&staged->staging); /* its last run has ended */
+    staged->staging = staging;
+    staged->staging_bytes = bytes;
+    return MTS_STATUS_OK;
+}
+
+static mts_status place(mts_frames *frames, mts_staged_frame *staged, const mts_frame_view *view,
+                        placement *where, bool keep, mts_error *error)
+{
+    mts_status status = pin_host(frames, staged, view, where, error);
+    if (status != MTS_STATUS_OK || staged->zero_copy) {
+        return status;
+    }
+    for (uint32_t k = 0; k < view->planes.count; k++) {
         where->at[k] = (uint32_t)where->bytes;
-        where->bytes += mts_picture_plane_bytes(layout, picture->stride, k);
+        where->bytes += mts_frame_plane_bytes(&view->planes, view->stride, k);
         where->bytes = (where->bytes + PLANE_ALIGN - 1) / PLANE_ALIGN * PLANE_ALIGN;
     }
-    return mts_picture_room(engine, shot, where->bytes, keep, error);
+    status = mts_frames_grow(frames, where->bytes, error);
+    MTS_TRY(status, reserve(frames, staged, keep, error));
+    return status;
 }
 
-static mts_status check_regions(const mts_engine *engine, const engine_picture_list *list,
-                                const mts_picture *picture, mts_error *error)
+static mts_status check_regions(const mts_frames *frames, const mts_frame_list *list,
+                                const mts_frame_view *view, mts_error *error)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = list->first; code == MTS_STATUS_OK && i < list->first + list->count; i++) {
-        const engine_image *image = &engine->pictures.images[i];
-        if (image->show != MTS_PICTURE_SHOW_NOTHING) {
-            code = mts_picture_region_check(mts_picture_shown(image, picture), picture->width,
-                                            picture->height, error);
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = list->first; status == MTS_STATUS_OK && i < list->first + list->count; i++) {
+        const mts_frame_image *image = &frames->images[i];
+        if (image->show != MTS_FRAME_SHOW_NOTHING) {
+            status = mts_region_check_inside(mts_frame_region(image, view), view->frame.width,
+                                             view->frame.height, error);
         }
     }
-    return code;
+    return status;
 }
 
-/* What the list's images show. */
-static void describe(const mts_engine *engine, engine_shot *shot, const mts_picture *picture,
+/* Fills in the parameters of the list's images. */
+static void describe(const mts_frames *frames, mts_staged_frame *staged, const mts_frame_view *view,
                      const placement *where)
 {
-    const engine_pictures *p = &engine->pictures;
-    const engine_picture_list *list = &p->lists[shot->list];
+    const mts_frame_list *list = &frames->lists[staged->list];
     for (uint32_t i = list->first; i < list->first + list->count; i++) {
-        shot->records[i] = p->images[i].record;
-        if (p->images[i].show == MTS_PICTURE_SHOW_NOTHING) {
-            shot->records[i].idle = 1;
+        const mts_frame_image *image = &frames->images[i];
+        staged->params[i] = image->params;
+        if (image->show == MTS_FRAME_SHOW_NOTHING) {
+            staged->params[i].idle = 1;
         } else {
-            mts_picture_describe(&shot->records[i], picture, mts_picture_shown(&p->images[i], picture),
-                                 where->at);
+            mts_frame_params_show(&staged->params[i], view, mts_frame_region(image, view), where->at);
         }
     }
 }
 
-/* The rows that are going to be read, where they lie. */
-static void find_rows(const mts_engine *engine, engine_shot *shot, const mts_picture *picture,
-                      const mts_picture_layout *layout, const placement *where)
+/* Notes the rows that are going to be read. */
+static void find_rows(const mts_frames *frames, mts_staged_frame *staged, const mts_frame_view *view,
+                      const placement *where)
 {
-    const engine_picture_list *list = &engine->pictures.lists[shot->list];
-    uint32_t first = picture->height;
+    const mts_frame_list *list = &frames->lists[staged->list];
+    uint32_t first = view->frame.height;
     uint32_t end = 0;
     for (uint32_t i = list->first; i < list->first + list->count; i++) {
-        const mts_frame_params *r = &shot->records[i];
+        const mts_frame_params *r = &staged->params[i];
         if (!r->idle) {
             first = r->y < first ? r->y : first;
             end = r->y + r->h > end ? r->y + r->h : end;
         }
     }
-    for (uint32_t k = 0; first < end && k < layout->planes; k++) {
-        const uint32_t shift = k > 0 ? layout->down : 0;
-        const size_t from = (size_t)(first >> shift) * picture->stride[k];
-        const size_t to = (size_t)((end - 1) >> shift) * picture->stride[k] + layout->row_bytes[k];
-        shot->pieces[shot->piece_count++] = (engine_piece){
-            .from = (const char *)picture->plane[k] + from, .to = where->at[k] + from, .size = to - from};
+    for (uint32_t k = 0; first < end && k < view->planes.count; k++) {
+        const uint32_t shift = k > 0 ? view->planes.down : 0;
+        const size_t from = (size_t)(first >> shift) * view->stride[k];
+        const size_t to = (size_t)((end - 1) >> shift) * view->stride[k] + view->planes.row_bytes[k];
+        staged->copies[staged->copy_count++] = (mts_copy_region){
+            .from = (const char *)view->plane[k] + from, .to = where->at[k] + from, .size = to - from};
     }
 }
 
-/* Pieces into the shot's own memory: the caller's is not there any more when it is their turn. */
-static void keep_pieces(engine_shot *shot)
+/* Copies what was noted to the staging memory: the caller's is gone when it is enqueued. */
+static void keep_rows(mts_staged_frame *staged)
 {
-    unsigned char *to = shot->staging;
-    for (uint32_t i = 0; i < shot->piece_count; i++) {
-        memcpy(to, shot->pieces[i].from, shot->pieces[i].size);
-        shot->pieces[i].from = to;
-        to += shot->pieces[i].size;
+    unsigned char *to = staged->staging;
+    for (uint32_t i = 0; i < staged->copy_count; i++) {
+        memcpy(to, staged->copies[i].from, staged->copies[i].size);
+        staged->copies[i].from = to;
+        to += staged->copies[i].size;
     }
 }
 
-/* What has to be copied, and from where. */
-static void gather(mts_engine *engine, engine_shot *shot, const mts_picture_way *way,
-                   const mts_picture *picture, const mts_picture_layout *layout, const placement *where)
+/* Decides what is copied, and from where. */
+static void gather(mts_frames *frames, mts_staged_frame *staged, bool now, const mts_frame_view *view,
+                   const placement *where)
 {
-    engine_pictures *p = &engine->pictures;
-    const engine_picture_list *list = &p->lists[shot->list];
-    const size_t most = p->buffer->size / 2; /* where packed rows are more, all are copied */
-    const size_t packed = mts_picture_pack_bytes(p, shot->records, list->first, list->count, layout, most);
+    const mts_frame_list *list = &frames->lists[staged->list];
+    const mts_frame_batch batch = {.images = frames->images,
+                                   .params = staged->params,
+                                   .packs = frames->packs,
+                                   .first = list->first,
+                                   .count = list->count};
+    const size_t most = frames->buffer->size / 2; /* with more packed rows, all rows are copied */
+    const size_t packed = mts_frame_pack_bytes(&batch, &view->planes, most);
     if (packed > 0) {
-        mts_picture_pack(p, shot->records, list->first, list->count, picture, layout, shot->staging);
-        shot->pieces[shot->piece_count++] = (engine_piece){.from = shot->staging, .size = packed};
+        mts_frame_pack_rows(&batch, view, staged->staging);
+        staged->copies[staged->copy_count++] = (mts_copy_region){.from = staged->staging, .size = packed};
         return;
     }
-    find_rows(engine, shot, picture, layout, where);
-    shot->brief = way->now && !picture->zero_copy;
-    if (!shot->brief && !picture->zero_copy) {
-        keep_pieces(shot);
+    find_rows(frames, staged, view, where);
+    staged->brief = now && view->frame.zero_copy == 0;
+    if (!staged->brief && view->frame.zero_copy == 0) {
+        keep_rows(staged);
     }
 }
 
-/* From a picture that the processor sees, or that the device reads where it lies. */
-static mts_status take(mts_engine *engine, engine_shot *shot, const mts_picture_way *way,
-                       const mts_picture *picture, const mts_picture_layout *layout, placement *where,
-                       mts_error *error)
+mts_status mts_frame_stage(mts_frames *frames, mts_staged_frame *staged, const mts_frame_way *way,
+                           const mts_frame_view *view, mts_error *error)
 {
-    const mts_status code =
-        shot->borrowed ? MTS_STATUS_OK : place(engine, shot, picture, layout, where, !way->now, error);
-    if (code == MTS_STATUS_OK) {
-        describe(engine, shot, picture, where);
-    }
-    if (code == MTS_STATUS_OK && !shot->borrowed) {
-        gather(engine, shot, way, picture, layout, where);
-    }
-    return code;
-}
-
-mts_status mts_picture_prepare(mts_engine *engine, engine_flight *flight, const mts_picture_way *way,
-                               const mts_picture *picture, mts_error *error)
-{
-    const mts_picture_layout layout = mts_picture_lay_out(picture->format, picture->width, picture->height);
-    engine_shot *shot = &flight->shot;
-    engine_foreign *begun = NULL;
-    mts_picture host = *picture;
-    mts_picture_way how = *way;
+    mts_frame_view host = *view;
+    mts_import *reading = NULL;
     placement where = {0};
-    mts_status code = mts_picture_find_list(engine, way->task, &shot->list, error);
-    shot->alone = way->alone;
-    shot->borrowed = shot->brief = false;
-    shot->piece_count = 0;
-    MTS_TRY(code, check_regions(engine, &engine->pictures.lists[shot->list], picture, error));
-    MTS_TRY(code, mts_picture_make_kernel(engine, error));
-    if (code == MTS_STATUS_OK && picture->memory != MTS_MEMORY_HOST) {
-        how.now = false; /* the processor sees it only until the end of this call */
-        code = begin_foreign(engine, shot, &layout, &host, &where, &begun, error);
+    bool now = way->now;
+    staged->list = mts_frames_list(frames, way->input);
+    staged->alone = way->alone;
+    staged->zero_copy = staged->brief = false;
+    staged->copy_count = 0;
+    mts_status status = check_regions(frames, &frames->lists[staged->list], view, error);
+    MTS_TRY(status, mts_frames_make_kernel(frames, error));
+    if (status == MTS_STATUS_OK && view->frame.memory != MTS_MEMORY_HOST) {
+        now = false; /* the processor reads the memory only until the end of this call */
+        status = import_memory(frames, staged, &host, &where, &reading, error);
     }
-    MTS_TRY(code, take(engine, shot, &how, &host, &layout, &where, error));
-    if (begun) {
-        mts_foreign_end(engine, begun);
+    if (!staged->zero_copy) {
+        MTS_TRY(status, place(frames, staged, &host, &where, !now, error));
     }
-    return code;
+    if (status == MTS_STATUS_OK) {
+        describe(frames, staged, &host, &where);
+        if (!staged->zero_copy) {
+            gather(frames, staged, now, &host, &where);
+        }
+    }
+    if (reading) {
+        mts_import_end_read(&frames->imports, reading);
+    }
+    return status;
+}
+
+/* ---- the launch ---- */
+
+static mts_status enqueue(mts_buffer *buffer, const mts_copy_region *copy, bool asynchronous,
+                          mts_error *error)
+{
+    return asynchronous ? mts_buffer_write_async(buffer, copy->to, copy->from, copy->size, error)
+                        : mts_buffer_write(buffer, copy->to, copy->from, copy->size, error);
+}
+
+mts_status mts_frame_submit(mts_frames *frames, const mts_staged_frame *staged, mts_error *error)
+{
+    mts_frame_list *list = &frames->lists[staged->list];
+    const mts_copy_region params = {.from = &staged->params[list->first],
+                                    .to = list->first * sizeof *staged->params,
+                                    .size = list->count * sizeof *staged->params};
+    /* Always written: what was enqueued before a failure may never have arrived. */
+    mts_status status = enqueue(frames->params, &params, staged->alone, error);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < staged->copy_count; i++) {
+        status = enqueue(frames->buffer, &staged->copies[i], staged->alone && !staged->brief, error);
+    }
+    if (status == MTS_STATUS_OK && !staged->zero_copy && !list->list) {
+        const mts_launch launch = mts_frames_launch(frames, list, frames->buffer);
+        status = mts_command_list_create(frames->desc.device, &launch, 1, &list->list, error);
+    }
+    MTS_TRY(status,
+            mts_command_list_submit(staged->zero_copy ? staged->pins[staged->list].list : list->list, error));
+    return status;
 }

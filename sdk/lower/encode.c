@@ -140,25 +140,6 @@ uint32_t mts_encode_vector(mts_encoding *encoding, const mts_member *member, uin
     return mts_weights_ordered(&encoding->pool, value, order, count, mts_encode_owner(encoding, member));
 }
 
-#define EACH_PRECISION(vec)                                                                                  \
-    {                                                                                                        \
-        vec, vec " -DHALF=1", vec " -DHALF=2"                                                                \
-    }
-
-const char *mts_encode_defines(const mts_device_info *device, mts_precision precision)
-{
-    /* a GPU's work-items read neighbouring floats and coalesce at any tap; a CPU's work-item reads a register
-     */
-    static const char *const texts[][MTS_PRECISION_COUNT] = {
-        EACH_PRECISION("-DVEC=1 -DREGS=40"), EACH_PRECISION("-DVEC=16"), EACH_PRECISION("-DVEC=8"),
-        EACH_PRECISION("-DVEC=4")};
-    const uint32_t row = device->is_gpu                ? 0
-                         : device->vector_floats >= 16 ? 1
-                         : device->vector_floats >= 8  ? 2
-                                                       : 3;
-    return texts[row][precision];
-}
-
 const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, const char *what)
 {
     const mts_member *member = &encoding->stitched->members[layer->first];
@@ -243,21 +224,6 @@ uint32_t mts_encode_task_mask(const mts_encoding *encoding, uint32_t member)
     return encoding->masks ? encoding->masks->members[member] : MTS_TASKS_ALL;
 }
 
-/*
- * The x extent of a launch over planes of `pitch` floats: a work-item owns a run of them (kernels/dest.h). A
- * CPU's takes long runs in vectors; a GPU's one float, so that neighbours touch neighbours.
- */
-void mts_encode_runs(const mts_device_info *device, uint32_t pitch, uint32_t global[3], uint32_t local[3])
-{
-    enum { CPU_RUN = 512, GPU_GROUP = 64 };
-    local[0] = local[1] = local[2] = 1;
-    global[0] = (pitch + CPU_RUN - 1) / CPU_RUN;
-    if (device->is_gpu) {
-        local[0] = device->work_group_size < GPU_GROUP ? 1 : GPU_GROUP;
-        global[0] = (pitch + local[0] - 1) / local[0] * local[0];
-    }
-}
-
 mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const char *label, const void *params,
                             uint32_t words, uint32_t count)
 {
@@ -278,11 +244,11 @@ mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const ch
         }
     }
     mts_encoded_launch launch = {.kernel = kernel,
-                                 .defines = mts_encode_defines(encoding->device, encoding->precision),
+                                 .defines = mts_launch_defines(encoding->device, encoding->precision),
                                  .label = label,
                                  .members = count};
     launch.first = mts_param_buffer_add(&encoding->params, params, (size_t)words * count);
-    mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
+    mts_launch_over_plane(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes + 1;
     launch.global[2] = count;
     launch.entries = (mts_entries){.kind = MTS_ENTRY_PARAMS, /* whom they serve: mts_encode_entries */

@@ -9,6 +9,7 @@
 
 #include "device/device.h"
 #include "device/kernel.h"
+#include "lower/launch_shape.h"
 #include "lower/precision.h"
 #include "lower/task_masks.h"
 #include "lower/param_buffer.h"
@@ -111,10 +112,6 @@ mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const ch
                             uint32_t words, uint32_t count);
 /* Bytes that a step has to move at least. */
 uint64_t mts_encode_traffic(const mts_encoding *encoding, const mts_step *step);
-/* Fills local and global[0] of a launch over planes of `pitch` floats. */
-void mts_encode_runs(const mts_device_info *device, uint32_t pitch, uint32_t global[3], uint32_t local[3]);
-/* What all kernels of a session are built with: "-DVEC=.." of the device, "-DHALF=.." if not float32. */
-const char *mts_encode_defines(const mts_device_info *device, mts_precision precision);
 /* "conv 3x3 x32 layer1.0.conv1" */
 const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, const char *what);
 

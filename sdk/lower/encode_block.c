@@ -99,7 +99,7 @@ static const char *make_defines(mts_tiler *t)
     mts_text text;
     mts_text_init(&text, l->arena->allocator);
     mts_text_add(&text, "%s -DROWS=%u -DCOLUMNS=%u -DGROUP=%u -DDEPTH=%u -DPARTS=%u%s",
-                 mts_encode_defines(l->device, l->precision), c->rows, c->vectors, c->local, c->depth,
+                 mts_launch_defines(l->device, l->precision), c->rows, c->vectors, c->local, c->depth,
                  c->parts, matrices ? " -DMATRIX=1" : "");
     const char *defines = text.failed ? NULL : mts_arena_string(l->strings, mts_text_get(&text));
     mts_text_release(&text);

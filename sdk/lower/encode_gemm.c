@@ -204,7 +204,7 @@ static mts_status finish(products *p)
     const uint32_t items = (p->most_pixels + per_item - 1) / per_item;
     mts_encoded_launch launch = {
         .kernel = "depthwise_tile__f32_planar",
-        .defines = mts_encode_defines(l->device, l->precision),
+        .defines = mts_launch_defines(l->device, l->precision),
         .label = label,
         .members = p->layer->count,
         .local = {local, 1, 1},

@@ -304,13 +304,13 @@ static mts_status launch_phases(mts_encoding *encoding, const uint32_t *which, u
         }
     }
     mts_encoded_launch launch = {.kernel = "space_to_depth_any__f32_planar",
-                                 .defines = mts_encode_defines(encoding->device, encoding->precision),
+                                 .defines = mts_launch_defines(encoding->device, encoding->precision),
                                  .label = "space to depth",
                                  .source = source,
                                  .members = count};
     launch.first =
         mts_param_buffer_add(&encoding->params, params, MTS_PARAM_WORDS(mts_space_to_depth_params) * count);
-    mts_encode_runs(encoding->device, pitch, launch.global, launch.local);
+    mts_launch_over_plane(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes;
     launch.global[2] = count;
     launch.entries.heights = heights;

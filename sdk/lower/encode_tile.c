@@ -458,7 +458,7 @@ mts_status mts_encode_cases(mts_encoding *encoding)
 {
     mts_text text;
     mts_text_init(&text, encoding->arena->allocator);
-    mts_text_add(&text, "%s -DCASES=", mts_encode_defines(encoding->device, encoding->precision));
+    mts_text_add(&text, "%s -DCASES=", mts_launch_defines(encoding->device, encoding->precision));
     for (int a = MTS_TILE_ROWS; a > 0; a--) {
         for (int b = MTS_TILE_ROWS - a; b >= 0; b--) {
             if (encoding->cases[a][b]) {

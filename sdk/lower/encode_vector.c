@@ -58,7 +58,7 @@ static mts_status launch(collector *c, const char *kernel, uint32_t local, const
 {
     mts_encoding *l = c->encoding;
     mts_encoded_launch launch = {
-        .kernel = kernel, .defines = mts_encode_defines(l->device, l->precision), .label = label};
+        .kernel = kernel, .defines = mts_launch_defines(l->device, l->precision), .label = label};
     launch.members = c->members;
     launch.first = mts_param_buffer_add(&l->params, c->params, c->count * c->size / sizeof(mts_u32));
     launch.global[0] = (c->most_x + local - 1) / local * local;
@@ -113,7 +113,7 @@ mts_status mts_encode_depthwise(mts_encoding *encoding, const mts_layer *layer)
     return code;
 }
 
-/* Rows of a row block: fc_block's, or VEC of mts_encode_defines. */
+/* Rows of a row block: fc_block's, or VEC of mts_launch_defines. */
 static uint32_t lane_count(const mts_encoding *encoding)
 {
     if (encoding->device->is_gpu) {
@@ -229,7 +229,7 @@ static mts_status launch_fc(collector *c, const char *label)
     }
     mts_text text;
     mts_text_init(&text, l->arena->allocator);
-    mts_text_add(&text, "%s -DGROUP=%u", mts_encode_defines(l->device, l->precision), group);
+    mts_text_add(&text, "%s -DGROUP=%u", mts_launch_defines(l->device, l->precision), group);
     mts_encoded_launch launch = {
         .kernel = "fc_block__f32_planar", .label = label, .members = c->members, .whole_group = true};
     launch.defines = text.failed ? NULL : mts_arena_string(l->strings, mts_text_get(&text));

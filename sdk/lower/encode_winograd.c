@@ -253,7 +253,7 @@ static mts_status finish(winograd *w)
 
 static uint32_t vector_of(const mts_device_info *device)
 {
-    return device->vector_floats >= 16 ? 16 : device->vector_floats >= 8 ? 8 : 4; /* mts_encode_defines */
+    return device->vector_floats >= 16 ? 16 : device->vector_floats >= 8 ? 8 : 4; /* mts_launch_defines */
 }
 
 static bool share_block(const mts_value *a, const mts_value *b)
@@ -331,7 +331,7 @@ mts_status mts_encode_winograd_cases(mts_encoding *encoding)
 {
     mts_text text;
     mts_text_init(&text, encoding->arena->allocator);
-    mts_text_add(&text, "%s -DSCRATCH=%u -DCASES=", mts_encode_defines(encoding->device, encoding->precision),
+    mts_text_add(&text, "%s -DSCRATCH=%u -DCASES=", mts_launch_defines(encoding->device, encoding->precision),
                  encoding->winograd_scratch);
     for (uint32_t rows = MTS_WINOGRAD_ROWS; rows > 0; rows--) {
         if (encoding->winograd_rows[rows]) {

@@ -53,7 +53,7 @@ static mts_status fastest(prober *p, const mts_launch *launch, int runs, double 
 static uint32_t vector_of(const mts_device_info *info)
 {
     uint32_t vector = 1;
-    (void)sscanf(mts_encode_defines(info, MTS_PRECISION_FLOAT32), "-DVEC=%u", &vector);
+    (void)sscanf(mts_launch_defines(info, MTS_PRECISION_FLOAT32), "-DVEC=%u", &vector);
     return vector;
 }
 
@@ -88,7 +88,7 @@ static mts_status chains_run(prober *p, uint32_t chains, double *rate)
     uint32_t rounds = 1000;
     double seconds = 0.0;
     mts_kernel *kernel = NULL;
-    (void)snprintf(defines, sizeof defines, "%s -DCHAINS=%u", mts_encode_defines(info, MTS_PRECISION_FLOAT32),
+    (void)snprintf(defines, sizeof defines, "%s -DCHAINS=%u", mts_launch_defines(info, MTS_PRECISION_FLOAT32),
                    chains);
     const mts_kernel_desc desc = {.name = "fma_peak__f32", .defines = defines};
     mts_status status = mts_kernel_create(p->device, &desc, &kernel, p->error);
@@ -149,7 +149,7 @@ static mts_status measure_copy(prober *p, double *out)
     }
     const mts_copy_params record = copy_record((uint32_t)(bytes / (COPY_PLANE * sizeof(float))));
     const mts_kernel_desc desc = {.name = "copy_any__f32_planar",
-                                  .defines = mts_encode_defines(info, MTS_PRECISION_FLOAT32)};
+                                  .defines = mts_launch_defines(info, MTS_PRECISION_FLOAT32)};
     mts_kernel *kernel = NULL;
     mts_status status = mts_kernel_create(p->device, &desc, &kernel, p->error);
     MTS_TRY(status, buffer_make(p, (size_t)(2 * bytes), NULL, &p->act));

@@ -1,5 +1,5 @@
 /*
- * test_kernels_frame.c: the kernel that takes pictures agrees with the reference, over every format,
+ * test_kernels_frame.c: the kernel that takes frames agrees with the reference, over every format,
  * orientation, fit and filter; and with numbers computed by hand.
  */
 #include <math.h>
@@ -12,25 +12,26 @@
 
 #include <cmocka.h>
 
-#include "frame/frame.h"
-#include "kernels/abi/kinds.h"
+#include "frame/params.h"
 #include "support/kernel_pair.h"
 
 #define MEMBERS 4
+#define FORMATS (MTS_PIXEL_FORMAT_UYVY + 1u)
 #define KERNEL_NAME "frame_any__f32_planar"
 
 static uint32_t packed_images;
 
-/* Random bytes in the pool, laid out as a picture of the format; returns its first byte. */
-static void random_picture(kernel_pair *pair, mts_picture *picture, uint32_t at[MTS_PICTURE_PLANES])
+/* Random bytes in the pool, laid out as a frame of the format; returns its first byte. */
+static void random_frame(kernel_pair *pair, mts_frame_view *view, uint32_t at[MTS_FRAME_PLANES])
 {
-    picture->width = kernel_pair_pick(pair, 1, 60);
-    picture->height = kernel_pair_pick(pair, 1, 50);
-    picture->yuv = kernel_pair_pick(pair, 0, MTS_YUV_KIND_COUNT - 1);
-    const mts_picture_layout layout = mts_picture_lay_out(picture->format, picture->width, picture->height);
-    for (uint32_t k = 0; k < layout.planes; k++) {
-        picture->stride[k] = layout.row_bytes[k] + kernel_pair_pick(pair, 0, 9);
-        const uint32_t bytes = (uint32_t)mts_picture_plane_bytes(&layout, picture->stride, k);
+    view->frame.width = kernel_pair_pick(pair, 1, 60);
+    view->frame.height = kernel_pair_pick(pair, 1, 50);
+    view->frame.yuv = (mts_yuv)kernel_pair_pick(pair, MTS_YUV_BT601, MTS_YUV_BT709_FULL);
+    const mts_frame_planes planes =
+        mts_frame_planes_of(view->frame.format, view->frame.width, view->frame.height);
+    for (uint32_t k = 0; k < planes.count; k++) {
+        view->stride[k] = planes.row_bytes[k] + kernel_pair_pick(pair, 0, 9);
+        const uint32_t bytes = (uint32_t)mts_frame_plane_bytes(&planes, view->stride, k);
         const uint32_t odd = kernel_pair_pick(pair, 0, 3); /* planes begin anywhere */
         at[k] = kernel_pair_pool(pair, (bytes + odd + 3) / 4) * 4 + odd;
         for (uint32_t i = 0; i < bytes; i++) {
@@ -39,17 +40,17 @@ static void random_picture(kernel_pair *pair, mts_picture *picture, uint32_t at[
     }
 }
 
-static mts_picture_region random_region(kernel_pair *pair, const mts_picture *picture)
+static mts_region random_region(kernel_pair *pair, const mts_frame_view *view)
 {
-    mts_picture_region region = {.turns = kernel_pair_pick(pair, 0, 3),
-                                 .mirror = kernel_pair_pick(pair, 0, 1),
-                                 .fit = kernel_pair_pick(pair, 0, 1),
-                                 .filter = kernel_pair_pick(pair, 0, 1)};
+    mts_region region = {.rotation = (mts_rotation)(90 * kernel_pair_pick(pair, 0, 3)),
+                         .mirror = kernel_pair_pick(pair, 0, 1),
+                         .fit = (mts_fit)kernel_pair_pick(pair, 0, 1),
+                         .filter = (mts_filter)kernel_pair_pick(pair, 0, 1)};
     if (kernel_pair_pick(pair, 0, 3) > 0) {
-        region.width = kernel_pair_pick(pair, 1, picture->width);
-        region.height = kernel_pair_pick(pair, 1, picture->height);
-        region.x = kernel_pair_pick(pair, 0, picture->width - region.width);
-        region.y = kernel_pair_pick(pair, 0, picture->height - region.height);
+        region.width = kernel_pair_pick(pair, 1, view->frame.width);
+        region.height = kernel_pair_pick(pair, 1, view->frame.height);
+        region.x = kernel_pair_pick(pair, 0, view->frame.width - region.width);
+        region.y = kernel_pair_pick(pair, 0, view->frame.height - region.height);
     }
     for (int c = 0; c < 3; c++) {
         region.fill[c] = (uint8_t)kernel_pair_pick(pair, 0, 255);
@@ -73,13 +74,13 @@ static mts_frame_params random_image(kernel_pair *pair)
         p.std[c] = kernel_pair_float(pair, 20.0f, 200.0f);
     }
     kernel_pair_may_write(pair, out, count);
-    return mts_picture_image(&p, p.interleaved ? inner : planar, out, 0);
+    return mts_frame_params_of(&p, p.interleaved ? inner : planar, out, 0);
 }
 
-/* Where the picture has rows enough they may pass for packed ones. */
-static void maybe_pack(kernel_pair *pair, mts_frame_params *r, const mts_picture *picture)
+/* Where the frame has rows enough they may pass for packed ones. */
+static void maybe_pack(kernel_pair *pair, mts_frame_params *r, const mts_frame_view *view)
 {
-    const uint32_t rows = r->shift[0] ? (picture->height + 1) / 2 : picture->height;
+    const uint32_t rows = r->shift[0] ? (view->frame.height + 1) / 2 : view->frame.height;
     if (!r->turned && !r->box[0] && r->h / 2 >= r->rows && 2 * r->rows <= rows &&
         kernel_pair_pick(pair, 0, 3) > 0) {
         r->packed = 1;
@@ -102,22 +103,22 @@ static void run_everywhere(kernel_pair *pair, const mts_frame_params *records, u
     }
 }
 
-static void pictures_of_every_format_agree_with_the_reference(void **state)
+static void frames_of_every_format_agree_with_the_reference(void **state)
 {
     kernel_pair *pair = *state;
-    for (uint32_t n = 0; n < 3 * MTS_PIXEL_COUNT; n++) {
+    for (uint32_t n = 0; n < 3 * FORMATS; n++) {
         mts_frame_params records[MEMBERS];
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 2e-4f; /* of values up to 255 before the scale */
         pair->raw_pool = true;
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            mts_picture picture = {.format = (n + m) % MTS_PIXEL_COUNT};
-            uint32_t at[MTS_PICTURE_PLANES] = {0};
-            random_picture(pair, &picture, at);
-            const mts_picture_region region = random_region(pair, &picture);
+            mts_frame_view view = {.frame.format = (mts_pixel_format)((n + m) % FORMATS)};
+            uint32_t at[MTS_FRAME_PLANES] = {0};
+            random_frame(pair, &view, at);
+            const mts_region region = random_region(pair, &view);
             records[m] = random_image(pair);
-            mts_picture_describe(&records[m], &picture, &region, at);
-            maybe_pack(pair, &records[m], &picture);
+            mts_frame_params_show(&records[m], &view, &region, at);
+            maybe_pack(pair, &records[m], &view);
         }
         records[n % MEMBERS].idle =
             n % 5 == 0; /* its image may be written and is not: the reference says so */
@@ -128,22 +129,23 @@ static void pictures_of_every_format_agree_with_the_reference(void **state)
 
 /* ---- by hand, on the reference ---- */
 
-/* A picture of 3 x 2 grey pixels, 0 10 20 over 30 40 50, shown by `region` in an image of h x w. */
-static void expect_grey(kernel_pair *pair, const mts_picture_region *region, uint32_t h, uint32_t w,
+/* A frame of 3 x 2 grey pixels, 0 10 20 over 30 40 50, shown by `region` in an image of h x w. */
+static void expect_grey(kernel_pair *pair, const mts_region *region, uint32_t h, uint32_t w,
                         const float *values)
 {
     static const unsigned char pixels[6] = {0, 10, 20, 30, 40, 50};
-    const mts_picture picture = {
-        .width = 3, .height = 2, .stride = {3}, .format = MTS_PIXEL_GREY, .region = *region};
+    const mts_frame_view view = {
+        .frame = {.width = 3, .height = 2, .format = MTS_PIXEL_FORMAT_GREY, .region = *region},
+        .stride = {3}};
     const mts_preprocess p = {.color = MTS_COLOR_GREY, .mean = {0}, .std = {1.0f}};
     const int64_t dims[4] = {1, 1, h, w};
     const uint32_t one[3] = {1, 1, 1};
     kernel_pair_clear(pair, 1);
-    const uint32_t at[MTS_PICTURE_PLANES] = {kernel_pair_pool(pair, 2) * 4};
+    const uint32_t at[MTS_FRAME_PLANES] = {kernel_pair_pool(pair, 2) * 4};
     memcpy((char *)pair->pool + at[0], pixels, sizeof pixels);
     const uint32_t out = kernel_pair_act(pair, h * w);
-    mts_frame_params r = mts_picture_image(&p, dims, out, 0);
-    mts_picture_describe(&r, &picture, region, at);
+    mts_frame_params r = mts_frame_params_of(&p, dims, out, 0);
+    mts_frame_params_show(&r, &view, region, at);
     const uint32_t first = kernel_pair_words(pair, &r, MTS_PARAM_WORDS(mts_frame_params));
     float *result = kernel_pair_result(pair, pair->devices[0], KERNEL_NAME, "", first, one, one);
     for (uint32_t i = 0; i < h * w; i++) {
@@ -161,10 +163,10 @@ static void a_frame_is_turned_clockwise_and_then_mirrored(void **state)
     static const float mirrored[4][6] = {
         {20, 10, 0, 50, 40, 30}, {0, 30, 10, 40, 20, 50}, {30, 40, 50, 0, 10, 20}, {50, 20, 40, 10, 30, 0}};
     for (uint32_t turns = 0; turns < 4; turns++) {
-        mts_picture_region region = {.turns = turns};
+        mts_region region = {.rotation = (mts_rotation)(90 * turns)};
         const uint32_t h = turns % 2 ? 3 : 2;
         expect_grey(*state, &region, h, 5 - h, turned[turns]);
-        region.mirror = true;
+        region.mirror = 1;
         expect_grey(*state, &region, h, 5 - h, mirrored[turns]);
     }
 }
@@ -173,7 +175,7 @@ static void an_area_is_the_mean_of_what_it_covers(void **state)
 {
     static const float whole[1] = {25};
     static const float halves[2] = {(15.0f + 0.5f * 25.0f) / 1.5f, (35.0f + 0.5f * 25.0f) / 1.5f};
-    const mts_picture_region region = {.filter = MTS_FILTER_KIND_AREA};
+    const mts_region region = {.filter = MTS_FILTER_AREA};
     expect_grey(*state, &region, 1, 1, whole);
     expect_grey(*state, &region, 1, 2, halves);
 }
@@ -181,14 +183,14 @@ static void an_area_is_the_mean_of_what_it_covers(void **state)
 static void a_letterbox_keeps_the_shape_in_the_middle(void **state)
 {
     static const float values[15] = {9, 9, 9, 0, 10, 20, 30, 40, 50, 9, 9, 9, 9, 9, 9};
-    const mts_picture_region region = {.fit = MTS_FIT_KIND_LETTERBOX, .fill = {9, 9, 9}};
+    const mts_region region = {.fit = MTS_FIT_LETTERBOX, .fill = {9, 9, 9}};
     expect_grey(*state, &region, 5, 3, values);
 }
 
 static void a_crop_is_all_that_is_seen(void **state)
 {
     static const float values[4] = {10, 12.5f, 17.5f, 20};
-    const mts_picture_region region = {.x = 1, .y = 0, .width = 2, .height = 1};
+    const mts_region region = {.x = 1, .y = 0, .width = 2, .height = 1};
     expect_grey(*state, &region, 1, 4, values);
 }
 
@@ -198,16 +200,17 @@ static void limited_range_has_its_black_at_16_and_its_white_at_235(void **state)
     static const unsigned char pixels[8] = {16, 128, 235, 128, 0, 128, 255, 128}; /* YUYV */
     static const float values[4] = {0, 255, 0, 255};
     kernel_pair *pair = *state;
-    const mts_picture picture = {.width = 4, .height = 1, .stride = {8}, .format = MTS_PIXEL_YUYV};
+    const mts_frame_view view = {.frame = {.width = 4, .height = 1, .format = MTS_PIXEL_FORMAT_YUYV},
+                                 .stride = {8}};
     const mts_preprocess p = {.color = MTS_COLOR_RGB, .std = {1.0f, 1.0f, 1.0f}};
     const int64_t dims[4] = {1, 3, 1, 4};
     const uint32_t one[3] = {1, 1, 1};
     kernel_pair_clear(pair, 1);
-    const uint32_t at[MTS_PICTURE_PLANES] = {kernel_pair_pool(pair, 2) * 4};
+    const uint32_t at[MTS_FRAME_PLANES] = {kernel_pair_pool(pair, 2) * 4};
     memcpy((char *)pair->pool + at[0], pixels, sizeof pixels);
     const uint32_t out = kernel_pair_act(pair, 12);
-    mts_frame_params r = mts_picture_image(&p, dims, out, 0);
-    mts_picture_describe(&r, &picture, &picture.region, at);
+    mts_frame_params r = mts_frame_params_of(&p, dims, out, 0);
+    mts_frame_params_show(&r, &view, &view.frame.region, at);
     const uint32_t first = kernel_pair_words(pair, &r, MTS_PARAM_WORDS(mts_frame_params));
     float *result = kernel_pair_result(pair, pair->devices[0], KERNEL_NAME, "", first, one, one);
     for (uint32_t i = 0; i < 12; i++) {
@@ -216,12 +219,13 @@ static void limited_range_has_its_black_at_16_and_its_white_at_235(void **state)
     free(result);
 }
 
-/* A picture that points outside is an error with a text, never an access. */
+/* A frame that points outside is an error with a text, never an access. */
 static void a_region_that_leaves_its_buffer_is_refused(void **state)
 {
     kernel_pair *pair = *state;
     mts_device *device = pair->devices[0];
-    const mts_picture picture = {.width = 5, .height = 3, .stride = {6}, .format = MTS_PIXEL_GREY};
+    const mts_frame_view view = {.frame = {.width = 5, .height = 3, .format = MTS_PIXEL_FORMAT_GREY},
+                                 .stride = {6}};
     const mts_preprocess p = {.color = MTS_COLOR_GREY, .std = {1.0f}};
     const int64_t dims[4] = {1, 1, 2, 2};
     const mts_kernel_desc desc = {KERNEL_NAME, ""};
@@ -240,10 +244,10 @@ static void a_region_that_leaves_its_buffer_is_refused(void **state)
                                .local = {1, 1, 1},
                                .label = "bad"};
     for (uint32_t too_far = 0; too_far < 3; too_far++) {
-        const uint32_t at[MTS_PICTURE_PLANES] = {too_far == 1};
-        mts_frame_params r = mts_picture_image(&p, dims, too_far == 2, 0);
+        const uint32_t at[MTS_FRAME_PLANES] = {too_far == 1};
+        mts_frame_params r = mts_frame_params_of(&p, dims, too_far == 2, 0);
         mts_command_list *list = NULL;
-        mts_picture_describe(&r, &picture, &picture.region, at);
+        mts_frame_params_show(&r, &view, &view.frame.region, at);
         assert_int_equal(mts_buffer_write(buffers[2], 0, &r, sizeof r, &error), MTS_STATUS_OK);
         assert_int_equal(mts_command_list_create(device, &launch, 1, &list, &error), MTS_STATUS_OK);
         assert_int_equal(mts_command_list_submit(list, &error), too_far ? MTS_STATUS_DEVICE : MTS_STATUS_OK);
@@ -258,7 +262,7 @@ static void a_region_that_leaves_its_buffer_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pictures_of_every_format_agree_with_the_reference),
+        cmocka_unit_test(frames_of_every_format_agree_with_the_reference),
         cmocka_unit_test(a_frame_is_turned_clockwise_and_then_mirrored),
         cmocka_unit_test(an_area_is_the_mean_of_what_it_covers),
         cmocka_unit_test(a_letterbox_keeps_the_shape_in_the_middle),

@@ -27,7 +27,7 @@ import time
 
 SKIPPED = 77
 ARCHS = {"clang": [50, 53, 62], "nvrtc": [50, 53, 62, 72, 75, 87, 90, 110]}
-GPU = "-DVEC=1 -DREGS=40"  # mts_encode_defines of a GPU
+GPU = "-DVEC=1 -DREGS=40"  # mts_launch_defines of a GPU
 HALVES = ["", " -DHALF=1", " -DHALF=2"]
 REGISTERS_OF_GROUP = {53: 32768, 62: 32768}  # all others: 65536
 LOCAL_MOST = 48 << 10

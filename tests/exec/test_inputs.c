@@ -156,11 +156,13 @@ static void a_first_picture_that_fails_at_any_allocation_can_be_given_again(void
 {
     (void)state;
     static const uint8_t pixels[PICTURE_SIDE * PICTURE_SIDE * 3] = {0};
-    const mts_picture picture = {.plane = {pixels},
-                                 .width = PICTURE_SIDE,
-                                 .height = PICTURE_SIDE,
-                                 .stride = {PICTURE_SIDE * 3},
-                                 .format = MTS_PIXEL_RGB};
+    const mts_frame frame = {.size = sizeof frame,
+                             .data = pixels,
+                             .width = PICTURE_SIDE,
+                             .height = PICTURE_SIDE,
+                             .format = MTS_PIXEL_FORMAT_RGB};
+    mts_frame_view view;
+    assert_int_equal(mts_frame_view_make(&frame, &view, NULL), MTS_STATUS_OK);
     mts_status code = MTS_STATUS_OUT_OF_MEMORY;
     uint32_t failures = 0;
     for (size_t nth = 1; code != MTS_STATUS_OK; nth++, failures++) {
@@ -168,10 +170,10 @@ static void a_first_picture_that_fails_at_any_allocation_can_be_given_again(void
         mts_error error = {0};
         open_world(&w, TASKS, MTS_TYPE_FLOAT32);
         w.memory.fail_at = w.memory.calls + nth;
-        code = mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error);
+        code = mts_engine_set_frame(w.engine, MTS_NONE, &view, &error);
         assert_true(code == MTS_STATUS_OK || code == MTS_STATUS_OUT_OF_MEMORY);
         w.memory.fail_at = 0;
-        assert_int_equal(mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error), MTS_STATUS_OK);
+        assert_int_equal(mts_engine_set_frame(w.engine, MTS_NONE, &view, &error), MTS_STATUS_OK);
         run(&w);
         for (uint32_t t = 0; t < TASKS; t++) { /* 2 (0 - t): the picture reached every task */
             assert_true(output(&w, t)[7] == -2.0f * (float)t);
@@ -386,10 +388,12 @@ static void pictures_are_refused_where_inputs_are_lent(void **state)
     world w;
     const uint8_t pixels[3 * SIDE * SIDE] = {0};
     mts_error error = {0};
-    const mts_picture picture = {
-        .plane = {pixels}, .width = SIDE, .height = SIDE, .stride = {3 * SIDE}, .format = MTS_PIXEL_RGB};
+    const mts_frame frame = {
+        .size = sizeof frame, .data = pixels, .width = SIDE, .height = SIDE, .format = MTS_PIXEL_FORMAT_RGB};
+    mts_frame_view view;
+    assert_int_equal(mts_frame_view_make(&frame, &view, &error), MTS_STATUS_OK);
     open_lent(&w, 1, MTS_TYPE_FLOAT32, LENT);
-    assert_int_equal(mts_engine_set_picture(w.engine, 0, &picture, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_engine_set_frame(w.engine, 0, &view, &error), MTS_STATUS_INVALID_ARGUMENT);
     close_world(&w);
 }
 

@@ -59,21 +59,29 @@ static void world_close(world *w)
 static const picture_task task = {
     .color = MTS_COLOR_GREY, .batch = 1, .height = SIDE, .width = SIDE, .mean = 1.0f, .deviation = 0.5f};
 
-static mts_picture picture_of(const world *w)
+static mts_frame frame_of(const world *w)
 {
-    const mts_picture picture = {.plane = {w->pixels, w->pixels + 120},
-                                 .stride = {12, 12},
-                                 .width = 12,
-                                 .height = 10,
-                                 .format = MTS_PIXEL_NV12};
-    return picture;
+    const mts_frame frame = {.size = sizeof frame,
+                             .data = w->pixels,
+                             .chroma = {w->pixels + 120},
+                             .width = 12,
+                             .height = 10,
+                             .format = MTS_PIXEL_FORMAT_NV12};
+    return frame;
 }
 
-static uint32_t calls_of(world *w, mts_wrap_kind kind, const mts_picture *picture, uint32_t which)
+static mts_status set_frame(world *w, uint32_t which, const mts_frame *frame)
 {
+    mts_frame_view view;
     mts_error error = {0};
+    assert_int_equal(mts_frame_view_make(frame, &view, &error), MTS_STATUS_OK);
+    return mts_engine_set_frame(w->engine, which, &view, &error);
+}
+
+static uint32_t calls_of(world *w, mts_wrap_kind kind, const mts_frame *frame, uint32_t which)
+{
     w->plan = (mts_fault_plan){.kind = kind};
-    assert_int_equal(mts_engine_set_picture(w->engine, which, picture, &error), MTS_STATUS_OK);
+    assert_int_equal(set_frame(w, which, frame), MTS_STATUS_OK);
     return w->plan.calls;
 }
 
@@ -101,16 +109,16 @@ static void tasks_that_agree_share_one_image_and_all_share_one_launch(void **sta
     tasks[3].color = MTS_COLOR_RGB;
     tasks[4].height = 9;
     world_open(&w, tasks, 5, false);
-    const mts_picture picture = picture_of(&w);
-    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &picture, MTS_NONE), 1);
-    assert_int_equal(w.engine->pictures.image_count, 3);
-    assert_int_equal(w.engine->pictures.lists[w.engine->pictures.slot_count].count, 3);
+    const mts_frame frame = frame_of(&w);
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &frame, MTS_NONE), 1);
+    assert_int_equal(w.engine->frames.image_count, 3);
+    assert_int_equal(w.engine->frames.lists[w.engine->frames.desc.input_count].count, 3);
     run(&w);
     assert_memory_equal(output(&w, 0), output(&w, 2), PIXELS * sizeof(float));
     world_close(&w);
     world_open(&w, tasks, 5, true);
-    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &picture, MTS_NONE), 1);
-    assert_int_equal(w.engine->pictures.image_count, 5);
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &frame, MTS_NONE), 1);
+    assert_int_equal(w.engine->frames.image_count, 5);
     world_close(&w);
 }
 
@@ -122,10 +130,10 @@ static void a_batch_is_one_launch_too(void **state)
     tasks[0].batch = 4;
     tasks[1].batch = 2;
     world_open(&w, tasks, 2, true);
-    const mts_picture picture = picture_of(&w);
-    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &picture, MTS_NONE), 1);
-    assert_int_equal(w.engine->pictures.image_count, 6);
-    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &picture, 0), 1);
+    const mts_frame frame = frame_of(&w);
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &frame, MTS_NONE), 1);
+    assert_int_equal(w.engine->frames.image_count, 6);
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_LIST_SUBMIT, &frame, 0), 1);
     run(&w);
     for (uint32_t i = 0; i < 4; i++) {
         assert_memory_equal(output(&w, 0) + i * PIXELS, output(&w, 1), PIXELS * sizeof(float));
@@ -134,9 +142,9 @@ static void a_batch_is_one_launch_too(void **state)
 }
 
 /* The memory that the list of all images reads. */
-static const mts_buffer *borrowed(const world *w)
+static const mts_buffer *pinned(const world *w)
 {
-    return w->engine->flights[0].shot.borrowings[w->engine->pictures.slot_count].buffer;
+    return w->engine->flights[0].staged.pins[w->engine->frames.desc.input_count].buffer;
 }
 
 static void a_lent_picture_is_not_written_and_let_go_when_the_run_is_over(void **state)
@@ -144,31 +152,31 @@ static void a_lent_picture_is_not_written_and_let_go_when_the_run_is_over(void *
     world w;
     (void)state;
     world_open(&w, &task, 1, false);
-    mts_picture picture = picture_of(&w);
-    picture.zero_copy = true;
+    mts_frame frame = frame_of(&w);
+    frame.zero_copy = 1;
     for (uint32_t n = 0; n < 3; n++) {
-        const uint32_t writes = calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE);
+        const uint32_t writes = calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &frame, MTS_NONE);
         assert_int_equal(writes, 1); /* the record */
-        assert_non_null(borrowed(&w));
-        assert_ptr_equal(w.engine->pictures.buffer, NULL);
+        assert_non_null(pinned(&w));
+        assert_ptr_equal(w.engine->frames.buffer, NULL);
         run(&w);
-        assert_null(borrowed(&w));
+        assert_null(pinned(&w));
     }
     /* a second one before the wait cannot take the first one's place: it is copied */
-    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 1);
-    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 3); /* its record too */
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &frame, MTS_NONE), 1);
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &frame, MTS_NONE), 3); /* its record too */
     run(&w);
-    picture.plane[0] = w.pixels + 1; /* nor can memory at any address */
-    picture.plane[1] = w.pixels + 121;
-    picture.height = 9;
-    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 3);
-    assert_null(borrowed(&w));
-    picture = picture_of(&w); /* nor planes in the wrong order */
-    picture.zero_copy = true;
-    picture.plane[0] = w.pixels + 120;
-    picture.plane[1] = w.pixels;
-    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE), 3);
-    assert_null(borrowed(&w));
+    frame.data = w.pixels + 1; /* nor can memory at any address */
+    frame.chroma[0] = w.pixels + 121;
+    frame.height = 9;
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &frame, MTS_NONE), 3);
+    assert_null(pinned(&w));
+    frame = frame_of(&w); /* nor planes in the wrong order */
+    frame.zero_copy = 1;
+    frame.data = w.pixels + 120;
+    frame.chroma[0] = w.pixels;
+    assert_int_equal(calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &frame, MTS_NONE), 3);
+    assert_null(pinned(&w));
     world_close(&w);
 }
 
@@ -177,19 +185,18 @@ static void only_the_rows_that_are_shown_are_copied(void **state)
     world w;
     (void)state;
     world_open(&w, &task, 1, false);
-    mts_picture picture = picture_of(&w);
-    (void)calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE);
+    mts_frame frame = frame_of(&w);
+    (void)calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &frame, MTS_NONE);
     run(&w);
     uint8_t before[180];
     uint8_t after[180];
     mts_error error = {0};
-    assert_int_equal(mts_buffer_read(w.engine->pictures.buffer, 0, before, sizeof before, &error),
+    assert_int_equal(mts_buffer_read(w.engine->frames.buffer, 0, before, sizeof before, &error),
                      MTS_STATUS_OK);
     memset(w.pixels, 0xee, sizeof w.pixels);
-    picture.region = (mts_picture_region){.x = 2, .y = 3, .width = 4, .height = 2};
-    (void)calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &picture, MTS_NONE);
-    assert_int_equal(mts_buffer_read(w.engine->pictures.buffer, 0, after, sizeof after, &error),
-                     MTS_STATUS_OK);
+    frame.region = (mts_region){.x = 2, .y = 3, .width = 4, .height = 2};
+    (void)calls_of(&w, MTS_WRAP_KIND_BUFFER_WRITE, &frame, MTS_NONE);
+    assert_int_equal(mts_buffer_read(w.engine->frames.buffer, 0, after, sizeof after, &error), MTS_STATUS_OK);
     for (size_t i = 0; i < 120; i++) { /* luma rows 3 and 4 */
         assert_int_equal(after[i], i / 12 == 3 || i / 12 == 4 ? 0xee : before[i]);
     }
@@ -210,19 +217,18 @@ static void a_picture_that_fails_at_any_call_can_be_given_again(void **state)
         for (uint32_t nth = 0; failed || nth <= 1; nth++) {
             picture_task tasks[2] = {task, task};
             world w;
-            mts_error error = {0};
             tasks[1].mean = 5.0f;
             world_open(&w, tasks, 2, false);
-            mts_picture picture = picture_of(&w);
-            picture.zero_copy = lent != 0;
+            mts_frame frame = frame_of(&w);
+            frame.zero_copy = lent != 0;
             w.plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_COUNT, .nth = nth, .code = MTS_STATUS_DEVICE};
-            const mts_status code = mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error);
+            const mts_status code = set_frame(&w, MTS_NONE, &frame);
             failed = w.plan.failed > 0;
             failures += failed ? 1 : 0;
             assert_int_equal(code, failed ? MTS_STATUS_DEVICE : MTS_STATUS_OK);
             w.plan.nth = 0;
             if (failed) {
-                assert_int_equal(mts_engine_set_picture(w.engine, MTS_NONE, &picture, &error), MTS_STATUS_OK);
+                assert_int_equal(set_frame(&w, MTS_NONE, &frame), MTS_STATUS_OK);
             }
             run(&w);
             for (uint32_t t = 0; t < 2; t++) {

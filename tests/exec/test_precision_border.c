@@ -257,14 +257,16 @@ static void pictures_become_float16(void **state)
     for (size_t i = 0; i < sizeof pixels; i++) {
         pixels[i] = (uint8_t)(i * 37 % 251);
     }
-    const mts_picture picture = {
-        .plane = {pixels}, .width = SIDE, .height = SIDE, .stride = {SIDE * 3}, .format = MTS_PIXEL_RGB};
+    const mts_frame frame = {
+        .size = sizeof frame, .data = pixels, .width = SIDE, .height = SIDE, .format = MTS_PIXEL_FORMAT_RGB};
+    mts_frame_view view;
+    assert_int_equal(mts_frame_view_make(&frame, &view, &error), MTS_STATUS_OK);
     open_resnet(&b);
     for (int d = 0; d < 2 && devices[d]; d++) {
         mts_engine *full = make(devices[d], b.archive, MTS_PRECISION_FLOAT32, false);
         mts_engine *half = make(devices[d], b.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
-        test_must(mts_engine_set_picture(full, MTS_NONE, &picture, &error), &error, "picture");
-        test_must(mts_engine_set_picture(half, MTS_NONE, &picture, &error), &error, "picture");
+        test_must(mts_engine_set_frame(full, MTS_NONE, &view, &error), &error, "picture");
+        test_must(mts_engine_set_frame(half, MTS_NONE, &view, &error), &error, "picture");
         submit(full);
         submit(half);
         for (uint32_t t = 0; t < TASKS; t++) {

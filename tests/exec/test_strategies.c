@@ -64,9 +64,11 @@ static void set_picture(mts_engine *engine)
     for (size_t i = 0; i < sizeof pixels; i++) {
         pixels[i] = (uint8_t)(i * 37 % 251);
     }
-    const mts_picture picture = {
-        .plane = {pixels}, .width = SIDE, .height = SIDE, .stride = {SIDE * 3}, .format = MTS_PIXEL_RGB};
-    test_must(mts_engine_set_picture(engine, MTS_NONE, &picture, &error), &error, "picture");
+    const mts_frame frame = {
+        .size = sizeof frame, .data = pixels, .width = SIDE, .height = SIDE, .format = MTS_PIXEL_FORMAT_RGB};
+    mts_frame_view view;
+    assert_int_equal(mts_frame_view_make(&frame, &view, &error), MTS_STATUS_OK);
+    test_must(mts_engine_set_frame(engine, MTS_NONE, &view, &error), &error, "picture");
 }
 
 static void fetch(const mts_engine *engine, const mts_archive *archive, result *out)

@@ -75,7 +75,7 @@ static mts_status make_feed(mts_data *data, const mts_task *task, feed *out, mts
 {
     const mts_graph *graph = task->graph;
     *out = (feed){.set = MTS_NONE};
-    if (data->source.picture && mts_preprocess_takes_pictures(&task->preprocess, graph) &&
+    if (data->source.picture && mts_preprocess_takes_frames(&task->preprocess, graph) &&
         graph->inputs[0].shape.dims[0] == 1) {
         const int64_t *dims = graph->inputs[0].shape.dims;
         const bool inner = task->preprocess.interleaved != 0;

@@ -1,0 +1,212 @@
+/*
+ * layout.c: checks a frame and its regions, and finds the planes of its pixels. Not responsible for what an
+ * image shows of a frame (params.c).
+ */
+#include "frame/layout.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#define SIDE_MOST 16384u
+#define BYTES_MOST ((uint64_t)INT32_MAX) /* kernels count the bytes of a frame in 32 bits */
+
+static uint32_t half_up(uint32_t x)
+{
+    return x / 2 + x % 2;
+}
+
+mts_frame_planes mts_frame_planes_of(mts_pixel_format format, uint32_t width, uint32_t height)
+{
+    mts_frame_planes planes = {.count = 1, .rows = {height}, .row_bytes = {3 * width}};
+    switch (format) {
+    case MTS_PIXEL_FORMAT_RGBA:
+    case MTS_PIXEL_FORMAT_BGRA:
+        planes.row_bytes[0] = 4 * width;
+        break;
+    case MTS_PIXEL_FORMAT_GREY:
+        planes.row_bytes[0] = width;
+        break;
+    case MTS_PIXEL_FORMAT_YUYV:
+    case MTS_PIXEL_FORMAT_UYVY:
+        planes.row_bytes[0] = 4 * half_up(width);
+        break;
+    case MTS_PIXEL_FORMAT_NV12:
+    case MTS_PIXEL_FORMAT_NV21:
+    case MTS_PIXEL_FORMAT_I420:
+        planes.count = format == MTS_PIXEL_FORMAT_I420 ? 3 : 2;
+        planes.row_bytes[0] = width;
+        planes.rows[1] = planes.rows[2] = half_up(height);
+        planes.row_bytes[1] = planes.row_bytes[2] =
+            half_up(width) * (format == MTS_PIXEL_FORMAT_I420 ? 1 : 2);
+        planes.down = 1;
+        break;
+    default:
+        break;
+    }
+    return planes;
+}
+
+/* The last row ends with its last pixel, not with its stride. */
+static uint64_t bytes_of(const mts_frame_planes *planes, const uint32_t *stride, uint32_t plane)
+{
+    return (uint64_t)stride[plane] * (planes->rows[plane] - 1) + planes->row_bytes[plane];
+}
+
+size_t mts_frame_plane_bytes(const mts_frame_planes *planes, const uint32_t *stride, uint32_t plane)
+{
+    return (size_t)bytes_of(planes, stride, plane);
+}
+
+mts_status mts_region_check(const mts_region *region, const char *what, mts_error *error)
+{
+    const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
+    const int turn = (int)region->rotation;
+    if (turn != 0 && turn != 90 && turn != 180 && turn != 270) {
+        return mts_fail(error, bad, "%s: rotation %d is not 0, 90, 180 or 270 degrees", what, turn);
+    }
+    if (region->mirror > 1) {
+        return mts_fail(error, bad, "%s: mirror is 0 or 1, not %" PRIu32, what, region->mirror);
+    }
+    if ((unsigned)region->fit > MTS_FIT_LETTERBOX) {
+        return mts_fail(error, bad, "%s: unknown fit %d", what, (int)region->fit);
+    }
+    if ((unsigned)region->filter > MTS_FILTER_AREA) {
+        return mts_fail(error, bad, "%s: unknown filter %d", what, (int)region->filter);
+    }
+    if (region->width != 0 && region->height == 0) {
+        return mts_fail(error, bad, "%s: the region has a width of %" PRIu32 " and no height", what,
+                        region->width);
+    }
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_region_check_inside(const mts_region *region, uint32_t width, uint32_t height,
+                                   mts_error *error)
+{
+    if (region->width == 0) {
+        return MTS_STATUS_OK;
+    }
+    if (region->height == 0 || region->x >= width || region->y >= height ||
+        region->width > width - region->x || region->height > height - region->y) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "frame: the region %" PRIu32 "x%" PRIu32 " at %" PRIu32 ",%" PRIu32
+                        " is not inside %" PRIu32 "x%" PRIu32,
+                        region->width, region->height, region->x, region->y, width, height);
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status check_values(const mts_frame *frame, mts_error *error)
+{
+    const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
+    if (frame->size != sizeof *frame) {
+        return mts_fail(error, bad, "frame: size is %zu, not sizeof(mts_frame)", frame->size);
+    }
+    if ((unsigned)frame->format > MTS_PIXEL_FORMAT_UYVY) {
+        return mts_fail(error, bad, "frame: unknown pixel format %d", (int)frame->format);
+    }
+    if ((unsigned)frame->yuv > MTS_YUV_BT709_FULL) {
+        return mts_fail(error, bad, "frame: unknown yuv %d", (int)frame->yuv);
+    }
+    if (frame->zero_copy > 1) {
+        return mts_fail(error, bad, "frame: zero_copy is 0 or 1, not %" PRIu32, frame->zero_copy);
+    }
+    if ((unsigned)frame->memory > MTS_MEMORY_ANDROID) {
+        return mts_fail(error, bad, "frame: unknown kind of memory %d", (int)frame->memory);
+    }
+    if (frame->memory == MTS_MEMORY_HOST && !frame->data) {
+        return mts_fail(error, bad, "frame: data is NULL");
+    }
+    if (frame->memory == MTS_MEMORY_ANDROID && !frame->buffer) {
+        return mts_fail(error, bad, "frame: buffer is NULL");
+    }
+    if (frame->width == 0 || frame->height == 0 || frame->width > SIDE_MOST || frame->height > SIDE_MOST) {
+        return mts_fail(error, bad, "frame: %" PRIu32 "x%" PRIu32 " pixels; sides are 1..%u", frame->width,
+                        frame->height, SIDE_MOST);
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status find_strides(mts_frame_view *view, mts_error *error)
+{
+    const mts_frame *frame = &view->frame;
+    for (uint32_t k = 0; k < view->planes.count; k++) {
+        const uint32_t stride = k == 0 ? frame->stride : frame->chroma_stride[k - 1];
+        const uint32_t row_bytes = view->planes.row_bytes[k];
+        if (stride != 0 && stride < row_bytes) {
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                            "frame: %s %" PRIu32 " is less than the %" PRIu32 " bytes of a row",
+                            k == 0 ? "stride" : "chroma_stride", stride, row_bytes);
+        }
+        view->stride[k] = stride ? stride : row_bytes;
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status too_large(const mts_frame_view *view, uint32_t plane, uint64_t reach, mts_error *error)
+{
+    return mts_fail(error, MTS_STATUS_LIMIT,
+                    "frame: %" PRIu32 " rows with stride %" PRIu32 " reach over %" PRIu64
+                    " bytes, more than the limit of %" PRIu64,
+                    view->planes.rows[plane], view->stride[plane], reach, BYTES_MOST);
+}
+
+/* The sums are in 64 bits, so that none wraps before it is compared with the limit. */
+static mts_status find_addresses(mts_frame_view *view, mts_error *error)
+{
+    const mts_frame *frame = &view->frame;
+    const mts_frame_planes *planes = &view->planes;
+    const char *next = frame->data;
+    uint64_t reach = 0;
+    for (uint32_t k = 0; k < planes->count; k++) {
+        const bool follows = k > 0 && !frame->chroma[k - 1];
+        /* A plane that follows another one begins a whole stride after the last row of that one. */
+        reach += bytes_of(planes, view->stride, k) +
+                 (follows ? view->stride[k - 1] - planes->row_bytes[k - 1] : 0);
+        if (reach > BYTES_MOST) {
+            return too_large(view, k, reach, error);
+        }
+        view->plane[k] = k > 0 && frame->chroma[k - 1] ? frame->chroma[k - 1] : next;
+        if (k + 1 < planes->count && !frame->chroma[k]) {
+            if ((uint64_t)view->stride[k] * planes->rows[k] > BYTES_MOST) {
+                return mts_fail(error, MTS_STATUS_LIMIT,
+                                "frame: the planes are more than %" PRIu64 " bytes apart", BYTES_MOST);
+            }
+            next = (const char *)view->plane[k] + (size_t)view->stride[k] * planes->rows[k];
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status find_offsets(mts_frame_view *view, mts_error *error)
+{
+    const uint32_t *offsets = view->frame.offsets;
+    uint64_t next = offsets[0];
+    uint64_t all = 0; /* planes may overlap, and are copied one by one */
+    for (uint32_t k = 0; k < view->planes.count; k++) {
+        const uint64_t at = k > 0 && offsets[k] > 0 ? offsets[k] : next;
+        const uint64_t bytes = bytes_of(&view->planes, view->stride, k);
+        all += bytes;
+        if (at + bytes > BYTES_MOST || all > BYTES_MOST) {
+            return too_large(view, k, at + bytes > all ? at + bytes : all, error);
+        }
+        view->offset[k] = (uint32_t)at;
+        next = at + (uint64_t)view->stride[k] * view->planes.rows[k];
+    }
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_frame_view_make(const mts_frame *frame, mts_frame_view *out, mts_error *error)
+{
+    mts_status status = check_values(frame, error);
+    MTS_TRY(status, mts_region_check(&frame->region, "frame", error));
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    *out = (mts_frame_view){.frame = *frame,
+                            .planes = mts_frame_planes_of(frame->format, frame->width, frame->height)};
+    status = find_strides(out, error);
+    MTS_TRY(status, frame->memory == MTS_MEMORY_HOST ? find_addresses(out, error) : find_offsets(out, error));
+    MTS_TRY(status, mts_region_check_inside(&frame->region, frame->width, frame->height, error));
+    return status;
+}

@@ -1,0 +1,44 @@
+/*
+ * launch_shape.c: work-items of launches over rows, and the build options of kernels.
+ */
+#include "lower/launch_shape.h"
+
+#define EACH_PRECISION(vec)                                                                                  \
+    {                                                                                                        \
+        vec, vec " -DHALF=1", vec " -DHALF=2"                                                                \
+    }
+
+const char *mts_launch_defines(const mts_device_info *device, mts_precision precision)
+{
+    /* Work-items of a GPU read neighbouring floats; a work-item of a CPU reads a whole register. */
+    static const char *const texts[][MTS_PRECISION_COUNT] = {
+        EACH_PRECISION("-DVEC=1 -DREGS=40"), EACH_PRECISION("-DVEC=16"), EACH_PRECISION("-DVEC=8"),
+        EACH_PRECISION("-DVEC=4")};
+    const uint32_t row = device->is_gpu                ? 0
+                         : device->vector_floats >= 16 ? 1
+                         : device->vector_floats >= 8  ? 2
+                                                       : 3;
+    return texts[row][precision];
+}
+
+/* A work-item owns a run of elements (kernels/dest.h): on a CPU a long one, in vectors; on a GPU a single
+ * element, so that neighbours touch neighbours. */
+void mts_launch_over_plane(const mts_device_info *device, uint32_t pitch, uint32_t global[3],
+                           uint32_t local[3])
+{
+    enum { CPU_RUN = 512, GPU_GROUP = 64 };
+    local[0] = local[1] = local[2] = 1;
+    global[0] = (pitch + CPU_RUN - 1) / CPU_RUN;
+    if (device->is_gpu) {
+        local[0] = device->work_group_size < GPU_GROUP ? 1 : GPU_GROUP;
+        global[0] = (pitch + local[0] - 1) / local[0] * local[0];
+    }
+}
+
+void mts_launch_fit(mts_launch *launch, bool by_group)
+{
+    while (launch->local[0] > 1 && launch->local[0] > launch->kernel->work_group_size) {
+        launch->local[0] /= 2;
+        launch->global[0] = by_group ? launch->global[0] / 2 : launch->global[0];
+    }
+}

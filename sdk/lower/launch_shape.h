@@ -1,0 +1,20 @@
+/*
+ * launch_shape.h: what all launches have in common: work-items over rows of elements, and the build options
+ * of a session's kernels. Pure.
+ */
+#ifndef MTS_LOWER_LAUNCH_SHAPE_H
+#define MTS_LOWER_LAUNCH_SHAPE_H
+
+#include "device/device.h"
+#include "lower/precision.h"
+
+/* Fills local and global[0] of a launch over planes of `pitch` elements. */
+void mts_launch_over_plane(const mts_device_info *device, uint32_t pitch, uint32_t global[3],
+                           uint32_t local[3]);
+/* Halves the work-groups of a launch until its kernel takes them: some devices build a kernel for fewer
+ * work-items than they advertise. by_group: global[0] counts work-groups, and shrinks too. */
+void mts_launch_fit(mts_launch *launch, bool by_group);
+/* The build options of all kernels of a session: "-DVEC=.." of the device, "-DHALF=.." if not float32. */
+const char *mts_launch_defines(const mts_device_info *device, mts_precision precision);
+
+#endif

@@ -189,7 +189,7 @@ static void what_cannot_be_read_is_refused_and_changes_nothing(void **state)
     run(&w, &here, expected);
     mts_frame bad = frame_of(&w, true);
     bad.memory = (mts_memory_kind)3;
-    refuse(&w, &bad, MTS_STATUS_INVALID_ARGUMENT, "no kind of memory");
+    refuse(&w, &bad, MTS_STATUS_INVALID_ARGUMENT, "unknown kind of memory");
     bad = frame_of(&w, true);
     bad.fd = -1;
     refuse(&w, &bad, MTS_STATUS_INVALID_ARGUMENT, "not open");
@@ -209,7 +209,7 @@ static void what_cannot_be_read_is_refused_and_changes_nothing(void **state)
     assert_int_equal(close(ends[0]) | close(ends[1]), 0);
     bad = frame_of(&w, true);
     bad.fd = memfd_create("empty", MFD_CLOEXEC); /* reading it would be a signal */
-    refuse(&w, &bad, MTS_STATUS_INVALID_ARGUMENT, "that has 0");
+    refuse(&w, &bad, MTS_STATUS_INVALID_ARGUMENT, " has 0");
     assert_int_equal(close(bad.fd), 0);
     bad = frame_of(&w, true);
     bad.memory = MTS_MEMORY_ANDROID;

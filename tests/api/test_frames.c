@@ -122,20 +122,20 @@ static void frames_that_contradict_themselves_are_refused_with_the_reason(void *
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "stride 30");
     f = frame_of(&w, MTS_PIXEL_FORMAT_NV12);
     f.chroma_stride[0] = WIDTH; /* 16 pairs are 32 bytes */
-    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "chroma_stride 31 is less than a row's 32");
+    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "chroma_stride 31 is less than the 32 bytes of a row");
     f = frame_of(&w, MTS_PIXEL_FORMAT_I420);
     f.chroma_stride[1] = 15;
-    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "chroma_stride 15 is less than a row's 16");
+    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "chroma_stride 15 is less than the 16 bytes of a row");
     f = frame_of(&w, MTS_PIXEL_FORMAT_YUYV);
     f.stride = WIDTH * 2; /* 16 pairs of pixels are 64 bytes */
-    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "a row's 64");
+    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "64 bytes of a row");
     f = frame_of(&w, (mts_pixel_format)10);
-    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "no pixel format");
+    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "unknown pixel format");
     f = frame_of(&w, (mts_pixel_format)-1);
-    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "no pixel format");
+    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "unknown pixel format");
     f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
     f.yuv = (mts_yuv)4;
-    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "YUV");
+    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "unknown yuv");
     f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
     f.zero_copy = 2;
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "zero_copy");
@@ -468,7 +468,7 @@ static void regions_that_make_no_sense_are_refused(void **state)
     expect_no_regions(&w, "a", &bad, 1, MTS_STATUS_INVALID_ARGUMENT, "region 0: ");
     bad = region;
     bad.height = 0;
-    expect_no_regions(&w, "a", &bad, 1, MTS_STATUS_INVALID_ARGUMENT, "no rows");
+    expect_no_regions(&w, "a", &bad, 1, MTS_STATUS_INVALID_ARGUMENT, "no height");
     assert_int_equal(mts_session_submit(w.session, NULL, &ticket), MTS_STATUS_OK);
     assert_int_equal(mts_session_regions(w.session, "a", &region, 1), MTS_STATUS_OK); /* of frames to come */
     assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);

@@ -119,11 +119,10 @@ static mts_status session_build(mts_session *session, const mts_session_options 
         .tasks = session->tasks,
         .task_count = session->task_count,
         .separate_inputs = options->separate_inputs != 0,
-        .lend_inputs = options->zero_copy_inputs != 0,
+        .zero_copy_inputs = options->zero_copy_inputs != 0,
         .memory_budget = {options->memory_budget},
         .priorities = options->priorities,
-        .places = options->frames_in_flight,
-
+        .slots = options->frames_in_flight,
         .depth = on_device(options),
         .drop_oldest = options->when_full == MTS_WHEN_FULL_DROP_OLDEST,
         .context = options->context,

@@ -111,7 +111,7 @@ mts_status mts_session_poll(mts_session *session, mts_ticket *ticket)
     }
     mts_engine_advance(session->engine);
     if (!is_finished(session)) { /* no failures: they leave no sentence */
-        return mts_engine_under_way(session->engine) > 0 ? MTS_STATUS_BUSY : MTS_STATUS_NOT_FOUND;
+        return mts_engine_in_flight(session->engine) > 0 ? MTS_STATUS_BUSY : MTS_STATUS_NOT_FOUND;
     }
     mts_status status = MTS_STATUS_OK;
     do {
@@ -186,7 +186,7 @@ mts_status mts_session_flow(const mts_session *session, mts_flow *flow)
     }
     *flow = session->flow;
     flow->size = sizeof *flow;
-    flow->in_flight = mts_engine_under_way(session->engine);
+    flow->in_flight = mts_engine_in_flight(session->engine);
     return MTS_STATUS_OK;
 }
 

@@ -65,7 +65,7 @@ static mts_status profile_checked(mts_session *session, uint32_t runs, mts_launc
                         "mts_session_profile: runs is 1 to %d, not %" PRIu32, RUNS_MOST, runs);
     }
 
-    if (mts_engine_under_way(session->engine) > 0 || session->delivering) {
+    if (mts_engine_in_flight(session->engine) > 0 || session->delivering) {
         return mts_fail(error, MTS_STATUS_BUSY, "a run is under way or was not taken");
     }
 

@@ -61,16 +61,16 @@ static mts_status submit_frame(mts_session *session, const mts_frame *frame, mts
         code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "no task of this session takes frames: use mts_session_input and submit NULL");
     }
-    MTS_TRY(code, mts_api_session_make_room(session, mts_engine_has_place, error));
+    MTS_TRY(code, mts_api_session_make_room(session, mts_engine_has_slot, error));
     return code == MTS_STATUS_OK ? mts_engine_submit_frame(session->engine, &view, dropped, error) : code;
 }
 
 /* Inputs as they are cannot wait: the run needs a place on the device. */
 static mts_status submit_inputs(mts_session *session, mts_engine_drop *dropped, mts_error *error)
 {
-    const mts_status code = mts_api_session_make_room(session, mts_engine_takes_run, error);
+    const mts_status code = mts_api_session_make_room(session, mts_engine_can_start, error);
     if (code == MTS_STATUS_OK && session->when_full == MTS_WHEN_FULL_DROP_OLDEST &&
-        !mts_engine_has_place(session->engine)) {
+        !mts_engine_has_slot(session->engine)) {
         (void)mts_engine_drop_oldest(session->engine, dropped);
     }
     return code == MTS_STATUS_OK ? mts_engine_submit(session->engine, error) : code;

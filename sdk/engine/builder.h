@@ -1,48 +1,66 @@
 /*
- * builder.h: an engine while it is made, shared by engine.c, upload.c and ports.c.
+ * builder.h: an engine while it is built, shared by build.c, ports.c and upload.c.
  */
 #ifndef MTS_ENGINE_BUILDER_H
 #define MTS_ENGINE_BUILDER_H
 
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "strategy/program.h"
 
-/* What exists only while an engine is made. */
-typedef struct maker {
+/* What exists only while an engine is built. */
+typedef struct mts_builder {
     mts_engine *engine;
     mts_arena scratch;
-    const mts_graph **graphs; /* per task */
+    /* Per task. */
+    const mts_graph **graphs;
     mts_decision decision;
-    const mts_engine *like; /* its kernels are used where they serve, or NULL */
-    bool weigh;             /* only find out how many bytes it takes */
-    bool in_kernels;        /* everything before kernels are built was done */
+    /* Its kernels are shared where the new engine needs the same, or NULL. */
+    const mts_engine *like;
+    /* Only the footprint is wanted. */
+    bool dry_run;
+    /* Everything before kernels are built was done. */
+    bool in_kernels;
     uint32_t *group_of;
     mts_program program;
-    uint32_t **slot_of; /* [task][input] */
+    /* [task][input] */
+    uint32_t **slot_of;
     mts_stitched *stitched;
-    uint8_t *input_kinds;   /* per svalue, see mts_plan_request; NULL: all inputs are kept */
-    mts_encode_part *parts; /* of lent inputs */
+    /* Per stitched value, see mts_plan_request; NULL: all inputs are kept. */
+    uint8_t *input_kinds;
+    /* Of zero-copy inputs. */
+    mts_encode_part *parts;
     uint32_t part_count;
-    mts_frame_input *frame_inputs; /* per slot; without a preprocess: takes no frames */
+    /* Per slot; without a preprocess: takes no frames. */
+    mts_frame_input *frame_inputs;
     mts_plan *plan;
-    mts_task_masks masks; /* whom parts of launches serve */
-    mts_device_info info; /* what encoding may use of the device: no float32 library for float16 */
+    /* The tasks that each part of a launch serves. */
+    mts_task_masks masks;
+    /* What encoding may use of the device: no float32 library for float16. */
+    mts_device_info info;
     mts_encoding encoding;
     mts_error *error;
-} maker;
+} mts_builder;
 
-mts_status mts_maker_memory(const maker *m);
+static inline mts_status mts_builder_memory(const mts_builder *b)
+{
+    return mts_fail(b->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to make a session of %u tasks",
+                    b->engine->tasks.count);
+}
+
+/* ---- ports.c ---- */
+
 /* Gives every input a slot. */
-mts_status mts_maker_slots(maker *m);
-/* Which inputs are lent, and where their data goes: input_kinds, parts, slots. The graphs are stitched. */
-mts_status mts_maker_parts(maker *m);
-/* Device memory that lent inputs need because the device cannot read the caller's. */
-uint64_t mts_maker_lent_bytes(const maker *m);
-/* What everything takes, into the engine's stats. LIMIT: over the budget. */
-mts_status mts_maker_weigh(const maker *m);
-/* Arena, weights and tables; LIMIT if a weight is too large for the session's precision. */
-mts_status mts_maker_upload(maker *m);
-/* Fills the engine's ports and slots; the plan exists and is encoded. */
-mts_status mts_maker_ports(maker *m);
+mts_status mts_build_slots(mts_builder *b);
+/* Which inputs stay in the caller's memory: input_kinds, parts, slots. The graphs are stitched. */
+mts_status mts_build_zero_copy(mts_builder *b);
+/* Fills the engine's ports, slots and frames; the plan exists and is encoded. */
+mts_status mts_build_ports(mts_builder *b);
+
+/* ---- upload.c ---- */
+
+/* The memory of the engine, into its stats. LIMIT: over the budget. */
+mts_status mts_build_footprint(const mts_builder *b);
+/* Arena, weights and kernel parameters; LIMIT if a weight is too large for the session's precision. */
+mts_status mts_build_upload(mts_builder *b);
 
 #endif

@@ -1,10 +1,12 @@
 /*
- * engine.h: a plan turned into buffers, kernels and one command list; and running it.
+ * engine.h: a plan as buffers, kernels and one command list; and running it.
  *
- * mts_engine_create does all the work (stitch, plan, build kernels, pack and upload weights, record the
- * list); a run uploads inputs, submits the list and copies outputs: nothing is allocated or built (two
- * exceptions: the frame buffer grows when a larger frame comes, and a borrowed frame's memory is taken hold
- * of). Tasks are named by their index in the archive. Thread-safety: one thread at a time.
+ * mts_engine_create does all the work: it stitches, plans, builds kernels, packs and uploads weights, and
+ * records the command list. A run uploads inputs, submits the list and reads outputs back. It allocates and
+ * builds nothing, with two exceptions: the frame buffer grows when a larger frame comes, and memory of a
+ * zero-copy frame is imported. Tasks are named by their index in the archive.
+ *
+ * Thread-safety: an engine belongs to one thread at a time.
  */
 #ifndef MTS_ENGINE_ENGINE_H
 #define MTS_ENGINE_ENGINE_H
@@ -21,19 +23,27 @@ typedef struct mts_engine mts_engine;
 
 typedef struct mts_engine_options {
     mts_strategy strategy;
-    mts_precision precision; /* FLOAT16 becomes FLOAT16_STORAGE on a device without half_products */
-    const uint32_t *tasks;   /* indices of the archive's tasks, distinct; NULL: all */
+    /* FLOAT16 becomes FLOAT16_STORAGE on a device without half_products. */
+    mts_precision precision;
+    /* Indices of the archive's tasks, distinct; NULL: all. */
+    const uint32_t *tasks;
     uint32_t task_count;
     bool separate_inputs;
-    bool lend_inputs; /* inputs stay in the caller's memory, see mts_engine_set_input */
+    /* Inputs stay in the caller's memory, see mts_engine_set_input. */
+    bool zero_copy_inputs;
     mts_memory_budget memory_budget;
-    const uint32_t *priorities; /* per task, the higher the earlier; NULL: all alike */
-    uint32_t places;            /* runs that may be under way or not taken; 0: one */
-
-    uint32_t depth;   /* those on the device at a time, at most `places`; 0: one */
-    bool drop_oldest; /* then depth is less than places */
+    /* Per task, the higher the earlier; NULL: all alike. */
+    const uint32_t *priorities;
+    /* Submissions in flight at most: submitted, and not taken; 0: one. */
+    uint32_t slots;
+    /* Submissions on the device at a time, at most `slots`; 0: one. */
+    uint32_t depth;
+    /* A frame that finds no free slot takes that of the oldest one that is not on the device; then depth is
+     * less than slots. */
+    bool drop_oldest;
+    /* Of `progress`, which may be NULL; non-zero cancels. */
     void *context;
-    int (*progress)(void *context, float fraction, const char *what); /* may be NULL; non-zero cancels */
+    int (*progress)(void *context, float fraction, const char *what);
 } mts_engine_options;
 
 typedef struct mts_engine_stats {
@@ -67,9 +77,9 @@ void mts_engine_destroy(mts_engine **engine);
 
 /*
  * Enqueues an input's upload: row-major, of the port's dtype, `size` bytes exactly (else INVALID_ARGUMENT).
- * With lend_inputs only the address is kept; each run reads what lies there. An address other than the last
- * one makes the next run record its list anew, which allocates. A run before all were lent is
- * INVALID_ARGUMENT.
+ * With zero_copy_inputs only the address is kept, and each run reads the data there. An address other than
+ * the last one makes the next run update its command list, which allocates. A run before all inputs were set
+ * is INVALID_ARGUMENT.
  */
 mts_status mts_engine_set_input(mts_engine *engine, uint32_t task, uint32_t input, const void *data,
                                 size_t size, mts_error *error);
@@ -84,54 +94,59 @@ mts_status mts_engine_set_regions(mts_engine *engine, uint32_t task, const mts_r
 
 /* ---- runs ---- */
 
-/* One that was submitted and not taken. */
+/* A submission that was not taken. */
 typedef struct mts_engine_run {
-    uint64_t number; /* of its submission, from 1 */
+    /* From 1. */
+    uint64_t number;
     bool finished;
 } mts_engine_run;
 
-/* Starts a run with the inputs as they are. BUSY: no place is free, or the device or a waiting frame would
- * have to come first. */
-mts_status mts_engine_submit(mts_engine *engine, mts_error *error);
-/* A run that ended without being taken. */
+/* A submission that ended without being taken. */
 typedef struct mts_engine_drop {
-    uint64_t run;    /* 0: none */
-    mts_status code; /* CANCELLED, or how it had failed */
+    /* 0: none. */
+    uint64_t run;
+    /* CANCELLED, or how it had failed. */
+    mts_status code;
 } mts_engine_drop;
 
-/* The same with a frame that becomes the input of every task that takes frames. It waits in its place
- * where the device is busy. Where no place is free, the oldest run that is not on the device is dropped
+/* Starts a run with the inputs as they are. BUSY: no slot is free, or the device or a waiting frame would have
+ * to come first. */
+mts_status mts_engine_submit(mts_engine *engine, mts_error *error);
+/* Starts a run with a frame that becomes the input of every task that takes frames. It waits in its slot while
+ * the device is busy. Where no slot is free, the oldest submission that is not on the device is dropped
  * (drop_oldest), else BUSY. */
-
 mts_status mts_engine_submit_frame(mts_engine *engine, const mts_frame_view *frame, mts_engine_drop *dropped,
                                    mts_error *error);
-
-/* Looks at what has finished and hands over what waits. Does not wait; a failure becomes that of its run. */
+/* Looks at what has finished, and gives the device its next runs. Does not wait; a failure becomes that of its
+ * run. */
 void mts_engine_advance(mts_engine *engine);
-/* The oldest run that nobody has taken; false: there is none. */
+/* The oldest submission in flight; false: there is none. */
 bool mts_engine_oldest(const mts_engine *engine, mts_engine_run *out);
-/* Waits until that one has finished, or the clock of mts_os_clock_ns says `until` (TIMEOUT); UINT64_MAX: as
- * long as it takes. */
+/* Waits until that one has finished, or the clock of mts_os_clock_ns reaches `until` (TIMEOUT); UINT64_MAX:
+ * without a limit. */
 mts_status mts_engine_wait_until(mts_engine *engine, uint64_t until, mts_error *error);
-/* Takes the oldest run, which has finished (else BUSY): its outputs become those that can be read. Returns
- * how it went: CANCELLED has outputs of the groups that ran, other failures none. */
+/* Takes the oldest submission, which has finished (else BUSY): its outputs become those that can be read.
+ * Returns how it ended: CANCELLED has outputs of the task groups that ran, other failures have none. */
 mts_status mts_engine_take(mts_engine *engine, mts_error *error);
-/* Waits for the oldest run and takes it; OK if there is none. */
+/* Waits for the oldest submission and takes it; OK if there is none. */
 mts_status mts_engine_wait(mts_engine *engine, mts_error *error);
-/* Frees the place of the oldest run that is not on the device; false: there is none. */
+/* Frees the slot of the oldest submission that is not on the device; false: there is none. */
 bool mts_engine_drop_oldest(mts_engine *engine, mts_engine_drop *dropped);
-/* Whether a run without a frame would start at once. */
-bool mts_engine_takes_run(const mts_engine *engine);
-/* Frees the place of this run if it has not gone to the device; else false. */
+/* Leaves out the task groups that have not begun; unless it has finished, the run ends as CANCELLED. false: no
+ * such submission is in flight. One that waits is withdrawn instead. */
+bool mts_engine_cancel(mts_engine *engine, uint64_t run);
+/* Frees the slot of a submission that has not gone to the device; else false. */
 bool mts_engine_withdraw(mts_engine *engine, uint64_t run);
-/* Whether it was submitted, and not taken or dropped. */
-bool mts_engine_holds(const mts_engine *engine, uint64_t run);
-/* Waits for what is on the device, and ends what is not: CANCELLED. Nothing can be submitted then but to be
- * dropped. */
+/* Waits for what is on the device, and ends the other submissions as CANCELLED. They can only be dropped or
+ * taken then. */
 void mts_engine_stop(mts_engine *engine);
-bool mts_engine_has_place(const mts_engine *engine);
-/* Runs that were submitted and not taken. */
-uint32_t mts_engine_under_way(const mts_engine *engine);
+/* Whether a submission is in flight. */
+bool mts_engine_holds(const mts_engine *engine, uint64_t run);
+/* Whether a run without a frame would start at once. */
+bool mts_engine_can_start(const mts_engine *engine);
+bool mts_engine_has_slot(const mts_engine *engine);
+/* Submissions that were not taken. */
+uint32_t mts_engine_in_flight(const mts_engine *engine);
 /* An output of a task's last run that was taken, row-major, of the port's dtype; valid until another one is.
  * NOT_FOUND: no such output, or that task has not run. INVALID_ARGUMENT: no run was taken yet. */
 mts_status mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t output, const void **data,

@@ -1,63 +1,62 @@
 /*
- * filter.h: an engine's launches without what only serves tasks that do not run: lists for sets of tasks.
+ * filter.h: command lists for some of an engine's tasks.
  *
- *
- * A launch keeps the entries (task_masks.h) that serve a task of the set, side by side in a table of its own,
- * over a smaller grid; one with none is dropped. Offsets in the arena and the order of launches stay as
- * planned, so what runs computes the same bits. The table, and room for the lists of the last few sets, are
- * made at the first such set; a list is made when its set comes and is not kept.
- *
- * Split lists: one for each group of tasks, in order, for who wants to look at the clock between them.
+ * The lists of the last few active-task masks are kept. The kernel parameter buffer that they need, and host
+ * memory, are made for the first mask; for a new mask its lists are recorded anew, after a wait. Split lists
+ * are one for each task group, in order, so that the clock can be looked at between them.
  */
 #ifndef MTS_ENGINE_FILTER_H
 #define MTS_ENGINE_FILTER_H
 
-#include "device/device.h"
-#include "lower/task_masks.h"
+#include "engine/engine.h"
+#include "engine/launches.h"
+#include "engine/tasks.h"
+#include "lower/filter.h"
 
-typedef struct mts_engine mts_engine;
+#define MTS_FILTERS_KEPT 8
 
-#define MTS_SUBSETS_KEPT 8
-
-/* The launches of one set of tasks. */
-typedef struct mts_subset {
-    uint32_t *tasks; /* a row of bits */
+/* The lists of one active-task mask. */
+typedef struct mts_filtered {
+    uint32_t *active;
     bool split;
+    /* The lists are those of `active`. */
     bool made;
-    uint64_t used;            /* when, counted in submissions */
-    uint64_t lendings;        /* mts_engine.lendings of the buffers that the lists name */
-    mts_launch *launches;     /* stage by stage */
-    uint32_t *sources;        /* per launch, as mts_encoded_launch.source */
-    uint32_t *stage_first;    /* per stage, and one behind the last: its first launch */
-    mts_command_list **lists; /* per stage; NULL: nothing to do */
-} mts_subset;
+    /* When it was last used, counted in submissions. */
+    uint64_t used;
+    /* mts_input_slots.generation of the buffers that the lists name. */
+    uint64_t generation;
+    mts_filtered_launches launches;
+    /* Per stage; NULL: nothing to do. */
+    mts_command_list **lists;
+} mts_filtered;
 
-typedef struct mts_subsets {
-    uint32_t words;     /* of a set of tasks */
-    uint32_t *set_bits; /* [set_count][words]: the sets that entries name */
-    uint32_t set_count;
+typedef struct mts_filters {
+    /* [mask_count][mask_words of the tasks]: the masks that entries of launches name. */
+    uint32_t *masks;
+    uint32_t mask_count;
 
-    /* All that follows exists from the first subset on; table NULL: not yet. */
-    mts_buffer *table;             /* the engine's launch table, then a region per kept subset */
-    uint32_t *base;                /* the engine's launch table on the host */
-    uint32_t base_words, capacity; /* words of it; launches of a subset at most */
+    /* All that follows exists from the first mask on; params NULL: not yet. */
+
+    /* The engine's kernel parameters, then a region for each kept mask. */
+    mts_buffer *params;
+    /* The engine's kernel parameters on the host, and their number. */
+    uint32_t *base;
+    uint32_t base_words;
     size_t region_words;
-    uint32_t *region;       /* one region, while it is made */
-    uint32_t *launch_stage; /* per launch: the group before whose layers it stands; MTS_NONE: behind all */
-    uint32_t *set_stage;    /* per set: the first group of its tasks that run; MTS_NONE: none runs */
-    uint32_t *moved;        /* table index of each job with several epilogues, of one launch */
+    uint32_t *task_group;
+    mts_task_filter filter;
     uint64_t clock;
-    mts_subset kept[MTS_SUBSETS_KEPT];
+    mts_filtered kept[MTS_FILTERS_KEPT];
     uint32_t kept_count;
-} mts_subsets;
+} mts_filters;
 
 /*
- * The lists of a set of tasks, neither empty nor being run; a list per group if `split`, else one in
- * lists[0]. Valid until the next call. LIMIT: over the memory budget. A failure costs only lists that were
- * kept.
+ * The lists of active tasks, one for each task group if `split`, else one in lists[0]; valid until the next
+ * call. busy: runs of the engine are on the device. LIMIT: over the memory budget. A failure costs only lists
+ * that were kept.
  */
-mts_status mts_subset_get(mts_engine *engine, const uint32_t *tasks, bool split, mts_subset **out,
-                          mts_error *error);
-void mts_subsets_release(mts_engine *engine);
+mts_status mts_filters_get(mts_engine *engine, const uint32_t *active, bool split, bool busy,
+                           mts_filtered **out, mts_error *error);
+void mts_filters_release(mts_engine *engine);
 
 #endif

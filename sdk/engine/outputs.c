@@ -1,11 +1,16 @@
 /*
- * outputs.c: outputs from the arena to the caller: enqueued behind a run, kept in its flight, and made the
- * engine's own when somebody takes the run. Not responsible for when that is (submission.c).
+ * outputs.c: outputs from the arena to the caller: read back behind a run, and converted when the run is
+ * taken. Not responsible for when that is (submission.c).
  */
+#include "engine/outputs.h"
+
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/half.h"
-#include "engine/engine_internal.h"
+#include "engine/state.h"
+#include "lower/precision.h"
+#include "plan/plan.h"
 
 /* Out-of-range values of integer types become the nearest end, NaN becomes 0. */
 static double clamp(float value, double low, double high)
@@ -43,150 +48,150 @@ static void from_floats(mts_type dtype, const float *from, void *to, size_t coun
     }
 }
 
-/* Whether an output lies in the region of outputs. */
-static bool is_fetched(const mts_engine *engine, const engine_port *port)
+mts_status mts_readback_create(mts_readback *readback, mts_device *device, const mts_outputs *outputs,
+                               mts_error *error)
 {
-    return !port->constant && port->offset >= engine->output_offset;
+    const size_t size = mts_precision_size(outputs->precision);
+    mts_status status = MTS_STATUS_OK;
+    if (outputs->count > 0) {
+        status = mts_host_create(device, outputs->count * size, &readback->outputs, error);
+    }
+    if (outputs->input_count > 0) {
+        MTS_TRY(status, mts_host_create(device, outputs->input_count * size, &readback->inputs, error));
+    }
+    return status;
+}
+
+void mts_readback_destroy(mts_readback *readback, mts_device *device)
+{
+    mts_host_destroy(device, &readback->outputs);
+    mts_host_destroy(device, &readback->inputs);
+}
+
+/* Whether an output lies in the region of outputs. */
+static bool is_read_back(const mts_outputs *outputs, const mts_output_port *port)
+{
+    return !port->constant && port->offset >= outputs->offset;
 }
 
 /* ---- behind a run ---- */
 
 /* Elements [first, end) of the arena to where they lie in `to`, whose start is element `origin`. */
-static mts_status fetch(const mts_engine *engine, uint64_t first, uint64_t end, void *to, uint64_t origin,
-                        mts_error *error)
+static mts_status read_async(const mts_outputs *outputs, uint64_t first, uint64_t end, void *to,
+                             uint64_t origin, mts_error *error)
 {
-    const size_t size = mts_precision_size(engine->stats.precision);
-    return end > first ? mts_buffer_read_async(engine->act, (size_t)first * size,
+    const size_t size = mts_precision_size(outputs->precision);
+    return end > first ? mts_buffer_read_async(outputs->act, (size_t)first * size,
                                                (char *)to + (size_t)(first - origin) * size,
                                                (size_t)(end - first) * size, error)
                        : MTS_STATUS_OK;
 }
 
-/* Outputs of the tasks that run; neighbours, between which is at most what aligns them, with one copy. */
-static mts_status fetch_some(const mts_engine *engine, const engine_flight *flight, mts_error *error)
+/* The outputs of active tasks. Neighbours that only alignment separates are one copy. */
+static mts_status read_active(const mts_outputs *outputs, const mts_engine_tasks *tasks,
+                              const uint32_t *active, void *to, mts_error *error)
 {
     uint64_t first = 0;
     uint64_t end = 0;
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t t = 0; code == MTS_STATUS_OK && t < engine->task_count; t++) {
-        for (uint32_t o = 0; mts_flight_runs(flight, t) && o < engine->tasks[t].output_count; o++) {
-            const engine_port *port = &engine->tasks[t].outputs[o];
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t t = 0; status == MTS_STATUS_OK && t < tasks->count; t++) {
+        for (uint32_t o = 0; mts_task_is_active(active, t) && o < tasks->items[t].output_count; o++) {
+            const mts_output_port *port = &tasks->items[t].outputs[o];
             const uint64_t aligned = (end + MTS_PLAN_ALIGN - 1) / MTS_PLAN_ALIGN * MTS_PLAN_ALIGN;
-            if (!is_fetched(engine, port)) {
+            if (!is_read_back(outputs, port)) {
                 continue;
             }
             if (end == 0 || (port->offset != end && port->offset != aligned)) {
-                MTS_TRY(code, fetch(engine, first, end, flight->outputs, engine->output_offset, error));
+                MTS_TRY(status, read_async(outputs, first, end, to, outputs->offset, error));
                 first = port->offset;
             }
             end = port->offset + port->count;
         }
     }
-    return code == MTS_STATUS_OK ? fetch(engine, first, end, flight->outputs, engine->output_offset, error)
-                                 : code;
+    MTS_TRY(status, read_async(outputs, first, end, to, outputs->offset, error));
+    return status;
 }
 
-mts_status mts_outputs_fetch(mts_engine *engine, engine_flight *flight, mts_error *error)
+mts_status mts_outputs_read_async(const mts_outputs *outputs, const mts_engine_tasks *tasks,
+                                  const uint32_t *active, const mts_readback *to, mts_error *error)
 {
-    const uint32_t ran = mts_flight_tasks(engine, flight);
-    mts_status code = MTS_STATUS_OK;
-    if (ran < engine->task_count) {
-        code = fetch_some(engine, flight, error);
+    const uint32_t count = mts_tasks_count_active(tasks, active);
+    mts_status status = MTS_STATUS_OK;
+    if (count < tasks->count) {
+        status = read_active(outputs, tasks, active, to->outputs, error);
     } else {
-        code = fetch(engine, engine->output_offset, engine->output_offset + engine->output_floats,
-                     flight->outputs, engine->output_offset, error);
+        status = read_async(outputs, outputs->offset, outputs->offset + outputs->count, to->outputs,
+                            outputs->offset, error);
     }
-    return code == MTS_STATUS_OK && ran > 0 ? fetch(engine, 0, engine->input_floats, flight->inputs, 0, error)
-                                            : code;
+    if (count > 0) {
+        MTS_TRY(status, read_async(outputs, 0, outputs->input_count, to->inputs, 0, error));
+    }
+    return status;
 }
 
 /* ---- taken ---- */
 
-static void to_floats(const mts_engine *engine, const void *from, size_t first, float *to, size_t count)
+static void to_floats(mts_precision precision, const void *from, size_t first, float *to, size_t count)
 {
-    if (engine->stats.precision == MTS_PRECISION_FLOAT32) {
+    if (precision == MTS_PRECISION_FLOAT32) {
         memcpy(to, (const float *)from + first, count * sizeof *to);
     } else {
         mts_half_array_to_float((const uint16_t *)from + first, to, count);
     }
 }
 
-/* Float32 data of an output of the run that was taken last. */
-static const float *floats_of(const mts_engine *engine, const engine_port *port)
+/* The float32 data of an output of the run that was taken last. */
+static const float *floats_of(const mts_outputs *outputs, const mts_output_port *port)
 {
     if (port->constant) {
         return port->constant;
     }
-    if (port->offset < engine->output_offset) {
-        return engine->input_mirror + port->offset;
+    if (port->offset < outputs->offset) {
+        return outputs->input_floats + port->offset;
     }
-    return engine->outputs + (port->offset - engine->output_offset);
+    return outputs->floats + (port->offset - outputs->offset);
 }
 
-/* The outputs of the tasks that ran; the others keep theirs. */
-static void take_floats(mts_engine *engine, engine_flight *flight)
+void mts_outputs_take(mts_outputs *outputs, const mts_engine_tasks *tasks, const uint32_t *active,
+                      const mts_readback *from)
 {
-    if (engine->input_floats > 0 && mts_flight_tasks(engine, flight) > 0) { /* else nothing was fetched */
-        to_floats(engine, flight->inputs, 0, engine->input_mirror, engine->input_floats);
+    /* Without an active task the inputs were not read back. */
+    if (outputs->input_count > 0 && mts_tasks_count_active(tasks, active) > 0) {
+        to_floats(outputs->precision, from->inputs, 0, outputs->input_floats, outputs->input_count);
     }
-    for (uint32_t t = 0; t < engine->task_count; t++) {
-        for (uint32_t o = 0; mts_flight_runs(flight, t) && o < engine->tasks[t].output_count; o++) {
-            const engine_port *port = &engine->tasks[t].outputs[o];
-            if (is_fetched(engine, port)) {
-                const size_t at = (size_t)(port->offset - engine->output_offset);
-                to_floats(engine, flight->outputs, at, engine->outputs + at, port->count);
+    for (uint32_t t = 0; t < tasks->count; t++) {
+        for (uint32_t o = 0; mts_task_is_active(active, t) && o < tasks->items[t].output_count; o++) {
+            const mts_output_port *port = &tasks->items[t].outputs[o];
+            if (is_read_back(outputs, port)) {
+                const size_t at = (size_t)(port->offset - outputs->offset);
+                to_floats(outputs->precision, from->outputs, at, outputs->floats + at, port->count);
+            }
+            if (port->host) {
+                from_floats(port->dtype, floats_of(outputs, port), port->host, port->count);
             }
         }
     }
-}
-
-static void convert(const mts_engine *engine, const engine_task *task)
-{
-    for (uint32_t o = 0; o < task->output_count; o++) {
-        const engine_port *port = &task->outputs[o];
-        if (port->host) {
-            from_floats(port->dtype, floats_of(engine, port), port->host, port->count);
-        }
-    }
-}
-
-void mts_outputs_take(mts_engine *engine, engine_flight *flight)
-{
-    const bool good = flight->code == MTS_STATUS_OK || flight->code == MTS_STATUS_CANCELLED;
-    if (good) {
-        take_floats(engine, flight);
-    }
-    for (uint32_t t = 0; t < engine->task_count; t++) {
-        engine_task *task = &engine->tasks[t];
-        if (!mts_flight_runs(flight, t)) {
-            continue;
-        }
-        task->fetched = good ? flight->run : 0;
-        if (good) {
-            convert(engine, task);
-            mts_latency_add(&task->latencies, flight->ended[task->group] - flight->submitted);
-        }
-    }
-    engine->taken = engine->taken || good;
+    outputs->valid = true;
 }
 
 mts_status mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t output, const void **data,
                              size_t *size, mts_error *error)
 {
-    const engine_task *t = mts_engine_find(engine, task);
+    const mts_engine_task *t = mts_tasks_find(&engine->tasks, task);
     if (!t || output >= t->output_count) {
-        return mts_fail(error, MTS_STATUS_NOT_FOUND, "the session has no output %u of task %u", output, task);
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "the session has no output %" PRIu32 " of task %" PRIu32,
+                        output, task);
     }
-    if (!engine->taken) {
+    if (!engine->outputs.valid) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "no run has finished and was taken: there are no outputs");
+                        "there are no outputs yet: submit a run and wait for it");
     }
-    if (t->fetched == 0) {
+    if (t->output_run == 0) {
         return mts_fail(error, MTS_STATUS_NOT_FOUND, "task %s has no outputs: it has not run",
                         engine->archive->tasks[task].name);
     }
-    const engine_port *port = &t->outputs[output];
-    *data = port->host != NULL ? port->host : floats_of(engine, port);
+    const mts_output_port *port = &t->outputs[output];
+    *data = port->host ? port->host : floats_of(&engine->outputs, port);
     *size = port->count * mts_type_size(port->dtype);
     return MTS_STATUS_OK;
 }

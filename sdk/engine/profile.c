@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/size.h"
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 
 static int compare(const void *left, const void *right)
 {
@@ -31,10 +31,10 @@ static double milliseconds(uint64_t from, uint64_t to)
 static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_time *times, double *column,
                       mts_engine_launch *out)
 {
-    const size_t count = engine->launch_count;
+    const size_t count = engine->launches.count;
     double clock = 0.0;
     for (size_t i = 0; i < count; i++) {
-        const mts_encoded_launch *from = &engine->launches[i];
+        const mts_encoded_launch *from = &engine->launches.encoded[i];
         out[i] = (mts_engine_launch){.label = from->label,
                                      .kernel = from->kernel,
                                      .group = from->group,
@@ -58,15 +58,15 @@ static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_
 
 mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_engine_launch *out, mts_error *error)
 {
-    if (engine->used > 0) {
+    if (engine->submissions.used > 0) {
         return mts_fail(error, MTS_STATUS_BUSY,
                         "a run is under way or was not taken: wait for it before profiling");
     }
-    const size_t count = engine->launch_count;
+    const size_t count = engine->launches.count;
     if (count == 0) {
         return MTS_STATUS_OK; /* every output is a constant or an input */
     }
-    const mts_status ready = mts_engine_ready(engine, error);
+    const mts_status ready = mts_launches_prepare(&engine->launches, &engine->inputs.slots, error);
     if (ready != MTS_STATUS_OK) {
         return ready;
     }
@@ -80,10 +80,11 @@ mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_engine_laun
                                       : mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
                                                  "not enough memory for the times of %u runs", runs);
     if (code == MTS_STATUS_OK) {
-        code = mts_command_list_profile(engine->list, times, count, error); /* this one is not kept */
+        code =
+            mts_command_list_profile(engine->launches.list, times, count, error); /* this one is not kept */
     }
     for (uint32_t r = 0; r < runs && code == MTS_STATUS_OK; r++) {
-        code = mts_command_list_profile(engine->list, times + r * count, count, error);
+        code = mts_command_list_profile(engine->launches.list, times + r * count, count, error);
     }
     if (code == MTS_STATUS_OK) {
         summarise(engine, runs, times, column, out);

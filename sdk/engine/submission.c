@@ -1,214 +1,278 @@
 /*
- * submission.c: runs from submission to the hands of whoever asks for their outputs. Each call looks at what has
- * finished and gives the device its next run; nothing happens between calls. Not responsible for what a run
- * consists of (control.c) nor for its outputs (outputs.c).
+ * submission.c: the states of submissions (submission.h). Each call looks at what has finished and gives the
+ * device its next run; nothing happens between calls. Not responsible for which tasks run (control.c), nor
+ * for their launches (launches.c, filter.c) and outputs (outputs.c).
  */
+#include "engine/submission.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "device/timeline.h"
 #include "engine/control.h"
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "platform/os/os.h"
 
 #define PAUSE_LEAST_NS 20000u
 #define PAUSE_MOST_NS 500000u
 
-mts_status mts_flights_make(mts_engine *engine, mts_error *error)
+mts_status mts_submissions_create(mts_engine *engine, mts_error *error)
 {
-    const size_t size = mts_precision_size(engine->stats.precision);
-    const uint32_t count = engine->places + engine->spare;
-    engine->flights = mts_arena_zero(&engine->arena, count, sizeof *engine->flights);
-    engine->queue = mts_arena_zero(&engine->arena, count, sizeof(engine_flight *));
-    bool made = engine->flights && engine->queue;
-    for (uint32_t f = 0; made && f < count; f++) {
-        engine_flight *flight = &engine->flights[f];
-        engine->queue[f] = flight;
-        flight->ran = mts_arena_zero(&engine->arena, engine->subsets.words, sizeof *flight->ran);
-        flight->ended = mts_arena_zero(&engine->arena, engine->group_count, sizeof *flight->ended);
-        made = flight->ran && flight->ended;
-        mts_status code = MTS_STATUS_OK;
-        if (made && engine->output_floats > 0) {
-            code = mts_host_create(engine->device, engine->output_floats * size, &flight->outputs, error);
-        }
-        if (made && code == MTS_STATUS_OK && engine->input_floats > 0) {
-            code = mts_host_create(engine->device, engine->input_floats * size, &flight->inputs, error);
-        }
-        if (made) {
-            MTS_TRY(code, mts_staged_frame_create(&flight->staged, &engine->frames, error));
-        }
-        if (code != MTS_STATUS_OK) {
-            return code;
-        }
+    mts_submissions *all = &engine->submissions;
+    const uint32_t count = all->slots + all->spare;
+    all->items = mts_arena_zero(&engine->arena, count, sizeof *all->items);
+    all->queue = mts_arena_zero(&engine->arena, count, sizeof *all->queue);
+    mts_status status = all->items && all->queue ? MTS_STATUS_OK : mts_fail_memory(error);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
+        mts_submission *s = &all->items[i];
+        all->queue[i] = s;
+        s->active = mts_arena_zero(&engine->arena, engine->tasks.mask_words, sizeof *s->active);
+        s->group_ended = mts_arena_zero(&engine->arena, engine->tasks.group_count, sizeof *s->group_ended);
+        status = s->active && s->group_ended ? MTS_STATUS_OK : mts_fail_memory(error);
+        MTS_TRY(status, mts_readback_create(&s->readback, engine->device, &engine->outputs, error));
+        MTS_TRY(status, mts_staged_frame_create(&s->staged, &engine->frames, error));
     }
-    return made ? MTS_STATUS_OK : mts_fail_memory(error);
+    return status;
 }
 
-void mts_flights_release(mts_engine *engine)
+void mts_submissions_release(mts_engine *engine)
 {
-    for (uint32_t f = 0; engine->flights && f < engine->places + engine->spare; f++) {
-        mts_staged_frame_release(&engine->flights[f].staged, &engine->frames);
-        mts_host_destroy(engine->device, &engine->flights[f].outputs);
-        mts_host_destroy(engine->device, &engine->flights[f].inputs);
+    mts_submissions *all = &engine->submissions;
+    for (uint32_t i = 0; all->items && i < all->slots + all->spare; i++) {
+        mts_staged_frame_release(&all->items[i].staged, &engine->frames);
+        mts_readback_destroy(&all->items[i].readback, engine->device);
     }
 }
 
 /* ---- the queue ---- */
 
-static uint32_t count_state(const mts_engine *engine, engine_flight_state state)
+static uint32_t count_state(const mts_submissions *all, mts_submission_state state)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < engine->used; i++) {
-        count += engine->queue[i]->state == state ? 1 : 0;
+    for (uint32_t i = 0; i < all->used; i++) {
+        count += all->queue[i]->state == state ? 1 : 0;
     }
     return count;
 }
 
-bool mts_flights_on_device(const mts_engine *engine)
+static mts_submission *find_number(const mts_submissions *all, uint64_t number)
 {
-    return count_state(engine, MTS_FLIGHT_RUNNING) > 0;
-}
-
-uint32_t mts_flight_tasks(const mts_engine *engine, const engine_flight *flight)
-{
-    uint32_t count = 0;
-    for (uint32_t t = 0; t < engine->task_count; t++) {
-        count += mts_flight_runs(flight, t) ? 1 : 0;
-    }
-    return count;
-}
-
-static mts_status no_place(const mts_engine *engine, mts_error *error)
-{
-    return engine->places == 1 ? mts_fail(error, MTS_STATUS_BUSY, "the previous run has not been waited for")
-                               : mts_fail(error, MTS_STATUS_BUSY,
-                                          "%" PRIu32 " runs are under way or were not taken", engine->places);
-}
-
-engine_flight *mts_flight_next(const mts_engine *engine, mts_error *error)
-{
-    if (engine->used == engine->places) {
-        (void)no_place(engine, error);
-        return NULL;
-    }
-    if (count_state(engine, MTS_FLIGHT_WAITING) > 0) {
-        (void)mts_fail(error, MTS_STATUS_BUSY, "a frame waits for its turn, and would see this input");
-        return NULL;
-    }
-    return engine->queue[engine->used];
-}
-
-/*
- * Its place becomes the last free one: the next one stays what it was, with whatever was done for the next
- * submission already.
- */
-static void remove_at(mts_engine *engine, uint32_t index)
-{
-    const uint32_t last = engine->places + engine->spare - 1;
-    engine_flight *flight = engine->queue[index];
-    if (flight->state == MTS_FLIGHT_WAITING && flight->early) {
-        (void)mts_device_wait(engine->device, NULL); /* what it borrowed may be read at this moment */
-    }
-    memmove(&engine->queue[index], &engine->queue[index + 1], (last - index) * sizeof(engine_flight *));
-    engine->queue[last] = flight;
-    engine->used--;
-    flight->state = MTS_FLIGHT_FREE;
-    flight->early = false;
-    mts_frame_unpin(&flight->staged, &engine->frames);
-}
-
-static engine_flight *find_run(const mts_engine *engine, uint64_t run)
-{
-    for (uint32_t i = 0; i < engine->used; i++) {
-        if (engine->queue[i]->run == run) {
-            return engine->queue[i];
+    for (uint32_t i = 0; i < all->used; i++) {
+        if (all->queue[i]->number == number) {
+            return all->queue[i];
         }
     }
     return NULL;
 }
 
-/* ---- on the device ---- */
-
-static void end_groups(const mts_engine *engine, engine_flight *flight, uint32_t before)
+static mts_status no_slot(const mts_submissions *all, mts_error *error)
 {
-    const uint64_t now = mts_os_clock_ns();
-    for (uint32_t g = 0; g < before && g < engine->group_count; g++) {
-        flight->ended[g] = flight->ended[g] != 0 ? flight->ended[g] : now;
+    return all->slots == 1
+               ? mts_fail(error, MTS_STATUS_BUSY, "the previous run has not been waited for")
+               : mts_fail(error, MTS_STATUS_BUSY,
+                          "%" PRIu32 " runs are in flight, which is the most: wait for one", all->slots);
+}
+
+mts_submission *mts_submissions_next(const mts_submissions *all, mts_error *error)
+{
+    if (all->used == all->slots) {
+        (void)no_slot(all, error);
+        return NULL;
     }
-}
-
-static void finish(mts_engine *engine, engine_flight *flight, mts_status code)
-{
-    end_groups(engine, flight, engine->group_count);
-    flight->state = MTS_FLIGHT_FINISHED;
-    flight->current = NULL;
-    flight->code = code;
-    if (code == MTS_STATUS_OK && flight->cancelled) {
-        flight->code = mts_fail(&flight->error, MTS_STATUS_CANCELLED, "the run was cancelled");
+    if (count_state(all, MTS_SUBMISSION_WAITING) > 0) {
+        (void)mts_fail(error, MTS_STATUS_BUSY, "a frame waits for its turn, and would see this input");
+        return NULL;
     }
-    mts_frame_unpin(&flight->staged, &engine->frames);
+    return all->queue[all->used];
 }
 
-/* Behind what was handed over: the way of the outputs, once all of it was, and the fence. */
-static mts_status seal(mts_engine *engine, engine_flight *flight, mts_error *error)
+/* A slot becomes the last free one: the next one keeps what was staged for the next submission already. */
+static void free_slot(mts_engine *engine, uint32_t index)
 {
-    const mts_status code =
-        mts_control_is_parted(engine, flight) ? MTS_STATUS_OK : mts_outputs_fetch(engine, flight, error);
-    return code != MTS_STATUS_OK ? code : mts_timeline_signal(engine->device, &flight->fence, error);
+    mts_submissions *all = &engine->submissions;
+    const uint32_t last = all->slots + all->spare - 1;
+    mts_submission *s = all->queue[index];
+    if (s->state == MTS_SUBMISSION_WAITING && s->pinned_early) {
+        (void)mts_device_wait(engine->device, NULL); /* the device may be reading what was pinned */
+    }
+    memmove(&all->queue[index], &all->queue[index + 1], (last - index) * sizeof *all->queue);
+    all->queue[last] = s;
+    all->used--;
+    s->state = MTS_SUBMISSION_FREE;
+    s->pinned_early = false;
+    mts_frame_unpin(&s->staged, &engine->frames);
 }
 
-/* Nobody will wait for what was enqueued before a failure. */
-static mts_status settle(const mts_engine *engine, mts_status code)
+/* ---- task groups one by one ---- */
+
+/* The stage of the next list that has something to do; group_count: none. */
+static uint32_t next_stage(const mts_engine *engine, const mts_submission *s)
 {
-    if (code != MTS_STATUS_OK) {
+    uint32_t stage = s->stage;
+    while (stage < engine->tasks.group_count && !s->split->lists[stage]) {
+        stage++;
+    }
+    return stage;
+}
+
+static bool is_partial(const mts_engine *engine, const mts_submission *s)
+{
+    return s->split && next_stage(engine, s) < engine->tasks.group_count;
+}
+
+static mts_status submit_stage(const mts_engine *engine, mts_submission *s, mts_error *error)
+{
+    s->stage = next_stage(engine, s);
+    return s->stage < engine->tasks.group_count ? mts_command_list_submit(s->split->lists[s->stage++], error)
+                                                : MTS_STATUS_OK;
+}
+
+/* Leaves out the tasks of task groups from `group` on. */
+static void leave_out(const mts_engine *engine, mts_submission *s, uint32_t group)
+{
+    for (uint32_t t = 0; t < engine->tasks.count; t++) {
+        if (engine->tasks.items[t].group >= group) {
+            s->active[t / 32] &= ~(1u << t % 32);
+        }
+    }
+    s->split = NULL;
+}
+
+/* The device has finished what was submitted: submits the next task group, or leaves out the rest. */
+static mts_status submit_rest(const mts_engine *engine, mts_submission *s, mts_error *error)
+{
+    const uint64_t passed = mts_os_clock_ns() - s->submitted;
+    if (s->cancelled || passed >= (uint64_t)s->deadline_ms * 1000000u) {
+        leave_out(engine, s, next_stage(engine, s));
+        return MTS_STATUS_OK;
+    }
+    return submit_stage(engine, s, error);
+}
+
+/* ---- waiting, or new: running ---- */
+
+static mts_status submit_filtered(mts_engine *engine, mts_submission *s, bool split, mts_error *error)
+{
+    const bool busy = count_state(&engine->submissions, MTS_SUBMISSION_RUNNING) > 0;
+    mts_status status = mts_zero_copy_check(&engine->inputs.slots, error);
+    MTS_TRY(status, mts_filters_get(engine, s->active, split, busy, &s->split, error));
+    MTS_TRY(status, mts_zero_copy_upload(&engine->inputs.slots, error));
+    MTS_TRY(status, submit_stage(engine, s, error));
+    if (!split || status != MTS_STATUS_OK) {
+        s->split = NULL;
+    }
+    return status;
+}
+
+/* Submits the launches of the active tasks; with a deadline those of the first task group that has any. */
+static mts_status submit_launches(mts_engine *engine, mts_submission *s, mts_error *error)
+{
+    mts_launches *launches = &engine->launches;
+    const mts_engine_tasks *tasks = &engine->tasks;
+    const uint32_t count = mts_tasks_count_active(tasks, s->active);
+    const bool split = s->deadline_ms > 0 && tasks->group_count > 1 && launches->count > 0;
+    mts_status status = MTS_STATUS_OK;
+    if (count == tasks->count && !split) {
+        status = mts_launches_prepare(launches, &engine->inputs.slots, error);
+        if (status == MTS_STATUS_OK && launches->list) {
+            status = mts_command_list_submit(launches->list, error);
+        }
+    } else if (count == 0) {
+        status = mts_zero_copy_check(&engine->inputs.slots, error);
+    } else if (launches->count > 0) {
+        status = submit_filtered(engine, s, split, error);
+    }
+    return status;
+}
+
+/* Behind what was submitted: the copies of the outputs, if that was all, and the timeline value. */
+static mts_status seal(mts_engine *engine, mts_submission *s, mts_error *error)
+{
+    mts_status status = MTS_STATUS_OK;
+    if (!is_partial(engine, s)) {
+        status = mts_outputs_read_async(&engine->outputs, &engine->tasks, s->active, &s->readback, error);
+    }
+    MTS_TRY(status, mts_timeline_signal(engine->device, &s->timeline, error));
+    return status;
+}
+
+/* After a failure no one waits for what was enqueued before it. */
+static mts_status drain_on_error(const mts_engine *engine, mts_status status)
+{
+    if (status != MTS_STATUS_OK) {
         (void)mts_device_wait(engine->device, NULL);
     }
-    return code;
+    return status;
 }
 
-static mts_status start(mts_engine *engine, engine_flight *flight, mts_error *error)
+static mts_status start(mts_engine *engine, mts_submission *s, mts_error *error)
 {
-    mts_control_choose(engine, flight); /* first: a run that fails from here on is one of these tasks */
-    memset(flight->ended, 0, engine->group_count * sizeof *flight->ended);
-    mts_status code =
-        flight->has_frame ? mts_frame_submit(&engine->frames, &flight->staged, error) : MTS_STATUS_OK;
-    MTS_TRY(code, mts_control_begin(engine, flight, error));
-    MTS_TRY(code, seal(engine, flight, error));
-    if (code == MTS_STATUS_OK) {
-        mts_control_count(engine, flight);
+    /* The tasks are chosen first: a run that fails from here on is one of these tasks. */
+    s->began = mts_os_clock_ns();
+    mts_schedule_choose(&engine->tasks, s->began, s->active);
+    s->split = NULL;
+    s->stage = 0;
+    s->deadline_ms = engine->submissions.deadline_ms;
+    memset(s->group_ended, 0, engine->tasks.group_count * sizeof *s->group_ended);
+    mts_status status = s->has_frame ? mts_frame_submit(&engine->frames, &s->staged, error) : MTS_STATUS_OK;
+    MTS_TRY(status, submit_launches(engine, s, error));
+    MTS_TRY(status, seal(engine, s, error));
+    if (status == MTS_STATUS_OK) {
+        mts_schedule_count(&engine->tasks, s->began, s->active);
     }
-    flight->state = MTS_FLIGHT_RUNNING;
-    return settle(engine, code);
+    s->state = MTS_SUBMISSION_RUNNING;
+    return drain_on_error(engine, status);
 }
 
-/* A flight on the device whose fence has passed: over, or its next groups. */
-static void go_on(mts_engine *engine, engine_flight *flight)
+/* ---- running: finished ---- */
+
+static void end_groups(const mts_engine *engine, mts_submission *s, uint32_t before)
 {
-    if (!mts_control_is_parted(engine, flight)) {
-        finish(engine, flight, MTS_STATUS_OK);
+    const uint64_t now = mts_os_clock_ns();
+    for (uint32_t g = 0; g < before && g < engine->tasks.group_count; g++) {
+        s->group_ended[g] = s->group_ended[g] != 0 ? s->group_ended[g] : now;
+    }
+}
+
+static void finish(mts_engine *engine, mts_submission *s, mts_status status)
+{
+    end_groups(engine, s, engine->tasks.group_count);
+    s->state = MTS_SUBMISSION_FINISHED;
+    s->split = NULL;
+    s->status = status;
+    if (status == MTS_STATUS_OK && s->cancelled) {
+        s->status = mts_fail(&s->error, MTS_STATUS_CANCELLED, "the run was cancelled");
+    }
+    mts_frame_unpin(&s->staged, &engine->frames);
+}
+
+/* The timeline value has been reached: the submission has finished, or its next task group runs. */
+static void go_on(mts_engine *engine, mts_submission *s)
+{
+    if (!is_partial(engine, s)) {
+        finish(engine, s, MTS_STATUS_OK);
         return;
     }
-    end_groups(engine, flight, flight->stage);
-    mts_status code = mts_control_go_on(engine, flight, &flight->error);
-    MTS_TRY(code, seal(engine, flight, &flight->error));
-    if (settle(engine, code) != MTS_STATUS_OK) {
-        finish(engine, flight, code);
+    end_groups(engine, s, s->stage);
+    mts_status status = submit_rest(engine, s, &s->error);
+    MTS_TRY(status, seal(engine, s, &s->error));
+    if (drain_on_error(engine, status) != MTS_STATUS_OK) {
+        finish(engine, s, status);
     }
 }
 
-/* Looks at the runs on the device in their order, until one has not finished. */
+/* Looks at the submissions on the device in their order, until one has not finished. */
 static void look(mts_engine *engine)
 {
-    for (uint32_t i = 0; i < engine->used; i++) {
-        engine_flight *flight = engine->queue[i];
-        while (flight->state == MTS_FLIGHT_RUNNING) {
-            bool passed = false;
-            const mts_status code =
-                mts_timeline_reached(engine->device, flight->fence, &passed, &flight->error);
-            if (code != MTS_STATUS_OK) {
-                finish(engine, flight, settle(engine, code));
-            } else if (passed) {
-                go_on(engine, flight);
+    for (uint32_t i = 0; i < engine->submissions.used; i++) {
+        mts_submission *s = engine->submissions.queue[i];
+        while (s->state == MTS_SUBMISSION_RUNNING) {
+            bool reached = false;
+            const mts_status status = mts_timeline_reached(engine->device, s->timeline, &reached, &s->error);
+            if (status != MTS_STATUS_OK) {
+                finish(engine, s, drain_on_error(engine, status));
+            } else if (reached) {
+                go_on(engine, s);
             } else {
                 return;
             }
@@ -216,88 +280,91 @@ static void look(mts_engine *engine)
     }
 }
 
-/* Whether the device takes another run: it holds fewer than it may, and none whose groups come one by one. */
-static bool has_room(const mts_engine *engine)
+/* Whether the device takes another run: it has fewer than it may, and none that is partially submitted. */
+static bool device_has_room(const mts_engine *engine)
 {
-    bool parted = false;
-    for (uint32_t i = 0; i < engine->used; i++) {
-        parted = parted || mts_control_is_parted(engine, engine->queue[i]);
+    const mts_submissions *all = &engine->submissions;
+    bool partial = false;
+    for (uint32_t i = 0; i < all->used; i++) {
+        partial = partial || is_partial(engine, all->queue[i]);
     }
-    return !parted && count_state(engine, MTS_FLIGHT_RUNNING) < engine->depth;
+    return !partial && count_state(all, MTS_SUBMISSION_RUNNING) < all->depth;
 }
 
 void mts_engine_advance(mts_engine *engine)
 {
     look(engine);
-    for (uint32_t i = 0; i < engine->used && has_room(engine); i++) {
-        engine_flight *flight = engine->queue[i];
-        if (flight->state == MTS_FLIGHT_WAITING) {
-            const mts_status code = start(engine, flight, &flight->error);
-            if (code != MTS_STATUS_OK) {
-                finish(engine, flight, code);
+    for (uint32_t i = 0; i < engine->submissions.used && device_has_room(engine); i++) {
+        mts_submission *s = engine->submissions.queue[i];
+        if (s->state == MTS_SUBMISSION_WAITING) {
+            const mts_status status = start(engine, s, &s->error);
+            if (status != MTS_STATUS_OK) {
+                finish(engine, s, status);
             }
         }
     }
 }
 
-/* ---- submissions ---- */
+/* ---- free: waiting or running ---- */
 
-/* Whether nothing at all is on the device, of any session: a blocking copy waits for nobody then. */
+/* Whether nothing is on the device, of any session: a blocking copy does not wait then. */
 static bool is_idle(const mts_engine *engine)
 {
-    bool passed = false;
-    return !mts_flights_on_device(engine) &&
-           mts_timeline_reached(engine->device, engine->device->timeline_last, &passed, NULL) ==
+    bool reached = false;
+    return count_state(&engine->submissions, MTS_SUBMISSION_RUNNING) == 0 &&
+           mts_timeline_reached(engine->device, engine->device->timeline_last, &reached, NULL) ==
                MTS_STATUS_OK &&
-           passed;
+           reached;
 }
 
-bool mts_engine_takes_run(const mts_engine *engine)
+bool mts_engine_can_start(const mts_engine *engine)
 {
-    return engine->used < engine->places && has_room(engine) && count_state(engine, MTS_FLIGHT_WAITING) == 0;
+    return mts_engine_has_slot(engine) && device_has_room(engine) &&
+           count_state(&engine->submissions, MTS_SUBMISSION_WAITING) == 0;
 }
 
-/* Of the next flight, which is prepared: it begins, or waits for its turn. */
-static mts_status enter(mts_engine *engine, engine_flight *flight, bool has_frame, mts_error *error)
+/* The next submission is prepared: it starts, or waits for its turn. */
+static mts_status enter(mts_engine *engine, mts_submission *s, bool has_frame, mts_error *error)
 {
-    flight->has_frame = has_frame;
-    flight->submitted = mts_os_clock_ns();
-    flight->run = engine->run + 1;
-    flight->cancelled = false;
-    if (mts_engine_takes_run(engine)) {
-        const mts_status code = start(engine, flight, error);
-        if (code != MTS_STATUS_OK) { /* nothing is on the device any more */
-            flight->state = MTS_FLIGHT_FREE;
-            flight->current = NULL;
-            flight->early = false;
-            mts_frame_unpin(&flight->staged, &engine->frames);
-            return code;
+    s->has_frame = has_frame;
+    s->submitted = mts_os_clock_ns();
+    s->number = engine->submissions.last + 1;
+    s->cancelled = false;
+    if (mts_engine_can_start(engine)) {
+        const mts_status status = start(engine, s, error);
+        if (status != MTS_STATUS_OK) { /* nothing is on the device any more */
+            s->state = MTS_SUBMISSION_FREE;
+            s->split = NULL;
+            s->pinned_early = false;
+            mts_frame_unpin(&s->staged, &engine->frames);
+            return status;
         }
     } else {
-        flight->state = MTS_FLIGHT_WAITING;
+        s->state = MTS_SUBMISSION_WAITING;
     }
-    engine->run++;
-    engine->used++;
+    engine->submissions.last++;
+    engine->submissions.used++;
     return MTS_STATUS_OK;
 }
 
 mts_status mts_engine_submit(mts_engine *engine, mts_error *error)
 {
+    const mts_submissions *all = &engine->submissions;
     mts_engine_advance(engine);
-    if (engine->used == engine->places) {
-        return no_place(engine, error);
+    if (!mts_engine_has_slot(engine)) {
+        return no_slot(all, error);
     }
-    if (!mts_engine_takes_run(engine)) {
+    if (!mts_engine_can_start(engine)) {
         return mts_fail(error, MTS_STATUS_BUSY,
                         "inputs as they are cannot wait, and %" PRIu32 " runs come before this one",
-                        engine->used);
+                        all->used);
     }
-    return enter(engine, engine->queue[engine->used], false, error);
+    return enter(engine, all->queue[all->used], false, error);
 }
 
 mts_status mts_engine_check_frames(const mts_engine *engine, mts_error *error)
 {
-    if (engine->options.lend_inputs) {
+    if (engine->options.zero_copy_inputs) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "the inputs of this session are the caller's tensors: it takes no frames");
     }
@@ -312,50 +379,53 @@ mts_status mts_engine_check_frames(const mts_engine *engine, mts_error *error)
 mts_status mts_engine_submit_frame(mts_engine *engine, const mts_frame_view *frame, mts_engine_drop *dropped,
                                    mts_error *error)
 {
+    const mts_submissions *all = &engine->submissions;
     mts_engine_advance(engine);
     *dropped = (mts_engine_drop){.run = 0};
-    if (engine->used == engine->places && engine->spare == 0) {
-        return no_place(engine, error);
+    if (!mts_engine_has_slot(engine) && all->spare == 0) {
+        return no_slot(all, error);
     }
-    engine_flight *flight = engine->queue[engine->used];
-    const bool now = has_room(engine) && count_state(engine, MTS_FLIGHT_WAITING) == 0;
+    mts_submission *s = all->queue[all->used];
+    const bool now = device_has_room(engine) && count_state(all, MTS_SUBMISSION_WAITING) == 0;
     const mts_frame_way way = {.input = MTS_NONE, .alone = true, .now = now && is_idle(engine)};
-    mts_status code = mts_engine_check_frames(engine, error);
-    MTS_TRY(code, mts_frame_stage(&engine->frames, &flight->staged, &way, frame, error));
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = mts_engine_check_frames(engine, error);
+    MTS_TRY(status, mts_frame_stage(&engine->frames, &s->staged, &way, frame, error));
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    if (engine->used == engine->places) { /* only now that this one is known to be good */
+    if (!mts_engine_has_slot(engine)) { /* only now that this frame is known to be good */
         (void)mts_engine_drop_oldest(engine, dropped);
     }
-    return enter(engine, flight, true, error);
+    return enter(engine, s, true, error);
 }
 
-/* ---- their end ---- */
+/* ---- finished: free ---- */
 
 bool mts_engine_oldest(const mts_engine *engine, mts_engine_run *out)
 {
-    if (engine->used == 0) {
+    const mts_submissions *all = &engine->submissions;
+    if (all->used == 0) {
         return false;
     }
-    *out = (mts_engine_run){.number = engine->queue[0]->run,
-                            .finished = engine->queue[0]->state == MTS_FLIGHT_FINISHED};
+    *out = (mts_engine_run){.number = all->queue[0]->number,
+                            .finished = all->queue[0]->state == MTS_SUBMISSION_FINISHED};
     return true;
 }
 
 mts_status mts_engine_wait_until(mts_engine *engine, uint64_t until, mts_error *error)
 {
+    const mts_submissions *all = &engine->submissions;
     uint64_t pause = PAUSE_LEAST_NS;
     for (;;) {
         mts_engine_advance(engine);
-        if (engine->used == 0 || engine->queue[0]->state == MTS_FLIGHT_FINISHED) {
+        if (all->used == 0 || all->queue[0]->state == MTS_SUBMISSION_FINISHED) {
             return MTS_STATUS_OK;
         }
-        engine_flight *oldest = engine->queue[0]; /* on the device: an older one would wait before it */
+        mts_submission *oldest = all->queue[0]; /* it is on the device: no older one is before it */
         if (until == UINT64_MAX) {
-            const mts_status code = mts_timeline_wait(engine->device, oldest->fence, &oldest->error);
-            if (code != MTS_STATUS_OK) {
-                finish(engine, oldest, settle(engine, code));
+            const mts_status status = mts_timeline_wait(engine->device, oldest->timeline, &oldest->error);
+            if (status != MTS_STATUS_OK) {
+                finish(engine, oldest, drain_on_error(engine, status));
             }
             continue;
         }
@@ -368,39 +438,57 @@ mts_status mts_engine_wait_until(mts_engine *engine, uint64_t until, mts_error *
     }
 }
 
+/* The active tasks' outputs become those that the caller reads. */
+static void take_outputs(mts_engine *engine, const mts_submission *s)
+{
+    const bool good = s->status == MTS_STATUS_OK || s->status == MTS_STATUS_CANCELLED;
+    if (good) {
+        mts_outputs_take(&engine->outputs, &engine->tasks, s->active, &s->readback);
+    }
+    for (uint32_t t = 0; t < engine->tasks.count; t++) {
+        mts_engine_task *task = &engine->tasks.items[t];
+        if (mts_task_is_active(s->active, t)) {
+            task->output_run = good ? s->number : 0;
+            if (good) {
+                mts_latency_add(&task->latencies, s->group_ended[task->group] - s->submitted);
+            }
+        }
+    }
+}
+
 mts_status mts_engine_take(mts_engine *engine, mts_error *error)
 {
-    if (engine->used == 0 || engine->queue[0]->state != MTS_FLIGHT_FINISHED) {
+    const mts_submissions *all = &engine->submissions;
+    if (all->used == 0 || all->queue[0]->state != MTS_SUBMISSION_FINISHED) {
         return mts_fail(error, MTS_STATUS_BUSY, "no run has finished");
     }
-    engine_flight *flight = engine->queue[0];
-    if (flight->code != MTS_STATUS_OK && error) {
-        *error = flight->error;
+    mts_submission *s = all->queue[0];
+    if (s->status != MTS_STATUS_OK && error) {
+        *error = s->error;
     }
-    mts_outputs_take(engine, flight);
-    remove_at(engine, 0);
-    return flight->code;
+    take_outputs(engine, s);
+    free_slot(engine, 0);
+    return s->status;
 }
 
 mts_status mts_engine_wait(mts_engine *engine, mts_error *error)
 {
-    if (engine->used == 0) {
+    if (engine->submissions.used == 0) {
         return MTS_STATUS_OK;
     }
-    const mts_status code = mts_engine_wait_until(engine, UINT64_MAX, error);
-    return code != MTS_STATUS_OK ? code : mts_engine_take(engine, error);
+    const mts_status status = mts_engine_wait_until(engine, UINT64_MAX, error);
+    return status == MTS_STATUS_OK ? mts_engine_take(engine, error) : status;
 }
 
 bool mts_engine_drop_oldest(mts_engine *engine, mts_engine_drop *dropped)
 {
-    for (uint32_t i = 0; i < engine->used; i++) {
-        const engine_flight *flight = engine->queue[i];
-        if (flight->state != MTS_FLIGHT_RUNNING) {
-            const bool failed = flight->state == MTS_FLIGHT_FINISHED && flight->code != MTS_STATUS_OK &&
-                                flight->code != MTS_STATUS_CANCELLED;
-            *dropped =
-                (mts_engine_drop){.run = flight->run, .code = failed ? flight->code : MTS_STATUS_CANCELLED};
-            remove_at(engine, i);
+    for (uint32_t i = 0; i < engine->submissions.used; i++) {
+        const mts_submission *s = engine->submissions.queue[i];
+        if (s->state != MTS_SUBMISSION_RUNNING) {
+            const bool failed = s->state == MTS_SUBMISSION_FINISHED && s->status != MTS_STATUS_OK &&
+                                s->status != MTS_STATUS_CANCELLED;
+            *dropped = (mts_engine_drop){.run = s->number, .code = failed ? s->status : MTS_STATUS_CANCELLED};
+            free_slot(engine, i);
             return true;
         }
     }
@@ -409,46 +497,46 @@ bool mts_engine_drop_oldest(mts_engine *engine, mts_engine_drop *dropped)
 
 bool mts_engine_cancel(mts_engine *engine, uint64_t run)
 {
-    engine_flight *flight = find_run(engine, run);
-    if (!flight) {
-        return false;
+    mts_submission *s = find_number(&engine->submissions, run);
+    if (s) {
+        s->cancelled = true;
     }
-    flight->cancelled = true;
-    return true;
+    return s;
 }
 
 bool mts_engine_withdraw(mts_engine *engine, uint64_t run)
 {
-    for (uint32_t i = 0; i < engine->used; i++) {
-        if (engine->queue[i]->run == run && engine->queue[i]->state == MTS_FLIGHT_WAITING) {
-            remove_at(engine, i);
+    const mts_submissions *all = &engine->submissions;
+    for (uint32_t i = 0; i < all->used; i++) {
+        if (all->queue[i]->number == run && all->queue[i]->state == MTS_SUBMISSION_WAITING) {
+            free_slot(engine, i);
             return true;
         }
     }
     return false;
 }
 
-bool mts_engine_holds(const mts_engine *engine, uint64_t run)
-{
-    return find_run(engine, run);
-}
-
 void mts_engine_stop(mts_engine *engine)
 {
     (void)mts_device_wait(engine->device, NULL);
-    for (uint32_t i = 0; i < engine->used; i++) {
-        if (engine->queue[i]->state != MTS_FLIGHT_FINISHED) {
-            finish(engine, engine->queue[i], MTS_STATUS_CANCELLED);
+    for (uint32_t i = 0; i < engine->submissions.used; i++) {
+        if (engine->submissions.queue[i]->state != MTS_SUBMISSION_FINISHED) {
+            finish(engine, engine->submissions.queue[i], MTS_STATUS_CANCELLED);
         }
     }
 }
 
-bool mts_engine_has_place(const mts_engine *engine)
+bool mts_engine_holds(const mts_engine *engine, uint64_t run)
 {
-    return engine->used < engine->places;
+    return find_number(&engine->submissions, run);
 }
 
-uint32_t mts_engine_under_way(const mts_engine *engine)
+bool mts_engine_has_slot(const mts_engine *engine)
 {
-    return engine->used;
+    return engine->submissions.used < engine->submissions.slots;
+}
+
+uint32_t mts_engine_in_flight(const mts_engine *engine)
+{
+    return engine->submissions.used;
 }

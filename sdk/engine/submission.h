@@ -1,54 +1,84 @@
 /*
- * submission.h: runs of an engine from their submission until somebody takes their outputs, in order.
+ * submission.h: submissions of an engine, from when they are submitted until they are taken, in order.
  *
- * A flight is one place of mts_engine_options.places: what one run needs of its own, so that the next ones
- * can be prepared meanwhile: the frame that waits, the tasks that run, the outputs as they came. All of
- * them use the one queue of the device, the one arena and the one command list: in order, so that nothing
- * else has to be there twice.
+ * A submission occupies one slot: what one run needs of its own, so that the next ones can be prepared
+ * meanwhile: the staged frame, the active tasks, the outputs as they were read back. All submissions share
+ * the device's queue, the arena and the command lists.
+ *
+ *   FREE --submit--> WAITING --the device takes it--> RUNNING --all is over--> FINISHED --take--> FREE
+ *
+ * WAITING is skipped where the device takes the run at once; only a submission with a frame waits. With a
+ * deadline a RUNNING submission is partially submitted at first: its task groups follow one by one. Dropping
+ * frees a slot that is WAITING or FINISHED.
  */
 #ifndef MTS_ENGINE_SUBMISSION_H
 #define MTS_ENGINE_SUBMISSION_H
 
-#include "frame/stage.h"
 #include "engine/filter.h"
+#include "engine/outputs.h"
+#include "frame/stage.h"
 
-typedef enum engine_flight_state {
-    MTS_FLIGHT_FREE = 0,
-    MTS_FLIGHT_WAITING = 1, /* its frame is kept; nothing has gone to the device */
-    MTS_FLIGHT_RUNNING = 2, /* on the device, as far as anybody has looked */
-    MTS_FLIGHT_FINISHED = 3 /* over, with `code`; not taken */
-} engine_flight_state;
+typedef enum mts_submission_state {
+    MTS_SUBMISSION_FREE = 0,
+    MTS_SUBMISSION_WAITING = 1,
+    MTS_SUBMISSION_RUNNING = 2,
+    MTS_SUBMISSION_FINISHED = 3
+} mts_submission_state;
 
-typedef struct engine_flight {
-    engine_flight_state state;
-    uint64_t run;       /* its number, from 1 */
-    uint64_t submitted; /* when */
-    bool has_frame;     /* that goes to the device when the run does */
-
+typedef struct mts_submission {
+    mts_submission_state state;
+    /* From 1; when it was submitted. */
+    uint64_t number, submitted;
+    /* The staged frame goes to the device when the run does. */
+    bool has_frame;
     mts_staged_frame staged;
-    bool early; /* a frame whose memory is pinned went to the device for it before its submission */
+    /* A frame with pinned memory went to the device before the submission. */
+    bool pinned_early;
 
-    /* From when it goes to the device. */
+    /* ---- from when it runs ---- */
 
-    uint32_t *ran;       /* the tasks that run, a row of bits */
-    uint64_t began;      /* when that was decided */
-    uint64_t *ended;     /* per group: when it was found finished */
-    mts_subset *current; /* with a deadline: whose further lists are handed over, one by one; or NULL */
-    uint32_t stage;      /* the next of them */
-    uint32_t limit_ms;   /* the deadline */
+    uint32_t *active;
+    /* When that was decided. */
+    uint64_t began;
+    /* Per task group: when it was found finished. */
+    uint64_t *group_ended;
+    /* Partially submitted: the lists of its task groups, and the next one of them; else NULL. */
+    mts_filtered *split;
+    uint32_t stage;
+    uint32_t deadline_ms;
     bool cancelled;
-    uint64_t fence; /* behind what was handed over last */
-    /* Outputs, and inputs that are outputs, as they come from the device: elements of the arena. */
-    void *outputs, *inputs;
+    /* The timeline value behind what was submitted last. */
+    uint64_t timeline;
+    mts_readback readback;
 
-    /* When it has finished. */
-    mts_status code;
+    /* ---- when it has finished ---- */
+
+    mts_status status;
     mts_error error;
-} engine_flight;
+} mts_submission;
 
-static inline bool mts_flight_runs(const engine_flight *flight, uint32_t task)
-{
-    return (flight->ran[task / 32] >> task % 32 & 1u) != 0;
-}
+typedef struct mts_submissions {
+    /* [slots + spare] */
+    mts_submission *items;
+    /* The first `used` are in flight, the oldest first; behind them the free ones, the next one first. */
+    mts_submission **queue;
+    uint32_t used;
+    /* Submissions in flight at most; those on the device at most. */
+    uint32_t slots, depth;
+    /* 1: one more, for a frame that is staged before the oldest one is dropped for it. */
+    uint32_t spare;
+    /* Number of the last submission. */
+    uint64_t last;
+    /* Of submissions that have not gone to the device. */
+    uint32_t deadline_ms;
+} mts_submissions;
+
+mts_status mts_submissions_create(mts_engine *engine, mts_error *error);
+/* Nothing is on the device any more. */
+void mts_submissions_release(mts_engine *engine);
+/* The slot of the next submission, or NULL with BUSY: none is free, or a frame waits for its turn. */
+mts_submission *mts_submissions_next(const mts_submissions *submissions, mts_error *error);
+/* INVALID_ARGUMENT: no task of the engine takes frames. */
+mts_status mts_engine_check_frames(const mts_engine *engine, mts_error *error);
 
 #endif

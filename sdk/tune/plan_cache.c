@@ -293,7 +293,7 @@ static void add_session(const mts_planning *p, mts_text *key)
     mts_text_add(
         key, "bundle %016llx\nstrategy %d grouping %d separate %d lend %d budget %llu tuning %u\ntasks",
         (unsigned long long)p->archive->hash, (int)o->strategy, (int)p->how.grouping, o->separate_inputs,
-        o->lend_inputs, (unsigned long long)o->memory_budget.bytes, p->how.tuning_ms);
+        o->zero_copy_inputs, (unsigned long long)o->memory_budget.bytes, p->how.tuning_ms);
     for (uint32_t i = 0; i < p->task_count; i++) {
         mts_text_add(key, " %u:%u", p->tasks[i], p->priorities[i]);
     }

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "tune/tune.h"
 #include "plan/block.h"
 #include "support/device_fixture.h"
@@ -70,8 +70,8 @@ static mts_engine *engine_make(mts_device *device, const test_synth *f, const mt
 static uint32_t count_blocks(const mts_engine *engine)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < engine->launch_count; i++) {
-        count += strcmp(engine->launches[i].kernel, "conv_block__f32_planar") == 0;
+    for (uint32_t i = 0; i < engine->launches.count; i++) {
+        count += strcmp(engine->launches.encoded[i].kernel, "conv_block__f32_planar") == 0;
     }
     return count;
 }
@@ -79,14 +79,15 @@ static uint32_t count_blocks(const mts_engine *engine)
 /* Blocks of a launch, and how many stretches of pixels they hold together. */
 static uint32_t launch_parts(const mts_engine *engine, uint32_t launch, uint32_t *blocks)
 {
-    const mts_encoded_launch *l = &engine->launches[launch];
+    const mts_encoded_launch *l = &engine->launches.encoded[launch];
     uint32_t parts = 0;
     *blocks = l->global[0] / l->local[0];
     for (uint32_t b = 0; b < *blocks; b++) {
         mts_block_params record;
         mts_error error = {0};
         const size_t at = (l->first + (size_t)b * MTS_PARAM_WORDS(mts_block_params)) * sizeof(uint32_t);
-        test_must(mts_buffer_read(engine->table, at, &record, sizeof record, &error), &error, "table");
+        test_must(mts_buffer_read(engine->launches.params, at, &record, sizeof record, &error), &error,
+                  "table");
         parts += record.parts;
     }
     return parts;
@@ -95,9 +96,9 @@ static uint32_t launch_parts(const mts_engine *engine, uint32_t launch, uint32_t
 static uint32_t shared_blocks(const mts_engine *engine)
 {
     uint32_t launches = 0;
-    for (uint32_t i = 0; i < engine->launch_count; i++) {
+    for (uint32_t i = 0; i < engine->launches.count; i++) {
         uint32_t blocks = 0;
-        launches += strcmp(engine->launches[i].kernel, "conv_block__f32_planar") == 0 &&
+        launches += strcmp(engine->launches.encoded[i].kernel, "conv_block__f32_planar") == 0 &&
                     launch_parts(engine, i, &blocks) > blocks;
     }
     return launches;

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "engine/control.h"
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "tune/explain.h"
 #include "tune/tune.h"
 #include "engine/profile.h"
@@ -194,7 +194,7 @@ static void groups_that_begin_too_late_are_left_out(void **state)
     common_make(&w);
     mts_device *device = slow_open(mts_allocator_default(), 0);
     mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_SEQUENTIAL, 0);
-    assert_int_equal(engine->group_count, TASKS);
+    assert_int_equal(engine->tasks.group_count, TASKS);
     control_keep_outputs(&w, engine); /* runs 1 and 2 */
     control_run_round(&w, engine, 0); /* 3 */
     slowness.sleep_ms = 60;

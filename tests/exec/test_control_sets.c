@@ -50,7 +50,7 @@ static void run_with(control_world *w, int device, mts_strategy strategy, mts_pr
     const mts_engine_options options = {.strategy = strategy,
                                         .precision = precision,
                                         .separate_inputs = !w->family.common,
-                                        .lend_inputs = w->family.seed % 3 == 1};
+                                        .zero_copy_inputs = w->family.seed % 3 == 1};
     const mts_decision decision = {.slice_bytes = slices[w->family.seed / 3 % 4]};
     mts_engine *engine = NULL;
     mts_error error = {0};

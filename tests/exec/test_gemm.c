@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "engine/profile.h"
 #include "support/device_fixture.h"
 #include "support/synth.h"
@@ -113,8 +113,8 @@ static void compare(const mts_engine *want, const mts_engine *got, const test_sy
 static uint32_t count_products(const mts_engine *engine)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < engine->launch_count; i++) {
-        count += engine->launches[i].gemm.m > 0 ? 1 : 0;
+    for (uint32_t i = 0; i < engine->launches.count; i++) {
+        count += engine->launches.encoded[i].gemm.m > 0 ? 1 : 0;
     }
     return count;
 }
@@ -227,10 +227,10 @@ static void a_profile_tells_products_from_their_epilogues(void **state)
     }
     family_open(&f, MTSC_ARCH_RESNET18, 2, 0.97, 0.9, 1);
     mts_engine *engine = engine_make(device, &f, MTS_STRATEGY_DENSE, true);
-    mts_engine_launch *launches = calloc(engine->launch_count, sizeof *launches);
+    mts_engine_launch *launches = calloc(engine->launches.count, sizeof *launches);
     assert_non_null(launches);
     test_must(mts_engine_profile(engine, 1, launches, &error), &error, "profile");
-    for (uint32_t i = 0; i < engine->launch_count; i++) {
+    for (uint32_t i = 0; i < engine->launches.count; i++) {
         mul_adds += launches[i].mul_adds;
         if (strncmp(launches[i].label, "gemm ", 5) == 0) {
             told++;

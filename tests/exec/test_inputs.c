@@ -86,7 +86,7 @@ static void open_planned(world *w, uint32_t tasks, mts_type dtype, lending how, 
         assert_int_equal(mts_wrap_fault(&w->device, plan, &w->device, &error), MTS_STATUS_OK);
     }
     const mts_engine_options engine = {
-        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = how != KEPT, .lend_inputs = how != KEPT};
+        .strategy = MTS_STRATEGY_COMPACT, .separate_inputs = how != KEPT, .zero_copy_inputs = how != KEPT};
     assert_int_equal(
         mts_planned_engine_create(w->device, w->archive, &engine, NULL, &w->engine, NULL, &error),
         MTS_STATUS_OK);

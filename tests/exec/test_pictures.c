@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "tune/tune.h"
 #include "tests/support/fault.h"
 #include "support/picture_bundle.h"
@@ -144,7 +144,7 @@ static void a_batch_is_one_launch_too(void **state)
 /* The memory that the list of all images reads. */
 static const mts_buffer *pinned(const world *w)
 {
-    return w->engine->flights[0].staged.pins[w->engine->frames.desc.input_count].buffer;
+    return w->engine->submissions.items[0].staged.pins[w->engine->frames.desc.input_count].buffer;
 }
 
 static void a_lent_picture_is_not_written_and_let_go_when_the_run_is_over(void **state)

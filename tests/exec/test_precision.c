@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "tune/explain.h"
 #include "tune/tune.h"
 #include "support/net.h"
@@ -63,8 +63,8 @@ static void every_strategy_takes_half_the_bytes_in_float16_and_agrees_with_the_r
             assert_in_range(2 * half->stats.activation_bytes, full->stats.activation_bytes,
                             full->stats.activation_bytes + 7); /* whole words */
             assert_int_equal(half->stats.workspace_bytes, full->stats.workspace_bytes);
-            assert_int_equal(half->pool->size, half->stats.weight_bytes);
-            assert_int_equal(half->act->size, half->stats.activation_bytes);
+            assert_int_equal(half->launches.weights->size, half->stats.weight_bytes);
+            assert_int_equal(half->launches.act->size, half->stats.activation_bytes);
             assert_int_equal(half->stats.mul_adds, full->stats.mul_adds);
             size_t got_count = 0;
             float *got = test_synth_run(half, b.archive, &got_count);
@@ -116,8 +116,8 @@ static void float16_is_kept_where_products_are_fast_and_agrees(void **state)
     assert_true(devices[0]->info.half_products); /* plain C stands in for such a device */
     mts_engine *half = make(0, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16);
     assert_int_equal(half->stats.precision, MTS_PRECISION_FLOAT16);
-    for (uint32_t k = 0; k < half->kernel_count; k++) {
-        assert_non_null(strstr(half->kernels[k].defines, "-DHALF=2"));
+    for (uint32_t k = 0; k < half->launches.kernel_count; k++) {
+        assert_non_null(strstr(half->launches.kernels[k].defines, "-DHALF=2"));
     }
     float *want = test_synth_run(full, b.archive, &count);
     float *got = test_synth_run(half, b.archive, &count);
@@ -136,11 +136,11 @@ static void all_kernels_of_a_session_are_built_for_its_precision_and_float32_as_
     open_resnet(&b, 2);
     mts_engine *full = make(0, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT32);
     mts_engine *half = make(0, b.archive, MTS_STRATEGY_COMPACT, MTS_PRECISION_FLOAT16_STORAGE);
-    assert_true(full->kernel_count > 2);
-    assert_int_equal(half->kernel_count, full->kernel_count);
-    for (uint32_t k = 0; k < full->kernel_count; k++) {
-        assert_null(strstr(full->kernels[k].defines, "HALF"));
-        assert_non_null(strstr(half->kernels[k].defines, "-DHALF=1"));
+    assert_true(full->launches.kernel_count > 2);
+    assert_int_equal(half->launches.kernel_count, full->launches.kernel_count);
+    for (uint32_t k = 0; k < full->launches.kernel_count; k++) {
+        assert_null(strstr(full->launches.kernels[k].defines, "HALF"));
+        assert_non_null(strstr(half->launches.kernels[k].defines, "-DHALF=1"));
     }
     mts_engine_destroy(&full);
     mts_engine_destroy(&half);
@@ -240,8 +240,8 @@ static void traffic_counts_two_bytes_an_element(void **state)
     open_resnet(&b, 2);
     for (int p = 0; p < 2; p++) {
         mts_engine *engine = make(0, b.archive, MTS_STRATEGY_COMPACT, (mts_precision)p);
-        for (uint32_t i = 0; i < engine->launch_count; i++) {
-            bytes[p] += engine->launches[i].bytes;
+        for (uint32_t i = 0; i < engine->launches.count; i++) {
+            bytes[p] += engine->launches.encoded[i].bytes;
         }
         mts_engine_destroy(&engine);
     }

@@ -14,7 +14,7 @@
 
 #include "base/half.h"
 #include "base/hash.h"
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "tune/tune.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"
@@ -33,7 +33,7 @@ static mts_engine *make(mts_device *device, const mts_archive *archive, mts_prec
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT,
                                         .precision = precision,
                                         .separate_inputs = true,
-                                        .lend_inputs = lend};
+                                        .zero_copy_inputs = lend};
     mts_engine *engine = NULL;
     mts_error error = {0};
     test_must(mts_planned_engine_create(device, archive, &options, NULL, &engine, NULL, &error), &error,

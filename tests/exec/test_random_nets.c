@@ -17,7 +17,7 @@
 
 #include <math.h>
 
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "platform/os/os.h"
 #include "support/net.h"
 #include "support/random_net.h"
@@ -174,7 +174,7 @@ static mts_engine_stats run_with(const world *w, int device, mts_strategy strate
     const mts_engine_options options = {.strategy = strategy,
                                         .precision = precision,
                                         .separate_inputs = !w->family.common,
-                                        .lend_inputs = w->family.seed % 3 != 0};
+                                        .zero_copy_inputs = w->family.seed % 3 != 0};
     const mts_decision decision = {.slice_bytes = slices[w->family.seed / 3 % 4]};
     mts_engine *engine = NULL;
     mts_engine_stats stats;

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "plan/winograd.h"
 #include "support/device_fixture.h"
 #include "support/synth.h"
@@ -110,8 +110,8 @@ static double difference(const mts_engine *want, const mts_engine *got, const te
 static uint32_t count_winograd(const mts_engine *engine)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < engine->launch_count; i++) {
-        count += strcmp(engine->launches[i].kernel, "conv_winograd__f32_planar") == 0;
+    for (uint32_t i = 0; i < engine->launches.count; i++) {
+        count += strcmp(engine->launches.encoded[i].kernel, "conv_winograd__f32_planar") == 0;
     }
     return count;
 }

@@ -18,7 +18,7 @@
 
 #include "base/hash.h"
 #include "bundle/archive.h"
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "tune/tune.h"
 #include "mts/mtsc.h"
 #include "platform/os/os.h"
@@ -172,8 +172,8 @@ static void enumerate(family *f, uint32_t *group_of, uint32_t at, uint32_t group
 static void fill(mts_engine *engine, const mts_archive *archive)
 {
     mts_error error = {0};
-    for (uint32_t i = 0; i < engine->task_count; i++) {
-        const uint32_t t = engine->tasks[i].task;
+    for (uint32_t i = 0; i < engine->tasks.count; i++) {
+        const uint32_t t = engine->tasks.items[i].task;
         const mts_port *port = &archive->tasks[t].graph->inputs[0];
         const size_t count = mts_shape_count(&port->shape);
         float *data = calloc(count, sizeof *data);
@@ -338,7 +338,7 @@ static void groups_text(const uint32_t *group_of, uint32_t tasks, char *text)
  */
 static double report(const family *f, uint32_t rounds, FILE *json, bool first)
 {
-    const uint32_t tasks = f->plan->task_count;
+    const uint32_t tasks = f->plan->tasks.count;
     uint32_t own[TASKS_MOST];
     char plan[TASKS_MOST + 1], best_text[TASKS_MOST + 1];
     double again[2];
@@ -349,7 +349,7 @@ static double report(const family *f, uint32_t rounds, FILE *json, bool first)
         worst = f->partitions[i].ms > worst->ms ? &f->partitions[i] : worst;
     }
     for (uint32_t t = 0; t < tasks; t++) {
-        own[t] = f->plan->tasks[t].group;
+        own[t] = f->plan->tasks.items[t].group;
     }
     groups_text(own, tasks, plan);
     groups_text(best->group_of, tasks, best_text);

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "tune/explain.h"
 #include "tune/tune.h"
 #include "tests/support/fault.h"
@@ -136,8 +136,8 @@ static void a_second_session_has_the_plan_of_the_first(void **state)
     assert_int_equal(report.plan_count, earlier.plan_count);
     assert_int_equal(report.sample_count, earlier.sample_count);
     assert_true(report.predicted_ms == earlier.predicted_ms);
-    for (uint32_t t = 0; t < first->task_count; t++) {
-        assert_int_equal(second->tasks[t].group, first->tasks[t].group);
+    for (uint32_t t = 0; t < first->tasks.count; t++) {
+        assert_int_equal(second->tasks.items[t].group, first->tasks.items[t].group);
     }
     for (uint32_t i = 0; i < earlier.plan_count; i++) {
         assert_string_equal(report.plans[i].what, earlier.plans[i].what);
@@ -355,8 +355,8 @@ static void groups_that_contradict_the_priorities_are_refused(void **state)
         mts_alloc_free(mts_allocator_default(), f.data);
         mts_engine *engine = make(&options);
         assert_int_equal(plans->rejected, i + 1);
-        assert_int_equal(engine->tasks[1].group, 0);
-        assert_true(engine->tasks[0].group > 0 && engine->tasks[2].group > 0);
+        assert_int_equal(engine->tasks.items[1].group, 0);
+        assert_true(engine->tasks.items[0].group > 0 && engine->tasks.items[2].group > 0);
         mts_engine_destroy(&engine);
     }
     assert_int_equal(plans->hits, 0);

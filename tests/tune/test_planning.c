@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "tune/explain.h"
 #include "tune/tune.h"
 #include "support/net.h"
@@ -50,10 +50,10 @@ static uint64_t peak_of(const test_synth *s, const mts_engine_options *options)
 
 static void assert_order(const mts_engine *engine, const uint32_t *priorities)
 {
-    for (uint32_t a = 0; a < engine->task_count; a++) {
-        for (uint32_t b = 0; b < engine->task_count; b++) {
+    for (uint32_t a = 0; a < engine->tasks.count; a++) {
+        for (uint32_t b = 0; b < engine->tasks.count; b++) {
             if (priorities[a] > priorities[b]) {
-                assert_true(engine->tasks[a].group < engine->tasks[b].group);
+                assert_true(engine->tasks.items[a].group < engine->tasks.items[b].group);
             }
         }
     }
@@ -74,9 +74,9 @@ static void tasks_of_higher_priority_run_in_earlier_groups_of_their_own(void **s
             mts_engine *engine = make(&s, &options);
             assert_order(engine, priorities);
             if (strategy == MTS_STRATEGY_COMPACT && grouping == 0) {
-                assert_int_equal(engine->group_count, 3);
-                assert_int_equal(engine->tasks[1].group, 0);
-                assert_int_equal(engine->tasks[3].group, 0);
+                assert_int_equal(engine->tasks.group_count, 3);
+                assert_int_equal(engine->tasks.items[1].group, 0);
+                assert_int_equal(engine->tasks.items[3].group, 0);
             }
             mts_engine_destroy(&engine);
         }
@@ -120,14 +120,14 @@ static void launches_of_a_higher_priority_come_first(void **state)
     options.priorities = priorities;
     mts_engine *engine = make(&s, &options);
     uint32_t last = 0;
-    for (uint32_t i = 0; i < engine->launch_count; i++) {
-        if (engine->launches[i].group != MTS_NONE) {
-            assert_true(engine->launches[i].group >= last);
-            last = engine->launches[i].group;
+    for (uint32_t i = 0; i < engine->launches.count; i++) {
+        if (engine->launches.encoded[i].group != MTS_NONE) {
+            assert_true(engine->launches.encoded[i].group >= last);
+            last = engine->launches.encoded[i].group;
         }
     }
     assert_int_equal(last, 1);
-    assert_int_equal(engine->tasks[2].group, 0);
+    assert_int_equal(engine->tasks.items[2].group, 0);
     mts_engine_destroy(&engine);
     test_synth_close(&s);
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "tune/tune.h"
 #include "support/fault_allocator.h"
 #include "support/net.h"

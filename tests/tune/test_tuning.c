@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "tune/explain.h"
 #include "tune/tune.h"
 #include "platform/wrap/wrap.h"

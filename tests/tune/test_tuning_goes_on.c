@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "tune/tune.h"
 #include "plan/kernel_config.h"
 #include "platform/wrap/wrap.h"

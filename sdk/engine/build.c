@@ -1,0 +1,379 @@
+/*
+ * build.c: builds an engine: stitch, plan, encode, build kernels, record the command list. Not responsible
+ * for its ports (ports.c) and its memory on the device (upload.c).
+ */
+#include <string.h>
+
+#include "engine/builder.h"
+#include "plan/slices.h"
+
+static mts_status report(const mts_builder *b, float fraction, const char *what)
+{
+    const mts_engine_options *o = &b->engine->options;
+    if (o->progress && o->progress(o->context, fraction, what) != 0) {
+        return mts_fail(b->error, MTS_STATUS_CANCELLED, "cancelled while making the session (%s)", what);
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status select_tasks(mts_builder *b, const uint32_t *tasks, uint32_t count)
+{
+    mts_engine *e = b->engine;
+    e->tasks.count = tasks ? count : e->archive->task_count;
+    if (e->tasks.count == 0) {
+        return mts_fail(b->error, MTS_STATUS_INVALID_ARGUMENT, "a session needs at least one task");
+    }
+    e->tasks.items = mts_arena_zero(&e->arena, e->tasks.count, sizeof *e->tasks.items);
+    e->tasks.mask_words = (e->tasks.count + 31) / 32;
+    b->graphs = mts_arena_zero(&b->scratch, e->tasks.count, sizeof *b->graphs);
+    b->group_of = mts_arena_zero(&b->scratch, e->tasks.count, sizeof *b->group_of);
+    b->slot_of = mts_arena_zero(&b->scratch, e->tasks.count, sizeof *b->slot_of);
+    if (!e->tasks.items || !b->graphs || !b->group_of || !b->slot_of) {
+        return mts_builder_memory(b);
+    }
+    for (uint32_t i = 0; i < e->tasks.count; i++) {
+        const uint32_t task = tasks ? tasks[i] : i;
+        if (task >= e->archive->task_count) {
+            return mts_fail(b->error, MTS_STATUS_NOT_FOUND, "the bundle has no task %u", task);
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            if (e->tasks.items[k].task == task) {
+                return mts_fail(b->error, MTS_STATUS_INVALID_ARGUMENT, "task %s is named twice",
+                                e->archive->tasks[task].name);
+            }
+        }
+        e->tasks.items[i].task = task;
+        b->graphs[i] = e->archive->tasks[task].graph;
+    }
+    return MTS_STATUS_OK;
+}
+
+static void use_groups(mts_builder *b, const uint32_t *groups)
+{
+    b->engine->tasks.group_count = 0;
+    for (uint32_t i = 0; i < b->engine->tasks.count; i++) {
+        b->group_of[i] = groups ? groups[i] : i;
+        b->engine->tasks.group_count = b->group_of[i] >= b->engine->tasks.group_count
+                                           ? b->group_of[i] + 1
+                                           : b->engine->tasks.group_count;
+    }
+}
+
+static mts_status choose_groups(mts_builder *b)
+{
+    mts_engine *e = b->engine;
+    mts_status status = MTS_STATUS_OK;
+    if (b->decision.group_of || e->options.strategy == MTS_STRATEGY_SEQUENTIAL) {
+        use_groups(b, b->decision.group_of);
+    } else {
+        status = mts_graph_families(b->graphs, e->tasks.count, e->allocator, b->group_of,
+                                    &e->tasks.group_count, b->error);
+    }
+    return status;
+}
+
+/* The graphs that run; the strategy may split groups. */
+static mts_status make_program(mts_builder *b)
+{
+    mts_engine *e = b->engine;
+    const mts_status status = mts_program_make(b->graphs, e->tasks.count, b->group_of, e->options.strategy,
+                                               &b->scratch, &b->program, b->error);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < e->tasks.count; i++) {
+        e->tasks.items[i].group = b->program.task_group[i];
+    }
+    e->tasks.group_count = b->program.group_count;
+    e->note = mts_arena_string(&e->arena, b->program.note);
+    return e->note ? MTS_STATUS_OK : mts_builder_memory(b);
+}
+
+/* Slices are planned in bytes of float32. */
+static uint64_t slice_bytes(const mts_builder *b)
+{
+    const uint64_t bytes = b->decision.slice_bytes;
+    const uint64_t times = sizeof(float) / mts_precision_size(b->engine->stats.precision);
+    return bytes > UINT64_MAX / times ? UINT64_MAX : bytes * times;
+}
+
+static mts_status stitch_and_plan(mts_builder *b)
+{
+    const mts_program *program = &b->program;
+    const uint32_t **slots = mts_arena_zero(&b->scratch, program->graph_count, sizeof *slots);
+    if (!slots) {
+        return mts_builder_memory(b);
+    }
+    for (uint32_t g = 0; g < program->graph_count; g++) {
+        slots[g] = b->slot_of[program->lead[g]]; /* slots of copied inputs belong to one task */
+    }
+    const mts_stitch_request request = {.graphs = program->graphs,
+                                        .graph_count = program->graph_count,
+                                        .group_of = program->group_of,
+                                        .group_count = program->group_count,
+                                        .slot_of = slots,
+                                        .share = b->engine->options.strategy == MTS_STRATEGY_COMPACT};
+    mts_status status = mts_stitch(&request, &b->scratch, &b->stitched, b->error);
+    if (status == MTS_STATUS_OK &&
+        request.share) { /* the other strategies are as published: a layer is a launch */
+        status = mts_slices_cut(b->stitched, slice_bytes(b), &b->scratch, b->error);
+    }
+    MTS_TRY(status, mts_build_zero_copy(b));
+    if (status == MTS_STATUS_OK) {
+        const mts_plan_request wanted = {.stitched = b->stitched, .inputs = b->input_kinds};
+        status = mts_plan_create(&wanted, &b->scratch, &b->plan, b->error);
+    }
+    return status;
+}
+
+/* With several tasks some may run alone: the tasks that each part of a launch serves are kept. */
+static mts_status make_masks(mts_builder *b)
+{
+    if (b->dry_run || b->engine->tasks.count < 2) {
+        return MTS_STATUS_OK;
+    }
+    b->encoding.masks = &b->masks;
+    return mts_task_masks_create(&b->masks, &b->program, b->engine->tasks.count, b->plan, &b->scratch,
+                                 b->error);
+}
+
+static mts_status keep_masks(const mts_builder *b)
+{
+    mts_filters *to = &b->engine->filters;
+    const size_t words = b->masks.count * b->masks.words;
+    to->masks = mts_arena_zero(&b->engine->arena, words, sizeof *to->masks);
+    if (!to->masks) {
+        return mts_builder_memory(b);
+    }
+    if (words > 0) {
+        memcpy(to->masks, b->masks.bits, words * sizeof *to->masks);
+    }
+    to->mask_count = (uint32_t)b->masks.count;
+    return MTS_STATUS_OK;
+}
+
+static mts_status encode(mts_builder *b)
+{
+    b->info = b->engine->device->info;
+    b->info.gemm = b->info.gemm && b->engine->stats.precision == MTS_PRECISION_FLOAT32;
+    b->encoding = (mts_encoding){.plan = b->plan,
+                                 .stitched = b->stitched,
+                                 .device = &b->info,
+                                 .precision = b->engine->stats.precision,
+                                 .choices = b->decision.configs,
+                                 .parts = b->parts,
+                                 .part_count = b->part_count,
+                                 .arena = &b->scratch,
+                                 .strings = &b->engine->arena,
+                                 .error = b->error};
+    mts_param_buffer_init(&b->encoding.params, b->engine->allocator);
+    mts_weights_init(&b->encoding.pool, b->engine->allocator);
+    if (b->like) {
+        memcpy(b->encoding.cases, b->like->cases.tile, sizeof b->encoding.cases);
+        memcpy(b->encoding.winograd_rows, b->like->cases.winograd_rows, sizeof b->encoding.winograd_rows);
+        b->encoding.winograd_scratch = b->like->cases.winograd_scratch;
+    }
+    mts_status status = make_masks(b);
+    MTS_TRY(status, mts_encode_plan(&b->encoding));
+    MTS_TRY(status, keep_masks(b));
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    mts_engine *e = b->engine;
+    memcpy(e->cases.tile, b->encoding.cases, sizeof e->cases.tile);
+    memcpy(e->cases.winograd_rows, b->encoding.winograd_rows, sizeof e->cases.winograd_rows);
+    e->cases.winograd_scratch = b->encoding.winograd_scratch;
+    e->launches.count = (uint32_t)b->encoding.launch_count;
+    e->launches.encoded = mts_arena_zero(&e->arena, e->launches.count, sizeof *e->launches.encoded);
+    if (!e->launches.encoded) {
+        return mts_builder_memory(b);
+    }
+    if (e->launches.count > 0) {
+        memcpy(e->launches.encoded, b->encoding.launches, e->launches.count * sizeof *e->launches.encoded);
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status find_kernel(mts_builder *b, const mts_encoded_launch *launch, mts_kernel **out)
+{
+    mts_engine *e = b->engine;
+    for (uint32_t i = 0; i < e->launches.kernel_count; i++) {
+        if (strcmp(e->launches.kernels[i].name, launch->kernel) == 0 &&
+            strcmp(e->launches.kernels[i].defines, launch->defines) == 0) {
+            *out = e->launches.kernels[i].kernel;
+            return MTS_STATUS_OK;
+        }
+    }
+    const mts_kernel_desc desc = {.name = launch->kernel, .defines = launch->defines};
+    mts_built_kernel *kernel = &e->launches.kernels[e->launches.kernel_count];
+    const mts_status status = mts_kernel_create(e->device, &desc, &kernel->kernel, b->error);
+    if (status != MTS_STATUS_OK) {
+        return mts_fail_prefix(b->error, status, "layer %s", launch->label);
+    }
+    kernel->name = launch->kernel;
+    kernel->defines = launch->defines;
+    e->launches.kernel_count++;
+    *out = kernel->kernel;
+    return MTS_STATUS_OK;
+}
+
+/* Kernels, and the launches that are going to be recorded. */
+static mts_status prepare(mts_builder *b)
+{
+    mts_engine *e = b->engine;
+    e->launches.items = mts_arena_zero(&e->arena, e->launches.count, sizeof *e->launches.items);
+    e->launches.kernels = mts_arena_zero(&e->arena, e->launches.count, sizeof *e->launches.kernels);
+    if (!e->launches.items || !e->launches.kernels) {
+        return mts_builder_memory(b);
+    }
+    for (uint32_t i = 0; i < e->launches.count; i++) {
+        const mts_encoded_launch *from = &e->launches.encoded[i];
+        mts_launch *to = &e->launches.items[i];
+        *to = (mts_launch){
+            .act = e->launches.act, .params = e->launches.params, .first = from->first, .label = from->label};
+        memcpy(to->global, from->global, sizeof to->global);
+        memcpy(to->local, from->local, sizeof to->local);
+        mts_status status = report(b, 0.1f + 0.9f * (float)i / (float)e->launches.count, from->label);
+        to->gemm = from->gemm;
+        if (status == MTS_STATUS_OK && from->gemm.m == 0) {
+            status = find_kernel(b, from, &to->kernel);
+        }
+        if (status != MTS_STATUS_OK) {
+            return status;
+        }
+        if (from->whole_group && to->kernel && to->kernel->work_group_size < to->local[0]) {
+            return mts_fail(b->error, MTS_STATUS_DEVICE,
+                            "layer %s: %s was built for work-groups of %u work-items, the device takes %u",
+                            from->label, from->kernel, to->local[0], to->kernel->work_group_size);
+        }
+        if (to->kernel && !from->whole_group) {
+            mts_launch_fit(to, from->by_group);
+        }
+    }
+    e->stats.kernels = e->launches.kernel_count;
+    return MTS_STATUS_OK;
+}
+
+/* Zeros for the largest zero-copy input, which is float32 in any precision; *out is NULL if there is none. */
+static mts_status make_stand_in(const mts_builder *b, mts_buffer **out)
+{
+    const mts_engine *e = b->engine;
+    size_t bytes = 0;
+    for (uint32_t s = 0; s < e->inputs.slots.count; s++) {
+        const size_t own = e->inputs.slots.items[s].count * sizeof(float);
+        bytes = e->inputs.slots.items[s].zero_copy && own > bytes ? own : bytes;
+    }
+    *out = NULL;
+    if (bytes == 0) {
+        return MTS_STATUS_OK;
+    }
+    const mts_status status = mts_buffer_create(e->device, bytes, out, b->error);
+    return status != MTS_STATUS_OK ? status : mts_buffer_fill(*out, 0, bytes, 0, b->error);
+}
+
+/*
+ * Records the list, and runs once on zeros: some drivers finish the build of a kernel at its first launch
+ * (PoCL takes seconds), and a frame must not wait for that. The stand-in for zero-copy inputs goes.
+ */
+static mts_status run_once(const mts_builder *b)
+{
+    mts_engine *e = b->engine;
+    mts_buffer *stand_in = NULL;
+    mts_status status = make_stand_in(b, &stand_in);
+    MTS_TRY(status, mts_launches_record(&e->launches, &e->inputs.slots, stand_in, b->error));
+    if (status == MTS_STATUS_OK && e->launches.list) {
+        status = mts_command_list_submit(e->launches.list, b->error);
+        MTS_TRY(status, mts_device_wait(e->device, b->error));
+    }
+    if (stand_in) {
+        e->launches.generation = MTS_GENERATION_NONE;
+        mts_buffer_destroy(&stand_in);
+    }
+    return status;
+}
+
+static mts_status make(mts_builder *b, const mts_engine_options *options)
+{
+    mts_status status = report(b, 0.0f, "stitching");
+    MTS_TRY(status, select_tasks(b, options->tasks, options->task_count));
+    MTS_TRY(status, choose_groups(b));
+    MTS_TRY(status, make_program(b));
+    MTS_TRY(status, mts_build_slots(b));
+    MTS_TRY(status, stitch_and_plan(b));
+    MTS_TRY(status, report(b, 0.05f, "packing weights"));
+    MTS_TRY(status, encode(b));
+    MTS_TRY(status, mts_build_footprint(b));
+    if (b->dry_run) {
+        return status;
+    }
+    MTS_TRY(status, mts_build_upload(b));
+    MTS_TRY(status, mts_build_ports(b));
+    MTS_TRY(status, mts_submissions_create(b->engine, b->error));
+    b->in_kernels = status == MTS_STATUS_OK;
+    MTS_TRY(status, prepare(b));
+    MTS_TRY(status, run_once(b));
+    MTS_TRY(status, report(b, 1.0f, "ready"));
+    return status;
+}
+
+static mts_status create(mts_device *device, const mts_archive *archive, const mts_engine_options *options,
+                         mts_builder *b, mts_engine **out)
+{
+    *out = NULL;
+    const mts_allocator *allocator = device->allocator;
+    mts_engine *engine = mts_alloc_zero(allocator, 1, sizeof *engine);
+    if (!engine) {
+        return mts_fail_memory(b->error);
+    }
+    engine->device = device;
+    engine->archive = archive;
+    engine->allocator = allocator;
+    engine->options = *options;
+    engine->options.tasks = NULL;
+    engine->submissions.slots = options->slots > 0 ? options->slots : 1;
+    engine->submissions.depth = options->depth > 0 ? options->depth : 1;
+    engine->submissions.spare = options->drop_oldest ? 1 : 0;
+    engine->stats.precision = mts_precision_used(&device->info, options->precision);
+    engine->launches.device = engine->inputs.slots.device = device;
+    mts_arena_init(&engine->arena, allocator);
+    b->engine = engine;
+    mts_arena_init(&b->scratch, allocator);
+    const mts_status status = make(b, options);
+    if (b->encoding.arena) {
+        mts_encoding_release(&b->encoding);
+    }
+    mts_task_masks_release(&b->masks);
+    mts_arena_release(&b->scratch);
+    if (status != MTS_STATUS_OK) {
+        mts_engine_destroy(&engine);
+    }
+    *out = engine;
+    return status;
+}
+
+mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
+                             const mts_engine_options *options, const mts_decision *decision,
+                             mts_engine_build *build, mts_engine **out, mts_error *error)
+{
+    mts_builder builder = {.decision = *decision, .like = build ? build->like : NULL, .error = error};
+    const mts_status status = create(device, archive, options, &builder, out);
+    if (build) {
+        build->kernels_failed =
+            builder.in_kernels && (status == MTS_STATUS_DEVICE || status == MTS_STATUS_NOT_FOUND);
+    }
+    return status;
+}
+
+mts_status mts_engine_footprint(mts_device *device, const mts_archive *archive,
+                                const mts_engine_options *options, const mts_decision *decision,
+                                mts_engine_stats *stats, mts_error *error)
+{
+    mts_builder builder = {.decision = *decision, .dry_run = true, .error = error};
+    mts_engine *engine = NULL;
+    const mts_status status = create(device, archive, options, &builder, &engine);
+    if (status == MTS_STATUS_OK) {
+        *stats = engine->stats;
+    }
+    mts_engine_destroy(&engine);
+    return status;
+}

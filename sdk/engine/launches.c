@@ -1,0 +1,54 @@
+/*
+ * launches.c: the command list of an engine's launches. It is recorded with the engine, and updated before a
+ * run when zero-copy inputs have other buffers than those it names; a device that cannot gets a new list.
+ */
+#include "engine/launches.h"
+
+mts_buffer *mts_launches_pool(const mts_launches *launches, const mts_input_slots *inputs, uint32_t source)
+{
+    return source == 0 ? launches->weights : inputs->items[source - 1].buffer;
+}
+
+mts_status mts_launches_record(mts_launches *launches, const mts_input_slots *inputs, mts_buffer *stand_in,
+                               mts_error *error)
+{
+    if ((launches->list && launches->generation == inputs->generation) || launches->count == 0) {
+        return MTS_STATUS_OK; /* without launches every output is a constant or an input */
+    }
+    for (uint32_t i = 0; i < launches->count; i++) {
+        mts_buffer *pool = mts_launches_pool(launches, inputs, launches->encoded[i].source);
+        launches->items[i].pool = pool ? pool : stand_in;
+    }
+    launches->generation = inputs->generation;
+    if (launches->list) {
+        const mts_status status =
+            mts_command_list_update(launches->list, launches->items, launches->count, error);
+        if (status != MTS_STATUS_OK) { /* such a list is unusable: the next run records a new one */
+            mts_command_list_destroy(&launches->list);
+        }
+        if (status != MTS_STATUS_UNSUPPORTED) {
+            return status;
+        }
+    }
+    return mts_command_list_create(launches->device, launches->items, launches->count, &launches->list,
+                                   error);
+}
+
+mts_status mts_launches_prepare(mts_launches *launches, const mts_input_slots *inputs, mts_error *error)
+{
+    mts_status status = mts_zero_copy_check(inputs, error);
+    MTS_TRY(status, mts_launches_record(launches, inputs, NULL, error));
+    MTS_TRY(status, mts_zero_copy_upload(inputs, error));
+    return status;
+}
+
+void mts_launches_release(mts_launches *launches)
+{
+    mts_command_list_destroy(&launches->list);
+    for (uint32_t i = 0; i < launches->kernel_count; i++) {
+        mts_kernel_destroy(&launches->kernels[i].kernel);
+    }
+    mts_buffer_destroy(&launches->params);
+    mts_buffer_destroy(&launches->weights);
+    mts_buffer_destroy(&launches->act);
+}

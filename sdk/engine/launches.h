@@ -1,0 +1,51 @@
+/*
+ * launches.h: an engine's launches and their command list.
+ */
+#ifndef MTS_ENGINE_LAUNCHES_H
+#define MTS_ENGINE_LAUNCHES_H
+
+#include "engine/zero_copy.h"
+#include "lower/encode.h"
+
+/* Of mts_launches: the list names no buffers that exist. */
+#define MTS_GENERATION_NONE UINT64_MAX
+
+/* The row cases that kernels were built for. */
+typedef struct mts_kernel_cases {
+    bool tile[MTS_TILE_ROWS + 1][MTS_TILE_ROWS + 1];
+    bool winograd_rows[MTS_WINOGRAD_ROWS + 1];
+    uint32_t winograd_scratch;
+} mts_kernel_cases;
+
+typedef struct mts_built_kernel {
+    const char *name, *defines;
+    mts_kernel *kernel;
+} mts_built_kernel;
+
+typedef struct mts_launches {
+    mts_device *device;
+    /* Activations, weights, kernel parameters. */
+    mts_buffer *act, *weights, *params;
+    mts_built_kernel *kernels;
+    uint32_t kernel_count;
+    mts_encoded_launch *encoded;
+    /* The content of the list. */
+    mts_launch *items;
+    uint32_t count;
+    /* NULL: recorded before the next run. */
+    mts_command_list *list;
+    /* mts_input_slots.generation of the buffers that the list names. */
+    uint64_t generation;
+} mts_launches;
+
+/* The buffer that a launch of this source (mts_encoded_launch) reads as its pool. */
+mts_buffer *mts_launches_pool(const mts_launches *launches, const mts_input_slots *inputs, uint32_t source);
+/* Records the list if there is none, or updates one of an older generation. `stand_in` takes the place of
+ * zero-copy inputs that are not set yet; NULL: all are. */
+mts_status mts_launches_record(mts_launches *launches, const mts_input_slots *inputs, mts_buffer *stand_in,
+                               mts_error *error);
+/* All that a run of all tasks needs: inputs that are set and uploaded, and the list. */
+mts_status mts_launches_prepare(mts_launches *launches, const mts_input_slots *inputs, mts_error *error);
+void mts_launches_release(mts_launches *launches);
+
+#endif

@@ -1,7 +1,7 @@
 /*
  * attrs.h: the attributes of a node as the 32-bit words that a bundle stores.
  *
- * One list of fields per operator serves reading and writing, so the two cannot differ. Not responsible for
+ * Reading and writing follow the fields of the operator's row, so the two cannot differ. Not responsible for
  * whether the numbers make sense (mts_node_infer).
  */
 #ifndef MTS_BUNDLE_ATTRS_H

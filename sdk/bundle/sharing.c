@@ -67,7 +67,9 @@ static mts_status channels_count(counter *count, mts_sharing *sharing, const mts
     uint32_t in = 0;
     uint32_t inner = 0;
     mts_value_matrix(weight, &out, &in, &inner);
-    const bool columns = node->op == MTS_OP_DECONV || (node->op == MTS_OP_MATMUL && weight->shape.rank == 2);
+    /* a matrix product of higher rank has no common matrix */
+    const bool columns =
+        mts_op_weight_out(node->op) == 1 && (node->op != MTS_OP_MATMUL || weight->shape.rank == 2);
     const uint32_t channels = columns ? in : out;
     if (channels > count->mark_capacity) {
         count->marks = mts_arena_zero(&sharing->arena, channels, 1);

@@ -7,6 +7,10 @@
  */
 #include "graph/align.h"
 
+#include <string.h>
+
+#include "graph/op.h"
+
 static const mts_value *input_value(const mts_graph *graph, const mts_node *node, uint32_t index)
 {
     if (index >= node->input_count || node->inputs[index] == MTS_NONE) {
@@ -15,144 +19,65 @@ static const mts_value *input_value(const mts_graph *graph, const mts_node *node
     return &graph->values[node->inputs[index]];
 }
 
-static bool same_float(float a, float b)
+static bool same_floats(const float *a, const float *b, uint32_t count)
 {
-    return !(a < b) && !(a > b);
-}
-
-static bool same_act(const mts_act *a, const mts_act *b)
-{
-    return a->fn == b->fn && same_float(a->a, b->a) && same_float(a->b, b->b);
-}
-
-static bool same_pair(const uint32_t a[2], const uint32_t b[2])
-{
-    return a[0] == b[0] && a[1] == b[1];
-}
-
-static bool same_pads(const int32_t a[4], const int32_t b[4])
-{
-    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
-}
-
-/* 0: dense, 1: one filter an input channel (their number may differ), else the number of groups. */
-static uint32_t group_kind(const mts_graph *graph, const mts_node *node)
-{
-    const mts_value *x = input_value(graph, node, 0);
-    if (node->attrs.conv.group == 1) {
-        return 0;
-    }
-    return x && x->shape.rank > 1 && x->shape.dims[1] == (int64_t)node->attrs.conv.group
-               ? 1
-               : node->attrs.conv.group;
-}
-
-static bool same_conv(const mts_graph *a, const mts_node *x, const mts_graph *b, const mts_node *y)
-{
-    const mts_attrs_conv *p = &x->attrs.conv, *q = &y->attrs.conv;
-    return same_pair(p->kernel, q->kernel) && same_pair(p->stride, q->stride) &&
-           same_pair(p->dilation, q->dilation) && same_pads(p->pad, q->pad) &&
-           same_pair(p->output_pad, q->output_pad) && same_act(&p->act, &q->act) &&
-           group_kind(a, x) == group_kind(b, y);
-}
-
-static bool same_pool(const mts_attrs_pool *p, const mts_attrs_pool *q)
-{
-    return p->kind == q->kind && same_pair(p->kernel, q->kernel) && same_pair(p->stride, q->stride) &&
-           same_pair(p->dilation, q->dilation) && same_pads(p->pad, q->pad) && p->ceil == q->ceil &&
-           p->include_pad == q->include_pad;
-}
-
-static bool same_slice(const mts_attrs_slice *p, const mts_attrs_slice *q)
-{
-    for (uint32_t i = 0; i < MTS_TENSOR_RANK_MAX; i++) {
-        if (p->step[i] != q->step[i]) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (a[i] < b[i] || a[i] > b[i]) {
             return false;
         }
     }
     return true;
 }
 
-static bool same_transpose(const mts_attrs_transpose *p, const mts_attrs_transpose *q, uint32_t rank)
+static bool same_field(const mts_op_field *field, const mts_attrs *a, const mts_attrs *b)
 {
-    for (uint32_t i = 0; i < rank && i < MTS_TENSOR_RANK_MAX; i++) {
-        if (p->perm[i] != q->perm[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool same_resize(const mts_attrs_resize *p, const mts_attrs_resize *q)
-{
-    return p->mode == q->mode && p->coord == q->coord && p->round == q->round &&
-           p->exclude_outside == q->exclude_outside && same_float(p->cubic_a, q->cubic_a) &&
-           same_float(p->extrapolation, q->extrapolation);
-}
-
-static bool same_attrs(const mts_graph *a, const mts_node *x, const mts_graph *b, const mts_node *y)
-{
-    const mts_attrs *p = &x->attrs, *q = &y->attrs;
-    switch (x->op) {
-    case MTS_OP_CONV:
-    case MTS_OP_DECONV:
-        return same_conv(a, x, b, y);
-    case MTS_OP_MATMUL:
-        return same_float(p->matmul.alpha, q->matmul.alpha) && same_float(p->matmul.beta, q->matmul.beta);
-    case MTS_OP_SCALE:
-    case MTS_OP_UNARY:
-        return same_act(&p->unary.act, &q->unary.act);
-    case MTS_OP_BINARY:
-        return p->binary.kind == q->binary.kind && same_act(&p->binary.act, &q->binary.act);
-    case MTS_OP_POOL:
-        return same_pool(&p->pool, &q->pool);
-    case MTS_OP_REDUCE:
-        return p->reduce.kind == q->reduce.kind && p->reduce.axes == q->reduce.axes &&
-               p->reduce.keep == q->reduce.keep;
-    case MTS_OP_SOFTMAX:
-        return p->softmax.axis == q->softmax.axis && p->softmax.log == q->softmax.log;
-    case MTS_OP_LRN:
-        return p->lrn.size == q->lrn.size && same_float(p->lrn.alpha, q->lrn.alpha) &&
-               same_float(p->lrn.beta, q->lrn.beta) && same_float(p->lrn.bias, q->lrn.bias);
-    case MTS_OP_CONCAT:
-        return p->concat.axis == q->concat.axis;
-    case MTS_OP_SLICE:
-        return same_slice(&p->slice, &q->slice);
-    case MTS_OP_PAD:
-        return p->pad.mode == q->pad.mode && same_float(p->pad.value, q->pad.value);
-    case MTS_OP_GATHER:
-        return p->gather.axis == q->gather.axis;
-    case MTS_OP_TRANSPOSE:
-        return same_transpose(&p->transpose, &q->transpose, a->values[x->output].shape.rank);
-    case MTS_OP_RESIZE:
-        return same_resize(&p->resize, &q->resize);
-    case MTS_OP_RESHAPE:
-    case MTS_OP_EXPAND:
-        return true;
-    case MTS_OP_COUNT:
+    const void *p = (const char *)a + field->offset, *q = (const char *)b + field->offset;
+    switch (field->kind) {
+    case MTS_OP_FIELD_WORD:
+        return memcmp(p, q, field->count * sizeof(uint32_t)) == 0;
+    case MTS_OP_FIELD_LONG:
+        return memcmp(p, q, field->count * sizeof(int64_t)) == 0;
+    case MTS_OP_FIELD_FLOAT:
+        return same_floats(p, q, field->count);
+    case MTS_OP_FIELD_ACT:
         break;
     }
-    return false;
+    const mts_act *x = p, *y = q;
+    return x->fn == y->fn && same_floats(&x->a, &y->a, 1) && same_floats(&x->b, &y->b, 1);
 }
 
-/* A missing scale is a vector of ones and a missing bias one of zeros, so their presence does not matter. */
-static bool is_affine(mts_op op, uint32_t input)
+static bool same_attrs(const mts_op_row *row, const mts_node *x, const mts_node *y)
 {
-    return (op == MTS_OP_CONV && (input == 2 || input == 3)) || (op == MTS_OP_SCALE && input == 2);
+    for (uint32_t i = 0; i < row->field_count; i++) {
+        if (row->fields[i].alike && !same_field(&row->fields[i], &x->attrs, &y->attrs)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool has_affine(const mts_op_row *row)
+{
+    bool any = false;
+    for (size_t i = 0; i < sizeof row->inputs / sizeof row->inputs[0]; i++) {
+        any = any || row->inputs[i] == MTS_OP_INPUT_AFFINE;
+    }
+    return any;
 }
 
 /* Operands that a kernel must know of: present or absent, constant or computed, and of what rank. */
-static bool same_operands(const mts_graph *a, const mts_node *x, const mts_graph *b, const mts_node *y)
+static bool same_operands(const mts_op_row *row, const mts_graph *a, const mts_node *x, const mts_graph *b,
+                          const mts_node *y)
 {
     if (a->values[x->output].shape.rank != b->values[y->output].shape.rank) {
         return false;
     }
-    if (x->op != MTS_OP_CONV && x->op != MTS_OP_SCALE && x->input_count != y->input_count) {
+    if (!has_affine(row) && x->input_count != y->input_count) {
         return false;
     }
     uint32_t count = x->input_count > y->input_count ? x->input_count : y->input_count;
     for (uint32_t i = 0; i < count; i++) {
-        if (is_affine(x->op, i)) {
+        if (mts_op_input_kind(x->op, i) == MTS_OP_INPUT_AFFINE) {
             continue;
         }
         const mts_value *v = input_value(a, x, i), *w = input_value(b, y, i);
@@ -166,5 +91,7 @@ static bool same_operands(const mts_graph *a, const mts_node *x, const mts_graph
 
 bool mts_node_alike(const mts_graph *a, const mts_node *x, const mts_graph *b, const mts_node *y)
 {
-    return x->op == y->op && same_operands(a, x, b, y) && same_attrs(a, x, b, y);
+    const mts_op_row *row = mts_op_find(x->op);
+    return x->op == y->op && same_operands(row, a, x, b, y) && same_attrs(row, x, y) &&
+           (!row->alike || row->alike(a, x, b, y));
 }

@@ -1,16 +1,17 @@
 /*
  * build.c: appends values, nodes and ports to a graph.
  *
- * A node is checked completely before it is appended (infer.c, check.c), so a graph built here is valid by
+ * A node is checked completely before it is appended (check.c), so a graph built here is valid by
  * construction; mts_graph_verify is for graphs that come from a file.
  */
-#include "graph/infer.h"
+#include "graph/check.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "graph/limits.h"
 
 /* ---- names ---- */
 

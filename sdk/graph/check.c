@@ -1,86 +1,39 @@
 /*
  * check.c: what a single node and a single constant must satisfy in the context of their graph.
  *
- * Used when a node is appended (build.c) and when a whole graph is verified (verify.c). Shape rules are in
- * infer*.c.
+ * Used when a node is appended (build.c) and when a whole graph is verified (verify.c). Rules of an
+ * operator stand with its row (op.h).
  */
-#include "graph/infer.h"
+#include "graph/check.h"
 
-typedef enum role {
-    ROLE_VALUE,  /* any float32 value: input, node output or constant */
-    ROLE_DATA,   /* input or node output; planner and launches look for its storage */
-    ROLE_WEIGHT, /* constant, float32 or float16 */
-    ROLE_VECTOR, /* constant, float32 */
-    ROLE_INDEX   /* constant, int32 */
-} role;
-
-static role input_role(mts_op op, uint32_t index)
-{
-    switch (op) {
-    case MTS_OP_CONV:
-        return index == 1 ? ROLE_WEIGHT : index == 0 || index == 4 ? ROLE_DATA : ROLE_VECTOR;
-    case MTS_OP_DECONV:
-        return index == 1 ? ROLE_WEIGHT : index == 0 ? ROLE_DATA : ROLE_VECTOR;
-    case MTS_OP_SCALE:
-        return index == 0 ? ROLE_DATA : ROLE_VECTOR;
-    case MTS_OP_GATHER:
-        return index == 1 ? ROLE_INDEX : ROLE_DATA;
-    case MTS_OP_BINARY:
-    case MTS_OP_CONCAT:
-    case MTS_OP_EXPAND:
-    case MTS_OP_MATMUL:
-        return ROLE_VALUE;
-    default:
-        return ROLE_DATA;
-    }
-}
-
-bool mts_op_takes_constant(mts_op op, uint32_t index)
-{
-    return input_role(op, index) != ROLE_DATA;
-}
+#include "graph/op.h"
 
 static mts_status check_input(const mts_graph *graph, const mts_node *node, uint32_t index, mts_error *error)
 {
     const mts_value *value = &graph->values[node->inputs[index]];
-    role wanted = input_role(node->op, index);
-    if (wanted == ROLE_DATA && value->kind == MTS_VALUE_CONST) {
+    const mts_op_input wanted = mts_op_input_kind(node->op, index);
+    if (wanted == MTS_OP_INPUT_DATA && value->kind == MTS_VALUE_CONST) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "input %u ('%s') may not be a constant", index,
                         value->name);
     }
-    if (wanted != ROLE_VALUE && wanted != ROLE_DATA && value->kind != MTS_VALUE_CONST) {
+    if (wanted != MTS_OP_INPUT_VALUE && wanted != MTS_OP_INPUT_DATA && value->kind != MTS_VALUE_CONST) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "input %u ('%s') must be a constant", index,
                         value->name);
     }
     if (value->kind != MTS_VALUE_CONST) {
         return MTS_STATUS_OK;
     }
-    bool fits = wanted == ROLE_INDEX ? value->dtype == MTS_TYPE_INT32
-                                     : value->dtype == MTS_TYPE_FLOAT32 ||
-                                           (wanted == ROLE_WEIGHT && value->dtype == MTS_TYPE_FLOAT16);
+    const bool weight = wanted == MTS_OP_INPUT_BLOCKS || wanted == MTS_OP_INPUT_WEIGHT;
+    const bool fits = wanted == MTS_OP_INPUT_INDEX
+                          ? value->dtype == MTS_TYPE_INT32
+                          : value->dtype == MTS_TYPE_FLOAT32 || (weight && value->dtype == MTS_TYPE_FLOAT16);
     if (!fits) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "input %u ('%s') may not be of type %s", index,
                         value->name, mts_type_name(value->dtype));
     }
-    bool one_block = value->block_count == 1;
-    if (!one_block && !(node->op == MTS_OP_CONV && index == 1)) {
+    if (value->block_count != 1 && wanted != MTS_OP_INPUT_BLOCKS) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "input %u ('%s') may not consist of %u blocks", index,
                         value->name, value->block_count);
-    }
-    return MTS_STATUS_OK;
-}
-
-static mts_status check_gather(const mts_graph *graph, const mts_node *node, mts_error *error)
-{
-    const mts_value *index = &graph->values[node->inputs[1]];
-    const int32_t *numbers = index->blocks[0].data;
-    int64_t dim = graph->values[node->inputs[0]].shape.dims[node->attrs.gather.axis];
-    size_t count = mts_shape_count(&index->shape);
-    for (size_t i = 0; i < count; i++) {
-        if (numbers[i] < 0 || numbers[i] >= dim) {
-            return mts_fail(error, MTS_STATUS_MALFORMED, "gather: index %d is outside 0..%lld", numbers[i],
-                            (long long)dim - 1);
-        }
     }
     return MTS_STATUS_OK;
 }
@@ -150,9 +103,9 @@ mts_status mts_graph_check_blocks(const mts_value *value, mts_error *error)
     uint64_t area = 0;
     for (uint32_t i = 0; i < value->block_count; i++) {
         const mts_block_ref *block = &value->blocks[i];
-        mts_status code = check_block(value, block, out, in, error);
-        if (code != MTS_STATUS_OK) {
-            return code;
+        mts_status status = check_block(value, block, out, in, error);
+        if (status != MTS_STATUS_OK) {
+            return status;
         }
         for (uint32_t j = 0; j < i; j++) {
             if (blocks_overlap(block, &value->blocks[j])) {
@@ -178,37 +131,38 @@ static mts_status infer_node(const mts_graph *graph, const mts_node *node, mts_s
             return mts_fail_memory(error);
         }
     }
-    mts_status code = MTS_STATUS_OK;
+    mts_status status = MTS_STATUS_OK;
     for (uint32_t i = 0; i < node->input_count; i++) {
         uint32_t input = node->inputs[i];
         if (input != MTS_NONE && input >= graph->value_count) {
-            code = mts_fail(error, MTS_STATUS_MALFORMED, "input %u refers to value %u of %u", i, input,
-                            graph->value_count);
+            status = mts_fail(error, MTS_STATUS_MALFORMED, "input %u refers to value %u of %u", i, input,
+                              graph->value_count);
             break;
         }
         shapes[i] = input == MTS_NONE ? NULL : &graph->values[input].shape;
     }
-    MTS_TRY(code, mts_node_infer(node->op, &node->attrs, shapes, node->input_count, out, error));
+    MTS_TRY(status, mts_node_infer(node->op, &node->attrs, shapes, node->input_count, out, error));
     if (shapes != few) {
         mts_alloc_free(graph->arena->allocator, shapes);
     }
-    return code;
+    return status;
 }
 
 mts_status mts_graph_check_node(const mts_graph *graph, const mts_node *node, mts_shape *out,
                                 mts_error *error)
 {
-    mts_status code = infer_node(graph, node, out, error);
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < node->input_count; i++) {
+    mts_status status = infer_node(graph, node, out, error);
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < node->input_count; i++) {
         if (node->inputs[i] != MTS_NONE) {
-            code = check_input(graph, node, i, error);
+            status = check_input(graph, node, i, error);
         }
     }
-    if (code == MTS_STATUS_OK && node->op == MTS_OP_GATHER) {
-        code = check_gather(graph, node, error);
+    const mts_op_row *row = mts_op_find(node->op);
+    if (status == MTS_STATUS_OK && row->check) {
+        status = row->check(graph, node, error);
     }
-    if (code == MTS_STATUS_OK && node->scatter) {
-        code = check_scatter(graph, node, out->dims[1], error);
+    if (status == MTS_STATUS_OK && node->scatter) {
+        status = check_scatter(graph, node, out->dims[1], error);
     }
-    return code;
+    return status;
 }

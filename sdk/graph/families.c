@@ -10,7 +10,7 @@
 
 static bool has_weights(mts_op op)
 {
-    return op == MTS_OP_CONV || op == MTS_OP_DECONV || op == MTS_OP_MATMUL;
+    return mts_op_weight_out(op) != MTS_NONE;
 }
 
 static uint32_t weighted_nodes(const mts_graph *graph)

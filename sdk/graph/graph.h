@@ -23,13 +23,13 @@
 #define MTS_NONE 0xffffffffu /* an absent value, node or block */
 
 typedef enum mts_op {
-#define MTS_OP_ENUM(NAME, text, least, most, member) MTS_OP_##NAME,
+#define MTS_OP_ENUM(NAME, row) MTS_OP_##NAME,
     MTS_OPS(MTS_OP_ENUM)
 #undef MTS_OP_ENUM
         MTS_OP_COUNT
 } mts_op;
 
-/* Values of fn, kind, mode, coord and round are the numbers of kernels/abi/kinds.h (MTS_FN_, MTS_BIN_, ...). */
+/* Values of fn, kind, mode, coord and round are numbers of kernels/abi/kinds.h (MTS_FN_, MTS_BIN_, ...). */
 typedef struct mts_act {
     uint32_t fn; /* MTS_FN_ */
     float a, b;
@@ -173,6 +173,32 @@ typedef struct mts_graph {
     mts_port *inputs, *outputs;
 } mts_graph;
 
+/* How the channels (dimension 1) of a node's output follow from those of its inputs. */
+typedef enum mts_channel_rule {
+    /* Anything that the others do not say. */
+    MTS_CHANNELS_FIXED,
+    /* Output channel c belongs to channel c of the inputs. */
+    MTS_CHANNELS_KEPT,
+    /* Each output channel reads all input channels, along its row of the weight. */
+    MTS_CHANNELS_MIXED,
+    /* Channels of the inputs one after another. */
+    MTS_CHANNELS_JOINED,
+    /* Output channel c * factor + k belongs to input channel c. */
+    MTS_CHANNELS_REPEATED
+} mts_channel_rule;
+
+typedef struct mts_propagation {
+    mts_channel_rule pass;
+    /* REPEATED */
+    uint32_t factor;
+    /* A channel of zeros does not stay zero. */
+    bool dirty;
+    /* KEPT, but each result depends on all channels (softmax). */
+    bool across;
+    /* Why the dense form (sdk/strategy) cannot run such nodes of several tasks side by side; NULL: it can. */
+    const char *reason;
+} mts_propagation;
+
 /* ---- building (compiler, bundle reader, tests) ---- */
 /* All return MTS_NONE / NULL when memory is short. Arrays and strings are copied into the arena; const data
  * is not. */
@@ -196,6 +222,12 @@ mts_status mts_graph_add_output(mts_graph *graph, const char *name, uint32_t val
 const char *mts_op_name(mts_op op);
 /* Whether an input may be a constant; where it may not, an EXPAND to its own shape makes it a value. */
 bool mts_op_takes_constant(mts_op op, uint32_t index);
+/* Dimension of input 1 along which a weighted operator's output channels lie; MTS_NONE: no weights. */
+uint32_t mts_op_weight_out(mts_op op);
+/* The activation that a node applies to its result; NULL if the operator has none. */
+const mts_act *mts_node_act(const mts_node *node);
+/* How channels pass through a node. */
+mts_propagation mts_node_propagation(const mts_graph *graph, const mts_node *node);
 /* What people call a node: its name, or that of its output where the model gave none; never NULL. */
 const char *mts_node_title(const mts_graph *graph, const mts_node *node);
 /* Output shape of a node from its attributes and input shapes; inputs[i] is NULL where absent. */

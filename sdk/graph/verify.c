@@ -4,12 +4,13 @@
  * The pointers of the graph must be valid for the counts it states (the bundle reader sees to that); every
  * number behind them is checked here.
  */
-#include "graph/infer.h"
+#include "graph/check.h"
 
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "graph/limits.h"
 
 static mts_status check_value(const mts_value *value, uint32_t index, mts_error *error)
 {

@@ -3,44 +3,7 @@
  */
 #include "strategy/dense_map.h"
 
-#include <math.h>
-
 #include "strategy/dense.h"
-
-static mts_propagation blocked(const char *reason)
-{
-    return (mts_propagation){.pass = MTS_CHANNELS_FIXED, .reason = reason};
-}
-
-/* What an activation makes of zero. */
-static float act_of_zero(const mts_act *act)
-{
-    switch (act->fn) {
-    case MTS_FN_CLIP:
-        return fminf(fmaxf(0.0f, act->a), act->b);
-    case MTS_FN_SIGMOID:
-        return 0.5f;
-    case MTS_FN_HARD_SIGMOID:
-        return fminf(fmaxf(act->b, 0.0f), 1.0f);
-    case MTS_FN_EXP:
-        return 1.0f;
-    case MTS_FN_LOG:
-    case MTS_FN_RECIPROCAL:
-        return INFINITY;
-    default:
-        return 0.0f;
-    }
-}
-
-/* SAME with the activation's effect on zero. */
-static mts_propagation same_after(const mts_act *act)
-{
-    const float zero = act_of_zero(act);
-    if (isinf(zero)) {
-        return blocked("an element function that is infinite at 0");
-    }
-    return (mts_propagation){.pass = MTS_CHANNELS_KEPT, .dirty = zero < 0.0f || zero > 0.0f};
-}
 
 static const mts_value *operand(const mts_graph *graph, const mts_node *node, uint32_t input)
 {
@@ -48,145 +11,13 @@ static const mts_value *operand(const mts_graph *graph, const mts_node *node, ui
                                                                         : NULL;
 }
 
-static mts_propagation conv_traits(const mts_graph *graph, const mts_node *node)
-{
-    const mts_attrs_conv *conv = &node->attrs.conv;
-    const mts_value *residual = operand(graph, node, 4);
-    const int64_t in = graph->values[node->inputs[0]].shape.dims[1];
-    const int64_t out = graph->values[node->output].shape.dims[1];
-    mts_propagation traits = same_after(&conv->act);
-    if (residual && residual->kind == MTS_VALUE_CONST) {
-        return blocked("a constant residual");
-    }
-    if (conv->group != 1 && (in != out || in != (int64_t)conv->group)) {
-        return blocked("a grouped convolution that is not depthwise");
-    }
-    traits.pass = traits.pass == MTS_CHANNELS_KEPT && conv->group == 1 ? MTS_CHANNELS_MIXED : traits.pass;
-    return traits;
-}
-
-/* A constant operand is filled up so that zero stays zero (dense_build.c); two computed ones are both zero.
- */
-static mts_propagation binary_traits(const mts_graph *graph, const mts_node *node)
-{
-    const mts_shape *out = &graph->values[node->output].shape;
-    const uint32_t kind = node->attrs.binary.kind;
-    uint32_t computed = 0;
-    for (uint32_t i = 0; i < 2; i++) {
-        const mts_value *v = &graph->values[node->inputs[i]];
-        if (v->kind == MTS_VALUE_CONST) {
-            continue;
-        }
-        computed++;
-        if (v->shape.rank != out->rank || v->shape.dims[0] != out->dims[0] ||
-            v->shape.dims[1] != out->dims[1]) {
-            return blocked("an operand that is broadcast over channels");
-        }
-    }
-    const bool constant_right = graph->values[node->inputs[1]].kind == MTS_VALUE_CONST;
-    const bool divides = kind == MTS_BIN_DIV || kind == MTS_BIN_POW;
-    if (computed == 0 || (divides && !constant_right) || (kind == MTS_BIN_PRELU && computed == 1)) {
-        return blocked("a binary operator that is undefined at 0");
-    }
-    return same_after(&node->attrs.binary.act);
-}
-
-static mts_propagation softmax_traits(const mts_node *node)
-{
-    const uint32_t axis = node->attrs.softmax.axis;
-    if (axis == 0) {
-        return blocked("a softmax over the batch");
-    }
-    return (mts_propagation){
-        .pass = MTS_CHANNELS_KEPT, .across = axis == 1, .dirty = axis != 1 || node->attrs.softmax.log != 0};
-}
-
-static mts_propagation concat_traits(const mts_graph *graph, const mts_node *node)
-{
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        if (graph->values[node->inputs[i]].kind == MTS_VALUE_CONST) {
-            return blocked("a constant in a concatenation");
-        }
-    }
-    const uint32_t axis = node->attrs.concat.axis;
-    return axis == 0 ? blocked("a concatenation of batches")
-                     : (mts_propagation){.pass = axis == 1 ? MTS_CHANNELS_JOINED : MTS_CHANNELS_KEPT};
-}
-
-static mts_propagation pad_traits(const mts_node *node)
-{
-    const mts_attrs_pad *pad = &node->attrs.pad;
-    if (pad->before[0] != 0 || pad->after[0] != 0 || pad->before[1] != 0 || pad->after[1] != 0) {
-        return blocked("padding of channels");
-    }
-    return (mts_propagation){.pass = MTS_CHANNELS_KEPT,
-                             .dirty =
-                                 pad->mode == MTS_PAD_CONSTANT && (pad->value < 0.0f || pad->value > 0.0f)};
-}
-
-static mts_propagation slice_traits(const mts_graph *graph, const mts_node *node)
-{
-    const mts_attrs_slice *slice = &node->attrs.slice;
-    const mts_shape *x = &graph->values[node->inputs[0]].shape;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (slice->start[i] != 0 || slice->step[i] != 1 || slice->size[i] != x->dims[i]) {
-            return blocked("a slice of channels");
-        }
-    }
-    return (mts_propagation){.pass = MTS_CHANNELS_KEPT};
-}
-
-static mts_propagation reshape_traits(const mts_graph *graph, const mts_node *node)
-{
-    const mts_shape *x = &graph->values[node->inputs[0]].shape;
-    const mts_shape *y = &graph->values[node->output].shape;
-    if (x->dims[0] != y->dims[0] || y->dims[1] % x->dims[1] != 0) {
-        return blocked("a reshape that mixes channels");
-    }
-    const uint32_t factor = (uint32_t)(y->dims[1] / x->dims[1]);
-    return (mts_propagation){.pass = factor == 1 ? MTS_CHANNELS_KEPT : MTS_CHANNELS_REPEATED,
-                             .factor = factor};
-}
-
 mts_propagation mts_propagation_of(const mts_graph *graph, const mts_node *node)
 {
-    const mts_value *x = &graph->values[node->inputs[0]];
-    if (x->shape.rank < 2 || graph->values[node->output].shape.rank < 2) {
-        return blocked("a tensor without a channel dimension");
+    mts_propagation rule = mts_node_propagation(graph, node);
+    if (node->op != MTS_OP_BINARY && graph->values[node->inputs[0]].kind == MTS_VALUE_CONST && !rule.reason) {
+        rule.reason = "an operator on a constant";
     }
-    if (node->op != MTS_OP_BINARY && x->kind == MTS_VALUE_CONST) {
-        return blocked("an operator on a constant");
-    }
-    switch (node->op) {
-    case MTS_OP_CONV:
-        return conv_traits(graph, node);
-    case MTS_OP_UNARY:
-    case MTS_OP_SCALE:
-        return same_after(&node->attrs.unary.act);
-    case MTS_OP_BINARY:
-        return binary_traits(graph, node);
-    case MTS_OP_POOL:
-        return (mts_propagation){.pass = MTS_CHANNELS_KEPT};
-    case MTS_OP_REDUCE:
-        return (node->attrs.reduce.axes & 3u) != 0 ? blocked("a reduction over channels")
-                                                   : (mts_propagation){.pass = MTS_CHANNELS_KEPT};
-    case MTS_OP_SOFTMAX:
-        return softmax_traits(node);
-    case MTS_OP_CONCAT:
-        return concat_traits(graph, node);
-    case MTS_OP_SLICE:
-        return slice_traits(graph, node);
-    case MTS_OP_PAD:
-        return pad_traits(node);
-    case MTS_OP_RESHAPE:
-        return reshape_traits(graph, node);
-    case MTS_OP_RESIZE:
-        return (mts_propagation){.pass = MTS_CHANNELS_KEPT,
-                                 .dirty = node->attrs.resize.extrapolation < 0.0f ||
-                                          node->attrs.resize.extrapolation > 0.0f};
-    default:
-        return blocked("an operator whose channels cannot be stitched");
-    }
+    return rule.reason ? (mts_propagation){.pass = MTS_CHANNELS_FIXED, .reason = rule.reason} : rule;
 }
 
 /* Where a value stands: input number, inputs + node number, or MTS_NONE for a constant. */

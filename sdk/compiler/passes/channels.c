@@ -297,34 +297,7 @@ uint32_t mts_channels_axis(const mts_graph *graph, const mts_node *node, uint32_
 
 bool mts_channels_pass(const mts_graph *graph, const mts_node *node)
 {
-    const mts_attrs *a = &node->attrs;
-    const mts_shape *x = &graph->values[node->inputs[0]].shape;
-    const mts_shape *y = &graph->values[node->output].shape;
-    if (x->rank < 2 || y->rank < 2 || x->dims[1] != y->dims[1]) {
-        return false;
-    }
-    switch (node->op) {
-    case MTS_OP_SCALE:
-    case MTS_OP_UNARY:
-    case MTS_OP_POOL:
-    case MTS_OP_SOFTMAX:
-    case MTS_OP_RESIZE:
-        return true;
-    case MTS_OP_REDUCE:
-        return (a->reduce.axes & 2u) == 0 && (a->reduce.keep || (a->reduce.axes & 1u) == 0);
-    case MTS_OP_SLICE:
-        return a->slice.start[1] == 0 && a->slice.step[1] == 1;
-    case MTS_OP_PAD:
-        return a->pad.before[1] == 0 && a->pad.after[1] == 0;
-    case MTS_OP_TRANSPOSE:
-        return a->transpose.perm[0] == 0 && a->transpose.perm[1] == 1;
-    case MTS_OP_RESHAPE:
-        return mts_channels_flatten(graph, node) == 1;
-    case MTS_OP_EXPAND:
-        return x->rank == y->rank;
-    default:
-        return false;
-    }
+    return mts_node_propagation(graph, node).pass == MTS_CHANNELS_KEPT;
 }
 
 mts_status mts_channels_find(const mts_graph *graph, mts_arena *arena, mts_channels *out, mts_error *error)

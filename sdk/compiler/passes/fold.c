@@ -44,14 +44,7 @@ bool mts_fold_single_use(const mts_fold_work *work, const mts_node *producer)
 
 mts_act *mts_fold_free_act(mts_node *node)
 {
-    mts_act *act = NULL;
-    if (node->op == MTS_OP_CONV || node->op == MTS_OP_DECONV) {
-        act = &node->attrs.conv.act;
-    } else if (node->op == MTS_OP_SCALE) {
-        act = &node->attrs.unary.act;
-    } else if (node->op == MTS_OP_BINARY) {
-        act = &node->attrs.binary.act;
-    }
+    mts_act *act = node->op == MTS_OP_UNARY ? NULL : (mts_act *)mts_node_act(node);
     return act && act->fn == MTS_FN_NONE ? act : NULL;
 }
 

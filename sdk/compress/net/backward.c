@@ -22,26 +22,10 @@ static const mts_step_function backwards[MTS_OP_COUNT] = {
     [MTS_OP_RESIZE] = mts_backward_resize,   [MTS_OP_LRN] = mts_backward_lrn,
 };
 
-static const mts_act *act_of(const mts_node *node)
-{
-    switch (node->op) {
-    case MTS_OP_CONV:
-    case MTS_OP_DECONV:
-        return &node->attrs.conv.act;
-    case MTS_OP_SCALE:
-    case MTS_OP_UNARY:
-        return &node->attrs.unary.act;
-    case MTS_OP_BINARY:
-        return &node->attrs.binary.act;
-    default:
-        return NULL;
-    }
-}
-
 /* Why gradients cannot pass, or NULL. */
 static const char *defect(const mts_node *node)
 {
-    const mts_act *act = act_of(node);
+    const mts_act *act = mts_node_act(node);
     if (act && !mts_act_has_derivative(act)) {
         return "its element function has no derivative";
     }
@@ -51,7 +35,7 @@ static const char *defect(const mts_node *node)
 /* Whether the results of a node do not tell the derivative of its activation. */
 static bool keeps_before(const mts_node *node)
 {
-    const mts_act *act = act_of(node);
+    const mts_act *act = mts_node_act(node);
     return act && node->op != MTS_OP_UNARY && mts_act_needs_before(act);
 }
 

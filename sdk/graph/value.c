@@ -1,5 +1,6 @@
 /*
- * constant.c: constants seen as weight matrices, and gathered from their blocks into dense arrays.
+ * value.c: the readers of values; constants as weight matrices, and gathered from their blocks into dense
+ * arrays.
  */
 #include "graph/graph.h"
 
@@ -45,5 +46,20 @@ void mts_value_read_f32(const mts_value *value, float *out)
             size_t to = ((size_t)(block->out_first + r) * columns + block->in_first) * inner;
             read_row(value, block->data, r * length, length, out + to);
         }
+    }
+}
+
+void mts_graph_count_uses(const mts_graph *graph, uint32_t *counts)
+{
+    memset(counts, 0, graph->value_count * sizeof(*counts));
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        for (uint32_t j = 0; j < graph->nodes[i].input_count; j++) {
+            if (graph->nodes[i].inputs[j] != MTS_NONE) {
+                counts[graph->nodes[i].inputs[j]]++;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        counts[graph->outputs[i].value]++;
     }
 }

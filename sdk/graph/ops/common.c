@@ -1,0 +1,160 @@
+/*
+ * common.c: see common.h.
+ */
+#include "graph/ops/common.h"
+
+#include <math.h>
+
+/* ---- shapes and attributes ---- */
+
+const mts_shape *mts_infer_input(const mts_infer_call *call, uint32_t index)
+{
+    return index < call->input_count ? call->inputs[index] : NULL;
+}
+
+mts_status mts_infer_vector(const mts_infer_call *call, uint32_t index, int64_t count, const char *what)
+{
+    const mts_shape *shape = mts_infer_input(call, index);
+    if (shape && (shape->rank != 1 || shape->dims[0] != count)) {
+        char text[96];
+        return mts_fail(call->error, MTS_STATUS_MALFORMED, "%s has shape %s instead of %lld", what,
+                        mts_shape_text(shape, text, sizeof text), (long long)count);
+    }
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_infer_rank(const mts_infer_call *call, uint32_t index, uint32_t least, uint32_t most)
+{
+    const mts_shape *shape = call->inputs[index];
+    if (shape->rank < least || shape->rank > most) {
+        return mts_fail(call->error, MTS_STATUS_MALFORMED, "input %u has rank %u, wanted %u to %u", index,
+                        shape->rank, least, most);
+    }
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_infer_act(const mts_infer_call *call, const mts_act *act, bool has_slope)
+{
+    if (act->fn >= MTS_FN_COUNT) {
+        return mts_fail(call->error, MTS_STATUS_MALFORMED, "element function %u does not exist", act->fn);
+    }
+    if (isnan(act->a) || isnan(act->b)) {
+        return mts_fail(call->error, MTS_STATUS_MALFORMED,
+                        "a parameter of the element function is not a number");
+    }
+    if ((act->fn == MTS_FN_PRELU) != has_slope) {
+        return mts_fail(call->error, MTS_STATUS_MALFORMED, "a slope vector is %s",
+                        has_slope ? "given but not used" : "missing");
+    }
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_infer_window(const mts_infer_call *call, const uint32_t *kernel, const uint32_t *stride,
+                            const uint32_t *dilation, const int32_t *pad)
+{
+    for (int i = 0; i < 2; i++) {
+        const uint32_t sizes[3] = {kernel[i], stride[i], dilation[i]};
+        for (int j = 0; j < 3; j++) {
+            if (sizes[j] == 0 || sizes[j] > MTS_GRAPH_WINDOW_MAX) {
+                return mts_fail(call->error, MTS_STATUS_MALFORMED,
+                                "kernel, stride or dilation %u is out of range", sizes[j]);
+            }
+        }
+        if (pad[i] < 0 || pad[i + 2] < 0 || pad[i] > (int32_t)MTS_GRAPH_WINDOW_MAX ||
+            pad[i + 2] > (int32_t)MTS_GRAPH_WINDOW_MAX) {
+            return mts_fail(call->error, MTS_STATUS_MALFORMED, "padding %d, %d is out of range", pad[i],
+                            pad[i + 2]);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+/* ---- costs ---- */
+
+uint64_t mts_cost_input(const mts_graph *graph, const mts_node *node)
+{
+    return (uint64_t)mts_shape_count(&graph->values[node->inputs[0]].shape);
+}
+
+uint64_t mts_cost_output(const mts_graph *graph, const mts_node *node)
+{
+    return (uint64_t)mts_shape_count(&graph->values[node->output].shape);
+}
+
+/* ---- channels ---- */
+
+mts_propagation mts_channels_fixed(const char *reason)
+{
+    return (mts_propagation){.pass = MTS_CHANNELS_FIXED, .reason = reason};
+}
+
+mts_propagation mts_channels_unstitched(const mts_graph *graph, const mts_node *node)
+{
+    (void)graph;
+    (void)node;
+    return mts_channels_fixed(MTS_REASON_UNSTITCHED);
+}
+
+/* What an activation makes of zero. */
+static float act_of_zero(const mts_act *act)
+{
+    switch (act->fn) {
+    case MTS_FN_CLIP:
+        return fminf(fmaxf(0.0f, act->a), act->b);
+    case MTS_FN_SIGMOID:
+        return 0.5f;
+    case MTS_FN_HARD_SIGMOID:
+        return fminf(fmaxf(act->b, 0.0f), 1.0f);
+    case MTS_FN_EXP:
+        return 1.0f;
+    case MTS_FN_LOG:
+    case MTS_FN_RECIPROCAL:
+        return INFINITY;
+    default:
+        return 0.0f;
+    }
+}
+
+mts_propagation mts_channels_kept_after(const mts_act *act)
+{
+    const float zero = act_of_zero(act);
+    return (mts_propagation){.pass = MTS_CHANNELS_KEPT,
+                             .dirty = zero < 0.0f || zero > 0.0f,
+                             .reason = isinf(zero) ? "an element function that is infinite at 0" : NULL};
+}
+
+/* ---- listings ---- */
+
+static const char *const fn_names[MTS_FN_COUNT] = {
+    "none",       "relu",  "leaky", "clip", "prelu",      "sigmoid",  "hard_sigmoid",
+    "hard_swish", "tanh",  "exp",   "sqrt", "silu",       "trunc",    "abs",
+    "neg",        "floor", "ceil",  "log",  "reciprocal", "not_zero",
+};
+
+void mts_print_act(const mts_act *act, mts_text *text)
+{
+    if (act->fn == MTS_FN_NONE) {
+        return;
+    }
+    mts_text_add(text, " %s", fn_names[act->fn]);
+    if (act->fn == MTS_FN_LEAKY) {
+        mts_text_add(text, "(%g)", (double)act->a);
+    } else if (act->fn == MTS_FN_CLIP || act->fn == MTS_FN_HARD_SIGMOID) {
+        mts_text_add(text, "(%g,%g)", (double)act->a, (double)act->b);
+    }
+}
+
+void mts_print_window(const uint32_t *kernel, const uint32_t *stride, const uint32_t *dilation,
+                      const int32_t *pad, mts_text *text)
+{
+    mts_text_add(text, " kernel %ux%u", kernel[0], kernel[1]);
+    if (stride[0] != 1 || stride[1] != 1) {
+        mts_text_add(text, " stride %ux%u", stride[0], stride[1]);
+    }
+    if (dilation[0] != 1 || dilation[1] != 1) {
+        mts_text_add(text, " dilation %ux%u", dilation[0], dilation[1]);
+    }
+    if (pad[0] || pad[1] || pad[2] || pad[3]) {
+        mts_text_add(text, " pad %d,%d,%d,%d", pad[0], pad[1], pad[2], pad[3]);
+    }
+}

@@ -17,7 +17,6 @@
 #include "lower/encode.h"
 #include "plan/budget.h"
 #include "plan/decision.h"
-#include "plan/strategy.h"
 
 typedef struct mts_engine mts_engine;
 

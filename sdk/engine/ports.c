@@ -84,7 +84,7 @@ static mts_input_kind zero_copy_kind(const mts_builder *b, uint32_t value)
             whole = b->parts[p].count == all && b->stitched->values[value].slot == b->parts[p].slot;
         }
     }
-    return whole ? MTS_INPUT_LENT : covered == all ? MTS_INPUT_PARTS : MTS_INPUT_KEPT;
+    return whole ? MTS_INPUT_ZERO_COPY : covered == all ? MTS_INPUT_PARTS : MTS_INPUT_ARENA;
 }
 
 mts_status mts_build_zero_copy(mts_builder *b)
@@ -106,7 +106,7 @@ mts_status mts_build_zero_copy(mts_builder *b)
     for (uint32_t p = 0; p < b->part_count; p++) {
         const mts_input_kind kind = zero_copy_kind(b, b->parts[p].value);
         b->input_kinds[b->parts[p].value] = (uint8_t)kind;
-        e->inputs.slots.items[b->parts[p].slot].zero_copy = kind != MTS_INPUT_KEPT;
+        e->inputs.slots.items[b->parts[p].slot].zero_copy = kind != MTS_INPUT_ARENA;
         e->inputs.slots.items[b->parts[p].slot].count = b->parts[p].count;
     }
     return MTS_STATUS_OK;

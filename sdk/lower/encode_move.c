@@ -250,7 +250,7 @@ mts_status mts_encode_inputs(mts_encoding *encoding, const mts_step *step)
 /* A lent input is read in the caller's buffer, row-major. */
 static mts_view_params phase_source(const mts_encoding *encoding, const mts_conversion *c)
 {
-    if (!c->lent) {
+    if (!c->zero_copy) {
         return mts_encode_view(encoding, c->value);
     }
     mts_view_params view = {.base = 0};
@@ -279,7 +279,7 @@ static mts_space_to_depth_params phase_of(const mts_encoding *encoding, const mt
                                        .src_row = view.stride[4],
                                        .in_h = (mts_u32)shape->dims[2],
                                        .in_w = (mts_u32)shape->dims[3],
-                                       .src_pool = c->lent ? CALLERS_POOL : 0};
+                                       .src_pool = c->zero_copy ? CALLERS_POOL : 0};
 }
 
 /* One launch over conversions `which`[count]; source: see mts_encoded_launch. */
@@ -345,7 +345,7 @@ mts_status mts_encode_phases(mts_encoding *encoding, const mts_step *step)
     for (uint32_t i = 0; code == MTS_STATUS_OK && i < step->count; i++) {
         const uint32_t which = plan->order[step->first + i];
         const mts_conversion *c = &plan->conversions[which];
-        if (c->lent) {
+        if (c->zero_copy) {
             code = launch_phases(encoding, &which, 1, encoding->stitched->values[c->value].slot + 1);
         } else if (c->phases < c->stride[0] * c->stride[1]) {
             thinner[thin_count] = which;

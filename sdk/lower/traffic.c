@@ -111,8 +111,8 @@ uint64_t mts_encode_traffic(const mts_encoding *encoding, const mts_step *step)
     }
     for (uint32_t i = 0; i < step->count && step->kind != MTS_STEP_INPUT; i++) {
         const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
-        bytes +=
-            c->lent ? value_elements(encoding, c->value) * sizeof(float) : value_bytes(encoding, c->value);
+        bytes += c->zero_copy ? value_elements(encoding, c->value) * sizeof(float)
+                              : value_bytes(encoding, c->value);
         bytes += plan->storages[c->storage].floats * mts_precision_size(encoding->precision);
     }
     return bytes;

@@ -1,5 +1,5 @@
 /*
- * cost.c: the table of who needs which computation, the terms of a set, and the fit.
+ * cost.c: the table of the computations that each task needs, the terms of a set, and the fit.
  */
 #include "plan/cost.h"
 

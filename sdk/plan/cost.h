@@ -10,7 +10,7 @@
 #ifndef MTS_PLAN_COST_H
 #define MTS_PLAN_COST_H
 
-#include "plan/strategy.h"
+#include "mts/types.h"
 #include "stitch/stitch.h"
 
 /* Terms of a set's time. Units keep the constants near one. */

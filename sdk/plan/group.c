@@ -24,7 +24,7 @@ typedef struct grouper {
     mts_group_result *out;
     front *states;
     uint32_t state_count;
-    bool weighed; /* groups have weights, so that memory has to be weighed against latency */
+    bool weights; /* groups have weights of their own: plans trade memory for latency */
     bool least;   /* looks for the plan of least memory, whatever its latency and the budget */
     mts_error *error;
 } grouper;
@@ -43,7 +43,7 @@ static bool is_over(const grouper *g, const partial *plan)
 /* Where groups have no weights, an arena either fits or does not: the fastest of those that fit is kept. */
 static bool as_good(const grouper *g, const partial *a, const partial *b)
 {
-    const bool memory = g->least || (mts_memory_budget_is_limited(g->request->budget) && g->weighed);
+    const bool memory = g->least || (mts_memory_budget_is_limited(g->request->budget) && g->weights);
     return (g->least || a->latency <= b->latency) &&
            (!memory || (a->weights <= b->weights && a->arena <= b->arena));
 }
@@ -132,7 +132,7 @@ static mts_status price_all(grouper *g, mts_group_cost *costs, uint32_t *tasks)
     for (uint32_t which = 1; code == MTS_STATUS_OK && which < g->state_count; which++) {
         const uint32_t count = list_set(g, which, tasks);
         code = g->request->cost(g->request->context, tasks, count, &costs[which], g->error);
-        g->weighed = g->weighed || costs[which].weights > 0;
+        g->weights = g->weights || costs[which].weights > 0;
     }
     return code;
 }

@@ -109,23 +109,27 @@ static uint32_t excess(int64_t reached, int64_t size)
 
 static mts_input_kind input_kind(const layouter *l, uint32_t value)
 {
-    const bool kept = !l->inputs || l->stitched->values[value].member != MTS_NONE;
-    return kept ? MTS_INPUT_KEPT : (mts_input_kind)l->inputs[value];
+    const bool in_arena = !l->inputs || l->stitched->values[value].member != MTS_NONE;
+    return in_arena ? MTS_INPUT_ARENA : (mts_input_kind)l->inputs[value];
 }
 
-/* The phase conversion of a value with this stride, made on first use. */
-static uint32_t phase_of(layouter *l, uint32_t value, const uint32_t stride[2])
+/* The space-to-depth conversion of a value with this stride, added on first use. */
+static uint32_t space_to_depth_of(layouter *l, uint32_t value, const uint32_t stride[2])
 {
     mts_plan *plan = l->plan;
     for (uint32_t i = 0; i < plan->conversion_count; i++) {
         const mts_conversion *c = &plan->conversions[i];
-        if (c->value == value && c->phase && c->stride[0] == stride[0] && c->stride[1] == stride[1]) {
+        if (c->value == value && c->space_to_depth && c->stride[0] == stride[0] &&
+            c->stride[1] == stride[1]) {
             return i;
         }
     }
     mts_conversion *c = &plan->conversions[plan->conversion_count];
-    *c = (mts_conversion){
-        .value = value, .storage = MTS_NONE, .phase = true, .stride = {stride[0], stride[1]}, .phases = 1};
+    *c = (mts_conversion){.value = value,
+                          .storage = MTS_NONE,
+                          .space_to_depth = true,
+                          .stride = {stride[0], stride[1]},
+                          .phases = 1};
     return plan->conversion_count++;
 }
 
@@ -145,20 +149,20 @@ static bool reads_beyond(const layouter *l, const mts_member *member, const mts_
 
 /* Borders first: rows and columns of a phase plane depend on the largest border of all readers. A copy of one
    phase has no borders. */
-static void need_phase_border(layouter *l, const mts_member *member, mts_member_plan *how)
+static void need_split_border(layouter *l, const mts_member *member, mts_member_plan *how)
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
-    how->input_conversion = phase_of(l, member->inputs[0], conv->stride);
+    how->input_conversion = space_to_depth_of(l, member->inputs[0], conv->stride);
     mts_conversion *c = &l->plan->conversions[how->input_conversion];
     c->top = larger(c->top, (uint32_t)conv->pad[0]);
     c->left = larger(c->left, (uint32_t)conv->pad[1]);
     if (conv->kernel[0] != 1 || conv->kernel[1] != 1 || conv->pad[0] != 0 || conv->pad[1] != 0 ||
-        reads_beyond(l, member, conv) || input_kind(l, c->value) == MTS_INPUT_LENT) {
+        reads_beyond(l, member, conv) || input_kind(l, c->value) == MTS_INPUT_ZERO_COPY) {
         c->phases = c->stride[0] * c->stride[1];
     }
 }
 
-static void need_phase_size(layouter *l, const mts_member *member, uint32_t conversion)
+static void need_split_size(layouter *l, const mts_member *member, uint32_t conversion)
 {
     const mts_attrs_conv *conv = &mts_member_node(l->stitched, member)->attrs.conv;
     const mts_shape *out = value_shape(l, member->output);
@@ -196,7 +200,7 @@ static void tie_residual(layouter *l, const mts_member *member, mts_member_plan 
         return;
     }
     const uint32_t stride[2] = {1, 1};
-    how->residual_conversion = phase_of(l, residual, stride);
+    how->residual_conversion = space_to_depth_of(l, residual, stride);
     mts_conversion *c = &l->plan->conversions[how->residual_conversion];
     c->rows = larger(c->rows, (uint32_t)shape->dims[2] + c->top);
     c->columns = larger(c->columns, (uint32_t)shape->dims[3] + c->left);
@@ -244,7 +248,7 @@ static void form_classes(layouter *l)
     const mts_stitched *s = l->stitched;
     for (uint32_t m = 0; m < s->member_count; m++) {
         if (by_pixels(&l->plan->members[m]) && !reads_native(l, &s->members[m])) {
-            need_phase_border(l, &s->members[m], &l->plan->members[m]);
+            need_split_border(l, &s->members[m], &l->plan->members[m]);
         }
     }
     for (uint32_t m = 0; m < s->member_count; m++) {
@@ -258,7 +262,7 @@ static void form_classes(layouter *l)
             need_native_border(l, member);
             tie(l, member->output, member->inputs[0]);
         } else {
-            need_phase_size(l, member, how->input_conversion);
+            need_split_size(l, member, how->input_conversion);
             tie(l, member->output, conversion_cell(l, how->input_conversion));
         }
         tie_residual(l, member, how);
@@ -285,7 +289,7 @@ static mts_status add_storage(layouter *l, const mts_storage *storage, uint64_t 
     }
     s->pitch = (uint32_t)plane;
     s->first = MTS_NONE;
-    plan->lent_value[plan->storage_count] = MTS_NONE;
+    plan->import_value[plan->storage_count] = MTS_NONE;
     *index = plan->storage_count++;
     return MTS_STATUS_OK;
 }
@@ -324,7 +328,7 @@ static mts_status add_padded(layouter *l, uint32_t value, uint32_t *index)
     return add_storage(l, &s, gap + round_up((uint64_t)s.dims[4] * s.row), overrun(s.row), index);
 }
 
-static mts_status add_phase(layouter *l, uint32_t conversion)
+static mts_status add_space_to_depth(layouter *l, uint32_t conversion)
 {
     mts_conversion *c = &l->plan->conversions[conversion];
     const mts_shape *shape = value_shape(l, c->value);
@@ -334,21 +338,21 @@ static mts_status add_phase(layouter *l, uint32_t conversion)
     s.dims[3] *= c->phases;
     s.dims[4] = c->rows;
     s.dims[5] = c->columns;
-    c->lent = input_kind(l, c->value) == MTS_INPUT_LENT;
+    c->zero_copy = input_kind(l, c->value) == MTS_INPUT_ZERO_COPY;
     return add_storage(l, &s, round_up((uint64_t)c->rows * s.row), overrun(s.row), &c->storage);
 }
 
 uint32_t mts_plan_dense_copy(const mts_plan *plan, uint32_t value)
 {
     for (uint32_t i = 0; i < plan->conversion_count; i++) {
-        if (plan->conversions[i].value == value && !plan->conversions[i].phase) {
+        if (plan->conversions[i].value == value && !plan->conversions[i].space_to_depth) {
             return i;
         }
     }
     return MTS_NONE;
 }
 
-/* The value's own storage if it is dense, else a dense copy, made on first use. */
+/* The value's own storage if it is dense, else a dense copy, added on first use. */
 static mts_status dense_copy(layouter *l, uint32_t value, uint32_t *storage)
 {
     mts_plan *plan = l->plan;
@@ -372,11 +376,11 @@ static mts_status dense_copy(layouter *l, uint32_t value, uint32_t *storage)
 static mts_status store_input(layouter *l, uint32_t value)
 {
     uint32_t *storage = &l->plan->value_storage[value];
-    const bool kept = input_kind(l, value) == MTS_INPUT_KEPT;
+    const bool stays = input_kind(l, value) == MTS_INPUT_ARENA;
     const mts_status code =
-        add_dense(l, value_shape(l, value), kept ? MTS_REGION_INPUT : MTS_REGION_TRANSIENT, storage);
-    if (code == MTS_STATUS_OK && !kept) {
-        l->plan->lent_value[*storage] = value;
+        add_dense(l, value_shape(l, value), stays ? MTS_REGION_INPUT : MTS_REGION_TRANSIENT, storage);
+    if (code == MTS_STATUS_OK && !stays) {
+        l->plan->import_value[*storage] = value;
     }
     return code;
 }
@@ -407,10 +411,10 @@ static mts_status store_values(layouter *l)
             code = add_dense(l, value_shape(l, member->output), MTS_REGION_TRANSIENT, storage);
         }
     }
-    const uint32_t phases = l->plan->conversion_count;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < phases; i++) {
-        if (l->plan->conversions[i].phase) {
-            code = add_phase(l, i);
+    const uint32_t count = l->plan->conversion_count;
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
+        if (l->plan->conversions[i].space_to_depth) {
+            code = add_space_to_depth(l, i);
         }
     }
     return code;
@@ -445,16 +449,16 @@ mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mt
 {
     const mts_stitched *s = plan->stitched;
     layouter l = {.plan = plan, .stitched = s, .inputs = request->inputs, .error = error};
-    /* at most one phase per convolution operand and one dense copy per value */
+    /* at most one space-to-depth conversion per convolution operand and one dense copy per value */
     const size_t conversions = (size_t)s->member_count * 2 + s->value_count;
     plan->conversions = mts_arena_zero(arena, conversions, sizeof *plan->conversions);
     plan->storages = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->storages);
-    plan->lent_value = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->lent_value);
+    plan->import_value = mts_arena_zero(arena, conversions + s->value_count, sizeof *plan->import_value);
     plan->value_storage = mts_arena_zero(arena, s->value_count, sizeof *plan->value_storage);
     plan->members = mts_arena_zero(arena, s->member_count, sizeof *plan->members);
     l.cells = mts_arena_zero(arena, conversions + s->value_count, sizeof *l.cells);
     l.forced = mts_arena_zero(arena, s->value_count, sizeof *l.forced);
-    if (!plan->conversions || !plan->storages || !plan->lent_value || !plan->value_storage ||
+    if (!plan->conversions || !plan->storages || !plan->import_value || !plan->value_storage ||
         !plan->members || !l.cells || !l.forced) {
         return mts_fail_memory(error);
     }

@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-/* Fills plan->storages, lent_value, conversions, value_storage, members. Errors: OUT_OF_MEMORY, LIMIT. */
+/* Fills plan->storages, import_value, conversions, value_storage, members. Errors: OUT_OF_MEMORY, LIMIT. */
 mts_status mts_layout_assign(mts_plan *plan, const mts_plan_request *request, mts_arena *arena,
                              mts_error *error);
 

@@ -19,11 +19,11 @@ static void touch(mts_plan *plan, uint32_t storage, uint32_t step)
     s->last = step;
 }
 
-/* Appends a conversion to the step that is being collected, unless it has been made before. */
-static void want(mts_plan *plan, uint32_t conversion, bool phase, mts_step *step)
+/* Appends a conversion to the step that is being collected, unless an earlier step has it. */
+static void add_conversion(mts_plan *plan, uint32_t conversion, bool space_to_depth, mts_step *step)
 {
     if (conversion == MTS_NONE || plan->conversions[conversion].made ||
-        plan->conversions[conversion].phase != phase) {
+        plan->conversions[conversion].space_to_depth != space_to_depth) {
         return;
     }
     plan->conversions[conversion].made = true;
@@ -40,17 +40,17 @@ static void close_step(mts_plan *plan, const mts_step *step)
     plan->steps[index] = *step;
     for (uint32_t i = 0; i < step->count; i++) {
         const mts_conversion *c = &plan->conversions[plan->order[step->first + i]];
-        if (!c->lent) {
+        if (!c->zero_copy) {
             touch(plan, plan->value_storage[c->value], index);
         }
         touch(plan, c->storage, index);
     }
 }
 
-/* Appends the lent input behind a storage to the step, unless it is there already. */
-static void bring(mts_plan *plan, uint32_t storage, mts_step *step)
+/* Appends the zero-copy input of a storage to the step, unless the storage has it already. */
+static void add_input(mts_plan *plan, uint32_t storage, mts_step *step)
 {
-    const uint32_t value = plan->lent_value[storage];
+    const uint32_t value = plan->import_value[storage];
     if (value == MTS_NONE || plan->storages[storage].first != MTS_NONE) {
         return;
     }
@@ -84,7 +84,7 @@ static uint32_t operand_storage(const mts_plan *plan, uint32_t member, uint32_t 
     return plan->value_storage[m->inputs[i]];
 }
 
-/* Lent inputs that a layer, or a conversion made for it, reads from the arena. */
+/* Zero-copy inputs that a layer, or a conversion for it, reads from the arena. */
 static void add_inputs(mts_plan *plan, const mts_layer *layer)
 {
     const mts_stitched *s = plan->stitched;
@@ -94,13 +94,13 @@ static void add_inputs(mts_plan *plan, const mts_layer *layer)
         const uint32_t conversions[] = {how->input_conversion, how->residual_conversion};
         for (uint32_t i = 0; i < s->members[m].input_count; i++) {
             if (s->members[m].inputs[i] != MTS_NONE) {
-                bring(plan, operand_storage(plan, m, i), &input);
+                add_input(plan, operand_storage(plan, m, i), &input);
             }
         }
         for (int i = 0; i < 2; i++) {
             const mts_conversion *c = conversions[i] != MTS_NONE ? &plan->conversions[conversions[i]] : NULL;
-            if (c && !c->lent) {
-                bring(plan, plan->value_storage[c->value], &input);
+            if (c && !c->zero_copy) {
+                add_input(plan, plan->value_storage[c->value], &input);
             }
         }
     }
@@ -110,15 +110,15 @@ static void add_inputs(mts_plan *plan, const mts_layer *layer)
 static void add_conversions(mts_plan *plan, const mts_layer *layer)
 {
     const mts_stitched *s = plan->stitched;
-    mts_step phase = {.kind = MTS_STEP_SPACE_TO_DEPTH, .first = plan->order_count};
+    mts_step split = {.kind = MTS_STEP_SPACE_TO_DEPTH, .first = plan->order_count};
     for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        want(plan, plan->members[m].input_conversion, true, &phase);
-        want(plan, plan->members[m].residual_conversion, true, &phase);
+        add_conversion(plan, plan->members[m].input_conversion, true, &split);
+        add_conversion(plan, plan->members[m].residual_conversion, true, &split);
     }
-    close_step(plan, &phase);
+    close_step(plan, &split);
     mts_step dense = {.kind = MTS_STEP_DENSE, .first = plan->order_count};
     for (uint32_t m = layer->first; mts_plan_reads_dense(layer->op) && m < layer->first + layer->count; m++) {
-        want(plan, mts_plan_dense_copy(plan, s->members[m].inputs[0]), false, &dense);
+        add_conversion(plan, mts_plan_dense_copy(plan, s->members[m].inputs[0]), false, &dense);
     }
     close_step(plan, &dense);
 }
@@ -153,13 +153,13 @@ static void add_steps(mts_plan *plan)
     mts_step input = {.kind = MTS_STEP_INPUT, .first = plan->import_count};
     for (uint32_t i = 0; i < plan->storage_count; i++) {
         if (plan->storages[i].region == MTS_REGION_OUTPUT) {
-            bring(plan, i, &input); /* an input that is passed through */
+            add_input(plan, i, &input); /* an input that is passed through */
         }
     }
     close_input_step(plan, &input);
     mts_step dense = {.kind = MTS_STEP_DENSE, .first = plan->order_count};
     for (uint32_t c = 0; c < plan->conversion_count; c++) {
-        want(plan, c, false, &dense); /* those that only a graph output needs */
+        add_conversion(plan, c, false, &dense); /* those that only a graph output needs */
     }
     close_step(plan, &dense);
 }

@@ -1,12 +1,12 @@
 /*
  * plan.h: where every tensor of a stitched program lies, and the steps that run it.
  *
- * Decides the storage of each value (record.h, "Storage of a tensor"), the conversions between layouts, the
+ * Decides the storage of each value (kernels/abi/params.h, "Storage of a tensor"), the conversions between layouts, the
  * order of steps and the arena offsets. Pure: no device calls; sdk/lower turns steps into launches.
  *
  * Layout rules. A stitched convolution walks flattened pixels, so its input, output and residual share one
  * row length; values tied so form a class, whose row is the largest that a member needs (width + padding). A
- * strided convolution, or one whose input has to be dense, reads a phase conversion instead
+ * strided convolution, or one whose input has to be dense, reads a space-to-depth copy instead
  * (mts_space_to_depth_params). Inputs, outputs, fully connected layers' results, and both sides of a RESHAPE
  * and of a GATHER are dense; a RESHAPE is an alias and costs nothing.
  */
@@ -14,7 +14,6 @@
 #define MTS_PLAN_PLAN_H
 
 #include "plan/arena.h"
-#include "plan/strategy.h"
 #include "stitch/stitch.h"
 
 #define MTS_PLAN_ALIGN 16u /* floats: planes of convolutions begin on a vector of the widest device */
@@ -26,11 +25,15 @@ typedef enum mts_storage_region {
 } mts_storage_region;
 
 /*
- * How a graph input comes. LENT: in the caller's own buffer; phase conversions read it there, for other
- * readers a step copies it into the arena just before the first of them. PARTS: in several such buffers,
- * always copied.
+ * Where the data of a graph input is. ARENA: written there by the engine. ZERO_COPY: in the caller's own
+ * buffer; space-to-depth conversions read it there, for other readers a step copies it into the arena just
+ * before the first of them. PARTS: in several such buffers, always copied.
  */
-typedef enum mts_input_kind { MTS_INPUT_KEPT = 0, MTS_INPUT_LENT = 1, MTS_INPUT_PARTS = 2 } mts_input_kind;
+typedef enum mts_input_kind {
+    MTS_INPUT_ARENA = 0,
+    MTS_INPUT_ZERO_COPY = 1,
+    MTS_INPUT_PARTS = 2
+} mts_input_kind;
 
 /* A tensor in the arena; element 0 of plane 0 is at float offset + gap. */
 typedef struct mts_storage {
@@ -50,15 +53,15 @@ typedef enum mts_variant {
 } mts_variant;
 
 /*
- * A copy of a value in another layout: dense, or split into stride[0] x stride[1] phases with a border. Where
- * all readers are 1x1 convolutions, only the phase that they read is made.
+ * A copy of a value in another layout: dense, or space-to-depth: split into stride[0] x stride[1] phases with
+ * a border. Where all readers are 1x1 convolutions, only the phase that they read is copied.
  */
 typedef struct mts_conversion {
     uint32_t value; /* svalue that is copied */
     uint32_t storage;
-    bool phase;
-    bool made; /* a step for it exists */
-    bool lent; /* reads the caller's buffer, not the value's storage */
+    bool space_to_depth; /* else dense */
+    bool made;           /* a step for it exists */
+    bool zero_copy;      /* reads the caller's buffer, not the value's storage */
     uint32_t stride[2];
     uint32_t phases;        /* planes for each channel: 1, or all */
     uint32_t top, left;     /* border before the image; phase 0 begins there */
@@ -96,7 +99,7 @@ typedef struct mts_plan {
     mts_step *steps;
     uint32_t *order;           /* conversions in step order */
     uint32_t *imports;         /* input svalues in step order */
-    uint32_t *lent_value;      /* per storage: the input svalue that an INPUT step brings, or MTS_NONE */
+    uint32_t *import_value;    /* per storage: the input svalue that an INPUT step brings, or MTS_NONE */
     uint32_t *value_storage;   /* per svalue */
     mts_member_plan *members;  /* per member */
     uint32_t **output_storage; /* [graph][output], MTS_NONE for constants */
@@ -106,7 +109,7 @@ typedef struct mts_plan {
 /* Both outlive the plan. */
 typedef struct mts_plan_request {
     const mts_stitched *stitched;
-    const uint8_t *inputs; /* mts_input_kind of each svalue that is an input; NULL: all are kept */
+    const uint8_t *inputs; /* mts_input_kind of each svalue that is an input; NULL: all are in the arena */
 } mts_plan_request;
 
 /* The result lives in `arena`. Errors: OUT_OF_MEMORY, LIMIT (over 2^31 floats). */

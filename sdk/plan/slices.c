@@ -78,8 +78,8 @@ static uint32_t count_before(const mts_stitched *stitched, const mts_layer *laye
     return count;
 }
 
-/* Products of a block that two or more convolutions of one input have in common: sdk/lower/encode_tile.c makes
- * them once a launch. */
+/* Products of a block that two or more convolutions of one input have in common: a launch computes them once.
+ */
 static double find_repeated(const mts_stitched *stitched, const mts_layer *layer)
 {
     double mul_adds = 0.0;
@@ -272,7 +272,7 @@ mts_status mts_slices_cut(mts_stitched *stitched, uint64_t target, mts_arena *ar
         first += c.count;
     }
     if (code != MTS_STATUS_OK) {
-        return mts_fail(error, code, "not enough memory to plan");
+        return mts_fail_memory(error);
     }
     stitched->layers = layers;
     stitched->layer_count = count;

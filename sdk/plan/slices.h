@@ -1,8 +1,8 @@
 /*
  * slices.h: which layers run for all tasks of a group at once, and which for a few tasks after the other.
  *
- * A stitched layer touches the tensors of all its tasks. Early layers have large pictures and few products:
- * run for all tasks they stream through memory, and their tensors decide the peak. So a group's layers are
+ * A stitched layer touches the tensors of all its tasks. Early layers have large images and few products:
+ * run for all tasks at once they stream through memory, and their tensors decide the peak. So a group's layers are
  * cut into stages; a stage runs `slices` times, each time for some of the tasks, so that what it touches
  * stays in a cache and only what leaves the stage lives for all tasks. Late layers stay whole: they need all
  * tasks to fill the device. Pure; changes the order of layers only, never a result.

@@ -8,7 +8,7 @@
 #ifndef MTS_STRATEGY_PROGRAM_H
 #define MTS_STRATEGY_PROGRAM_H
 
-#include "plan/strategy.h"
+#include "mts/types.h"
 #include "strategy/dense.h"
 
 /* A task's port: port `port` of program graph `graph`, `first` elements from its start. */

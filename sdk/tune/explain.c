@@ -1,11 +1,159 @@
 /*
- * explain.c: what an engine runs: groups, launches with their members, memory. How its plan was found is in
- * explain_plan.c.
+ * explain.c: what an engine runs (groups, launches with their members, memory), what was measured and considered
+ * before it was created, and why the other plans were not selected.
  */
 #include "tune/explain.h"
 
-#include "tune/explain_plan.h"
-#include "tune/tune.h"
+/* ---- how the plan was found ---- */
+
+static const char *verdict_name(uint32_t verdict)
+{
+    static const char *const names[MTS_VERDICT_COUNT] = {[MTS_VERDICT_CHOSEN] = "chosen",
+                                                         [MTS_VERDICT_SLOWER] = "slower",
+                                                         [MTS_VERDICT_OVER_BUDGET] = "over budget",
+                                                         [MTS_VERDICT_PREDICTED] = "predicted to be slower",
+                                                         [MTS_VERDICT_FAILED] = "failed"};
+    return verdict < MTS_VERDICT_COUNT ? names[verdict] : "unknown";
+}
+
+static void plan_json(const mts_considered_plan *plan, mts_text *text)
+{
+    mts_text_add(text, "{\"what\": ");
+    mts_text_add_json(text, plan->what);
+    if (plan->of_class != MTS_CONSIDERED_SESSION) {
+        mts_text_add(text, ", \"class\": %u", plan->of_class);
+    }
+    mts_text_add(text, ", \"groups\": %u, \"slice_bytes\": %llu, \"peak\": %llu, \"verdict\": \"%s\"",
+                 plan->groups, (unsigned long long)plan->slice_bytes, (unsigned long long)plan->peak,
+                 verdict_name(plan->verdict));
+    if (plan->predicted_ms > 0.0) {
+        mts_text_add(text, ", \"predicted_ms\": %.4f", plan->predicted_ms);
+    }
+    if (plan->measured_ms > 0.0) {
+        mts_text_add(text, ", \"measured_ms\": %.4f, \"relative\": %.4f", plan->measured_ms, plan->relative);
+    }
+    mts_text_add(text, "}");
+}
+
+static void tuning_json(const mts_planning_report *report, mts_text *text)
+{
+    mts_text_add(
+        text,
+        "\"tuning\": {\"layers\": %u, \"changed\": %u, \"candidates\": %u, \"skipped\": %u, \"complete\": %s",
+        report->layers_tuned, report->layers_changed, report->candidates, report->skipped,
+        report->complete != 0 ? "true" : "false");
+    if (report->tuned_ms > 0.0) {
+        mts_text_add(text, ", \"default_ms\": %.4f, \"tuned_ms\": %.4f", report->default_ms,
+                     report->tuned_ms);
+    }
+    mts_text_add(text, "}");
+}
+
+/* Key and value pairs, without a comma at either end. */
+static void planning_json(const mts_planning_report *report, mts_text *text)
+{
+    mts_text_add(text, "\"planning_ms\": %.3f, \"cached\": %s, \"slice_bytes\": %llu, \"fallback\": %u, ",
+                 report->planning_ms, report->cached ? "true" : "false",
+                 (unsigned long long)report->slice_bytes, report->fallback);
+    mts_text_add(text, "\"predicted_ms\": %.4f, \"model_error\": %.4f, ", report->predicted_ms,
+                 report->model_error);
+    tuning_json(report, text);
+    mts_text_add(text, ", \"samples\": [");
+    for (uint32_t i = 0; i < report->sample_count; i++) {
+        const mts_planning_sample *sample = &report->samples[i];
+        mts_text_add(text, "%s{\"class\": %u, \"tasks\": %u, \"latency_ms\": %.4f, \"arena\": %llu}",
+                     i == 0 ? "" : ", ", sample->of_class, sample->tasks, sample->latency,
+                     (unsigned long long)sample->arena);
+    }
+    mts_text_add(text, "], \"considered\": [");
+    for (uint32_t i = 0; i < report->plan_count; i++) {
+        mts_text_add(text, "%s", i == 0 ? "" : ", ");
+        plan_json(&report->plans[i], text);
+    }
+    mts_text_add(text, "]");
+}
+
+static void plan_text(const mts_considered_plan *plan, uint64_t budget, mts_text *text)
+{
+    mts_text_add(text, "  %-24s", plan->what);
+    if (plan->predicted_ms > 0.0) {
+        mts_text_add(text, " predicted %8.3f ms", plan->predicted_ms);
+    } else {
+        mts_text_add(text, " %21s", "");
+    }
+    if (plan->measured_ms > 0.0) {
+        mts_text_add(text, "  measured %8.3f ms", plan->measured_ms);
+    } else {
+        mts_text_add(text, " %21s", "");
+    }
+    mts_text_add(text, "  peak %11llu  ", (unsigned long long)plan->peak);
+    if (plan->verdict == MTS_VERDICT_OVER_BUDGET) {
+        mts_text_add(text, "over budget by %llu bytes\n", (unsigned long long)(plan->peak - budget));
+    } else if (plan->verdict == MTS_VERDICT_SLOWER) {
+        mts_text_add(text, "%s by %.1f %%\n", plan->relative >= 1.0 ? "slower" : "faster, within the noise,",
+                     plan->relative >= 1.0 ? (plan->relative - 1.0) * 100.0 : (1.0 - plan->relative) * 100.0);
+    } else {
+        mts_text_add(text, "%s\n", verdict_name(plan->verdict));
+    }
+}
+
+/* Plans lie class by class, those of the whole session last. */
+static void considered_text(const mts_planning_report *report, uint64_t budget, mts_text *text)
+{
+    for (uint32_t i = 0; i < report->plan_count; i++) {
+        const uint32_t number = report->plans[i].of_class;
+        const bool first = i == 0 || report->plans[i - 1].of_class != number;
+        if (first && number == MTS_CONSIDERED_SESSION) {
+            mts_text_add(text, "considered for all groups:\n");
+        } else if (first) {
+            mts_text_add(text, "considered for the tasks of class %u:\n", number);
+        }
+        plan_text(&report->plans[i], budget, text);
+    }
+}
+
+static void tuning_text(const mts_planning_report *report, mts_text *text)
+{
+    if (report->layers_tuned == 0 && report->candidates == 0 && report->skipped == 0) {
+        return;
+    }
+    mts_text_add(text, "tuning: %u candidate(s) run, %u skipped%s; %u of %u kinds of layers changed",
+                 report->candidates, report->skipped,
+                 report->complete != 0 ? "" : ", stopped by the time limit", report->layers_changed,
+                 report->layers_tuned);
+    if (report->tuned_ms > 0.0) {
+        mts_text_add(text, "; together %.3f ms, default %.3f ms", report->tuned_ms, report->default_ms);
+    }
+    mts_text_add(text, "\n");
+}
+
+/* Lines of text; few where nothing was measured. */
+static void planning_text(const mts_planning_report *report, uint64_t memory_budget, mts_text *text)
+{
+    mts_text_add(text, "planned in %.1f ms%s\n", report->planning_ms,
+                 report->cached ? ", from the cache" : "");
+    if (report->fallback != 0) {
+        mts_text_add(text, "kernels as planned cannot be used on this device: %s instead\n",
+                     report->fallback == 1 ? "the defaults" : "the smallest tiles");
+    }
+    tuning_text(report, text);
+    for (uint32_t i = 0; i < report->sample_count; i++) {
+        const mts_planning_sample *sample = &report->samples[i];
+        mts_text_add(text, "measured: class %u, %3u task(s) in one group %.3f ms\n", sample->of_class,
+                     sample->tasks, sample->latency);
+    }
+    considered_text(report, memory_budget, text);
+    if (report->predicted_ms > 0.0) {
+        mts_text_add(text, "predicted: %.3f ms", report->predicted_ms);
+        if (report->model_error > 0.0) {
+            mts_text_add(text, "; the model is within %.1f %% of what was measured",
+                         report->model_error * 100.0);
+        }
+        mts_text_add(text, "\n");
+    }
+}
+
+/* ---- what runs ---- */
 
 static const char *strategy_name(mts_strategy strategy)
 {
@@ -58,7 +206,7 @@ static void explain_json(const explained *e, mts_text *text)
     mts_text_add(text, "], \"note\": ");
     mts_text_add_json(text, e->view.note);
     mts_text_add(text, ", ");
-    mts_explain_plan_json(e->report, text);
+    planning_json(e->report, text);
     mts_text_add(
         text,
         ", \"bytes\": {\"weights\": %llu, \"activations\": %llu, \"workspace\": %llu, \"peak\": %llu}, "
@@ -94,7 +242,7 @@ static void explain_text(const explained *e, mts_text *text)
     mts_text_add(text, "bytes: weights %llu, activations %llu, workspace %llu, peak %llu\n",
                  (unsigned long long)s->weight_bytes, (unsigned long long)s->activation_bytes,
                  (unsigned long long)s->workspace_bytes, (unsigned long long)s->peak_bytes);
-    mts_explain_plan_text(e->report, e->view.options->memory_budget.bytes, text);
+    planning_text(e->report, e->view.options->memory_budget.bytes, text);
     mts_text_add(text, "%llu multiply-adds in %u launches of %u kernels\n", (unsigned long long)s->mul_adds,
                  s->launches, s->kernels);
     for (uint32_t i = 0; i < e->view.launch_count; i++) {

@@ -4,6 +4,8 @@
  */
 #include "tune/planning.h"
 
+#include <string.h>
+
 mts_status mts_planning_memory(const mts_planning *p)
 {
     return mts_fail_memory(p->error);
@@ -19,14 +21,27 @@ mts_status mts_planning_progress(mts_planning *p, float fraction, const char *wh
     return MTS_STATUS_OK;
 }
 
+static mts_status append(const mts_planning *p, void **array, size_t *capacity, uint32_t *count,
+                         const void *element, size_t size)
+{
+    if (!mts_alloc_grow(p->allocator, array, capacity, (size_t)*count + 1, size)) {
+        return mts_planning_memory(p);
+    }
+    memcpy((unsigned char *)*array + *count * size, element, size);
+    ++*count;
+    return MTS_STATUS_OK;
+}
+
 mts_status mts_planning_add_plan(mts_planning *p, const mts_considered_plan *plan)
 {
-    return mts_planning_report_add_plan(&p->report, plan) ? MTS_STATUS_OK : mts_planning_memory(p);
+    mts_planning_report *r = &p->report;
+    return append(p, (void **)&r->plans, &r->plan_capacity, &r->plan_count, plan, sizeof *plan);
 }
 
 mts_status mts_planning_add_sample(mts_planning *p, const mts_planning_sample *sample)
 {
-    return mts_planning_report_add_sample(&p->report, sample) ? MTS_STATUS_OK : mts_planning_memory(p);
+    mts_planning_report *r = &p->report;
+    return append(p, (void **)&r->samples, &r->sample_capacity, &r->sample_count, sample, sizeof *sample);
 }
 
 /* ---- classes ---- */

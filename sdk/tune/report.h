@@ -74,9 +74,6 @@ typedef struct mts_planning_report {
     uint32_t fallback;
 } mts_planning_report;
 
-/* Append a copy; false: not enough memory. */
-bool mts_planning_report_add_plan(mts_planning_report *report, const mts_considered_plan *plan);
-bool mts_planning_report_add_sample(mts_planning_report *report, const mts_planning_sample *sample);
 /* Forgets everything but the memory of the arrays. */
 void mts_planning_report_clear(mts_planning_report *report);
 /* An empty report (all zero) is valid. */

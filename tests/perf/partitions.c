@@ -214,8 +214,7 @@ static mts_engine *make_engine(const family *f, mts_device *device, uint32_t set
     mts_engine *engine = NULL;
     mts_error error = {0};
     mts_engine_build build = {.like = like};
-    const mts_decision decision = {
-        .group_of = p->group_of, .group_count = p->groups, .slice_bytes = f->report.slice_bytes};
+    const mts_decision decision = {.group_of = p->group_of, .slice_bytes = f->report.slice_bytes};
     options.tasks = tasks;
     for (uint32_t t = 0; t < TASKS_MOST; t++) {
         if ((set >> t & 1) != 0) {

@@ -94,7 +94,7 @@ static void play_conversions(play *p, const mts_step *step)
             const mts_conversion *c = &p->plan->conversions[p->plan->order[i]];
             if (phase == 1) {
                 write_storage(p, c->storage);
-            } else if (!c->lent) {
+            } else if (!c->zero_copy) {
                 read_storage(p, p->plan->value_storage[c->value]);
             }
         }
@@ -109,7 +109,7 @@ static void play_inputs(play *p, const mts_step *step)
 {
     for (uint32_t i = step->first; i < step->first + step->count; i++) {
         const uint32_t storage = p->plan->value_storage[p->plan->imports[i]];
-        assert_int_equal(p->plan->lent_value[storage], p->plan->imports[i]);
+        assert_int_equal(p->plan->import_value[storage], p->plan->imports[i]);
         write_storage(p, storage);
     }
 }

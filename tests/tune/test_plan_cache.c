@@ -313,7 +313,7 @@ static void plan_write(const plan_file *f)
 }
 
 /* 4294967294 is what a loop over all classes up to it would not come back from. */
-static void a_finding_of_a_class_that_the_session_lacks_is_refused(void **state)
+static void a_plan_of_a_class_that_the_session_lacks_is_refused(void **state)
 {
     static const uint32_t lacks[] = {1, 4294967294u};
     (void)state;
@@ -567,7 +567,7 @@ int main(void)
                                         close_all),
         cmocka_unit_test_setup_teardown(a_body_of_nonsense_under_a_right_checksum_does_no_harm, open_all,
                                         close_all),
-        cmocka_unit_test_setup_teardown(a_finding_of_a_class_that_the_session_lacks_is_refused, open_all,
+        cmocka_unit_test_setup_teardown(a_plan_of_a_class_that_the_session_lacks_is_refused, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(groups_that_contradict_the_priorities_are_refused, open_all,
                                         close_all),

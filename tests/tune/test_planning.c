@@ -1,5 +1,5 @@
 /*
- * test_planning.c: priorities, memory budgets, and what is said about the plans that lost.
+ * test_planning.c: priorities, memory budgets, and what is said about the plans that were not selected.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -243,7 +243,7 @@ static uint32_t count_verdict(mts_verdict verdict)
     return count;
 }
 
-static void an_explanation_lists_what_was_considered_and_why_it_lost(void **state)
+static void an_explanation_lists_what_was_considered_and_why_it_was_not_selected(void **state)
 {
     const double prune[2] = {0.95, 0.85};
     test_synth s;
@@ -347,7 +347,8 @@ int main(void)
         cmocka_unit_test_setup(a_budget_that_cannot_be_met_is_refused_with_one_that_can, use_null),
         cmocka_unit_test_setup(a_budget_is_kept_by_groups_and_by_slices, use_null),
         cmocka_unit_test_setup(a_family_keeps_a_budget_by_slices_and_gives_the_same_outputs, use_null),
-        cmocka_unit_test_setup(an_explanation_lists_what_was_considered_and_why_it_lost, use_null),
+        cmocka_unit_test_setup(an_explanation_lists_what_was_considered_and_why_it_was_not_selected,
+                               use_null),
         cmocka_unit_test_setup(planning_reports_its_progress_and_can_be_cancelled_at_any_time, use_null),
     };
     mts_error error = {0};

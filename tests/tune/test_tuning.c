@@ -1,5 +1,5 @@
 /*
- * test_tuning.c: measured choices change no output; kernels that do not build are skipped, remembered and
+ * test_tuning.c: measured kernel configurations change no output; kernels that do not build are skipped, remembered and
  * replaced.
  */
 #include <setjmp.h>

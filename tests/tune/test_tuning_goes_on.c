@@ -1,5 +1,5 @@
 /*
- * test_tuning_goes_on.c: what a tuning learnt outlives the end of its time, of the session that was to be
+ * test_tuning_goes_on.c: what a tuning measured outlives the end of its time, of the session that was to be
  * made and of the device; memory budgets and time limits hold while it measures.
  */
 #include <setjmp.h>
@@ -131,7 +131,7 @@ static uint32_t candidates_of(const mts_device *device)
     return mts_kernel_config_candidates(&device->info, candidates, CANDIDATES_MOST);
 }
 
-/* ---- what was learnt ---- */
+/* ---- what was measured ---- */
 
 static void a_tuning_that_is_cut_short_goes_on_at_the_next_start(void **state)
 {
@@ -188,7 +188,7 @@ static void interrupt(mts_device *device, event what, mts_status expected)
     plan.lost = false;
 }
 
-static void a_cancelled_tuning_keeps_what_it_learnt(void **state)
+static void a_cancelled_tuning_keeps_what_it_measured(void **state)
 {
     (void)state;
     mts_device *device = open_device("null");
@@ -295,7 +295,7 @@ static void a_budget_does_not_change_what_sets_of_tasks_are_measured_with(void *
         const mts_planning_sample *b = &report.samples[i];
         assert_int_equal(a->tasks, b->tasks);
         assert_int_equal(a->arena, b->arena);
-        assert_int_equal(a->weights, b->weights); /* with launch tables, which slices change */
+        assert_int_equal(a->weights, b->weights); /* with kernel parameters, which slices change */
     }
     mts_planning_report_release(&without);
     mts_engine_destroy(&limited);
@@ -360,7 +360,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_tuning_that_is_cut_short_goes_on_at_the_next_start, open_all,
                                         close_all),
-        cmocka_unit_test_setup_teardown(a_cancelled_tuning_keeps_what_it_learnt, open_all, close_all),
+        cmocka_unit_test_setup_teardown(a_cancelled_tuning_keeps_what_it_measured, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_candidate_that_lost_the_device_is_not_tried_again, open_all,
                                         close_all),
         cmocka_unit_test_setup_teardown(a_default_kernel_that_does_not_build_is_not_built_again, open_all,

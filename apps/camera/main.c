@@ -301,7 +301,7 @@ int main(int argc, char **argv)
     cli_common common = {0};
     cli_open app = {0};
     pipeline p = {0};
-    mts_device_desc device;
+    mts_device_desc device = {.size = sizeof device};
     int status = parse(&args, argc, argv, &common);
     status = status < 0 ? arguments_check(&args, common.positionals[0]) : status;
     if (status < 0) {

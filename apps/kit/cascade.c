@@ -75,7 +75,7 @@ static bool is_floats(const mts_port_desc *port, int64_t count)
 static uint32_t output_find(const mts_bundle *bundle, const mts_task_desc *task, int64_t last, int64_t *rows)
 {
     for (uint32_t i = 0; i < task->output_count; i++) {
-        mts_port_desc port;
+        mts_port_desc port = {.size = sizeof port};
         if (mts_bundle_output(bundle, task->name, i, &port) != MTS_STATUS_OK || port.rank == 0) {
             continue;
         }
@@ -91,7 +91,7 @@ static uint32_t output_find(const mts_bundle *bundle, const mts_task_desc *task,
 
 static bool detector_check(cli_cascade *cascade, const char *path, char *error)
 {
-    mts_task_desc task;
+    mts_task_desc task = {.size = sizeof task};
     int64_t rows = 0;
     if (mts_bundle_task_count(cascade->detector_bundle) != 1 ||
         mts_bundle_task(cascade->detector_bundle, 0, &task) != MTS_STATUS_OK || !task.takes_frames) {
@@ -110,7 +110,7 @@ static bool detector_check(cli_cascade *cascade, const char *path, char *error)
 
 static bool task_check(cli_cascade *cascade, const char *path, const mts_task_desc *task, char *error)
 {
-    mts_port_desc port;
+    mts_port_desc port = {.size = sizeof port};
     for (size_t t = 0; t < CLI_FACE_TASK_COUNT; t++) {
         if (strcmp(task->name, tasks[t].name) != 0) {
             continue;
@@ -139,7 +139,7 @@ static bool task_check(cli_cascade *cascade, const char *path, const mts_task_de
 static bool faces_check(cli_cascade *cascade, const char *path, char *error)
 {
     for (uint32_t i = 0; i < mts_bundle_task_count(cascade->faces_bundle); i++) {
-        mts_task_desc task;
+        mts_task_desc task = {.size = sizeof task};
         if (mts_bundle_task(cascade->faces_bundle, i, &task) != MTS_STATUS_OK ||
             !task_check(cascade, path, &task, error)) {
             return false;

@@ -97,7 +97,7 @@ int cli_open_check(const char *name, const cli_open_options *options, mts_strate
 int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *options)
 {
     char cache[PATH_MAX];
-    mts_device_desc device;
+    mts_device_desc device = {.size = sizeof device};
     mts_runtime_options runtime;
     mts_runtime_options_default(&runtime);
     (void)cli_precision_find(options->precision, &app->precision);
@@ -140,7 +140,7 @@ int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *opt
         return cli_failure(name, "%s", app->error);
     }
     for (size_t i = 0; i < app->tasks.count; i++) {
-        mts_port_desc port;
+        mts_port_desc port = {.size = sizeof port};
         if (mts_bundle_output(app->bundle, app->tasks.items[i], 0, &port) == MTS_STATUS_NOT_FOUND) {
             return cli_failure(name, "%s: no task '%s' ('mts inspect %s' lists them)", path,
                                app->tasks.items[i], path);
@@ -219,7 +219,7 @@ uint32_t cli_task_count(const cli_open *app)
 
 mts_task_desc cli_task(const cli_open *app, uint32_t index)
 {
-    mts_task_desc task = {0};
+    mts_task_desc task = {.size = sizeof task};
     if (app->tasks.count == 0) {
         (void)mts_bundle_task(app->bundle, index, &task);
         return task;

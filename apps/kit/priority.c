@@ -13,7 +13,7 @@
 static int take(const char *command, const char *item, const mts_bundle *bundle, const char *const *names,
                 uint32_t count, uint32_t *out)
 {
-    mts_port_desc port;
+    mts_port_desc port = {.size = sizeof port};
     char name[256];
     double number = 0.0;
     const char *value = cli_split_pair(item, name, sizeof name);

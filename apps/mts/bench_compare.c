@@ -51,7 +51,7 @@ static int sessions_compare(const cli_bench_run *run, mts_session *want, mts_ses
 {
     *all = (comparison){0};
     for (uint32_t t = 0; t < run->tasks; t++) {
-        mts_port_desc port;
+        mts_port_desc port = {.size = sizeof port};
         for (uint32_t o = 0; mts_bundle_output(run->app->bundle, run->names[t], o, &port) == MTS_STATUS_OK;
              o++) {
             mts_tensor a;

@@ -136,6 +136,7 @@ static mts_status launches_time(const cli_bench_run *s, size_t index, mts_launch
                                 double *ms)
 {
     uint32_t count = s->results[index].stats.launches;
+    launches->size = sizeof *launches;
     const mts_status status = mts_session_profile(s->sessions[index], 1, launches, count, &count);
     *ms = 0.0;
     for (uint32_t k = 0; k < count && status == MTS_STATUS_OK; k++) {
@@ -187,7 +188,7 @@ int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet)
     s.names = calloc(tasks, sizeof *s.names);
     bool made = s.names;
     for (uint32_t t = 0; made && t < tasks; t++) {
-        mts_task_desc task = {0};
+        mts_task_desc task = {.size = sizeof task};
         (void)mts_bundle_task(app->bundle, t, &task);
         s.names[t] = task.name;
     }

@@ -220,6 +220,7 @@ static int run(cli_open *app, const arguments *args, const char *path, cli_bench
     if (status >= 0) {
         return status;
     }
+    bench->device.size = sizeof bench->device;
     (void)mts_runtime_device(app->runtime, &bench->device);
     status = args->no_probe ? -1 : ceilings_find(app, bench);
     for (size_t i = 0; i < bench->step_count && status < 0; i++) {

@@ -13,7 +13,7 @@ static void print_text(void)
 {
     printf("%2s  %-12s %-5s %5s %6s %10s  %s\n", "n", "id", "kind", "units", "vector", "memory", "name");
     for (uint32_t i = 0; i < mts_device_count(); i++) {
-        mts_device_desc device;
+        mts_device_desc device = {.size = sizeof device};
         char memory[32];
         if (mts_device_describe(i, &device) == MTS_STATUS_OK) {
             printf("%2u  %-12s %-5s %5u %6u %10s  %s\n", i, device.id, device.is_gpu ? "gpu" : "cpu",
@@ -32,7 +32,7 @@ static int print_json(void)
     cli_json_object(&json, NULL);
     cli_json_array(&json, "devices");
     for (uint32_t i = 0; i < mts_device_count(); i++) {
-        mts_device_desc device;
+        mts_device_desc device = {.size = sizeof device};
         if (mts_device_describe(i, &device) != MTS_STATUS_OK) {
             continue;
         }

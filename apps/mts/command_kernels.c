@@ -88,7 +88,7 @@ static int check_arguments(kernels *self)
 
 static bool takes_frames(const mts_bundle *bundle)
 {
-    mts_task_desc task;
+    mts_task_desc task = {.size = sizeof task};
     for (uint32_t i = 0; i < mts_bundle_task_count(bundle); i++) {
         if (mts_bundle_task(bundle, i, &task) == MTS_STATUS_OK && task.takes_frames) {
             return true;

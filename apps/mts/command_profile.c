@@ -79,6 +79,7 @@ static int measure(cli_open *app, const arguments *args, const cli_inputs *input
     status =
         status == MTS_STATUS_OK ? cli_measure(app->session, NULL, args->runs, &profile->latency) : status;
     if (status == MTS_STATUS_OK) {
+        profile->launches->size = sizeof *profile->launches;
         status = mts_session_profile(app->session, args->runs, profile->launches, count, &profile->count);
     }
     if (status != MTS_STATUS_OK) {
@@ -125,6 +126,7 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, fill
     if (status >= 0) {
         return status;
     }
+    profile->device.size = sizeof profile->device;
     (void)mts_runtime_device(app->runtime, &profile->device);
     status = args->no_probe ? -1 : ceilings_find(app, profile);
     status = status < 0 ? filling_make(fill, app, profile->common) : status;

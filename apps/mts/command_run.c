@@ -47,7 +47,7 @@ static int arguments_check(const arguments *args, mts_strategy *strategy, mts_fr
 /* Index of a task's input by name or number; UINT32_MAX if there is none. */
 static uint32_t input_find(const cli_open *app, const char *task, const char *input)
 {
-    mts_port_desc port;
+    mts_port_desc port = {.size = sizeof port};
     for (uint32_t i = 0; mts_bundle_input(app->bundle, task, i, &port) == MTS_STATUS_OK; i++) {
         char number[16];
         (void)snprintf(number, sizeof number, "%u", i);
@@ -254,6 +254,7 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, cons
     result->top = args->top;
     result->tuned = args->open.tuning_ms > 0;
     status = args->picture.path ? cli_picture_read(&args->picture, &result->picture) : -1;
+    result->device.size = sizeof result->device;
     (void)mts_runtime_device(app->runtime, &result->device);
     status = status < 0 ? strategies_run(app, args, strategy, result) : status;
     status = status < 0 && args->save ? outputs_save(app, args->save) : status;

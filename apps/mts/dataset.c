@@ -334,7 +334,7 @@ static int tensor_get(void *context, uint32_t index, const char *task, uint32_t 
                       size_t count)
 {
     cli_dataset *set = context;
-    mts_port_desc port;
+    mts_port_desc port = {.size = sizeof port};
     uint32_t rank = 0;
     const int64_t *d = element_dims(set, &rank);
     set->reason[0] = '\0';
@@ -364,7 +364,7 @@ static int tensor_get(void *context, uint32_t index, const char *task, uint32_t 
 
 static bool task_fits(const cli_dataset *set, const mts_task_desc *task, char *error)
 {
-    mts_port_desc port;
+    mts_port_desc port = {.size = sizeof port};
     char wanted[SHAPE_TEXT];
     char given[SHAPE_TEXT];
     uint32_t rank = 0;
@@ -399,7 +399,7 @@ bool cli_dataset_fit(cli_dataset *dataset, const mts_bundle *bundle, const char 
 {
     dataset->bundle = bundle;
     for (uint32_t i = 0; i < mts_bundle_task_count(dataset->bundle); i++) {
-        mts_task_desc task;
+        mts_task_desc task = {.size = sizeof task};
         if (mts_bundle_task(dataset->bundle, i, &task) != MTS_STATUS_OK) {
             fail(error, "the bundle has no task %u", i);
             return false;

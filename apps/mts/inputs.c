@@ -66,7 +66,7 @@ bool cli_inputs_make(cli_inputs *inputs, const mts_bundle *bundle, const char *c
         (cli_inputs){.tasks = tasks, .names = names, .tensors = calloc(tasks + 1, sizeof *inputs->tensors)};
     bool made = inputs->tensors;
     for (uint32_t t = 0; made && t < tasks; t++) {
-        mts_port_desc port;
+        mts_port_desc port = {.size = sizeof port};
         uint32_t count = 0;
         while (mts_bundle_input(bundle, names[t], count, &port) == MTS_STATUS_OK) {
             count++;

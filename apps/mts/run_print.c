@@ -246,7 +246,7 @@ static int task_json(cli_open *app, cli_json *json, const mts_task_desc *task, u
     cli_json_array(json, "outputs");
     for (uint32_t o = 0; o < task->output_count; o++) {
         mts_tensor output;
-        mts_port_desc port;
+        mts_port_desc port = {.size = sizeof port};
         if (mts_session_output(app->session, task->name, o, &output) != MTS_STATUS_OK ||
             mts_bundle_output(app->bundle, task->name, o, &port) != MTS_STATUS_OK) {
             return cli_failure("run", "%s", app->error);

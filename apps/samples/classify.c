@@ -65,7 +65,7 @@ static mts_status run(mts_runtime *runtime, const char *path, const mts_frame *f
         status = mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE);
     }
     for (uint32_t i = 0; status == MTS_STATUS_OK && i < mts_bundle_task_count(bundle); i++) {
-        mts_task_desc task;
+        mts_task_desc task = {.size = sizeof task};
         mts_tensor output;
         status = mts_bundle_task(bundle, i, &task);
         if (status == MTS_STATUS_OK) {

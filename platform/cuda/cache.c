@@ -96,7 +96,7 @@ bool mts_cu_cache_load(mts_cu_builder *builder, bool text, const char *key, mts_
     const mts_os_cache files = files_of(builder, text);
     const mts_status code = mts_os_cache_load(&files, key, &file);
     const bool found = code == MTS_STATUS_OK && take_body(builder, text, &file, image);
-    builder->made.rejected += mts_os_cache_rejects(code) || (code == MTS_STATUS_OK && !found);
+    builder->made.cache.rejected += mts_os_cache_rejects(code) || (code == MTS_STATUS_OK && !found);
     mts_os_cache_release(&files, &file);
     return found;
 }
@@ -113,7 +113,7 @@ mts_status mts_cu_cache_store(mts_cu_builder *builder, const char *key, const mt
         mts_log_write(builder->log, MTS_LOG_DEBUG, "cache: a program of %zu bytes does not fit", image->size);
     }
     mts_os_cache_release(&files, &file);
-    builder->made.stored += code == MTS_STATUS_OK;
-    builder->made.failed += code != MTS_STATUS_OK;
+    builder->made.cache.written += code == MTS_STATUS_OK;
+    builder->made.cache.failed += code != MTS_STATUS_OK;
     return code;
 }

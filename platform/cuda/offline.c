@@ -101,12 +101,12 @@ static mts_status find_or_make(mts_cu_builder *builder, const mts_kernel_source 
                             source->name);
         }
         if (mts_cu_cache_load(builder, true, key, &image)) {
-            builder->made.hits++;
+            builder->made.cache.hits++;
             mts_cu_image_release(builder, &image);
             mts_alloc_free(builder->allocator, key);
             return MTS_STATUS_OK;
         }
-        builder->made.misses++;
+        builder->made.cache.misses++;
     }
     const mts_status code = make_text(builder, source, options, key, error);
     mts_alloc_free(builder->allocator, key);

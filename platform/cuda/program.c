@@ -156,8 +156,8 @@ static bool load_cached(mts_cu_device *device, mts_cu_program *program, const ch
     }
     bool refused = false;
     const bool ready = load(device, program, &image, &refused, &ignored) == MTS_STATUS_OK;
-    builder->made.hits += ready;
-    builder->made.rejected += !ready;
+    builder->made.cache.hits += ready;
+    builder->made.cache.rejected += !ready;
     mts_cu_image_release(builder, &image);
     return ready;
 }
@@ -196,7 +196,7 @@ static mts_status build(mts_cu_device *device, mts_cu_program *program, mts_erro
     mts_status code = MTS_STATUS_OK;
     if (!key || !load_cached(device, program, key)) {
         mts_cu_image image = {.data = NULL};
-        builder->made.misses += cached;
+        builder->made.cache.misses += cached;
         code = make_and_load(device, program, &image, error);
         if (code == MTS_STATUS_OK && key) {
             (void)mts_cu_cache_store(builder, key, &image);

@@ -51,7 +51,7 @@ bool mts_cl_cache_load(mts_cl_device *device, const char *key, mts_os_cache_file
         return false;
     }
     const mts_status code = mts_os_cache_load(&files, key, binary);
-    device->cache.rejected += mts_os_cache_rejects(code);
+    device->built.cache.rejected += mts_os_cache_rejects(code);
     return code == MTS_STATUS_OK;
 }
 
@@ -93,6 +93,6 @@ void mts_cl_cache_store(mts_cl_device *device, const char *key, cl_program progr
                       code == MTS_STATUS_DEVICE ? "the driver gives none" : "it does not fit");
     }
     mts_os_cache_release(&files, &file);
-    device->cache.stored += code == MTS_STATUS_OK;
-    device->cache.failed += code != MTS_STATUS_OK;
+    device->built.cache.written += code == MTS_STATUS_OK;
+    device->built.cache.failed += code != MTS_STATUS_OK;
 }

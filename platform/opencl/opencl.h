@@ -50,7 +50,7 @@ typedef struct mts_cl_device {
     uint64_t buffers;     /* that were made so far */
     char *cache_dir;      /* NULL: no disk cache */
     uint64_t driver_hash; /* of the version texts at full length: info.driver is cut */
-    mts_program_counts cache;
+    mts_program_counts built;
     mts_program_counts *counts; /* the caller's copy, or NULL */
     mts_cl_program *programs;
 } mts_cl_device;

@@ -130,14 +130,14 @@ static mts_status build(mts_cl_device *device, mts_cl_program *program, mts_erro
     bool ready = false;
     if (key && mts_cl_cache_load(device, key, &binary)) {
         ready = build_from_binary(device, program, &binary);
-        device->cache.hits += ready;
-        device->cache.rejected += !ready;
+        device->built.cache.hits += ready;
+        device->built.cache.rejected += !ready;
         mts_cl_cache_release(device, &binary);
     }
     mts_status code = MTS_STATUS_OK;
     if (!ready) {
-        device->cache.misses += cached;
-        device->cache.built++;
+        device->built.cache.misses += cached;
+        device->built.built++;
         code = build_from_source(device, program, error);
     }
     /* The binary is read after a kernel was made: Mali's is incomplete before. */
@@ -146,7 +146,7 @@ static mts_status build(mts_cl_device *device, mts_cl_program *program, mts_erro
     }
     mts_alloc_free(device->base.allocator, key);
     if (device->counts) {
-        *device->counts = device->cache;
+        *device->counts = device->built;
     }
     return code;
 }

@@ -9,6 +9,7 @@
 #define MTS_API_API_H
 
 #include "base/log.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "bundle/archive.h"
 #include "device/device.h"
@@ -70,8 +71,25 @@ struct mts_session {
     mts_flow flow;
 };
 
-/* Hands a failure to the sink and returns its public status; OK passes through silently. */
-mts_status mts_api_report(const mts_api_sink *sink, mts_status code, const mts_error *error);
+/* ---- what public calls have in common (report.c) ---- */
+
+/* Hands a failure to the sink and returns its status; OK passes through silently. */
+mts_status mts_api_report(const mts_api_sink *sink, mts_status status, const mts_error *error);
+/* The same for a call of a session, which may be NULL: INVALID_ARGUMENT, without a sentence. */
+mts_status mts_api_session_report(const mts_session *session, mts_status status, const mts_error *error);
+/* Finds the archive's index of a task that the session runs. INVALID_ARGUMENT if the session or the name is
+   NULL, NOT_FOUND if the session does not run the task. */
+mts_status mts_api_session_task(const mts_session *session, const char *name, uint32_t *task,
+                                mts_error *error);
+/* INVALID_ARGUMENT if the session is NULL, BUSY inside `done`, where its runs must not change. */
+mts_status mts_api_session_free(const mts_session *session, mts_error *error);
+/* INVALID_ARGUMENT if a report of this kind cannot be written into the buffer. */
+mts_status mts_api_report_check(mts_report report, const char *buffer, size_t size, mts_error *error);
+/* Copies a finished text into the caller's buffer by the rules of mts_bundle_inspect. */
+mts_status mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed,
+                            mts_error *error);
+
+/* ---- devices.c, frame.c, session_flow.c ---- */
 
 /* Device `index` over all backends that stand in the list, i.e. without those that compute nothing. */
 mts_status mts_api_device_info(uint32_t index, mts_device_desc *out, mts_error *error);
@@ -80,10 +98,6 @@ uint32_t mts_api_device_count(void);
 mts_status mts_api_device_open(const char *id, const mts_device_options *options, mts_device **out,
                                mts_device_desc *desc, mts_error *error);
 
-/* Index of a task that the session runs, or MTS_NONE with the error set. */
-uint32_t mts_api_session_task(const mts_session *session, const char *name, mts_error *error);
-/* BUSY inside `done`, where a session's runs must not change. */
-mts_status mts_api_session_free(const mts_session *session, mts_error *error);
 /* Waits, where when_full says so, until `has_room`. */
 mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(const mts_engine *engine),
                                      mts_error *error);
@@ -95,8 +109,4 @@ void mts_api_session_abandon(mts_session *session);
 void mts_api_session_count(mts_session *session);
 /* Counts a run whose place was freed, and tells its end: CANCELLED, or how it had failed. */
 void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_status code);
-/* Copies a finished text into the caller's buffer by the rules of mts_bundle_inspect. */
-mts_status mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed,
-                            mts_error *error);
-
 #endif

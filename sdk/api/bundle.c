@@ -157,24 +157,20 @@ uint32_t mts_bundle_task_count(const mts_bundle *bundle)
     return bundle ? bundle->archive->task_count : 0;
 }
 
-mts_status mts_bundle_task(const mts_bundle *bundle, uint32_t index, mts_task_desc *out)
+static mts_status task_describe(const mts_archive *archive, uint32_t index, mts_task_desc *out,
+                                mts_error *error)
 {
-    mts_error error = {0};
-    if (!bundle) {
-        return MTS_STATUS_INVALID_ARGUMENT;
+    const mts_status status = mts_sized_check(out, sizeof *out, "mts_task_desc", error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    if (!out) {
-        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_bundle_task: out is NULL");
-        return mts_api_report(&bundle->runtime->sink, error.code, &error);
+    if (index >= archive->task_count) {
+        return mts_fail(error, MTS_STATUS_NOT_FOUND,
+                        "the bundle has %" PRIu32 " tasks, there is no task %" PRIu32, archive->task_count,
+                        index);
     }
-    if (index >= bundle->archive->task_count) {
-        (void)mts_fail(&error, MTS_STATUS_NOT_FOUND,
-                       "the bundle has %" PRIu32 " tasks, there is no task %" PRIu32,
-                       bundle->archive->task_count, index);
-        return mts_api_report(&bundle->runtime->sink, error.code, &error);
-    }
-    const mts_task *task = &bundle->archive->tasks[index];
-    *out = (mts_task_desc){
+    const mts_task *task = &archive->tasks[index];
+    const mts_task_desc known = {
         .name = task->name,
         .input_count = task->graph->input_count,
         .output_count = task->graph->output_count,
@@ -184,6 +180,38 @@ mts_status mts_bundle_task(const mts_bundle *bundle, uint32_t index, mts_task_de
         .class_count = task->class_count,
         .class_map = task->class_map,
     };
+    mts_sized_write(out, &known);
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_bundle_task(const mts_bundle *bundle, uint32_t index, mts_task_desc *out)
+{
+    mts_error error = {0};
+    if (!bundle) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    const mts_status status = task_describe(bundle->archive, index, out, &error);
+    return mts_api_report(&bundle->runtime->sink, status, &error);
+}
+
+static mts_status port_find(const mts_archive *archive, const char *task, bool output, uint32_t index,
+                            const mts_port **out, mts_error *error)
+{
+    const char *what = output ? "output" : "input";
+    if (!task) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the name of the task is NULL");
+    }
+    const uint32_t found = mts_archive_find(archive, task);
+    if (found == MTS_NONE) {
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "the bundle has no task '%s'", task);
+    }
+    const mts_graph *graph = archive->tasks[found].graph;
+    const uint32_t count = output ? graph->output_count : graph->input_count;
+    if (index >= count) {
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "task '%s' has %" PRIu32 " %ss, there is no %s %" PRIu32,
+                        task, count, what, what, index);
+    }
+    *out = output ? &graph->outputs[index] : &graph->inputs[index];
     return MTS_STATUS_OK;
 }
 
@@ -191,35 +219,18 @@ static mts_status port_describe(const mts_bundle *bundle, const char *task, bool
                                 mts_port_desc *out)
 {
     mts_error error = {0};
+    const mts_port *port = NULL;
     if (!bundle) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_api_sink *sink = &bundle->runtime->sink;
-    const char *what = output ? "output" : "input";
-    if (!task || !out) {
-        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_bundle_%s: %s is NULL", what,
-                       task ? "out" : "task");
-        return mts_api_report(sink, error.code, &error);
+    mts_status status = mts_sized_check(out, sizeof *out, "mts_port_desc", &error);
+    MTS_TRY(status, port_find(bundle->archive, task, output, index, &port, &error));
+    if (status == MTS_STATUS_OK) {
+        mts_port_desc known = {.name = port->name, .type = (mts_type)port->dtype, .rank = port->shape.rank};
+        memcpy(known.dims, port->shape.dims, sizeof known.dims);
+        mts_sized_write(out, &known);
     }
-    const uint32_t found = mts_archive_find(bundle->archive, task);
-    if (found == MTS_NONE) {
-        (void)mts_fail(&error, MTS_STATUS_NOT_FOUND, "the bundle has no task '%s'", task);
-        return mts_api_report(sink, error.code, &error);
-    }
-    const mts_graph *graph = bundle->archive->tasks[found].graph;
-    const uint32_t count = output ? graph->output_count : graph->input_count;
-    if (index >= count) {
-        (void)mts_fail(&error, MTS_STATUS_NOT_FOUND, "task '%s' has %" PRIu32 " %ss, there is no %s %" PRIu32,
-                       task, count, what, what, index);
-        return mts_api_report(sink, error.code, &error);
-    }
-    const mts_port *port = output ? &graph->outputs[index] : &graph->inputs[index];
-    memset(out, 0, sizeof *out);
-    out->name = port->name;
-    out->type = (mts_type)port->dtype;
-    out->rank = port->shape.rank;
-    memcpy(out->dims, port->shape.dims, sizeof out->dims);
-    return MTS_STATUS_OK;
+    return mts_api_report(&bundle->runtime->sink, status, &error);
 }
 
 mts_status mts_bundle_input(const mts_bundle *bundle, const char *task, uint32_t index, mts_port_desc *out)
@@ -240,15 +251,11 @@ mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report report, char 
     if (!bundle) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    if ((!buffer && size > 0) || (uint32_t)report > MTS_REPORT_DOT) {
-        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_bundle_inspect: %s",
-                       (uint32_t)report > MTS_REPORT_DOT ? "no such kind of report" : "buffer is NULL");
-        return mts_api_report(&bundle->runtime->sink, error.code, &error);
-    }
-    mts_text_init(&text, &bundle->runtime->allocator);
-    mts_status code = mts_archive_report(bundle->archive, (mts_report_kind)report,
-                                         &bundle->runtime->allocator, &text, &error);
-    MTS_TRY(code, mts_api_text_out(&text, buffer, size, needed, &error));
+    const mts_allocator *allocator = &bundle->runtime->allocator;
+    mts_text_init(&text, allocator);
+    mts_status status = mts_api_report_check(report, buffer, size, &error);
+    MTS_TRY(status, mts_archive_report(bundle->archive, (mts_report_kind)report, allocator, &text, &error));
+    MTS_TRY(status, mts_api_text_out(&text, buffer, size, needed, &error));
     mts_text_release(&text);
-    return mts_api_report(&bundle->runtime->sink, code, &error);
+    return mts_api_report(&bundle->runtime->sink, status, &error);
 }

@@ -34,7 +34,7 @@ static bool backend_listed(const mts_backend *backend)
 
 static void fill_desc(const mts_device_info *info, mts_device_desc *out)
 {
-    memset(out, 0, sizeof *out);
+    *out = (mts_device_desc){.size = sizeof *out};
     (void)snprintf(out->name, sizeof out->name, "%s", info->name);
     (void)snprintf(out->driver, sizeof out->driver, "%s", info->driver);
     out->is_gpu = info->is_gpu ? 1 : 0;
@@ -231,12 +231,10 @@ uint32_t mts_device_count(void)
 mts_status mts_device_describe(uint32_t index, mts_device_desc *out)
 {
     mts_device_desc desc;
-    if (!out) {
-        return MTS_STATUS_INVALID_ARGUMENT;
+    mts_status status = mts_sized_check(out, sizeof *out, "mts_device_desc", NULL);
+    MTS_TRY(status, mts_api_device_info(index, &desc, NULL));
+    if (status == MTS_STATUS_OK) {
+        mts_sized_write(out, &desc);
     }
-    const mts_status code = mts_api_device_info(index, &desc, NULL);
-    if (code == MTS_STATUS_OK) {
-        *out = desc;
-    }
-    return (mts_status)code;
+    return status;
 }

@@ -1,6 +1,8 @@
 /*
- * report.c: status names, the version, and the way of a failure's sentence to the caller's buffer and log.
+ * report.c: what public calls have in common: the status and its sentence, the session's state, the task that
+ * a name stands for, a text for the caller's buffer. Not responsible for what a call does.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +13,7 @@
 
 const char *mts_status_name(mts_status status)
 {
-    return mts_status_text((mts_status)status);
+    return mts_status_text(status);
 }
 
 const char *mts_version(void)
@@ -19,19 +21,61 @@ const char *mts_version(void)
     return VERSION_TEXT(MTS_VERSION_MAJOR, MTS_VERSION_MINOR, MTS_VERSION_PATCH);
 }
 
-mts_status mts_api_report(const mts_api_sink *sink, mts_status code, const mts_error *error)
+mts_status mts_api_report(const mts_api_sink *sink, mts_status status, const mts_error *error)
 {
-    if (code == MTS_STATUS_OK) {
+    if (status == MTS_STATUS_OK) {
         return MTS_STATUS_OK;
     }
-    const char *text = error && error->text[0] ? error->text : mts_status_text(code);
+    const char *text = error && error->text[0] ? error->text : mts_status_text(status);
     if (sink->text && sink->size > 0) {
         (void)snprintf(sink->text, sink->size, "%s", text);
     }
     if (sink->write) {
         sink->write(sink->context, MTS_LOG_ERROR, text);
     }
-    return (mts_status)code;
+    return status;
+}
+
+mts_status mts_api_session_report(const mts_session *session, mts_status status, const mts_error *error)
+{
+    return session ? mts_api_report(&session->runtime->sink, status, error) : MTS_STATUS_INVALID_ARGUMENT;
+}
+
+mts_status mts_api_session_task(const mts_session *session, const char *name, uint32_t *task,
+                                mts_error *error)
+{
+    if (!session || !name) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the name of the task is NULL");
+    }
+    *task = mts_archive_find(session->bundle->archive, name);
+    for (uint32_t i = 0; *task != MTS_NONE && i < session->task_count; i++) {
+        if (session->tasks[i] == *task) {
+            return MTS_STATUS_OK;
+        }
+    }
+    return mts_fail(error, MTS_STATUS_NOT_FOUND,
+                    *task == MTS_NONE ? "the bundle has no task '%s'" : "this session does not run task '%s'",
+                    name);
+}
+
+mts_status mts_api_session_free(const mts_session *session, mts_error *error)
+{
+    if (!session) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the session is NULL");
+    }
+    return session->delivering
+               ? mts_fail(error, MTS_STATUS_BUSY, "inside `done` only the outputs of the session can be read")
+               : MTS_STATUS_OK;
+}
+
+mts_status mts_api_report_check(mts_report report, const char *buffer, size_t size, mts_error *error)
+{
+    if ((uint32_t)report > MTS_REPORT_DOT) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "unknown kind of report %d", (int)report);
+    }
+    return !buffer && size > 0 ? mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                                          "the buffer of the report is NULL, but its size is %zu", size)
+                               : MTS_STATUS_OK;
 }
 
 mts_status mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed, mts_error *error)

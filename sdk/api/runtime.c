@@ -1,6 +1,7 @@
 /*
  * runtime.c: the runtime handle: the caller's allocator and log, and the device that is open.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,34 +26,33 @@ static void caller_free(void *context, void *memory)
 static void caller_log(void *context, mts_log_severity level, const char *text)
 {
     const mts_api_sink *sink = context;
-    sink->write(sink->context, (mts_log_severity)level, text);
+    sink->write(sink->context, level, text);
 }
 
-/* What is wrong with the options, or NULL. */
-static const char *options_defect(const mts_runtime_options *options)
+static mts_status options_check(const mts_runtime_options *options, mts_error *error)
 {
-    if (options->size != sizeof *options) {
-        return "runtime options: `size` is not that of this library; use mts_runtime_options_default";
-    }
+    const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
     if ((!options->alloc) != (!options->free)) {
-        return "runtime options: give both alloc and free, or neither";
+        return mts_fail(error, bad, "runtime options: %s is NULL; give both alloc and free, or neither",
+                        options->alloc ? "free" : "alloc");
     }
     if ((uint32_t)options->replay > MTS_USE_ON) {
-        return "runtime options: no such replay";
+        return mts_fail(error, bad, "runtime options: replay is an mts_use, not %d", (int)options->replay);
     }
     if ((uint32_t)options->gemm > MTS_USE_ON) {
-        return "runtime options: no such gemm";
+        return mts_fail(error, bad, "runtime options: gemm is an mts_use, not %d", (int)options->gemm);
     }
     if (options->check > 1) {
-        return "runtime options: check is 0 or 1";
+        return mts_fail(error, bad, "runtime options: check is 0 or 1, not %" PRIu32, options->check);
     }
     if (options->cuda_stream && !options->cuda_context) {
-        return "runtime options: cuda_stream without cuda_context";
+        return mts_fail(error, bad, "runtime options: cuda_stream requires cuda_context");
     }
     if (options->error_size > 0 && !options->error_text) {
-        return "runtime options: error_size without error_text";
+        return mts_fail(error, bad, "runtime options: error_size is %zu, but error_text is NULL",
+                        options->error_size);
     }
-    return NULL;
+    return MTS_STATUS_OK;
 }
 
 static mts_runtime *runtime_make(const mts_runtime_options *options)
@@ -85,10 +85,10 @@ static mts_status device_open(mts_runtime *runtime, const mts_runtime_options *o
         .programs = &runtime->programs,
         .threads = options->threads,
 
-        .replay = (mts_use)options->replay,
+        .replay = options->replay,
         .flush_launches = options->flush_launches,
 
-        .gemm = (mts_use)options->gemm,
+        .gemm = options->gemm,
         .foreign_context = options->cuda_context,
         .foreign_queue = options->cuda_stream,
     };
@@ -119,38 +119,30 @@ void mts_runtime_options_default(mts_runtime_options *options)
 
 mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **out)
 {
-    mts_runtime_options defaults;
+    mts_runtime_options known;
     mts_error error = {0};
-    mts_status code = MTS_STATUS_OK;
     if (!out) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     *out = NULL;
-    mts_runtime_options_default(&defaults);
-    options = options ? options : &defaults;
-    if (options->size != sizeof *options) {
-        return MTS_STATUS_INVALID_ARGUMENT; /* the sink cannot be trusted either */
+    mts_runtime_options_default(&known);
+    if (options && mts_sized_read(&known, sizeof known, options, "mts_runtime_options", NULL)) {
+        return MTS_STATUS_INVALID_ARGUMENT; /* the buffer of the sentence cannot be trusted either */
     }
-    const mts_api_sink sink = {options->error_text, options->error_size, options->context, options->log};
-    const char *defect = options_defect(options);
-    if (defect) {
-        return mts_api_report(&sink, mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "%s", defect), &error);
+    const mts_api_sink sink = {known.error_text, known.error_size, known.context, known.log};
+    mts_status status = options_check(&known, &error);
+    mts_runtime *runtime = status == MTS_STATUS_OK ? runtime_make(&known) : NULL;
+    if (status == MTS_STATUS_OK && !runtime) {
+        status = mts_fail_memory(&error);
     }
-    mts_runtime *runtime = runtime_make(options);
-    if (!runtime) {
-        code = mts_fail_memory(&error);
-        return mts_api_report(&sink, code, &error);
+    if (status == MTS_STATUS_OK && known.cache_dir) {
+        runtime->cache_dir = mts_alloc_string(&runtime->allocator, known.cache_dir);
+        status = runtime->cache_dir ? MTS_STATUS_OK : mts_fail_memory(&error);
     }
-    if (options->cache_dir) {
-        runtime->cache_dir = mts_alloc_string(&runtime->allocator, options->cache_dir);
-        if (!runtime->cache_dir) {
-            code = mts_fail_memory(&error);
-        }
-    }
-    MTS_TRY(code, device_open(runtime, options, &error));
-    if (code != MTS_STATUS_OK) {
+    MTS_TRY(status, device_open(runtime, &known, &error));
+    if (status != MTS_STATUS_OK) {
         mts_runtime_destroy(&runtime);
-        return mts_api_report(&sink, code, &error);
+        return mts_api_report(&sink, status, &error);
     }
     *out = runtime;
     return MTS_STATUS_OK;
@@ -176,21 +168,11 @@ mts_status mts_runtime_device(const mts_runtime *runtime, mts_device_desc *out)
     if (!runtime) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    if (!out) {
-        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_runtime_device: out is NULL");
-        return mts_api_report(&runtime->sink, error.code, &error);
+    const mts_status status = mts_sized_check(out, sizeof *out, "mts_device_desc", &error);
+    if (status == MTS_STATUS_OK) {
+        mts_sized_write(out, &runtime->desc);
     }
-    *out = runtime->desc;
-    return MTS_STATUS_OK;
-}
-
-static mts_cache_use use_of(const mts_cache_counts *counts)
-{
-    return (mts_cache_use){.hits = counts->hits,
-                           .misses = counts->misses,
-                           .rejected = counts->rejected,
-                           .written = counts->written,
-                           .failed = counts->failed};
+    return mts_api_report(&runtime->sink, status, &error);
 }
 
 mts_status mts_runtime_cache(const mts_runtime *runtime, mts_cache_stats *stats)
@@ -199,25 +181,18 @@ mts_status mts_runtime_cache(const mts_runtime *runtime, mts_cache_stats *stats)
     if (!runtime) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    if (!stats || stats->size != sizeof *stats) {
-        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_runtime_cache: %s",
-                       stats ? "`size` is not sizeof(mts_cache_stats)" : "stats is NULL");
-        return mts_api_report(&runtime->sink, error.code, &error);
+    const mts_status status = mts_sized_check(stats, sizeof *stats, "mts_cache_stats", &error);
+    if (status == MTS_STATUS_OK) {
+        const mts_cache_stats known = {
+            .programs = runtime->programs.cache,
+            .plans = runtime->cache.counts[MTS_CACHE_PLANS],
+            .tunings = runtime->cache.counts[MTS_CACHE_TUNINGS],
+            .programs_built = runtime->programs.built,
+            .variants_skipped = runtime->cache.skipped,
+        };
+        mts_sized_write(stats, &known);
     }
-    const mts_program_counts *programs = &runtime->programs;
-    *stats = (mts_cache_stats){
-        .size = sizeof *stats,
-        .programs = {.hits = programs->hits,
-                     .misses = programs->misses,
-                     .rejected = programs->rejected,
-                     .written = programs->stored,
-                     .failed = programs->failed},
-        .plans = use_of(&runtime->cache.counts[MTS_CACHE_PLANS]),
-        .tunings = use_of(&runtime->cache.counts[MTS_CACHE_TUNINGS]),
-        .programs_built = programs->built,
-        .variants_skipped = runtime->cache.skipped,
-    };
-    return MTS_STATUS_OK;
+    return mts_api_report(&runtime->sink, status, &error);
 }
 
 mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out)
@@ -227,16 +202,11 @@ mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out)
     if (!runtime) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    if (!out || out->size != sizeof *out) {
-        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_runtime_measure: %s",
-                       out ? "`size` is not sizeof(mts_ceilings)" : "out is NULL");
-        return mts_api_report(&runtime->sink, error.code, &error);
+    mts_status status = mts_sized_check(out, sizeof *out, "mts_ceilings", &error);
+    MTS_TRY(status, mts_probe_run(runtime->device, &probe, &error));
+    if (status == MTS_STATUS_OK) {
+        const mts_ceilings known = {.gflops = probe.flops * 1e-9, .copy_gbps = probe.copy * 1e-9};
+        mts_sized_write(out, &known);
     }
-
-    const mts_status code = mts_probe_run(runtime->device, &probe, &error);
-    if (code == MTS_STATUS_OK) {
-        out->gflops = probe.flops * 1e-9;
-        out->copy_gbps = probe.copy * 1e-9;
-    }
-    return mts_api_report(&runtime->sink, code, &error);
+    return mts_api_report(&runtime->sink, status, &error);
 }

@@ -11,7 +11,7 @@
 #include "base/size.h"
 #include "tune/explain.h"
 
-#define PLACES_MOST 16u
+#define IN_FLIGHT_MOST 16u
 
 /* Finds the tasks that the options name. */
 static mts_status tasks_resolve(mts_session *session, const mts_session_options *options, mts_error *error)
@@ -45,26 +45,27 @@ static mts_status tasks_resolve(mts_session *session, const mts_session_options 
     return MTS_STATUS_OK;
 }
 
-static mts_status flight_check(const mts_session_options *options, mts_error *error)
+static mts_status in_flight_check(const mts_session_options *options, mts_error *error)
 {
     const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
-    if (options->frames_in_flight == 0 || options->frames_in_flight > PLACES_MOST) {
-        return mts_fail(error, bad, "session options: frames_in_flight is 1..%u, not %" PRIu32, PLACES_MOST,
-                        options->frames_in_flight);
+    if (options->frames_in_flight == 0 || options->frames_in_flight > IN_FLIGHT_MOST) {
+        return mts_fail(error, bad, "session options: frames_in_flight is 1..%u, not %" PRIu32,
+                        IN_FLIGHT_MOST, options->frames_in_flight);
     }
     if ((uint32_t)options->when_full > MTS_WHEN_FULL_DROP_OLDEST) {
-        return mts_fail(error, bad, "session options: when_full %d is not known", (int)options->when_full);
+        return mts_fail(error, bad, "session options: unknown when_full %d", (int)options->when_full);
     }
     if (options->frames_in_flight > 1 && options->zero_copy_inputs) {
-        return mts_fail(error, bad, "session options: borrowed inputs allow one frame in flight only");
+        return mts_fail(error, bad,
+                        "session options: zero_copy_inputs allows 1 frame in flight, not %" PRIu32,
+                        options->frames_in_flight);
     }
     if (options->when_full == MTS_WHEN_FULL_BLOCK && !options->done) {
-        return mts_fail(error, bad,
-                        "session options: who blocks needs `done`: nobody else takes what has finished");
+        return mts_fail(error, bad, "session options: MTS_WHEN_FULL_BLOCK requires `done`");
     }
     if (options->when_full == MTS_WHEN_FULL_DROP_OLDEST && options->frames_in_flight < 2) {
         return mts_fail(error, bad,
-                        "session options: who drops the oldest frame needs 2 frames_in_flight at least");
+                        "session options: MTS_WHEN_FULL_DROP_OLDEST requires at least 2 frames_in_flight");
     }
     return MTS_STATUS_OK;
 }
@@ -72,34 +73,32 @@ static mts_status flight_check(const mts_session_options *options, mts_error *er
 static mts_status options_check(const mts_session_options *options, mts_error *error)
 {
     const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
-    if (options->size != sizeof *options) {
-        return mts_fail(
-            error, bad,
-            "session options: `size` is not that of this library; use mts_session_options_default");
-    }
     if ((uint32_t)options->strategy > MTS_STRATEGY_DENSE) {
-        return mts_fail(error, bad, "session options: %d is no strategy", (int)options->strategy);
+        return mts_fail(error, bad, "session options: unknown strategy %d", (int)options->strategy);
     }
     if ((uint32_t)options->precision > MTS_PRECISION_FLOAT16) {
-        return mts_fail(error, bad, "session options: %d is no precision", (int)options->precision);
+        return mts_fail(error, bad, "session options: unknown precision %d", (int)options->precision);
     }
     if (options->tasks ? options->task_count == 0 : options->task_count != 0) {
-        return mts_fail(error, bad, "session options: tasks and task_count contradict each other");
+        return mts_fail(error, bad, "session options: tasks is %s, but task_count is %" PRIu32,
+                        options->tasks ? "given" : "NULL", options->task_count);
     }
     if ((uint32_t)options->grouping > MTS_GROUPING_MEASURED) {
-        return mts_fail(error, bad, "session options: %d is no grouping", (int)options->grouping);
+        return mts_fail(error, bad, "session options: unknown grouping %d", (int)options->grouping);
     }
     if (options->separate_inputs > 1) {
-        return mts_fail(error, bad, "session options: separate_inputs is 0 or 1");
+        return mts_fail(error, bad, "session options: separate_inputs is 0 or 1, not %" PRIu32,
+                        options->separate_inputs);
     }
     if (options->zero_copy_inputs > 1) {
-        return mts_fail(error, bad, "session options: zero_copy_inputs is 0 or 1");
+        return mts_fail(error, bad, "session options: zero_copy_inputs is 0 or 1, not %" PRIu32,
+                        options->zero_copy_inputs);
     }
-    return flight_check(options, error);
+    return in_flight_check(options, error);
 }
 
-/* Two keep the device busy. A frame on the device cannot be dropped any more: who drops needs a place beside.
- */
+/* Runs on the device at a time. Two keep it busy. A frame on the device cannot be dropped any more, so a session
+ * that drops frames has one slot more. */
 static uint32_t on_device(const mts_session_options *options)
 {
     const uint32_t places =
@@ -114,8 +113,8 @@ static mts_status session_build(mts_session *session, const mts_session_options 
         return code;
     }
     const mts_engine_options engine = {
-        .strategy = (mts_strategy)options->strategy,
-        .precision = (mts_precision)options->precision,
+        .strategy = options->strategy,
+        .precision = options->precision,
         .tasks = session->tasks,
         .task_count = session->task_count,
         .separate_inputs = options->separate_inputs != 0,
@@ -151,9 +150,10 @@ void mts_session_options_default(mts_session_options *options)
 mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mts_session_options *options,
                               mts_session **out)
 {
-    mts_session_options defaults;
+    mts_session_options known;
     mts_session *session = NULL;
     mts_error error = {0};
+    mts_status status = MTS_STATUS_OK;
     if (!out) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
@@ -161,28 +161,27 @@ mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mt
     if (!runtime) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    mts_session_options_default(&defaults);
-    options = options ? options : &defaults;
-    mts_status code = MTS_STATUS_OK;
     if (!bundle || bundle->runtime != runtime) {
-        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_create: %s",
-                        bundle ? "the bundle was opened by another runtime" : "bundle is NULL");
+        status = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_create: %s",
+                          bundle ? "the bundle was opened by another runtime" : "bundle is NULL");
     }
-    MTS_TRY(code, options_check(options, &error));
-    if (code == MTS_STATUS_OK) {
+    mts_session_options_default(&known);
+    if (options) {
+        MTS_TRY(status, mts_sized_read(&known, sizeof known, options, "mts_session_options", &error));
+    }
+    MTS_TRY(status, options_check(&known, &error));
+    if (status == MTS_STATUS_OK) {
         session = mts_alloc_zero(&runtime->allocator, 1, sizeof *session);
-        if (!session) {
-            code = mts_fail_memory(&error);
-        }
+        status = session ? MTS_STATUS_OK : mts_fail_memory(&error);
     }
-    if (session) {
+    if (status == MTS_STATUS_OK) {
         session->runtime = runtime;
         session->bundle = bundle;
-        code = session_build(session, options, &error);
+        status = session_build(session, &known, &error);
     }
-    if (code != MTS_STATUS_OK) {
+    if (status != MTS_STATUS_OK) {
         mts_session_destroy(&session);
-        return mts_api_report(&runtime->sink, code, &error);
+        return mts_api_report(&runtime->sink, status, &error);
     }
     *out = session;
     return MTS_STATUS_OK;
@@ -207,30 +206,13 @@ void mts_session_destroy(mts_session **session)
     mts_alloc_free(&dead->runtime->allocator, dead);
 }
 
-uint32_t mts_api_session_task(const mts_session *session, const char *name, mts_error *error)
-{
-    if (!name) {
-        (void)mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the task's name is NULL");
-        return MTS_NONE;
-    }
-    const uint32_t task = mts_archive_find(session->bundle->archive, name);
-    for (uint32_t i = 0; task != MTS_NONE && i < session->task_count; i++) {
-        if (session->tasks[i] == task) {
-            return task;
-        }
-    }
-    (void)mts_fail(error, MTS_STATUS_NOT_FOUND,
-                   task == MTS_NONE ? "the bundle has no task '%s'" : "this session does not run task '%s'",
-                   name);
-    return MTS_NONE;
-}
-
 static mts_status input_set(mts_session *session, const char *name, uint32_t index, const mts_tensor *tensor,
                             mts_error *error)
 {
-    const uint32_t task = mts_api_session_task(session, name, error);
-    if (task == MTS_NONE) {
-        return error->code;
+    uint32_t task = 0;
+    const mts_status found = mts_api_session_task(session, name, &task, error);
+    if (found != MTS_STATUS_OK) {
+        return found;
     }
     const mts_graph *graph = session->bundle->archive->tasks[task].graph;
     if (index >= graph->input_count) {
@@ -267,11 +249,8 @@ static mts_status input_set(mts_session *session, const char *name, uint32_t ind
 mts_status mts_session_input(mts_session *session, const char *task, uint32_t index, const mts_tensor *tensor)
 {
     mts_error error = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    const mts_status code = input_set(session, task, index, tensor, &error);
-    return mts_api_report(&session->runtime->sink, code, &error);
+    const mts_status status = input_set(session, task, index, tensor, &error);
+    return mts_api_session_report(session, status, &error);
 }
 
 static mts_status output_get(const mts_session *session, const char *name, uint32_t index, mts_tensor *out,
@@ -282,9 +261,10 @@ static mts_status output_get(const mts_session *session, const char *name, uint3
     if (!out) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_output: out is NULL");
     }
-    const uint32_t task = mts_api_session_task(session, name, error);
-    if (task == MTS_NONE) {
-        return error->code;
+    uint32_t task = 0;
+    const mts_status found = mts_api_session_task(session, name, &task, error);
+    if (found != MTS_STATUS_OK) {
+        return found;
     }
     const mts_graph *graph = session->bundle->archive->tasks[task].graph;
     if (index >= graph->output_count) {
@@ -309,41 +289,36 @@ static mts_status output_get(const mts_session *session, const char *name, uint3
 mts_status mts_session_output(mts_session *session, const char *task, uint32_t index, mts_tensor *out)
 {
     mts_error error = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    const mts_status code = output_get(session, task, index, out, &error);
-    return mts_api_report(&session->runtime->sink, code, &error);
+    const mts_status status = output_get(session, task, index, out, &error);
+    return mts_api_session_report(session, status, &error);
 }
 
 mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *stats)
 {
     mts_error error = {0};
-    mts_engine_stats inner = {0};
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    if (!stats || stats->size != sizeof *stats) {
-        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_stats_get: %s",
-                       stats ? "`size` is not sizeof(mts_session_stats)" : "stats is NULL");
-        return mts_api_report(&session->runtime->sink, error.code, &error);
+    const mts_status status = mts_sized_check(stats, sizeof *stats, "mts_session_stats", &error);
+    if (status == MTS_STATUS_OK) {
+        mts_engine_stats inner = {0};
+        mts_engine_stats_get(session->engine, &inner);
+        const mts_session_stats known = {
+            .weight_bytes = inner.weight_bytes,
+            .activation_bytes = inner.activation_bytes,
+            .workspace_bytes = inner.workspace_bytes,
+            .peak_bytes = inner.peak_bytes,
+            .mul_adds = inner.mul_adds,
+            .launches = inner.launches,
+            .groups = inner.groups,
+            .kernels = inner.kernels,
+            .precision = inner.precision,
+            .planning_ms = session->report.planning_ms,
+            .predicted_ms = session->report.predicted_ms,
+        };
+        mts_sized_write(stats, &known);
     }
-    mts_engine_stats_get(session->engine, &inner);
-    *stats = (mts_session_stats){
-        .size = sizeof *stats,
-        .weight_bytes = inner.weight_bytes,
-        .activation_bytes = inner.activation_bytes,
-        .workspace_bytes = inner.workspace_bytes,
-        .peak_bytes = inner.peak_bytes,
-        .mul_adds = inner.mul_adds,
-        .launches = inner.launches,
-        .groups = inner.groups,
-        .kernels = inner.kernels,
-        .precision = (mts_precision)inner.precision,
-        .planning_ms = session->report.planning_ms,
-        .predicted_ms = session->report.predicted_ms,
-    };
-    return MTS_STATUS_OK;
+    return mts_api_session_report(session, status, &error);
 }
 
 mts_status mts_session_explain(const mts_session *session, mts_report report, char *buffer, size_t size,
@@ -351,21 +326,19 @@ mts_status mts_session_explain(const mts_session *session, mts_report report, ch
 {
     mts_error error = {0};
     mts_text text;
-    mts_status code = MTS_STATUS_OK;
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    if (report == MTS_REPORT_DOT) {
-        code = mts_fail(&error, MTS_STATUS_UNSUPPORTED,
-                        "mts_session_explain: no Graphviz here; a bundle has it");
-    } else if ((!buffer && size > 0) || (uint32_t)report > MTS_REPORT_DOT) {
-        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_explain: %s",
-                        (uint32_t)report > MTS_REPORT_DOT ? "no such kind of report" : "buffer is NULL");
-    } else {
+    mts_status status = mts_api_report_check(report, buffer, size, &error);
+    if (status == MTS_STATUS_OK && report == MTS_REPORT_DOT) {
+        status = mts_fail(&error, MTS_STATUS_UNSUPPORTED,
+                          "mts_session_explain writes text and JSON; mts_bundle_inspect writes Graphviz");
+    }
+    if (status == MTS_STATUS_OK) {
         mts_text_init(&text, &session->runtime->allocator);
         mts_explain(session->engine, &session->report, report == MTS_REPORT_JSON, &text);
-        code = mts_api_text_out(&text, buffer, size, needed, &error);
+        status = mts_api_text_out(&text, buffer, size, needed, &error);
         mts_text_release(&text);
     }
-    return mts_api_report(&session->runtime->sink, code, &error);
+    return mts_api_session_report(session, status, &error);
 }

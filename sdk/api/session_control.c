@@ -10,62 +10,44 @@
 mts_status mts_session_enable(mts_session *session, const char *task, uint32_t enabled)
 {
     mts_error error = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
+    uint32_t index = 0;
+    mts_status status = mts_api_session_task(session, task, &index, &error);
+    if (status == MTS_STATUS_OK && enabled > 1) {
+        status = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT,
+                          "mts_session_enable: enabled is 0 or 1, not %" PRIu32, enabled);
     }
-    const uint32_t index = mts_api_session_task(session, task, &error);
-    mts_status code = error.code;
-    if (index != MTS_NONE) {
-        code = enabled > 1
-                   ? mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_enable: enabled is 0 or 1")
-                   : mts_engine_enable(session->engine, index, enabled != 0, &error);
-    }
-    return mts_api_report(&session->runtime->sink, code, &error);
+    MTS_TRY(status, mts_engine_enable(session->engine, index, enabled != 0, &error));
+    return mts_api_session_report(session, status, &error);
 }
 
 mts_status mts_session_rate(mts_session *session, const char *task, uint32_t every)
 {
     mts_error error = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    const uint32_t index = mts_api_session_task(session, task, &error);
-    mts_status code = error.code;
-    if (index != MTS_NONE) {
-        code = mts_engine_rate(session->engine, index, every, &error);
-    }
-    return mts_api_report(&session->runtime->sink, code, &error);
+    uint32_t index = 0;
+    mts_status status = mts_api_session_task(session, task, &index, &error);
+    MTS_TRY(status, mts_engine_rate(session->engine, index, every, &error));
+    return mts_api_session_report(session, status, &error);
 }
 
 mts_status mts_session_rate_hz(mts_session *session, const char *task, double hz)
 {
     mts_error error = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    const uint32_t index = mts_api_session_task(session, task, &error);
-    mts_status code = error.code;
-    if (index != MTS_NONE) {
-        code = mts_engine_rate_hz(session->engine, index, hz, &error);
-    }
-    return mts_api_report(&session->runtime->sink, code, &error);
+    uint32_t index = 0;
+    mts_status status = mts_api_session_task(session, task, &index, &error);
+    MTS_TRY(status, mts_engine_rate_hz(session->engine, index, hz, &error));
+    return mts_api_session_report(session, status, &error);
 }
 
 mts_status mts_session_output_ticket(const mts_session *session, const char *task, mts_ticket *ticket)
 {
     mts_error error = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
+    uint32_t index = 0;
+    mts_status status = mts_api_session_task(session, task, &index, &error);
+    if (status == MTS_STATUS_OK && !ticket) {
+        status = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_output_ticket: ticket is NULL");
     }
-    mts_status code = MTS_STATUS_OK;
-    if (!ticket) {
-        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_output_ticket: ticket is NULL");
-    }
-    if (code == MTS_STATUS_OK) {
-        const uint32_t index = mts_api_session_task(session, task, &error);
-        code = index != MTS_NONE ? mts_engine_output_run(session->engine, index, ticket, &error) : error.code;
-    }
-    return mts_api_report(&session->runtime->sink, code, &error);
+    MTS_TRY(status, mts_engine_output_run(session->engine, index, ticket, &error));
+    return mts_api_session_report(session, status, &error);
 }
 
 mts_status mts_session_deadline(mts_session *session, uint32_t ms)
@@ -80,16 +62,12 @@ mts_status mts_session_deadline(mts_session *session, uint32_t ms)
 mts_status mts_session_cancel(mts_session *session, mts_ticket ticket)
 {
     mts_error error = {0};
-    mts_status code = MTS_STATUS_OK;
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    code = mts_api_session_free(session, &error);
-    if (code == MTS_STATUS_OK && mts_engine_withdraw(session->engine, ticket)) {
+    mts_status status = mts_api_session_free(session, &error);
+    if (status == MTS_STATUS_OK && mts_engine_withdraw(session->engine, ticket)) {
         mts_api_session_dropped(session, ticket, MTS_STATUS_CANCELLED);
-    } else if (code == MTS_STATUS_OK && !mts_engine_cancel(session->engine, ticket)) {
-        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT,
-                        "ticket %" PRIu64 " is not that of a run under way", ticket);
+    } else if (status == MTS_STATUS_OK && !mts_engine_cancel(session->engine, ticket)) {
+        status = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT,
+                          "ticket %" PRIu64 " does not name a run in flight", ticket);
     }
-    return mts_api_report(&session->runtime->sink, code, &error);
+    return mts_api_session_report(session, status, &error);
 }

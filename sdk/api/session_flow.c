@@ -1,18 +1,11 @@
 /*
- * session_flow.c: runs of a session between their submission and whoever takes them: room for the next one,
- * `done`, poll and wait, and what became of all of them. Not responsible for starting a run (session_run.c).
+ * session_flow.c: runs of a session from their submission until the caller has their outputs: a free slot for
+ * the next one, `done`, poll and wait, and what became of all of them. Not responsible for starting a run (session_run.c).
  */
 #include <inttypes.h>
 
 #include "api/api.h"
 #include "engine/control.h"
-
-mts_status mts_api_session_free(const mts_session *session, mts_error *error)
-{
-    return session->delivering
-               ? mts_fail(error, MTS_STATUS_BUSY, "inside `done` only the outputs of the session can be read")
-               : MTS_STATUS_OK;
-}
 
 void mts_api_session_count(mts_session *session)
 {
@@ -21,7 +14,7 @@ void mts_api_session_count(mts_session *session)
     session->flow.submitted++;
 }
 
-static void tell(mts_session *session, mts_ticket ticket, mts_status status)
+static void notify(mts_session *session, mts_ticket ticket, mts_status status)
 {
     if (session->done) {
         session->delivering = true;
@@ -36,7 +29,7 @@ void mts_api_session_dropped(mts_session *session, mts_ticket ticket, mts_status
     session->drops |= age < 64 ? (uint64_t)1 << age : 0;
     session->flow.dropped += code == MTS_STATUS_CANCELLED ? 1 : 0;
     session->flow.failed += code == MTS_STATUS_CANCELLED ? 0 : 1;
-    tell(session, ticket, (mts_status)code);
+    notify(session, ticket, code);
 }
 
 static bool was_dropped(const mts_session *session, mts_ticket ticket)
@@ -45,7 +38,7 @@ static bool was_dropped(const mts_session *session, mts_ticket ticket)
     return age < 64 && (session->drops >> age & 1u) != 0;
 }
 
-/* Takes the oldest run, which has finished. A failure is reported before it is told. */
+/* Takes the oldest run, which has finished. A failure is reported before `done` is called. */
 static mts_status take(mts_session *session)
 {
     mts_error error = {0};
@@ -58,7 +51,7 @@ static mts_status take(mts_session *session)
     session->flow.completed += well ? 1 : 0;
     session->flow.failed += well ? 0 : 1;
     const mts_status status = mts_api_report(&session->runtime->sink, code, &error);
-    tell(session, run.number, status);
+    notify(session, run.number, status);
     return status;
 }
 
@@ -84,7 +77,7 @@ mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(cons
         code = mts_engine_wait_until(session->engine, UINT64_MAX, error);
         mts_api_session_deliver(session);
     }
-    return code; /* who does not block: the engine drops, or refuses */
+    return code; /* without BLOCK the engine drops a frame or refuses the new one */
 }
 
 void mts_api_session_abandon(mts_session *session)
@@ -99,21 +92,17 @@ void mts_api_session_abandon(mts_session *session)
 mts_status mts_session_poll(mts_session *session, mts_ticket *ticket)
 {
     mts_error error = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
+    mts_status status = mts_api_session_free(session, &error);
+    if (status == MTS_STATUS_OK && !ticket) {
+        status = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_poll: ticket is NULL");
     }
-    mts_status code = mts_api_session_free(session, &error);
-    if (code == MTS_STATUS_OK && !ticket) {
-        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_poll: ticket is NULL");
-    }
-    if (code != MTS_STATUS_OK) {
-        return mts_api_report(&session->runtime->sink, code, &error);
+    if (status != MTS_STATUS_OK) {
+        return mts_api_session_report(session, status, &error);
     }
     mts_engine_advance(session->engine);
     if (!is_finished(session)) { /* no failures: they leave no sentence */
         return mts_engine_in_flight(session->engine) > 0 ? MTS_STATUS_BUSY : MTS_STATUS_NOT_FOUND;
     }
-    mts_status status = MTS_STATUS_OK;
     do {
         status = take(session);
         *ticket = session->taken;
@@ -158,19 +147,16 @@ static mts_status wait_for(mts_session *session, mts_ticket ticket, uint64_t unt
 mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms)
 {
     mts_error error = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
     const uint64_t until =
         timeout_ms == MTS_TIMEOUT_INFINITE ? UINT64_MAX : mts_os_clock_ns() + (uint64_t)timeout_ms * 1000000u;
-    mts_status code = mts_api_session_free(session, &error);
-    if (code == MTS_STATUS_OK && (ticket == 0 || ticket > session->ticket)) {
-        code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT,
-                        "ticket %" PRIu64 " was not given to anybody; the last one is %" PRIu64, ticket,
-                        session->ticket);
+    mts_status status = mts_api_session_free(session, &error);
+    if (status == MTS_STATUS_OK && (ticket == 0 || ticket > session->ticket)) {
+        status = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT,
+                          "no submission has ticket %" PRIu64 "; the last one is %" PRIu64, ticket,
+                          session->ticket);
     }
-    return code == MTS_STATUS_OK ? wait_for(session, ticket, until)
-                                 : mts_api_report(&session->runtime->sink, code, &error);
+    return status == MTS_STATUS_OK ? wait_for(session, ticket, until)
+                                   : mts_api_session_report(session, status, &error);
 }
 
 mts_status mts_session_flow(const mts_session *session, mts_flow *flow)
@@ -179,32 +165,27 @@ mts_status mts_session_flow(const mts_session *session, mts_flow *flow)
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    if (!flow || flow->size != sizeof *flow) {
-        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_flow: %s",
-                       flow ? "`size` is not that of this library" : "flow is NULL");
-        return mts_api_report(&session->runtime->sink, error.code, &error);
+    const mts_status status = mts_sized_check(flow, sizeof *flow, "mts_flow", &error);
+    if (status == MTS_STATUS_OK) {
+        mts_flow known = session->flow;
+        known.in_flight = mts_engine_in_flight(session->engine);
+        mts_sized_write(flow, &known);
     }
-    *flow = session->flow;
-    flow->size = sizeof *flow;
-    flow->in_flight = mts_engine_in_flight(session->engine);
-    return MTS_STATUS_OK;
+    return mts_api_session_report(session, status, &error);
 }
 
 mts_status mts_session_task_stats(const mts_session *session, const char *task, mts_task_stats *stats)
 {
     mts_error error = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
+    mts_task_stats known = {.runs = 0};
+    uint32_t index = 0;
+    mts_status status = mts_sized_check(stats, sizeof *stats, "mts_task_stats", &error);
+    MTS_TRY(status, mts_api_session_task(session, task, &index, &error));
+    MTS_TRY(status,
+            mts_engine_latency(session->engine, index, &known.runs, &known.p50_ms, &known.p95_ms, &error));
+    if (status == MTS_STATUS_OK) {
+        known.group = mts_engine_group_of(session->engine, index);
+        mts_sized_write(stats, &known);
     }
-    if (!stats || stats->size != sizeof *stats) {
-        (void)mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_task_stats: %s",
-                       stats ? "`size` is not that of this library" : "stats is NULL");
-        return mts_api_report(&session->runtime->sink, error.code, &error);
-    }
-    const uint32_t index = mts_api_session_task(session, task, &error);
-    const mts_status code = index != MTS_NONE ? mts_engine_latency(session->engine, index, &stats->runs,
-                                                                   &stats->p50_ms, &stats->p95_ms, &error)
-                                              : error.code;
-    stats->group = index != MTS_NONE ? mts_engine_group_of(session->engine, index) : stats->group;
-    return mts_api_report(&session->runtime->sink, code, &error);
+    return mts_api_session_report(session, status, &error);
 }

@@ -24,30 +24,25 @@ static void kind_of(const char *label, char *kind, size_t size)
     kind[length] = '\0';
 }
 
+/* The caller's elements may be smaller: their distance is the size that the first one says. */
 static mts_status profile(mts_session *session, uint32_t runs, uint32_t count, mts_launch_profile *launches,
                           mts_error *error)
 {
     const mts_allocator *allocator = &session->runtime->allocator;
-    mts_engine_launch *inner = mts_alloc_zero(allocator, count, sizeof *inner);
-    if (!inner) {
-        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
-                        "not enough memory for a profile of %" PRIu32 " launches", count);
+    mts_launch_profile *known = mts_alloc_zero(allocator, count, sizeof *known);
+    if (!known) {
+        return mts_fail_memory(error);
     }
-    const mts_status code = mts_engine_profile(session->engine, runs, inner, error);
-    for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
-        launches[i] = (mts_launch_profile){.label = inner[i].label,
-                                           .kernel = inner[i].kernel,
-                                           .group = inner[i].group,
-                                           .computations = inner[i].members,
-                                           .tasks = inner[i].tasks,
-                                           .mul_adds = inner[i].mul_adds,
-                                           .bytes = inner[i].bytes,
-                                           .start_ms = inner[i].start_ms,
-                                           .duration_ms = inner[i].duration_ms};
-        kind_of(inner[i].label, launches[i].kind, sizeof launches[i].kind);
+    const size_t size = count > 0 ? launches->size : 0;
+    const mts_status status = mts_engine_profile(session->engine, runs, known, error);
+    for (uint32_t i = 0; i < count && status == MTS_STATUS_OK; i++) {
+        unsigned char *out = (unsigned char *)launches + i * size;
+        kind_of(known[i].label, known[i].kind, sizeof known[i].kind);
+        known[i].size = size;
+        memcpy(out, &known[i], size);
     }
-    mts_alloc_free(allocator, inner);
-    return code;
+    mts_alloc_free(allocator, known);
+    return status;
 }
 
 static mts_status profile_checked(mts_session *session, uint32_t runs, mts_launch_profile *launches,
@@ -58,6 +53,12 @@ static mts_status profile_checked(mts_session *session, uint32_t runs, mts_launc
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_profile: %s is NULL",
                         count ? "launches" : "count");
     }
+    if (capacity > 0) {
+        const mts_status status = mts_sized_check(launches, sizeof *launches, "mts_launch_profile", error);
+        if (status != MTS_STATUS_OK) {
+            return status;
+        }
+    }
     mts_engine_stats_get(session->engine, &stats);
     *count = stats.launches;
     if (runs == 0 || runs > RUNS_MOST) {
@@ -66,12 +67,12 @@ static mts_status profile_checked(mts_session *session, uint32_t runs, mts_launc
     }
 
     if (mts_engine_in_flight(session->engine) > 0 || session->delivering) {
-        return mts_fail(error, MTS_STATUS_BUSY, "a run is under way or was not taken");
+        return mts_fail(error, MTS_STATUS_BUSY, "a run is in flight: wait for it, then profile");
     }
 
     if (capacity < stats.launches) {
         return mts_fail(error, MTS_STATUS_LIMIT,
-                        "the session has %" PRIu32 " launches, there is room for %" PRIu32, stats.launches,
+                        "the session has %" PRIu32 " launches, but capacity is %" PRIu32, stats.launches,
                         capacity);
     }
     return profile(session, runs, stats.launches, launches, error);
@@ -84,6 +85,6 @@ mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_p
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_status code = profile_checked(session, runs, launches, capacity, count, &error);
-    return mts_api_report(&session->runtime->sink, code, &error);
+    const mts_status status = profile_checked(session, runs, launches, capacity, count, &error);
+    return mts_api_session_report(session, status, &error);
 }

@@ -13,9 +13,9 @@ static mts_status find_task(const mts_session *session, const char *name, uint32
     if (!name) {
         return MTS_STATUS_OK;
     }
-    *task = mts_api_session_task(session, name, error);
-    if (*task == MTS_NONE) {
-        return error->code;
+    const mts_status status = mts_api_session_task(session, name, task, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (!session->separate_inputs && session->task_count > 1) {
         return mts_fail(
@@ -71,9 +71,6 @@ mts_status mts_session_regions(mts_session *session, const char *task, const mts
                                uint32_t count)
 {
     mts_error error = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    const mts_status code = regions_set(session, task, regions, count, &error);
-    return mts_api_report(&session->runtime->sink, code, &error);
+    const mts_status status = regions_set(session, task, regions, count, &error);
+    return mts_api_session_report(session, status, &error);
 }

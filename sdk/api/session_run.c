@@ -6,9 +6,10 @@
 static mts_status frame_set(mts_session *session, const char *name, const mts_frame *frame, mts_error *error)
 {
     mts_frame_view view;
-    const uint32_t task = mts_api_session_task(session, name, error);
-    if (task == MTS_NONE) {
-        return error->code;
+    uint32_t task = 0;
+    mts_status status = mts_api_session_task(session, name, &task, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (!frame) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_input_frame: frame is NULL");
@@ -23,22 +24,17 @@ static mts_status frame_set(mts_session *session, const char *name, const mts_fr
                         "task '%s' takes no frames: it was compiled without a color, use mts_session_input",
                         name);
     }
-    const mts_status code = mts_frame_view_make(frame, &view, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    return mts_engine_set_frame(session->engine, task, &view, error);
+    MTS_TRY(status, mts_frame_view_make(frame, &view, error));
+    MTS_TRY(status, mts_engine_set_frame(session->engine, task, &view, error));
+    return status;
 }
 
 mts_status mts_session_input_frame(mts_session *session, const char *task, const mts_frame *frame)
 {
     mts_error error = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    mts_status code = mts_api_session_free(session, &error);
-    MTS_TRY(code, frame_set(session, task, frame, &error));
-    return mts_api_report(&session->runtime->sink, code, &error);
+    mts_status status = mts_api_session_free(session, &error);
+    MTS_TRY(status, frame_set(session, task, frame, &error));
+    return mts_api_session_report(session, status, &error);
 }
 
 static bool takes_frames(const mts_session *session)
@@ -80,9 +76,6 @@ mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_
 {
     mts_error error = {0};
     mts_engine_drop dropped = {0};
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
     mts_status code = mts_api_session_free(session, &error);
     if (code == MTS_STATUS_OK && !ticket) {
         code = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_submit: ticket is NULL");
@@ -99,5 +92,5 @@ mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_
     if (dropped.run != 0) {
         mts_api_session_dropped(session, dropped.run, dropped.code);
     }
-    return mts_api_report(&session->runtime->sink, code, &error);
+    return mts_api_session_report(session, code, &error);
 }

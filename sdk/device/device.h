@@ -199,11 +199,10 @@ struct mts_command_list {
 
 /* What a backend that builds programs did since the device was opened. */
 typedef struct mts_program_counts {
-    uint32_t built;        /* from source */
-    uint32_t hits, misses; /* of the cache on disk */
-    uint32_t rejected;     /* misses with a file that was there but not valid */
-    uint32_t stored;
-    uint32_t failed; /* stores that failed */
+    /* Programs that were built from source. */
+    uint32_t built;
+    /* Files of the program cache. */
+    mts_cache_use cache;
 } mts_program_counts;
 
 typedef struct mts_device_options {

@@ -29,16 +29,16 @@ static double milliseconds(uint64_t from, uint64_t to)
 /* times: [runs][launches]; column: room for `runs` values. A timeline of medians has no overlap that the runs
  * did not have. */
 static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_time *times, double *column,
-                      mts_engine_launch *out)
+                      mts_launch_profile *out)
 {
     const size_t count = engine->launches.count;
     double clock = 0.0;
     for (size_t i = 0; i < count; i++) {
         const mts_encoded_launch *from = &engine->launches.encoded[i];
-        out[i] = (mts_engine_launch){.label = from->label,
+        out[i] = (mts_launch_profile){.label = from->label,
                                      .kernel = from->kernel,
                                      .group = from->group,
-                                     .members = from->members,
+                                     .computations = from->members,
                                      .tasks = from->tasks,
                                      .mul_adds = from->mul_adds,
                                      .bytes = from->bytes};
@@ -56,7 +56,7 @@ static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_
     }
 }
 
-mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_engine_launch *out, mts_error *error)
+mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_launch_profile *out, mts_error *error)
 {
     if (engine->submissions.used > 0) {
         return mts_fail(error, MTS_STATUS_BUSY,

@@ -6,22 +6,11 @@
 
 #include "engine/engine.h"
 
-/* Texts live as long as the engine. */
-typedef struct mts_engine_launch {
-    const char *label;  /* "conv 3x3 x8 layer1.0.conv1" */
-    const char *kernel; /* row of the manifest */
-    uint32_t group;     /* of tasks; MTS_NONE: serves several */
-    uint32_t members, tasks;
-    uint64_t mul_adds,
-        bytes; /* bytes: that have to be moved at least; 0: counted with the layer's main launch */
-    double start_ms, duration_ms;
-} mts_engine_launch;
-
 /*
- * Runs `runs` (>= 1) times after one run that is not counted, and fills out[stats.launches]. Each duration
+ * Runs `runs` (>= 1) times after one run that is not counted, and fills out[stats.launches] but for size and kind. Each duration
  * and each gap between launches is the median of its runs; start_ms adds them up from the submission on.
  * Outputs of earlier runs stay. BUSY: a run is under way or was not taken. UNSUPPORTED: not on this device.
  */
-mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_engine_launch *out, mts_error *error);
+mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_launch_profile *out, mts_error *error);
 
 #endif

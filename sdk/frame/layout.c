@@ -3,6 +3,7 @@
  * image shows of a frame (params.c).
  */
 #include "frame/layout.h"
+#include "base/sized.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -99,9 +100,6 @@ mts_status mts_region_check_inside(const mts_region *region, uint32_t width, uin
 static mts_status check_values(const mts_frame *frame, mts_error *error)
 {
     const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
-    if (frame->size != sizeof *frame) {
-        return mts_fail(error, bad, "frame: size is %zu, not sizeof(mts_frame)", frame->size);
-    }
     if ((unsigned)frame->format > MTS_PIXEL_FORMAT_UYVY) {
         return mts_fail(error, bad, "frame: unknown pixel format %d", (int)frame->format);
     }
@@ -196,9 +194,12 @@ static mts_status find_offsets(mts_frame_view *view, mts_error *error)
     return MTS_STATUS_OK;
 }
 
-mts_status mts_frame_view_make(const mts_frame *frame, mts_frame_view *out, mts_error *error)
+mts_status mts_frame_view_make(const mts_frame *given, mts_frame_view *out, mts_error *error)
 {
-    mts_status status = check_values(frame, error);
+    mts_frame known = {.size = sizeof known};
+    const mts_frame *frame = &known;
+    mts_status status = mts_sized_read(&known, sizeof known, given, "mts_frame", error);
+    MTS_TRY(status, check_values(frame, error));
     MTS_TRY(status, mts_region_check(&frame->region, "frame", error));
     if (status != MTS_STATUS_OK) {
         return status;

@@ -31,7 +31,7 @@ bool mts_cache_load(mts_cache *cache, mts_cache_kind kind, const char *key, mts_
     if (!files_of(cache, kind, &files)) {
         return false;
     }
-    mts_cache_counts *counts = &cache->counts[kind];
+    mts_cache_use *counts = &cache->counts[kind];
     const mts_status status = mts_os_cache_load(&files, key, file);
     counts->hits += status == MTS_STATUS_OK;
     counts->misses += status != MTS_STATUS_OK;

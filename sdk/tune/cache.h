@@ -16,19 +16,13 @@ typedef enum mts_cache_kind {
     MTS_CACHE_KIND_COUNT = 2
 } mts_cache_kind;
 
-typedef struct mts_cache_counts {
-    uint32_t hits, misses;
-    uint32_t rejected;        /* misses with a file that was there but not valid */
-    uint32_t written, failed; /* files; failed: that could not be written */
-} mts_cache_counts;
-
 /* Belongs to the runtime; sessions are made one at a time. */
 typedef struct mts_cache {
     const char *directory; /* NULL: nothing is kept */
     const mts_allocator *allocator;
     const mts_log *log; /* may be NULL */
     char setting[64];   /* how the device was opened, as far as that changes latencies: part of keys */
-    mts_cache_counts counts[MTS_CACHE_KIND_COUNT];
+    mts_cache_use counts[MTS_CACHE_KIND_COUNT];
     uint32_t skipped; /* kernel variants that did not build or run, or were known not to */
 } mts_cache;
 

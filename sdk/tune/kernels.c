@@ -37,7 +37,7 @@ typedef struct tuner {
     mts_kernel_config candidates[CANDIDATES_MOST];
     uint32_t candidate_count, first, tried; /* earlier sessions ran those before `first` */
     mts_engine *usual;                      /* with default configurations */
-    mts_engine_launch *launches;
+    mts_launch_profile *launches;
     timing *base, *other;
     uint32_t base_count, other_count, capacity;
     double *best; /* per base timing: smallest part of the default's time so far */

@@ -274,7 +274,7 @@ int main(void)
     fake = opencl_state();
     window = window_state();
     for (uint32_t i = 0; i < mts_device_count(); i++) {
-        mts_device_desc device;
+        mts_device_desc device = {.size = sizeof device};
         if (mts_device_describe(i, &device) == MTS_STATUS_OK && strcmp(device.id, "opencl:0") == 0) {
             return cmocka_run_group_tests(tests, NULL, NULL);
         }

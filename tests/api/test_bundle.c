@@ -36,8 +36,8 @@ static void tasks_and_ports_are_described(void **state)
 {
     api_fixture fixture;
     mts_bundle *bundle = NULL;
-    mts_task_desc task;
-    mts_port_desc port;
+    mts_task_desc task = {.size = sizeof task};
+    mts_port_desc port = {.size = sizeof port};
     (void)state;
     api_open(&fixture, "reference");
     assert_int_equal(mts_bundle_open(fixture.runtime, api_bundle_path(), &bundle), MTS_STATUS_OK);
@@ -66,8 +66,8 @@ static void what_the_bundle_does_not_have_is_not_found(void **state)
 {
     api_fixture fixture;
     mts_bundle *bundle = NULL;
-    mts_task_desc task;
-    mts_port_desc port;
+    mts_task_desc task = {.size = sizeof task};
+    mts_port_desc port = {.size = sizeof port};
     (void)state;
     api_open(&fixture, "reference");
     assert_int_equal(mts_bundle_open(fixture.runtime, api_bundle_path(), &bundle), MTS_STATUS_OK);
@@ -213,7 +213,7 @@ static void the_graphviz_report_is_one_graph_with_every_tasks_output(void **stat
     char *text = report_get(bundle, MTS_REPORT_DOT);
     assert_memory_equal(text, "digraph", 7);
     for (uint32_t i = 0; i < TASKS; i++) {
-        mts_task_desc task;
+        mts_task_desc task = {.size = sizeof task};
         assert_int_equal(mts_bundle_task(bundle, i, &task), MTS_STATUS_OK);
         assert_non_null(strstr(text, task.name));
     }

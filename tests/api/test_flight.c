@@ -388,7 +388,7 @@ static void any_device_gives_each_frame_its_own_answers(void **state)
 {
     (void)state;
     for (uint32_t d = 0; d < mts_device_count(); d++) {
-        mts_device_desc device;
+        mts_device_desc device = {.size = sizeof device};
         flight_world w;
         mts_ticket ticket = 0;
         uint32_t submitted = 0;

@@ -108,7 +108,7 @@ static void a_frame_in_a_dma_buf_is_what_it_is_in_the_processs_memory(void **sta
 {
     (void)state;
     for (uint32_t d = 0; d < mts_device_count(); d++) {
-        mts_device_desc device;
+        mts_device_desc device = {.size = sizeof device};
         world w;
         float expected[3 * SIDE * SIDE], found[3 * SIDE * SIDE];
         assert_int_equal(mts_device_describe(d, &device), MTS_STATUS_OK);

@@ -34,7 +34,7 @@ typedef struct world {
 static bool has_device(const char *id)
 {
     for (uint32_t i = 0; i < mts_device_count(); i++) {
-        mts_device_desc device;
+        mts_device_desc device = {.size = sizeof device};
         if (mts_device_describe(i, &device) == MTS_STATUS_OK && strcmp(device.id, id) == 0) {
             return true;
         }

@@ -32,7 +32,7 @@ static world w;
 static void session_make(uint32_t tasks)
 {
     mts_session_options options;
-    mts_task_desc task;
+    mts_task_desc task = {.size = sizeof task};
     mts_session_options_default(&options);
     assert_int_equal(mts_bundle_open(w.fixture.runtime, api_bundle_path(), &w.bundle), MTS_STATUS_OK);
     assert_int_equal(mts_bundle_task(w.bundle, 0, &task), MTS_STATUS_OK);
@@ -83,6 +83,7 @@ static int open_null(void **state)
 
 static mts_status profile(uint32_t runs)
 {
+    w.launches[0].size = sizeof w.launches[0];
     return mts_session_profile(w.session, runs, w.launches, LAUNCHES, &w.count);
 }
 
@@ -97,7 +98,7 @@ static size_t run(float *values)
 {
     const mts_frame frame = api_frame(w.pixels);
     mts_ticket ticket = 0;
-    mts_task_desc task;
+    mts_task_desc task = {.size = sizeof task};
     mts_tensor tensor;
     assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
     assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
@@ -170,11 +171,30 @@ static void a_run_that_is_not_waited_for_is_busy(void **state)
     assert_int_equal(profile(1), MTS_STATUS_OK);
 }
 
+static void elements_of_an_older_header_lie_as_far_apart_as_they_say(void **state)
+{
+    enum { SIZE = offsetof(mts_launch_profile, kernel) };
+    (void)state;
+    const uint32_t launches = stats_of().launches;
+    assert_int_equal(profile(1), MTS_STATUS_OK);
+    mts_launch_profile first = w.launches[1];
+    memset(w.launches, 0x5a, sizeof w.launches);
+    w.launches[0].size = SIZE;
+    assert_int_equal(mts_session_profile(w.session, 1, w.launches, launches, &w.count), MTS_STATUS_OK);
+    const unsigned char *bytes = (const unsigned char *)w.launches;
+    first.size = SIZE;
+    assert_memory_equal(bytes + SIZE, &first, SIZE);
+    assert_int_equal(bytes[launches * SIZE], 0x5a);
+    w.launches[0].size = sizeof w.launches[0] + sizeof(size_t);
+    assert_int_equal(mts_session_profile(w.session, 1, w.launches, launches, &w.count),
+                     MTS_STATUS_INVALID_ARGUMENT);
+}
+
 static void wrong_arguments_are_refused_before_anything_runs(void **state)
 {
     float before[OUTPUTS];
     mts_tensor tensor;
-    mts_task_desc task;
+    mts_task_desc task = {.size = sizeof task};
     (void)state;
     (void)run(before);
     assert_int_equal(mts_session_profile(NULL, 1, w.launches, LAUNCHES, &w.count),
@@ -199,7 +219,7 @@ static void outputs_stay_those_of_the_last_run(void **state)
     float before[OUTPUTS];
     float after[OUTPUTS];
     mts_tensor tensor;
-    mts_task_desc task;
+    mts_task_desc task = {.size = sizeof task};
     (void)state;
     const size_t bytes = run(before);
     assert_int_equal(profile(2), MTS_STATUS_OK);
@@ -302,6 +322,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_timeline_is_that_of_the_device, open_null, close_all),
         cmocka_unit_test_setup_teardown(a_run_that_is_not_waited_for_is_busy, open_small, close_all),
         cmocka_unit_test_setup_teardown(wrong_arguments_are_refused_before_anything_runs, open_small,
+                                        close_all),
+        cmocka_unit_test_setup_teardown(elements_of_an_older_header_lie_as_far_apart_as_they_say, open_small,
                                         close_all),
         cmocka_unit_test_setup_teardown(outputs_stay_those_of_the_last_run, open_small, close_all),
         cmocka_unit_test_setup_teardown(a_device_that_fails_to_measure_says_so_and_works_on, open_small,

@@ -18,7 +18,7 @@
 
 static bool has_driver(void)
 {
-    mts_device_desc desc;
+    mts_device_desc desc = {.size = sizeof desc};
     for (uint32_t i = 0; mts_device_describe(i, &desc) == MTS_STATUS_OK; i++) {
         if (strcmp(desc.id, "opencl:0") == 0) {
             return true;
@@ -50,7 +50,7 @@ static size_t outputs_of(mts_use replay, mts_strategy strategy, float *out)
         assert_int_equal(mts_session_submit(session, &frame, &ticket), MTS_STATUS_OK);
         assert_int_equal(mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
         for (uint32_t t = 0; t < mts_bundle_task_count(bundle); t++) {
-            mts_task_desc task;
+            mts_task_desc task = {.size = sizeof task};
             mts_tensor tensor;
             assert_int_equal(mts_bundle_task(bundle, t, &task), MTS_STATUS_OK);
             assert_int_equal(mts_session_output(session, task.name, 0, &tensor), MTS_STATUS_OK);

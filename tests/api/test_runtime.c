@@ -14,7 +14,7 @@
 static void the_reference_device_opens_by_its_name(void **state)
 {
     api_fixture fixture;
-    mts_device_desc desc;
+    mts_device_desc desc = {.size = sizeof desc};
     (void)state;
     api_open(&fixture, "reference");
     assert_int_equal(mts_runtime_device(fixture.runtime, &desc), MTS_STATUS_OK);
@@ -30,8 +30,8 @@ static void every_device_of_the_list_opens_by_its_id(void **state)
     assert_true(mts_device_count() >= 1);
     for (uint32_t i = 0; i < mts_device_count(); i++) {
         api_fixture fixture;
-        mts_device_desc listed;
-        mts_device_desc opened;
+        mts_device_desc listed = {.size = sizeof listed};
+        mts_device_desc opened = {.size = sizeof opened};
         assert_int_equal(mts_device_describe(i, &listed), MTS_STATUS_OK);
         assert_string_not_equal(listed.id, "null");
         api_open(&fixture, listed.id);
@@ -44,7 +44,7 @@ static void every_device_of_the_list_opens_by_its_id(void **state)
 
 static void a_device_beyond_the_list_is_not_found(void **state)
 {
-    mts_device_desc desc;
+    mts_device_desc desc = {.size = sizeof desc};
     (void)state;
     assert_int_equal(mts_device_describe(mts_device_count(), &desc), MTS_STATUS_NOT_FOUND);
     assert_int_equal(mts_device_describe(0, NULL), MTS_STATUS_INVALID_ARGUMENT);
@@ -53,7 +53,7 @@ static void a_device_beyond_the_list_is_not_found(void **state)
 static void auto_never_picks_the_backend_that_computes_nothing(void **state)
 {
     api_fixture fixture;
-    mts_device_desc desc;
+    mts_device_desc desc = {.size = sizeof desc};
     (void)state;
     api_open(&fixture, "auto");
     assert_int_equal(mts_runtime_device(fixture.runtime, &desc), MTS_STATUS_OK);
@@ -83,7 +83,7 @@ static void an_unknown_device_is_not_found_and_the_sentence_names_it(void **stat
 static void a_device_that_is_not_here_opens_by_its_compute_capability(void **state)
 {
     api_fixture fixture;
-    mts_device_desc desc;
+    mts_device_desc desc = {.size = sizeof desc};
     (void)state;
     api_open(&fixture, "cuda:sm_62");
     assert_int_equal(mts_runtime_device(fixture.runtime, &desc), MTS_STATUS_OK);

@@ -71,7 +71,7 @@ static void sequential_and_compact_agree_on_every_device(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < mts_device_count(); i++) {
-        mts_device_desc device;
+        mts_device_desc device = {.size = sizeof device};
         float values[2][OUTPUTS];
         size_t count = 0;
         assert_int_equal(mts_device_describe(i, &device), MTS_STATUS_OK);
@@ -197,7 +197,7 @@ static void a_frame_that_contradicts_itself_is_refused(void **state)
     for (size_t i = 0; i < 12; i++) {
         w.fixture.error[0] = '\0';
         assert_int_equal(mts_session_submit(w.session, &bad[i], &ticket), MTS_STATUS_INVALID_ARGUMENT);
-        assert_memory_equal(w.fixture.error, "frame: ", 7);
+        assert_non_null(strstr(w.fixture.error, "frame"));
     }
     assert_int_equal(ticket, 0);
     run(&w, &good);
@@ -315,7 +315,7 @@ static void a_wait_with_a_limit_times_out_and_the_run_goes_on(void **state)
     (void)state;
     for (uint32_t i = 0; i < mts_device_count(); i++) {
         api_world w;
-        mts_device_desc device;
+        mts_device_desc device = {.size = sizeof device};
         mts_ticket ticket = 0;
         mts_tensor tensor;
         mts_status status = MTS_STATUS_TIMEOUT;

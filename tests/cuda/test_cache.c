@@ -79,11 +79,11 @@ static void a_binary_is_kept_and_found_by_the_next_start(void **state)
     (void)state;
     mts_program_counts counts = build(87, 12020);
     assert_int_equal(counts.built, 1);
-    assert_int_equal(counts.misses, 1);
-    assert_int_equal(counts.stored, 1);
+    assert_int_equal(counts.cache.misses, 1);
+    assert_int_equal(counts.cache.written, 1);
     assert_int_equal(find_files("cubin", path), 1);
     counts = build(87, 12020);
-    assert_int_equal(counts.hits, 1);
+    assert_int_equal(counts.cache.hits, 1);
     assert_int_equal(counts.built, 0);
     assert_int_equal(fake_cuda_called("nvrtcCompileProgram"), 0);
 }
@@ -94,7 +94,7 @@ static void a_start_without_a_compiler(void **state)
     (void)state;
     (void)snprintf(folder, sizeof folder, "%s", getenv("MTS_TEST_FOLDER"));
     const mts_program_counts counts = build(87, 12020);
-    assert_int_equal(counts.hits, 1);
+    assert_int_equal(counts.cache.hits, 1);
     assert_int_equal(counts.built, 0);
 }
 
@@ -110,10 +110,10 @@ static void another_device_or_driver_has_binaries_of_its_own(void **state)
     char path[512];
     (void)state;
     (void)build(87, 12020);
-    assert_int_equal(build(72, 12020).misses, 1);
-    assert_int_equal(build(87, 11040).misses, 1);
+    assert_int_equal(build(72, 12020).cache.misses, 1);
+    assert_int_equal(build(87, 11040).cache.misses, 1);
     assert_int_equal(find_files("cubin", path), 3);
-    assert_int_equal(build(87, 12020).hits, 1);
+    assert_int_equal(build(87, 12020).cache.hits, 1);
 }
 
 static void rewrite(const char *path, size_t keep, size_t flip)
@@ -141,10 +141,10 @@ static void a_damaged_file_is_made_again_without_a_word(void **state)
         const size_t cut_count = sizeof cuts / sizeof cuts[0];
         rewrite(path, i < cut_count ? cuts[i] : SIZE_MAX, i < cut_count ? SIZE_MAX : flips[i - cut_count]);
         mts_program_counts counts = build(87, 12020);
-        assert_int_equal(counts.hits, 0);
+        assert_int_equal(counts.cache.hits, 0);
         assert_int_equal(counts.built, 1);
-        assert_int_equal(counts.rejected, 1);
-        assert_int_equal(build(87, 12020).hits, 1);
+        assert_int_equal(counts.cache.rejected, 1);
+        assert_int_equal(build(87, 12020).cache.hits, 1);
     }
 }
 
@@ -158,7 +158,7 @@ static void a_binary_that_the_driver_refuses_is_made_again(void **state)
     w.base.options.programs = &counts;
     fake_cuda_fail_named("cuModuleLoadData", 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
     assert_int_equal(cuda_world_make(&w, &error), MTS_STATUS_OK);
-    assert_int_equal(counts.rejected, 1);
+    assert_int_equal(counts.cache.rejected, 1);
     assert_int_equal(counts.built, 1);
     cuda_world_close(&w);
     cuda_expect_clean();
@@ -211,7 +211,7 @@ static void a_board_with_programs_made_ahead(void **state)
     assert_int_equal(find_files("cubin", path), 1);
     assert_int_equal(create_on_board(&counts, &error), MTS_STATUS_OK);
     assert_int_equal(fake_cuda_called("cuLinkComplete"), 0);
-    assert_int_equal(counts.hits, 1);
+    assert_int_equal(counts.cache.hits, 1);
 }
 
 static void a_board_without_programs(void **state)
@@ -322,7 +322,7 @@ static void a_kept_file_that_holds_no_binary_is_made_again(void **state)
         mts_alloc_free(builder->allocator, key);
         cuda_world_close(&w);
         counts = build(87, 12020);
-        assert_int_equal(counts.rejected, 1);
+        assert_int_equal(counts.cache.rejected, 1);
         assert_int_equal(counts.built, 1);
         assert_int_equal(fake_cuda_called("cuModuleLoadData"), 1);
     }

@@ -111,7 +111,7 @@ static void need_run(uint32_t seed)
 static void take_outputs(float out[OUTPUTS])
 {
     for (uint32_t t = 0; t < TASKS; t++) {
-        mts_task_desc task;
+        mts_task_desc task = {.size = sizeof task};
         mts_tensor tensor;
         assert_int_equal(mts_bundle_task(s.bundle, t, &task), MTS_STATUS_OK);
         assert_int_equal(mts_session_output(s.session, task.name, 0, &tensor), MTS_STATUS_OK);
@@ -251,7 +251,7 @@ static void a_steady_run_makes_nothing_and_submits_one_graph(void **state)
 
 static void the_emulated_gpu_is_chosen_by_itself(void **state)
 {
-    mts_device_desc desc;
+    mts_device_desc desc = {.size = sizeof desc};
     (void)state;
     fake_cuda_reset();
     open_on("auto", MTS_USE_AUTO);
@@ -485,7 +485,7 @@ static void a_context_names_the_device_that_it_belongs_to(void **state)
     assert_int_equal(init(0), CUDA_SUCCESS);
     assert_int_equal(create(&context, 0, 1), CUDA_SUCCESS);
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-        mts_device_desc desc;
+        mts_device_desc desc = {.size = sizeof desc};
         mts_runtime_options options = api_options(&s.fixture, ids[i]);
         options.cuda_context = context;
         assert_int_equal(mts_runtime_create(&options, &s.fixture.runtime), MTS_STATUS_OK);

@@ -77,7 +77,7 @@ static mts_program_counts build_fresh(const mts_kernel_source *source, const cha
         fail_msg("%s", error.text);
     }
     mts_cl_kernel_destroy(world.device, kernel);
-    const mts_program_counts counts = opencl->cache;
+    const mts_program_counts counts = opencl->built;
     device_fixture_close(&world);
     return counts;
 }
@@ -115,13 +115,13 @@ static void a_program_is_stored_once_and_found_after_reopening(void **state)
 {
     (void)state;
     mts_program_counts counts = build_fresh(&first_source, "", folder);
-    assert_int_equal(counts.hits, 0);
-    assert_int_equal(counts.misses, 1);
-    assert_int_equal(counts.stored, 1);
+    assert_int_equal(counts.cache.hits, 0);
+    assert_int_equal(counts.cache.misses, 1);
+    assert_int_equal(counts.cache.written, 1);
     counts = build_fresh(&first_source, "", folder);
-    assert_int_equal(counts.hits, 1);
-    assert_int_equal(counts.misses, 0);
-    assert_int_equal(counts.stored, 0);
+    assert_int_equal(counts.cache.hits, 1);
+    assert_int_equal(counts.cache.misses, 0);
+    assert_int_equal(counts.cache.written, 0);
 }
 
 static void a_program_from_the_cache_computes_the_same(void **state)
@@ -137,7 +137,7 @@ static void a_program_from_the_cache_computes_the_same(void **state)
     float result = 0.0f;
     assert_int_equal(mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL),
                      MTS_STATUS_OK);
-    assert_int_equal(opencl->cache.hits, 1);
+    assert_int_equal(opencl->built.cache.hits, 1);
     assert_int_equal(mts_buffer_create(world.device, 8, &buffer, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_buffer_create(world.device, 8, &act, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_buffer_write(buffer, 0, words, sizeof words, NULL), MTS_STATUS_OK);
@@ -165,12 +165,12 @@ static void other_options_or_another_source_are_other_programs(void **state)
     (void)state;
     char paths[2][512];
     (void)build_fresh(&first_source, "", folder);
-    assert_int_equal(build_fresh(&first_source, "-DX=1", folder).misses, 1);
+    assert_int_equal(build_fresh(&first_source, "-DX=1", folder).cache.misses, 1);
     assert_int_equal(list_files(paths), 2);
     assert_int_equal(unlink(paths[0]), 0);
     assert_int_equal(unlink(paths[1]), 0);
     (void)build_fresh(&first_source, "", folder);
-    assert_int_equal(build_fresh(&second_source, "", folder).misses, 1);
+    assert_int_equal(build_fresh(&second_source, "", folder).cache.misses, 1);
     assert_int_equal(list_files(paths), 2);
 }
 
@@ -178,13 +178,13 @@ static void assert_miss_and_repair(const char *path, const void *data, size_t si
 {
     write_file(path, data, size);
     mts_program_counts counts = build_fresh(&first_source, "", folder);
-    assert_int_equal(counts.hits, 0);
-    assert_int_equal(counts.misses, 1);
-    assert_int_equal(counts.rejected, 1);
-    assert_int_equal(counts.stored, 1);
+    assert_int_equal(counts.cache.hits, 0);
+    assert_int_equal(counts.cache.misses, 1);
+    assert_int_equal(counts.cache.rejected, 1);
+    assert_int_equal(counts.cache.written, 1);
     assert_true(device_fixture_logged(&world, "cache: "));
     counts = build_fresh(&first_source, "", folder);
-    assert_int_equal(counts.hits, 1);
+    assert_int_equal(counts.cache.hits, 1);
 }
 
 static void a_truncated_file_is_a_miss_and_is_replaced(void **state)
@@ -292,9 +292,9 @@ static void a_driver_that_refuses_its_binary_gets_the_source(void **state)
     opencl->cl.clCreateProgramWithBinary = refuse_binary;
     assert_int_equal(mts_cl_kernel_create_from(world.device, &first_source, "", &kernel, NULL),
                      MTS_STATUS_OK);
-    assert_int_equal(opencl->cache.hits, 0);
-    assert_int_equal(opencl->cache.rejected, 1);
-    assert_int_equal(opencl->cache.misses, 1);
+    assert_int_equal(opencl->built.cache.hits, 0);
+    assert_int_equal(opencl->built.cache.rejected, 1);
+    assert_int_equal(opencl->built.cache.misses, 1);
     mts_cl_kernel_destroy(world.device, kernel);
     device_fixture_close(&world);
 }
@@ -322,9 +322,9 @@ static void a_folder_that_cannot_be_written_fails_nothing(void **state)
     write_file(inside, "x", 1);
     (void)snprintf(inside, sizeof inside, "%s/file/cache", folder); /* below a file: not even root can */
     const mts_program_counts counts = build_fresh(&first_source, "", inside);
-    assert_int_equal(counts.misses, 1);
-    assert_int_equal(counts.stored, 0);
-    assert_int_equal(counts.failed, 1);
+    assert_int_equal(counts.cache.misses, 1);
+    assert_int_equal(counts.cache.written, 0);
+    assert_int_equal(counts.cache.failed, 1);
 }
 
 static void a_missing_folder_is_made(void **state)
@@ -332,8 +332,8 @@ static void a_missing_folder_is_made(void **state)
     (void)state;
     char inside[128];
     (void)snprintf(inside, sizeof inside, "%s/a/b", folder);
-    assert_int_equal(build_fresh(&first_source, "", inside).stored, 1);
-    assert_int_equal(build_fresh(&first_source, "", inside).hits, 1);
+    assert_int_equal(build_fresh(&first_source, "", inside).cache.written, 1);
+    assert_int_equal(build_fresh(&first_source, "", inside).cache.hits, 1);
 }
 
 /* A kernel on a newly opened device where the nth allocation from then on fails; how many failed. */
@@ -348,7 +348,7 @@ static uint32_t build_starved(uint32_t nth, mts_status *code)
         mts_cl_kernel_destroy(world.device, kernel);
     }
     const uint32_t failed = world.allocator.failed;
-    opencl_counts = opencl->cache;
+    opencl_counts = opencl->built;
     device_fixture_close(&world);
     return failed;
 }
@@ -362,10 +362,10 @@ static void lack_of_memory_rejects_no_program(void **state)
     (void)build_fresh(&first_source, "", folder);
     while (build_starved(++nth, &code) > 0) {
         assert_true(nth < 100);
-        assert_int_equal(opencl_counts.rejected, 0);
+        assert_int_equal(opencl_counts.cache.rejected, 0);
         from_source += code == MTS_STATUS_OK && opencl_counts.built == 1;
     }
-    assert_int_equal(opencl_counts.hits, 1);
+    assert_int_equal(opencl_counts.cache.hits, 1);
     assert_true(from_source > 0); /* where the file did not fit into memory */
 }
 
@@ -378,13 +378,13 @@ static void lack_of_memory_stores_no_half_a_program(void **state)
     mts_status code = MTS_STATUS_OK;
     while (build_starved(++nth, &code) > 0) {
         assert_true(nth < 100);
-        assert_int_equal(list_files(paths), opencl_counts.stored);
-        not_stored += code == MTS_STATUS_OK && opencl_counts.failed == 1;
-        if (opencl_counts.stored == 1) {
+        assert_int_equal(list_files(paths), opencl_counts.cache.written);
+        not_stored += code == MTS_STATUS_OK && opencl_counts.cache.failed == 1;
+        if (opencl_counts.cache.written == 1) {
             assert_int_equal(unlink(paths[0]), 0);
         }
     }
-    assert_int_equal(opencl_counts.stored, 1);
+    assert_int_equal(opencl_counts.cache.written, 1);
     assert_true(not_stored > 0);
 }
 

@@ -383,7 +383,7 @@ static void a_profile_shows_all_and_leaves_outputs_as_they_were(void **state)
     control_enable(engine, 0x2);
     control_run_round(&w, engine, 1); /* inputs are those of round 1 from now on */
     mts_engine_stats_get(engine, &stats);
-    mts_engine_launch *launches = calloc(stats.launches, sizeof *launches);
+    mts_launch_profile *launches = calloc(stats.launches, sizeof *launches);
     assert_non_null(launches);
     control_must(mts_engine_profile(engine, 1, launches, &error), &error, "profile");
     free(launches);

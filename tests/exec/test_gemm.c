@@ -227,7 +227,7 @@ static void a_profile_tells_products_from_their_epilogues(void **state)
     }
     family_open(&f, MTSC_ARCH_RESNET18, 2, 0.97, 0.9, 1);
     mts_engine *engine = engine_make(device, &f, MTS_STRATEGY_DENSE, true);
-    mts_engine_launch *launches = calloc(engine->launches.count, sizeof *launches);
+    mts_launch_profile *launches = calloc(engine->launches.count, sizeof *launches);
     assert_non_null(launches);
     test_must(mts_engine_profile(engine, 1, launches, &error), &error, "profile");
     for (uint32_t i = 0; i < engine->launches.count; i++) {

@@ -148,6 +148,7 @@ static void list_matches(const char *list, uint32_t tasks_want)
     const uint32_t count = mts_bundle_task_count(bundle);
     assert_int_equal(count, tasks_want);
     for (uint32_t t = 0; t < count; t++) {
+        tasks[t].size = sizeof tasks[t];
         check(mts_bundle_task(bundle, t, &tasks[t]), "task", list);
         assert_true(tasks[t].class_count > 0);
     }

@@ -59,7 +59,7 @@ static void compile(const char *name, const char *path)
 
 static void give_input(mts_session *session, const mts_bundle *bundle, const char *name)
 {
-    mts_port_desc port;
+    mts_port_desc port = {.size = sizeof port};
     check(mts_bundle_input(bundle, name, 0, &port), "input", name);
     mts_tensor tensor = {.type = port.type, .rank = port.rank};
     size_t count = 1;

@@ -85,7 +85,7 @@ static void compile(ref_vector *const *list, uint32_t count, const char *path)
 
 static void give_tensor(mts_session *session, mts_bundle *bundle, const ref_vector *vector)
 {
-    mts_port_desc port;
+    mts_port_desc port = {.size = sizeof port};
     check(mts_bundle_input(bundle, vector->name, 0, &port), "input", vector->name);
     assert_string_equal(port.name, vector->input);
     float *values = ref_vector_input(vector);

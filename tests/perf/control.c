@@ -112,7 +112,7 @@ static bool select_task(mts_session *session, const mts_bundle *bundle, uint32_t
 {
     bool set = true;
     for (uint32_t t = 0; t < mts_bundle_task_count(bundle); t++) {
-        mts_task_desc desc = {0};
+        mts_task_desc desc = {.size = sizeof desc};
         (void)mts_bundle_task(bundle, t, &desc);
         set = set && mts_session_enable(session, desc.name, t == task ? 1 : 0) == MTS_STATUS_OK;
     }
@@ -131,7 +131,7 @@ static int measure(mts_runtime *runtime, mts_bundle *bundle, mts_strategy strate
                      ? 0
                      : give_up("all tasks");
     for (uint32_t t = 0; status == 0 && t < count && t < TASKS_MOST; t++) {
-        mts_task_desc desc = {0};
+        mts_task_desc desc = {.size = sizeof desc};
         mts_session *alone = NULL;
         double one_ms = 0.0;
         double alone_ms = 0.0;

@@ -180,7 +180,7 @@ static bool print_tasks(const stream *s)
 {
     bool fine = true;
     for (uint32_t i = 0; i < mts_bundle_task_count(s->bundle); i++) {
-        mts_task_desc task;
+        mts_task_desc task = {.size = sizeof task};
         mts_task_stats stats = {.size = sizeof stats};
         fine = fine && mts_bundle_task(s->bundle, i, &task) == MTS_STATUS_OK &&
                mts_session_task_stats(s->session, task.name, &stats) == MTS_STATUS_OK &&

@@ -30,7 +30,7 @@ static mts_device *device;
 static test_synth synth;
 static char folder[64];
 static mts_cache cache;
-static const mts_cache_counts *plans;
+static const mts_cache_use *plans;
 static mts_planning_options how;
 static mts_planning_report report; /* of the last session */
 
@@ -443,7 +443,7 @@ static void tunings_are_found_again_and_damaged_ones_are_not(void **state)
     size_t size = 0;
     (void)state;
     mts_engine_options options = usual();
-    const mts_cache_counts *tunings = &cache.counts[MTS_CACHE_TUNINGS];
+    const mts_cache_use *tunings = &cache.counts[MTS_CACHE_TUNINGS];
     how.grouping = MTS_GROUPING_FAMILY;
     how.tuning_ms = 20000;
     mts_engine *engine = make(&options);
@@ -540,7 +540,7 @@ static void lack_of_memory_rejects_no_tuning(void **state)
     char path[512];
     mts_status code = MTS_STATUS_OK;
     (void)state;
-    const mts_cache_counts *tunings = &cache.counts[MTS_CACHE_TUNINGS];
+    const mts_cache_use *tunings = &cache.counts[MTS_CACHE_TUNINGS];
     mts_engine_options options = usual();
     how.grouping = MTS_GROUPING_FAMILY;
     how.tuning_ms = 20000;

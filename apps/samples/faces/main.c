@@ -197,7 +197,7 @@ static int repeat(program *p, repeated *out)
 
 static void json_head(program *p)
 {
-    mts_device_desc device = {0};
+    mts_device_desc device = {.size = sizeof device};
     (void)mts_runtime_device(p->app.runtime, &device);
     cli_json_object(&p->json, NULL);
     cli_json_object(&p->json, "device");

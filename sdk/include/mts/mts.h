@@ -75,6 +75,7 @@ MTS_API const char *mts_version(void);
 
 /* A device that can be opened. */
 typedef struct mts_device_desc {
+    size_t size;      /* sizeof(mts_device_desc), set by the caller */
     char id[32];      /* what mts_runtime_options.device takes: "cuda:0", "opencl:0", "reference" */
     char name[128];   /* of the hardware */
     char driver[128]; /* version text */
@@ -139,14 +140,6 @@ MTS_API void mts_runtime_destroy(mts_runtime **runtime);
 /* The device that was opened. */
 MTS_API mts_status mts_runtime_device(const mts_runtime *runtime, mts_device_desc *out);
 
-/* How often files of the cache directory were used, since the runtime was made. */
-typedef struct mts_cache_use {
-    uint32_t hits, misses;
-    uint32_t rejected; /* misses with a file that was there, but damaged, foreign or outdated */
-    uint32_t written;
-    uint32_t failed; /* files that could not be written */
-} mts_cache_use;
-
 /* How the cache directory was used; see mts_runtime_cache. */
 typedef struct mts_cache_stats {
     size_t size;                            /* sizeof(mts_cache_stats), set by the caller */
@@ -192,6 +185,7 @@ MTS_API void mts_bundle_destroy(mts_bundle **bundle);
 
 /* An input or an output of a task. */
 typedef struct mts_port_desc {
+    size_t size;      /* sizeof(mts_port_desc), set by the caller */
     const char *name; /* lives as long as the bundle */
     mts_type type;
     uint32_t rank;
@@ -200,6 +194,7 @@ typedef struct mts_port_desc {
 
 /* One task of a bundle. */
 typedef struct mts_task_desc {
+    size_t size;      /* sizeof(mts_task_desc), set by the caller */
     const char *name; /* strings live as long as the bundle */
     uint32_t input_count, output_count;
     uint32_t takes_frames; /* 1: input 0 is a picture, or a batch of them, with known preprocessing */
@@ -502,20 +497,6 @@ MTS_API mts_status mts_session_deadline(mts_session *session, uint32_t ms);
 MTS_API mts_status mts_session_cancel(mts_session *session, mts_ticket ticket);
 
 /* ---- profile ---- */
-
-/* One launch of a run. */
-typedef struct mts_launch_profile {
-    char kind[32];                /* what it computes: "conv 3x3", "fc", "pool", "space to depth" */
-    const char *label;            /* kind, computations and the layer's name; lives as long as the session */
-    const char *kernel;           /* likewise */
-    uint32_t group;               /* of tasks; UINT32_MAX: serves several groups */
-    uint32_t computations, tasks; /* that it does, and that they serve */
-    uint64_t mul_adds;
-    uint64_t bytes;  /* that have to be moved at least: distinct inputs and weights once, outputs once. 0: a
-                        part of a layer that takes several launches, one of which has its bytes */
-    double start_ms; /* on the device, after the run was handed to it */
-    double duration_ms;
-} mts_launch_profile;
 
 /*
  * Runs `runs` times (1..10000) on the inputs that are set, after one run that is not counted, with the

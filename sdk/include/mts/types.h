@@ -195,4 +195,27 @@ typedef enum mts_precision {
                                  added in float16, beyond 65504 that is infinite; all else in float32 */
 } mts_precision;
 
+/* How often files of the cache directory were used, since the runtime was made. */
+typedef struct mts_cache_use {
+    uint32_t hits, misses;
+    uint32_t rejected; /* misses with a file that was there, but damaged, foreign or outdated */
+    uint32_t written;
+    uint32_t failed; /* files that could not be written */
+} mts_cache_use;
+
+/* One launch of a run. */
+typedef struct mts_launch_profile {
+    size_t size;                  /* sizeof(mts_launch_profile), set by the caller in the first element */
+    char kind[32];                /* what it computes: "conv 3x3", "fc", "pool", "space to depth" */
+    const char *label;            /* kind, computations and the layer's name; lives as long as the session */
+    const char *kernel;           /* likewise */
+    uint32_t group;               /* of tasks; UINT32_MAX: serves several groups */
+    uint32_t computations, tasks; /* that it does, and that they serve */
+    uint64_t mul_adds;
+    uint64_t bytes;  /* that have to be moved at least: distinct inputs and weights once, outputs once. 0: a
+                        part of a layer that takes several launches, one of which has its bytes */
+    double start_ms; /* on the device, after the run was handed to it */
+    double duration_ms;
+} mts_launch_profile;
+
 #endif

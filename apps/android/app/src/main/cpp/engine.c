@@ -181,7 +181,7 @@ static mts_status open_runtime(engine *self)
     options.log = pass_log;
 
     const mts_status status = mts_runtime_create(&options, &self->runtime);
-    mts_device_desc device = {.reads = 0};
+    mts_device_desc device = {.size = sizeof device};
     if (status == MTS_STATUS_OK && mts_runtime_device(self->runtime, &device) == MTS_STATUS_OK) {
         self->reads_buffers = (device.reads >> MTS_MEMORY_ANDROID & 1u) != 0;
     }

@@ -139,7 +139,7 @@ void results_read(mts_session *session, const mts_bundle *bundle, results *out)
 {
     *out = (results){.text = ""};
     for (uint32_t i = 0; i < mts_bundle_task_count(bundle); i++) {
-        mts_task_desc task;
+        mts_task_desc task = {.size = sizeof task};
         mts_tensor outputs[2];
         uint32_t count = 0;
         if (mts_bundle_task(bundle, i, &task) != MTS_STATUS_OK) {

@@ -3,6 +3,7 @@
  * the next one, `done`, poll and wait, and what became of all of them. Not responsible for starting a run (session_run.c).
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "api/api.h"
 #include "engine/control.h"
@@ -177,8 +178,9 @@ mts_status mts_session_flow(const mts_session *session, mts_flow *flow)
 mts_status mts_session_task_stats(const mts_session *session, const char *task, mts_task_stats *stats)
 {
     mts_error error = {0};
-    mts_task_stats known = {.runs = 0};
+    mts_task_stats known;
     uint32_t index = 0;
+    memset(&known, 0, sizeof known);
     mts_status status = mts_sized_check(stats, sizeof *stats, "mts_task_stats", &error);
     MTS_TRY(status, mts_api_session_task(session, task, &index, &error));
     MTS_TRY(status,

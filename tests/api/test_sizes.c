@@ -15,10 +15,10 @@
 typedef union any {
     size_t size;
     unsigned char bytes[1024];
-    mts_device_desc device = {.size = sizeof device};
+    mts_device_desc device;
     mts_cache_stats cache;
-    mts_task_desc task = {.size = sizeof task};
-    mts_port_desc port = {.size = sizeof port};
+    mts_task_desc task;
+    mts_port_desc port;
     mts_session_stats session;
     mts_flow flow;
     mts_task_stats task_stats;
@@ -29,7 +29,7 @@ typedef struct world {
     api_fixture fixture;
     mts_bundle *bundle;
     mts_session *session;
-    mts_task_desc task = {.size = sizeof task};
+    mts_task_desc task;
     uint8_t pixels[3 * 32 * 32];
 } world;
 
@@ -150,7 +150,8 @@ static void results_of_an_unknown_size_are_refused_and_not_written(void **state)
 
 static void options_of_an_older_header_keep_the_defaults_of_what_they_lack(void **state)
 {
-    mts_runtime_options runtime_options = api_options(&w.fixture, "reference");
+    api_fixture other;
+    mts_runtime_options runtime_options = api_options(&other, "reference");
     mts_session_options options;
     mts_runtime *runtime = NULL;
     mts_session *session = NULL;

@@ -3,7 +3,7 @@
  *
  * Transfers of memory that the caller uses again go through a little pinned memory of the device's own: the
  * caller's is free as soon as it was copied there, and the driver copies from it without a stop. Such a write
- * waits only if all of that memory is still on its way. Memory that stays is copied from and to directly: the
+ * waits only if all of that memory is still on its way. Memory that the caller keeps valid is copied from and to directly: the
  * driver does not wait where it is pinned (mts_cu_host_create), and where it is not it does what is needed.
  */
 #include "platform/cuda/cuda.h"
@@ -149,7 +149,7 @@ static mts_status write_pieces(mts_cu_device *device, CUdeviceptr to, const void
 }
 
 mts_status mts_cu_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
-                               size_t size, bool stays, mts_error *error)
+                               size_t size, bool async, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
     const CUdeviceptr to = buffer_of(buffer)->address + offset;
@@ -157,7 +157,7 @@ mts_status mts_cu_buffer_write(mts_device *base, mts_buffer *buffer, size_t offs
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    code = stays ? mts_cu_check(device, device->cu.cuMemcpyHtoDAsync_v2(to, data, size, device->stream),
+    code = async ? mts_cu_check(device, device->cu.cuMemcpyHtoDAsync_v2(to, data, size, device->stream),
                                 MTS_CU_CALL_CREATE, "cuMemcpyHtoDAsync", error)
                  : write_pieces(device, to, data, size, error);
     mts_cu_leave(device);

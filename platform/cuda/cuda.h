@@ -147,7 +147,7 @@ mts_status mts_cu_buffer_create(mts_device *device, const mts_memory *memory, si
                                 mts_error *error);
 void mts_cu_buffer_destroy(mts_device *device, mts_buffer *buffer);
 mts_status mts_cu_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                               size_t size, bool stays, mts_error *error);
+                               size_t size, bool async, mts_error *error);
 mts_status mts_cu_buffer_read_async(mts_device *device, mts_buffer *buffer, size_t offset, void *data,
                                     size_t size, mts_error *error);
 mts_status mts_cu_buffer_read(mts_device *device, mts_buffer *buffer, size_t offset, void *data, size_t size,

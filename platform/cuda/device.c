@@ -356,11 +356,11 @@ static mts_status start(mts_cu_device *device, uint32_t index, const mts_device_
     device->base.index = index;
     mts_status code = open_index(&device->cu, index, &device->id, error);
     MTS_TRY(code, describe(&device->cu, device->id, &device->base.info, error));
-    MTS_TRY(code, options->foreign_context ? adopt_context(device, index, options->foreign_context, error)
-                                           : retain_context(device, error));
+    MTS_TRY(code, options->external_context ? adopt_context(device, index, options->external_context, error)
+                                            : retain_context(device, error));
     if (code == MTS_STATUS_OK) {
         device->replays = options->replay != MTS_USE_OFF && mts_cu_replay_has(&device->cu);
-        code = furnish(device, options->foreign_queue, error);
+        code = furnish(device, options->external_queue, error);
     }
     device->builder.driver = device->cu.version;
     return code == MTS_STATUS_OK ? mts_cu_builder_init(&device->builder, &device->base, options, error)
@@ -371,7 +371,7 @@ static mts_status backend_open(uint32_t index, const mts_device_options *options
                                mts_error *error)
 {
     *out = NULL;
-    if (options->foreign_queue && !options->foreign_context) {
+    if (options->external_queue && !options->external_context) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "a CUDA stream needs its context");
     }
     mts_cu_device *device = mts_alloc_zero(options->allocator, 1, sizeof *device);
@@ -396,5 +396,5 @@ const mts_backend mts_backend_cuda = {
     .describe = backend_describe,
     .open = backend_open,
     .open_named = mts_cu_offline_open,
-    .takes_foreign = true,
+    .takes_external = true,
 };

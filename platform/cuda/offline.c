@@ -47,9 +47,9 @@ static void offline_buffer_destroy(mts_device *device, mts_buffer *buffer)
 }
 
 static mts_status offline_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset,
-                                       const void *data, size_t size, bool stays, mts_error *error)
+                                       const void *data, size_t size, bool async, mts_error *error)
 {
-    (void)device, (void)buffer, (void)offset, (void)data, (void)size, (void)stays, (void)error;
+    (void)device, (void)buffer, (void)offset, (void)data, (void)size, (void)async, (void)error;
     return MTS_STATUS_OK;
 }
 
@@ -257,7 +257,7 @@ mts_status mts_cu_offline_open(const char *name, const mts_device_options *optio
 {
     uint32_t arch = 0;
     *out = NULL;
-    if (options->foreign_context || options->foreign_queue) {
+    if (options->external_context || options->external_queue) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "'%s' is not here and takes no CUDA context", name);
     }
     mts_status code = parse_name(name, &arch, error);

@@ -45,10 +45,10 @@ void mts_cl_buffer_destroy(mts_device *base, mts_buffer *buffer)
 }
 
 mts_status mts_cl_buffer_write(mts_device *base, mts_buffer *buffer, size_t offset, const void *data,
-                               size_t size, bool stays, mts_error *error)
+                               size_t size, bool async, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    const cl_bool waits = stays ? CL_FALSE : CL_TRUE;
+    const cl_bool waits = async ? CL_FALSE : CL_TRUE;
     const cl_int result = device->cl.clEnqueueWriteBuffer(device->queue, handle_of(buffer), waits, offset,
                                                           size, data, 0, NULL, NULL);
     return mts_cl_check(device, result, MTS_CL_STAGE_CREATE, "clEnqueueWriteBuffer", error);

@@ -84,10 +84,10 @@ static void buffer_destroy(mts_device *device, mts_buffer *buffer)
 }
 
 static mts_status buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                               size_t size, bool stays, mts_error *error)
+                               size_t size, bool async, mts_error *error)
 {
     (void)device;
-    (void)stays; /* the copy is made at once */
+    (void)async; /* the copy is made at once */
     (void)error;
     memcpy(((reference_buffer *)buffer)->bytes + offset, data, size);
     return MTS_STATUS_OK;

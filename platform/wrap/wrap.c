@@ -153,12 +153,12 @@ static void wrap_buffer_destroy(mts_device *device, mts_buffer *buffer)
 }
 
 static mts_status wrap_buffer_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                                    size_t size, bool stays, mts_error *error)
+                                    size_t size, bool async, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)buffer;
     const mts_wrap_call call = {
-        .kind = stays ? MTS_WRAP_KIND_BUFFER_SEND : MTS_WRAP_KIND_BUFFER_WRITE,
+        .kind = async ? MTS_WRAP_KIND_BUFFER_SEND : MTS_WRAP_KIND_BUFFER_WRITE,
         .object = object,
         .offset = offset,
         .size = size,
@@ -170,7 +170,7 @@ static mts_status wrap_buffer_write(mts_device *device, mts_buffer *buffer, size
     }
     mts_buffer *inner = object->inner.buffer;
     return end(wrap, &call,
-               stays ? mts_buffer_write_async(inner, offset, data, size, error)
+               async ? mts_buffer_write_async(inner, offset, data, size, error)
                      : mts_buffer_write(inner, offset, data, size, error));
 }
 
@@ -405,7 +405,7 @@ static mts_status wrap_event_query(mts_device *device, uint32_t index, bool wait
         code = mts_device_event_wait(wrap->inner, index, error);
         call.passed = code == MTS_STATUS_OK;
     } else {
-        code = mts_device_passed(wrap->inner, index, &call.passed, error);
+        code = mts_device_event_passed(wrap->inner, index, &call.passed, error);
     }
     *passed = call.passed;
     return end(wrap, &call, code);

@@ -27,7 +27,7 @@ typedef enum mts_wrap_kind {
     MTS_WRAP_KIND_WAIT = 11,
     MTS_WRAP_KIND_LIST_PROFILE = 12,
     MTS_WRAP_KIND_LIST_UPDATE = 13,
-    MTS_WRAP_KIND_BUFFER_SEND = 14, /* a buffer_write of data that stays */
+    MTS_WRAP_KIND_BUFFER_SEND = 14, /* an asynchronous buffer_write */
     MTS_WRAP_KIND_BUFFER_FETCH = 15,
     MTS_WRAP_KIND_MARK_SET = 16,
     MTS_WRAP_KIND_MARK_PASSED = 17,

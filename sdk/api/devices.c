@@ -111,7 +111,7 @@ static mts_status parse_id(const char *id, target *out, mts_error *error)
 
 static bool has_foreign(const mts_device_options *options)
 {
-    return options->foreign_context || options->foreign_queue;
+    return options->external_context || options->external_queue;
 }
 
 /* A GPU if there is one, else the first listed device that the registry offers; of those that take the
@@ -122,7 +122,7 @@ static mts_status choose(const mts_device_options *options, target *out, mts_err
     const mts_backend *const *table = mts_backend_table(&count);
     *out = (target){.backend = NULL};
     for (size_t i = 0; i < count; i++) {
-        const bool fits = backend_listed(table[i]) && (table[i]->takes_foreign || !has_foreign(options));
+        const bool fits = backend_listed(table[i]) && (table[i]->takes_external || !has_foreign(options));
         const uint32_t devices = fits ? table[i]->count() : 0;
         for (uint32_t device = 0; device < devices; device++) {
             mts_device_info info = {0};
@@ -214,7 +214,7 @@ mts_status mts_api_device_open(const char *id, const mts_device_options *options
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    if (has_foreign(options) && !what.backend->takes_foreign) {
+    if (has_foreign(options) && !what.backend->takes_external) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED,
                         "device '%s': backend '%s' takes no context of the caller's", id ? id : "auto",
                         what.backend->name);

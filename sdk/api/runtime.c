@@ -89,8 +89,8 @@ static mts_status device_open(mts_runtime *runtime, const mts_runtime_options *o
         .flush_launches = options->flush_launches,
 
         .gemm = options->gemm,
-        .foreign_context = options->cuda_context,
-        .foreign_queue = options->cuda_stream,
+        .external_context = options->cuda_context,
+        .external_queue = options->cuda_stream,
     };
     runtime->cache =
         (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};

@@ -13,7 +13,7 @@
 
 #define HOST_ALIGN 64u
 
-/* Before anybody hears that the device is lost: who does lets go of memory that the queue may still use. */
+/* Drains a lost device before a caller learns of the loss and frees memory that the queue still uses. */
 static void see_loss(mts_device *device)
 {
     if (device->lost && !device->drained) {
@@ -28,8 +28,9 @@ static mts_status check_device(mts_device *device, mts_error *error)
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "device is NULL");
     }
     if (device->ops->abi != MTS_DEVICE_ABI) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "device '%s' has interface version %u, not %u",
-                        device->info.name, device->ops->abi, MTS_DEVICE_ABI);
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "device '%s' has interface version %u, and this library needs %u", device->info.name,
+                        device->ops->abi, MTS_DEVICE_ABI);
     }
     see_loss(device);
     if (device->lost) {
@@ -74,11 +75,11 @@ static mts_status check_range(const mts_buffer *buffer, size_t offset, const voi
     }
     if (buffer->imported) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "imported memory is the caller's to read and write");
+                        "an imported buffer is neither read nor written through the device");
     }
     if (!mts_size_add(offset, size, &end) || end > buffer->size) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu bytes at %zu leave the buffer of %zu bytes",
-                        size, offset, buffer->size);
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "%zu bytes at offset %zu exceed the buffer of %zu bytes", size, offset, buffer->size);
     }
     return MTS_STATUS_OK;
 }
@@ -95,14 +96,15 @@ static mts_status check_grid(const mts_launch *launch, mts_error *error)
         const uint32_t global = launch->global[i];
         const uint32_t local = launch->local[i];
         if (local == 0 || global == 0 || global % local != 0) {
-            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                            "launch '%s': dimension %d: %u work-items are no positive multiple of %u",
-                            launch_label(launch), i, global, local);
+            return mts_fail(
+                error, MTS_STATUS_INVALID_ARGUMENT,
+                "launch '%s': dimension %d: %u work-items are not a positive multiple of the work-group's %u",
+                launch_label(launch), i, global, local);
         }
         items *= local; /* cannot overflow: at most work_group_size (32 bits) before each step */
         if (items > launch->kernel->work_group_size) {
             return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                            "launch '%s': a group of %ux%ux%u exceeds the kernel's %u work-items",
+                            "launch '%s': a work-group of %ux%ux%u exceeds the kernel's %u work-items",
                             launch_label(launch), launch->local[0], launch->local[1], launch->local[2],
                             launch->kernel->work_group_size);
         }
@@ -158,7 +160,7 @@ static mts_status make_buffer(mts_device *device, const mts_memory *memory, size
                               mts_error *error)
 {
     if (!out) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "no place for the buffer");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_buffer_create: out is NULL");
     }
     *out = NULL;
     mts_status code = check_device(device, error);
@@ -200,11 +202,13 @@ mts_status mts_buffer_import(mts_device *device, const mts_memory *memory, mts_b
     }
     if (!memory || (unsigned)memory->kind >= MTS_MEMORY_KINDS ||
         (memory->kind == MTS_MEMORY_DMABUF ? memory->fd < 0 : !memory->host)) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "not enough memory to import");
+        return mts_fail(
+            error, MTS_STATUS_INVALID_ARGUMENT,
+            "the memory to import is NULL, of an unknown kind or without an address or descriptor");
     }
     if (device && !(device->info.imports & MTS_MEMORY_BIT(memory->kind))) {
-        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' cannot use %s of others",
-                        device->info.name, names[memory->kind]);
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' cannot import %s", device->info.name,
+                        names[memory->kind]);
     }
     return make_buffer(device, memory, memory->size, out, error);
 }
@@ -220,7 +224,7 @@ void mts_buffer_destroy(mts_buffer **buffer)
     }
 }
 
-static mts_status write_data(mts_buffer *buffer, size_t offset, const void *data, size_t size, bool stays,
+static mts_status write_data(mts_buffer *buffer, size_t offset, const void *data, size_t size, bool async,
                              mts_error *error)
 {
     const mts_status code = check_range(buffer, offset, data, size, error);
@@ -228,7 +232,7 @@ static mts_status write_data(mts_buffer *buffer, size_t offset, const void *data
         return code;
     }
     mts_device *device = buffer->device;
-    return after(device, device->ops->buffer_write(device, buffer, offset, data, size, stays, error), error);
+    return after(device, device->ops->buffer_write(device, buffer, offset, data, size, async, error), error);
 }
 
 mts_status mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size,
@@ -270,8 +274,8 @@ mts_status mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint3
         return code;
     }
     if (offset % sizeof word != 0 || size % sizeof word != 0) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "filling %zu bytes at %zu: not multiples of 4",
-                        size, offset);
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "filling %zu bytes at offset %zu: both have to be multiples of 4", size, offset);
     }
     if (size == 0) {
         return MTS_STATUS_OK;
@@ -284,7 +288,7 @@ mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mt
                              mts_error *error)
 {
     if (!out) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "no place for the kernel");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_kernel_create: out is NULL");
     }
     *out = NULL;
     mts_status code = check_device(device, error);
@@ -326,7 +330,7 @@ mts_status mts_command_list_create(mts_device *device, const mts_launch *launche
                                    mts_command_list **out, mts_error *error)
 {
     if (!out) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "no place for the list");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_command_list_create: out is NULL");
     }
     *out = NULL;
     mts_status code = check_device(device, error);
@@ -335,7 +339,8 @@ mts_status mts_command_list_create(mts_device *device, const mts_launch *launche
     }
     size_t bytes = 0;
     if ((!launches && count) || !mts_size_mul(count, sizeof *launches, &bytes)) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "a list of %zu launches without launches", count);
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "a list of %zu launches, but launches is NULL or the count too large", count);
     }
     for (size_t i = 0; i < count; i++) {
         code = check_launch(device, &launches[i], error);
@@ -444,44 +449,44 @@ void mts_device_drain(mts_device *device)
     }
 }
 
-static mts_status check_mark(mts_device *device, uint32_t index, mts_error *error)
+static mts_status check_event(mts_device *device, uint32_t index, mts_error *error)
 {
     const mts_status code = check_device(device, error);
     if (code == MTS_STATUS_OK && index >= MTS_DEVICE_EVENTS) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "there is no mark %u; a device has %u", index,
-                        MTS_DEVICE_EVENTS);
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "there is no event %u; a device has 0..%u", index,
+                        MTS_DEVICE_EVENTS - 1);
     }
     return code;
 }
 
 mts_status mts_device_event_record(mts_device *device, uint32_t index, mts_error *error)
 {
-    const mts_status code = check_mark(device, index, error);
+    const mts_status code = check_event(device, index, error);
     return code == MTS_STATUS_OK ? after(device, device->ops->event_record(device, index, error), error)
                                  : code;
 }
 
-static mts_status ask_mark(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error)
+static mts_status query_event(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error)
 {
     bool answer = false;
-    mts_status code = check_mark(device, index, error);
+    mts_status code = check_event(device, index, error);
     MTS_TRY(code, after(device, device->ops->event_query(device, index, wait, &answer, error), error));
     *passed = code == MTS_STATUS_OK && answer;
     return code;
 }
 
-mts_status mts_device_passed(mts_device *device, uint32_t index, bool *passed, mts_error *error)
+mts_status mts_device_event_passed(mts_device *device, uint32_t index, bool *passed, mts_error *error)
 {
     if (!passed) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "no place for the answer");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_device_event_passed: passed is NULL");
     }
-    return ask_mark(device, index, false, passed, error);
+    return query_event(device, index, false, passed, error);
 }
 
 mts_status mts_device_event_wait(mts_device *device, uint32_t index, mts_error *error)
 {
     bool passed = false;
-    return ask_mark(device, index, true, &passed, error);
+    return query_event(device, index, true, &passed, error);
 }
 
 /* What the allocator gave stands before the aligned memory. */
@@ -505,7 +510,7 @@ static mts_status allocate_host(const mts_device *device, size_t size, void **ou
 mts_status mts_host_create(mts_device *device, size_t size, void **out, mts_error *error)
 {
     if (!out) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "no place for the memory");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_host_create: out is NULL");
     }
     *out = NULL;
     mts_status code = check_device(device, error);

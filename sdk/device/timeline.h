@@ -1,21 +1,20 @@
 /*
- * timeline.h: points of a device's queue that anybody may wait for: numbers that never come again, over the few
- * marks that a device has, so that several sessions of one device need not share these out.
+ * timeline.h: points in a device's queue that any caller can wait for. They are values that only grow, over
+ * the few events of a device, so that the sessions of one device need not share these out.
  */
 #ifndef MTS_DEVICE_TIMELINE_H
 #define MTS_DEVICE_TIMELINE_H
 
 #include "device/device.h"
 
-/* Puts a fence behind everything enqueued so far and hands that to the device. Waits only for the fence that
- * was set MTS_DEVICE_EVENTS timeline_last ago, if that is not over; how that one ended is told to who asks
- * for it. */
-mts_status mts_timeline_signal(mts_device *device, uint64_t *fence, mts_error *error);
-/* Whether everything before a fence has finished; false if this fails. A fence fails with what went wrong
- * between the one before it and itself, whenever and however often it is asked for; others pass. After a
- * failure it is not known how far the queue is: who lets go of memory then waits for all of it. Does not wait
- * where mts_device_passed does not. */
-mts_status mts_timeline_reached(mts_device *device, uint64_t fence, bool *passed, mts_error *error);
-mts_status mts_timeline_wait(mts_device *device, uint64_t fence, mts_error *error);
+/* Puts a new value behind everything enqueued so far, and gives that to the device. It waits only for the value
+ * MTS_DEVICE_EVENTS before, if that is not reached yet; a failure there is reported to those that wait for it. */
+mts_status mts_timeline_signal(mts_device *device, uint64_t *value, mts_error *error);
+/* Whether everything before a value has finished; *reached is false if this fails. A value fails, every time, with
+ * what went wrong between the value before it and itself; others are reached. After a failure it is not known how
+ * far the queue has come, so wait for all of it before memory is freed. It does not wait where
+ * mts_device_event_passed does not. */
+mts_status mts_timeline_reached(mts_device *device, uint64_t value, bool *reached, mts_error *error);
+mts_status mts_timeline_wait(mts_device *device, uint64_t value, mts_error *error);
 
 #endif

@@ -34,7 +34,7 @@ static mts_status fly(cuda_world *w, float *host, mts_error *error)
     code = code ? code : mts_buffer_read_async(w->act, 4, host + 1, sizeof *host, error);
     code = code ? code : mts_device_event_record(w->base.device, 2, error);
     while (code == MTS_STATUS_OK && !passed) {
-        code = mts_device_passed(w->base.device, 2, &passed, error);
+        code = mts_device_event_passed(w->base.device, 2, &passed, error);
     }
     if (code == MTS_STATUS_OK) {
         assert_true(host[1] == ((5.0f * 2.0f + 2.0f) * 2.0f + 8.0f) * 2.0f + 301.0f);

@@ -79,8 +79,8 @@ static void expect_undisturbed(void)
 static void make_world(void *given_context, void *given_stream)
 {
     mts_error error = {MTS_STATUS_OK, ""};
-    w.base.options.foreign_context = given_context;
-    w.base.options.foreign_queue = given_stream;
+    w.base.options.external_context = given_context;
+    w.base.options.external_queue = given_stream;
     if (cuda_world_make(&w, &error) != MTS_STATUS_OK) {
         fail_msg("%s", error.text);
     }
@@ -152,7 +152,7 @@ static void a_stream_without_its_context_is_refused(void **state)
 {
     mts_error error = {MTS_STATUS_OK, ""};
     (void)state;
-    w.base.options.foreign_queue = stream;
+    w.base.options.external_queue = stream;
     assert_int_equal(mts_backend_cuda.open(0, &w.base.options, &w.base.device, &error),
                      MTS_STATUS_INVALID_ARGUMENT);
     assert_null(w.base.device);

@@ -201,12 +201,12 @@ static void pinned_memory_is_copied_from_and_to_without_a_detour(void **state)
     assert_int_equal(mts_buffer_read_async(w.act, 0, host + 1, sizeof *host, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_device_event_record(w.base.device, 1, NULL), MTS_STATUS_OK);
     host[0] = 2.0f; /* against the rules: what was sent has not been looked at yet */
-    assert_int_equal(mts_device_passed(w.base.device, 1, &passed, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_passed(w.base.device, 1, &passed, NULL), MTS_STATUS_OK);
     assert_false(passed); /* asking takes one step of three */
     assert_true(host[1] == -1.0f);
-    assert_int_equal(mts_device_passed(w.base.device, 1, &passed, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_passed(w.base.device, 1, &passed, NULL), MTS_STATUS_OK);
     assert_false(passed);
-    assert_int_equal(mts_device_passed(w.base.device, 1, &passed, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_passed(w.base.device, 1, &passed, NULL), MTS_STATUS_OK);
     assert_true(passed);
     assert_true(host[1] == 2.0f);
     assert_int_equal(fake_cuda_called("cuStreamSynchronize") + fake_cuda_called("cuEventSynchronize"), waits);

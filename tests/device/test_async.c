@@ -255,10 +255,11 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(mts_buffer_read_async(async.act, size, NULL, 0, &error), MTS_STATUS_OK);
     assert_int_equal(mts_device_event_record(NULL, 0, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(mts_device_event_record(device, MTS_DEVICE_EVENTS, &error), MTS_STATUS_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "no mark 8"));
-    assert_int_equal(mts_device_passed(device, UINT32_MAX, &passed, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "no event 8"));
+    assert_int_equal(mts_device_event_passed(device, UINT32_MAX, &passed, &error),
+                     MTS_STATUS_INVALID_ARGUMENT);
     assert_false(passed);
-    assert_int_equal(mts_device_passed(device, 0, NULL, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_device_event_passed(device, 0, NULL, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(mts_device_event_wait(device, MTS_DEVICE_EVENTS, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(mts_host_create(device, 0, &memory, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_null(memory);
@@ -301,7 +302,7 @@ static void a_lost_device_sends_fetches_and_marks_nothing(void **state)
     assert_int_equal(mts_buffer_write_async(async.act, 0, data, 4, &error), MTS_STATUS_DEVICE_LOST);
     assert_int_equal(mts_buffer_read_async(async.act, 0, data, 4, &error), MTS_STATUS_DEVICE_LOST);
     assert_int_equal(mts_device_event_record(async.base.device, 0, &error), MTS_STATUS_DEVICE_LOST);
-    assert_int_equal(mts_device_passed(async.base.device, 0, &passed, &error), MTS_STATUS_DEVICE_LOST);
+    assert_int_equal(mts_device_event_passed(async.base.device, 0, &passed, &error), MTS_STATUS_DEVICE_LOST);
     assert_false(passed);
     assert_int_equal(mts_device_event_wait(async.base.device, 0, &error), MTS_STATUS_DEVICE_LOST);
     assert_int_equal(mts_host_create(async.base.device, 4, &memory, &error), MTS_STATUS_DEVICE_LOST);

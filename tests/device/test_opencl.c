@@ -353,7 +353,7 @@ static void events_of_marks_are_released_when_passed_replaced_or_destroyed(void 
     assert_int_equal(mts_device_event_wait(world.device, 0, NULL), MTS_STATUS_OK);
     assert_int_equal(events_released, 1);
     while (!passed) {
-        assert_int_equal(mts_device_passed(world.device, 1, &passed, NULL), MTS_STATUS_OK);
+        assert_int_equal(mts_device_event_passed(world.device, 1, &passed, NULL), MTS_STATUS_OK);
     }
     assert_int_equal(events_released, 2);
     assert_int_equal(event_waits, 2); /* also behind the answer "complete" */
@@ -377,7 +377,7 @@ static void a_driver_without_markers_is_waited_for(void **state)
     assert_int_equal(mts_buffer_read_async(buffer, 0, &fetched, sizeof fetched, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK);
     assert_int_equal(finishes, 0);
-    assert_int_equal(mts_device_passed(world.device, 0, &passed, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_passed(world.device, 0, &passed, NULL), MTS_STATUS_OK);
     assert_true(passed);
     assert_int_equal(fetched, 77);
     assert_int_equal(finishes, 1);
@@ -405,7 +405,7 @@ static void a_failed_command_is_seen_at_the_mark_behind_it(void **state)
         event_status = cases[i].status;
         assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OK);
         for (int k = 0; k < 2; k++) { /* asking again says the same */
-            assert_int_equal(mts_device_passed(world.device, 0, &passed, &error), cases[i].code);
+            assert_int_equal(mts_device_event_passed(world.device, 0, &passed, &error), cases[i].code);
             assert_false(passed);
         }
         assert_true(world.device->lost || strstr(error.text, mts_cl_error_name(event_status)));
@@ -444,7 +444,7 @@ static void a_mark_that_cannot_be_set_stands_behind_nothing(void **state)
     opencl->cl.clEnqueueMarkerWithWaitList = refuse_marker;
     assert_int_equal(mts_device_event_record(world.device, 0, NULL), MTS_STATUS_OUT_OF_MEMORY);
     assert_int_equal(events_released, 1);
-    assert_int_equal(mts_device_passed(world.device, 0, &passed, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_passed(world.device, 0, &passed, NULL), MTS_STATUS_OK);
     assert_true(passed);
 }
 

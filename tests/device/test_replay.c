@@ -252,7 +252,7 @@ static void a_recording_behind_which_a_mark_was_seen_passed_is_enqueued_again(vo
     assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_int_equal(enqueued, 1); /* launch by launch */
     while (!passed) {
-        assert_int_equal(mts_device_passed(world.device, 1, &passed, NULL), MTS_STATUS_OK);
+        assert_int_equal(mts_device_event_passed(world.device, 1, &passed, NULL), MTS_STATUS_OK);
     }
     assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_int_equal(enqueued, 2);

@@ -217,7 +217,7 @@ static void pass_late_mark(void)
 {
     bool passed = false;
     assert_int_equal(mts_device_event_record(world.device, 2, NULL), MTS_STATUS_OK);
-    assert_int_equal(mts_device_passed(world.device, 2, &passed, NULL), MTS_STATUS_OK);
+    assert_int_equal(mts_device_event_passed(world.device, 2, &passed, NULL), MTS_STATUS_OK);
     assert_true(passed);
 }
 
@@ -279,7 +279,7 @@ static mts_status fly(mts_buffer *buffer, mts_command_list *list)
     code = code ? code : mts_command_list_submit(list, NULL);
     code = code ? code : mts_buffer_read_async(buffer, 4, (char *)host + 8, 8, NULL);
     code = code ? code : mts_device_event_record(world.device, 7, NULL);
-    code = code ? code : mts_device_passed(world.device, 7, &passed, NULL);
+    code = code ? code : mts_device_event_passed(world.device, 7, &passed, NULL);
     code = code ? code : mts_device_event_wait(world.device, 7, NULL);
     assert_true(passed || code != MTS_STATUS_OK);
     if (code != MTS_STATUS_OK) {

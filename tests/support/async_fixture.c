@@ -158,7 +158,7 @@ bool async_has_passed(uint32_t index)
 {
     bool passed = false;
     mts_error error = {MTS_STATUS_OK, ""};
-    check(mts_device_passed(async.base.device, index, &passed, &error), &error);
+    check(mts_device_event_passed(async.base.device, index, &passed, &error), &error);
     return passed;
 }
 

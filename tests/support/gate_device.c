@@ -92,9 +92,9 @@ static mts_status drain(mts_error *error)
 }
 
 static mts_status gate_write(mts_device *device, mts_buffer *buffer, size_t offset, const void *data,
-                             size_t size, bool stays, mts_error *error)
+                             size_t size, bool async, mts_error *error)
 {
-    if (stays) {
+    if (async) {
         command *c = enqueue(SEND);
         c->buffer = buffer;
         c->offset = offset;

@@ -3,10 +3,11 @@
  * image shows of a frame (params.c).
  */
 #include "frame/layout.h"
-#include "base/sized.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
+
+#include "base/sized.h"
 
 #define SIDE_MOST 16384u
 #define BYTES_MOST ((uint64_t)INT32_MAX) /* kernels count the bytes of a frame in 32 bits */

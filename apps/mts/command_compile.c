@@ -319,8 +319,8 @@ int cli_command_compile(int argc, char **argv)
 {
     arguments args = {0};
     const cli_option options[] = {
-        {"task", 't', CLI_KIND_LIST, &args.tasks, "NAME=FILE", "a task and its ONNX model; may be repeated",
-         0, 0},
+        {"task", 't', CLI_KIND_LIST, &args.tasks, "NAME=FILE",
+         "a task and its model (ONNX, TFLite); may be repeated", 0, 0},
         {"config", 'c', CLI_KIND_LIST, &args.configs, "FILE",
          "a JSON task list; paths in it are relative to it", 0, 0},
         {"shape", 0, CLI_KIND_LIST, &args.shapes, "NAME[:INPUT]=1x3x224x224",
@@ -336,7 +336,8 @@ int cli_command_compile(int argc, char **argv)
     const cli_usage usage = {
         .name = "compile",
         .positionals = "",
-        .summary = "Compiles ONNX models into one bundle; weights that tasks have in common are stored once.",
+        .summary = "Compiles ONNX and TFLite models into one bundle; weights that tasks have in common are "
+                   "stored once.",
         .details = "Example: mts compile --task age=age.onnx --task gender=gender.onnx --color age=bgr\n"
                    "         --color gender=bgr -o app.mtsb",
         .options = options,

@@ -15,7 +15,7 @@ static const struct {
     const char *summary;
 } commands[] = {
     {"devices", cli_command_devices, "list the devices that can be opened"},
-    {"compile", cli_command_compile, "compile ONNX models into one bundle"},
+    {"compile", cli_command_compile, "compile ONNX and TFLite models into one bundle"},
     {"inspect", cli_command_inspect, "print what a bundle holds and shares"},
     {"run", cli_command_run, "run a bundle's tasks on a picture"},
     {"eval", cli_command_eval, "measure each task's accuracy against labels"},

@@ -1,4 +1,4 @@
-# The program beside ONNX Runtime (of toolchains/requirements.txt; skipped where it is missing).
+# The program beside ONNX Runtime and LiteRT (of toolchains/requirements.txt; skipped where they are missing).
 include(${CMAKE_SOURCE_DIR}/cmake/python.cmake)
 if(MTS_TEST_PYTHON AND TARGET mts_program)
   if(DEFINED ENV{MTS_TEST_DATA})
@@ -18,4 +18,16 @@ if(MTS_TEST_PYTHON AND TARGET mts_program)
             --program $<TARGET_FILE:mts_program> --config ${CMAKE_SOURCE_DIR}/apps/mts/demo/small.json
             --data ${MTS_DIFFERENTIAL_DATA} --work ${CMAKE_BINARY_DIR}/differential-methods)
   set_tests_properties(differential/methods PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
+endif()
+if(MTS_TEST_PYTHON AND TARGET mts_program)
+  if(DEFINED ENV{MTS_TEST_MEDIAPIPE})
+    set(MTS_DIFFERENTIAL_MEDIAPIPE $ENV{MTS_TEST_MEDIAPIPE})
+  else()
+    set(MTS_DIFFERENTIAL_MEDIAPIPE ${CMAKE_SOURCE_DIR}/build/mediapipe)
+  endif()
+  add_test(NAME differential/tflite
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/differential/tflite_beside_litert.py
+            --program $<TARGET_FILE:mts_program> --folder ${MTS_DIFFERENTIAL_MEDIAPIPE}
+            --work ${CMAKE_BINARY_DIR}/differential-tflite)
+  set_tests_properties(differential/tflite PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endif()

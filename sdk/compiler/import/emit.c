@@ -1,5 +1,5 @@
 /*
- * emit.c: run-time nodes and their operands. A node of constants is computed at once instead.
+ * emit.c: run-time nodes and their operands, and the graph's inputs and outputs. A node of constants is computed at once instead.
  */
 #include "compiler/import/lower.h"
 
@@ -145,7 +145,7 @@ static mts_import_value *append(mts_import *import, mts_op op, const mts_attrs *
         return NULL;
     }
     mts_status code =
-        mts_graph_add_node(import->graph, op, import->node->name, ids, count, attrs, &id, import->error);
+        mts_graph_add_node(import->graph, op, import->title, ids, count, attrs, &id, import->error);
     if (code != MTS_STATUS_OK) {
         import->code = code;
         return NULL;
@@ -219,4 +219,60 @@ mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts
         value->id = x->id;
     }
     return value;
+}
+
+/* ---- inputs and outputs of the graph ---- */
+
+mts_import_value *mts_import_emit_input(mts_import *import, const char *name, mts_type dtype,
+                                        const mts_shape *shape)
+{
+    /* limits of a value, before the graph takes it */
+    const mts_shape *const shapes[1] = {shape};
+    const mts_attrs attrs = {0};
+    mts_shape same;
+    if (!mts_import_ok(import)) {
+        return NULL;
+    }
+    const mts_status status = mts_node_infer(MTS_OP_UNARY, &attrs, shapes, 1, &same, import->error);
+    if (status != MTS_STATUS_OK) {
+        import->code = mts_fail_prefix(import->error, status, "input '%s'", name);
+        return NULL;
+    }
+    mts_import_value *value = mts_import_constant(import, dtype, shape, NULL, false);
+    if (value) {
+        value->id = mts_graph_add_input(import->graph, name, dtype, shape);
+        if (value->id == MTS_NONE) {
+            mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for input '%s'", name);
+        }
+    }
+    return value;
+}
+
+/* A constant output has a graph value of its own: a reshape to the same shape would be dropped. */
+static uint32_t const_output(mts_import *import, const char *name, const mts_import_value *value)
+{
+    const float *data = mts_import_read_f32(import, value, name);
+    size_t bytes = 0;
+    uint32_t id = MTS_NONE;
+    void *copy = data && mts_shape_bytes(&value->shape, MTS_TYPE_FLOAT32, &bytes)
+                     ? mts_arena_zero(import->arena, bytes, 1)
+                     : NULL;
+    if (copy) {
+        memcpy(copy, data, bytes);
+        id = mts_graph_add_const(import->graph, name, MTS_TYPE_FLOAT32, &value->shape, copy);
+    }
+    if (id == MTS_NONE) {
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for output '%s'", name);
+    }
+    return id;
+}
+
+void mts_import_emit_output(mts_import *import, const char *name, const mts_import_value *value)
+{
+    if (!value || !mts_import_ok(import)) {
+        return;
+    }
+    const uint32_t id = mts_import_is_const(value) ? const_output(import, name, value) : value->id;
+    MTS_TRY(import->code,
+            mts_graph_add_output(import->graph, name, id, value->dtype, &value->shape, import->error));
 }

@@ -4,6 +4,7 @@
  * What each operator means is in the lower_*.c files; how constants are computed in host.c.
  */
 #include "compiler/import/lower.h"
+#include "compiler/import/tflite/tflite.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -207,25 +208,7 @@ static mts_import_value *add_input(mts_import *import, const Onnx__ValueInfoProt
     } else {
         close_shape(import, name, declared, &shape);
     }
-    mts_host_tensor probe = {.shape = shape}; /* limits of a value, before the graph takes it */
-    const mts_shape *const shapes[1] = {&probe.shape};
-    mts_attrs attrs = {0};
-    if (!mts_import_ok(import)) {
-        return NULL;
-    }
-    mts_status code = mts_node_infer(MTS_OP_UNARY, &attrs, shapes, 1, &shape, import->error);
-    if (code != MTS_STATUS_OK) {
-        import->code = mts_fail_prefix(import->error, code, "input '%s'", name);
-        return NULL;
-    }
-    mts_import_value *value = mts_import_constant(import, dtype, &shape, NULL, false);
-    if (value) {
-        value->id = mts_graph_add_input(import->graph, name, dtype, &shape);
-        if (value->id == MTS_NONE) {
-            mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for input '%s'", name);
-        }
-    }
-    return value;
+    return mts_import_emit_input(import, name, dtype, &shape);
 }
 
 static void define_inputs(mts_import *import)
@@ -306,6 +289,7 @@ static void lower_nodes(mts_import *import, const uint32_t *order, uint32_t coun
 {
     for (uint32_t i = 0; i < count && mts_import_ok(import); i++) {
         import->node = import->proto->node[order[i]];
+        import->title = import->node->name;
         lower_node(import);
         if (!mts_import_ok(import)) {
             const char *name = import->node->name && *import->node->name ? import->node->name
@@ -316,43 +300,15 @@ static void lower_nodes(mts_import *import, const uint32_t *order, uint32_t coun
         }
     }
     import->node = NULL;
+    import->title = NULL;
 }
 
 /* ---- outputs ---- */
 
 static void define_output(mts_import *import, const Onnx__ValueInfoProto *info)
 {
-    static const Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
     const char *name = info->name ? info->name : "";
-    import->node = &none;
-    mts_import_value *value = mts_import_lookup(import, name);
-    if (!value) {
-        return;
-    }
-    if (mts_import_is_const(value)) {
-        /* a constant output has a graph value of its own: a reshape to the same shape would be dropped */
-        value = mts_import_retype(import, value, value->dtype);
-        uint32_t id = MTS_NONE;
-        const float *data = value ? mts_import_read_f32(import, value, name) : NULL;
-        size_t bytes = 0;
-        void *copy = data && mts_shape_bytes(&value->shape, MTS_TYPE_FLOAT32, &bytes)
-                         ? mts_arena_zero(import->arena, bytes, 1)
-                         : NULL;
-        if (copy) {
-            memcpy(copy, data, bytes);
-            id = mts_graph_add_const(import->graph, name, MTS_TYPE_FLOAT32, &value->shape, copy);
-        }
-        if (id == MTS_NONE) {
-            mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for output '%s'", name);
-            return;
-        }
-        value->id = id;
-    }
-    mts_status code =
-        mts_graph_add_output(import->graph, name, value->id, value->dtype, &value->shape, import->error);
-    if (code != MTS_STATUS_OK) {
-        import->code = code;
-    }
+    mts_import_emit_output(import, name, mts_import_lookup(import, name));
 }
 
 static void define_outputs(mts_import *import)
@@ -363,7 +319,6 @@ static void define_outputs(mts_import *import)
     for (size_t i = 0; i < import->proto->n_output && mts_import_ok(import); i++) {
         define_output(import, import->proto->output[i]);
     }
-    import->node = NULL;
 }
 
 /* ---- models ---- */
@@ -460,6 +415,10 @@ static mts_status import_bytes(const void *data, size_t size, const char *name, 
     mts_error *out = error ? error : &local;
     mts_proto_memory memory;
     *graph = NULL;
+    if (mts_tflite_is(data, size)) {
+        const mts_status done = mts_tflite_import(data, size, name, options, arena, graph, out);
+        return done == MTS_STATUS_OK ? done : mts_fail_prefix(out, done, "%s", name);
+    }
     mts_proto_memory_init(&memory, arena->allocator, options->bytes_most);
     ProtobufCMessage *message = mts_proto_unpack(&onnx__model_proto__descriptor, data, size, &memory, out);
     mts_status status = out->code;

@@ -1,10 +1,10 @@
 /*
- * import.h: an ONNX model becomes a graph of the run-time's operators.
+ * import.h: an ONNX or TensorFlow Lite model becomes a graph of the run-time's operators.
  *
- * Opset 7 to 28, and of older ones the operators that have not changed since. Shapes are static: unknown
- * input dimensions are given by the caller. Everything that depends on constants only is computed here. What
- * is not supported is refused with file, node, operator and opset, and then no graph comes back. Not
- * responsible for optimising the graph (sdk/compiler/passes).
+ * ONNX: opset 7 to 28, and of older ones the operators that have not changed since. A TensorFlow Lite model
+ * is known by the identifier in the file (tflite/). Shapes are static: unknown input dimensions are given by
+ * the caller. Everything that depends on constants only is computed here. What is not supported is refused
+ * with file, node and operator, and then no graph comes back. Not responsible for optimising the graph (sdk/compiler/passes).
  *
  * Thread-safety: the functions keep no state; arenas belong to their caller.
  */

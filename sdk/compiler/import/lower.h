@@ -48,6 +48,8 @@ typedef struct mts_import {
     mts_map name_map; /* indices of `names` */
     mts_status code;
     mts_error *error;
+    /* name of the operator at hand, or NULL */
+    const char *title;
     /* the node at hand */
     const Onnx__NodeProto *node;
     mts_import_value **inputs; /* NULL where absent */
@@ -121,6 +123,13 @@ mts_import_value *mts_import_emit_binary(mts_import *import, uint32_t kind, mts_
                                          mts_import_value *b);
 mts_import_value *mts_import_emit_unary(mts_import *import, uint32_t fn, float a, float b,
                                         mts_import_value *x);
+/* x [N,K] times weight [O,K] transposed, times scale, plus bias [O] (may be NULL) -> [N,O]. */
+mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value *x, mts_import_value *weight,
+                                            float scale, mts_import_value *bias);
+/* An input or output of the graph. */
+mts_import_value *mts_import_emit_input(mts_import *import, const char *name, mts_type dtype,
+                                        const mts_shape *shape);
+void mts_import_emit_output(mts_import *import, const char *name, const mts_import_value *value);
 /* The same value under another element type. */
 mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_type dtype);
 /* Computes an operator on constants (fold.c of this folder); false if it is not one of those. */

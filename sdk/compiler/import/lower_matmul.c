@@ -30,9 +30,8 @@ static mts_import_value *filled(mts_import *import, int64_t count, float number)
     return data ? mts_import_constant(import, MTS_TYPE_FLOAT32, &shape, data, lasting) : NULL;
 }
 
-/* x [N,K] times weight [O,K] transposed, times scale, plus bias [O] (may be NULL) -> [N,O]. */
-static mts_import_value *emit_connected(mts_import *import, mts_import_value *x, mts_import_value *weight,
-                                        float scale, mts_import_value *bias)
+mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value *x, mts_import_value *weight,
+                                            float scale, mts_import_value *bias)
 {
     if (!x || !weight) {
         return NULL;
@@ -57,7 +56,7 @@ static mts_import_value *emit_matmul(mts_import *import, mts_import_value *a, mt
     bool connected = mts_import_is_const(b) && !mts_import_is_const(a) && a->shape.rank == 2 &&
                      b->shape.rank == 2 && a->shape.dims[1] == b->shape.dims[0];
     if (connected) {
-        return emit_connected(import, a, transposed(import, b), 1.0f, NULL);
+        return mts_import_emit_connected(import, a, transposed(import, b), 1.0f, NULL);
     }
     mts_attrs attrs = {.matmul = {.alpha = 1.0f, .beta = 0.0f}};
     mts_import_value *both[2] = {a, b};
@@ -148,7 +147,7 @@ void mts_lower_gemm(mts_import *import)
             return;
         }
         mts_import_value *bias = c ? bias_vector(import, c, beta, rows->shape.dims[0]) : NULL;
-        mts_import_value *y = emit_connected(import, a, rows, alpha, bias);
+        mts_import_value *y = mts_import_emit_connected(import, a, rows, alpha, bias);
         y = c && !bias && y ? mts_import_emit_binary(import, MTS_BIN_ADD, y, scaled(import, c, beta)) : y;
         mts_import_out(import, 0, y);
         return;

@@ -1,5 +1,5 @@
 /*
- * mtsc.h: the compiler of the MTS SDK (host only): ONNX models in, one bundle out.
+ * mtsc.h: the compiler of the MTS SDK (host only): ONNX and TensorFlow Lite models in, one bundle out.
  *
  *     mtsc_options options;      mtsc_options_default(&options);
  *     mtsc_compiler_create(&options, &compiler);
@@ -89,7 +89,7 @@ typedef struct mtsc_task {
     size_t size;
     /* 1 to 255 of the characters A-Z a-z 0-9 _ . - ; unique within a compiler. */
     const char *name;
-    /* Path of the ONNX file. */
+    /* Path of the ONNX or TensorFlow Lite file; its content says which it is. */
     const char *model;
     /* Shapes of inputs; NULL (default) where the model gives all of them. */
     const mtsc_input_shape *shapes;
@@ -141,7 +141,7 @@ MTS_API void mtsc_compiler_destroy(mtsc_compiler **compiler);
  *
  * @param compiler gets the task.
  * @param task copied.
- * @return OK; IO: the model cannot be read; MALFORMED: it is no valid ONNX file; UNSUPPORTED: an operator or
+ * @return OK; IO: the model cannot be read; MALFORMED: it is no valid ONNX or TensorFlow Lite file; UNSUPPORTED: an operator or
  *     attribute that the library does not know (the sentence names operator, node, opset and file);
  *     INVALID_ARGUMENT: the name is taken or invalid, an input needs a shape, or a list is missing;
  *     CANCELLED: the progress callback asked to stop.

@@ -1,0 +1,300 @@
+/*
+ * lower_window.c: convolutions, pools and resizing: operators that always work on planar images.
+ */
+#include "compiler/import/tflite/lower.h"
+
+#include <string.h>
+
+#define SAME 0
+#define VALID 1
+#define SIZE_MOST 65536
+
+typedef struct window {
+    int64_t padding; /* SAME or VALID */
+    int64_t kernel[2], stride[2], dilation[2], pad[4];
+} window;
+
+static bool in_range(mts_tflite *model, const window *w)
+{
+    bool fits = w->padding == SAME || w->padding == VALID;
+    for (int i = 0; i < 2 && fits; i++) {
+        const int64_t sizes[3] = {w->kernel[i], w->stride[i], w->dilation[i]};
+        for (int j = 0; j < 3 && fits; j++) {
+            fits = sizes[j] >= 1 && sizes[j] <= SIZE_MOST;
+        }
+    }
+    if (!fits) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED,
+                        "kernel, stride, dilation or padding is out of range");
+    }
+    return fits && mts_import_ok(model->import);
+}
+
+/* SAME: ceil(input / stride) results, the odd element of the padding at the end. */
+static void pad_same(window *w, const mts_shape *planar)
+{
+    for (int i = 0; i < 2 && w->padding == SAME; i++) {
+        const int64_t in = planar->dims[i + 2], stride = w->stride[i];
+        const int64_t extent = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        const int64_t total = ((in + stride - 1) / stride - 1) * stride + extent - in;
+        w->pad[i] = total > 0 ? total / 2 : 0;
+        w->pad[i + 2] = total > 0 ? total - w->pad[i] : 0;
+    }
+}
+
+static mts_attrs_conv conv_attrs(const window *w, int64_t group)
+{
+    mts_attrs_conv conv = {.group = (uint32_t)group};
+    for (int i = 0; i < 2; i++) {
+        conv.kernel[i] = (uint32_t)w->kernel[i];
+        conv.stride[i] = (uint32_t)w->stride[i];
+        conv.dilation[i] = (uint32_t)w->dilation[i];
+        conv.pad[i] = (int32_t)w->pad[i];
+        conv.pad[i + 2] = (int32_t)w->pad[i + 2];
+    }
+    return conv;
+}
+
+/* A constant of rank 4 in the order that the graph wants; its own type stays. */
+static mts_import_value *weight_of(mts_tflite *model, uint32_t index, const uint32_t *perm)
+{
+    mts_import_value *weight = mts_tflite_weight(model, mts_tflite_in(model, index));
+    if (weight && (!mts_import_is_const(weight) || weight->shape.rank != 4)) {
+        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "the weight must be a constant of rank 4");
+        return NULL;
+    }
+    return weight ? mts_import_emit_transpose(model->import, weight, perm) : NULL;
+}
+
+/* One number a channel: as an operand where it is a constant, else added afterwards. */
+static mts_import_value *emit_biased(mts_tflite *model, mts_op op, const mts_attrs *attrs,
+                                     mts_import_value *x, mts_import_value *weight, mts_tflite_tensor *bias)
+{
+    const uint32_t at = op == MTS_OP_CONV ? 3 : 2;
+    mts_import_value *vector = bias ? mts_tflite_native(model, bias) : NULL;
+    const bool is_const = vector && mts_import_is_const(vector);
+    mts_import_value *inputs[4] = {x, weight, NULL, NULL};
+    inputs[at] = is_const ? vector : NULL;
+    mts_import_value *y = mts_import_emit(model->import, op, attrs, inputs, is_const ? at + 1 : 2);
+    if (!y || !vector || is_const) {
+        return y;
+    }
+    const mts_shape four = {.rank = 4, .dims = {1, y->shape.dims[1], 1, 1}};
+    return mts_import_emit_binary(model->import, MTS_BIN_ADD, y,
+                                  mts_import_emit_reshape(model->import, vector, &four));
+}
+
+static void lower_conv(mts_tflite *model, window *w, const uint32_t *perm, bool depthwise, int64_t activation)
+{
+    mts_import_value *x = mts_tflite_planar(model, mts_tflite_in(model, 0));
+    mts_import_value *weight = weight_of(model, 1, perm);
+    if (!x || !weight) {
+        return;
+    }
+    const int64_t channels = x->shape.dims[1], cells = weight->shape.dims[1];
+    const int64_t group = depthwise ? channels : cells > 0 ? channels / cells : 0;
+    w->kernel[0] = weight->shape.dims[2];
+    w->kernel[1] = weight->shape.dims[3];
+    if (!in_range(model, w)) {
+        return;
+    }
+    if (group < 1 || group > INT32_MAX || cells * group != channels || weight->shape.dims[0] % group != 0) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED, "the weight does not fit %lld channels",
+                        (long long)channels);
+        return;
+    }
+    pad_same(w, &x->shape);
+    const mts_attrs attrs = {.conv = conv_attrs(w, group)};
+    mts_import_value *y = emit_biased(model, MTS_OP_CONV, &attrs, x, weight, mts_tflite_in(model, 2));
+    mts_tflite_out(model, 0, mts_tflite_activate(model, y, activation), true);
+}
+
+void mts_tflite_lower_conv(mts_tflite *model)
+{
+    static const uint32_t perm[4] = {0, 3, 1, 2};
+    window w = {.padding = mts_tflite_option(model, 0, MTS_FLAT_I8, SAME),
+                .stride = {mts_tflite_option(model, 2, MTS_FLAT_I32, 0),
+                           mts_tflite_option(model, 1, MTS_FLAT_I32, 0)},
+                .dilation = {mts_tflite_option(model, 5, MTS_FLAT_I32, 1),
+                             mts_tflite_option(model, 4, MTS_FLAT_I32, 1)}};
+    lower_conv(model, &w, perm, false, mts_tflite_option(model, 3, MTS_FLAT_I8, 0));
+}
+
+/* The weight is [1,kh,kw,channels * multiplier]. */
+void mts_tflite_lower_depthwise(mts_tflite *model)
+{
+    static const uint32_t perm[4] = {3, 0, 1, 2};
+    window w = {.padding = mts_tflite_option(model, 0, MTS_FLAT_I8, SAME),
+                .stride = {mts_tflite_option(model, 2, MTS_FLAT_I32, 0),
+                           mts_tflite_option(model, 1, MTS_FLAT_I32, 0)},
+                .dilation = {mts_tflite_option(model, 6, MTS_FLAT_I32, 1),
+                             mts_tflite_option(model, 5, MTS_FLAT_I32, 1)}};
+    lower_conv(model, &w, perm, true, mts_tflite_option(model, 4, MTS_FLAT_I8, 0));
+}
+
+/* Padding at the start, and what is cut from the end or appended to it, so that `out` results come out. */
+static bool fit_output(mts_tflite *model, window *w, const mts_shape *planar, const int64_t *out,
+                       mts_attrs_conv *conv)
+{
+    for (int i = 0; i < 2; i++) {
+        const int64_t reach = (planar->dims[i + 2] - 1) * w->stride[i] + w->kernel[i];
+        const int64_t cut = reach - out[i];
+        if (out[i] < 1 || cut > SIZE_MOST || cut < -SIZE_MOST) {
+            mts_import_fail(model->import, MTS_STATUS_MALFORMED,
+                            "an output of %lld rows or columns does not fit", (long long)out[i]);
+            return false;
+        }
+        w->pad[i] = cut > 0 && w->padding == SAME ? cut / 2 : 0;
+        w->pad[i + 2] = cut > 0 ? cut - w->pad[i] : 0;
+        conv->output_pad[i] = cut < 0 ? (uint32_t)-cut : 0;
+    }
+    const mts_attrs_conv padded = conv_attrs(w, 1);
+    memcpy(conv->pad, padded.pad, sizeof padded.pad);
+    return true;
+}
+
+static void lower_deconv(mts_tflite *model, window *w, mts_import_value *x, mts_import_value *weight,
+                         const int64_t *out, mts_tflite_tensor *bias, int64_t activation)
+{
+    if (!x || !weight || !in_range(model, w)) {
+        return;
+    }
+    mts_attrs attrs = {.conv = conv_attrs(w, 1)};
+    if (!fit_output(model, w, &x->shape, out, &attrs.conv)) {
+        return;
+    }
+    mts_import_value *y = emit_biased(model, MTS_OP_DECONV, &attrs, x, weight, bias);
+    mts_tflite_out(model, 0, mts_tflite_activate(model, y, activation), true);
+}
+
+static const uint32_t deconv_perm[4] = {3, 0, 1, 2}; /* [O,kh,kw,I] becomes [I,O,kh,kw] */
+
+void mts_tflite_lower_transpose_conv(mts_tflite *model)
+{
+    int64_t out[4] = {0};
+    window w = {.padding = mts_tflite_option(model, 0, MTS_FLAT_I8, SAME),
+                .stride = {mts_tflite_option(model, 2, MTS_FLAT_I32, 0),
+                           mts_tflite_option(model, 1, MTS_FLAT_I32, 0)},
+                .dilation = {1, 1}};
+    mts_import_value *weight = weight_of(model, 1, deconv_perm);
+    mts_import_value *x = mts_tflite_planar(model, mts_tflite_in(model, 2));
+    if (mts_tflite_ints(model, 0, "the output's shape", out, 4) != 4 || !weight) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED, "the output's shape has no 4 dimensions");
+        return;
+    }
+    w.kernel[0] = weight->shape.dims[2];
+    w.kernel[1] = weight->shape.dims[3];
+    lower_deconv(model, &w, x, weight, out + 1, mts_tflite_in(model, 3),
+                 mts_tflite_option(model, 3, MTS_FLAT_I8, 0));
+}
+
+/* MediaPipe's Convolution2DTransposeBias: image, weight, bias; its options are three numbers: padding (1 is SAME,
+ * 2 is VALID), stride by column, stride by row. */
+void mts_tflite_lower_transpose_bias(mts_tflite *model)
+{
+    const mts_flat_vector *options = &model->node->custom_options;
+    if (options->count < 12) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED,
+                        "its options have %u bytes, at least 12 are needed", options->count);
+        return;
+    }
+    window w = {.padding = mts_flat_at(&model->flat, options, MTS_FLAT_I32, 0) - 1,
+                .stride = {mts_flat_at(&model->flat, options, MTS_FLAT_I32, 2),
+                           mts_flat_at(&model->flat, options, MTS_FLAT_I32, 1)},
+                .dilation = {1, 1}};
+    mts_import_value *x = mts_tflite_planar(model, mts_tflite_in(model, 0));
+    mts_import_value *weight = weight_of(model, 1, deconv_perm);
+    if (!x || !weight) {
+        return;
+    }
+    w.kernel[0] = weight->shape.dims[2];
+    w.kernel[1] = weight->shape.dims[3];
+    if (!in_range(model, &w)) {
+        return;
+    }
+    int64_t out[2];
+    for (int i = 0; i < 2; i++) {
+        const int64_t in = x->shape.dims[i + 2];
+        out[i] = w.padding == SAME ? in * w.stride[i] : (in - 1) * w.stride[i] + w.kernel[i];
+    }
+    lower_deconv(model, &w, x, weight, out, mts_tflite_in(model, 2), 0);
+}
+
+static void lower_pool(mts_tflite *model, uint32_t kind)
+{
+    window w = {.padding = mts_tflite_option(model, 0, MTS_FLAT_I8, SAME),
+                .stride = {mts_tflite_option(model, 2, MTS_FLAT_I32, 0),
+                           mts_tflite_option(model, 1, MTS_FLAT_I32, 0)},
+                .kernel = {mts_tflite_option(model, 4, MTS_FLAT_I32, 0),
+                           mts_tflite_option(model, 3, MTS_FLAT_I32, 0)},
+                .dilation = {1, 1}};
+    mts_import_value *x = mts_tflite_planar(model, mts_tflite_in(model, 0));
+    if (!x || !in_range(model, &w)) {
+        return;
+    }
+    pad_same(&w, &x->shape);
+    const mts_attrs_conv same = conv_attrs(&w, 1);
+    mts_attrs attrs = {.pool = {.kind = kind}};
+    memcpy(attrs.pool.kernel, same.kernel, sizeof same.kernel);
+    memcpy(attrs.pool.stride, same.stride, sizeof same.stride);
+    memcpy(attrs.pool.dilation, same.dilation, sizeof same.dilation);
+    memcpy(attrs.pool.pad, same.pad, sizeof same.pad);
+    mts_import_value *y = mts_import_emit(model->import, MTS_OP_POOL, &attrs, &x, 1);
+    y = mts_tflite_activate(model, y, mts_tflite_option(model, 5, MTS_FLAT_I8, 0));
+    mts_tflite_out(model, 0, y, true);
+}
+
+void mts_tflite_lower_max_pool(mts_tflite *model)
+{
+    lower_pool(model, MTS_POOL_MAX);
+}
+
+void mts_tflite_lower_average_pool(mts_tflite *model)
+{
+    lower_pool(model, MTS_POOL_AVG);
+}
+
+static void lower_resize(mts_tflite *model, mts_attrs *attrs)
+{
+    int64_t size[2] = {0, 0};
+    mts_import_value *x = mts_tflite_planar(model, mts_tflite_in(model, 0));
+    const uint32_t count = mts_tflite_ints(model, 1, "the size", size, 2);
+    if (!x || count != 2 || size[0] < 1 || size[1] < 1) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED, "the size is no 2 numbers from 1 up");
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        attrs->resize.out[i] = (uint32_t)(size[i] < INT32_MAX ? size[i] : INT32_MAX);
+        attrs->resize.scale[i] = (float)((double)size[i] / (double)x->shape.dims[i + 2]);
+        attrs->resize.roi_end[i] = 1.0f;
+    }
+    attrs->resize.cubic_a = -0.75f;
+    if (size[0] != x->shape.dims[2] || size[1] != x->shape.dims[3]) {
+        x = mts_import_emit(model->import, MTS_OP_RESIZE, attrs, &x, 1);
+    }
+    mts_tflite_out(model, 0, x, true);
+}
+
+void mts_tflite_lower_resize_bilinear(mts_tflite *model)
+{
+    const bool corners = mts_tflite_option(model, 2, MTS_FLAT_U8, 0) != 0;
+    const bool centers = mts_tflite_option(model, 3, MTS_FLAT_U8, 0) != 0;
+    mts_attrs attrs = {.resize = {.mode = MTS_RESIZE_LINEAR,
+                                  .coord = corners   ? MTS_COORD_ALIGN_CORNERS
+                                           : centers ? MTS_COORD_HALF_PIXEL
+                                                     : MTS_COORD_ASYMMETRIC}};
+    lower_resize(model, &attrs);
+}
+
+/* The nearest position is rounded with align_corners and cut off otherwise. */
+void mts_tflite_lower_resize_nearest(mts_tflite *model)
+{
+    const bool corners = mts_tflite_option(model, 0, MTS_FLAT_U8, 0) != 0;
+    const bool centers = mts_tflite_option(model, 1, MTS_FLAT_U8, 0) != 0;
+    mts_attrs attrs = {.resize = {.mode = MTS_RESIZE_NEAREST,
+                                  .coord = corners   ? MTS_COORD_ALIGN_CORNERS
+                                           : centers ? MTS_COORD_TF_HALF_PIXEL
+                                                     : MTS_COORD_ASYMMETRIC,
+                                  .round = corners ? MTS_ROUND_PREFER_CEIL : MTS_ROUND_FLOOR}};
+    lower_resize(model, &attrs);
+}

@@ -1,0 +1,325 @@
+/*
+ * value.c: constants of the file, operands in the layout at hand, results.
+ */
+#include "compiler/import/tflite/lower.h"
+
+#include <string.h>
+
+static const uint32_t to_planar[4] = {0, 3, 1, 2}, to_native[4] = {0, 2, 3, 1};
+
+/* ---- constants ---- */
+
+/* False: constants of this type cannot be read. */
+static bool host_type(int type, mts_type *dtype, size_t *size)
+{
+    static const struct {
+        int type;
+        mts_type dtype;
+        size_t size;
+    } types[] = {{MTS_TFLITE_FLOAT32, MTS_TYPE_FLOAT32, 4}, {MTS_TFLITE_FLOAT16, MTS_TYPE_FLOAT16, 2},
+                 {MTS_TFLITE_INT32, MTS_TYPE_INT32, 4},     {MTS_TFLITE_INT64, MTS_TYPE_INT64, 8},
+                 {MTS_TFLITE_UINT8, MTS_TYPE_UINT8, 1},     {MTS_TFLITE_BOOL, MTS_TYPE_BOOL, 1},
+                 {MTS_TFLITE_INT8, MTS_TYPE_INT32, 1},      {MTS_TFLITE_INT16, MTS_TYPE_INT32, 2}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (types[i].type == type) {
+            *dtype = types[i].dtype;
+            *size = types[i].size;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t stored_int(int type, const unsigned char *data, size_t index)
+{
+    int32_t wide = 0;
+    int16_t narrow = 0;
+    switch (type) {
+    case MTS_TFLITE_INT8:
+        return (int8_t)data[index];
+    case MTS_TFLITE_UINT8:
+        return data[index];
+    case MTS_TFLITE_INT16:
+        memcpy(&narrow, data + index * sizeof narrow, sizeof narrow);
+        return narrow;
+    default:
+        memcpy(&wide, data + index * sizeof wide, sizeof wide);
+        return wide;
+    }
+}
+
+/* (stored - zero point) * scale, by tensor or by position along one dimension. */
+static mts_import_value *dequantize(mts_tflite *model, const mts_tflite_tensor *tensor,
+                                    const mts_flat_vector *scales, const unsigned char *data)
+{
+    const mts_flat_vector zeros = mts_flat_list(&model->flat, &tensor->quantization, 3, 8);
+    const int64_t dim = mts_flat_int(&model->flat, &tensor->quantization, 6, MTS_FLAT_I32, 0);
+    const mts_shape *shape = &tensor->shape;
+    size_t inner = 1;
+    bool lasting = false;
+    bool fits = scales->count == 1 ||
+                (dim >= 0 && dim < (int64_t)shape->rank && shape->dims[dim] == (int64_t)scales->count);
+    fits = fits && (zeros.count == 0 || zeros.count == 1 || zeros.count == scales->count);
+    if (!fits) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED, "tensor '%s': %u scales do not fit its shape",
+                        tensor->name, scales->count);
+        return NULL;
+    }
+    for (uint32_t i = (uint32_t)dim + 1; scales->count > 1 && i < shape->rank; i++) {
+        inner *= (size_t)shape->dims[i];
+    }
+    float *out = mts_import_alloc(model->import, MTS_TYPE_FLOAT32, shape, &lasting);
+    const size_t count = mts_shape_count(shape);
+    for (size_t i = 0; out && i < count; i++) {
+        const uint32_t at = (uint32_t)(i / inner % scales->count);
+        const uint32_t zero_at = zeros.count == 1 ? 0 : at;
+        const int64_t zero = zeros.count ? mts_flat_at(&model->flat, &zeros, MTS_FLAT_I64, zero_at) : 0;
+        const double stored = (double)stored_int(tensor->type, data, i) - (double)zero;
+        out[i] = (float)(stored * (double)mts_flat_float_at(&model->flat, scales, at));
+    }
+    return out ? mts_import_constant(model->import, MTS_TYPE_FLOAT32, shape, out, lasting) : NULL;
+}
+
+/* The stored bytes, dense and aligned. */
+static const unsigned char *stored_bytes(mts_tflite *model, const mts_tflite_tensor *tensor, size_t size)
+{
+    const size_t count = mts_shape_count(&tensor->shape);
+    const bool is_sparse = tensor->sparsity.at != 0;
+    if (!is_sparse && tensor->bytes != count * size) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED,
+                        "tensor '%s' has %zu bytes, its shape and type %s need %zu", tensor->name,
+                        tensor->bytes, mts_tflite_type_name(tensor->type), count * size);
+        return NULL;
+    }
+    if (!is_sparse && (uintptr_t)tensor->data % size == 0) {
+        return tensor->data;
+    }
+    /* a dense form may be larger than the file, so it counts as computed */
+    const mts_type as = size == 8   ? MTS_TYPE_INT64
+                        : size == 4 ? MTS_TYPE_INT32
+                        : size == 2 ? MTS_TYPE_FLOAT16
+                                    : MTS_TYPE_UINT8;
+    bool lasting = false;
+    unsigned char *copy = mts_import_alloc(model->import, as, &tensor->shape, &lasting);
+    if (copy && is_sparse) {
+        mts_tflite_densify(model, tensor, size, copy);
+    } else if (copy && tensor->bytes) {
+        memcpy(copy, tensor->data, tensor->bytes);
+    }
+    return copy;
+}
+
+/* In the file's order; quantised numbers as float32, sparse ones dense. */
+static mts_import_value *constant_of(mts_tflite *model, const mts_tflite_tensor *tensor)
+{
+    mts_type dtype = MTS_TYPE_FLOAT32;
+    size_t size = 0;
+    if (!host_type(tensor->type, &dtype, &size)) {
+        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "constant '%s' has type %s", tensor->name,
+                        mts_tflite_type_name(tensor->type));
+        return NULL;
+    }
+    const unsigned char *data = stored_bytes(model, tensor, size);
+    if (!data || !mts_import_ok(model->import)) {
+        return NULL;
+    }
+    const mts_flat_vector scales = mts_flat_list(&model->flat, &tensor->quantization, 2, 4);
+    const bool is_narrow = tensor->type == MTS_TFLITE_INT8 || tensor->type == MTS_TFLITE_INT16;
+    const bool is_int = is_narrow || tensor->type == MTS_TFLITE_UINT8 || tensor->type == MTS_TFLITE_INT32;
+    if (is_int && scales.count > 0) {
+        return dequantize(model, tensor, &scales, data);
+    }
+    if (!is_narrow) {
+        return mts_import_constant(model->import, dtype, &tensor->shape, data, false);
+    }
+    bool lasting = false;
+    int32_t *wide = mts_import_alloc(model->import, MTS_TYPE_INT32, &tensor->shape, &lasting);
+    for (size_t i = 0; wide && i < mts_shape_count(&tensor->shape); i++) {
+        wide[i] = (int32_t)stored_int(tensor->type, data, i);
+    }
+    return wide ? mts_import_constant(model->import, dtype, &tensor->shape, wide, lasting) : NULL;
+}
+
+/* ---- operands ---- */
+
+mts_tflite_tensor *mts_tflite_in(mts_tflite *model, uint32_t index)
+{
+    if (index >= model->node->inputs.count) {
+        return NULL;
+    }
+    const int64_t number = mts_flat_at(&model->flat, &model->node->inputs, MTS_FLAT_I32, index);
+    return number < 0 ? NULL : &model->tensors[number];
+}
+
+bool mts_tflite_is_planar(const mts_tflite_tensor *tensor)
+{
+    const bool is_image = tensor->is_input && tensor->shape.rank == 4;
+    return (tensor->planar && !mts_import_is_const(tensor->planar)) || is_image;
+}
+
+/* The same elements under another order of dimensions; a reshape where that moves none. */
+static mts_import_value *reorder(mts_tflite *model, mts_import_value *x, const uint32_t *perm)
+{
+    mts_shape shape = {.rank = 4};
+    const int64_t *d = x->shape.dims;
+    const bool moves = d[1] * d[2] != 1 && d[3] != 1 && perm == to_planar;
+    const bool moves_back = d[2] * d[3] != 1 && d[1] != 1 && perm == to_native;
+    for (uint32_t i = 0; i < 4; i++) {
+        shape.dims[i] = d[perm[i]];
+    }
+    return moves || moves_back ? mts_import_emit_transpose(model->import, x, perm)
+                               : mts_import_emit_reshape(model->import, x, &shape);
+}
+
+mts_import_value *mts_tflite_weight(mts_tflite *model, mts_tflite_tensor *tensor)
+{
+    if (!tensor || !mts_import_ok(model->import)) {
+        return NULL;
+    }
+    if (!tensor->native && tensor->planar) {
+        tensor->native = reorder(model, tensor->planar, to_native);
+    } else if (!tensor->native && tensor->data) {
+        tensor->native = constant_of(model, tensor);
+    } else if (!tensor->native) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED, "tensor '%s' is not defined before it is used",
+                        tensor->name);
+    }
+    return tensor->native;
+}
+
+mts_import_value *mts_tflite_native(mts_tflite *model, mts_tflite_tensor *tensor)
+{
+    mts_import_value *value = mts_tflite_weight(model, tensor);
+    if (!value || !mts_import_is_const(value) || value->dtype != MTS_TYPE_FLOAT16) {
+        return value;
+    }
+    if (!tensor->wide) {
+        const float *data = mts_import_read_f32(model->import, value, tensor->name);
+        tensor->wide = mts_import_constant(model->import, MTS_TYPE_FLOAT32, &value->shape, data, false);
+    }
+    return tensor->wide;
+}
+
+mts_import_value *mts_tflite_planar(mts_tflite *model, mts_tflite_tensor *tensor)
+{
+    if (tensor->planar) {
+        return tensor->planar;
+    }
+    mts_import_value *x = mts_tflite_native(model, tensor);
+    if (!x) {
+        return NULL;
+    }
+    if (x->shape.rank > 4) {
+        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "tensor '%s' has rank %u, an image has 4",
+                        tensor->name, x->shape.rank);
+        return NULL;
+    }
+    mts_shape four = {.rank = 4, .dims = {1, 1, 1, 1}};
+    memcpy(four.dims + 4 - x->shape.rank, x->shape.dims, x->shape.rank * sizeof x->shape.dims[0]);
+    x = mts_import_emit_reshape(model->import, x, &four);
+    mts_import_value *planar = x ? reorder(model, x, to_planar) : NULL;
+    /* the planar form of a lower rank has another shape, so it does not stand for the tensor */
+    if (tensor->shape.rank == 4) {
+        tensor->planar = planar;
+    }
+    return planar;
+}
+
+mts_import_value *mts_tflite_value(mts_tflite *model, mts_tflite_tensor *tensor, bool planar)
+{
+    return planar ? mts_tflite_planar(model, tensor) : mts_tflite_native(model, tensor);
+}
+
+uint32_t mts_tflite_dim(bool planar, uint32_t dim)
+{
+    static const uint32_t dims[4] = {0, 2, 3, 1};
+    return planar ? dims[dim] : dim;
+}
+
+uint32_t mts_tflite_axis(mts_tflite *model, int64_t axis, uint32_t rank)
+{
+    const int64_t at = axis < 0 ? axis + (int64_t)rank : axis;
+    if (at < 0 || at >= (int64_t)rank) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED, "axis %lld does not exist in rank %u",
+                        (long long)axis, rank);
+        return 0;
+    }
+    return (uint32_t)at;
+}
+
+uint32_t mts_tflite_ints(mts_tflite *model, uint32_t index, const char *what, int64_t *out, uint32_t most)
+{
+    mts_tflite_tensor *tensor = mts_tflite_in(model, index);
+    return tensor ? mts_import_ints(model->import, mts_tflite_native(model, tensor), what, out, most) : 0;
+}
+
+/* ---- options ---- */
+
+int64_t mts_tflite_option(mts_tflite *model, uint32_t field, mts_flat_kind kind, int64_t fallback)
+{
+    return mts_flat_int(&model->flat, &model->node->options, field, kind, fallback);
+}
+
+mts_import_value *mts_tflite_activate(mts_tflite *model, mts_import_value *y, int64_t activation)
+{
+    switch (activation) {
+    case 0:
+        return y;
+    case 1:
+        return mts_import_emit_unary(model->import, MTS_FN_RELU, 0.0f, 0.0f, y);
+    case 2:
+        return mts_import_emit_unary(model->import, MTS_FN_CLIP, -1.0f, 1.0f, y);
+    case 3:
+        return mts_import_emit_unary(model->import, MTS_FN_CLIP, 0.0f, 6.0f, y);
+    case 4:
+        return mts_import_emit_unary(model->import, MTS_FN_TANH, 0.0f, 0.0f, y);
+    default:
+        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "fused activation %lld is not supported",
+                        (long long)activation);
+        return NULL;
+    }
+}
+
+/* ---- results ---- */
+
+static mts_tflite_tensor *result(mts_tflite *model, uint32_t index)
+{
+    if (index >= model->node->outputs.count) {
+        return NULL;
+    }
+    return &model->tensors[mts_flat_at(&model->flat, &model->node->outputs, MTS_FLAT_I32, index)];
+}
+
+const mts_shape *mts_tflite_out_shape(mts_tflite *model, uint32_t index)
+{
+    const mts_tflite_tensor *tensor = result(model, index);
+    return tensor ? &tensor->shape : NULL;
+}
+
+void mts_tflite_out(mts_tflite *model, uint32_t index, mts_import_value *value, bool planar)
+{
+    mts_tflite_tensor *tensor = result(model, index);
+    if (!tensor || !value || !mts_import_ok(model->import)) {
+        return;
+    }
+    mts_shape shape = value->shape;
+    for (uint32_t i = 0; planar && i < 4; i++) {
+        shape.dims[i] = value->shape.dims[mts_tflite_dim(true, i)];
+    }
+    /* an empty shape is one that the file does not state */
+    if (model->shapes_hold && tensor->shape.rank > 0 && !mts_shape_equal(&shape, &tensor->shape)) {
+        char stated[96], computed[96];
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED, "'%s' has shape %s in the file, %s is computed",
+                        tensor->name, mts_shape_text(&tensor->shape, stated, sizeof stated),
+                        mts_shape_text(&shape, computed, sizeof computed));
+        return;
+    }
+    tensor->shape = shape;
+    *(planar ? &tensor->planar : &tensor->native) = value;
+    const bool is_computed =
+        value->id != MTS_NONE && model->import->graph->values[value->id].kind == MTS_VALUE_NODE;
+    if (is_computed && *tensor->name &&
+        !mts_graph_name_value(model->import->graph, value->id, tensor->name)) {
+        mts_import_fail(model->import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a name");
+    }
+}

@@ -1,0 +1,434 @@
+/*
+ * The TensorFlow Lite importer on hand-made models: what operators compute, beside results counted by hand, and in
+ * which order; what is refused and how.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "compiler/import/import.h"
+#include "compiler/passes/fold.h"
+#include "support/net.h"
+#include "support/tflite_model.h"
+
+#define DIMS(...)                                                                                            \
+    (const int32_t[])                                                                                        \
+    {                                                                                                        \
+        __VA_ARGS__                                                                                          \
+    }
+#define SHAPE(...) (int)(sizeof(DIMS(__VA_ARGS__)) / sizeof(int32_t)), DIMS(__VA_ARGS__)
+#define FLOATS(...)                                                                                          \
+    (const float[])                                                                                          \
+    {                                                                                                        \
+        __VA_ARGS__                                                                                          \
+    }
+#define EXPECT(output, ...) expect(output, sizeof(FLOATS(__VA_ARGS__)) / sizeof(float), FLOATS(__VA_ARGS__))
+
+static mts_arena arena;
+static mts_error error;
+static mts_device *device;
+static tflite_model model;
+static float ramp[256]; /* 1, 2, 3, ... */
+
+static int set_up(void **state)
+{
+    (void)state;
+    mts_arena_init(&arena, mts_allocator_default());
+    error = (mts_error){0};
+    tflite_begin(&model);
+    for (int i = 0; i < 256; i++) {
+        ramp[i] = (float)(i + 1);
+    }
+    return net_device_open("reference", NULL, &device, &error) == MTS_STATUS_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tflite_end(&model);
+    mts_device_destroy(&device);
+    mts_arena_release(&arena);
+    return 0;
+}
+
+static mts_graph *imported(void)
+{
+    const tflite_bytes *file = tflite_file(&model);
+    mts_graph *graph = NULL, *folded = NULL;
+    mts_status status =
+        mts_import_memory(file->data, file->size, "hand.tflite", NULL, &arena, &graph, &error);
+    if (status == MTS_STATUS_OK) {
+        status = mts_fold(graph, &arena, &folded, &error);
+    }
+    if (status != MTS_STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    return folded;
+}
+
+static uint32_t count_of(const mts_graph *graph, mts_op op)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        count += graph->nodes[i].op == op;
+    }
+    return count;
+}
+
+/* Imports and runs the model on the ramp; the output holds these numbers. */
+static void expect(uint32_t output, size_t count, const float *wanted)
+{
+    const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT};
+    const mts_graph *graph = imported();
+    const void *data[4] = {ramp, ramp, ramp, ramp};
+    const void *const *inputs = data;
+    test_net net = {0};
+    mts_engine *engine = NULL;
+    mts_status status = net_make(&graph, 1, 0.0f, &net, &error);
+    MTS_TRY(status, mts_planned_engine_create(device, net.archive, &options, NULL, &engine, NULL, &error));
+    MTS_TRY(status, net_engine_run(engine, &net, &inputs, &error));
+    if (status != MTS_STATUS_OK) {
+        fail_msg("%s", error.text);
+    }
+    size_t got_count = 0;
+    const float *got = net_output(engine, &net, 0, output, &got_count);
+    assert_int_equal(got_count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_float_equal(got[i], wanted[i], 1e-4);
+    }
+    mts_engine_destroy(&engine);
+    net_release(&net);
+    tflite_end(&model);
+    tflite_begin(&model);
+}
+
+static void refused(mts_status code, const char *part)
+{
+    const tflite_bytes *file = tflite_file(&model);
+    mts_graph *graph = (mts_graph *)&arena;
+    const mts_status status =
+        mts_import_memory(file->data, file->size, "hand.tflite", NULL, &arena, &graph, &error);
+    assert_null(graph);
+    if (status != code || !strstr(error.text, part) || strncmp(error.text, "hand.tflite: ", 13) != 0) {
+        fail_msg("%s: '%s' is not %s: '%s'", mts_status_text(status), error.text, mts_status_text(code),
+                 part);
+    }
+    tflite_end(&model);
+    tflite_begin(&model);
+}
+
+/* One operator of one operand and the ramp. */
+static void one(int code, int rank, const int32_t *in, int out_rank, const int32_t *out, int b, int c)
+{
+    const int x = tflite_input(&model, "x", rank, in), y = tflite_value(&model, "y", out_rank, out);
+    tflite_node(&model, code, y, x, b, c);
+    tflite_output(&model, y);
+}
+
+static void convolutions_read_and_write_channels_last(void **state)
+{
+    (void)state;
+    const float weight[4] = {1, 0, 10, 1}, bias[2] = {0.5f, -20};
+    const int w = tflite_floats(&model, "w", SHAPE(2, 1, 1, 2), weight);
+    const int b = tflite_floats(&model, "b", SHAPE(2), bias);
+    one(3, SHAPE(1, 2, 2, 2), SHAPE(1, 2, 2, 2), w, b);
+    tflite_option(&model, 1, 1);
+    tflite_option(&model, 2, 1);
+    tflite_option(&model, 3, 1); /* RELU */
+    EXPECT(0, 1.5f, 0, 3.5f, 14, 5.5f, 36, 7.5f, 58);
+}
+
+static void padding_called_same_puts_the_odd_element_last(void **state)
+{
+    (void)state;
+    const float ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    int w = tflite_floats(&model, "w", SHAPE(1, 2, 2, 1), ones);
+    one(4, SHAPE(1, 2, 2, 1), SHAPE(1, 2, 2, 1), w, -1);
+    tflite_option(&model, 1, 1);
+    tflite_option(&model, 2, 1);
+    EXPECT(0, 10, 6, 7, 4);
+    /* two results for each channel, next to each other */
+    const float two[4] = {1, 2, 3, 4};
+    w = tflite_floats(&model, "w", SHAPE(1, 1, 1, 4), two);
+    one(4, SHAPE(1, 1, 2, 2), SHAPE(1, 1, 2, 4), w, -1);
+    tflite_option(&model, 0, 1);
+    tflite_option(&model, 1, 1);
+    tflite_option(&model, 2, 1);
+    tflite_option(&model, 3, 2);
+    EXPECT(0, 1, 2, 6, 8, 3, 6, 12, 16);
+}
+
+static void average_pools_do_not_count_padding(void **state)
+{
+    (void)state;
+    for (int code = 1; code <= 17; code += 16) {
+        one(code, SHAPE(1, 2, 2, 1), SHAPE(1, 2, 2, 1), -1, -1);
+        tflite_option(&model, 1, 1);
+        tflite_option(&model, 2, 1);
+        tflite_option(&model, 3, 2);
+        tflite_option(&model, 4, 2);
+        if (code == 1) {
+            EXPECT(0, 2.5f, 3, 3.5f, 4);
+        } else {
+            EXPECT(0, 4, 4, 4, 4);
+        }
+    }
+}
+
+static void transposed_convolutions_have_the_stated_size(void **state)
+{
+    (void)state;
+    const float weight[4] = {1, 2, 3, 4}, bias[1] = {100};
+    const int shape = tflite_ints(&model, "shape", 4, DIMS(1, 2, 4, 1));
+    const int w = tflite_floats(&model, "w", SHAPE(1, 2, 2, 1), weight);
+    const int x = tflite_input(&model, "x", SHAPE(1, 1, 2, 1)),
+              y = tflite_value(&model, "y", SHAPE(1, 2, 4, 1));
+    tflite_node(&model, 67, y, shape, w, x);
+    tflite_option(&model, 1, 2);
+    tflite_option(&model, 2, 2);
+    tflite_output(&model, y);
+    EXPECT(0, 1, 2, 2, 4, 3, 4, 6, 8);
+    const int32_t options[3] = {1, 2, 2};
+    const int w2 = tflite_floats(&model, "w", SHAPE(1, 2, 2, 1), weight);
+    const int b2 = tflite_floats(&model, "b", SHAPE(1), bias);
+    one(TFLITE_CUSTOM, SHAPE(1, 1, 2, 1), SHAPE(1, 2, 4, 1), w2, b2);
+    model.operators[0].custom = "Convolution2DTransposeBias";
+    model.operators[0].custom_options = options;
+    model.operators[0].custom_bytes = sizeof options;
+    EXPECT(0, 101, 102, 102, 104, 103, 104, 106, 108);
+}
+
+static void resizing_follows_its_two_switches(void **state)
+{
+    (void)state;
+    const float *const wanted[3] = {FLOATS(1, 1.5f, 2, 2), FLOATS(1, 1.25f, 1.75f, 2),
+                                    FLOATS(1, 4.0f / 3, 5.0f / 3, 2)};
+    for (int i = 0; i < 3; i++) {
+        const int size = tflite_ints(&model, "size", 2, DIMS(1, 4));
+        one(23, SHAPE(1, 1, 2, 1), SHAPE(1, 1, 4, 1), size, -1);
+        tflite_option(&model, 2, i == 2);
+        tflite_option(&model, 3, i == 1);
+        expect(0, 4, wanted[i]);
+    }
+}
+
+static void axes_are_those_of_the_file(void **state)
+{
+    (void)state;
+    /* a pool leaves [1,1,2,2] in the graph's layout; numbers 1 2 | 3 4 */
+    static const struct {
+        int code, field, number, operand[8], operand_count, dims[4], rank;
+        float wanted[8];
+        int count;
+    } cases[] = {{2, 0, 3, {0}, 0, {1, 1, 2, 4}, 4, {1, 2, 1, 2, 3, 4, 3, 4}, 8},
+                 {2, 0, 2, {0}, 0, {1, 1, 4, 2}, 4, {1, 2, 3, 4, 1, 2, 3, 4}, 8},
+                 {34, -1, 0, {0, 0, 0, 0, 0, 0, 1, 0}, 8, {1, 1, 2, 3}, 4, {0, 1, 2, 0, 3, 4}, 6},
+                 {74, 0, 0, {3}, 1, {1, 1, 2}, 3, {3, 7}, 2},
+                 {40, 0, 1, {1, 2}, 2, {1, 1, 1, 2}, 4, {2, 3}, 2},
+                 {82, 0, 0, {2}, 1, {1, 1, 2}, 3, {3, 4}, 2},
+                 {22, -1, 0, {4}, 1, {4}, 1, {1, 2, 3, 4}, 4},
+                 {39, -1, 0, {0, 1, 3, 2}, 4, {1, 1, 2, 2}, 4, {1, 3, 2, 4}, 4},
+                 {5, 0, 1, {0}, 0, {1, 1, 2, 2}, 4, {1, 2, 3, 4}, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int x = tflite_input(&model, "x", SHAPE(1, 1, 2, 2));
+        const int pooled = tflite_value(&model, "pooled", SHAPE(1, 1, 2, 2));
+        const int y = tflite_value(&model, "y", cases[i].rank, cases[i].dims);
+        tflite_node(&model, 17, pooled, x, -1, -1);
+        for (int field = 1; field < 5; field++) {
+            tflite_option(&model, field, 1);
+        }
+        const bool joins = cases[i].code == 2;
+        int operand = joins ? pooled : -1;
+        if (cases[i].operand_count == 8) {
+            operand = tflite_add(&model, "operand", TFLITE_INT32, SHAPE(4, 2), cases[i].operand, 32);
+        } else if (cases[i].operand_count) {
+            operand = tflite_ints(&model, "operand", cases[i].operand_count, cases[i].operand);
+        }
+        tflite_node(&model, cases[i].code, y, pooled, operand, -1);
+        if (cases[i].field >= 0) {
+            tflite_option(&model, cases[i].field, cases[i].number);
+        }
+        tflite_output(&model, y);
+        expect(0, (size_t)cases[i].count, cases[i].wanted);
+    }
+}
+
+static void slices_count_from_either_end(void **state)
+{
+    (void)state;
+    int first = tflite_ints(&model, "begin", 4, DIMS(0, 0, -1, 0));
+    const int end = tflite_ints(&model, "end", 4, DIMS(1, 1, -3, 2)),
+              step = tflite_ints(&model, "step", 4, DIMS(1, 1, -1, 1));
+    const int x = tflite_input(&model, "x", SHAPE(1, 1, 3, 2)),
+              y = tflite_value(&model, "y", SHAPE(1, 1, 2, 2));
+    tflite_node(&model, 45, y, x, first, end);
+    model.operators[0].inputs[3] = step;
+    model.operators[0].input_count = 4;
+    tflite_output(&model, y);
+    EXPECT(0, 5, 6, 3, 4);
+    first = tflite_ints(&model, "begin", 4, DIMS(0, 0, 1, 0));
+    const int size = tflite_ints(&model, "size", 4, DIMS(1, 1, -1, 1));
+    one(65, SHAPE(1, 1, 3, 2), SHAPE(1, 1, 2, 1), first, size);
+    EXPECT(0, 3, 5);
+}
+
+static void operands_broadcast_along_channels(void **state)
+{
+    (void)state;
+    const int slope = tflite_floats(&model, "slope", SHAPE(1, 1, 2), FLOATS(-1, 1));
+    const int shift = tflite_floats(&model, "shift", SHAPE(2), FLOATS(2, 3));
+    const int x = tflite_input(&model, "x", SHAPE(1, 1, 2, 2)),
+              moved = tflite_value(&model, "moved", SHAPE(1, 1, 2, 2));
+    const int y = tflite_value(&model, "y", SHAPE(1, 1, 2, 2));
+    tflite_node(&model, 41, moved, x, shift, -1); /* -1 -1 1 1 */
+    tflite_node(&model, 54, y, moved, slope, -1);
+    tflite_output(&model, y);
+    EXPECT(0, 1, -1, 1, 1);
+    one(25, SHAPE(1, 1, 2, 2), SHAPE(1, 1, 2, 2), -1, -1);
+    tflite_option_float(&model, 0, 1.0f);
+    EXPECT(0, 0.268941f, 0.731059f, 0.268941f, 0.731059f);
+    one(21, SHAPE(1, 8), SHAPE(1, 8), -1, -1);
+    EXPECT(0, 1, 2, 3, 4, 5, 6, 6, 6);
+}
+
+/* y = x W with W stored in some form that is [[1,0,0,2],[0,3,0,0]] when it is read. */
+static void connect(int weight)
+{
+    const int dense = tflite_value(&model, "dense", SHAPE(2, 4));
+    const int x = tflite_input(&model, "x", SHAPE(1, 4)), y = tflite_value(&model, "y", SHAPE(1, 2));
+    tflite_node(&model, model.tensors[weight].levels ? 124 : 6, dense, weight, -1, -1);
+    tflite_node(&model, 9, y, x, dense, -1);
+    tflite_output(&model, y);
+    EXPECT(0, 9, 6);
+}
+
+static void weights_are_read_from_every_stored_form(void **state)
+{
+    (void)state;
+    const uint16_t half[8] = {0x3c00, 0, 0, 0x4000, 0, 0x4200, 0, 0};
+    connect(tflite_add(&model, "w", TFLITE_FLOAT16, SHAPE(2, 4), half, sizeof half));
+    const int8_t narrow[8] = {3, 1, 1, 5, 1, 4, 1, 1};
+    const float scales[2] = {0.5f, 1.0f};
+    int w = tflite_add(&model, "w", TFLITE_INT8, SHAPE(2, 4), narrow, sizeof narrow);
+    model.tensors[w].scales = scales;
+    model.tensors[w].scale_count = 2;
+    model.tensors[w].zero = 1;
+    connect(w);
+    /* rows, of which columns are listed */
+    const tflite_level levels[2] = {
+        {.dense_size = 2},
+        {.segment_count = 3, .index_count = 3, .segments = DIMS(0, 2, 3), .indices = DIMS(0, 3, 1)}};
+    w = tflite_add(&model, "w", TFLITE_FLOAT32, SHAPE(2, 4), FLOATS(1, 2, 3), 12);
+    model.tensors[w].levels = levels;
+    model.tensors[w].level_count = 2;
+    model.tensors[w].order = DIMS(0, 1);
+    connect(w);
+    /* columns are cut into blocks of 2, of which each row lists some */
+    const tflite_level blocks[3] = {
+        {.dense_size = 2},
+        {.segment_count = 3, .index_count = 3, .segments = DIMS(0, 2, 3), .indices = DIMS(0, 1, 0)},
+        {.dense_size = 2}};
+    w = tflite_add(&model, "w", TFLITE_FLOAT32, SHAPE(2, 4), FLOATS(1, 0, 0, 2, 0, 3), 24);
+    model.tensors[w].levels = blocks;
+    model.tensors[w].level_count = 3;
+    model.tensors[w].order = DIMS(0, 1, 2);
+    model.tensors[w].blocks = DIMS(1);
+    model.tensors[w].block_count = 1;
+    connect(w);
+}
+
+static void no_transpose_stands_between_operators(void **state)
+{
+    (void)state;
+    const int shape = tflite_ints(&model, "shape", 2, DIMS(1, 2)),
+              axes = tflite_ints(&model, "axes", 2, DIMS(1, 2));
+    const int w = tflite_floats(&model, "w", SHAPE(2, 1, 1, 2), ramp);
+    const int x = tflite_input(&model, "x", SHAPE(1, 2, 2, 2));
+    const int a = tflite_value(&model, "a", SHAPE(1, 2, 2, 2)),
+              b = tflite_value(&model, "b", SHAPE(1, 2, 2, 2));
+    const int c = tflite_value(&model, "c", SHAPE(1, 1, 1, 2)), y = tflite_value(&model, "y", SHAPE(1, 2));
+    tflite_node(&model, 3, a, x, w, -1);
+    tflite_option(&model, 1, 1);
+    tflite_option(&model, 2, 1);
+    tflite_node(&model, 0, b, a, a, -1);
+    tflite_node(&model, 40, c, b, axes, -1);
+    tflite_option(&model, 0, 1);
+    tflite_node(&model, 22, y, c, shape, -1);
+    tflite_output(&model, y);
+    const mts_graph *graph = imported();
+    assert_int_equal(count_of(graph, MTS_OP_TRANSPOSE), 1); /* of the input */
+    assert_int_equal(graph->outputs[0].shape.rank, 2);
+    assert_string_equal(graph->outputs[0].name, "y");
+    assert_string_equal(graph->inputs[0].name, "x");
+}
+
+static void what_is_not_supported_is_named(void **state)
+{
+    (void)state;
+    one(150, SHAPE(4), SHAPE(4), -1, -1);
+    refused(MTS_STATUS_UNSUPPORTED, "operator 0 'y' (GELU): the operator is not supported");
+    one(TFLITE_CUSTOM, SHAPE(4), SHAPE(4), -1, -1);
+    model.operators[0].custom = "TransformLandmarks";
+    refused(MTS_STATUS_UNSUPPORTED, "operator 0 'y' (TransformLandmarks): the custom operator");
+    one(19, SHAPE(4), SHAPE(4), -1, -1);
+    model.tensors[0].type = TFLITE_INT8;
+    refused(MTS_STATUS_UNSUPPORTED, "input 'x' has type INT8: quantised activations are not supported");
+    one(19, SHAPE(4), SHAPE(4), -1, -1);
+    model.subgraphs = 2;
+    refused(MTS_STATUS_UNSUPPORTED, "2 subgraphs");
+    one(19, SHAPE(4), SHAPE(4), -1, -1);
+    tflite_option(&model, 0, 0);
+    one(0, SHAPE(4), SHAPE(4), 0, -1);
+    model.input_count = model.output_count = 1;
+    model.outputs[0] = 3;
+    tflite_option(&model, 0, 5);
+    refused(MTS_STATUS_MALFORMED, "tensor 'x' is not defined before it is used");
+}
+
+static void shapes_that_contradict_are_refused(void **state)
+{
+    (void)state;
+    one(19, SHAPE(4), SHAPE(5), -1, -1);
+    refused(MTS_STATUS_MALFORMED, "'y' has shape 5 in the file, 4 is computed");
+    one(19, SHAPE(1, -4), SHAPE(4), -1, -1);
+    refused(MTS_STATUS_MALFORMED, "tensor 'x' has a dimension out of range");
+    one(19, SHAPE(1, 1, 1, 1, 1, 1, 4), SHAPE(4), -1, -1);
+    refused(MTS_STATUS_LIMIT, "rank 7");
+    const int w = tflite_add(&model, "w", TFLITE_FLOAT32, SHAPE(4), ramp, 12);
+    one(0, SHAPE(4), SHAPE(4), w, -1);
+    refused(MTS_STATUS_MALFORMED, "tensor 'w' has 12 bytes, its shape and type FLOAT32 need 16");
+    one(19, SHAPE(4), SHAPE(4), -1, -1);
+    model.operators[0].inputs[0] = 77;
+    refused(MTS_STATUS_MALFORMED, "tensor 77 is named, there are 2");
+    one(19, SHAPE(4), SHAPE(4), -1, -1);
+    model.operators[0].inputs[0] = 1;
+    refused(MTS_STATUS_MALFORMED, "'y' is not defined before it is used");
+    one(19, SHAPE(4), SHAPE(4), -1, -1);
+    tflite_node(&model, 19, 1, 0, -1, -1);
+    refused(MTS_STATUS_MALFORMED, "'y' is defined more than once");
+    one(3, SHAPE(1, 2, 2, 1), SHAPE(1, 2, 2, 1), tflite_floats(&model, "w", SHAPE(1, 1, 1, 1), ramp), -1);
+    refused(MTS_STATUS_MALFORMED, "kernel, stride, dilation or padding is out of range");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(convolutions_read_and_write_channels_last, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(padding_called_same_puts_the_odd_element_last, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(average_pools_do_not_count_padding, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(transposed_convolutions_have_the_stated_size, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(resizing_follows_its_two_switches, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(axes_are_those_of_the_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(slices_count_from_either_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(operands_broadcast_along_channels, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(weights_are_read_from_every_stored_form, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_transpose_stands_between_operators, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_not_supported_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(shapes_that_contradict_are_refused, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("tflite", tests, NULL, NULL);
+}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/size.h"
 
 #define ARENA_ALIGNMENT ((size_t)16)
@@ -110,6 +111,7 @@ static size_t grown_capacity(size_t capacity, size_t needed)
 /* Moves the elements of *array to the front of `grown`, which holds `wanted`. Returns the old array. */
 static void *array_move(void **array, size_t *capacity, void *grown, size_t wanted, size_t size)
 {
+    MTS_CHECK(wanted > *capacity);
     void *old = *array;
     if (old && *capacity) {
         memcpy(grown, old, *capacity * size);
@@ -153,6 +155,7 @@ void *mts_arena_zero(mts_arena *arena, size_t count, size_t size)
     if (!block) {
         return NULL;
     }
+    MTS_CHECK(block->used % ARENA_ALIGNMENT == 0 && bytes <= block->capacity - block->used);
     void *memory = (char *)block + block_header() + block->used;
     memset(memory, 0, bytes);
     block->used += bytes;

@@ -3,6 +3,7 @@
  */
 #include "base/map.h"
 
+#include "base/check.h"
 #include "base/size.h"
 
 #define SLOTS_FIRST ((size_t)64)
@@ -31,6 +32,7 @@ uint32_t mts_map_find(const mts_map *map, uint64_t hash, mts_map_equal *equal, c
     if (map->count == 0) {
         return MTS_MAP_NONE;
     }
+    MTS_CHECK(map->count * 2 <= map->slot_count); /* so a free slot ends the search */
     const size_t mask = map->slot_count - 1;
     const uint32_t half = (uint32_t)hash;
     for (size_t at = half & mask; map->slots[at].entry != 0; at = (at + 1) & mask) {
@@ -44,6 +46,7 @@ uint32_t mts_map_find(const mts_map *map, uint64_t hash, mts_map_equal *equal, c
 
 static void put(mts_map_slot *slots, size_t slot_count, mts_map_slot entry)
 {
+    MTS_CHECK(slot_count > 0 && (slot_count & (slot_count - 1)) == 0 && entry.entry != 0);
     size_t at = entry.hash & (slot_count - 1);
     while (slots[at].entry != 0) {
         at = (at + 1) & (slot_count - 1);
@@ -85,6 +88,7 @@ bool mts_map_reserve(mts_map *map, size_t count)
 
 bool mts_map_add(mts_map *map, uint64_t hash, uint32_t index)
 {
+    MTS_CHECK(index < MTS_MAP_NONE);
     if (!mts_map_reserve(map, 1)) {
         return false;
     }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/check.h"
+
 static inline bool mts_size_add(size_t a, size_t b, size_t *out)
 {
     if (b > SIZE_MAX - a) {
@@ -46,9 +48,10 @@ static inline bool mts_size_to_u32(size_t a, uint32_t *out)
     return true;
 }
 
-/* Rounds up to a power of two; false on overflow. */
+/* Rounds up to a multiple of a power of two; false on overflow. */
 static inline bool mts_size_align(size_t a, size_t alignment, size_t *out)
 {
+    MTS_CHECK(alignment > 0 && (alignment & (alignment - 1)) == 0);
     size_t sum = 0;
     if (!mts_size_add(a, alignment - 1, &sum)) {
         return false;

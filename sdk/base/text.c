@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/size.h"
+#include "base/utf8.h"
 
 /* Room for `extra` more characters and the terminator. */
 static bool reserve(mts_text *text, size_t extra)
@@ -24,6 +26,7 @@ static bool reserve(mts_text *text, size_t extra)
         return false;
     }
     text->data = data;
+    MTS_CHECK(text->length < text->capacity);
     return true;
 }
 
@@ -34,28 +37,6 @@ static void add_bytes(mts_text *text, const char *bytes, size_t length)
         text->length += length;
         text->data[text->length] = '\0';
     }
-}
-
-/* Length of the valid UTF-8 sequence at s, 0 if there is none. The terminator stops it. */
-static size_t utf8_length(const unsigned char *s)
-{
-    static const uint32_t least[] = {0, 0, 0x80u, 0x800u, 0x10000u};
-    if (s[0] < 0x80u) {
-        return 1;
-    }
-    const size_t length = s[0] >= 0xf8u ? 0 : s[0] >= 0xf0u ? 4 : s[0] >= 0xe0u ? 3 : s[0] >= 0xc0u ? 2 : 0;
-    if (length == 0) {
-        return 0;
-    }
-    uint32_t point = s[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((s[i] & 0xc0u) != 0x80u) {
-            return 0;
-        }
-        point = point << 6 | (s[i] & 0x3fu);
-    }
-    const bool surrogate = point >= 0xd800u && point <= 0xdfffu;
-    return point < least[length] || point > 0x10ffffu || surrogate ? 0 : length;
 }
 
 static void add_escaped(mts_text *text, unsigned char byte)
@@ -106,7 +87,7 @@ void mts_text_add_json(mts_text *text, const char *value)
     const unsigned char *s = (const unsigned char *)value;
     add_bytes(text, "\"", 1);
     while (*s) {
-        const size_t length = utf8_length(s);
+        const size_t length = mts_utf8_length(s, 4);
         if (length == 0 || *s < 0x20u || *s == '"' || *s == '\\') {
             add_escaped(text, *s); /* an invalid byte is written as the character of that number */
             s++;

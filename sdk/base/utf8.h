@@ -4,14 +4,14 @@
 #ifndef MTS_BASE_UTF8_H
 #define MTS_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the UTF-8 character at `at` (1 to 4), 0 if there is none or it is a control character. left > 0.
- */
-static inline size_t mts_utf8_text(const unsigned char *at, size_t left)
+/* Bytes of the UTF-8 character at `at` (1 to 4), 0 if there is none within `left` > 0 bytes. */
+static inline size_t mts_utf8_length(const unsigned char *at, size_t left)
 {
-    static const uint32_t least[5] = {0, 0x20, 0x80, 0x800, 0x10000};
+    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char lead = at[0];
     if (lead >= 0xf8 || (lead >= 0x80 && lead < 0xc0)) {
         return 0;
@@ -27,10 +27,14 @@ static inline size_t mts_utf8_text(const unsigned char *at, size_t left)
         }
         point = point << 6 | (at[i] & 0x3fu);
     }
-    if (point < least[length] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff) || point == 0x7f) {
-        return 0;
-    }
-    return length;
+    const bool surrogate = point >= 0xd800 && point <= 0xdfff;
+    return point < least[length] || point > 0x10ffff || surrogate ? 0 : length;
+}
+
+/* The same, and 0 if it is a control character. */
+static inline size_t mts_utf8_text(const unsigned char *at, size_t left)
+{
+    return at[0] < 0x20 || at[0] == 0x7f ? 0 : mts_utf8_length(at, left);
 }
 
 #endif

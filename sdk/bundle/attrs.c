@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "graph/op.h"
 
 /* 32-bit words of a field, in memory and on disk. */
@@ -24,6 +25,7 @@ uint32_t mts_attrs_words(mts_op op)
     for (uint32_t i = 0; row && i < row->field_count; i++) {
         count += field_words(&row->fields[i]);
     }
+    MTS_CHECK(count <= MTS_ATTRS_WORDS_MAX);
     return row ? count : UINT32_MAX;
 }
 

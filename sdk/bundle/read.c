@@ -7,38 +7,18 @@
 static mts_status read_labels(mts_reader *reader, uint32_t count, mts_task *task)
 {
     const unsigned char *records = NULL;
-    mts_status code = mts_section_take(&reader->labels, count, &records, reader->error);
+    void *array = NULL;
+    mts_status code = mts_reader_take(reader, &reader->labels, count, sizeof *task->labels, &records, &array);
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    task->labels = mts_arena_zero(&reader->archive->arena, count, sizeof(*task->labels));
-    if (!task->labels) {
-        return mts_reader_no_memory(reader);
-    }
+    task->labels = array;
     for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         code = mts_section_string(&reader->sections, mts_load_u32(records + 4u * (size_t)i), &task->labels[i],
                                   reader->error);
     }
     task->label_count = count;
     return code;
-}
-
-static mts_status read_classes(mts_reader *reader, uint32_t count, mts_task *task)
-{
-    const unsigned char *records = NULL;
-    mts_status code = mts_section_take(&reader->classes, count, &records, reader->error);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    task->class_map = mts_arena_zero(&reader->archive->arena, count, sizeof(*task->class_map));
-    if (!task->class_map) {
-        return mts_reader_no_memory(reader);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        task->class_map[i] = mts_load_u32(records + 4u * (size_t)i);
-    }
-    task->class_count = count;
-    return MTS_STATUS_OK;
 }
 
 static void read_preprocess(const unsigned char *record, mts_preprocess *out)
@@ -96,7 +76,8 @@ static mts_status read_task(mts_reader *reader, const unsigned char *record, mts
     mts_status code = read_task_name(reader, record, task);
     MTS_TRY(code, read_task_graph(reader, record, task));
     MTS_TRY(code, read_labels(reader, mts_load_u32(record + MTS_TASK_LABELS), task));
-    MTS_TRY(code, read_classes(reader, mts_load_u32(record + MTS_TASK_CLASSES), task));
+    task->class_count = mts_load_u32(record + MTS_TASK_CLASSES);
+    MTS_TRY(code, mts_reader_numbers(reader, &reader->classes, task->class_count, &task->class_map));
     return code == MTS_STATUS_OK ? mts_task_check(task, reader->error) : code;
 }
 
@@ -123,7 +104,7 @@ static mts_status read_tasks(mts_reader *reader)
     }
     archive->tasks = mts_arena_zero(&archive->arena, section->count, sizeof(*archive->tasks));
     if (!archive->tasks) {
-        return mts_reader_no_memory(reader);
+        return mts_fail_memory(reader->error);
     }
     const size_t stride = mts_section_stride(MTS_FORMAT_TASKS);
     for (size_t i = 0; i < section->count; i++) {

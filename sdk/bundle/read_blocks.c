@@ -46,7 +46,7 @@ mts_status mts_reader_blocks(mts_reader *reader)
     }
     archive->blocks = mts_arena_zero(&archive->arena, section->count, sizeof(*archive->blocks));
     if (!archive->blocks) {
-        return mts_reader_no_memory(reader);
+        return mts_fail_memory(reader->error);
     }
     const size_t stride = mts_section_stride(MTS_FORMAT_BLOCKS);
     size_t end = 0;

@@ -73,7 +73,7 @@ static mts_status read_refs(mts_reader *reader, uint32_t count, mts_value *value
     }
     value->blocks = mts_arena_zero(&reader->archive->arena, count, sizeof(*value->blocks));
     if (!value->blocks) {
-        return mts_reader_no_memory(reader);
+        return mts_fail_memory(reader->error);
     }
     for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         code = read_ref(reader, value, records + i * mts_section_stride(MTS_FORMAT_REFS), &value->blocks[i]);
@@ -100,14 +100,13 @@ static mts_status read_value(mts_reader *reader, const unsigned char *record, mt
 static mts_status read_values(mts_reader *reader, mts_graph *graph, uint32_t count)
 {
     const unsigned char *records = NULL;
-    mts_status code = mts_section_take(&reader->values, count, &records, reader->error);
+    void *array = NULL;
+    mts_status code =
+        mts_reader_take(reader, &reader->values, count, sizeof *graph->values, &records, &array);
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    graph->values = mts_arena_zero(graph->arena, count, sizeof(*graph->values));
-    if (!graph->values) {
-        return mts_reader_no_memory(reader);
-    }
+    graph->values = array;
     for (uint32_t i = 0; i < count; i++) {
         code = read_value(reader, records + i * mts_section_stride(MTS_FORMAT_VALUES), &graph->values[i]);
         if (code != MTS_STATUS_OK) {
@@ -116,24 +115,6 @@ static mts_status read_values(mts_reader *reader, mts_graph *graph, uint32_t cou
     }
     graph->value_count = count;
     graph->value_capacity = count;
-    return MTS_STATUS_OK;
-}
-
-static mts_status read_inputs(mts_reader *reader, uint32_t count, mts_node *out)
-{
-    const unsigned char *records = NULL;
-    mts_status code = mts_section_take(&reader->inputs, count, &records, reader->error);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    out->inputs = mts_arena_zero(&reader->archive->arena, count, sizeof(*out->inputs));
-    if (!out->inputs) {
-        return mts_reader_no_memory(reader);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        out->inputs[i] = mts_load_u32(records + 4u * (size_t)i);
-    }
-    out->input_count = count;
     return MTS_STATUS_OK;
 }
 
@@ -159,7 +140,6 @@ static mts_status read_attrs(mts_reader *reader, uint32_t count, mts_node *out)
 /* As many entries as the weight has rows: what mts_graph_verify will read. */
 static mts_status read_scatter(mts_reader *reader, const mts_graph *graph, uint32_t count, mts_node *out)
 {
-    const unsigned char *records = NULL;
     if (count == 0) {
         return MTS_STATUS_OK;
     }
@@ -169,19 +149,10 @@ static mts_status read_scatter(mts_reader *reader, const mts_graph *graph, uint3
         return mts_fail(reader->error, MTS_STATUS_MALFORMED, "its scatter list of %u entries does not fit",
                         count);
     }
-    mts_status code = mts_section_take(&reader->scatter, count, &records, reader->error);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    uint32_t *scatter = mts_arena_zero(graph->arena, count, sizeof(*scatter));
-    if (!scatter) {
-        return mts_reader_no_memory(reader);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        scatter[i] = mts_load_u32(records + 4u * (size_t)i);
-    }
+    uint32_t *scatter = NULL;
+    const mts_status code = mts_reader_numbers(reader, &reader->scatter, count, &scatter);
     out->scatter = scatter;
-    return MTS_STATUS_OK;
+    return code;
 }
 
 static mts_status read_node(mts_reader *reader, mts_graph *graph, uint32_t index, const unsigned char *record)
@@ -197,7 +168,8 @@ static mts_status read_node(mts_reader *reader, mts_graph *graph, uint32_t index
     node->op = (mts_op)op;
     graph->values[node->output].producer = index;
     mts_status code = read_name(reader, record + MTS_NODE_NAME, &node->name);
-    MTS_TRY(code, read_inputs(reader, mts_load_u32(record + MTS_NODE_INPUTS), node));
+    node->input_count = mts_load_u32(record + MTS_NODE_INPUTS);
+    MTS_TRY(code, mts_reader_numbers(reader, &reader->inputs, node->input_count, &node->inputs));
     MTS_TRY(code, read_attrs(reader, mts_load_u32(record + MTS_NODE_ATTRS), node));
     MTS_TRY(code, read_scatter(reader, graph, mts_load_u32(record + MTS_NODE_SCATTER), node));
     return code;
@@ -206,14 +178,12 @@ static mts_status read_node(mts_reader *reader, mts_graph *graph, uint32_t index
 static mts_status read_nodes(mts_reader *reader, mts_graph *graph, uint32_t count)
 {
     const unsigned char *records = NULL;
-    mts_status code = mts_section_take(&reader->nodes, count, &records, reader->error);
+    void *array = NULL;
+    mts_status code = mts_reader_take(reader, &reader->nodes, count, sizeof *graph->nodes, &records, &array);
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    graph->nodes = mts_arena_zero(graph->arena, count, sizeof(*graph->nodes));
-    if (!graph->nodes) {
-        return mts_reader_no_memory(reader);
-    }
+    graph->nodes = array;
     for (uint32_t i = 0; i < count; i++) {
         code = read_node(reader, graph, i, records + i * mts_section_stride(MTS_FORMAT_NODES));
         if (code != MTS_STATUS_OK) {
@@ -238,14 +208,12 @@ static mts_status read_port(mts_reader *reader, const unsigned char *record, mts
 static mts_status read_ports(mts_reader *reader, uint32_t count, mts_port **out)
 {
     const unsigned char *records = NULL;
-    mts_status code = mts_section_take(&reader->ports, count, &records, reader->error);
+    void *array = NULL;
+    mts_status code = mts_reader_take(reader, &reader->ports, count, sizeof(mts_port), &records, &array);
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    mts_port *ports = mts_arena_zero(&reader->archive->arena, count, sizeof(*ports));
-    if (!ports) {
-        return mts_reader_no_memory(reader);
-    }
+    mts_port *ports = array;
     for (uint32_t i = 0; i < count; i++) {
         code = read_port(reader, records + i * mts_section_stride(MTS_FORMAT_PORTS), &ports[i]);
         if (code != MTS_STATUS_OK) {
@@ -283,18 +251,13 @@ mts_status mts_reader_dtype(mts_reader *reader, const unsigned char *bytes, mts_
     return MTS_STATUS_OK;
 }
 
-mts_status mts_reader_no_memory(mts_reader *reader)
-{
-    return mts_fail_memory(reader->error);
-}
-
 mts_status mts_reader_graph(mts_reader *reader, const char *name, const mts_reader_counts *counts,
                             mts_graph **out)
 {
     mts_arena *arena = &reader->archive->arena;
     mts_graph *graph = mts_arena_zero(arena, 1, sizeof(*graph));
     if (!graph) {
-        return mts_reader_no_memory(reader);
+        return mts_fail_memory(reader->error);
     }
     graph->arena = arena;
     graph->name = name;

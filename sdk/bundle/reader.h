@@ -1,5 +1,5 @@
 /*
- * reader.h: state of one mts_archive_read, shared by the read_*.c files of this room.
+ * reader.h: state of one mts_archive_read, shared by the read_*.c files.
  */
 #ifndef MTS_BUNDLE_READER_H
 #define MTS_BUNDLE_READER_H
@@ -30,6 +30,10 @@ mts_status mts_reader_shape(mts_reader *reader, const unsigned char *rank, const
                             mts_shape *out);
 /* Type number below MTS_TYPE_COUNT. */
 mts_status mts_reader_dtype(mts_reader *reader, const unsigned char *bytes, mts_type *out);
-mts_status mts_reader_no_memory(mts_reader *reader);
+/* Takes `count` records of a section and makes a zeroed array of as many elements for what they say. */
+mts_status mts_reader_take(mts_reader *reader, mts_section_cursor *cursor, uint32_t count, size_t size,
+                           const unsigned char **records, void **array);
+/* Takes `count` records that are numbers of 32 bits. */
+mts_status mts_reader_numbers(mts_reader *reader, mts_section_cursor *cursor, uint32_t count, uint32_t **out);
 
 #endif

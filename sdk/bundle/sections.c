@@ -3,6 +3,7 @@
  */
 #include "bundle/sections.h"
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/size.h"
 #include "base/utf8.h"
@@ -148,6 +149,7 @@ mts_status mts_section_take(mts_section_cursor *cursor, size_t count, const unsi
         return mts_fail(error, MTS_STATUS_MALFORMED, "section '%s' ends early: %zu records wanted, %zu left",
                         cursor->name, count, cursor->left);
     }
+    MTS_CHECK(cursor->stride > 0);
     *records = cursor->data;
     cursor->data += count * cursor->stride;
     cursor->left -= count;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/check.h"
+
 typedef struct counter {
     const mts_archive *archive;
     uint32_t *users; /* of each block: tasks that refer to it */
@@ -85,6 +87,7 @@ static mts_status channels_count(counter *count, mts_sharing *sharing, const mts
         const mts_block_ref *ref = &weight->blocks[b];
         const uint32_t first = columns ? ref->in_first : ref->out_first;
         const uint32_t number = columns ? ref->in_count : ref->out_count;
+        MTS_CHECK(first + number <= channels);
         if (count->users[ref->block] > 1) {
             memset(count->marks + first, 1, number);
         }
@@ -92,6 +95,7 @@ static mts_status channels_count(counter *count, mts_sharing *sharing, const mts
     for (uint32_t c = 0; c < channels; c++) {
         part->shared += count->marks[c];
     }
+    MTS_CHECK(part->shared <= channels);
     part->exclusive = channels - part->shared;
     return MTS_STATUS_OK;
 }

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/size.h"
 
@@ -66,6 +67,7 @@ static const uint32_t *row_at(const merge *m, size_t row)
 static bool row_alike(const merge *m, size_t row, uint32_t node)
 {
     const mts_graph *own = m->graphs[m->graph], *other = m->graphs[m->first[row]];
+    MTS_CHECK(row_at(m, row)[m->first[row]] < other->node_count && node < own->node_count);
     return mts_node_alike(other, &other->nodes[row_at(m, row)[m->first[row]]], own, &own->nodes[node]);
 }
 
@@ -210,6 +212,7 @@ static bool apply_steps(merge *m)
     }
     size_t row = 0;
     uint32_t node = 0;
+    MTS_CHECK(m->step_count + m->matches == (size_t)m->row_count + m->graphs[m->graph]->node_count);
     for (size_t i = 0; i < m->step_count; i++) {
         uint32_t *target = rows + i * m->count;
         if (m->steps[i] == STEP_NODE) {
@@ -223,6 +226,7 @@ static bool apply_steps(merge *m)
             target[m->graph] = node++;
         }
     }
+    MTS_CHECK(row == m->row_count && node == m->graphs[m->graph]->node_count); /* each stands in one row */
     mts_alloc_free(m->allocator, m->rows);
     mts_alloc_free(m->allocator, m->first);
     m->rows = rows;

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "graph/op.h"
 
 static const mts_value *input_value(const mts_graph *graph, const mts_node *node, uint32_t index)
@@ -92,6 +93,7 @@ static bool same_operands(const mts_op_row *row, const mts_graph *a, const mts_n
 bool mts_node_alike(const mts_graph *a, const mts_node *x, const mts_graph *b, const mts_node *y)
 {
     const mts_op_row *row = mts_op_find(x->op);
+    MTS_CHECK(row); /* verified graphs have no other operators */
     return x->op == y->op && same_operands(row, a, x, b, y) && same_attrs(row, x, y) &&
            (!row->alike || row->alike(a, x, b, y));
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "graph/limits.h"
@@ -44,6 +45,7 @@ static bool enter_name(mts_arena *arena, mts_graph_names *names, const char *nam
         return false;
     }
     names->names = array;
+    MTS_CHECK(names->map.count == (size_t)names->count + 1);
     names->names[names->count++] = name;
     return true;
 }
@@ -197,6 +199,7 @@ mts_status mts_graph_add_node(mts_graph *graph, mts_op op, const char *name, con
     if (node.output == MTS_NONE) {
         return mts_fail_memory(error);
     }
+    MTS_CHECK(mts_shape_equal(&graph->values[node.output].shape, &shape));
     graph->values[node.output].producer = graph->node_count;
     graph->nodes[graph->node_count++] = node;
     *value = node.output;

@@ -5,6 +5,8 @@
  */
 #include "graph/op.h"
 
+#include "base/check.h"
+
 static const mts_op_row *const rows[MTS_OP_COUNT] = {
 #define OP_ROW(NAME, row) [MTS_OP_##NAME] = &mts_op_##row,
     MTS_OPS(OP_ROW)
@@ -24,6 +26,7 @@ const char *mts_op_name(mts_op op)
 
 mts_op_input mts_op_input_kind(mts_op op, uint32_t index)
 {
+    MTS_CHECK((unsigned)op < MTS_OP_COUNT);
     const uint32_t last = sizeof rows[op]->inputs / sizeof rows[op]->inputs[0] - 1;
     return rows[op]->inputs[index < last ? index : last];
 }
@@ -52,6 +55,7 @@ const mts_act *mts_node_act(const mts_node *node)
 uint64_t mts_node_mul_adds(const mts_graph *graph, const mts_node *node)
 {
     const mts_op_row *row = rows[node->op];
+    MTS_CHECK(node->input_count >= row->least && node->output < graph->value_count);
     return row->mul_adds ? row->mul_adds(graph, node) : 0;
 }
 

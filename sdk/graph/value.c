@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/half.h"
 
 static void read_row(const mts_value *value, const void *data, size_t first, size_t count, float *out)
@@ -39,8 +40,11 @@ void mts_value_read_f32(const mts_value *value, float *out)
 {
     uint32_t rows = 0, columns = 0, inner = 0;
     mts_value_matrix(value, &rows, &columns, &inner);
+    MTS_CHECK(value->kind == MTS_VALUE_CONST);
     for (uint32_t b = 0; b < value->block_count; b++) {
         const mts_block_ref *block = &value->blocks[b];
+        MTS_CHECK(block->out_first + block->out_count <= rows &&
+                  block->in_first + block->in_count <= columns);
         size_t length = (size_t)block->in_count * inner;
         for (uint32_t r = 0; r < block->out_count; r++) {
             size_t to = ((size_t)(block->out_first + r) * columns + block->in_first) * inner;
@@ -55,6 +59,7 @@ void mts_graph_count_uses(const mts_graph *graph, uint32_t *counts)
     for (uint32_t i = 0; i < graph->node_count; i++) {
         for (uint32_t j = 0; j < graph->nodes[i].input_count; j++) {
             if (graph->nodes[i].inputs[j] != MTS_NONE) {
+                MTS_CHECK(graph->nodes[i].inputs[j] < graph->value_count);
                 counts[graph->nodes[i].inputs[j]]++;
             }
         }

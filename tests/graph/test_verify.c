@@ -139,7 +139,11 @@ static void constants_are_gathered_from_their_blocks(void **state)
         assert_true(out[i] == (float)(i + 1));
     }
     mts_block_ref whole = {0, 0, 4, 0, 1, halves};
-    value = (mts_value){.dtype = MTS_TYPE_FLOAT16, .shape = {1, {4}}, .block_count = 1, .blocks = &whole};
+    value = (mts_value){.kind = MTS_VALUE_CONST,
+                        .dtype = MTS_TYPE_FLOAT16,
+                        .shape = {1, {4}},
+                        .block_count = 1,
+                        .blocks = &whole};
     mts_value_read_f32(&value, out);
     assert_true(out[0] == 1.0f && out[1] == 2.0f && out[2] == -2.0f && out[3] == 0.5f);
 }

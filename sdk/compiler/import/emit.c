@@ -5,15 +5,7 @@
 
 #include <string.h>
 
-typedef enum operand { OPERAND_F32, OPERAND_WEIGHT, OPERAND_INDEX } operand;
-
-static operand operand_of(mts_op op, uint32_t index)
-{
-    if ((op == MTS_OP_CONV || op == MTS_OP_DECONV) && index == 1) {
-        return OPERAND_WEIGHT;
-    }
-    return op == MTS_OP_GATHER && index == 1 ? OPERAND_INDEX : OPERAND_F32;
-}
+#include "graph/op.h"
 
 /* Data of a constant as the graph keeps it. */
 static const void *lasting_data(mts_import *import, const mts_import_value *value, mts_type dtype)
@@ -62,14 +54,15 @@ static uint32_t add_const(mts_import *import, const mts_import_value *value, mts
     return id;
 }
 
-static uint32_t id_of(mts_import *import, mts_import_value *value, operand wanted)
+static uint32_t id_of(mts_import *import, mts_import_value *value, mts_op_input wanted)
 {
     if (!mts_import_is_const(value)) {
         return value->id;
     }
-    mts_type dtype = wanted == OPERAND_INDEX                                        ? MTS_TYPE_INT32
-                     : wanted == OPERAND_WEIGHT && value->dtype == MTS_TYPE_FLOAT16 ? MTS_TYPE_FLOAT16
-                                                                                    : MTS_TYPE_FLOAT32;
+    const bool weight = wanted == MTS_OP_INPUT_BLOCKS || wanted == MTS_OP_INPUT_WEIGHT;
+    const mts_type dtype = wanted == MTS_OP_INPUT_INDEX                 ? MTS_TYPE_INT32
+                           : weight && value->dtype == MTS_TYPE_FLOAT16 ? MTS_TYPE_FLOAT16
+                                                                        : MTS_TYPE_FLOAT32;
     uint32_t *id = dtype == MTS_TYPE_FLOAT32 ? &value->id : &value->raw_id;
     if (*id == MTS_NONE) {
         *id = add_const(import, value, dtype);
@@ -138,7 +131,7 @@ static mts_import_value *append(mts_import *import, mts_op op, const mts_attrs *
             const mts_attrs same = {.reshape = {.shape = value->shape}};
             value = append(import, MTS_OP_EXPAND, &same, &value, 1);
         }
-        ids[i] = value ? id_of(import, value, operand_of(op, i)) : MTS_NONE;
+        ids[i] = value ? id_of(import, value, mts_op_input_kind(op, i)) : MTS_NONE;
     }
     uint32_t id = MTS_NONE;
     if (!mts_import_ok(import)) {

@@ -8,24 +8,13 @@
 
 typedef mts_status (*encode_fn)(mts_encoding *, const mts_layer *);
 
+/* A reshape is an alias of its input and has no step. */
+#define mts_encode_reshape NULL
+/* An operator without mts_encode_<row> does not compile. */
 static const encode_fn encode_table[MTS_OP_COUNT] = {
-    [MTS_OP_CONV] = mts_encode_conv,
-    [MTS_OP_DECONV] = mts_encode_deconv,
-    [MTS_OP_MATMUL] = mts_encode_matmul,
-    [MTS_OP_SCALE] = mts_encode_scale,
-    [MTS_OP_UNARY] = mts_encode_unary,
-    [MTS_OP_BINARY] = mts_encode_binary,
-    [MTS_OP_POOL] = mts_encode_pool,
-    [MTS_OP_REDUCE] = mts_encode_reduce,
-    [MTS_OP_SOFTMAX] = mts_encode_softmax,
-    [MTS_OP_LRN] = mts_encode_lrn,
-    [MTS_OP_CONCAT] = mts_encode_concat,
-    [MTS_OP_SLICE] = mts_encode_slice,
-    [MTS_OP_PAD] = mts_encode_pad,
-    [MTS_OP_GATHER] = mts_encode_gather,
-    [MTS_OP_TRANSPOSE] = mts_encode_transpose,
-    [MTS_OP_EXPAND] = mts_encode_expand,
-    [MTS_OP_RESIZE] = mts_encode_resize, /* RESHAPE is an alias and has no step */
+#define ENCODE_ROW(NAME, row) [MTS_OP_##NAME] = mts_encode_##row,
+    MTS_OPS(ENCODE_ROW)
+#undef ENCODE_ROW
 };
 
 mts_status mts_encode_memory(mts_encoding *encoding)

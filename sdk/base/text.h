@@ -1,7 +1,7 @@
 /*
  * text.h: a growing string builder, used for build options, JSON, reports and Graphviz.
  *
- * Appending after a failed allocation is a no-op; mts_text_failed tells at the end.
+ * Appending after a failed allocation does nothing, so a caller checks `failed` once, at the end.
  */
 #ifndef MTS_BASE_TEXT_H
 #define MTS_BASE_TEXT_H

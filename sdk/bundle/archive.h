@@ -10,7 +10,7 @@
 
 #include "graph/graph.h"
 
-#define MTS_COLOR_NONE 0u /* not a picture: raw tensor only */
+#define MTS_COLOR_NONE 0u /* no image: a raw tensor */
 #define MTS_COLOR_RGB 1u
 #define MTS_COLOR_BGR 2u
 #define MTS_COLOR_GREY 3u
@@ -22,7 +22,7 @@ typedef struct mts_preprocess {
     float mean[4], std[4];
 } mts_preprocess;
 
-/* Whether input 0 of a task takes pictures: its colour is known, and the input is one image, or a batch of
+/* Whether input 0 of a task takes images: its colour is known, and the input is one image, or a batch of
  * them, of the channels that go with it. */
 bool mts_preprocess_takes_frames(const mts_preprocess *preprocess, const mts_graph *graph);
 
@@ -59,7 +59,8 @@ typedef struct mts_archive_limits {
 mts_archive_limits mts_archive_limits_default(void);
 
 /*
- * Reads a bundle. The archive borrows `bytes` (64-byte aligned, else INVALID_ARGUMENT), which outlive it.
+ * Reads a bundle. The caller keeps `bytes` (64-byte aligned, else INVALID_ARGUMENT) valid for as long
+ * as the archive.
  * `name` is only for messages. Errors: MALFORMED with the place and the reason, UNSUPPORTED (version), LIMIT,
  * OUT_OF_MEMORY.
  */

@@ -1,7 +1,7 @@
 /*
  * format.h: the bytes of a bundle (docs/FORMAT.md): sections, record sizes and field offsets.
  *
- * Shared by the reader (this room) and the writer (sdk/compiler/emit). Records are described by offsets,
+ * Shared by the reader (sdk/bundle) and the writer (sdk/compiler/emit). Records are described by offsets,
  * never by C structs, so no compiler's padding gets into a file. All numbers are little-endian.
  *
  *     header 64 | section table 13 x 32 | section 0 | zeros up to 64 | section 1 | ...

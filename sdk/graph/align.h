@@ -2,7 +2,7 @@
  * align.h: which nodes of several graphs correspond.
  *
  * Two nodes correspond when they do the same kind of work (operator and attributes equal; channel counts,
- * picture sizes and constants may differ) and stand in the same order in both graphs (longest common
+ * image sizes and constants may differ) and stand in the same order in both graphs (longest common
  * subsequence of the topologically ordered nodes). The compiler discovers sharing along the rows, the
  * run-time stitches them. Rows are in an order that is topological for every graph.
  */

@@ -1,7 +1,7 @@
 /*
  * alike.c: whether two nodes do the same kind of work.
  *
- * Channel counts, picture sizes and constants may differ between alike nodes; everything that selects another
+ * Channel counts, image sizes and constants may differ between alike nodes; everything that selects another
  * kernel (operator, attributes, fused operands, ranks) may not. Being alike is an equivalence: align.c relies
  * on that.
  */

@@ -3,7 +3,8 @@
  *
  * The compiler builds graphs (sdk/compiler/import), a bundle stores them, the run-time stitches them. Nodes
  * are in topological order: a node reads only inputs, constants and outputs of earlier nodes. A graph lives
- * in one arena; constant data is borrowed (arena, ONNX file or mapped bundle) and outlives the graph.
+ * in one arena; constant data is not copied: it lies in the arena, an ONNX file or a mapped
+ * bundle, which the caller keeps valid for as long as the graph.
  *
  * A constant is a list of rectangular weight blocks (docs/design/sharing.md): the matrix [out][in] of cells of kh*kw
  * (or of one element) is covered exactly once. Constants that are not convolution weights, and unshared
@@ -122,8 +123,8 @@ typedef union mts_attrs {
 /* Cells [out_first, out_first + out_count) x [in_first, in_first + in_count) of a weight matrix. `data` holds
    them row-major, each cell `inner` elements (kh * kw), in the value's dtype. */
 typedef struct mts_block_ref {
-    uint32_t
-        block; /* identity: equal in all tasks that share the bytes; MTS_NONE while not assigned (compiler) */
+    /* Identity: equal in all tasks that share the bytes; MTS_NONE until the compiler assigns one. */
+    uint32_t block;
     uint32_t out_first, out_count, in_first, in_count;
     const void *data;
 } mts_block_ref;
@@ -131,15 +132,17 @@ typedef struct mts_block_ref {
 typedef enum mts_value_kind { MTS_VALUE_INPUT = 0, MTS_VALUE_CONST = 1, MTS_VALUE_NODE = 2 } mts_value_kind;
 
 typedef struct mts_value {
-    const char *name; /* of the ONNX value where there is one, else generated; unique in the graph */
+    /* Of the ONNX value where there is one, else generated; unique in the graph. */
+    const char *name;
     mts_value_kind kind;
-    mts_type
-        dtype; /* INPUT: what the caller passes. CONST: of data (F32, F16 weights, I32 indices). NODE: F32 */
+    /* INPUT: what the caller passes. CONST: of the data (float32, float16 weights, int32 indices). NODE: float32. */
+    mts_type dtype;
     mts_shape shape;
-    uint32_t producer; /* node, or MTS_NONE */
+    /* Node, or MTS_NONE. */
+    uint32_t producer;
     uint32_t block_count;
-    mts_block_ref
-        *blocks; /* CONST: out = dims[0], in = dims[1], inner = the rest; rank < 2: out = count, in = 1 */
+    /* CONST: out = dims[0], in = dims[1], inner = the rest; with a rank below 2: out = count, in = 1. */
+    mts_block_ref *blocks;
 } mts_value;
 
 typedef struct mts_node {

@@ -15,32 +15,11 @@ static void caller_log(void *context, mts_log_severity severity, const char *tex
     options->log(options->context, severity, text);
 }
 
-void mts_compiler_drop_tasks(mtsc_compiler *compiler, size_t count)
-{
-    while (compiler->count > count) {
-        mts_compiler_task *last = &compiler->tasks[--compiler->count];
-        mts_arena_release(last->arena);
-        mts_alloc_free(compiler->allocator, last->arena);
-        memset(last, 0, sizeof(*last));
-    }
-}
-
 void mtsc_options_default(mtsc_options *options)
 {
     if (options) {
         memset(options, 0, sizeof(*options));
         options->size = sizeof(*options);
-    }
-}
-
-void mtsc_task_default(mtsc_task *task)
-{
-    if (task) {
-        memset(task, 0, sizeof(*task));
-        task->size = sizeof(*task);
-        for (int i = 0; i < 4; i++) {
-            task->std[i] = 1.0f;
-        }
     }
 }
 

@@ -12,6 +12,27 @@
 
 #define LABELS_MAX 1000000u
 
+void mtsc_task_default(mtsc_task *task)
+{
+    if (task) {
+        memset(task, 0, sizeof(*task));
+        task->size = sizeof(*task);
+        for (int i = 0; i < 4; i++) {
+            task->std[i] = 1.0f;
+        }
+    }
+}
+
+void mts_compiler_drop_tasks(mtsc_compiler *compiler, size_t count)
+{
+    while (compiler->count > count) {
+        mts_compiler_task *last = &compiler->tasks[--compiler->count];
+        mts_arena_release(last->arena);
+        mts_alloc_free(compiler->allocator, last->arena);
+        memset(last, 0, sizeof(*last));
+    }
+}
+
 static mts_status check_arguments(const mtsc_compiler *compiler, const mtsc_task *task, mts_error *error)
 {
     if (!task->name || !mts_task_name_valid(task->name)) {

@@ -9,36 +9,9 @@
 #include "base/size.h"
 #include "base/utf8.h"
 
-#define SLOTS_FIRST 256u
-
-static size_t find_slot(const mts_strings *s, const char *text)
+static bool same_text(const void *data, uint32_t offset, const void *key)
 {
-    size_t at = (size_t)mts_hash(text, strlen(text), 0) & (s->slot_count - 1);
-    while (s->slots[at] && strcmp(s->data + s->slots[at] - 1, text) != 0) {
-        at = (at + 1) & (s->slot_count - 1);
-    }
-    return at;
-}
-
-static bool grow_slots(mts_strings *s)
-{
-    if (s->slot_count && s->used * 2 < s->slot_count) {
-        return true;
-    }
-    mts_strings bigger = *s;
-    bigger.slot_count = s->slot_count ? s->slot_count * 2 : SLOTS_FIRST;
-    bigger.slots = mts_alloc_zero(s->allocator, bigger.slot_count, sizeof(*bigger.slots));
-    if (!bigger.slots) {
-        return false;
-    }
-    for (size_t i = 0; i < s->slot_count; i++) {
-        if (s->slots[i]) {
-            bigger.slots[find_slot(&bigger, s->data + s->slots[i] - 1)] = s->slots[i];
-        }
-    }
-    mts_alloc_free(s->allocator, s->slots);
-    *s = bigger;
-    return true;
+    return strcmp((const char *)data + offset, key) == 0;
 }
 
 static bool append(mts_strings *s, const char *text, uint32_t *offset)
@@ -59,31 +32,21 @@ static bool append(mts_strings *s, const char *text, uint32_t *offset)
 
 static bool add_clean(mts_strings *s, const char *text, uint32_t *offset)
 {
-    if (!grow_slots(s)) {
-        return false;
-    }
-    const size_t slot = find_slot(s, text);
-    if (s->slots[slot]) {
-        *offset = s->slots[slot] - 1;
-        return true;
-    }
-    if (!append(s, text, offset)) {
-        return false;
-    }
-    s->slots[slot] = *offset + 1;
-    s->used++;
-    return true;
+    const uint64_t hash = mts_hash_text(text);
+    *offset = mts_map_find(&s->map, hash, same_text, s->data, text);
+    return *offset != MTS_MAP_NONE || (append(s, text, offset) && mts_map_add(&s->map, hash, *offset));
 }
 
 void mts_strings_init(mts_strings *strings, const mts_allocator *allocator)
 {
     *strings = (mts_strings){.allocator = allocator};
+    mts_map_init(&strings->map, allocator);
 }
 
 void mts_strings_release(mts_strings *strings)
 {
     mts_alloc_free(strings->allocator, strings->data);
-    mts_alloc_free(strings->allocator, strings->slots);
+    mts_map_release(&strings->map);
     mts_strings_init(strings, strings->allocator);
 }
 

@@ -7,14 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/alloc.h"
+#include "base/map.h"
 
 typedef struct mts_strings {
     const mts_allocator *allocator;
     char *data; /* terminated strings, one after another */
     size_t size, capacity;
-    uint32_t *slots; /* open addressing; offset + 1, 0: free */
-    size_t slot_count, used;
+    mts_map map; /* of offsets */
 } mts_strings;
 
 void mts_strings_init(mts_strings *strings, const mts_allocator *allocator);

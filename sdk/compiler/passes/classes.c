@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "base/size.h"
 
-#define SLOTS_FIRST 64u
 #define SETS_MAX 6u   /* task sets of one round */
 #define SET_SHARE 64u /* a set has at least this part of the largest one */
 
@@ -17,27 +16,9 @@ typedef struct task_set {
     size_t things;
 } task_set;
 
-static bool grow_slots(mts_class_map *map)
+static bool same_key(const void *entries, uint32_t index, const void *key)
 {
-    if (map->slot_count && map->count * 2 < map->slot_count) {
-        return true;
-    }
-    const size_t count = map->slot_count ? map->slot_count * 2 : SLOTS_FIRST;
-    uint32_t *slots = mts_alloc_zero(map->allocator, count, sizeof(*slots));
-    if (!slots) {
-        return false;
-    }
-    for (size_t i = 0; i < map->count; i++) {
-        size_t at = (size_t)map->entries[i].key & (count - 1);
-        while (slots[at]) {
-            at = (at + 1) & (count - 1);
-        }
-        slots[at] = (uint32_t)(i + 1);
-    }
-    mts_alloc_free(map->allocator, map->slots);
-    map->slots = slots;
-    map->slot_count = count;
-    return true;
+    return ((const mts_class_entry *)entries)[index].key == *(const uint64_t *)key;
 }
 
 static int compare_sets(const void *a, const void *b)
@@ -131,43 +112,41 @@ uint64_t mts_classes_tasks(const mts_classes *classes, uint32_t number)
 void mts_class_map_init(mts_class_map *map, const mts_allocator *allocator)
 {
     *map = (mts_class_map){.allocator = allocator};
+    mts_map_init(&map->map, allocator);
 }
 
 void mts_class_map_release(mts_class_map *map)
 {
     mts_alloc_free(map->allocator, map->entries);
-    mts_alloc_free(map->allocator, map->slots);
+    mts_map_release(&map->map);
     mts_class_map_init(map, map->allocator);
 }
 
 bool mts_class_map_add(mts_class_map *map, uint64_t key, uint32_t task, uint32_t *entry)
 {
     const uint64_t bit = (uint64_t)1 << task;
+    *entry = mts_map_find(&map->map, key, same_key, map->entries, &key);
+    while (*entry != MTS_MAP_NONE && (map->entries[*entry].tasks & bit) != 0) {
+        key = mts_hash(&key, sizeof key, 1); /* the task's next thing of this key */
+        *entry = mts_map_find(&map->map, key, same_key, map->entries, &key);
+    }
+    if (*entry != MTS_MAP_NONE) {
+        map->entries[*entry].tasks |= bit;
+        return true;
+    }
     void *entries = map->entries;
-    if (map->count + 1 >= MTS_CLASS_NONE || !grow_slots(map) ||
-        !mts_alloc_grow(map->allocator, &entries, &map->capacity, map->count + 1, sizeof(*map->entries))) {
+    if (map->count + 1 >= MTS_CLASS_NONE ||
+        !mts_alloc_grow(map->allocator, &entries, &map->capacity, map->count + 1, sizeof *map->entries)) {
         return false;
     }
     map->entries = entries;
-    for (size_t at = (size_t)key & (map->slot_count - 1);; at = (at + 1) & (map->slot_count - 1)) {
-        if (map->slots[at] == 0) {
-            map->entries[map->count] = (mts_class_entry){.key = key, .tasks = bit, .number = MTS_CLASS_NONE};
-            *entry = (uint32_t)map->count++;
-            map->slots[at] = *entry + 1;
-            return true;
-        }
-        mts_class_entry *found = &map->entries[map->slots[at] - 1];
-        if (found->key != key) {
-            continue;
-        }
-        if ((found->tasks & bit) == 0) {
-            found->tasks |= bit;
-            *entry = map->slots[at] - 1;
-            return true;
-        }
-        key = mts_hash(&key, sizeof(key), 1); /* the task's next thing of this key */
-        at = ((size_t)key - 1) & (map->slot_count - 1);
+    *entry = (uint32_t)map->count;
+    map->entries[map->count] = (mts_class_entry){.key = key, .tasks = bit, .number = MTS_CLASS_NONE};
+    if (!mts_map_add(&map->map, key, *entry)) {
+        return false;
     }
+    map->count++;
+    return true;
 }
 
 bool mts_class_map_close(mts_class_map *map, mts_classes *classes)

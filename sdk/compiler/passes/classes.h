@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/map.h"
 
 #define MTS_CLASS_NONE 0xffffffffu /* of one task alone */
 #define MTS_CLASS_TASKS_MAX 64u    /* tasks that are compared with each other */
@@ -33,8 +34,7 @@ typedef struct mts_class_map {
     const mts_allocator *allocator;
     mts_class_entry *entries; /* in order of first appearance */
     size_t count, capacity;
-    uint32_t *slots; /* open addressing; entry + 1, 0: free */
-    size_t slot_count;
+    mts_map map; /* of entries */
 } mts_class_map;
 
 void mts_classes_init(mts_classes *classes, const mts_allocator *allocator);

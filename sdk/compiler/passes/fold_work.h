@@ -21,6 +21,9 @@ typedef struct mts_fold_work {
     bool failed;       /* memory is short */
 } mts_fold_work;
 
+/* A copy of the graph to rewrite, in `scratch`. False if memory is short. */
+bool mts_fold_begin(mts_fold_work *work, const mts_graph *graph, mts_arena *scratch);
+
 /* ---- reading ---- */
 uint32_t mts_fold_resolve(const mts_fold_work *work, uint32_t value);
 /* Value id of an operand; MTS_NONE if absent. */

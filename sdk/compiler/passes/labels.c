@@ -315,22 +315,6 @@ static bool make_tables(mts_family *family)
     return true;
 }
 
-const mts_node *mts_family_node(const mts_family *family, uint32_t row, uint32_t task)
-{
-    const uint32_t node = family->rows.nodes[(size_t)row * family->count + task];
-    return node == MTS_NONE ? NULL : &family->graphs[task]->nodes[node];
-}
-
-mts_value *mts_family_weight(const mts_family *family, uint32_t row, uint32_t task)
-{
-    const mts_node *node = mts_family_node(family, row, task);
-    if (!node || node->op != MTS_OP_CONV || node->attrs.conv.group != 1 || node->scatter) {
-        return NULL;
-    }
-    mts_value *weight = &family->graphs[task]->values[node->inputs[1]];
-    return weight->block_count == 1 ? weight : NULL;
-}
-
 bool mts_family_label(mts_family *family)
 {
     bool done = make_tables(family) && label_inputs(family);

@@ -4,14 +4,14 @@
 #ifndef MTS_COMPILER_PASSES_POOL_H
 #define MTS_COMPILER_PASSES_POOL_H
 
+#include "base/map.h"
 #include "bundle/archive.h"
 
 typedef struct mts_pool {
     const mts_allocator *allocator;
     mts_block *blocks; /* on the allocator */
     size_t count, capacity;
-    uint32_t *slots; /* open addressing; block + 1, 0: free */
-    size_t slot_count;
+    mts_map map; /* of blocks */
 } mts_pool;
 
 void mts_pool_init(mts_pool *pool, const mts_allocator *allocator);

@@ -17,14 +17,6 @@
 #define CLASSES_MOST 1000000u
 #define PRUNE_MOST 0.999
 
-mts_status mts_synth_fail(mts_synth *s, mts_status code, const char *what)
-{
-    if (s->code == MTS_STATUS_OK) {
-        s->code = mts_fail(s->error, code, "%s", what);
-    }
-    return code;
-}
-
 static const char *ratios_defect(const mtsc_synth_options *o)
 {
     if (!(o->share >= 0.0 && o->share <= 1.0)) {

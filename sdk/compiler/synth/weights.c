@@ -16,6 +16,14 @@
 
 typedef enum part { PART_U, PART_Y, PART_XZ, PART_VECTOR } part;
 
+mts_status mts_synth_fail(mts_synth *s, mts_status code, const char *what)
+{
+    if (s->code == MTS_STATUS_OK) {
+        s->code = mts_fail(s->error, code, "%s", what);
+    }
+    return code;
+}
+
 static uint64_t stream_start(const mts_synth *s, part which, uint32_t task, uint64_t number)
 {
     const uint64_t key[5] = {s->options->seed, (uint64_t)which, task, s->layer, number};

@@ -173,15 +173,6 @@ bool mts_backward_room(const mts_graph *graph, size_t *per_image)
     return fits;
 }
 
-void mts_run_open_gradient(mts_net_run *run, uint32_t value, uint32_t images)
-{
-    if (!run->filled[value]) {
-        memset(run->gradients[value], 0,
-               mts_net_elements(run->net->graph, value) * images * sizeof **run->gradients);
-        run->filled[value] = true;
-    }
-}
-
 static void zero(float *data, size_t count)
 {
     if (data) {

@@ -39,7 +39,7 @@ struct mts_net_run {
     mts_net_layer *layer_gradients; /* [node] */
 };
 
-/* ---- net.c ---- */
+/* ---- layer.c ---- */
 size_t mts_net_elements(const mts_graph *graph, uint32_t value); /* of one image */
 /* Weights of a node: numbers of its constant matrix or filters, 0: none. */
 size_t mts_net_weights(const mts_graph *graph, const mts_node *node);
@@ -50,10 +50,10 @@ bool mts_net_layer_make(const mts_graph *graph, const mts_node *node, mts_arena 
 /* Which operand of a MATMUL is its weight, or its bias; MTS_NONE: none. */
 uint32_t mts_net_matmul_weight(const mts_graph *graph, const mts_node *node);
 uint32_t mts_net_matmul_bias(const mts_graph *graph, const mts_node *node);
-/* Why a node cannot be run, or NULL (run.c). */
-const char *mts_net_defect(const mts_graph *graph, const mts_node *node);
+/* The constant that an operand of a node is, or NULL. */
+const mts_value *mts_net_constant(const mts_graph *graph, const mts_node *node, uint32_t index);
 
-/* ---- run.c ---- */
+/* ---- view.c ---- */
 static inline uint32_t mts_node_input(const mts_node *node, uint32_t index)
 {
     return index < node->input_count ? node->inputs[index] : MTS_NONE;
@@ -68,6 +68,8 @@ mts_view mts_run_view_gradient(const mts_net_run *run, uint32_t value, uint32_t 
 /* At least `count` floats of working memory, whose content is lost at the next call; NULL if memory is short.
  */
 float *mts_run_scratch(mts_net_run *run, size_t count, mts_error *error);
+/* Makes a gradient ready to be added to: zeroes it where nothing has been put yet. */
+void mts_run_open_gradient(mts_net_run *run, uint32_t value, uint32_t images);
 
 /* A node's part of the graph for images first .. first + count - 1 of a run. */
 typedef struct mts_step {
@@ -110,8 +112,6 @@ static inline bool mts_run_wants(const mts_net_run *run, uint32_t value)
 {
     return value != MTS_NONE && run->gradients[value];
 }
-/* Makes a gradient ready to be added to: zeroes it where nothing has been put yet. */
-void mts_run_open_gradient(mts_net_run *run, uint32_t value, uint32_t images);
 /* Decides which values want gradients and takes memory for them (TRAINING). */
 mts_status mts_backward_prepare(mts_net_run *run, mts_error *error);
 /* Floats that TRAINING takes for an image; false on overflow. */

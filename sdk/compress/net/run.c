@@ -1,5 +1,5 @@
 /*
- * run.c: the values of a batch and the walk over the nodes.
+ * run.c: the memory of a batch and the walk over the nodes.
  *
  * Images do not depend on each other, so a few of them pass through all nodes together, as many as the
  * processor's second-level cache holds of the largest values, before the next ones start.
@@ -23,57 +23,6 @@ static const mts_step_function forwards[MTS_OP_COUNT] = {
     [MTS_OP_TRANSPOSE] = mts_forward_move,  [MTS_OP_RESHAPE] = mts_forward_move,
     [MTS_OP_EXPAND] = mts_forward_move,     [MTS_OP_RESIZE] = mts_forward_resize,
 };
-
-const char *mts_net_defect(const mts_graph *graph, const mts_node *node)
-{
-    if ((unsigned)node->op >= MTS_OP_COUNT) {
-        return "not an operator";
-    }
-    for (uint32_t i = 2; node->op == MTS_OP_CONV && i < node->input_count; i++) {
-        const mts_shape *shape = node->inputs[i] == MTS_NONE ? NULL : &graph->values[node->inputs[i]].shape;
-        if (i != 4 && shape && shape->rank == 2 && shape->dims[0] > 1) {
-            return "a scale, bias or slope with a row for each image cannot be calibrated";
-        }
-    }
-    return NULL;
-}
-
-/* ---- values ---- */
-
-mts_view mts_run_view(const mts_net_run *run, uint32_t value, uint32_t first)
-{
-    const mts_value *what = &run->net->graph->values[value];
-    const bool constant = what->kind == MTS_VALUE_CONST;
-    mts_view view = {.data = constant ? run->net->constants[value] : run->values[value]};
-    mts_view_strides(&what->shape, constant, view.strides);
-    if (!constant) {
-        view.image = (ptrdiff_t)mts_shape_count(&what->shape);
-        view.data += view.image * (ptrdiff_t)first;
-    }
-    return view;
-}
-
-mts_view mts_run_view_gradient(const mts_net_run *run, uint32_t value, uint32_t first)
-{
-    mts_view view = {.image = (ptrdiff_t)mts_net_elements(run->net->graph, value)};
-    mts_view_strides(mts_run_shape(run, value), false, view.strides);
-    view.data = run->gradients[value] + view.image * (ptrdiff_t)first;
-    return view;
-}
-
-float *mts_run_scratch(mts_net_run *run, size_t count, mts_error *error)
-{
-    if (count > run->scratch_count || !run->scratch) {
-        mts_alloc_free(run->allocator, run->scratch);
-        run->scratch = mts_alloc_zero(run->allocator, count, sizeof *run->scratch);
-        run->scratch_count = run->scratch ? count : 0;
-    }
-    if (!run->scratch) {
-        (void)mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for %zu numbers of a layer",
-                       count);
-    }
-    return run->scratch;
-}
 
 /* ---- creation ---- */
 

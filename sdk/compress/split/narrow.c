@@ -34,6 +34,15 @@ static mts_status go_on(void *context, double share, const char *what, mts_error
     return mts_options_progress(n->split->options, (float)(0.1 + 0.8 * done), what, error);
 }
 
+uint64_t mts_split_work(const mts_graph *graph, uint32_t first)
+{
+    uint64_t sum = 0;
+    for (uint32_t n = first; n < graph->node_count; n++) {
+        sum += mts_node_mul_adds(graph, &graph->nodes[n]);
+    }
+    return sum;
+}
+
 uint32_t mts_split_trunk(const mts_split *split)
 {
     const mts_graph *graph = mts_split_task(split)->graph;

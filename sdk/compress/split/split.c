@@ -130,15 +130,6 @@ static mts_status prepare(mts_split *split, const char *path, const mtsz_data *d
 
 /* ---- the bundle ---- */
 
-uint64_t mts_split_work(const mts_graph *graph, uint32_t first)
-{
-    uint64_t sum = 0;
-    for (uint32_t n = first; n < graph->node_count; n++) {
-        sum += mts_node_mul_adds(graph, &graph->nodes[n]);
-    }
-    return sum;
-}
-
 /* Images whose most probable class is another one for the subnets together, in percent. */
 static double changed(const mts_split *split)
 {

@@ -244,6 +244,23 @@ static int run(cli_open *app, const arguments *args, const char *path, cli_bench
     return status;
 }
 
+static int bench_command(const cli_usage *usage, int argc, char **argv, arguments *args)
+{
+    cli_common common = {0};
+    cli_open app = {0};
+    cli_bench *bench = calloc(1, sizeof *bench);
+    int status = bench ? cli_parse(usage, argc, argv, &common) : cli_failure("bench", "no memory");
+    args->open.json = common.json;
+    status = status < 0 ? arguments_take(args, bench) : status;
+    status = status < 0 ? run(&app, args, common.positionals[0], bench) : status;
+    cli_close(&app);
+    if (bench) {
+        cli_bench_release(bench);
+    }
+    free(bench);
+    return status;
+}
+
 int cli_command_bench(int argc, char **argv)
 {
     arguments args = {.warm_ups = CLI_WARM_UPS, .runs = 50};
@@ -300,17 +317,5 @@ int cli_command_bench(int argc, char **argv)
         .options = options,
         .option_count = sizeof options / sizeof options[0],
     };
-    cli_common common = {0};
-    cli_open app = {0};
-    cli_bench *bench = calloc(1, sizeof *bench);
-    int status = bench ? cli_parse(&usage, argc, argv, &common) : cli_failure("bench", "no memory");
-    args.open.json = common.json;
-    status = status < 0 ? arguments_take(&args, bench) : status;
-    status = status < 0 ? run(&app, &args, common.positionals[0], bench) : status;
-    cli_close(&app);
-    if (bench) {
-        cli_bench_release(bench);
-    }
-    free(bench);
-    return status;
+    return bench_command(&usage, argc, argv, &args);
 }

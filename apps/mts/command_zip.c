@@ -180,6 +180,38 @@ static int zip_data(const arguments *args, const char *bundle, mtsz_zip_options 
     return status;
 }
 
+static int zip_command(const cli_usage *usage, int argc, char **argv, const arguments *args,
+                       mtsz_zip_options *zip)
+{
+    cli_common common = {0};
+    names base = {0};
+    names prefixes = {0};
+    int status = cli_parse(usage, argc, argv, &common);
+    if (status < 0 && (!args->data || !args->output)) {
+        status =
+            cli_usage_error("zip", "give %s", args->data ? "the bundle to write: -o FILE" : "--calib DATA");
+    }
+    status = status < 0 ? choices_take(args, zip) : status;
+    if (status < 0 && !(names_take(args->base, &base) && names_take(args->layers, &prefixes))) {
+        status = cli_usage_error("zip", "--base and --layers take names: A,B");
+    }
+    if (status < 0) {
+        zip->base = base.list.items;
+        zip->base_count = (uint32_t)base.list.count;
+        zip->layers = prefixes.list.items;
+        zip->layer_count = (uint32_t)prefixes.list.count;
+        zip->share = args->share;
+        zip->round = args->round;
+        zip->max_change = args->max_change;
+        zip->retrain_seconds = args->retrain;
+        zip->seed = args->seed;
+        status = zip_data(args, common.positionals[0], zip, common.json);
+    }
+    names_release(&base);
+    names_release(&prefixes);
+    return status;
+}
+
 int cli_command_zip(int argc, char **argv)
 {
     mtsz_zip_options zip;
@@ -218,31 +250,5 @@ int cli_command_zip(int argc, char **argv)
         .options = options,
         .option_count = sizeof options / sizeof options[0],
     };
-    cli_common common = {0};
-    names base = {0};
-    names prefixes = {0};
-    int status = cli_parse(&usage, argc, argv, &common);
-    if (status < 0 && (!args.data || !args.output)) {
-        status =
-            cli_usage_error("zip", "give %s", args.data ? "the bundle to write: -o FILE" : "--calib DATA");
-    }
-    status = status < 0 ? choices_take(&args, &zip) : status;
-    if (status < 0 && !(names_take(args.base, &base) && names_take(args.layers, &prefixes))) {
-        status = cli_usage_error("zip", "--base and --layers take names: A,B");
-    }
-    if (status < 0) {
-        zip.base = base.list.items;
-        zip.base_count = (uint32_t)base.list.count;
-        zip.layers = prefixes.list.items;
-        zip.layer_count = (uint32_t)prefixes.list.count;
-        zip.share = args.share;
-        zip.round = args.round;
-        zip.max_change = args.max_change;
-        zip.retrain_seconds = args.retrain;
-        zip.seed = args.seed;
-        status = zip_data(&args, common.positionals[0], &zip, common.json);
-    }
-    names_release(&base);
-    names_release(&prefixes);
-    return status;
+    return zip_command(&usage, argc, argv, &args, &zip);
 }

@@ -469,67 +469,52 @@ static mts_status add_resize(mts_onnx *onnx, const mts_node *node, const char *o
     return code;
 }
 
+static void add_unary(mts_onnx *onnx, const mts_node *node, const char *output)
+{
+    add_act(onnx, &node->attrs.unary.act, "", input(onnx, node, 0), output);
+}
+
+static void add_softmax(mts_onnx *onnx, const mts_node *node, const char *output)
+{
+    const char *x = input(onnx, node, 0);
+    const char *name = node->attrs.softmax.log ? "LogSoftmax" : "Softmax";
+    mts_onnx_int(onnx, mts_onnx_node(onnx, name, &x, 1, output), "axis", node->attrs.softmax.axis);
+}
+
+static void add_reshape(mts_onnx *onnx, const mts_node *node, const char *output)
+{
+    add_shaped(onnx, node, "Reshape", output);
+}
+
+static void add_expand(mts_onnx *onnx, const mts_node *node, const char *output)
+{
+    add_shaped(onnx, node, "Expand", output);
+}
+
+typedef void add_function(mts_onnx *onnx, const mts_node *node, const char *output);
+
+/* Operators that always have an ONNX form; pools and resizes may have none. */
+static add_function *const add_functions[MTS_OP_COUNT] = {
+    [MTS_OP_CONV] = add_conv,     [MTS_OP_DECONV] = add_deconv,       [MTS_OP_MATMUL] = add_matmul,
+    [MTS_OP_SCALE] = add_scale,   [MTS_OP_UNARY] = add_unary,         [MTS_OP_BINARY] = add_binary,
+    [MTS_OP_REDUCE] = add_reduce, [MTS_OP_SOFTMAX] = add_softmax,     [MTS_OP_LRN] = add_lrn,
+    [MTS_OP_CONCAT] = add_concat, [MTS_OP_SLICE] = add_slice,         [MTS_OP_PAD] = add_pad,
+    [MTS_OP_GATHER] = add_gather, [MTS_OP_TRANSPOSE] = add_transpose, [MTS_OP_RESHAPE] = add_reshape,
+    [MTS_OP_EXPAND] = add_expand,
+};
+
 mts_status mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error)
 {
-    const char *output = onnx->names[node->output], *x = NULL;
-    switch (node->op) {
-    case MTS_OP_CONV:
-        add_conv(onnx, node, output);
-        break;
-    case MTS_OP_DECONV:
-        add_deconv(onnx, node, output);
-        break;
-    case MTS_OP_MATMUL:
-        add_matmul(onnx, node, output);
-        break;
-    case MTS_OP_SCALE:
-        add_scale(onnx, node, output);
-        break;
-    case MTS_OP_UNARY:
-        add_act(onnx, &node->attrs.unary.act, "", input(onnx, node, 0), output);
-        break;
-    case MTS_OP_BINARY:
-        add_binary(onnx, node, output);
-        break;
-    case MTS_OP_POOL:
+    const char *output = onnx->names[node->output];
+    if (node->op == MTS_OP_POOL) {
         return add_pool(onnx, node, output, error);
-    case MTS_OP_REDUCE:
-        add_reduce(onnx, node, output);
-        break;
-    case MTS_OP_SOFTMAX:
-        x = input(onnx, node, 0);
-        mts_onnx_int(onnx,
-                     mts_onnx_node(onnx, node->attrs.softmax.log ? "LogSoftmax" : "Softmax", &x, 1, output),
-                     "axis", node->attrs.softmax.axis);
-        break;
-    case MTS_OP_LRN:
-        add_lrn(onnx, node, output);
-        break;
-    case MTS_OP_CONCAT:
-        add_concat(onnx, node, output);
-        break;
-    case MTS_OP_SLICE:
-        add_slice(onnx, node, output);
-        break;
-    case MTS_OP_PAD:
-        add_pad(onnx, node, output);
-        break;
-    case MTS_OP_GATHER:
-        add_gather(onnx, node, output);
-        break;
-    case MTS_OP_TRANSPOSE:
-        add_transpose(onnx, node, output);
-        break;
-    case MTS_OP_RESHAPE:
-        add_shaped(onnx, node, "Reshape", output);
-        break;
-    case MTS_OP_EXPAND:
-        add_shaped(onnx, node, "Expand", output);
-        break;
-    case MTS_OP_RESIZE:
+    }
+    if (node->op == MTS_OP_RESIZE) {
         return add_resize(onnx, node, output, error);
-    default:
+    }
+    if ((unsigned)node->op >= MTS_OP_COUNT || !add_functions[node->op]) {
         return mts_fail(error, MTS_STATUS_INTERNAL, "operator '%s' has no ONNX form", mts_op_name(node->op));
     }
+    add_functions[node->op](onnx, node, output);
     return MTS_STATUS_OK;
 }

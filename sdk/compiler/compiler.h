@@ -25,7 +25,7 @@ struct mtsc_compiler {
 
 /* How pictures lie in the model's input 0. */
 typedef enum mts_compiler_layout {
-    MTS_COMPILER_LAYOUT_AUTO, /* told from its shape */
+    MTS_COMPILER_LAYOUT_AUTO, /* found from its shape */
     MTS_COMPILER_LAYOUT_NCHW,
     MTS_COMPILER_LAYOUT_NHWC
 } mts_compiler_layout;
@@ -33,7 +33,7 @@ typedef enum mts_compiler_layout {
 /* mtsc_compiler_add without reporting. */
 mts_status mts_compiler_add_task(mtsc_compiler *compiler, const mtsc_task *task, mts_compiler_layout layout,
                                  mts_error *error);
-/* Takes the tasks from `count` on away again. */
+/* Removes all tasks but the first `count`. */
 void mts_compiler_drop_tasks(mtsc_compiler *compiler, size_t count);
 /* Reads a task list and adds its tasks; on failure some may have been added. */
 mts_status mts_compiler_read_config(mtsc_compiler *compiler, const char *path, mts_error *error);

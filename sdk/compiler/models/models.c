@@ -164,7 +164,7 @@ mts_status mts_models_write(const mts_models *models, const mts_task *tasks, uin
                             const mtsc_options *options, mtsc_summary *summary, mts_error *error)
 {
     const mts_status code = mts_models_check_output(models, path, error);
-    mtsc_options quiet = *options; /* the method tells of its progress */
+    mtsc_options quiet = *options; /* the method reports progress itself */
     quiet.progress = NULL;
     return code == MTS_STATUS_OK
                ? mts_tasks_write(tasks, count, &quiet, path, models->allocator, summary, error)

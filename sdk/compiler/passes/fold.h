@@ -1,8 +1,8 @@
 /*
  * fold.h: fuses and drops operators of an imported graph.
  *
- * A convolution takes up the scales, biases, activation and residual addition that follow it; padding goes
- * into the window that follows; reshapes and transposes that change nothing go. Weights keep their bits:
+ * A convolution absorbs the scales, biases, activation and residual addition that follow it. Padding moves
+ * into the window that follows. Reshapes and transposes that change nothing are removed. Weights keep their bits:
  * batch normalisation becomes a scale and a bias beside them, so that tasks may share weights that differ in
  * their statistics.
  */

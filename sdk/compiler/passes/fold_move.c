@@ -1,6 +1,6 @@
 /*
- * fold_move.c: rules for operators that move elements: what moves nothing goes, chains become one, padding
- * goes into the window that reads it.
+ * fold_move.c: rules for operators that move elements: what moves nothing is removed, chains become
+ * one, padding moves into the window that reads it.
  */
 #include "compiler/passes/fold_work.h"
 

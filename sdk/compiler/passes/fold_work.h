@@ -36,11 +36,11 @@ bool mts_fold_single_use(const mts_fold_work *work, const mts_node *producer);
 mts_act *mts_fold_free_act(mts_node *node);
 
 /* ---- rewriting ---- */
-/* `node` goes; its readers read `value` instead. The value takes over the node's name. */
+/* Removes `node`; its readers read `value` instead, which gets the name of the node's output. */
 void mts_fold_replace(mts_fold_work *work, mts_node *node, uint32_t value);
-/* `node` becomes `merged` and keeps its output; `other` goes. */
+/* `node` becomes `merged` and keeps its output; `other` is removed. */
 void mts_fold_merge(mts_fold_work *work, mts_node *node, const mts_node *merged, mts_node *other);
-/* One reader of the node's output is gone; without readers the node goes. */
+/* The node's output has one reader less; a node without readers is removed. */
 void mts_fold_release(mts_fold_work *work, mts_node *node);
 /* A constant vector; data is copied. MTS_NONE after a failure. */
 uint32_t mts_fold_vector(mts_fold_work *work, const float *data, uint32_t count);

@@ -41,7 +41,7 @@ static const char *ratios_defect(const mtsc_synth_options *o)
 static const char *options_defect(const mtsc_synth_options *o)
 {
     if ((unsigned)o->arch > MTSC_ARCH_VGG16) {
-        return "synth: no such architecture";
+        return "synth: arch is not one of mtsc_arch";
     }
     if (o->tasks < 1 || o->tasks > mts_archive_limits_default().tasks) {
         return "synth: the number of tasks is not from 1 to 1024";

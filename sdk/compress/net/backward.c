@@ -1,8 +1,8 @@
 /*
  * backward.c: which values have gradients, and the walk over the nodes from the outputs to the inputs.
  *
- * A value wants a gradient if something that can be trained lies before it and an output behind it; so no
- * convolution computes the gradient of a picture.
+ * A value needs a gradient if parameters lie before it and an output behind it. So no convolution computes
+ * the gradient of a picture.
  */
 #include <string.h>
 
@@ -32,7 +32,7 @@ static const char *defect(const mts_node *node)
     return NULL;
 }
 
-/* Whether the results of a node do not tell the derivative of its activation. */
+/* Whether the derivative of a node's activation needs more than the node's result. */
 static bool keeps_before(const mts_node *node)
 {
     const mts_act *act = mts_node_act(node);

@@ -27,7 +27,7 @@ typedef enum mts_conv_kind {
     MTS_CONV_KINDS
 } mts_conv_kind;
 
-/* A primitive for a number of pictures and threads, and the weights in the order that it wants. */
+/* A primitive for a number of pictures and threads, and the weights in the order that it needs. */
 typedef struct mts_conv_slot {
     int64_t pictures; /* 0: empty */
     int threads;

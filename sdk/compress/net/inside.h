@@ -34,7 +34,8 @@ struct mts_net_run {
     /* TRAINING */
     float **gradients; /* [value]; NULL where no gradient is wanted */
     bool *filled;      /* [value]: the gradient holds something in this pass */
-    float **before;    /* [value]: what the activation of its node read, where the result does not tell */
+    float **
+        before; /* [value]: what the activation of its node read, where the result alone does not determine the derivative */
     float **output_gradients;       /* [output] */
     mts_net_layer *layer_gradients; /* [node] */
 };

@@ -10,7 +10,7 @@
  * after another. An image's value of rank 4, [N,C,H,W] in the graph, lies as [N][H][W][C]; any other rank
  * lies row-major as in the graph. N is 1 in every picture network.
  *
- * Thread-safety: a net may be read by any number of threads (runs) while nobody changes its parameters. A run
+ * Thread-safety: a net may be read by any number of threads (runs) while no thread changes its parameters. A run
  * belongs to one thread at a time. A run uses the threads of the thread that calls it: callers that run
  * several at once use mts_threads_run (threads.h), which gives each of them one.
  */

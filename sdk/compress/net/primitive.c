@@ -9,7 +9,7 @@
 
 #define DESCRIPTION(status) mts_cpu_check(status, "description of a convolution", error)
 
-/* Everything oneDNN wants to know about a convolution. */
+/* What oneDNN needs to know about a convolution. */
 typedef struct recipe {
     dnnl_dims_t x, weight, y, bias, strides, dilates, before, after;
     int weight_rank;

@@ -1,5 +1,5 @@
 /*
- * choose.h: which channels go, given how much each matters, until a target of mtsz.h is met.
+ * choose.h: which channels are removed, given the importance of each, until a target of mtsz.h is met.
  */
 #ifndef MTS_COMPRESS_PRUNE_CHOOSE_H
 #define MTS_COMPRESS_PRUNE_CHOOSE_H

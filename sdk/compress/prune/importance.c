@@ -232,7 +232,7 @@ static mts_status count_images(finder *f, mts_net_run *run, uint32_t batch, doub
         const uint32_t count = f->image_count - first < batch ? f->image_count - first : batch;
         if (images->go_on) {
             code = images->go_on(images->context, from + (to - from) * first / f->image_count,
-                                 "weighing channels", error);
+                                 "measuring channels", error);
         }
         MTS_TRY(code, count_batch(f, run, first, count, error));
     }

@@ -1,6 +1,6 @@
 /*
- * prune.c: mtsz_prune: weighs the channels of every task, chooses which go, removes them, fits their readers
- * and writes the result.
+ * prune.c: mtsz_prune: measures the importance of every task's channels, chooses which to remove, removes
+ * them, fits their readers and writes the result.
  */
 #include "compress/prune/prune.h"
 
@@ -14,7 +14,8 @@
 #include "compress/prune/refit.h"
 
 #define PICTURES_BYTES ((uint64_t)256 << 20)
-#define WEIGHED 0.3 /* parts of the progress when channels are weighed, weights fitted */
+/* Parts of the progress when importance is measured, and when weights are fitted. */
+#define MEASURED 0.3
 #define FITTED 0.95
 #define STRIDE 7919u /* a prime: images that are taken first are spread over the data */
 
@@ -57,7 +58,7 @@ static mts_status go_on(void *context, double share, const char *what, mts_error
     for (uint32_t t = 0; t < w->count; t++) {
         done += w->shares[t] / w->count;
     }
-    const double from = w->fits ? WEIGHED : 0.0, to = w->fits ? FITTED : WEIGHED;
+    const double from = w->fits ? MEASURED : 0.0, to = w->fits ? FITTED : MEASURED;
     const mts_status code = mts_options_progress(w->options, (float)(from + (to - from) * done), what, error);
     (void)pthread_mutex_unlock(&w->lock);
     return code;
@@ -79,7 +80,8 @@ static mts_status check_options(const mtsz_prune_options *prune, mts_error *erro
 {
     const mts_status code = MTS_STATUS_INVALID_ARGUMENT;
     if ((unsigned)prune->criterion > MTSZ_CRITERION_HYBRID || (unsigned)prune->target > MTSZ_TARGET_BYTES) {
-        return mts_fail(error, code, "prune: there is no such criterion or target");
+        return mts_fail(error, code, "prune: unknown criterion %d or target %d", (int)prune->criterion,
+                        (int)prune->target);
     }
     if (!(prune->ratio >= 0.0 && prune->ratio <= 0.99)) {
         return mts_fail(error, code, "prune: the ratio %g is not from 0 to 0.99", prune->ratio);
@@ -155,7 +157,7 @@ static mts_status open_data(work *w, const mtsz_data *data, mts_error *error)
 
 /* ---- steps of a task ---- */
 
-static mts_status weigh_task(void *context, uint32_t job, uint32_t worker, mts_error *error)
+static mts_status measure_task(void *context, uint32_t job, uint32_t worker, mts_error *error)
 {
     work *w = context;
     mts_prune_task *task = &w->tasks[job];
@@ -173,7 +175,7 @@ static mts_status weigh_task(void *context, uint32_t job, uint32_t worker, mts_e
         code = mts_importance_find(graph, &task->channels, task->removable, w->prune->criterion, &images,
                                    &task->arena, &task->importance, error);
     }
-    MTS_TRY(code, go_on(&s, 1.0, "weighing channels", error));
+    MTS_TRY(code, go_on(&s, 1.0, "measuring channels", error));
     return code == MTS_STATUS_OK || code == MTS_STATUS_CANCELLED
                ? code
                : mts_fail_prefix(error, code, "task '%s'", task->task->name);
@@ -306,7 +308,7 @@ static mts_status run(work *w, const mtsz_data *data, const char *out_path, mtsz
     mts_status code = select_tasks(w, error);
     MTS_TRY(code, mts_models_check_output(&w->models, out_path, error));
     MTS_TRY(code, open_data(w, data, error));
-    MTS_TRY(code, for_tasks(w, false, weigh_task, error));
+    MTS_TRY(code, for_tasks(w, false, measure_task, error));
     MTS_TRY(code, check_removable(w, error));
     MTS_TRY(code, mts_prune_choose(w->tasks, w->count, w->prune, &w->arena, error));
     MTS_TRY(code, thin_tasks(w, error));

@@ -102,7 +102,7 @@ void mts_twins_release(mts_twins *twins)
 
 /* ---- keeping what later nodes need ---- */
 
-/* Whether node `node` or a later one reads a value that an earlier one (or nobody) makes. */
+/* Whether node `node` or a later one reads a value that an earlier one makes, or none. */
 static bool alive(const mts_twins *twins, uint32_t value, uint32_t node)
 {
     const mts_value *v = &twins->graphs[MTS_TWIN_ORIGINAL]->values[value];

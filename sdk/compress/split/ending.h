@@ -3,7 +3,7 @@
  * probabilities.
  *
  * "None" is many different things. It gets one score for each other group of classes, and its probability is
- * their sum: one fully connected layer cannot tell "like a cat or like a ship" from the rest, several scores
+ * their sum: one fully connected layer cannot separate "like a cat or like a ship" from the rest, several scores
  * can.
  */
 #ifndef MTS_COMPRESS_SPLIT_ENDING_H

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MEMORY 12u  /* pairs of steps and gradients' changes that are kept */
-#define HALVINGS 30 /* of a step before it is given up */
+#define HALVINGS 30 /* of a step before minimising ends */
 #define ENOUGH 1e-4 /* part of the gain that the slope promises */
 
 typedef struct state {
@@ -118,7 +118,7 @@ static mts_status descend(state *s, mts_minimize_function function, void *contex
 {
     mts_status code = function(context, s->x, &s->value, s->gradient, error);
     if (code == MTS_STATUS_OK && !isfinite(s->value)) {
-        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "a loss is no number");
+        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the loss is not a number");
     }
     for (uint32_t i = 0; code == MTS_STATUS_OK && i < steps; i++) {
         double gain = 0;

@@ -1,5 +1,5 @@
 /*
- * narrow.c: see narrow.h. Channels are judged by the images of the group's classes alone; layers are fitted
+ * narrow.c: see narrow.h. The importance of channels is measured on the images of the group's classes alone; layers are fitted
  * to as many images of other classes too, so that "none" stays recognisable.
  */
 #include "compress/split/narrow.h"

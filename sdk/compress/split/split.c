@@ -1,5 +1,5 @@
 /*
- * split.c: mtsz_split: checks what is asked for, asks the whole network, has the subnets made, and writes the
+ * split.c: mtsz_split: checks the options, runs the whole network, makes the subnets, and writes the
  * bundle.
  */
 #include "compress/split/split.h"
@@ -30,7 +30,7 @@ static const char *options_defect(const mtsz_split_options *split)
         return "split: trunk is not from 0 to 0.99";
     }
     if ((unsigned)split->criterion > MTSZ_CRITERION_HYBRID) {
-        return "split: no such criterion";
+        return "split: criterion is not one of mtsz_criterion";
     }
     if (!(split->retrain_seconds >= 0.0) || !isfinite(split->retrain_seconds)) {
         return "split: retrain_seconds is not a number from 0 up";
@@ -142,7 +142,7 @@ static double changed(const mts_split *split)
     return 100.0 * count / split->images;
 }
 
-/* Multiply-adds of the trunk as the subnets have it: without nodes that nobody needs. */
+/* Multiply-adds of the trunk as the subnets have it: without nodes that no subnet needs. */
 static uint64_t trunk_work(const mts_split *split)
 {
     const mts_graph *graph = mts_split_task(split)->graph;
@@ -207,7 +207,7 @@ static mts_status split_bundle(mts_split *split, const char *path, const mtsz_da
                                const char *out_path, mtsz_split_report *report, mts_error *error)
 {
     mts_status code = prepare(split, path, data, out_path, error);
-    MTS_TRY(code, mts_options_progress(split->options, 0.0f, "asking the whole network", error));
+    MTS_TRY(code, mts_options_progress(split->options, 0.0f, "running the whole network", error));
     MTS_TRY(code, ask_whole(split, error));
     MTS_TRY(code, mts_split_group(split, error));
     MTS_TRY(code, make_subnets(split, error));
@@ -256,7 +256,7 @@ void mtsz_split_options_default(mtsz_split_options *options)
     }
 }
 
-/* The caller's options, told of progress that never goes back: subnets and their steps count from 0 each. */
+/* The caller's options, with progress that never goes back, although each subnet and step counts from 0. */
 typedef struct steady {
     const mtsc_options *caller;
     float told;

@@ -1,7 +1,7 @@
 /*
  * split.h: a classifier while it is split into subnets, internal to split/.
  *
- * Steps: ask the whole network (split.c), group its classes (group.c), make each group's subnet (subnet.c)
+ * Steps: run the whole network (split.c), group its classes (group.c), make each group's subnet (subnet.c)
  * and its end (ending.c), name the results (name.c).
  */
 #ifndef MTS_COMPRESS_SPLIT_SPLIT_H
@@ -29,13 +29,13 @@ typedef struct mts_split {
     uint32_t *group_of; /* [head.classes] */
     bool *needed;       /* [node of the task]: the subnets have it too */
     mts_task *subnets;  /* [wanted->groups] */
-    float *combined;    /* [images][head.classes]: what the subnets say of their classes */
+    float *combined;    /* [images][head.classes]: the probabilities that subnets give to their classes */
 } mts_split;
 
 const mts_task *mts_split_task(const mts_split *split);
 /* Multiply-adds of a graph's nodes from `first` on. */
 uint64_t mts_split_work(const mts_graph *graph, uint32_t first);
-/* A class as people call it. */
+/* A class's label, or its number where it has none. */
 const char *mts_split_class(const mts_split *split, uint32_t number, char *text, size_t size);
 
 /* Fills group_of. */

@@ -30,7 +30,7 @@ static void port_set(mts_graph *graph, uint32_t index, uint32_t value)
     port->shape = graph->values[value].shape;
 }
 
-/* `uses` tells whether somebody else reads a sigmoid that would be taken off its node. */
+/* `uses` counts the readers of a sigmoid that would be taken off its node. */
 static void strip(mts_graph *graph, uint32_t index, const uint32_t *uses)
 {
     uint32_t value = graph->outputs[index].value;

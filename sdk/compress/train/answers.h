@@ -17,9 +17,8 @@ typedef struct mts_answer {
 
 /*
  * A clone whose outputs are those before a final softmax or sigmoid (a sigmoid that is part of a node is
- * taken off it). Nodes keep their numbers; activations at the end that nobody reads any more are
- * dropped. NULL if
- * memory is short.
+ * taken off it). Nodes keep their numbers; activations at the end that no
+ * node reads any more are dropped. NULL if memory is short.
  */
 mts_graph *mts_answers_graph(const mts_graph *graph, mts_arena *arena);
 /* What output `index` of such a graph is; its variance is 1, there are no sums. */

@@ -48,7 +48,7 @@ typedef struct trainer {
     size_t loss_capacity;
     double loss_sum; /* since the last progress */
     uint32_t loss_count;
-    uint64_t told; /* when that was */
+    uint64_t reported; /* when that was */
 } trainer;
 
 static const char *task_name(const trainer *t, uint32_t task)
@@ -317,8 +317,9 @@ static mts_status touch_job(void *context, uint32_t job, uint32_t worker, mts_er
 }
 
 /*
- * Steps of Adam have a size of their own: at the full rate, students that are nearly there would first be
- * thrown back. The loss grows with the square of what the weights are off, so its root tells how far to go.
+ * The size of Adam's steps does not depend on the loss, so at the full rate a student that is nearly equal
+ * to its teacher would get worse first. The loss grows with the square of the error of the weights, so its
+ * root measures the distance that is left.
  */
 static void rate_fit(trainer *t)
 {
@@ -333,7 +334,7 @@ static mts_status loss_take(trainer *t, mts_error *error)
     for (uint32_t i = 0; i < t->lane_count; i++) {
         if (!isfinite(t->lanes[i].loss)) {
             return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                            "task '%s': the loss of training is no number after %llu steps",
+                            "task '%s': the loss of training is not a number after %llu steps",
                             task_name(t, t->lanes[i].of->task), (unsigned long long)t->schedule.step - 1);
         }
         sum += t->lanes[i].loss;
@@ -371,12 +372,12 @@ static mts_status progress(trainer *t, bool last, mts_error *error)
 {
     const uint64_t now = mts_os_clock_ns();
     if (!t->options->progress || t->loss_count == 0 ||
-        (!last && t->schedule.step > 1 && now - t->told < PROGRESS_NS)) {
+        (!last && t->schedule.step > 1 && now - t->reported < PROGRESS_NS)) {
         return MTS_STATUS_OK;
     }
     const double loss = t->loss_sum / t->loss_count;
     const float fraction = last ? 1.0f : (float)t->schedule.fraction;
-    t->told = now;
+    t->reported = now;
     t->loss_sum = 0;
     t->loss_count = 0;
     if (t->options->progress(t->options->context, fraction, loss,
@@ -388,7 +389,7 @@ static mts_status progress(trainer *t, bool last, mts_error *error)
 
 /* ---- all of it ---- */
 
-/* Differences weigh nothing against an endless variance. */
+/* Against an infinite variance, differences count nothing. */
 static void drop_differences(trainer *t)
 {
     for (uint32_t i = 0; i < t->count; i++) {

@@ -3,8 +3,8 @@
  * images without labels (Hinton, Vinyals, Dean 2015).
  *
  * Loss of a task: the mean over its graph outputs of the mean squared difference from the teacher's output,
- * divided by the variance of the teacher's output over the data (so tasks weigh alike, whatever their outputs
- * mean), taken before a final SOFTMAX or sigmoid where there is one; for outputs of rank 2 plus the
+ * divided by the variance of the teacher's output over the data (so every task counts the same, whatever its
+ * outputs mean), taken before a final SOFTMAX or sigmoid where there is one; for outputs of rank 2 plus the
  * Kullback-Leibler divergence of the soft answers. Adam (Kingma, Ba 2015) with a rate that falls along a
  * cosine. Pictures are mirrored and moved at random (data/data.h); the teacher answers the same picture.
  */

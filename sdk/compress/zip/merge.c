@@ -132,8 +132,8 @@ static void put_task(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t,
     mts_net_touch(fit->zip->nets[t], row->nodes[t]);
 }
 
-/* U of the reference in all tasks, to the bit: each task's sum of prior and difference is the same number,
- * but who is part of a base has it as it was. */
+/* U of the reference in all tasks, to the bit: each task's sum of prior and difference is the same number.
+ * Tasks of the base keep it as it was. */
 static void copy_base(const mts_zip_fit *fit, const mts_zip_row *row, uint32_t t)
 {
     mts_net_layer layer = mts_net_layer_of(fit->zip->nets[t], row->nodes[t]);

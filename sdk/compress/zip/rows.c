@@ -332,8 +332,8 @@ void mts_zip_row_undo(mts_zip *zip, mts_zip_row *row)
 {
     bool **common = row->reads ? mts_zip_row_common(zip, row) : NULL;
     if (common && *common) {
-        memset(*common, 0,
-               row->outputs * sizeof(**common)); /* who writes or reads them later shares nothing */
+        /* Rows that write or read these channels later then share nothing. */
+        memset(*common, 0, row->outputs * sizeof **common);
     }
     row->shared = 0;
 }

@@ -68,10 +68,10 @@ static const char *options_defect(const mtsz_zip_options *o)
         return "share is not between 0 and 1";
     }
     if (o->form != MTSZ_FORM_FILTERS && o->form != MTSZ_FORM_UXYZ) {
-        return "there is no such form";
+        return "form is neither MTSZ_FORM_FILTERS nor MTSZ_FORM_UXYZ";
     }
     if (o->assignment != MTSZ_ASSIGNMENT_OPTIMAL && o->assignment != MTSZ_ASSIGNMENT_GREEDY) {
-        return "there is no such assignment";
+        return "assignment is neither MTSZ_ASSIGNMENT_OPTIMAL nor MTSZ_ASSIGNMENT_GREEDY";
     }
     if (!(o->max_change >= 0.0 && o->max_change <= 100.0)) {
         return "max_change is not between 0 and 100 percent";
@@ -315,7 +315,7 @@ static mts_status check_outputs(const mts_zip *zip)
     return MTS_STATUS_OK;
 }
 
-/* What gradients cannot pass is told before the work, not after it. */
+/* An operator that gradients cannot pass is refused before the work, not after it. */
 static mts_status check_trainable(mts_zip *zip)
 {
     mts_status code = MTS_STATUS_OK;
@@ -402,8 +402,8 @@ static mts_status train(call *c)
     return code;
 }
 
-/* Little time, or few images, can do more harm than good: what changed less of the answers is kept. */
-static mts_status train_and_judge(call *c, mts_net **before)
+/* With little time or few images, training can do harm: the weights that change fewer answers are kept. */
+static mts_status train_and_choose(call *c, mts_net **before)
 {
     mts_zip *zip = &c->zip;
     double plain = 0.0, trained = 0.0;
@@ -428,7 +428,7 @@ static mts_status retrain(call *c)
             mts_net_copy(before[t], zip->nets[t]);
         }
     }
-    MTS_TRY(code, train_and_judge(c, before));
+    MTS_TRY(code, train_and_choose(c, before));
     for (uint32_t t = 0; t < zip->count; t++) {
         mts_net_destroy(&before[t]);
     }

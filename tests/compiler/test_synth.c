@@ -241,6 +241,36 @@ static void equal_options_give_equal_bytes_and_other_seeds_other_weights(void **
     close_bundle(&c);
 }
 
+/* A program that was built with older headers: its structs end earlier. */
+static void structs_of_a_smaller_size_are_accepted_and_of_an_unknown_one_refused(void **state)
+{
+    (void)state;
+    const double prune = 0.95;
+    mtsc_synth_options o = options(MTSC_ARCH_RESNET18, 1, &prune, 0.9);
+    bundle whole, older;
+    open_bundle(&whole, &o);
+    o.size = offsetof(mtsc_synth_options, seed);
+    o.seed = 99; /* behind the end: not read */
+    open_bundle(&older, &o);
+    assert_int_equal(older.map.size, whole.map.size);
+    assert_memory_equal(older.map.data, whole.map.data, whole.map.size);
+    close_bundle(&older);
+
+    mtsc_options compiler;
+    mtsc_options_default(&compiler);
+    compiler.size = offsetof(mtsc_options, log);
+    mtsc_summary summary = {.size = offsetof(mtsc_summary, deviation), .deviation = 7.0};
+    assert_int_equal(mtsc_synth(&o, whole.path, &compiler, &summary), MTS_STATUS_OK);
+    assert_int_equal(summary.tasks, 1);
+    assert_true(summary.deviation == 7.0); /* behind the end: not written */
+    o.size = sizeof o + sizeof(size_t);
+    assert_int_equal(mtsc_synth(&o, whole.path, NULL, NULL), MTS_STATUS_INVALID_ARGUMENT);
+    compiler.size = sizeof compiler + sizeof(size_t);
+    assert_int_equal(mtsc_export(whole.path, "t0", "synth-test.onnx", &compiler),
+                     MTS_STATUS_INVALID_ARGUMENT);
+    close_bundle(&whole);
+}
+
 static void a_task_does_not_depend_on_how_many_follow(void **state)
 {
     (void)state;
@@ -412,6 +442,7 @@ int main(void)
         cmocka_unit_test(everything_or_nothing_is_shared_at_the_ends_of_the_ratio),
         cmocka_unit_test(batches_are_taken_in_turn_and_only_single_pictures_take_frames),
         cmocka_unit_test(equal_options_give_equal_bytes_and_other_seeds_other_weights),
+        cmocka_unit_test(structs_of_a_smaller_size_are_accepted_and_of_an_unknown_one_refused),
         cmocka_unit_test(a_task_does_not_depend_on_how_many_follow),
         cmocka_unit_test(strategies_agree_on_plain_c_and_values_stay_sane),
         cmocka_unit_test(strategies_agree_on_the_best_device_and_values_stay_sane),

@@ -140,16 +140,18 @@ static mts_status build(mts_synth *s, const mtsc_options *options)
 
 static mts_status summarize(const mts_synth *s, mtsc_summary *summary)
 {
-    summary->tasks = s->archive->task_count;
-    summary->nodes = 0;
+    mtsc_summary all = {.tasks = s->archive->task_count,
+                        .blocks = s->archive->block_count,
+                        .weights_bytes = s->bytes,
+                        .weights_bytes_unshared = s->bytes_unshared};
     for (uint32_t t = 0; t < s->archive->task_count; t++) {
-        summary->nodes += s->archive->tasks[t].graph->node_count;
+        all.nodes += s->archive->tasks[t].graph->node_count;
     }
-    summary->blocks = s->archive->block_count;
-    summary->weights_bytes = s->bytes;
-    summary->weights_bytes_unshared = s->bytes_unshared;
-    summary->deviation = 0.0;
-    return count_families(s->archive, &summary->families, s->error);
+    const mts_status status = count_families(s->archive, &all.families, s->error);
+    if (status == MTS_STATUS_OK) {
+        mts_sized_write(summary, &all);
+    }
+    return status;
 }
 
 static mts_status synthesize(const mtsc_synth_options *synth, const char *path, const mtsc_options *options,

@@ -26,8 +26,8 @@ static double milliseconds(uint64_t from, uint64_t to)
     return to >= from ? (double)(to - from) * 1e-6 : -(double)(from - to) * 1e-6;
 }
 
-/* times: [runs][launches]; column: room for `runs` values. A timeline of medians has no overlap that the runs
- * did not have. */
+/* times: [runs][launches]; column: space for `runs` values. Medians do not add overlap that the runs did not
+ * have. */
 static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_time *times, double *column,
                       mts_launch_profile *out)
 {
@@ -59,8 +59,8 @@ static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_
 mts_status mts_engine_profile(mts_engine *engine, uint32_t runs, mts_launch_profile *out, mts_error *error)
 {
     if (engine->submissions.used > 0) {
-        return mts_fail(error, MTS_STATUS_BUSY,
-                        "a run is under way or was not taken: wait for it before profiling");
+        return mts_fail(error, MTS_STATUS_BUSY, "%u runs are in flight: wait for them before profiling",
+                        engine->submissions.used);
     }
     const size_t count = engine->launches.count;
     if (count == 0) {

@@ -96,8 +96,8 @@ endforeach()
 if(NOT MTS_SANITIZE)
   set(cuda_emulated device_conformance conformance_kernels_conv conformance_kernels_elementwise
     conformance_kernels_move conformance_kernels_reduce conformance_kernels_resize
-    conformance_kernels_window exec_strategies exec_random_nets exec_precision exec_precision_border
-    exec_edges exec_planted exec_sharing golden_vectors api_cache device_wrap device_async device_async_random)
+    conformance_kernels_window engine_strategies engine_random_nets engine_precision engine_precision_border
+    engine_edges engine_planted engine_sharing golden_vectors api_cache device_wrap device_async device_async_random)
   foreach(name ${cuda_emulated})
     add_test(NAME cuda/${name} COMMAND ${name})
     set_tests_properties(cuda/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
@@ -112,7 +112,7 @@ if(NOT MTS_SANITIZE)
   endforeach()
   # both work in one folder
   foreach(name random_nets precision precision_border sharing)
-    set_tests_properties(exec/${name} cuda/exec_${name} PROPERTIES RESOURCE_LOCK exec_${name})
+    set_tests_properties(engine/${name} cuda/engine_${name} PROPERTIES RESOURCE_LOCK engine_${name})
   endforeach()
   set_tests_properties(golden/vectors cuda/golden_vectors PROPERTIES RESOURCE_LOCK golden_vectors)
   set_property(TEST cuda/golden_vectors APPEND PROPERTY ENVIRONMENT "MTS_TEST_FILTER=*_match_when_stitched")

@@ -1,5 +1,5 @@
 /*
- * test_inputs.c: inputs of an engine: setting one leaves the outputs of the last run alone, and a picture
+ * test_inputs.c: inputs of an engine: setting one leaves the outputs of the last run alone, and a frame
  * that fails half way is as if it had not been given.
  */
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #include "tests/support/fault.h"
 #include "support/fault_allocator.h"
 
-enum { SIDE = 4, PICTURE_SIDE = 6, TASKS = 3 };
+enum { SIDE = 4, FRAME_SIDE = 6, TASKS = 3 };
 
 typedef struct world {
     mts_archive *archive;
@@ -35,7 +35,7 @@ static const mts_backend *reference(void)
     return NULL;
 }
 
-/* y = 2 x over 1 x 3 x SIDE x SIDE; task t takes pictures with a mean of its own, so that no two share an
+/* y = 2 x over 1 x 3 x SIDE x SIDE; task t takes frames with a mean of its own, so that no two share an
  * input. */
 static void add_task(mts_archive *archive, uint32_t t, mts_type dtype)
 {
@@ -64,10 +64,10 @@ static void add_task(mts_archive *archive, uint32_t t, mts_type dtype)
     }
 }
 
-typedef enum lending { KEPT, LENT, LENT_TO_A_DEVICE_OF_ITS_OWN_MEMORY, LENDING_COUNT } lending;
+typedef enum way_of_input { KEPT, ZERO_COPY, ZERO_COPY_UPLOADED, WAY_COUNT } way_of_input;
 
 /* plan: NULL, or what the device's calls are counted and refused by. */
-static void open_planned(world *w, uint32_t tasks, mts_type dtype, lending how, mts_fault_plan *plan)
+static void open_planned(world *w, uint32_t tasks, mts_type dtype, way_of_input how, mts_fault_plan *plan)
 {
     mts_error error = {0};
     memset(w, 0, sizeof *w);
@@ -81,7 +81,7 @@ static void open_planned(world *w, uint32_t tasks, mts_type dtype, lending how, 
     }
     const mts_device_options options = {.allocator = &w->memory.allocator};
     assert_int_equal(reference()->open(0, &options, &w->device, &error), MTS_STATUS_OK);
-    w->device->info.imports = how == LENT ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
+    w->device->info.imports = how == ZERO_COPY ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
     if (plan) {
         assert_int_equal(mts_wrap_fault(&w->device, plan, &w->device, &error), MTS_STATUS_OK);
     }
@@ -92,14 +92,14 @@ static void open_planned(world *w, uint32_t tasks, mts_type dtype, lending how, 
         MTS_STATUS_OK);
 }
 
-static void open_lent(world *w, uint32_t tasks, mts_type dtype, lending how)
+static void open_zero_copy(world *w, uint32_t tasks, mts_type dtype, way_of_input how)
 {
     open_planned(w, tasks, dtype, how, NULL);
 }
 
 static void open_world(world *w, uint32_t tasks, mts_type dtype)
 {
-    open_lent(w, tasks, dtype, KEPT);
+    open_zero_copy(w, tasks, dtype, KEPT);
 }
 
 static void close_world(world *w)
@@ -152,14 +152,14 @@ static void setting_an_integer_input_leaves_the_outputs_of_the_last_run_alone(vo
     close_world(&w);
 }
 
-static void a_first_picture_that_fails_at_any_allocation_can_be_given_again(void **state)
+static void a_first_frame_that_fails_at_any_allocation_can_be_given_again(void **state)
 {
     (void)state;
-    static const uint8_t pixels[PICTURE_SIDE * PICTURE_SIDE * 3] = {0};
+    static const uint8_t pixels[FRAME_SIDE * FRAME_SIDE * 3] = {0};
     const mts_frame frame = {.size = sizeof frame,
                              .data = pixels,
-                             .width = PICTURE_SIDE,
-                             .height = PICTURE_SIDE,
+                             .width = FRAME_SIDE,
+                             .height = FRAME_SIDE,
                              .format = MTS_PIXEL_FORMAT_RGB};
     mts_frame_view view;
     assert_int_equal(mts_frame_view_make(&frame, &view, NULL), MTS_STATUS_OK);
@@ -175,7 +175,7 @@ static void a_first_picture_that_fails_at_any_allocation_can_be_given_again(void
         w.memory.fail_at = 0;
         assert_int_equal(mts_engine_set_frame(w.engine, MTS_NONE, &view, &error), MTS_STATUS_OK);
         run(&w);
-        for (uint32_t t = 0; t < TASKS; t++) { /* 2 (0 - t): the picture reached every task */
+        for (uint32_t t = 0; t < TASKS; t++) { /* 2 (0 - t): the frame reached every task */
             assert_true(output(&w, t)[7] == -2.0f * (float)t);
         }
         close_world(&w);
@@ -191,14 +191,14 @@ static void expect_doubled(world *w, uint32_t task, const float *input)
     }
 }
 
-static void lent_data_is_read_where_it_lies_in_every_run(void **state)
+static void zero_copy_data_is_read_in_place_in_every_run(void **state)
 {
     (void)state;
-    for (lending how = LENT; how < LENDING_COUNT; how++) {
+    for (way_of_input how = ZERO_COPY; how < WAY_COUNT; how++) {
         world w;
         float data[3][3 * SIDE * SIDE];
         mts_error error = {0};
-        open_lent(&w, 2, MTS_TYPE_FLOAT32, how);
+        open_zero_copy(&w, 2, MTS_TYPE_FLOAT32, how);
         for (int i = 0; i < 3 * SIDE * SIDE; i++) {
             data[0][i] = (float)i;
             data[1][i] = (float)(1000 + i);
@@ -227,7 +227,7 @@ static void lent_data_is_read_where_it_lies_in_every_run(void **state)
     }
 }
 
-static void lend(world *w, uint32_t task, const float *data)
+static void set_floats(world *w, uint32_t task, const float *data)
 {
     mts_error error = {0};
     assert_int_equal(mts_engine_set_input(w->engine, task, 0, data, sizeof(float) * 3 * SIDE * SIDE, &error),
@@ -250,13 +250,13 @@ static void another_address_changes_the_list_and_does_not_make_it_again(void **s
     for (int k = 0; k < 2; k++) {
         mts_fault_plan plan = {.kind = kinds[k], .nth = 0};
         world w;
-        open_planned(&w, 2, MTS_TYPE_FLOAT32, LENT, &plan);
+        open_planned(&w, 2, MTS_TYPE_FLOAT32, ZERO_COPY, &plan);
         for (int d = 0; d < 3; d++) {
             fill(data[d], 100.0f * (float)d);
         }
-        lend(&w, 0, data[0]);
+        set_floats(&w, 0, data[0]);
         for (int r = 1; r < 5; r++) {
-            lend(&w, 1, data[1 + r % 2]);
+            set_floats(&w, 1, data[1 + r % 2]);
             run(&w);
             run(&w);
             expect_doubled(&w, 0, data[0]);
@@ -279,10 +279,10 @@ static void a_list_that_cannot_be_changed_is_made_again(void **state)
             .kind = MTS_WRAP_KIND_LIST_UPDATE, .nth = 1, .onwards = true, .code = codes[c]};
         world w;
         mts_error error = {0};
-        open_planned(&w, 1, MTS_TYPE_FLOAT32, LENT, &plan);
+        open_planned(&w, 1, MTS_TYPE_FLOAT32, ZERO_COPY, &plan);
         for (int r = 0; r < 4; r++) {
             fill(data[r % 2], (float)r);
-            lend(&w, 0, data[r % 2]);
+            set_floats(&w, 0, data[r % 2]);
             if (codes[c] != MTS_STATUS_UNSUPPORTED && r % 2 == 0) { /* a failure is told once */
                 assert_int_equal(mts_engine_submit(w.engine, &error), codes[c]);
             }
@@ -301,14 +301,14 @@ static void memory_that_the_device_refuses_is_copied_in_every_run(void **state)
     mts_fault_plan plan = {.kind = MTS_WRAP_KIND_BUFFER_CREATE, .code = MTS_STATUS_UNSUPPORTED};
     float data[3][3 * SIDE * SIDE];
     world w;
-    open_planned(&w, 2, MTS_TYPE_FLOAT32, LENT, &plan);
+    open_planned(&w, 2, MTS_TYPE_FLOAT32, ZERO_COPY, &plan);
     for (int d = 0; d < 3; d++) {
         fill(data[d], 100.0f * (float)d);
     }
-    lend(&w, 0, data[0]);
+    set_floats(&w, 0, data[0]);
     plan.calls = 0;
     plan.nth = 1;
-    lend(&w, 1, data[1]);
+    set_floats(&w, 1, data[1]);
     assert_int_equal(plan.failed, 1);
     run(&w);
     expect_doubled(&w, 0, data[0]);
@@ -316,9 +316,9 @@ static void memory_that_the_device_refuses_is_copied_in_every_run(void **state)
     data[1][3] = -8.0f; /* changed in place */
     run(&w);
     expect_doubled(&w, 1, data[1]);
-    lend(&w, 1, data[2]);
+    set_floats(&w, 1, data[2]);
     plan.calls = plan.failed = 0; /* in the way of itself: taken once what lay there before was given back */
-    lend(&w, 0, data[1]);
+    set_floats(&w, 0, data[1]);
     assert_int_equal(plan.failed, 1);
     run(&w);
     expect_doubled(&w, 0, data[1]);
@@ -326,13 +326,13 @@ static void memory_that_the_device_refuses_is_copied_in_every_run(void **state)
     close_world(&w);
 }
 
-static void a_run_before_every_input_was_lent_is_refused(void **state)
+static void a_run_before_every_zero_copy_input_was_set_is_refused(void **state)
 {
     (void)state;
     world w;
     float data[3 * SIDE * SIDE] = {1.0f};
     mts_error error = {0};
-    open_lent(&w, 2, MTS_TYPE_FLOAT32, LENT);
+    open_zero_copy(&w, 2, MTS_TYPE_FLOAT32, ZERO_COPY);
     assert_int_equal(mts_engine_submit(w.engine, &error), MTS_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "task a"));
     assert_int_equal(mts_engine_set_input(w.engine, 0, 0, data, sizeof data, &error), MTS_STATUS_OK);
@@ -344,14 +344,14 @@ static void a_run_before_every_input_was_lent_is_refused(void **state)
     close_world(&w);
 }
 
-static void lent_integers_are_converted_when_they_are_set(void **state)
+static void zero_copy_integers_are_converted_when_they_are_set(void **state)
 {
     (void)state;
-    for (lending how = LENT; how < LENDING_COUNT; how++) {
+    for (way_of_input how = ZERO_COPY; how < WAY_COUNT; how++) {
         world w;
         int32_t data[3 * SIDE * SIDE];
         mts_error error = {0};
-        open_lent(&w, 1, MTS_TYPE_INT32, how);
+        open_zero_copy(&w, 1, MTS_TYPE_INT32, how);
         for (int i = 0; i < 3 * SIDE * SIDE; i++) {
             data[i] = i;
         }
@@ -369,20 +369,19 @@ static void lent_integers_are_converted_when_they_are_set(void **state)
 static void what_a_device_cannot_read_in_place_is_counted(void **state)
 {
     (void)state;
-    uint64_t peak[LENDING_COUNT];
-    for (lending how = LENT; how < LENDING_COUNT; how++) {
+    uint64_t peak[WAY_COUNT];
+    for (way_of_input how = ZERO_COPY; how < WAY_COUNT; how++) {
         world w;
         mts_engine_stats stats;
-        open_lent(&w, 3, MTS_TYPE_FLOAT32, how);
+        open_zero_copy(&w, 3, MTS_TYPE_FLOAT32, how);
         mts_engine_stats_get(w.engine, &stats);
         peak[how] = stats.peak_bytes;
         close_world(&w);
     }
-    assert_int_equal(peak[LENT_TO_A_DEVICE_OF_ITS_OWN_MEMORY] - peak[LENT],
-                     3 * sizeof(float) * 3 * SIDE * SIDE);
+    assert_int_equal(peak[ZERO_COPY_UPLOADED] - peak[ZERO_COPY], 3 * sizeof(float) * 3 * SIDE * SIDE);
 }
 
-static void pictures_are_refused_where_inputs_are_lent(void **state)
+static void frames_are_refused_where_inputs_are_zero_copy(void **state)
 {
     (void)state;
     world w;
@@ -392,7 +391,7 @@ static void pictures_are_refused_where_inputs_are_lent(void **state)
         .size = sizeof frame, .data = pixels, .width = SIDE, .height = SIDE, .format = MTS_PIXEL_FORMAT_RGB};
     mts_frame_view view;
     assert_int_equal(mts_frame_view_make(&frame, &view, &error), MTS_STATUS_OK);
-    open_lent(&w, 1, MTS_TYPE_FLOAT32, LENT);
+    open_zero_copy(&w, 1, MTS_TYPE_FLOAT32, ZERO_COPY);
     assert_int_equal(mts_engine_set_frame(w.engine, 0, &view, &error), MTS_STATUS_INVALID_ARGUMENT);
     close_world(&w);
 }
@@ -400,16 +399,16 @@ static void pictures_are_refused_where_inputs_are_lent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lent_data_is_read_where_it_lies_in_every_run),
+        cmocka_unit_test(zero_copy_data_is_read_in_place_in_every_run),
         cmocka_unit_test(another_address_changes_the_list_and_does_not_make_it_again),
         cmocka_unit_test(a_list_that_cannot_be_changed_is_made_again),
         cmocka_unit_test(memory_that_the_device_refuses_is_copied_in_every_run),
-        cmocka_unit_test(a_run_before_every_input_was_lent_is_refused),
-        cmocka_unit_test(lent_integers_are_converted_when_they_are_set),
+        cmocka_unit_test(a_run_before_every_zero_copy_input_was_set_is_refused),
+        cmocka_unit_test(zero_copy_integers_are_converted_when_they_are_set),
         cmocka_unit_test(what_a_device_cannot_read_in_place_is_counted),
-        cmocka_unit_test(pictures_are_refused_where_inputs_are_lent),
+        cmocka_unit_test(frames_are_refused_where_inputs_are_zero_copy),
         cmocka_unit_test(setting_an_integer_input_leaves_the_outputs_of_the_last_run_alone),
-        cmocka_unit_test(a_first_picture_that_fails_at_any_allocation_can_be_given_again),
+        cmocka_unit_test(a_first_frame_that_fails_at_any_allocation_can_be_given_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

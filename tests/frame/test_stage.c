@@ -1,6 +1,6 @@
 /*
- * test_pictures.c: what a picture costs: one launch for all inputs, one image for tasks that agree, no write
- * where nothing has changed or memory is lent; and what a failure leaves behind.
+ * test_stage.c: what a frame costs: one launch for all inputs, one image for tasks that agree, no write
+ * where nothing has changed or memory is read in place; and what a failure leaves behind.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,7 +147,7 @@ static const mts_buffer *pinned(const world *w)
     return w->engine->submissions.items[0].staged.pins[w->engine->frames.desc.input_count].buffer;
 }
 
-static void a_lent_picture_is_not_written_and_let_go_when_the_run_is_over(void **state)
+static void a_zero_copy_frame_is_not_written_and_unpinned_when_the_run_is_over(void **state)
 {
     world w;
     (void)state;
@@ -206,11 +206,11 @@ static void only_the_rows_that_are_shown_are_copied(void **state)
     world_close(&w);
 }
 
-/* Each call of the device fails once, in a copied and in a lent picture; then the same picture goes in. */
-static void a_picture_that_fails_at_any_call_can_be_given_again(void **state)
+/* Each call of the device fails once, in a copied and in a zero-copy frame; then the same frame goes in. */
+static void a_frame_that_fails_at_any_call_can_be_given_again(void **state)
 {
     (void)state;
-    for (int lent = 0; lent < 2; lent++) {
+    for (int zero_copy = 0; zero_copy < 2; zero_copy++) {
         uint32_t failures = 0;
         bool failed = true;
         float expected[2 * PIXELS];
@@ -220,7 +220,7 @@ static void a_picture_that_fails_at_any_call_can_be_given_again(void **state)
             tasks[1].mean = 5.0f;
             world_open(&w, tasks, 2, false);
             mts_frame frame = frame_of(&w);
-            frame.zero_copy = lent != 0;
+            frame.zero_copy = zero_copy != 0;
             w.plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_COUNT, .nth = nth, .code = MTS_STATUS_DEVICE};
             const mts_status code = set_frame(&w, MTS_NONE, &frame);
             failed = w.plan.failed > 0;
@@ -248,9 +248,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_that_agree_share_one_image_and_all_share_one_launch),
         cmocka_unit_test(a_batch_is_one_launch_too),
-        cmocka_unit_test(a_lent_picture_is_not_written_and_let_go_when_the_run_is_over),
+        cmocka_unit_test(a_zero_copy_frame_is_not_written_and_unpinned_when_the_run_is_over),
         cmocka_unit_test(only_the_rows_that_are_shown_are_copied),
-        cmocka_unit_test(a_picture_that_fails_at_any_call_can_be_given_again),
+        cmocka_unit_test(a_frame_that_fails_at_any_call_can_be_given_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * faces.h: the kit's cascade on each frame: who is on it, drawn and recorded.
+ * faces.h: the kit's cascade on each frame: the faces on it, drawn and recorded.
  */
 #ifndef MTS_CAMERA_FACES_H
 #define MTS_CAMERA_FACES_H
@@ -9,7 +9,7 @@
 #include "kit/json.h"
 
 typedef struct faces {
-    cli_cascade *cascade; /* NULL: nobody looks for faces */
+    cli_cascade *cascade; /* NULL: faces are not looked for */
     char text[96];        /* what the last frame held */
 } faces;
 

@@ -37,14 +37,14 @@ void feed_release(feed *queue)
     queue->frames = NULL;
 }
 
-mts_when_full feed_when_full(bool live, uint32_t places, bool drop, bool block)
+mts_when_full feed_when_full(bool live, uint32_t slots, bool drop, bool block)
 {
-    return drop || (live && !block && places > 1) ? MTS_WHEN_FULL_DROP_OLDEST : MTS_WHEN_FULL_BLOCK;
+    return drop || (live && !block && slots > 1) ? MTS_WHEN_FULL_DROP_OLDEST : MTS_WHEN_FULL_BLOCK;
 }
 
-void feed_options_set(feed *queue, uint32_t places, mts_when_full when_full, cli_open_options *options)
+void feed_options_set(feed *queue, uint32_t slots, mts_when_full when_full, cli_open_options *options)
 {
-    options->frames_in_flight = places;
+    options->frames_in_flight = slots;
     options->when_full = when_full;
     options->context = queue;
     options->done = done;
@@ -74,7 +74,7 @@ mts_status feed_push(feed *queue, feed_frame *frame)
     return status;
 }
 
-/* What the frame's own `done` has told already is no failure of the feed. */
+/* A failure that the frame's own `done` has reported is no failure of the feed. */
 static mts_status settled(mts_status status)
 {
     return status == MTS_STATUS_BUSY || status == MTS_STATUS_NOT_FOUND || status == MTS_STATUS_CANCELLED

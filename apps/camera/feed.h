@@ -1,6 +1,6 @@
 /*
  * feed.h: frames into a session and out again: the one file that knows how a session is fed. Each frame is
- * lent to the session, and held until its run is over.
+ * zero-copy input of the session, and held until its run is over.
  */
 #ifndef MTS_CAMERA_FEED_H
 #define MTS_CAMERA_FEED_H
@@ -35,15 +35,15 @@ typedef struct feed {
 bool feed_make(feed *queue);
 /* After the session is gone: it may still give frames back. */
 void feed_release(feed *queue);
-/* What happens to a frame when all places are taken: a camera does not wait, a clip does, unless one of the
-   two is asked for. One place cannot drop: there is none that waits. */
-mts_when_full feed_when_full(bool live, uint32_t places, bool drop, bool block);
+/* What happens to a frame when all slots are in use: a camera does not wait, a clip does, unless one of the
+   two is asked for. With one slot nothing is dropped: no frame waits. */
+mts_when_full feed_when_full(bool live, uint32_t slots, bool drop, bool block);
 /* What a session is made with, so that it gives its runs to the feed. */
-void feed_options_set(feed *queue, uint32_t places, mts_when_full when_full, cli_open_options *options);
-/* A place for the next frame, all zero; NULL: all are taken, which a session that was made so never leaves.
+void feed_options_set(feed *queue, uint32_t slots, mts_when_full when_full, cli_open_options *options);
+/* A slot for the next frame, all zero; NULL: all are in use, which a session that was made so never leaves.
  */
 feed_frame *feed_next(feed *queue);
-/* Hands the frame in the place over: `taken` is called for it sooner or later, unless this fails. */
+/* Submits the frame in the slot: `taken` is called for it sooner or later, unless this fails. */
 mts_status feed_push(feed *queue, feed_frame *frame);
 /* Takes what has finished. */
 mts_status feed_poll(feed *queue);

@@ -34,7 +34,7 @@ typedef struct gst_plan {
     char property[16]; /* of "src": "uri", "device" or "" */
     char value[URI_PATH + 16];
     bool live;    /* has no end */
-    bool foreign; /* somebody's own pipeline, which may be live, too */
+    bool foreign; /* a pipeline that the user wrote; it may be live, too */
 } gst_plan;
 
 /* Reads what follows "SCHEME://"; `request` receives what a query says. OK or USAGE. Needs no GStreamer. */

@@ -120,10 +120,10 @@ static void frame_push(pipeline *p, const source_frame *frame)
     char error[CLI_ERROR] = "";
     feed_frame *held = feed_next(&p->feed);
     tally_came(&p->count);
-    if (!held) { /* more frames than places: a defect */
+    if (!held) { /* more frames than slots: a defect */
         source_frame lost = *frame;
         source_release(p->source, &lost);
-        break_off(p, CAMERA_FAILURE, "all places are taken");
+        break_off(p, CAMERA_FAILURE, "all slots are in use");
         return;
     }
     held->source = *frame;

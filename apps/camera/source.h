@@ -11,9 +11,10 @@
 
 #include "kit/files.h"
 #include "mts/mts.h"
+#include "sentence.h"
 #include "status.h"
 
-/* A frame that is lent until it is released. */
+/* A frame that is valid until it is released. */
 typedef struct source_frame {
     mts_frame frame; /* region is empty, zero_copy is 0: the caller's business */
     void *token;     /* of the source */
@@ -41,7 +42,7 @@ typedef struct source_info {
     uint32_t width, height;
     double fps;     /* 0: unknown */
     bool live;      /* a camera, which has no end */
-    char note[160]; /* what is worth telling: a conversion, another size than asked for. Or "" */
+    char note[160]; /* a remark: a conversion, another size than asked for. Or "" */
 } source_info;
 
 typedef struct source source;
@@ -59,14 +60,11 @@ struct source {
     source_info info;
 };
 
-/* The address (or a text with addresses in it) for sentences: users and passwords become "***". Returns
- * `name`. */
-const char *source_name(const char *uri, char *name, size_t size);
 /* Whether the address is that of a camera, which has no end and does not wait. */
 bool source_live(const char *uri);
 /*
  * Opens "KIND://..." (docs/CAMERA.md). A failure leaves *out NULL and a sentence in `error`, CLI_ERROR bytes:
- * USAGE, ABSENT, FORMAT, STALLED, FAILURE; END if it was told to stop.
+ * USAGE, ABSENT, FORMAT, STALLED, FAILURE; END if `stop` was set.
  */
 camera_status source_open(const source_request *request, source **out, char *error);
 camera_status source_next(source *self, uint32_t timeout_ms, source_frame *frame, char *error);
@@ -80,9 +78,5 @@ camera_status source_v4l2_open(const source_request *request, const char *rest, 
 /* All kinds of GStreamer, by the scheme. */
 camera_status source_gst_open(const source_request *request, const char *scheme, const char *rest,
                               source **out, char *error);
-
-/* Writes a sentence of CLI_ERROR bytes and returns `status`. */
-camera_status source_fail(char *error, camera_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 #endif

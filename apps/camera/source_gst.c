@@ -1,5 +1,5 @@
 /*
- * source_gst.c: everything that GStreamer can read, through an appsink. Buffers are mapped and lent with the
+ * source_gst.c: everything that GStreamer can read, through an appsink. Buffers are mapped and handed out with the
  * strides and offsets that their meta data says: no pixel is copied here, unless a format has to be
  * converted.
  */
@@ -14,10 +14,10 @@
 #define SLICE_MS 50u /* how long a signal may wait for an answer */
 #define RTSP_LATENCY_MS 200u
 
-typedef struct lent {
+typedef struct held_sample {
     GstSample *sample; /* NULL: free */
     GstVideoFrame video;
-} lent;
+} held_sample;
 
 typedef struct gst_source {
     source base;
@@ -27,12 +27,12 @@ typedef struct gst_source {
     GstAppSink *sink;
     GstBus *bus;
     GstSample *first; /* came while the source was opened */
-    bool paused;      /* a clip, until somebody asks for its first frame */
+    bool paused;      /* a clip, until the caller asks for its first frame */
     GstCaps *caps;    /* that `info` is of */
     GstVideoInfo info;
     int yuv; /* wanted, or -1 */
-    lent *lents;
-    uint32_t lent_count;
+    held_sample *slots;
+    uint32_t slot_count;
     uint64_t number;
     GstClockTime first_time;
 } gst_source;
@@ -133,7 +133,8 @@ static camera_status caps_read(gst_source *gst, GstSample *sample, char *error)
     return CAMERA_OK;
 }
 
-static camera_status lend(gst_source *gst, lent *slot, GstSample *sample, source_frame *frame, char *error)
+static camera_status hand_out(gst_source *gst, held_sample *slot, GstSample *sample, source_frame *frame,
+                              char *error)
 {
     GstBuffer *buffer = gst_sample_get_buffer(sample);
     const camera_status status = caps_read(gst, sample, error);
@@ -169,21 +170,21 @@ static camera_status lend(gst_source *gst, lent *slot, GstSample *sample, source
 static camera_status gst_source_next(source *self, uint32_t timeout_ms, source_frame *frame, char *error)
 {
     gst_source *gst = (gst_source *)self;
-    lent *slot = NULL;
+    held_sample *slot = NULL;
     GstSample *sample = NULL;
-    for (uint32_t i = 0; i < gst->lent_count && !slot; i++) {
-        slot = gst->lents[i].sample ? NULL : &gst->lents[i];
+    for (uint32_t i = 0; i < gst->slot_count && !slot; i++) {
+        slot = gst->slots[i].sample ? NULL : &gst->slots[i];
     }
     if (!slot) {
-        return source_fail(error, CAMERA_FAILURE, "all %u frames of the source are out", gst->lent_count);
+        return source_fail(error, CAMERA_FAILURE, "all %u frames of the source are out", gst->slot_count);
     }
     const camera_status status = sample_pull(gst, timeout_ms, &sample, error);
-    return status == CAMERA_OK ? lend(gst, slot, sample, frame, error) : status;
+    return status == CAMERA_OK ? hand_out(gst, slot, sample, frame, error) : status;
 }
 
 static void gst_source_release(source *self, source_frame *frame)
 {
-    lent *slot = frame->token;
+    held_sample *slot = frame->token;
     (void)self;
     gst_video_frame_unmap(&slot->video);
     gst_sample_unref(slot->sample);
@@ -193,9 +194,9 @@ static void gst_source_release(source *self, source_frame *frame)
 static void gst_source_close(source *self)
 {
     gst_source *gst = (gst_source *)self;
-    for (uint32_t i = 0; gst->lents && i < gst->lent_count; i++) {
-        if (gst->lents[i].sample) {
-            source_frame frame = {.token = &gst->lents[i]};
+    for (uint32_t i = 0; gst->slots && i < gst->slot_count; i++) {
+        if (gst->slots[i].sample) {
+            source_frame frame = {.token = &gst->slots[i]};
             gst_source_release(self, &frame);
         }
     }
@@ -209,14 +210,14 @@ static void gst_source_close(source *self)
     gst_clear_object(&gst->bus);
     gst_clear_object(&gst->pipeline);
     gst_clear_caps(&gst->caps);
-    free(gst->lents);
+    free(gst->slots);
     free(gst);
 }
 
 static const source_class gst_class = {gst_source_next, gst_source_release, gst_source_close};
 
-/* Tells what is in front that strides and offsets may be any, so that nothing has to be copied to be dense,
-   and how many frames will be out: cameras lend that many buffers more. */
+/* Tells the elements in front that strides and offsets may be any, so that nothing has to be copied to be dense,
+   and how many frames will be out: cameras keep that many buffers more. */
 static GstPadProbeReturn allocation_answer(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
     const gst_source *gst = data;
@@ -230,13 +231,13 @@ static GstPadProbeReturn allocation_answer(GstPad *pad, GstPadProbeInfo *info, g
     gst_query_parse_allocation(query, &caps, NULL);
     gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL);
     if (caps && gst_video_info_from_caps(&video, caps)) {
-        gst_query_add_allocation_pool(query, NULL, (guint)GST_VIDEO_INFO_SIZE(&video), gst->lent_count + 1,
+        gst_query_add_allocation_pool(query, NULL, (guint)GST_VIDEO_INFO_SIZE(&video), gst->slot_count + 1,
                                       0);
     }
     return GST_PAD_PROBE_HANDLED;
 }
 
-/* A network camera's buffer against jitter is two seconds if nobody objects. */
+/* A network camera's buffer against jitter is two seconds by default. */
 static void source_setup(GstElement *bin, GstElement *element, gpointer data)
 {
     (void)bin;
@@ -301,7 +302,7 @@ static camera_status pipeline_make(gst_source *gst, const source_request *wanted
     return CAMERA_OK;
 }
 
-/* A pipeline that somebody wrote says only when it begins whether it is a camera: those have nothing to show
+/* A pipeline that the user wrote says only when it begins whether it is a camera: those have nothing to show
    while they pause. */
 static camera_status pipeline_start(gst_source *gst, char *error)
 {
@@ -322,7 +323,7 @@ static camera_status pipeline_start(gst_source *gst, char *error)
     return status == CAMERA_OK ? source_fail(error, CAMERA_ABSENT, "'%s' does not start", gst->name) : status;
 }
 
-/* Cameras tell what they deliver with their first frame only. */
+/* A camera shows what it delivers with its first frame only. */
 static camera_status first_wait(gst_source *gst, const source_request *wanted, char *error)
 {
     const double end_ms = cli_now_ms() + wanted->timeout_ms;
@@ -387,9 +388,9 @@ static camera_status gst_source_make(gst_source *gst, const char *scheme, const 
     }
     gst->base.info.live = gst->plan.live;
     gst->yuv = wanted->yuv;
-    gst->lent_count = wanted->held + 1;
-    gst->lents = calloc(gst->lent_count, sizeof *gst->lents);
-    if (!gst->lents) {
+    gst->slot_count = wanted->held + 1;
+    gst->slots = calloc(gst->slot_count, sizeof *gst->slots);
+    if (!gst->slots) {
         return source_fail(error, CAMERA_FAILURE, "no memory");
     }
     status = pipeline_make(gst, wanted, error);

@@ -4,7 +4,7 @@
  *     raw://path?format=nv12&width=640&height=480&fps=30&loop=1
  *
  * A regular file is known to be too short before the first frame; a pipe may end anywhere, and may come to a
- * halt: nothing here blocks longer than it is told to.
+ * halt: nothing here blocks longer than its limit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "uri.h"
 
 #define FPS_DEFAULT 30.0
-#define WRITER_NAP_MS 10.0 /* a pipe that nobody writes to cannot be waited for */
+#define WRITER_NAP_MS 10.0 /* a pipe without a writer cannot be waited for */
 
 typedef struct raw_source {
     source base;
@@ -216,7 +216,7 @@ static camera_status file_open(raw_source *raw, char *error)
     }
     raw->pipe = !S_ISREG(file.st_mode);
     if (standard && raw->pipe) {
-        raw->flags = fcntl(raw->fd, F_GETFL); /* shared with whoever else has it open */
+        raw->flags = fcntl(raw->fd, F_GETFL); /* shared with other processes that have it open */
         (void)fcntl(raw->fd, F_SETFL, raw->flags | O_NONBLOCK);
     }
     raw->base.info.live = false;

@@ -1,5 +1,5 @@
 /*
- * source_v4l2.c: a camera through V4L2 alone, for boards without GStreamer. Its buffers are mapped and lent:
+ * source_v4l2.c: a camera through V4L2 alone, for boards without GStreamer. Its buffers are mapped and handed out:
  * no pixel is copied here.
  *
  *     v4l2-raw:///dev/video0?width=640&height=480&fps=30&format=yuyv
@@ -25,7 +25,7 @@ typedef struct lent_memory {
     unsigned char *start[V4L2_PLANES_MOST];
     size_t length[V4L2_PLANES_MOST];
     uint32_t index;
-    bool lent; /* to the caller: the driver does not have it */
+    bool is_out; /* the caller has it, not the driver */
 } lent_memory;
 
 typedef struct v4l2_source {
@@ -101,7 +101,7 @@ static camera_status dequeue(v4l2_source *camera, buffer_call *call, char *error
         return source_fail(error, CAMERA_VANISHED, "the driver of '%s' names a buffer that it was not given",
                            camera->path);
     }
-    if (camera->memories[call->buffer.index].lent) { /* its pixels are in use */
+    if (camera->memories[call->buffer.index].is_out) { /* its pixels are in use */
         return source_fail(error, CAMERA_VANISHED,
                            "the driver of '%s' names buffer %u, which it does not have", camera->path,
                            call->buffer.index);
@@ -147,7 +147,7 @@ static void frame_make(v4l2_source *camera, const buffer_call *call, source_fram
     const double now_ms =
         (double)call->buffer.timestamp.tv_sec * 1e3 + (double)call->buffer.timestamp.tv_usec / 1e3;
     camera->first_ms = camera->number ? camera->first_ms : now_ms;
-    memory->lent = true;
+    memory->is_out = true;
     out->token = memory;
     out->number = camera->number++;
     out->time_ms = now_ms - camera->first_ms;
@@ -182,7 +182,7 @@ static camera_status v4l2_next(source *self, uint32_t timeout_ms, source_frame *
 static void v4l2_release(source *self, source_frame *frame)
 {
     lent_memory *memory = frame->token;
-    memory->lent = false;
+    memory->is_out = false;
     (void)queue((v4l2_source *)self, memory->index);
 }
 
@@ -245,11 +245,11 @@ static camera_status stream_start(v4l2_source *camera, uint32_t held, char *erro
                                          .type = camera->shape.type,
                                          .memory = V4L2_MEMORY_MMAP};
     if (v4l2_ioctl(&camera->calls, camera->fd, VIDIOC_REQBUFS, &wanted) < 0) {
-        return source_fail(error, CAMERA_ABSENT, "'%s' has no buffers to lend: %s", camera->path,
+        return source_fail(error, CAMERA_ABSENT, "'%s' has no buffers to map: %s", camera->path,
                            strerror(errno));
     }
     if (wanted.count < held + 1) {
-        return source_fail(error, CAMERA_ABSENT, "'%s' lends %u buffers, and %u frames are in flight",
+        return source_fail(error, CAMERA_ABSENT, "'%s' has %u buffers, and %u frames are in flight",
                            camera->path, wanted.count, held);
     }
     wanted.count = wanted.count < BUFFERS_MOST ? wanted.count : BUFFERS_MOST;

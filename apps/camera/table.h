@@ -21,7 +21,7 @@ typedef struct table_facts {
     const source_info *source;
     const tally *count;
     const results *results;
-    const char *faces; /* "2 faces: 4.1 ms", or NULL: nobody looks for any */
+    const char *faces; /* "2 faces: 4.1 ms", or NULL: faces are not looked for */
 } table_facts;
 
 void table_begin(table *screen, bool wanted);

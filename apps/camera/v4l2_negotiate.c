@@ -75,7 +75,7 @@ static camera_status kind_find(talk *with)
     }
     if (!(bits & V4L2_CAP_STREAMING)) {
         return source_fail(with->error, CAMERA_ABSENT,
-                           "'%s' (%.32s) does not lend its buffers (V4L2_CAP_STREAMING)", with->path,
+                           "'%s' (%.32s) does not stream its buffers (no V4L2_CAP_STREAMING)", with->path,
                            (const char *)can.card);
     }
     with->shape->type =

@@ -18,7 +18,7 @@ struct window {
     gsize stride; /* GStreamer's rows begin at multiples of 4 */
 };
 
-/* What the sink has to say. Sinks whose window somebody closes report that it is no longer found. */
+/* What the sink has to say. A sink whose window the user closes reports that it is no longer found. */
 static camera_status trouble(window *shown, char *error)
 {
     GError *failure = NULL;

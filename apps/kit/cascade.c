@@ -261,7 +261,7 @@ static float degrees(float value)
     return (float)(90.0 * tanh((double)value / 2));
 }
 
-/* A task's numbers for a face; points are told in parts of the picture, no longer of the crop. */
+/* A task's numbers for a face; points become fractions of the picture instead of the crop. */
 static void answer_set(const mts_frame *frame, cli_face *face, cli_face_task task, const float *values)
 {
     uint32_t width = 0;

@@ -1,5 +1,5 @@
 /*
- * files.h: reading whole files with a limit, and writing them so that nobody ever sees half of one.
+ * files.h: reading whole files with a limit, and writing them so that no reader ever sees half of one.
  *
  * The sentence of a failure goes into `error`, CLI_ERROR bytes.
  */

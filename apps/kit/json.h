@@ -1,5 +1,5 @@
 /*
- * json.h: writes one JSON value, piece by piece, into memory; it is printed only when it is complete.
+ * json.h: writes one JSON value, part by part, into memory; it is printed only when it is complete.
  *
  * Keys are NULL inside arrays. Numbers that JSON cannot hold become null; bytes that are no UTF-8 become
  * U+FFFD.

@@ -12,21 +12,8 @@
 #include <string.h>
 
 #include "command.h"
-#include "kit/priority.h"
 
 #define PROFILE_RUNS 5u
-
-/* submit receives the milliseconds that handing the run over took. */
-static mts_status run_once(const cli_bench_run *s, mts_session *session, double *submit)
-{
-    mts_ticket ticket = 0;
-    mts_status status =
-        s->bench->inputs == CLI_BENCH_INPUTS_UPLOADED ? cli_inputs_set(&s->inputs, session) : MTS_STATUS_OK;
-    const double start = cli_now_ms();
-    status = status == MTS_STATUS_OK ? mts_session_submit(session, NULL, &ticket) : status;
-    *submit = cli_now_ms() - start;
-    return status == MTS_STATUS_OK ? mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE) : status;
-}
 
 /* The task group of each task; NULL if memory is short. */
 static cli_bench_task *groups_find(const cli_bench_run *s, const mts_session *session)
@@ -38,41 +25,6 @@ static cli_bench_task *groups_find(const cli_bench_run *s, const mts_session *se
         tasks[t] = (cli_bench_task){.name = s->names[t], .group = stats.group};
     }
     return tasks;
-}
-
-int cli_bench_session(cli_bench_run *s, const cli_contestant *contestant, bool quiet, mts_session **out)
-{
-    cli_progress progress;
-    mts_session_options options;
-    uint32_t *priorities = NULL;
-    double submit = 0.0;
-    mts_session_options_default(&options);
-    options.strategy = contestant->strategy;
-    options.precision = contestant->precision;
-    options.grouping = contestant->grouping;
-    options.tuning_ms = s->bench->tuning_ms;
-    const int given =
-        cli_priorities_find("bench", s->bench->priorities, s->app->bundle, s->names, s->tasks, &priorities);
-    if (given >= 0) {
-        return given;
-    }
-    options.priorities = priorities;
-    options.memory_budget = contestant->budget ? s->bench->budget : 0;
-    options.tasks = s->names;
-    options.task_count = s->tasks;
-    options.separate_inputs = s->bench->common ? 0 : 1;
-    options.zero_copy_inputs = s->bench->inputs == CLI_BENCH_INPUTS_ZERO_COPY ? 1 : 0;
-    options.context = &progress;
-    options.progress = cli_progress_step;
-    cli_progress_begin(&progress, quiet);
-    mts_status status = mts_session_create(s->app->runtime, s->app->bundle, &options, out);
-    cli_progress_end(&progress);
-    free(priorities);
-    status = status == MTS_STATUS_OK ? cli_inputs_set(&s->inputs, *out) : status;
-    status = status == MTS_STATUS_OK ? run_once(s, *out, &submit) : status;
-    return status == MTS_STATUS_OK
-               ? -1
-               : cli_failure("bench", "%u tasks, %s: %s", s->tasks, contestant->label, s->app->error);
 }
 
 static int session_make(cli_bench_run *s, size_t index, bool quiet)
@@ -102,7 +54,7 @@ static int sessions_time(cli_bench_run *s)
         for (size_t i = 0; i < bench->contestant_count; i++) {
             double submit = 0.0;
             const double start = cli_now_ms();
-            if (run_once(s, s->sessions[i], &submit) != MTS_STATUS_OK) {
+            if (cli_bench_once(s, s->sessions[i], &submit) != MTS_STATUS_OK) {
                 return cli_failure("bench", "%s", s->app->error);
             }
             if (r >= bench->warm_ups) {

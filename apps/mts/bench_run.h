@@ -1,6 +1,6 @@
 /*
- * bench_run.h: the sessions of one number of tasks, between the file that makes and times them (bench_run.c)
- * and the one that compares their outputs (bench_compare.c).
+ * bench_run.h: the sessions of one number of tasks, between the files that make them (bench_session.c),
+ * compare their outputs (bench_compare.c) and time them (bench_run.c).
  */
 #ifndef MTS_APPS_BENCH_RUN_H
 #define MTS_APPS_BENCH_RUN_H
@@ -18,7 +18,9 @@ typedef struct cli_bench_run {
     cli_bench_result *results; /* of the contestants */
 } cli_bench_run;
 
-/* Both return -1 to go on, else the exit status. */
+/* One run, to its end. *submit receives the milliseconds that the submission took. */
+mts_status cli_bench_once(const cli_bench_run *run, mts_session *session, double *submit);
+/* The next two return -1 to go on, else the exit status. */
 /* A session with its inputs set, after one run. */
 int cli_bench_session(cli_bench_run *run, const cli_contestant *contestant, bool quiet, mts_session **out);
 /* Fills the differences of a contestant's result; all sessions have run. A failure if float32 is not the

@@ -125,7 +125,7 @@ static int tasks_take(const arguments *args, cli_bench *bench)
                                  args->tasks);
 }
 
-/* A budget that nobody keeps, or that is not given, is a mistake. */
+/* It is a mistake if no contestant keeps the budget, or if one does and none is given. */
 static int budget_check(const cli_bench *bench)
 {
     bool kept = false;

@@ -64,7 +64,7 @@ static void totals_find(cli_profile *profile)
     qsort(profile->kinds, profile->kind_count, sizeof *profile->kinds, compare_kinds);
 }
 
-/* Ordinary runs first: they say what a run takes when nobody looks. */
+/* Ordinary runs first: they show what a run takes without a profile. */
 static int measure(cli_open *app, const arguments *args, const cli_inputs *inputs, cli_profile *profile)
 {
     profile->stats.size = sizeof profile->stats;
@@ -89,7 +89,7 @@ static int measure(cli_open *app, const arguments *args, const cli_inputs *input
     return -1;
 }
 
-/* Random inputs in this program's memory, as mts bench has them; they outlive the session, which borrows
+/* Random inputs in this program's memory, as mts bench has them; they outlive the session, which reads
  * them. */
 typedef struct filling {
     const char **names;

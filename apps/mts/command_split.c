@@ -88,7 +88,7 @@ static int report_print(const arguments *args, const mtsz_split_report *report, 
 static void warn(void *context, mts_log_severity severity, const char *text)
 {
     (void)context;
-    if (severity == MTS_LOG_WARNING) { /* a failure is told in the end */
+    if (severity == MTS_LOG_WARNING) { /* a failure is printed in the end */
         (void)fprintf(stderr, "mts split: warning: %s\n", text);
     }
 }

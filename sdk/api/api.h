@@ -1,8 +1,8 @@
 /*
- * api.h: what the files of this room share: the handles behind mts.h and the way a failure reaches the
+ * api.h: what the files of this module share: the handles behind mts.h and the way a failure reaches the
  * caller.
  *
- * Private to sdk/api. The room is thin: it checks arguments, translates public structs to those of the rooms
+ * Private to sdk/api. The module is thin: it checks arguments, translates public structs to those of the modules
  * below and hands on; it decides nothing about networks.
  */
 #ifndef MTS_API_API_H
@@ -29,7 +29,7 @@ typedef struct mts_api_sink {
 
 struct mts_runtime {
     mts_allocator allocator; /* the caller's callbacks or malloc */
-    mts_log log;             /* for the rooms below; its context is the sink */
+    mts_log log;             /* for the modules below; its context is the sink */
     mts_api_sink sink;
     void *context; /* of the caller's allocator */
     void *(*alloc)(void *context, size_t size);

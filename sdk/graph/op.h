@@ -2,7 +2,7 @@
  * op.h: what the library knows of an operator: one row (mts_op_row), defined in the operator's own file
  * under sdk/graph/ops.
  *
- * Every row dirty every column in order. The compiler refuses a row that leaves one out. Modules ask the
+ * Every row fills every column in order. The compiler refuses a row that leaves one out. Modules ask the
  * functions of graph.h; only sdk/graph and sdk/bundle read rows.
  */
 #ifndef MTS_GRAPH_OP_H

@@ -11,8 +11,12 @@
  *             A fully connected layer is a CONV over [N,K,1,1].
  *   DECONV    x [N,C,H,W]; weight [C,O/group,kh,kw] const; optional bias [O] const (transposed convolution)
  *   MATMUL    a [..,M,K]; b [..,K,N]; optional c, broadcast to the output.   alpha a b + beta c
- *   SCALE     x [N,C,..]; scale [C] const; bias [C] const; optional slope [C] const.   y = act(scale x +
- * bias) UNARY     x BINARY    a, b (broadcast; either may be const) POOL      x [N,C,H,W] REDUCE, SOFTMAX  x
+ *   SCALE     x [N,C,..]; scale [C] const; bias [C] const; optional slope [C] const.
+ *             y = act(scale x + bias)
+ *   UNARY     x
+ *   BINARY    a, b (broadcast; either may be const)
+ *   POOL      x [N,C,H,W]
+ *   REDUCE, SOFTMAX  x
  *   LRN       x [N,C,H,W]
  *   CONCAT    x0, x1, ... (each may be const)
  *   SLICE, PAD, TRANSPOSE  x

@@ -40,7 +40,7 @@ static fake_window *window;
 
 typedef struct world {
     pthread_mutex_t lock;
-    uint32_t offered, taken, lent, released;
+    uint32_t offered, taken, imported, released;
     size_t short_by; /* bytes that buffers lack */
     bool refuse;     /* the driver does, and what locks buffers, too */
     fake_hardware_buffer hardware[MEMORIES];
@@ -69,11 +69,11 @@ static void *take(void *context, mts_frame *frame)
     return picture;
 }
 
-static bool lend(void *context, void *picture, mts_frame *frame)
+static bool import(void *context, void *picture, mts_frame *frame)
 {
     world *w = context;
     (void)pthread_mutex_lock(&w->lock);
-    w->lent++;
+    w->imported++;
     (void)pthread_mutex_unlock(&w->lock);
     if (w->refuse) {
         fake->fail = -1001;
@@ -126,7 +126,7 @@ static void world_open(world *w, const char *extensions, size_t short_by)
     }
     w->view = view_create();
     assert_non_null(w->view);
-    w->source = (engine_source){.context = w, .take = take, .lend = lend, .release = release};
+    w->source = (engine_source){.context = w, .take = take, .import = import, .release = release};
 }
 
 static uint32_t count_released(world *w)
@@ -199,7 +199,7 @@ static void pictures_go_to_the_device_as_hardware_buffers(void **state)
     world_open(&w, ARM, 0);
     run_pictures(&w, 3 * MEMORIES);
     check_answer(&w, "(200.000)");
-    assert_int_equal(w.lent, 3 * MEMORIES);
+    assert_int_equal(w.imported, 3 * MEMORIES);
     assert_int_equal(fake->imports, MEMORIES);
     assert_int_equal(window->locks, 0);
     assert_int_equal(w.warnings, 0);
@@ -213,7 +213,7 @@ static void a_device_that_reads_no_buffers_is_not_asked(void **state)
     world_open(&w, NULL, 0);
     run_pictures(&w, 3);
     check_answer(&w, "(50.000)");
-    assert_int_equal(w.lent, 0);
+    assert_int_equal(w.imported, 0);
     world_close(&w);
 }
 
@@ -225,7 +225,7 @@ static void a_device_that_cannot_take_them_gets_the_processors_view_from_then_on
     w.refuse = true;
     run_pictures(&w, 6);
     check_answer(&w, "(50.000)");
-    assert_int_equal(w.lent, 1);
+    assert_int_equal(w.imported, 1);
     assert_int_equal(fake->imports, 0);
     assert_int_equal(w.warnings, 1);
     assert_non_null(strstr(w.warning, "AHardwareBuffer_lock"));
@@ -240,7 +240,7 @@ static void buffers_that_are_refused_for_any_reason_cost_no_picture_and_are_soon
     world_open(&w, ARM, 100);
     run_pictures(&w, 8);
     check_answer(&w, "(50.000)");
-    assert_int_equal(w.lent, 3);
+    assert_int_equal(w.imported, 3);
     assert_int_equal(fake->imports, 0);
     assert_int_equal(w.warnings, 1);
     assert_non_null(strstr(w.warning, "hardware buffer"));

@@ -1,5 +1,5 @@
 /*
- * The Android app's engine on the plain C device: every picture that is lent comes back exactly once,
+ * The Android app's engine on the plain C device: every picture of a slot comes back exactly once,
  * whatever happens first; the session outlives the camera; failures become sentences.
  */
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
  * test_pipeline.c: the loop with a source that is played: what happens to frames under way when the source
- * ends, vanishes, stops or fails; every frame that was lent is given back once.
+ * ends, vanishes, stops or fails; every frame is given back once.
  */
 #include <stdio.h>
 
@@ -128,7 +128,7 @@ typedef struct world {
 } world;
 
 /* gated: on a device that computes only when the test lets it. */
-static world *world_make_on(bool gated, uint64_t frames, camera_status ending, uint32_t places,
+static world *world_make_on(bool gated, uint64_t frames, camera_status ending, uint32_t slots,
                             mts_when_full when_full)
 {
     world *w = calloc(1, sizeof *w);
@@ -142,9 +142,9 @@ static world *world_make_on(bool gated, uint64_t frames, camera_status ending, u
     w->p.options = &w->options;
     w->p.source = &w->source.base;
     assert_true(feed_make(&w->p.feed));
-    if (places > 0) {
+    if (slots > 0) {
         cli_open_options options = {.device = "reference", .no_cache = true, .json = true};
-        feed_options_set(&w->p.feed, places, when_full, &options);
+        feed_options_set(&w->p.feed, slots, when_full, &options);
         assert_int_equal(cli_open_bundle(&w->app, NULL, &options, bundle), -1);
         if (gated) {
             gate_install(w->app.runtime->device);
@@ -157,9 +157,9 @@ static world *world_make_on(bool gated, uint64_t frames, camera_status ending, u
     return w;
 }
 
-static world *world_make(uint64_t frames, camera_status ending, uint32_t places, mts_when_full when_full)
+static world *world_make(uint64_t frames, camera_status ending, uint32_t slots, mts_when_full when_full)
 {
-    return world_make_on(false, frames, ending, places, when_full);
+    return world_make_on(false, frames, ending, slots, when_full);
 }
 
 static void world_destroy(world *w)
@@ -178,13 +178,13 @@ static void world_destroy(world *w)
 static void a_source_that_ends_has_all_frames_answered(void **state)
 {
     (void)state;
-    for (uint32_t places = 0; places < 5; places++) {
-        world *w = world_make(9, CAMERA_END, places, MTS_WHEN_FULL_BLOCK);
+    for (uint32_t slots = 0; slots < 5; slots++) {
+        world *w = world_make(9, CAMERA_END, slots, MTS_WHEN_FULL_BLOCK);
         assert_int_equal(pipeline_run(&w->p), CAMERA_OK);
         assert_int_equal(w->p.count.came, 9);
         assert_int_equal(w->p.count.answered, 9);
         assert_int_equal(w->p.count.dropped, 0);
-        assert_true(w->source.most <= places + 1);
+        assert_true(w->source.most <= slots + 1);
         world_destroy(w);
     }
 }

@@ -218,7 +218,7 @@ static void what_is_no_camera_is_absent(void **state)
     camera.capabilities = V4L2_CAP_VIDEO_OUTPUT | V4L2_CAP_STREAMING;
     refused("", CAMERA_ABSENT, "does not capture video");
     camera.capabilities = V4L2_CAP_VIDEO_CAPTURE;
-    refused("", CAMERA_ABSENT, "does not lend its buffers");
+    refused("", CAMERA_ABSENT, "does not stream its buffers");
 }
 
 static void a_camera_that_another_program_uses_is_absent(void **state)
@@ -254,7 +254,7 @@ static void a_driver_that_contradicts_itself_is_refused(void **state)
     (void)player_check(NULL);
     (void)player_make(NULL);
     camera.buffers_most = 2;
-    refused("", CAMERA_ABSENT, "lends 2 buffers");
+    refused("", CAMERA_ABSENT, "has 2 buffers");
 }
 
 static void a_camera_that_vanishes_is_named_with_the_frames_that_came(void **state)
@@ -313,7 +313,7 @@ static void a_frame_without_a_byte_is_left_out(void **state)
     }
 }
 
-static void a_driver_that_names_a_buffer_that_is_lent_is_given_up(void **state)
+static void a_driver_that_names_a_buffer_that_is_out_ends_the_source(void **state)
 {
     source_frame frames[3];
     (void)state;
@@ -355,7 +355,7 @@ static void a_camera_that_gives_no_frame_is_waited_for(void **state)
     source_close(&out);
 }
 
-static void a_driver_that_is_ready_and_never_gives_is_given_up(void **state)
+static void a_driver_that_is_ready_and_never_gives_ends_the_source(void **state)
 {
     source_frame frame;
     (void)state;
@@ -383,10 +383,10 @@ int main(void)
         PLAYED(a_camera_that_vanishes_is_named_with_the_frames_that_came),
         PLAYED(a_broken_frame_is_left_out),
         cmocka_unit_test(a_frame_without_a_byte_is_left_out),
-        PLAYED(a_driver_that_names_a_buffer_that_is_lent_is_given_up),
+        PLAYED(a_driver_that_names_a_buffer_that_is_out_ends_the_source),
         PLAYED(failures_that_pass_are_passed_over),
         PLAYED(a_camera_that_gives_no_frame_is_waited_for),
-        PLAYED(a_driver_that_is_ready_and_never_gives_is_given_up),
+        PLAYED(a_driver_that_is_ready_and_never_gives_ends_the_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

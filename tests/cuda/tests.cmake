@@ -90,7 +90,7 @@ foreach(file ${cuda_tests})
   set_property(TEST cuda/${name} APPEND PROPERTY ENVIRONMENT "LD_LIBRARY_PATH=${fake_cuda_folder}")
 endforeach()
 
-# ---- other rooms' tests, with the emulated GPU in OpenCL's place ----
+# ---- tests of other modules, with the emulated GPU in OpenCL's place ----
 
 # Sanitizers would add much time and see nothing new: programs are not built with them.
 if(NOT MTS_SANITIZE)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails on a link between documents, or a file named in a document or a comment, that does not exist.
 
-A document is every .md file; comments are those of C, Python, shell and CMake. A name with a folder is a path from the
+Fails also on a line of prose in a document that is longer than 100 columns. A document is every .md file; comments are those of C, Python, shell and CMake. A name with a folder is a path from the
 top, from a folder that includes are written from, or from the file that has it; a bare name is that of any file.
 
 usage: names.py SOURCE
@@ -15,7 +15,7 @@ SKIPPED = {".git", "build", "demo-out", "__pycache__", "shared"}
 # Files that users, the build or other projects have.
 FOREIGN = set("""watch.c kernel_table.c dlfcn.h assert.h cl.h magic.h kcmp.h mman.h xxhash.h
     dma-buf.h NdkCameraMetadataTags.h""".split())
-MADE = ("platform/foo", "prefab/", "apps/android/app/src/main/assets", "apps/android/local.properties")
+MADE = ("platform/foo", "sdk/graph/ops/norm.c", "prefab/", "apps/android/app/src/main/assets", "apps/android/local.properties")
 STARTS = ("", "sdk", "sdk/include", "sdk/compress", "sdk/compiler", "tests", "apps", "docs", "kernels", "platform",
           "tests/android/stubs")
 FILE = re.compile(r"(?<![\w./$<*{-])((?<!--)(?:[\w.-]+/)*[\w-]+\.(?:c|h|cl|def|md|py|sh|cmake))(?![\w/*])")
@@ -23,6 +23,7 @@ FOLDER = re.compile(r"(?<![\w./$-])((?:sdk|platform|kernels|apps|tests|docs|tool
 LINK = re.compile(r"\]\(([^)\s#]*)(#[^)\s]*)?\)")
 C_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(//[^\n]*|/\*.*?\*/)', re.S)
 HASH_COMMENT = re.compile(r"(?m)(?:^|\s)(#.*)$")
+WIDTH = 100
 FEWEST_NAMES = 300  # fewer would mean that the reader found nothing
 
 
@@ -96,6 +97,17 @@ class Tree:
                     if anchor not in anchors(file.read()):
                         self.complain(path, text, match.start(), f"{full} has no heading {anchor}")
 
+    def check_width(self, path, text):
+        code = False
+        at = 0
+        for line in text.splitlines(keepends=True):
+            code = code != line.lstrip().startswith("```")
+            words = line.rstrip("\n")
+            if not code and len(words) > WIDTH and not words.startswith(("|", "    ", "#", "!", "<")) \
+                    and " " in re.sub(r"`[^`]*`", "", words.strip()):
+                self.complain(path, text, at, f"a line of {len(words)} columns")
+            at += len(line)
+
     def check(self):
         for path in sorted(self.paths):
             if path.startswith("tests/docs/"):
@@ -108,12 +120,13 @@ class Tree:
             self.check_names(path, text)
             if path.endswith(".md"):
                 self.check_links(path, text)
+                self.check_width(path, text)
 
 
 def main():
     tree = Tree(sys.argv[1])
     tree.check()
-    print(f"{tree.count} names and links, {sum(tree.bad.values())} of files that do not exist")
+    print(f"{tree.count} names and links, {sum(tree.bad.values())} wrong")
     if tree.count < FEWEST_NAMES:
         print("too few names: the reader found nothing", file=sys.stderr)
         return 1

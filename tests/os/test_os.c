@@ -1,5 +1,5 @@
 /*
- * The operating system room: files, maps, directories, libraries, the clock.
+ * The operating system module: files, maps, directories, libraries, the clock.
  */
 #include <setjmp.h>
 #include <stdarg.h>

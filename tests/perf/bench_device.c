@@ -1,5 +1,5 @@
 /*
- * bench_device.c: the benchmark's device, on the device room: the path that production takes.
+ * bench_device.c: the benchmark's device, on the device module: the path that production takes.
  *
  * Responsible for opening the first device with OpenCL kernels, building, timing and the environment they
  * need. Not responsible for records.

@@ -12,7 +12,7 @@
 
 #include "images.h"
 
-/* Taken at once: acquireLatestImage holds one image while it lets go of another. */
+/* Taken at once: acquireLatestImage holds one image while it releases another. */
 #define SPARE_IMAGES 2
 #define ID_MOST 64
 
@@ -222,7 +222,7 @@ void *camera_take(void *context, mts_frame *frame)
     return image;
 }
 
-bool camera_lend(void *context, void *picture, mts_frame *frame)
+bool camera_import(void *context, void *picture, mts_frame *frame)
 {
     (void)context;
     return image_buffer(picture, frame);

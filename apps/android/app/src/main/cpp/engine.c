@@ -16,15 +16,15 @@
 #define REPORT_S 1
 #define RESTARTS_MOST 3 /* after a lost device, one after another */
 #define STEADY_RUNS 100 /* some seconds: a device that did so many has recovered */
-#define REFUSALS_MOST 3 /* of lent memory, one after another */
+#define REFUSALS_MOST 3 /* of zero-copy memory, one after another */
 
-/* A picture that is lent to the session. */
-typedef struct loan {
-    void *picture; /* NULL: the place is free */
+/* A picture that the session reads. */
+typedef struct picture_slot {
+    void *picture; /* NULL: the slot is free */
     engine_source source;
     mts_ticket ticket; /* 0: its submission has not returned */
     bool by_device;    /* the device reads the picture's memory by itself */
-} loan;
+} picture_slot;
 
 struct engine {
     engine_options options;
@@ -46,7 +46,7 @@ struct engine {
     mts_session *session;
     bool reads_buffers; /* the device reads hardware buffers, as far as is known */
     uint32_t refusals;  /* since it last did */
-    loan loans[IN_FLIGHT_MOST + 1];
+    picture_slot slots[IN_FLIGHT_MOST + 1];
     results newest;
     time_t reported;
     uint64_t taken;    /* at that time */
@@ -75,19 +75,19 @@ static void count_released(engine *self)
     (void)pthread_mutex_unlock(&self->lock);
 }
 
-static void give_back(engine *self, loan *lent)
+static void give_back(engine *self, picture_slot *slot)
 {
-    lent->source.release(lent->source.context, lent->picture);
-    *lent = (struct loan){.picture = NULL};
+    slot->source.release(slot->source.context, slot->picture);
+    *slot = (struct picture_slot){.picture = NULL};
     count_released(self);
 }
 
-/* The loan of a run; one whose submission has not returned yet has no number. */
-static loan *find_loan(engine *self, mts_ticket ticket)
+/* The slot of a run; one whose submission has not returned yet has no number. */
+static picture_slot *find_slot(engine *self, mts_ticket ticket)
 {
-    loan *unnumbered = NULL;
-    for (size_t i = 0; i < sizeof self->loans / sizeof self->loans[0]; i++) {
-        loan *at = &self->loans[i];
+    picture_slot *unnumbered = NULL;
+    for (size_t i = 0; i < sizeof self->slots / sizeof self->slots[0]; i++) {
+        picture_slot *at = &self->slots[i];
         if (at->picture && at->ticket == ticket) {
             return at;
         }
@@ -96,11 +96,11 @@ static loan *find_loan(engine *self, mts_ticket ticket)
     return unnumbered;
 }
 
-static loan *find_place(engine *self)
+static picture_slot *find_free_slot(engine *self)
 {
-    for (size_t i = 0; i < sizeof self->loans / sizeof self->loans[0]; i++) {
-        if (!self->loans[i].picture) {
-            return &self->loans[i];
+    for (size_t i = 0; i < sizeof self->slots / sizeof self->slots[0]; i++) {
+        if (!self->slots[i].picture) {
+            return &self->slots[i];
         }
     }
     return NULL;
@@ -124,20 +124,20 @@ static void count_refusal(engine *self, mts_status status)
 static void run_done(void *context, mts_ticket ticket, mts_status status)
 {
     engine *self = context;
-    loan *lent = find_loan(self, ticket);
+    picture_slot *slot = find_slot(self, ticket);
     if (status == MTS_STATUS_OK) {
         self->finished++;
         results_read(self->session, self->bundle, &self->newest);
         view_show(self->options.view, &self->newest);
     }
-    if (lent && lent->by_device && status == MTS_STATUS_OK) {
+    if (slot && slot->by_device && status == MTS_STATUS_OK) {
         self->refusals = 0;
-    } else if (lent && lent->by_device && status != MTS_STATUS_CANCELLED &&
+    } else if (slot && slot->by_device && status != MTS_STATUS_CANCELLED &&
                status != MTS_STATUS_DEVICE_LOST) {
         count_refusal(self, status);
     }
-    if (lent) {
-        give_back(self, lent);
+    if (slot) {
+        give_back(self, slot);
     }
 }
 
@@ -231,10 +231,10 @@ static mts_status open_all(engine *self)
 static void close_all(engine *self)
 {
     mts_session_destroy(&self->session);
-    for (size_t i = 0; i < sizeof self->loans / sizeof self->loans[0]; i++) {
+    for (size_t i = 0; i < sizeof self->slots / sizeof self->slots[0]; i++) {
         /* not to be expected; but a camera that waits for its pictures is worse */
-        if (self->loans[i].picture) {
-            give_back(self, &self->loans[i]);
+        if (self->slots[i].picture) {
+            give_back(self, &self->slots[i]);
         }
     }
     mts_bundle_destroy(&self->bundle);
@@ -286,19 +286,19 @@ static step next_step(engine *self, engine_source *source)
 
 /* From the memory that the device reads by itself, if it does; else, and where that fails, from the
    processor's view of it. */
-static mts_status submit_frame(engine *self, loan *lent, const mts_frame *frame, mts_ticket *ticket)
+static mts_status submit_frame(engine *self, picture_slot *slot, const mts_frame *frame, mts_ticket *ticket)
 {
-    const engine_source *source = &lent->source;
+    const engine_source *source = &slot->source;
     mts_frame there = *frame;
-    if (!self->reads_buffers || !source->lend || !source->lend(source->context, lent->picture, &there)) {
+    if (!self->reads_buffers || !source->import || !source->import(source->context, slot->picture, &there)) {
         return mts_session_submit(self->session, frame, ticket);
     }
-    lent->by_device = true;
+    slot->by_device = true;
     const mts_status refused = mts_session_submit(self->session, &there, ticket);
     if (refused == MTS_STATUS_OK || refused == MTS_STATUS_BUSY || refused == MTS_STATUS_DEVICE_LOST) {
         return refused;
     }
-    lent->by_device = false;
+    slot->by_device = false;
     const mts_status status = mts_session_submit(self->session, frame, ticket);
     if (status == MTS_STATUS_OK) { /* so it was the memory, not the picture */
         count_refusal(self, refused);
@@ -311,22 +311,22 @@ static mts_status submit(engine *self, const engine_source *source)
     mts_frame frame;
     mts_ticket ticket = 0;
     void *picture = source->take(source->context, &frame);
-    loan *lent = picture ? find_place(self) : NULL;
-    if (!lent) {
+    picture_slot *slot = picture ? find_free_slot(self) : NULL;
+    if (!slot) {
         if (picture) {
             source->release(source->context, picture);
         }
         count_released(self);
         return MTS_STATUS_OK;
     }
-    *lent = (struct loan){.picture = picture, .source = *source};
+    *slot = (struct picture_slot){.picture = picture, .source = *source};
     frame.zero_copy = 1;
     self->error[0] = '\0';
-    const mts_status status = submit_frame(self, lent, &frame, &ticket);
-    if (status != MTS_STATUS_OK && lent->picture == picture) {
-        give_back(self, lent);
-    } else if (lent->picture == picture) {
-        lent->ticket = ticket;
+    const mts_status status = submit_frame(self, slot, &frame, &ticket);
+    if (status != MTS_STATUS_OK && slot->picture == picture) {
+        give_back(self, slot);
+    } else if (slot->picture == picture) {
+        slot->ticket = ticket;
     }
     return status == MTS_STATUS_BUSY ? MTS_STATUS_OK : status;
 }

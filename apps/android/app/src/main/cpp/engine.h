@@ -4,7 +4,7 @@
  * objects belong to one thread at a time: they never leave this one. No call of Android: where pictures and
  * the bundle come from are functions.
  *
- * Lifetimes. A picture is lent to the session and given back to its source as soon as its run is over, in any
+ * Lifetimes. A picture is a zero-copy input of the session. It goes back to its source as soon as its run is over, in any
  * order of events: finished, dropped, failed, destroyed. engine_pause takes the source away and returns when
  * nothing of it is held any more, so that the camera may be closed; the session stays, and engine_resume goes
  * on at once.
@@ -27,7 +27,7 @@ typedef struct engine_source {
     /* The newest picture, with what it takes to read it in *frame; NULL: there is none. */
     void *(*take)(void *context, mts_frame *frame);
     /* The same frame in memory that the device may read by itself; false: as it was. May be NULL. */
-    bool (*lend)(void *context, void *picture, mts_frame *frame);
+    bool (*import)(void *context, void *picture, mts_frame *frame);
     /* Gives one back. */
     void (*release)(void *context, void *picture);
 } engine_source;

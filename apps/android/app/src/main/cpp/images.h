@@ -1,5 +1,5 @@
 /*
- * images.h: a picture of an AImageReader as a frame of the library. This is the one place that knows how the
+ * images.h: a picture of an AImageReader as a frame of the library. This is the only file that knows how the
  * picture's memory reaches the device.
  */
 #ifndef MTS_ANDROID_IMAGES_H

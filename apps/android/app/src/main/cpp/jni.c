@@ -169,7 +169,7 @@ JNIEXPORT void JNICALL Java_org_mts_camera_MainActivity_resume(JNIEnv *env, jcla
         return;
     }
     const engine_source source = {
-        .context = self->camera, .take = camera_take, .lend = camera_lend, .release = camera_release};
+        .context = self->camera, .take = camera_take, .import = camera_import, .release = camera_release};
     engine_resume(self->engine, &source);
 }
 

@@ -44,7 +44,7 @@ static float overlap(const results_box *a, const results_box *b)
     return both - common > 0.0f ? common / (both - common) : 0.0f;
 }
 
-/* Keeps `box` unless a better one covers it; the ones that it covers go, and the worst one where all places
+/* Keeps `box` unless a better one covers it; the ones that it covers go, and the worst one where all slots
  * are taken. */
 static void add_box(results *out, const results_box *box)
 {

@@ -1,7 +1,7 @@
 /*
- * flight_world.c: sessions with frames in flight, for tests.
+ * submission_world.c: sessions with frames in flight, for tests.
  */
-#include "support/flight_world.h"
+#include "support/submission_world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,14 +13,14 @@
 #include "api/api.h"
 #include "support/gate_device.h"
 
-const char *const flight_names[2] = {"pet", "object"};
+const char *const submission_names[2] = {"pet", "object"};
 
-mts_frame flight_frame(const flight_world *w, uint32_t index)
+mts_frame submission_frame(const submission_world *w, uint32_t index)
 {
     return api_frame(w->pixels[index]);
 }
 
-void flight_values(const flight_world *w, const char *task, float values[VALUES])
+void submission_values(const submission_world *w, const char *task, float values[VALUES])
 {
     mts_tensor tensor;
     assert_int_equal(mts_session_output(w->session, task, 0, &tensor), MTS_STATUS_OK);
@@ -29,27 +29,27 @@ void flight_values(const flight_world *w, const char *task, float values[VALUES]
     memcpy(values, tensor.data, tensor.bytes);
 }
 
-void flight_check(const flight_world *w, uint32_t frame)
+void submission_check(const submission_world *w, uint32_t frame)
 {
     for (uint32_t t = 0; t < 2; t++) {
         float now[VALUES];
-        flight_values(w, flight_names[t], now);
+        submission_values(w, submission_names[t], now);
         assert_memory_equal(now, w->expected[frame][t], sizeof now);
     }
 }
 
-mts_session_options flight_options(uint32_t places, mts_when_full when_full)
+mts_session_options submission_options(uint32_t slots, mts_when_full when_full)
 {
     mts_session_options options;
     mts_session_options_default(&options);
-    options.tasks = flight_names;
+    options.tasks = submission_names;
     options.task_count = 2;
-    options.frames_in_flight = places;
+    options.frames_in_flight = slots;
     options.when_full = when_full;
     return options;
 }
 
-void flight_session(flight_world *w, const mts_session_options *options)
+void submission_session(submission_world *w, const mts_session_options *options)
 {
     if (mts_session_create(w->fixture.runtime, w->bundle, options, &w->session) != MTS_STATUS_OK) {
         fail_msg("cannot make a session: %s", w->fixture.error);
@@ -58,21 +58,21 @@ void flight_session(flight_world *w, const mts_session_options *options)
 
 /* The frames one by one, in a session that waits for each; once in a row for a device, whose bits are its
  * own. */
-static void expect(flight_world *w, const char *device)
+static void expect(submission_world *w, const char *device)
 {
     static float kept[FRAMES][2][VALUES];
     static char kept_device[32];
-    const mts_session_options options = flight_options(1, MTS_WHEN_FULL_BUSY);
+    const mts_session_options options = submission_options(1, MTS_WHEN_FULL_BUSY);
     for (uint32_t i = 0; i < FRAMES; i++) {
         api_pixels(w->pixels[i], i + 1);
     }
     if (strcmp(kept_device, device) != 0) {
-        flight_session(w, &options);
+        submission_session(w, &options);
         for (uint32_t i = 0; i < FRAMES; i++) {
-            assert_int_equal(mts_session_wait(w->session, flight_submit(w, i), MTS_TIMEOUT_INFINITE),
+            assert_int_equal(mts_session_wait(w->session, submission_submit(w, i), MTS_TIMEOUT_INFINITE),
                              MTS_STATUS_OK);
             for (uint32_t t = 0; t < 2; t++) {
-                flight_values(w, flight_names[t], kept[i][t]);
+                submission_values(w, submission_names[t], kept[i][t]);
             }
         }
         mts_session_destroy(&w->session);
@@ -81,7 +81,7 @@ static void expect(flight_world *w, const char *device)
     memcpy(w->expected, kept, sizeof kept);
 }
 
-void flight_open(flight_world *w, const char *device, const mts_session_options *options)
+void submission_open(submission_world *w, const char *device, const mts_session_options *options)
 {
     memset(w, 0, sizeof *w);
     api_open(&w->fixture, device ? device : "reference");
@@ -90,25 +90,25 @@ void flight_open(flight_world *w, const char *device, const mts_session_options 
     if (!device) {
         gate_install(w->fixture.runtime->device);
     }
-    flight_session(w, options);
+    submission_session(w, options);
 }
 
-void flight_close(flight_world *w)
+void submission_close(submission_world *w)
 {
     mts_session_destroy(&w->session);
     mts_bundle_destroy(&w->bundle);
     api_close(&w->fixture);
 }
 
-mts_ticket flight_submit(flight_world *w, uint32_t index)
+mts_ticket submission_submit(submission_world *w, uint32_t index)
 {
     mts_ticket ticket = 0;
-    const mts_frame frame = flight_frame(w, index % FRAMES);
+    const mts_frame frame = submission_frame(w, index % FRAMES);
     assert_int_equal(mts_session_submit(w->session, &frame, &ticket), MTS_STATUS_OK);
     return ticket;
 }
 
-mts_flow flight_flow(const flight_world *w)
+mts_flow submission_flow(const submission_world *w)
 {
     mts_flow flow = {.size = sizeof flow};
     assert_int_equal(mts_session_flow(w->session, &flow), MTS_STATUS_OK);
@@ -116,20 +116,20 @@ mts_flow flight_flow(const flight_world *w)
     return flow;
 }
 
-void flight_done(void *context, mts_ticket ticket, mts_status status)
+void submission_done(void *context, mts_ticket ticket, mts_status status)
 {
-    flight_world *w = context;
+    submission_world *w = context;
     assert_true(w->calls < CALLS_MOST);
     w->tickets[w->calls] = ticket;
     w->statuses[w->calls] = status;
     if (status == MTS_STATUS_OK) {
-        flight_values(w, "object", w->outputs[w->calls]);
+        submission_values(w, "object", w->outputs[w->calls]);
     }
     w->calls++;
     if (w->inside) {
         mts_ticket none = 0;
         mts_session *session = w->session;
-        const mts_frame frame = flight_frame(w, 0);
+        const mts_frame frame = submission_frame(w, 0);
         assert_int_equal(mts_session_submit(w->session, &frame, &none), MTS_STATUS_BUSY);
         assert_int_equal(mts_session_wait(w->session, ticket, 0), MTS_STATUS_BUSY);
         assert_int_equal(mts_session_poll(w->session, &none), MTS_STATUS_BUSY);
@@ -141,7 +141,7 @@ void flight_done(void *context, mts_ticket ticket, mts_status status)
     }
 }
 
-void flight_check_call(const flight_world *w, uint32_t call, mts_ticket ticket, mts_status status)
+void submission_check_call(const submission_world *w, uint32_t call, mts_ticket ticket, mts_status status)
 {
     assert_true(call < w->calls);
     assert_int_equal(w->tickets[call], ticket);

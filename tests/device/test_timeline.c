@@ -1,5 +1,5 @@
 /*
- * test_fence.c: timeline_last over the few marks of a device.
+ * test_timeline.c: values of the timeline over the few events of a device.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
  * test_control.c: the calls that say which tasks of a session run: what they refuse, and tickets of outputs.
- * That what runs has its bits is shown by tests/exec/test_control.c.
+ * That what runs has its bits is shown by tests/engine/test_control.c.
  */
 #include <math.h>
 #include <setjmp.h>

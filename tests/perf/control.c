@@ -5,7 +5,7 @@
  *
  * Both run by turns on the same picture of noise, so that what disturbs the machine disturbs both alike.
  * Prints a line per task, then the median ratio; of all tasks together for comparison. Says nothing about
- * outputs: tests/exec/test_control.c does.
+ * outputs: tests/engine/test_control.c does.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * test_dense.c: where channels go in a dense graph, what its constants hold, and what is refused.
  *
- * That dense and padded graphs compute the right numbers is shown by tests/exec/test_strategies.c.
+ * That dense and padded graphs compute the right numbers is shown by tests/engine/test_strategies.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -141,8 +141,9 @@ MTS_API void mtsc_compiler_destroy(mtsc_compiler **compiler);
  *
  * @param compiler gets the task.
  * @param task copied.
- * @return OK; IO: the model cannot be read; MALFORMED: it is no valid ONNX or TensorFlow Lite file; UNSUPPORTED: an operator or
- *     attribute that the library does not know (the sentence names operator, node, opset and file);
+ * @return OK; IO: the model cannot be read; MALFORMED: it is no valid ONNX or TensorFlow Lite file;
+ *     UNSUPPORTED: an operator or attribute that the library does not know (the sentence names operator,
+ *     node, opset and file);
  *     INVALID_ARGUMENT: the name is taken or invalid, an input needs a shape, or a list is missing;
  *     CANCELLED: the progress callback asked to stop.
  */

@@ -75,7 +75,7 @@ typedef struct mts_cu_device {
     bool replays; /* lists become graphs */
     mts_cu_stage stages[MTS_CU_STAGES];
     uint32_t next_stage;
-    mts_cu_event marks[MTS_DEVICE_EVENTS];
+    mts_cu_event events[MTS_DEVICE_EVENTS];
     uint64_t submits;  /* lists that were submitted so far */
     uint64_t finished; /* of those, the first so many have run */
     mts_cu_builder builder;
@@ -160,7 +160,7 @@ void mts_cu_stages_release(mts_cu_device *device);
 mts_status mts_cu_host_create(mts_device *device, size_t size, void **out, mts_error *error);
 void mts_cu_host_destroy(mts_device *device, void *memory);
 
-/* ---- mark.c: entries of the vtable, and their events; the latter within enter and leave ---- */
+/* ---- event.c: entries of the vtable, and their events; the latter within enter and leave ---- */
 mts_status mts_cu_event_record(mts_device *device, uint32_t index, mts_error *error);
 mts_status mts_cu_event_query(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
 mts_status mts_cu_events_make(mts_cu_device *device, mts_error *error);

@@ -330,7 +330,7 @@ static mts_status retain_context(mts_cu_device *device, mts_error *error)
     return mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuDevicePrimaryCtxRetain", error);
 }
 
-/* What lives in the context: the stream, the pinned memory and the events of marks. */
+/* What lives in the context: the stream, the pinned memory and the events. */
 static mts_status furnish(mts_cu_device *device, void *stream, mts_error *error)
 {
     mts_status code = mts_cu_enter(device, error);

@@ -45,7 +45,7 @@ typedef struct mts_cl_device {
     mts_cl_replay replay; /* all NULL: lists are not recorded */
     uint64_t replays;     /* recordings that were enqueued so far */
     uint64_t finished;    /* of those, the first so many have run */
-    mts_cl_event marks[MTS_DEVICE_EVENTS];
+    mts_cl_event events[MTS_DEVICE_EVENTS];
     uint32_t flush_every; /* launches of a list after which the queue is flushed; 0: at its end only */
     uint64_t buffers;     /* that were made so far */
     char *cache_dir;      /* NULL: no disk cache */
@@ -110,7 +110,7 @@ mts_status mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage
 /* Waits for the queue. */
 mts_status mts_cl_finish(mts_cl_device *device, mts_error *error);
 
-/* ---- mark.c ---- */
+/* ---- event.c ---- */
 mts_status mts_cl_event_record(mts_device *device, uint32_t index, mts_error *error);
 mts_status mts_cl_event_query(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
 void mts_cl_events_release(mts_cl_device *device);

@@ -9,9 +9,9 @@
 
 typedef struct check {
     uint32_t count;
-    uint64_t copies;                   /* that were enqueued without a wait */
-    uint64_t done;                     /* of those, the first so many have finished */
-    uint64_t marks[MTS_DEVICE_EVENTS]; /* copies before each */
+    uint64_t copies;                    /* that were enqueued without a wait */
+    uint64_t done;                      /* of those, the first so many have finished */
+    uint64_t events[MTS_DEVICE_EVENTS]; /* copies before each */
 } check;
 
 /* What is known of host memory: the number of the last copy from or to it. NULL: none was made. */
@@ -167,7 +167,7 @@ static mts_status check_before(mts_wrap *wrap, const mts_wrap_call *call, mts_er
         code = check_destroy(wrap, call->object);
         break;
     case MTS_WRAP_KIND_BUFFER_WRITE:
-    case MTS_WRAP_KIND_BUFFER_SEND:
+    case MTS_WRAP_KIND_BUFFER_WRITE_ASYNC:
     case MTS_WRAP_KIND_BUFFER_FILL:
         code = check_alive(wrap, call->object, user, error);
         break;
@@ -208,7 +208,7 @@ static void follow_copies(mts_wrap *wrap, const mts_wrap_call *call)
     check *self = wrap->context;
     mts_wrap_object *host = NULL;
     switch (call->kind) {
-    case MTS_WRAP_KIND_BUFFER_SEND:
+    case MTS_WRAP_KIND_BUFFER_WRITE_ASYNC:
     case MTS_WRAP_KIND_BUFFER_FETCH:
         self->copies++;
         host = mts_wrap_host_find(wrap, call->data);
@@ -219,12 +219,12 @@ static void follow_copies(mts_wrap *wrap, const mts_wrap_call *call)
             ((host_use *)host->extra)->copy = self->copies;
         }
         break;
-    case MTS_WRAP_KIND_MARK_SET:
-        self->marks[call->mark] = self->copies;
+    case MTS_WRAP_KIND_EVENT_RECORD:
+        self->events[call->event] = self->copies;
         break;
-    case MTS_WRAP_KIND_MARK_PASSED:
-        if (call->passed && self->marks[call->mark] > self->done) {
-            self->done = self->marks[call->mark];
+    case MTS_WRAP_KIND_EVENT_QUERY:
+        if (call->passed && self->events[call->event] > self->done) {
+            self->done = self->events[call->event];
         }
         break;
     case MTS_WRAP_KIND_WAIT:
@@ -248,7 +248,7 @@ static void check_after(mts_wrap *wrap, const mts_wrap_call *call, mts_status co
         !call->imported) { /* imported memory counts as written */
         const size_t words = (call->size / 4 + 32) / 32;
         object->extra = mts_alloc_zero(wrap->base.allocator, 1, sizeof(written) + words * sizeof(uint32_t));
-    } else if (call->kind == MTS_WRAP_KIND_BUFFER_WRITE || call->kind == MTS_WRAP_KIND_BUFFER_SEND ||
+    } else if (call->kind == MTS_WRAP_KIND_BUFFER_WRITE || call->kind == MTS_WRAP_KIND_BUFFER_WRITE_ASYNC ||
                call->kind == MTS_WRAP_KIND_BUFFER_FILL) {
         mark(object->extra, call->offset, call->size);
     } else if (call->kind == MTS_WRAP_KIND_BUFFER_DESTROY) {

@@ -158,7 +158,7 @@ static mts_status wrap_buffer_write(mts_device *device, mts_buffer *buffer, size
     mts_wrap *wrap = (mts_wrap *)device;
     mts_wrap_object *object = (mts_wrap_object *)buffer;
     const mts_wrap_call call = {
-        .kind = async ? MTS_WRAP_KIND_BUFFER_SEND : MTS_WRAP_KIND_BUFFER_WRITE,
+        .kind = async ? MTS_WRAP_KIND_BUFFER_WRITE_ASYNC : MTS_WRAP_KIND_BUFFER_WRITE,
         .object = object,
         .offset = offset,
         .size = size,
@@ -384,7 +384,7 @@ static void wrap_drain(mts_device *device)
 static mts_status wrap_event_record(mts_device *device, uint32_t index, mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
-    const mts_wrap_call call = {.kind = MTS_WRAP_KIND_MARK_SET, .mark = index};
+    const mts_wrap_call call = {.kind = MTS_WRAP_KIND_EVENT_RECORD, .event = index};
     const mts_status code = begin(wrap, &call, error);
     if (code != MTS_STATUS_OK) {
         return code;
@@ -396,7 +396,7 @@ static mts_status wrap_event_query(mts_device *device, uint32_t index, bool wait
                                    mts_error *error)
 {
     mts_wrap *wrap = (mts_wrap *)device;
-    mts_wrap_call call = {.kind = MTS_WRAP_KIND_MARK_PASSED, .mark = index};
+    mts_wrap_call call = {.kind = MTS_WRAP_KIND_EVENT_QUERY, .event = index};
     mts_status code = begin(wrap, &call, error);
     if (code != MTS_STATUS_OK) {
         return code;

@@ -27,10 +27,10 @@ typedef enum mts_wrap_kind {
     MTS_WRAP_KIND_WAIT = 11,
     MTS_WRAP_KIND_LIST_PROFILE = 12,
     MTS_WRAP_KIND_LIST_UPDATE = 13,
-    MTS_WRAP_KIND_BUFFER_SEND = 14, /* an asynchronous buffer_write */
+    MTS_WRAP_KIND_BUFFER_WRITE_ASYNC = 14, /* an asynchronous buffer_write */
     MTS_WRAP_KIND_BUFFER_FETCH = 15,
-    MTS_WRAP_KIND_MARK_SET = 16,
-    MTS_WRAP_KIND_MARK_PASSED = 17,
+    MTS_WRAP_KIND_EVENT_RECORD = 16,
+    MTS_WRAP_KIND_EVENT_QUERY = 17,
     MTS_WRAP_KIND_HOST_CREATE = 18,
     MTS_WRAP_KIND_HOST_DESTROY = 19,
     MTS_WRAP_KIND_COUNT = 20
@@ -72,7 +72,7 @@ typedef struct mts_wrap_call {
     mts_wrap_object *object; /* of a create: only after, and only if it succeeded */
     size_t offset, size;
     const void *data; /* of a transfer: the caller's */
-    uint32_t mark;
+    uint32_t event;
     bool passed;   /* of event_query: what the inner device answered; only after */
     bool imported; /* of a create: the buffer is the caller's memory */
     const mts_kernel_desc *desc;

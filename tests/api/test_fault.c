@@ -243,9 +243,9 @@ static void a_submission_that_fails_leaves_the_last_outputs_and_the_ticket(void 
     static const struct {
         mts_wrap_kind kind;
         uint32_t nth;
-    } calls[] = {{MTS_WRAP_KIND_BUFFER_SEND, 1},  {MTS_WRAP_KIND_BUFFER_WRITE, 1},
-                 {MTS_WRAP_KIND_LIST_SUBMIT, 1},  {MTS_WRAP_KIND_LIST_SUBMIT, 2},
-                 {MTS_WRAP_KIND_BUFFER_FETCH, 1}, {MTS_WRAP_KIND_MARK_SET, 1}};
+    } calls[] = {{MTS_WRAP_KIND_BUFFER_WRITE_ASYNC, 1}, {MTS_WRAP_KIND_BUFFER_WRITE, 1},
+                 {MTS_WRAP_KIND_LIST_SUBMIT, 1},        {MTS_WRAP_KIND_LIST_SUBMIT, 2},
+                 {MTS_WRAP_KIND_BUFFER_FETCH, 1},       {MTS_WRAP_KIND_EVENT_RECORD, 1}};
     (void)state;
     for (size_t k = 0; k < sizeof calls / sizeof calls[0]; k++) {
         world w;
@@ -282,7 +282,7 @@ static void a_wait_that_fails_ends_the_run_without_outputs_and_the_next_run_has_
         assert_int_equal(create(&w), MTS_STATUS_OK);
         assert_int_equal(run(&w, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
         assert_int_equal(submit(&w, &ticket), MTS_STATUS_OK);
-        fail_next(&w, MTS_WRAP_KIND_MARK_PASSED, 1, MTS_STATUS_DEVICE);
+        fail_next(&w, MTS_WRAP_KIND_EVENT_QUERY, 1, MTS_STATUS_DEVICE);
         assert_int_equal(mts_session_wait(w.session, ticket, limits[i]), MTS_STATUS_DEVICE);
         assert_said(&w, "on purpose");
         assert_int_equal(w.plan.failed, 1);
@@ -313,7 +313,7 @@ static void a_device_lost_while_waiting_is_lost_for_all_sessions_but_fetched_out
         assert_int_equal(mts_session_submit(other, NULL, &pending), MTS_STATUS_OK);
         mts_session *first = w.session;
         w.session = other;
-        fail_next(&w, MTS_WRAP_KIND_MARK_PASSED, 1, MTS_STATUS_DEVICE_LOST);
+        fail_next(&w, MTS_WRAP_KIND_EVENT_QUERY, 1, MTS_STATUS_DEVICE_LOST);
         assert_int_equal(mts_session_wait(other, pending, limits[i]), MTS_STATUS_DEVICE_LOST);
         assert_int_equal(outputs_get(&w, values), MTS_STATUS_INVALID_ARGUMENT);
         assert_lost(&w);

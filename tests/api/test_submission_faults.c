@@ -208,7 +208,7 @@ static void a_run_that_fails_takes_no_outputs_of_tasks_that_were_not_in_it(void 
         (void)submission_submit(&w, i);
     }
     gate_pass(1);
-    fail_next(MTS_WRAP_KIND_BUFFER_SEND, 1);
+    fail_next(MTS_WRAP_KIND_BUFFER_WRITE_ASYNC, 1);
     assert_int_equal(mts_session_poll(w.session, &ticket), MTS_STATUS_OK);
     assert_int_equal(plan.failed, 1);
     assert_int_equal(mts_session_wait(w.session, 7, MTS_TIMEOUT_INFINITE), MTS_STATUS_DEVICE);
@@ -226,7 +226,7 @@ static void a_submission_that_fails_does_not_count_in_a_rate(void **state)
     open_failing(&w, &options);
     assert_int_equal(mts_session_rate(w.session, "object", 5), MTS_STATUS_OK);
     const mts_frame frame = submission_frame(&w, 1);
-    fail_next(MTS_WRAP_KIND_MARK_SET, 1);
+    fail_next(MTS_WRAP_KIND_EVENT_RECORD, 1);
     assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_DEVICE);
     assert_int_equal(mts_session_wait(w.session, submission_submit(&w, 2), MTS_TIMEOUT_INFINITE),
                      MTS_STATUS_OK);

@@ -1,8 +1,8 @@
 /*
- * Copies that nobody waits for and marks that tell when they are through, asked of every device of every
+ * Copies that nobody waits for and events that tell when they are through, asked of every device of every
  * backend of this build.
  *
- * The emulated GPU does nothing before somebody waits, and one step whenever a mark is asked for, so that a
+ * The emulated GPU does nothing before somebody waits, and one step whenever an event is asked for, so that a
  * copy that is looked at too early is found out. The null backend takes part in everything but results of
  * kernels.
  */
@@ -30,7 +30,7 @@ static void assert_row(const float *row, float first, float factor)
     }
 }
 
-static void a_fetched_value_is_there_after_its_mark_and_later_launches_do_not_change_it(void **state)
+static void a_fetched_value_is_there_after_its_event_and_later_launches_do_not_change_it(void **state)
 {
     (void)state;
     float *in = async_host(ASYNC_COUNT);
@@ -39,10 +39,10 @@ static void a_fetched_value_is_there_after_its_mark_and_later_launches_do_not_ch
     async_send(0, in, ASYNC_COUNT);
     async_submit(async.up);
     async_fetch(async_computes() ? ASYNC_COUNT : 0, out, ASYNC_COUNT);
-    async_mark(0);
+    async_event(0);
     assert_int_equal(mts_buffer_fill(async.act, 0, ASYNC_FLOATS * sizeof(float), 0, NULL), MTS_STATUS_OK);
     async_submit(async.up);
-    async_wait_mark(0);
+    async_wait_event(0);
     assert_row(out, 3.0f, async_computes() ? 2.0f : 1.0f);
     assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_STATUS_OK);
     assert_row(out, 3.0f, async_computes() ? 2.0f : 1.0f);
@@ -59,7 +59,7 @@ static void run_in_flight(float *in, float *out, void (*ask)(uint32_t index))
         async_send(0, in + i * ASYNC_COUNT, ASYNC_COUNT);
         async_submit(async.up);
         async_fetch(async_computes() ? ASYNC_COUNT : 0, out + i * ASYNC_COUNT, ASYNC_COUNT);
-        async_mark(i);
+        async_event(i);
     }
     for (uint32_t i = 0; i < runs; i++) {
         ask(i);
@@ -73,8 +73,8 @@ static void runs_of_one_list_in_flight_give_their_own_results(void **state)
     (void)state;
     float *in = async_host(MTS_DEVICE_EVENTS * ASYNC_COUNT);
     float *out = async_host(MTS_DEVICE_EVENTS * ASYNC_COUNT);
-    run_in_flight(in, out, async_wait_mark);
-    run_in_flight(in, out, async_poll_mark);
+    run_in_flight(in, out, async_wait_event);
+    run_in_flight(in, out, async_poll_event);
     async_host_free(&in);
     async_host_free(&out);
 }
@@ -83,24 +83,24 @@ static void any_memory_of_the_host_can_be_sent_and_fetched(void **state)
 {
     static float in[MTS_DEVICE_EVENTS * ASYNC_COUNT], out[MTS_DEVICE_EVENTS * ASYNC_COUNT];
     (void)state;
-    run_in_flight(in, out, async_wait_mark);
-    run_in_flight(in, out, async_poll_mark);
+    run_in_flight(in, out, async_wait_event);
+    run_in_flight(in, out, async_poll_event);
 }
 
-static void a_mark_that_was_never_set_has_passed(void **state)
+static void an_event_that_was_never_set_has_passed(void **state)
 {
     (void)state;
     async_submit(async.up);
     for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
         assert_true(async_has_passed(i));
-        async_wait_mark(i);
+        async_wait_event(i);
     }
-    async_mark(3);
+    async_event(3);
     assert_true(async_has_passed(2));
     assert_true(async_has_passed(4));
 }
 
-static void a_mark_that_is_set_again_stands_behind_what_came_since(void **state)
+static void an_event_that_is_set_again_stands_behind_what_came_since(void **state)
 {
     (void)state;
     float *out = async_host(ASYNC_COUNT);
@@ -108,13 +108,13 @@ static void a_mark_that_is_set_again_stands_behind_what_came_since(void **state)
     fill_row(in, 7.0f);
     for (int round = 0; round < 3; round++) {
         memset(out, 0, ASYNC_COUNT * sizeof *out);
-        async_mark(5);
+        async_event(5);
         async_send(0, in, ASYNC_COUNT);
         async_submit(async.up);
         async_submit(async.down);
         async_fetch(0, out, ASYNC_COUNT);
-        async_mark(5);
-        async_poll_mark(5);
+        async_event(5);
+        async_poll_event(5);
         assert_row(out, 7.0f, 1.0f);
     }
     async_host_free(&in);
@@ -126,22 +126,22 @@ static void marks_pass_in_the_order_in_which_they_were_set(void **state)
     (void)state;
     for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
         async_submit(async.up);
-        async_mark(MTS_DEVICE_EVENTS - 1 - i);
+        async_event(MTS_DEVICE_EVENTS - 1 - i);
     }
-    async_wait_mark(2);
+    async_wait_event(2);
     for (uint32_t i = 2; i < MTS_DEVICE_EVENTS; i++) {
         assert_true(async_has_passed(i));
     }
-    async_poll_mark(0);
+    async_poll_event(0);
     assert_true(async_has_passed(1));
 }
 
-static void a_wait_for_everything_passes_every_mark(void **state)
+static void a_wait_for_everything_passes_every_event(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
         async_submit(async.up);
-        async_mark(i);
+        async_event(i);
     }
     assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_STATUS_OK);
     for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
@@ -149,7 +149,7 @@ static void a_wait_for_everything_passes_every_mark(void **state)
     }
 }
 
-static void a_mark_passes_without_a_wait_and_not_before_the_work_is_done(void **state)
+static void an_event_passes_without_a_wait_and_not_before_the_work_is_done(void **state)
 {
     (void)state;
     float *in = async_host(ASYNC_COUNT);
@@ -163,8 +163,8 @@ static void a_mark_passes_without_a_wait_and_not_before_the_work_is_done(void **
         async_send(0, in, ASYNC_COUNT);
         async_submit(async.up);
         async_fetch(async_computes() ? ASYNC_COUNT : 0, out, ASYNC_COUNT);
-        async_mark(4);
-        async_poll_mark(4);
+        async_event(4);
+        async_poll_event(4);
         assert_row(out, 9.0f, async_computes() ? 2.0f : 1.0f);
     }
     async_host_free(&in);
@@ -188,7 +188,7 @@ static void nothing_is_on_its_way_any_more_when_a_lost_device_is_told_of(void **
         async_send(0, in[run], ASYNC_COUNT);
         async_submit(async.up);
         async_fetch(async_computes() ? ASYNC_COUNT : 0, out[run], ASYNC_COUNT);
-        async_mark((uint32_t)run);
+        async_event((uint32_t)run);
     }
     async.base.device->lost = true; /* as a backend does when a call tells it so */
     assert_int_equal(mts_device_wait(async.base.device, NULL), MTS_STATUS_DEVICE_LOST);
@@ -213,8 +213,8 @@ static void written_data_may_be_reused_at_once_also_while_the_queue_is_busy(void
     async_submit(async.up);
     async_submit(async.down);
     async_fetch(0, out, ASYNC_COUNT);
-    async_mark(0);
-    async_wait_mark(0);
+    async_event(0);
+    async_wait_event(0);
     assert_row(out, 11.0f, 1.0f);
     async_host_free(&out);
 }
@@ -225,8 +225,8 @@ static void frames_in_flight_allocate_nothing_of_ours(void **state)
     float *in = async_host(MTS_DEVICE_EVENTS * ASYNC_COUNT);
     float *out = async_host(MTS_DEVICE_EVENTS * ASYNC_COUNT);
     const uint32_t calls = async.base.allocator.calls;
-    run_in_flight(in, out, async_wait_mark);
-    run_in_flight(in, out, async_poll_mark);
+    run_in_flight(in, out, async_wait_event);
+    run_in_flight(in, out, async_poll_event);
     assert_int_equal(async.base.allocator.calls, calls);
     async_host_free(&in);
     async_host_free(&out);
@@ -297,7 +297,7 @@ static void a_lost_device_sends_fetches_and_marks_nothing(void **state)
     void *memory = NULL;
     mts_error error = {MTS_STATUS_OK, ""};
     float *host = async_host(4);
-    async_mark(0);
+    async_event(0);
     async.base.device->lost = true;
     assert_int_equal(mts_buffer_write_async(async.act, 0, data, 4, &error), MTS_STATUS_DEVICE_LOST);
     assert_int_equal(mts_buffer_read_async(async.act, 0, data, 4, &error), MTS_STATUS_DEVICE_LOST);
@@ -314,14 +314,14 @@ static void a_lost_device_sends_fetches_and_marks_nothing(void **state)
 static int run_device(const char *group)
 {
     const struct CMUnitTest tests[] = {
-        DEVICE_TEST(a_fetched_value_is_there_after_its_mark_and_later_launches_do_not_change_it),
+        DEVICE_TEST(a_fetched_value_is_there_after_its_event_and_later_launches_do_not_change_it),
         DEVICE_TEST(runs_of_one_list_in_flight_give_their_own_results),
         DEVICE_TEST(any_memory_of_the_host_can_be_sent_and_fetched),
-        DEVICE_TEST(a_mark_that_was_never_set_has_passed),
-        DEVICE_TEST(a_mark_that_is_set_again_stands_behind_what_came_since),
+        DEVICE_TEST(an_event_that_was_never_set_has_passed),
+        DEVICE_TEST(an_event_that_is_set_again_stands_behind_what_came_since),
         DEVICE_TEST(marks_pass_in_the_order_in_which_they_were_set),
-        DEVICE_TEST(a_wait_for_everything_passes_every_mark),
-        DEVICE_TEST(a_mark_passes_without_a_wait_and_not_before_the_work_is_done),
+        DEVICE_TEST(a_wait_for_everything_passes_every_event),
+        DEVICE_TEST(an_event_passes_without_a_wait_and_not_before_the_work_is_done),
         DEVICE_TEST(nothing_is_on_its_way_any_more_when_a_lost_device_is_told_of),
         DEVICE_TEST(written_data_may_be_reused_at_once_also_while_the_queue_is_busy),
         DEVICE_TEST(frames_in_flight_allocate_nothing_of_ours),

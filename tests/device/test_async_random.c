@@ -1,5 +1,5 @@
 /*
- * Random sequences of copies, runs and marks do on every device what a model says that does each at once.
+ * Random sequences of copies, runs and events do on every device what a model says that does each at once.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ typedef struct model {
     uint64_t random;
     float act[ASYNC_FLOATS]; /* when everything enqueued so far has run */
     uint64_t copies, done;
-    uint64_t marks[MTS_DEVICE_EVENTS];
+    uint64_t events[MTS_DEVICE_EVENTS];
     slot slots[SLOTS];
 } model;
 
@@ -148,21 +148,21 @@ static void step_submit(model *m)
     }
 }
 
-static void step_mark(model *m)
+static void step_event(model *m)
 {
     const uint32_t index = draw(m, MTS_DEVICE_EVENTS);
     const uint32_t what = draw(m, 4);
     if (what < 2) {
-        async_mark(index);
-        m->marks[index] = m->copies;
+        async_event(index);
+        m->events[index] = m->copies;
         return;
     }
     if (what == 2) {
-        async_wait_mark(index);
+        async_wait_event(index);
     } else if (!async_has_passed(index)) {
         return;
     }
-    m->done = m->marks[index] > m->done ? m->marks[index] : m->done;
+    m->done = m->events[index] > m->done ? m->events[index] : m->done;
     settle(m);
 }
 
@@ -207,7 +207,7 @@ static void run_random(uint64_t seed)
             step_copy(m, true);
             break;
         default:
-            step_mark(m);
+            step_event(m);
             break;
         }
     }

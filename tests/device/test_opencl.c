@@ -288,7 +288,7 @@ static void the_callers_flush_interval_comes_before_the_drivers(void **state)
     assert_null(opencl->replay.create); /* what is flushed on its way is not one call */
 }
 
-/* ---- marks ---- */
+/* ---- events ---- */
 
 static mts_cl_library true_cl;
 static uint32_t events_made, events_released, finishes, event_waits;
@@ -386,7 +386,7 @@ static void a_driver_without_markers_is_waited_for(void **state)
     mts_buffer_destroy(&buffer);
 }
 
-static void a_failed_command_is_seen_at_the_mark_behind_it(void **state)
+static void a_failed_command_is_seen_at_the_event_behind_it(void **state)
 {
     static const struct {
         cl_int status;
@@ -413,7 +413,7 @@ static void a_failed_command_is_seen_at_the_mark_behind_it(void **state)
     assert_true(world.device->lost);
 }
 
-static void a_wait_for_a_mark_behind_a_crash_loses_the_device(void **state)
+static void a_wait_for_an_event_behind_a_crash_loses_the_device(void **state)
 {
     (void)state;
     mts_error error = {MTS_STATUS_OK, ""};
@@ -435,7 +435,7 @@ static cl_int refuse_marker(cl_command_queue queue, cl_uint waits, const cl_even
     return CL_OUT_OF_HOST_MEMORY;
 }
 
-static void a_mark_that_cannot_be_set_stands_behind_nothing(void **state)
+static void an_event_that_cannot_be_set_stands_behind_nothing(void **state)
 {
     (void)state;
     bool passed = false;
@@ -548,9 +548,9 @@ int main(void)
         DEVICE_TEST(the_callers_flush_interval_comes_before_the_drivers),
         DEVICE_TEST(events_of_marks_are_released_when_passed_replaced_or_destroyed),
         DEVICE_TEST(a_driver_without_markers_is_waited_for),
-        DEVICE_TEST(a_failed_command_is_seen_at_the_mark_behind_it),
-        DEVICE_TEST(a_wait_for_a_mark_behind_a_crash_loses_the_device),
-        DEVICE_TEST(a_mark_that_cannot_be_set_stands_behind_nothing),
+        DEVICE_TEST(a_failed_command_is_seen_at_the_event_behind_it),
+        DEVICE_TEST(a_wait_for_an_event_behind_a_crash_loses_the_device),
+        DEVICE_TEST(an_event_that_cannot_be_set_stands_behind_nothing),
         DEVICE_TEST(only_writes_and_reads_block),
         DEVICE_TEST(a_list_that_fails_half_way_is_taken_back),
     };

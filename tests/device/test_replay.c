@@ -236,7 +236,7 @@ static void a_recording_that_may_still_run_is_not_enqueued_again_where_the_devic
     assert_result(4);
 }
 
-static void a_recording_behind_which_a_mark_was_seen_passed_is_enqueued_again(void **state)
+static void a_recording_behind_which_an_event_was_seen_passed_is_enqueued_again(void **state)
 {
     bool passed = false;
     (void)state;
@@ -547,7 +547,7 @@ int main(void)
         REPLAY_TEST(a_recorded_list_gives_the_bits_of_its_launches),
         REPLAY_TEST(an_updated_list_is_recorded_with_its_new_launches),
         REPLAY_TEST(a_recording_that_may_still_run_is_not_enqueued_again_where_the_device_cannot),
-        REPLAY_TEST(a_recording_behind_which_a_mark_was_seen_passed_is_enqueued_again),
+        REPLAY_TEST(a_recording_behind_which_an_event_was_seen_passed_is_enqueued_again),
         REPLAY_TEST(a_recording_is_enqueued_many_times_without_a_wait_where_the_device_can),
         REPLAY_TEST(replaying_allocates_nothing_of_ours),
         REPLAY_TEST(a_recorded_list_can_be_profiled),

@@ -21,7 +21,7 @@ static void world_open(device_fixture *w)
     device_fixture_init(w, NULL);
     device_fixture_open(w, device_fixture_backend("reference"), 0);
     gate_install(w->device);
-    plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_MARK_PASSED, .code = MTS_STATUS_DEVICE};
+    plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_EVENT_QUERY, .code = MTS_STATUS_DEVICE};
     assert_int_equal(mts_wrap_fault(&w->device, &plan, &w->device, NULL), MTS_STATUS_OK);
 }
 
@@ -226,7 +226,7 @@ static void a_loss_behind_a_decorator_ends_what_is_under_way(void **state)
     assert_int_equal(mts_buffer_write_async(buffer, 0, &word, sizeof word, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_buffer_read_async(buffer, 0, &out, sizeof out, NULL), MTS_STATUS_OK);
     (void)set(&w);
-    plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_MARK_SET, .nth = 1, .code = MTS_STATUS_DEVICE_LOST};
+    plan = (mts_fault_plan){.kind = MTS_WRAP_KIND_EVENT_RECORD, .nth = 1, .code = MTS_STATUS_DEVICE_LOST};
     assert_int_equal(mts_timeline_signal(w.device, &fence, &error), MTS_STATUS_DEVICE_LOST);
     assert_int_equal(out, word);
     assert_int_equal(gate_marks(), 0);

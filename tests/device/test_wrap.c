@@ -208,12 +208,12 @@ static void use_host(void (*after)(void))
     mts_buffer_destroy(&buffer);
 }
 
-static void pass_early_mark(void)
+static void pass_early_event(void)
 {
     assert_int_equal(mts_device_event_wait(world.device, 1, NULL), MTS_STATUS_OK);
 }
 
-static void pass_late_mark(void)
+static void pass_late_event(void)
 {
     bool passed = false;
     assert_int_equal(mts_device_event_record(world.device, 2, NULL), MTS_STATUS_OK);
@@ -229,12 +229,12 @@ static void wait_for_all(void)
 static void host_memory_that_goes_before_its_copies_are_through_is_found(void **state)
 {
     (void)state;
-    use_host(pass_late_mark);
+    use_host(pass_late_event);
     use_host(wait_for_all);
     assert_int_equal(findings(), 0);
     use_host(NULL);
     assert_int_equal(findings(), 1);
-    use_host(pass_early_mark);
+    use_host(pass_early_event);
     assert_int_equal(findings(), 2);
     assert_true(device_fixture_logged(&world, "host memory #6 is destroyed, and a copy from or to it"));
 }

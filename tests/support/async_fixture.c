@@ -148,7 +148,7 @@ void async_submit(mts_command_list *list)
     check(mts_command_list_submit(list, &error), &error);
 }
 
-void async_mark(uint32_t index)
+void async_event(uint32_t index)
 {
     mts_error error = {MTS_STATUS_OK, ""};
     check(mts_device_event_record(async.base.device, index, &error), &error);
@@ -162,14 +162,14 @@ bool async_has_passed(uint32_t index)
     return passed;
 }
 
-void async_wait_mark(uint32_t index)
+void async_wait_event(uint32_t index)
 {
     mts_error error = {MTS_STATUS_OK, ""};
     check(mts_device_event_wait(async.base.device, index, &error), &error);
     assert_true(async_has_passed(index));
 }
 
-void async_poll_mark(uint32_t index)
+void async_poll_event(uint32_t index)
 {
     const uint64_t start = mts_os_clock_ns();
     while (!async_has_passed(index)) {

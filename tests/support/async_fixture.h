@@ -34,9 +34,9 @@ void async_host_free(float **memory);
 void async_send(uint32_t at, const float *data, uint32_t count);
 void async_fetch(uint32_t at, float *data, uint32_t count);
 void async_submit(mts_command_list *list);
-void async_mark(uint32_t index);
+void async_event(uint32_t index);
 bool async_has_passed(uint32_t index);
-void async_wait_mark(uint32_t index);
-void async_poll_mark(uint32_t index); /* asks again and again; never waits */
+void async_wait_event(uint32_t index);
+void async_poll_event(uint32_t index); /* asks again and again; never waits */
 
 #endif

@@ -19,7 +19,7 @@
 #define HOSTS_MOST 64
 #define HOST_ALIGN 64u
 
-typedef enum command_kind { SEND, FETCH, FILL, LIST, MARK } command_kind;
+typedef enum command_kind { SEND, FETCH, FILL, LIST, EVENT } command_kind;
 
 typedef struct command {
     command_kind kind;
@@ -28,7 +28,7 @@ typedef struct command {
     size_t offset, size;
     const void *from;
     void *to;
-    uint32_t mark, word;
+    uint32_t event, word;
 } command;
 
 /* What a list was made of; list NULL: a free place. */
@@ -77,7 +77,7 @@ static mts_status perform(const command *c, mts_error *error)
     case LIST:
         return gate.inner->command_list_submit(gate.device, c->list, error);
     default:
-        gate.passed[c->mark] = true;
+        gate.passed[c->event] = true;
         return MTS_STATUS_OK;
     }
 }
@@ -155,14 +155,14 @@ static mts_status gate_wait(mts_device *device, mts_error *error)
     return code != MTS_STATUS_OK ? code : gate.inner->wait(device, error);
 }
 
-static mts_status gate_mark(mts_device *device, uint32_t index, mts_error *error)
+static mts_status gate_event(mts_device *device, uint32_t index, mts_error *error)
 {
     (void)device;
     (void)error;
     for (uint32_t i = gate.done; i < gate.count; i++) {
-        assert_false(gate.queue[i].kind == MARK && gate.queue[i].mark == index);
+        assert_false(gate.queue[i].kind == EVENT && gate.queue[i].event == index);
     }
-    enqueue(MARK)->mark = index;
+    enqueue(EVENT)->event = index;
     gate.passed[index] = false;
     return MTS_STATUS_OK;
 }
@@ -324,7 +324,7 @@ void gate_install(mts_device *device)
     gate.ops.buffer_read = gate_read;
     gate.ops.command_list_submit = gate_submit;
     gate.ops.wait = gate_wait;
-    gate.ops.event_record = gate_mark;
+    gate.ops.event_record = gate_event;
     gate.ops.event_query = gate_passed;
     gate.ops.command_list_destroy = gate_list_destroy;
     gate.ops.buffer_destroy = gate_buffer_destroy;
@@ -341,12 +341,12 @@ void gate_install(mts_device *device)
     device->ops = &gate.ops;
 }
 
-void gate_pass(uint32_t marks)
+void gate_pass(uint32_t events)
 {
     mts_error error = {0};
-    while (marks > 0 && gate.done < gate.count) {
+    while (events > 0 && gate.done < gate.count) {
         const command *c = &gate.queue[gate.done++];
-        marks -= c->kind == MARK ? 1 : 0;
+        events -= c->kind == EVENT ? 1 : 0;
         assert_int_equal(perform(c, &error), MTS_STATUS_OK);
     }
 }
@@ -355,7 +355,7 @@ uint32_t gate_marks(void)
 {
     uint32_t count = 0;
     for (uint32_t i = gate.done; i < gate.count; i++) {
-        count += gate.queue[i].kind == MARK ? 1 : 0;
+        count += gate.queue[i].kind == EVENT ? 1 : 0;
     }
     return count;
 }

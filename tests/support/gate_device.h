@@ -1,7 +1,7 @@
 /*
  * gate_device.h: a device that does nothing until it is told to, for tests of what is under way. What is
  * enqueued is kept, with the caller's pointers where the caller promised that data stays, and happens in
- * order when a mark is let through or somebody waits.
+ * order when an event is let through or somebody waits.
  */
 #ifndef MTS_TESTS_SUPPORT_GATE_DEVICE_H
 #define MTS_TESTS_SUPPORT_GATE_DEVICE_H
@@ -10,8 +10,8 @@
 
 /* Puts the gate before a device that computes at once ("reference"). One at a time. */
 void gate_install(mts_device *device);
-/* Does what was enqueued up to the next `marks` marks. */
-void gate_pass(uint32_t marks);
+/* Does what was enqueued up to the next `events` events. */
+void gate_pass(uint32_t events);
 /* Marks that have not passed. */
 uint32_t gate_marks(void);
 /* Lists that were submitted since the gate was installed. */

@@ -30,7 +30,7 @@ static void trace_after(mts_wrap *wrap, const mts_wrap_call *call, mts_status co
         .offset = call->offset,
         .size = call->size,
         .count = call->count,
-        .mark = call->mark,
+        .event = call->event,
         .passed = call->passed,
         .name = "",
         .start_ns = self->start_ns,
@@ -78,10 +78,10 @@ const char *mts_trace_text(const mts_trace_event *event, char *text, size_t size
         (void)snprintf(amount, sizeof amount, " %zu bytes at %zu", event->size, event->offset);
     } else if (event->count) {
         (void)snprintf(amount, sizeof amount, " %zu launches", event->count);
-    } else if (event->kind == MTS_WRAP_KIND_MARK_SET) {
-        (void)snprintf(amount, sizeof amount, " %u", event->mark);
-    } else if (event->kind == MTS_WRAP_KIND_MARK_PASSED) {
-        (void)snprintf(amount, sizeof amount, " %u%s", event->mark, event->passed ? "" : " not yet");
+    } else if (event->kind == MTS_WRAP_KIND_EVENT_RECORD) {
+        (void)snprintf(amount, sizeof amount, " %u", event->event);
+    } else if (event->kind == MTS_WRAP_KIND_EVENT_QUERY) {
+        (void)snprintf(amount, sizeof amount, " %u%s", event->event, event->passed ? "" : " not yet");
     }
     (void)snprintf(text, size, "%s%s%s%s%s: %s, %llu us", mts_wrap_kind_name(event->kind), object,
                    event->name[0] ? " " : "", event->name, amount, mts_status_text(event->code),

@@ -12,7 +12,7 @@ typedef struct mts_trace_event {
     uint32_t object; /* number of the object, 0: none */
     size_t offset, size;
     size_t count;        /* launches */
-    uint32_t mark;       /* of event_record and event_query */
+    uint32_t event;      /* of event_record and event_query */
     bool passed;         /* of event_query */
     const char *name;    /* of the kernel, "" if none; valid during the callback */
     uint64_t start_ns;   /* monotonic clock */

@@ -1,5 +1,5 @@
 /*
- * mark.c: how far the queue has come, by events of markers.
+ * event.c: how far the queue has come, by events of markers.
  *
  * Not responsible for waiting for all of it (device.c).
  */
@@ -10,19 +10,19 @@ static bool has_markers(const mts_cl_library *cl)
     return cl->clEnqueueMarkerWithWaitList && cl->clGetEventInfo && cl->clWaitForEvents && cl->clReleaseEvent;
 }
 
-static void forget(mts_cl_device *device, mts_cl_event *mark)
+static void forget(mts_cl_device *device, mts_cl_event *recorded)
 {
-    if (mark->event) {
-        (void)device->cl.clReleaseEvent(mark->event);
+    if (recorded->event) {
+        (void)device->cl.clReleaseEvent(recorded->event);
     }
-    *mark = (mts_cl_event){.set = false};
+    *recorded = (mts_cl_event){.set = false};
 }
 
 mts_status mts_cl_event_record(mts_device *base, uint32_t index, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    mts_cl_event *mark = &device->marks[index];
-    forget(device, mark);
+    mts_cl_event *recorded = &device->events[index];
+    forget(device, recorded);
     if (has_markers(&device->cl)) {
         cl_event event = NULL;
         const cl_int result = device->cl.clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event);
@@ -31,10 +31,10 @@ mts_status mts_cl_event_record(mts_device *base, uint32_t index, mts_error *erro
         if (code != MTS_STATUS_OK) {
             return code;
         }
-        mark->event = event;
+        recorded->event = event;
     }
-    mark->set = true;
-    mark->replays = device->replays;
+    recorded->set = true;
+    recorded->replays = device->replays;
     return mts_cl_check(device, device->cl.clFlush(device->queue), MTS_CL_STAGE_ENQUEUE, "clFlush", error);
 }
 
@@ -58,26 +58,26 @@ static mts_status poll_event(mts_cl_device *device, cl_event event, bool *passed
     return *passed ? wait_event(device, event, error) : code;
 }
 
-/* What failed stays so until the mark is set again. */
+/* What failed stays so until the event is set again. */
 mts_status mts_cl_event_query(mts_device *base, uint32_t index, bool wait, bool *passed, mts_error *error)
 {
     mts_cl_device *device = (mts_cl_device *)base;
-    mts_cl_event *mark = &device->marks[index];
+    mts_cl_event *recorded = &device->events[index];
     mts_status code = MTS_STATUS_OK;
     *passed = true;
-    if (!mark->set) {
+    if (!recorded->set) {
         return MTS_STATUS_OK;
     }
-    if (!mark->event) {
+    if (!recorded->event) {
         code = mts_cl_finish(device, error);
     } else if (wait) {
-        code = wait_event(device, mark->event, error);
+        code = wait_event(device, recorded->event, error);
     } else {
-        code = poll_event(device, mark->event, passed, error);
+        code = poll_event(device, recorded->event, passed, error);
     }
     if (code == MTS_STATUS_OK && *passed) {
-        device->finished = mark->replays > device->finished ? mark->replays : device->finished;
-        forget(device, mark);
+        device->finished = recorded->replays > device->finished ? recorded->replays : device->finished;
+        forget(device, recorded);
     }
     return code;
 }
@@ -85,6 +85,6 @@ mts_status mts_cl_event_query(mts_device *base, uint32_t index, bool wait, bool 
 void mts_cl_events_release(mts_cl_device *device)
 {
     for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
-        forget(device, &device->marks[i]);
+        forget(device, &device->events[i]);
     }
 }

@@ -1,30 +1,30 @@
 /*
- * mark.c: how far the stream has come, by events that are made when the device is opened.
+ * event.c: how far the stream has come, by events that are made when the device is opened.
  */
 #include "platform/cuda/cuda.h"
 
 mts_status mts_cu_event_record(mts_device *base, uint32_t index, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    mts_cu_event *mark = &device->marks[index];
+    mts_cu_event *recorded = &device->events[index];
     mts_status code = mts_cu_enter(device, error);
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    code = mts_cu_check(device, device->cu.cuEventRecord(mark->event, device->stream), MTS_CU_CALL_ENQUEUE,
-                        "cuEventRecord", error);
+    code = mts_cu_check(device, device->cu.cuEventRecord(recorded->event, device->stream),
+                        MTS_CU_CALL_ENQUEUE, "cuEventRecord", error);
     mts_cu_leave(device);
-    mark->set = code == MTS_STATUS_OK;
-    mark->submits = device->submits;
+    recorded->set = code == MTS_STATUS_OK;
+    recorded->submits = device->submits;
     return code;
 }
 
 mts_status mts_cu_event_query(mts_device *base, uint32_t index, bool wait, bool *passed, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
-    mts_cu_event *mark = &device->marks[index];
-    *passed = !mark->set;
-    if (!mark->set) {
+    mts_cu_event *recorded = &device->events[index];
+    *passed = !recorded->set;
+    if (!recorded->set) {
         return MTS_STATUS_OK;
     }
     mts_status code = mts_cu_enter(device, error);
@@ -32,14 +32,14 @@ mts_status mts_cu_event_query(mts_device *base, uint32_t index, bool wait, bool 
         return code;
     }
     const CUresult result =
-        wait ? device->cu.cuEventSynchronize(mark->event) : device->cu.cuEventQuery(mark->event);
+        wait ? device->cu.cuEventSynchronize(recorded->event) : device->cu.cuEventQuery(recorded->event);
     if (wait || result != CUDA_ERROR_NOT_READY) {
         code = mts_cu_check(device, result, MTS_CU_CALL_WAIT, wait ? "cuEventSynchronize" : "cuEventQuery",
                             error);
         *passed = code == MTS_STATUS_OK;
-        mark->set = code != MTS_STATUS_OK;
-        if (*passed && mark->submits > device->finished) {
-            device->finished = mark->submits;
+        recorded->set = code != MTS_STATUS_OK;
+        if (*passed && recorded->submits > device->finished) {
+            device->finished = recorded->submits;
         }
     }
     mts_cu_leave(device);
@@ -56,7 +56,7 @@ mts_status mts_cu_events_make(mts_cu_device *device, mts_error *error)
         if (code != MTS_STATUS_OK) {
             return code;
         }
-        device->marks[i].event = event;
+        device->events[i].event = event;
     }
     return MTS_STATUS_OK;
 }
@@ -64,9 +64,9 @@ mts_status mts_cu_events_make(mts_cu_device *device, mts_error *error)
 void mts_cu_events_release(mts_cu_device *device)
 {
     for (uint32_t i = 0; i < MTS_DEVICE_EVENTS; i++) {
-        if (device->marks[i].event) {
-            (void)device->cu.cuEventDestroy_v2(device->marks[i].event);
+        if (device->events[i].event) {
+            (void)device->cu.cuEventDestroy_v2(device->events[i].event);
         }
-        device->marks[i] = (mts_cu_event){.event = NULL};
+        device->events[i] = (mts_cu_event){.event = NULL};
     }
 }

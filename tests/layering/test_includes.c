@@ -33,6 +33,7 @@ typedef struct guard {
 static module modules[MODULES_MOST];
 static module later[MODULES_MOST];
 static uint32_t module_count, later_count;
+static bool used[MODULES_MOST][MODULES_MOST]; /* [who includes][what], of what was read so far */
 
 /* Headers of the system or of other projects that only some modules may see. */
 static const guard guarded[] = {
@@ -138,6 +139,15 @@ static int table_read(void **state)
     return file ? fclose(file) : -1;
 }
 
+static void edge_note(const char *from, const char *to)
+{
+    const module *source = module_of(from);
+    const module *target = module_of(to);
+    if (source && target) {
+        used[source - modules][target - modules] = true;
+    }
+}
+
 static bool exists(const char *path)
 {
     char full[PATH_MOST];
@@ -183,6 +193,8 @@ static void line_check(const char *path, uint32_t number, const char *line, tall
         } else if (!edge_allowed(path, target)) {
             print_error("%s:%u: may not include %s\n", path, number, target);
             count->bad++;
+        } else {
+            edge_note(path, target);
         }
     } else if (sscanf(line, " # include <%1000[^>]%c", name, &close) == 2 && close == '>') {
         count->edges++;
@@ -283,6 +295,23 @@ static void a_module_names_only_modules_above_it(void **state)
     }
 }
 
+/* Runs after every include was read. */
+static void every_allowed_edge_is_used(void **state)
+{
+    uint32_t unused = 0;
+    (void)state;
+    for (uint32_t i = 0; i < module_count; i++) {
+        for (uint32_t j = 0; j < i && strcmp(modules[i].may, "*") != 0; j++) {
+            if (listed(modules[i].may, modules[j].folder) && !used[i][j]) {
+                print_error("%s includes nothing of %s: drop it from modules.txt\n", modules[i].folder,
+                            modules[j].folder);
+                unused++;
+            }
+        }
+    }
+    assert_int_equal(unused, 0);
+}
+
 static void forbidden_edges_are_recognised(void **state)
 {
     (void)state;
@@ -305,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_include_of_the_tree_is_an_allowed_edge),
+        cmocka_unit_test(every_allowed_edge_is_used),
         cmocka_unit_test(a_module_names_only_modules_above_it),
         cmocka_unit_test(forbidden_edges_are_recognised),
     };

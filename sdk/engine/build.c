@@ -169,9 +169,7 @@ static mts_status encode(mts_builder *b)
     mts_param_buffer_init(&b->encoding.params, b->engine->allocator);
     mts_weights_init(&b->encoding.pool, b->engine->allocator);
     if (b->like) {
-        memcpy(b->encoding.cases, b->like->cases.tile, sizeof b->encoding.cases);
-        memcpy(b->encoding.winograd_rows, b->like->cases.winograd_rows, sizeof b->encoding.winograd_rows);
-        b->encoding.winograd_scratch = b->like->cases.winograd_scratch;
+        b->encoding.cases = b->like->cases;
     }
     mts_status status = make_masks(b);
     MTS_TRY(status, mts_encode_plan(&b->encoding));
@@ -180,9 +178,7 @@ static mts_status encode(mts_builder *b)
         return status;
     }
     mts_engine *e = b->engine;
-    memcpy(e->cases.tile, b->encoding.cases, sizeof e->cases.tile);
-    memcpy(e->cases.winograd_rows, b->encoding.winograd_rows, sizeof e->cases.winograd_rows);
-    e->cases.winograd_scratch = b->encoding.winograd_scratch;
+    e->cases = b->encoding.cases;
     e->launches.count = (uint32_t)b->encoding.launch_count;
     e->launches.encoded = mts_arena_zero(&e->arena, e->launches.count, sizeof *e->launches.encoded);
     if (!e->launches.encoded) {
@@ -235,19 +231,19 @@ static mts_status prepare(mts_builder *b)
         memcpy(to->local, from->local, sizeof to->local);
         mts_status status = report(b, 0.1f + 0.9f * (float)i / (float)e->launches.count, from->label);
         to->gemm = from->gemm;
-        if (status == MTS_STATUS_OK && from->gemm.m == 0) {
+        if (status == MTS_STATUS_OK && from->kind != MTS_LAUNCH_GEMM) {
             status = find_kernel(b, from, &to->kernel);
         }
         if (status != MTS_STATUS_OK) {
             return status;
         }
-        if (from->whole_group && to->kernel && to->kernel->work_group_size < to->local[0]) {
+        if (from->kind == MTS_LAUNCH_BLOCKS && to->kernel && to->kernel->work_group_size < to->local[0]) {
             return mts_fail(b->error, MTS_STATUS_DEVICE,
                             "layer %s: %s was built for work-groups of %u work-items, the device takes %u",
                             from->label, from->kernel, to->local[0], to->kernel->work_group_size);
         }
-        if (to->kernel && !from->whole_group) {
-            mts_launch_fit(to, from->by_group);
+        if (to->kernel && from->kind != MTS_LAUNCH_BLOCKS) {
+            mts_launch_fit(to, from->kind == MTS_LAUNCH_TILES || from->kind == MTS_LAUNCH_WINOGRAD);
         }
     }
     e->stats.kernels = e->launches.kernel_count;

@@ -14,7 +14,9 @@
 #include "bundle/archive.h"
 #include "device/device.h"
 #include "frame/layout.h"
-#include "lower/encode.h"
+#include "lower/launch.h"
+#include "lower/launch_shape.h"
+#include "lower/precision.h"
 #include "plan/budget.h"
 #include "plan/decision.h"
 

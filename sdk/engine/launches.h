@@ -5,17 +5,10 @@
 #define MTS_ENGINE_LAUNCHES_H
 
 #include "engine/zero_copy.h"
-#include "lower/encode.h"
+#include "lower/lower.h"
 
 /* Of mts_launches: the list names no buffers that exist. */
 #define MTS_GENERATION_NONE UINT64_MAX
-
-/* The row cases that kernels were built for. */
-typedef struct mts_kernel_cases {
-    bool tile[MTS_TILE_ROWS + 1][MTS_TILE_ROWS + 1];
-    bool winograd_rows[MTS_WINOGRAD_ROWS + 1];
-    uint32_t winograd_scratch;
-} mts_kernel_cases;
 
 typedef struct mts_built_kernel {
     const char *name, *defines;

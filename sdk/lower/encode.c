@@ -1,21 +1,12 @@
 /*
- * encode.c: the walk over a plan's steps and what the operator families share.
+ * encode.c: what all encoders share: views and destinations of values, launches and their entries.
  */
 #include "lower/encode.h"
 
+#include "lower/launch_shape.h"
+
 #include <stdio.h>
 #include <string.h>
-
-typedef mts_status (*encode_fn)(mts_encoding *, const mts_layer *);
-
-/* A reshape is an alias of its input and has no step. */
-#define mts_encode_reshape NULL
-/* An operator without mts_encode_<row> does not compile. */
-static const encode_fn encode_table[MTS_OP_COUNT] = {
-#define ENCODE_ROW(NAME, row) [MTS_OP_##NAME] = mts_encode_##row,
-    MTS_OPS(ENCODE_ROW)
-#undef ENCODE_ROW
-};
 
 mts_status mts_encode_memory(mts_encoding *encoding)
 {
@@ -25,24 +16,6 @@ mts_status mts_encode_memory(mts_encoding *encoding)
                         "launch can name");
     }
     return mts_fail_memory(encoding->error);
-}
-
-mts_status mts_encode_choice(mts_encoding *encoding, const mts_layer *layer, mts_kernel_config *choice)
-{
-    mts_arena scratch;
-    mts_arena_init(&scratch, encoding->arena->allocator);
-    const mts_status code =
-        mts_layer_facts_get(encoding->stitched, (uint32_t)(layer - encoding->stitched->layers), &scratch,
-                            &encoding->facts, encoding->error);
-    if (code == MTS_STATUS_OK) {
-        *choice = mts_kernel_configs_get(encoding->choices, encoding->device, &encoding->facts);
-        if (choice->kernel != MTS_KERNEL_CONFIG_BLOCK && choice->rows > MTS_TILE_ROWS) {
-            choice->rows = MTS_TILE_ROWS;
-        }
-        encoding->choice = *choice;
-    }
-    mts_arena_release(&scratch);
-    return code;
 }
 
 uint32_t mts_encode_owner(const mts_encoding *encoding, const mts_member *member)
@@ -60,6 +33,11 @@ mts_dest_params mts_encode_dest(const mts_encoding *encoding, uint32_t storage)
                             .tail = s->tail};
     memcpy(dest.dims, s->dims, sizeof dest.dims);
     return dest;
+}
+
+mts_dest_params mts_encode_output(const mts_encoding *encoding, const mts_member *member)
+{
+    return mts_encode_dest(encoding, encoding->plan->value_storage[member->output]);
 }
 
 mts_dest_params mts_encode_dest_as(const mts_encoding *encoding, uint32_t storage,
@@ -140,7 +118,7 @@ const char *mts_encode_label(mts_encoding *encoding, const mts_layer *layer, con
     return label ? label : "";
 }
 
-/* Told before anything is built: no other kernel or order of the same layer would fit. */
+/* An error before anything is built: no other kernel or order of the same layer would fit. */
 static mts_status check_groups(const mts_encoding *encoding, const mts_encoded_launch *launch)
 {
     const uint32_t most = encoding->device->groups_most;
@@ -185,7 +163,7 @@ mts_status mts_encode_entries(mts_encoding *encoding, mts_entry_kind kind, uint3
     for (size_t i = 0; i < count; i++) {
         all = all && masks[i] == MTS_TASKS_ALL;
     }
-    /* whole: serve_members, which knows params by member only, leaves it alone */
+    /* WHOLE: lower.c, which marks launches by member, leaves it alone. */
     launch->entries = (mts_entries){.kind = all && kind == MTS_ENTRY_PARAMS ? MTS_ENTRY_WHOLE : kind,
                                     .first = launch->first,
                                     .words = words,
@@ -240,97 +218,37 @@ mts_status mts_encode_dests(mts_encoding *encoding, const char *kernel, const ch
     mts_launch_over_plane(encoding->device, pitch, launch.global, launch.local);
     launch.global[1] = planes + 1;
     launch.global[2] = count;
-    launch.entries = (mts_entries){.kind = MTS_ENTRY_PARAMS, /* whom they serve: mts_encode_entries */
-                                   .first = launch.first,
-                                   .words = words,
-                                   .count = count,
-                                   .heights = heights};
+    launch.entries = (mts_entries){
+        .kind = MTS_ENTRY_PARAMS, .first = launch.first, .words = words, .count = count, .heights = heights};
     return mts_encode_launch(encoding, &launch);
 }
 
-static uint32_t count_tasks(const mts_encoding *encoding, const mts_layer *layer)
+/* ---- kernel parameters of one launch ---- */
+
+mts_status mts_param_list_add(mts_param_list *list, const void *params, uint32_t task_mask)
 {
-    uint32_t tasks = 0;
-    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        tasks += encoding->stitched->members[m].tasks;
+    const mts_allocator *allocator = list->encoding->arena->allocator;
+    if (!mts_alloc_grow(allocator, &list->params, &list->capacity, list->count + 1, list->size) ||
+        !mts_alloc_grow(allocator, (void **)&list->masks, &list->mask_capacity, list->count + 1,
+                        sizeof *list->masks)) {
+        return mts_encode_memory(list->encoding);
     }
-    return tasks;
+    list->masks[list->count] = task_mask;
+    memcpy((char *)list->params + list->count++ * list->size, params, list->size);
+    return MTS_STATUS_OK;
 }
 
-/* A layer's launches of a params per member serve whom those serve. */
-static mts_status serve_members(mts_encoding *encoding, const mts_layer *layer, size_t first)
+mts_status mts_param_list_launch(const mts_param_list *list, mts_encoded_launch *launch, mts_entry_kind kind)
 {
-    mts_status code = MTS_STATUS_OK;
-    for (size_t l = first; encoding->masks && code == MTS_STATUS_OK && l < encoding->launch_count; l++) {
-        mts_entries *entries = &encoding->launches[l].entries;
-        if (entries->kind != MTS_ENTRY_PARAMS || entries->masks || entries->count != layer->count) {
-            continue;
-        }
-        entries->masks = mts_arena_zero(encoding->strings, entries->count, sizeof *entries->masks);
-        if (!entries->masks) {
-            return mts_encode_memory(encoding);
-        }
-        memcpy(entries->masks, encoding->masks->members + layer->first,
-               entries->count * sizeof *entries->masks);
-    }
-    return code;
+    const uint32_t words = (uint32_t)(list->size / sizeof(mts_u32));
+    launch->first = mts_param_buffer_add(&list->encoding->params, list->params, list->count * words);
+    mts_status status = mts_encode_launch(list->encoding, launch);
+    MTS_TRY(status, mts_encode_entries(list->encoding, kind, words, list->masks, list->count));
+    return status;
 }
 
-/* What is known of all launches of a step. */
-static void describe_step(mts_encoding *encoding, const mts_step *step, size_t first, uint32_t tasks)
+void mts_param_list_release(mts_param_list *list)
 {
-    const bool layer = step->kind == MTS_STEP_LAYER;
-    size_t most = first;
-    for (size_t l = first; l < encoding->launch_count; l++) {
-        mts_encoded_launch *launch = &encoding->launches[l];
-        launch->tasks = tasks;
-        launch->signature = encoding->facts.signature;
-        launch->kind = encoding->facts.kind;
-        launch->choice = encoding->choice;
-        launch->layer = layer ? step->first : MTS_NONE;
-        launch->group = layer ? encoding->stitched->layers[step->first].group : MTS_NONE;
-        most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
-    }
-    if (most < encoding->launch_count) {
-        encoding->launches[most].bytes = mts_encode_traffic(encoding, step);
-    }
-}
-
-mts_status mts_encode_plan(mts_encoding *encoding)
-{
-    mts_status code = MTS_STATUS_OK;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < encoding->plan->step_count; i++) {
-        const mts_step *step = &encoding->plan->steps[i];
-        const size_t first = encoding->launch_count;
-        uint32_t tasks = step->count;
-        encoding->facts = (mts_layer_facts){0};
-        if (step->kind == MTS_STEP_SPACE_TO_DEPTH) {
-            code = mts_encode_phases(encoding, step);
-        } else if (step->kind == MTS_STEP_DENSE) {
-            code = mts_encode_copies(encoding, step);
-        } else if (step->kind == MTS_STEP_INPUT) {
-            code = mts_encode_inputs(encoding, step);
-        } else {
-            const mts_layer *layer = &encoding->stitched->layers[step->first];
-            tasks = count_tasks(encoding, layer);
-            code = encode_table[layer->op](encoding, layer);
-            MTS_TRY(code, serve_members(encoding, layer, first));
-        }
-        describe_step(encoding, step, first, tasks);
-    }
-    MTS_TRY(code, mts_encode_winograd_cases(encoding));
-    MTS_TRY(code, mts_encode_cases(encoding));
-    if (code == MTS_STATUS_OK && (encoding->params.failed || encoding->pool.failed)) {
-        code = mts_encode_memory(encoding);
-    }
-    return code;
-}
-
-void mts_encoding_release(mts_encoding *encoding)
-{
-    mts_param_buffer_release(&encoding->params);
-    mts_weights_release(&encoding->pool);
-    mts_alloc_free(encoding->arena->allocator, encoding->launches);
-    encoding->launches = NULL;
-    encoding->launch_count = encoding->launch_capacity = 0;
+    mts_alloc_free(list->encoding->arena->allocator, list->params);
+    mts_alloc_free(list->encoding->arena->allocator, list->masks);
 }

@@ -1,40 +1,7 @@
 /*
- * encode_conv.c: a layer of convolutions -> the variants its members need, and what tile, depthwise and fully
- * connected launches share: epilogues, taps, masks, operands.
+ * encode_conv.c: what the launches of convolutions share: operands, taps, masks, epilogues.
  */
 #include "lower/encode_conv.h"
-
-static bool has_variant(const mts_encoding *encoding, const mts_layer *layer, mts_variant variant)
-{
-    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
-        if (encoding->plan->members[m].variant == variant) {
-            return true;
-        }
-    }
-    return false;
-}
-
-mts_status mts_encode_conv(mts_encoding *encoding, const mts_layer *layer)
-{
-    mts_status code = MTS_STATUS_OK;
-    if (mts_encode_gemm_fits(encoding, layer)) {
-        mts_kernel_config choice;
-        code = mts_encode_choice(encoding, layer, &choice);
-        if (code != MTS_STATUS_OK || choice.kernel == MTS_KERNEL_CONFIG_GEMM) {
-            return code != MTS_STATUS_OK ? code : mts_encode_gemm(encoding, layer);
-        }
-    }
-    if (has_variant(encoding, layer, MTS_VARIANT_TILE)) {
-        code = mts_encode_tile(encoding, layer);
-    }
-    if (code == MTS_STATUS_OK && has_variant(encoding, layer, MTS_VARIANT_DEPTHWISE)) {
-        code = mts_encode_depthwise(encoding, layer);
-    }
-    if (code == MTS_STATUS_OK && has_variant(encoding, layer, MTS_VARIANT_FC)) {
-        code = mts_encode_fc(encoding, layer);
-    }
-    return code;
-}
 
 /* Conversions keep a border of their own: pixel 0 of the image lies `top` rows and `left` columns inside. */
 static uint64_t image_offset(const mts_plan *plan, uint32_t value, uint32_t conversion)

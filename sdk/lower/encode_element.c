@@ -1,49 +1,29 @@
 /*
  * encode_element.c: element functions, scale and bias per channel, and binary operators with broadcasting.
  */
-#include "lower/encode.h"
+#include "lower/encoders.h"
 
-/* Scratch params of a layer, zeroed; NULL if memory is short. Lives in the encoding's arena. */
-#define RECORDS(type, layer) ((type *)mts_arena_zero(encoding->arena, (layer)->count, sizeof(type)))
-
-static uint32_t output_storage(const mts_encoding *encoding, const mts_member *member)
+void mts_fill_unary(mts_encoding *encoding, const mts_member *member, void *params)
 {
-    return encoding->plan->value_storage[member->output];
+    const mts_act *act = &mts_member_node(encoding->stitched, member)->attrs.unary.act;
+    *(mts_unary_params *)params = (mts_unary_params){.dest = mts_encode_output(encoding, member),
+                                                     .src = mts_encode_view(encoding, member->inputs[0]),
+                                                     .fn = act->fn,
+                                                     .a = act->a,
+                                                     .b = act->b};
 }
 
-mts_status mts_encode_unary(mts_encoding *encoding, const mts_layer *layer)
+void mts_fill_binary(mts_encoding *encoding, const mts_member *member, void *params)
 {
-    mts_unary_params *params = RECORDS(mts_unary_params, layer);
-    for (uint32_t i = 0; params && i < layer->count; i++) {
-        const mts_member *member = &encoding->stitched->members[layer->first + i];
-        const mts_act *act = &mts_member_node(encoding->stitched, member)->attrs.unary.act;
-        params[i] = (mts_unary_params){.dest = mts_encode_dest(encoding, output_storage(encoding, member)),
-                                       .src = mts_encode_view(encoding, member->inputs[0]),
-                                       .fn = act->fn,
-                                       .a = act->a,
-                                       .b = act->b};
-    }
-    return mts_encode_dests(encoding, "unary_any__f32_planar", mts_encode_label(encoding, layer, "unary"),
-                            params, MTS_PARAM_WORDS(mts_unary_params), layer->count);
-}
-
-mts_status mts_encode_binary(mts_encoding *encoding, const mts_layer *layer)
-{
-    mts_binary_params *params = RECORDS(mts_binary_params, layer);
-    for (uint32_t i = 0; params && i < layer->count; i++) {
-        const mts_member *member = &encoding->stitched->members[layer->first + i];
-        const mts_attrs_binary *attrs = &mts_member_node(encoding->stitched, member)->attrs.binary;
-        mts_binary_params *r = &params[i];
-        r->dest = mts_encode_dest(encoding, output_storage(encoding, member));
-        r->lhs = mts_encode_operand(encoding, member, 0, r->dest.dims, &r->lhs_pool);
-        r->rhs = mts_encode_operand(encoding, member, 1, r->dest.dims, &r->rhs_pool);
-        r->kind = attrs->kind;
-        r->fn = attrs->act.fn;
-        r->a = attrs->act.a;
-        r->b = attrs->act.b;
-    }
-    return mts_encode_dests(encoding, "binary_any__f32_planar", mts_encode_label(encoding, layer, "binary"),
-                            params, MTS_PARAM_WORDS(mts_binary_params), layer->count);
+    const mts_attrs_binary *attrs = &mts_member_node(encoding->stitched, member)->attrs.binary;
+    mts_binary_params *r = params;
+    r->dest = mts_encode_output(encoding, member);
+    r->lhs = mts_encode_operand(encoding, member, 0, r->dest.dims, &r->lhs_pool);
+    r->rhs = mts_encode_operand(encoding, member, 1, r->dest.dims, &r->rhs_pool);
+    r->kind = attrs->kind;
+    r->fn = attrs->act.fn;
+    r->a = attrs->act.a;
+    r->b = attrs->act.b;
 }
 
 /* Channels of a value of any rank stand at coordinate 3: [1, 1, N, C, H, W], all but rank 4 as [1, 1, N, C,
@@ -64,28 +44,22 @@ static void channel_dims(const mts_shape *shape, uint32_t dims[MTS_PARAM_RANK])
     }
 }
 
-mts_status mts_encode_scale(mts_encoding *encoding, const mts_layer *layer)
+void mts_fill_scale(mts_encoding *encoding, const mts_member *member, void *params)
 {
-    mts_scale_params *params = RECORDS(mts_scale_params, layer);
-    for (uint32_t i = 0; params && i < layer->count; i++) {
-        const mts_member *member = &encoding->stitched->members[layer->first + i];
-        const mts_act *act = &mts_member_node(encoding->stitched, member)->attrs.unary.act;
-        const mts_shape *shape = &encoding->stitched->values[member->output].shape;
-        uint32_t dims[MTS_PARAM_RANK];
-        channel_dims(shape, dims);
-        mts_scale_params *r = &params[i];
-        r->dest = mts_encode_dest_as(encoding, output_storage(encoding, member), dims);
-        r->src = mts_encode_view(encoding, member->inputs[0]);
-        if (shape->rank != 4) {
-            mts_encode_strides(dims, r->src.stride);
-        }
-        r->scale = mts_encode_vector(encoding, member, 1, NULL, dims[3]);
-        r->bias = mts_encode_vector(encoding, member, 2, NULL, dims[3]);
-        r->slope = mts_encode_vector(encoding, member, 3, NULL, dims[3]);
-        r->fn = act->fn;
-        r->a = act->a;
-        r->b = act->b;
+    const mts_act *act = &mts_member_node(encoding->stitched, member)->attrs.unary.act;
+    const mts_shape *shape = &encoding->stitched->values[member->output].shape;
+    uint32_t dims[MTS_PARAM_RANK];
+    channel_dims(shape, dims);
+    mts_scale_params *r = params;
+    r->dest = mts_encode_dest_as(encoding, encoding->plan->value_storage[member->output], dims);
+    r->src = mts_encode_view(encoding, member->inputs[0]);
+    if (shape->rank != 4) {
+        mts_encode_strides(dims, r->src.stride);
     }
-    return mts_encode_dests(encoding, "scale_any__f32_planar", mts_encode_label(encoding, layer, "scale"),
-                            params, MTS_PARAM_WORDS(mts_scale_params), layer->count);
+    r->scale = mts_encode_vector(encoding, member, 1, NULL, dims[3]);
+    r->bias = mts_encode_vector(encoding, member, 2, NULL, dims[3]);
+    r->slope = mts_encode_vector(encoding, member, 3, NULL, dims[3]);
+    r->fn = act->fn;
+    r->a = act->a;
+    r->b = act->b;
 }

@@ -5,23 +5,20 @@
  * launch: its weights times its input, for all of its images. What follows a sum (scale, bias, residual,
  * function, the zeros around the image) is one more launch for all members, in place: a depthwise convolution
  * by ones where there are pixels, a scale where there are none. Only weights that lie in one block are a
- * matrix; other layers are left to the tiles. Not responsible for when a product is worth it (plan/kernel_config.h).
+ * matrix; other layers are left to the tiles. Not responsible for when a product is worth it: tuning measures.
  */
+#include "lower/launch_shape.h"
 #include "lower/encode_conv.h"
-
-#include <string.h>
+#include "lower/encoders.h"
 
 enum { EPILOGUE_PIXELS = 4096 }; /* of a plane that a CPU's work-item finishes alone */
 
 /* The launches of one layer while they are made. */
 typedef struct products {
     mts_encoding *encoding;
-    const mts_layer *layer;
     bool is_fc;
-    void *params; /* of the epilogue: mts_depthwise_params, or mts_scale_params if is_fc */
-    size_t count, capacity;
-    uint32_t *masks; /* per params, of tasks */
-    size_t set_capacity;
+    /* Of the epilogues: mts_depthwise_params, or mts_scale_params if is_fc. */
+    mts_param_list epilogues;
     uint32_t most_pixels, most_channels;
     const char *label;
 } products;
@@ -55,7 +52,7 @@ static bool member_fits(const mts_encoding *encoding, uint32_t index, bool is_fc
     return encoding->plan->storages[read].pitch >= pixels && out->pitch >= pixels;
 }
 
-bool mts_encode_gemm_fits(const mts_encoding *encoding, const mts_layer *layer)
+bool mts_gemm_accepts(const mts_encoding *encoding, const mts_layer *layer)
 {
     const bool is_fc = encoding->plan->members[layer->first].variant == MTS_VARIANT_FC;
     bool fits = encoding->device->gemm;
@@ -63,18 +60,6 @@ bool mts_encode_gemm_fits(const mts_encoding *encoding, const mts_layer *layer)
         fits = member_fits(encoding, m, is_fc);
     }
     return fits;
-}
-
-static mts_status add_record(products *p, const void *params, size_t size, uint32_t task_mask)
-{
-    const mts_allocator *allocator = p->encoding->arena->allocator;
-    if (!mts_alloc_grow(allocator, &p->params, &p->capacity, p->count + 1, size) ||
-        !mts_alloc_grow(allocator, (void **)&p->masks, &p->set_capacity, p->count + 1, sizeof *p->masks)) {
-        return mts_encode_memory(p->encoding);
-    }
-    p->masks[p->count] = task_mask;
-    memcpy((char *)p->params + p->count++ * size, params, size);
-    return MTS_STATUS_OK;
 }
 
 static uint32_t ones(mts_encoding *encoding, uint32_t count)
@@ -162,7 +147,8 @@ static mts_status add_member(products *p, uint32_t index)
     }
     const uint32_t out = (uint32_t)(site.out->offset + site.out->gap);
     const bool rows = p->is_fc && site.in_pitch == 1;
-    const mts_encoded_launch launch = {.kernel = "gemm__f32",
+    const mts_encoded_launch launch = {.kind = MTS_LAUNCH_GEMM,
+                                       .kernel = "gemm__f32",
                                        .defines = "",
                                        .label = p->label,
                                        .members = 1,
@@ -173,31 +159,31 @@ static mts_status add_member(products *p, uint32_t index)
     p->most_pixels = site.pixels > p->most_pixels ? site.pixels : p->most_pixels;
     p->most_channels = site.channels > p->most_channels ? site.channels : p->most_channels;
     const uint32_t task_mask = mts_encode_task_mask(l, index);
-    mts_status code = mts_encode_launch(l, &launch);
-    MTS_TRY(code, mts_encode_entries(l, MTS_ENTRY_WHOLE, 0, &task_mask, 1));
-    for (uint32_t image = 0; code == MTS_STATUS_OK && image < site.images; image++) {
+    mts_status status = mts_encode_launch(l, &launch);
+    MTS_TRY(status, mts_encode_entries(l, MTS_ENTRY_WHOLE, 0, &task_mask, 1));
+    for (uint32_t image = 0; status == MTS_STATUS_OK && image < site.images; image++) {
         if (p->is_fc) {
             const mts_scale_params params = finish_row(p, &site, image);
-            code = add_record(p, &params, sizeof params, task_mask);
+            status = mts_param_list_add(&p->epilogues, &params, task_mask);
         } else {
             const mts_depthwise_params params = finish_image(p, &site, image);
-            code = add_record(p, &params, sizeof params, task_mask);
+            status = mts_param_list_add(&p->epilogues, &params, task_mask);
         }
     }
-    return code;
+    return status;
 }
 
-static mts_status finish(products *p)
+static mts_status add_epilogues(products *p, const mts_layer *layer)
 {
     mts_encoding *l = p->encoding;
-    const char *label = mts_encode_label(l, p->layer, "epilogue");
+    const mts_param_list *list = &p->epilogues;
+    const char *label = mts_encode_label(l, layer, "epilogue");
     if (p->is_fc) {
-        const mts_status code = mts_encode_dests(l, "scale_any__f32_planar", label, p->params,
-                                                 MTS_PARAM_WORDS(mts_scale_params), (uint32_t)p->count);
-        return code != MTS_STATUS_OK
-                   ? code
-                   : mts_encode_entries(l, MTS_ENTRY_PARAMS, MTS_PARAM_WORDS(mts_scale_params), p->masks,
-                                        p->count);
+        const uint32_t words = (uint32_t)MTS_PARAM_WORDS(mts_scale_params);
+        mts_status status =
+            mts_encode_dests(l, "scale_any__f32_planar", label, list->params, words, (uint32_t)list->count);
+        MTS_TRY(status, mts_encode_entries(l, MTS_ENTRY_PARAMS, words, list->masks, list->count));
+        return status;
     }
     const uint32_t local = l->device->is_gpu && l->device->work_group_size >= 32 ? 32 : 1;
     const uint32_t per_item = l->device->is_gpu ? 4 : EPILOGUE_PIXELS;
@@ -206,30 +192,25 @@ static mts_status finish(products *p)
         .kernel = "depthwise_tile__f32_planar",
         .defines = mts_launch_defines(l->device, l->precision),
         .label = label,
-        .members = p->layer->count,
+        .members = layer->count,
         .local = {local, 1, 1},
-        .global = {(items + local - 1) / local * local, p->most_channels, (uint32_t)p->count}};
-    launch.first =
-        mts_param_buffer_add(&l->params, p->params, p->count * MTS_PARAM_WORDS(mts_depthwise_params));
-    const mts_status code = mts_encode_launch(l, &launch);
-    return code != MTS_STATUS_OK
-               ? code
-               : mts_encode_entries(l, MTS_ENTRY_PARAMS, MTS_PARAM_WORDS(mts_depthwise_params), p->masks,
-                                    p->count);
+        .global = {(items + local - 1) / local * local, p->most_channels, (uint32_t)list->count}};
+    return mts_param_list_launch(list, &launch, MTS_ENTRY_PARAMS);
 }
 
-mts_status mts_encode_gemm(mts_encoding *encoding, const mts_layer *layer)
+mts_status mts_encode_gemm(mts_encoding *encoding, const mts_layer *layer, const mts_kernel_config *config)
 {
-    products p = {.encoding = encoding,
-                  .layer = layer,
-                  .is_fc = encoding->plan->members[layer->first].variant == MTS_VARIANT_FC};
-    mts_status code = MTS_STATUS_OK;
-    p.label = mts_encode_label(encoding, layer, p.is_fc ? "gemm fc" : "gemm 1x1");
-    for (uint32_t m = layer->first; code == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
-        code = add_member(&p, m);
+    const bool is_fc = encoding->plan->members[layer->first].variant == MTS_VARIANT_FC;
+    products p = {.encoding = encoding, .is_fc = is_fc};
+    p.epilogues = (mts_param_list){.encoding = encoding,
+                                   .size = is_fc ? sizeof(mts_scale_params) : sizeof(mts_depthwise_params)};
+    p.label = mts_encode_label(encoding, layer, is_fc ? "gemm fc" : "gemm 1x1");
+    mts_status status = MTS_STATUS_OK;
+    (void)config;
+    for (uint32_t m = layer->first; status == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
+        status = add_member(&p, m);
     }
-    MTS_TRY(code, finish(&p));
-    mts_alloc_free(encoding->arena->allocator, p.params);
-    mts_alloc_free(encoding->arena->allocator, p.masks);
-    return code;
+    MTS_TRY(status, add_epilogues(&p, layer));
+    mts_param_list_release(&p.epilogues);
+    return status;
 }

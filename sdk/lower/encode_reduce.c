@@ -1,49 +1,37 @@
 /*
  * encode_reduce.c: reductions, softmax, matrix products.
  */
-#include "lower/encode.h"
+#include "lower/encoders.h"
 
-mts_status mts_encode_reduce(mts_encoding *encoding, const mts_layer *layer)
+void mts_fill_reduce(mts_encoding *encoding, const mts_member *member, void *params)
 {
-    mts_reduce_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
-    for (uint32_t i = 0; params && i < layer->count; i++) {
-        const mts_member *member = &encoding->stitched->members[layer->first + i];
-        const mts_attrs_reduce *reduce = &mts_member_node(encoding->stitched, member)->attrs.reduce;
-        const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
-        uint32_t dims[MTS_PARAM_RANK]; /* of the output, the reduced dimensions kept as 1 */
-        mts_shape_pad(in, dims);
-        mts_reduce_params *r = &params[i];
-        r->src = mts_encode_view(encoding, member->inputs[0]);
-        for (uint32_t d = 0; d < MTS_PARAM_RANK; d++) {
-            const uint32_t skip = MTS_PARAM_RANK - in->rank;
-            const bool reduced = d >= skip && (reduce->axes >> (d - skip) & 1) != 0;
-            r->extent[d] = reduced ? dims[d] : 1;
-            r->step[d] = reduced ? r->src.stride[d] : 0;
-            dims[d] = reduced ? 1 : dims[d];
-        }
-        r->dest = mts_encode_dest_as(encoding, encoding->plan->value_storage[member->output], dims);
-        r->kind = reduce->kind;
+    const mts_attrs_reduce *reduce = &mts_member_node(encoding->stitched, member)->attrs.reduce;
+    const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
+    /* Of the output, the reduced dimensions kept as 1. */
+    uint32_t dims[MTS_PARAM_RANK];
+    mts_shape_pad(in, dims);
+    mts_reduce_params *r = params;
+    r->src = mts_encode_view(encoding, member->inputs[0]);
+    for (uint32_t d = 0; d < MTS_PARAM_RANK; d++) {
+        const uint32_t skip = MTS_PARAM_RANK - in->rank;
+        const bool reduced = d >= skip && (reduce->axes >> (d - skip) & 1) != 0;
+        r->extent[d] = reduced ? dims[d] : 1;
+        r->step[d] = reduced ? r->src.stride[d] : 0;
+        dims[d] = reduced ? 1 : dims[d];
     }
-    return mts_encode_dests(encoding, "reduce_any__f32_planar", mts_encode_label(encoding, layer, "reduce"),
-                            params, MTS_PARAM_WORDS(mts_reduce_params), layer->count);
+    r->dest = mts_encode_dest_as(encoding, encoding->plan->value_storage[member->output], dims);
+    r->kind = reduce->kind;
 }
 
-mts_status mts_encode_softmax(mts_encoding *encoding, const mts_layer *layer)
+void mts_fill_softmax(mts_encoding *encoding, const mts_member *member, void *params)
 {
-    mts_softmax_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
-    for (uint32_t i = 0; params && i < layer->count; i++) {
-        const mts_member *member = &encoding->stitched->members[layer->first + i];
-        const mts_attrs_softmax *softmax = &mts_member_node(encoding->stitched, member)->attrs.softmax;
-        const mts_shape *shape = &encoding->stitched->values[member->output].shape;
-        params[i] = (mts_softmax_params){
-            .dest = mts_encode_dest(encoding, encoding->plan->value_storage[member->output]),
-            .src = mts_encode_view(encoding, member->inputs[0]),
-            .axis = MTS_PARAM_RANK - shape->rank + softmax->axis,
-            .length = (mts_u32)shape->dims[softmax->axis],
-            .log = softmax->log};
-    }
-    return mts_encode_dests(encoding, "softmax_any__f32_planar", mts_encode_label(encoding, layer, "softmax"),
-                            params, MTS_PARAM_WORDS(mts_softmax_params), layer->count);
+    const mts_attrs_softmax *softmax = &mts_member_node(encoding->stitched, member)->attrs.softmax;
+    const mts_shape *shape = &encoding->stitched->values[member->output].shape;
+    *(mts_softmax_params *)params = (mts_softmax_params){.dest = mts_encode_output(encoding, member),
+                                                         .src = mts_encode_view(encoding, member->inputs[0]),
+                                                         .axis = MTS_PARAM_RANK - shape->rank + softmax->axis,
+                                                         .length = (mts_u32)shape->dims[softmax->axis],
+                                                         .log = softmax->log};
 }
 
 /* A factor's view: batch dimensions broadcast to the output's, the matrix dimensions its own. */
@@ -58,26 +46,20 @@ static mts_view_params factor(mts_encoding *encoding, const mts_member *member, 
     return mts_encode_operand(encoding, member, input, dims, pool);
 }
 
-mts_status mts_encode_matmul(mts_encoding *encoding, const mts_layer *layer)
+void mts_fill_matmul(mts_encoding *encoding, const mts_member *member, void *params)
 {
-    mts_matmul_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
-    for (uint32_t i = 0; params && i < layer->count; i++) {
-        const mts_member *member = &encoding->stitched->members[layer->first + i];
-        const mts_node *node = mts_member_node(encoding->stitched, member);
-        const mts_shape *lhs = &mts_member_operand(encoding->stitched, member, 0)->shape;
-        const bool adds = mts_member_operand(encoding->stitched, member, 2);
-        mts_matmul_params *r = &params[i];
-        r->dest = mts_encode_dest(encoding, encoding->plan->value_storage[member->output]);
-        r->lhs = factor(encoding, member, 0, r->dest.dims, &r->lhs_pool);
-        r->rhs = factor(encoding, member, 1, r->dest.dims, &r->rhs_pool);
-        if (adds) {
-            r->add = mts_encode_operand(encoding, member, 2, r->dest.dims, &r->add_pool);
-        }
-        r->depth = (mts_u32)lhs->dims[lhs->rank - 1];
-        r->alpha = node->attrs.matmul.alpha;
-        r->beta = adds ? node->attrs.matmul.beta : 0.0f;
-        encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
+    const mts_node *node = mts_member_node(encoding->stitched, member);
+    const mts_shape *lhs = &mts_member_operand(encoding->stitched, member, 0)->shape;
+    const bool adds = mts_member_operand(encoding->stitched, member, 2);
+    mts_matmul_params *r = params;
+    r->dest = mts_encode_output(encoding, member);
+    r->lhs = factor(encoding, member, 0, r->dest.dims, &r->lhs_pool);
+    r->rhs = factor(encoding, member, 1, r->dest.dims, &r->rhs_pool);
+    if (adds) {
+        r->add = mts_encode_operand(encoding, member, 2, r->dest.dims, &r->add_pool);
     }
-    return mts_encode_dests(encoding, "matmul_any__f32_planar", mts_encode_label(encoding, layer, "matmul"),
-                            params, MTS_PARAM_WORDS(mts_matmul_params), layer->count);
+    r->depth = (mts_u32)lhs->dims[lhs->rank - 1];
+    r->alpha = node->attrs.matmul.alpha;
+    r->beta = adds ? node->attrs.matmul.beta : 0.0f;
+    encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
 }

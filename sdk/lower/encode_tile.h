@@ -1,57 +1,19 @@
 /*
- * encode_tile.h: the jobs of a stitched convolution while they are made; shared by the kernels that take
- * mts_conv_params.
+ * encode_tile.h: shapes of conv_tile's tiles. Pure.
  */
 #ifndef MTS_LOWER_ENCODE_TILE_H
 #define MTS_LOWER_ENCODE_TILE_H
 
-#include "lower/encode_conv.h"
+#include "plan/kernel_config.h"
 
-/* A job before it is written: the params, its epilogues as a list. */
-typedef struct mts_tile_job {
-    mts_conv_params params;
-    uint64_t work;  /* multiply-adds of a pixel */
-    uint32_t order; /* weight rows: jobs of one weight block stand together */
-    uint32_t at;    /* index in the kernel parameters of the params, once it is written */
-    uint32_t first_epilogue, last_epilogue;
-    uint32_t task_mask; /* of tasks that it serves */
-    const mts_segment_params *segments;
-} mts_tile_job;
-
-typedef struct mts_tile_epilogue {
-    mts_epilogue_params params;
-    uint32_t next, task_mask;
-} mts_tile_epilogue;
-
-typedef struct mts_tiler {
-    mts_encoding *encoding;
-    const mts_layer *layer;
-    mts_kernel_config choice;
-    mts_arena scratch;
-    mts_tile_job *jobs;
-    size_t job_count, job_capacity;
-    uint32_t *slots; /* of equal jobs: index + 1 */
-    size_t slot_count;
-    mts_tile_epilogue *epilogues;
-    size_t epilogue_count, epilogue_capacity;
-    uint32_t members;
-    mts_entry_job *shared; /* jobs of several epilogues, once they are written */
-    uint32_t shared_count;
-    mts_status code;
-} mts_tiler;
-
-/* OUT_OF_MEMORY (or LIMIT, if the pool is full), which it also keeps in t->code. */
-mts_status mts_tiler_memory(mts_tiler *t);
-/* Sorts the jobs, larger ones first, those that share weights side by side, and writes them to the table. */
-void mts_tiler_write(mts_tiler *t);
-/* mts_encode_entries for the launch that was appended last, whose entries are tiles. */
-void mts_tiler_entries(mts_tiler *t, mts_entry_kind kind, const uint32_t *masks, size_t count);
-/* "conv 3x3 x32 layer1.0.conv1" */
-const char *mts_tiler_label(const mts_tiler *t);
-
-/* Whether conv_block can compute the layer. */
-bool mts_encode_block_fits(const mts_tiler *t);
-/* Cuts the jobs into blocks, writes everything and appends the launch. */
-mts_status mts_encode_blocks(mts_tiler *t);
+/* A configuration that was made for another device of the same kind may ask for larger work-groups than this
+ * one has. */
+mts_kernel_config mts_tile_clamp(const mts_device_info *device, mts_kernel_config config);
+/* The configuration of layers that no special kernel computes, where nothing was measured. */
+mts_kernel_config mts_tile_usual(const mts_device_info *device);
+/* Always: conv_tile computes every convolution. `facts` may be NULL. */
+bool mts_tile_prefers(const mts_device_info *device, const mts_layer_facts *facts, mts_kernel_config *out);
+/* Shape number `index` that is worth measuring; false beyond the last. */
+bool mts_tile_candidate(const mts_device_info *device, uint32_t index, mts_kernel_config *out);
 
 #endif

@@ -1,120 +1,87 @@
 /*
  * encode_window.c: pooling, resizing, local response normalisation, transposed convolution.
  */
-#include "lower/encode.h"
+#include "lower/encoders.h"
 
-static mts_dest_params member_dest(const mts_encoding *encoding, const mts_member *member)
+void mts_fill_pool(mts_encoding *encoding, const mts_member *member, void *params)
 {
-    return mts_encode_dest(encoding, encoding->plan->value_storage[member->output]);
-}
-
-mts_status mts_encode_pool(mts_encoding *encoding, const mts_layer *layer)
-{
-    mts_pool_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
-    for (uint32_t i = 0; params && i < layer->count; i++) {
-        const mts_member *member = &encoding->stitched->members[layer->first + i];
-        const mts_attrs_pool *pool = &mts_member_node(encoding->stitched, member)->attrs.pool;
-        const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
-        mts_pool_params *r = &params[i];
-        r->dest = member_dest(encoding, member);
-        r->src = mts_encode_view(encoding, member->inputs[0]);
-        r->in_h = (mts_u32)in[2];
-        r->in_w = (mts_u32)in[3];
-        for (int d = 0; d < 2; d++) {
-            r->window[d] = pool->kernel[d];
-            r->stride[d] = pool->stride[d];
-            r->dilation[d] = pool->dilation[d];
-        }
-        for (int d = 0; d < 4; d++) {
-            r->pad[d] = pool->pad[d];
-        }
-        r->kind = pool->kind;
-        r->include_pad = pool->include_pad;
+    const mts_attrs_pool *pool = &mts_member_node(encoding->stitched, member)->attrs.pool;
+    const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
+    mts_pool_params *r = params;
+    r->dest = mts_encode_output(encoding, member);
+    r->src = mts_encode_view(encoding, member->inputs[0]);
+    r->in_h = (mts_u32)in[2];
+    r->in_w = (mts_u32)in[3];
+    for (int d = 0; d < 2; d++) {
+        r->window[d] = pool->kernel[d];
+        r->stride[d] = pool->stride[d];
+        r->dilation[d] = pool->dilation[d];
     }
-    return mts_encode_dests(encoding, "pool_any__f32_planar", mts_encode_label(encoding, layer, "pool"),
-                            params, MTS_PARAM_WORDS(mts_pool_params), layer->count);
-}
-
-mts_status mts_encode_resize(mts_encoding *encoding, const mts_layer *layer)
-{
-    mts_resize_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
-    for (uint32_t i = 0; params && i < layer->count; i++) {
-        const mts_member *member = &encoding->stitched->members[layer->first + i];
-        const mts_attrs_resize *resize = &mts_member_node(encoding->stitched, member)->attrs.resize;
-        const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
-        mts_resize_params *r = &params[i];
-        r->dest = member_dest(encoding, member);
-        r->src = mts_encode_view(encoding, member->inputs[0]);
-        for (int d = 0; d < 2; d++) {
-            r->in[d] = (mts_u32)in[2 + d];
-            r->scale[d] = resize->scale[d];
-            r->roi_start[d] = resize->roi_start[d];
-            r->roi_end[d] = resize->roi_end[d];
-        }
-        r->mode = resize->mode;
-        r->coord = resize->coord;
-        r->round = resize->round;
-        r->exclude_outside = resize->exclude_outside;
-        r->cubic_a = resize->cubic_a;
-        r->extrapolation = resize->extrapolation;
+    for (int d = 0; d < 4; d++) {
+        r->pad[d] = pool->pad[d];
     }
-    return mts_encode_dests(encoding, "resize_any__f32_planar", mts_encode_label(encoding, layer, "resize"),
-                            params, MTS_PARAM_WORDS(mts_resize_params), layer->count);
+    r->kind = pool->kind;
+    r->include_pad = pool->include_pad;
 }
 
-mts_status mts_encode_lrn(mts_encoding *encoding, const mts_layer *layer)
+void mts_fill_resize(mts_encoding *encoding, const mts_member *member, void *params)
 {
-    mts_lrn_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
-    for (uint32_t i = 0; params && i < layer->count; i++) {
-        const mts_member *member = &encoding->stitched->members[layer->first + i];
-        const mts_attrs_lrn *lrn = &mts_member_node(encoding->stitched, member)->attrs.lrn;
-        params[i] =
-            (mts_lrn_params){.dest = member_dest(encoding, member),
-                             .src = mts_encode_view(encoding, member->inputs[0]),
-                             .channels = (mts_u32)encoding->stitched->values[member->output].shape.dims[1],
-                             .size = lrn->size,
-                             .alpha = lrn->alpha,
-                             .beta = lrn->beta,
-                             .bias = lrn->bias};
+    const mts_attrs_resize *resize = &mts_member_node(encoding->stitched, member)->attrs.resize;
+    const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
+    mts_resize_params *r = params;
+    r->dest = mts_encode_output(encoding, member);
+    r->src = mts_encode_view(encoding, member->inputs[0]);
+    for (int d = 0; d < 2; d++) {
+        r->in[d] = (mts_u32)in[2 + d];
+        r->scale[d] = resize->scale[d];
+        r->roi_start[d] = resize->roi_start[d];
+        r->roi_end[d] = resize->roi_end[d];
     }
-    return mts_encode_dests(encoding, "lrn_any__f32_planar", mts_encode_label(encoding, layer, "lrn"), params,
-                            MTS_PARAM_WORDS(mts_lrn_params), layer->count);
+    r->mode = resize->mode;
+    r->coord = resize->coord;
+    r->round = resize->round;
+    r->exclude_outside = resize->exclude_outside;
+    r->cubic_a = resize->cubic_a;
+    r->extrapolation = resize->extrapolation;
 }
 
-static mts_deconv_params deconv_of(mts_encoding *encoding, const mts_member *member)
+void mts_fill_lrn(mts_encoding *encoding, const mts_member *member, void *params)
 {
-    const mts_attrs_conv *conv = &mts_member_node(encoding->stitched, member)->attrs.conv;
-    const mts_value *weight = mts_member_operand(encoding->stitched, member, 1);
+    const mts_attrs_lrn *lrn = &mts_member_node(encoding->stitched, member)->attrs.lrn;
+    *(mts_lrn_params *)params =
+        (mts_lrn_params){.dest = mts_encode_output(encoding, member),
+                         .src = mts_encode_view(encoding, member->inputs[0]),
+                         .channels = (mts_u32)encoding->stitched->values[member->output].shape.dims[1],
+                         .size = lrn->size,
+                         .alpha = lrn->alpha,
+                         .beta = lrn->beta,
+                         .bias = lrn->bias};
+}
+
+void mts_fill_deconv(mts_encoding *encoding, const mts_member *member, void *params)
+{
+    const mts_node *node = mts_member_node(encoding->stitched, member);
+    const mts_attrs_conv *conv = &node->attrs.conv;
     const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
     const int64_t *out = encoding->stitched->values[member->output].shape.dims;
-    mts_deconv_params r = {.dest = member_dest(encoding, member),
-                           .src = mts_encode_view(encoding, member->inputs[0]),
-                           .in_channels = (mts_u32)in[1],
-                           .in_h = (mts_u32)in[2],
-                           .in_w = (mts_u32)in[3],
-                           .group = conv->group,
-                           .pad = {conv->pad[0], conv->pad[1]},
-                           .fn = conv->act.fn,
-                           .a = conv->act.a,
-                           .b = conv->act.b};
+    mts_deconv_params *r = params;
+    *r = (mts_deconv_params){.dest = mts_encode_output(encoding, member),
+                             .src = mts_encode_view(encoding, member->inputs[0]),
+                             .in_channels = (mts_u32)in[1],
+                             .in_h = (mts_u32)in[2],
+                             .in_w = (mts_u32)in[3],
+                             .group = conv->group,
+                             .pad = {conv->pad[0], conv->pad[1]},
+                             .fn = conv->act.fn,
+                             .a = conv->act.a,
+                             .b = conv->act.b};
     for (int d = 0; d < 2; d++) {
-        r.window[d] = conv->kernel[d];
-        r.stride[d] = conv->stride[d];
-        r.dilation[d] = conv->dilation[d];
+        r->window[d] = conv->kernel[d];
+        r->stride[d] = conv->stride[d];
+        r->dilation[d] = conv->dilation[d];
     }
-    r.weight = mts_weights_dense(&encoding->pool, weight, mts_encode_owner(encoding, member));
-    r.bias = mts_encode_vector(encoding, member, 2, NULL, (uint32_t)out[1]);
-    encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph],
-                                            mts_member_node(encoding->stitched, member));
-    return r;
-}
-
-mts_status mts_encode_deconv(mts_encoding *encoding, const mts_layer *layer)
-{
-    mts_deconv_params *params = mts_arena_zero(encoding->arena, layer->count, sizeof *params);
-    for (uint32_t i = 0; params && i < layer->count; i++) {
-        params[i] = deconv_of(encoding, &encoding->stitched->members[layer->first + i]);
-    }
-    return mts_encode_dests(encoding, "deconv_any__f32_planar", mts_encode_label(encoding, layer, "deconv"),
-                            params, MTS_PARAM_WORDS(mts_deconv_params), layer->count);
+    r->weight = mts_weights_dense(&encoding->pool, mts_member_operand(encoding->stitched, member, 1),
+                                  mts_encode_owner(encoding, member));
+    r->bias = mts_encode_vector(encoding, member, 2, NULL, (uint32_t)out[1]);
+    encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
 }

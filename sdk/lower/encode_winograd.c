@@ -5,13 +5,14 @@
  * A group transforms all input channels of its tiles before it computes rows, so a job has all output rows of
  * an image; only where a layer has few tiles are its rows cut into parts, which repeat that work. Jobs of
  * equal inputs are not joined: where members read one input by shared blocks the layer is left to tiles
- * (encode_tile.c). Not responsible for whether it pays (plan/winograd.c).
+ * (encode_tile.c).
  */
+#include "lower/encode_winograd.h"
+
+#include "lower/launch_shape.h"
 #include "lower/encode_conv.h"
-
-#include <string.h>
-
-#include "plan/winograd.h"
+#include "lower/encode_tile.h"
+#include "lower/encoders.h"
 #include "stitch/tiles.h"
 
 enum {
@@ -21,6 +22,47 @@ enum {
     VECTORS_MOST = 8
 };
 
+/* ---- shapes ---- */
+
+/* 3 x 3 taps, stride and dilation 1, one group. */
+static bool computes(const mts_attrs_conv *conv)
+{
+    return conv->group == 1 && conv->kernel[0] == 3 && conv->kernel[1] == 3 && conv->stride[0] == 1 &&
+           conv->stride[1] == 1 && conv->dilation[0] == 1 && conv->dilation[1] == 1;
+}
+
+/* Rows and vectors are those of tiles, which take over where the kernel cannot compute a layer. */
+static mts_kernel_config usual(const mts_device_info *device)
+{
+    mts_kernel_config config = mts_tile_usual(device);
+    config.kernel = MTS_KERNEL_CONFIG_WINOGRAD;
+    return config;
+}
+
+/* The usual shape, which is the default of some layers. */
+bool mts_winograd_candidate(const mts_device_info *device, uint32_t index, mts_kernel_config *out)
+{
+    *out = usual(device);
+    return !device->is_gpu && index == 0;
+}
+
+/*
+ * Measured on two cores with AVX-512 (docs/results): from 32 channels on the products that are saved outweigh
+ * the transforms. Transformed weights are 16/9 of the bytes, which pays for images of 7 x 7 only because the
+ * kernel asks for them ahead.
+ */
+bool mts_winograd_prefers(const mts_device_info *device, const mts_layer_facts *facts, mts_kernel_config *out)
+{
+    enum { CHANNELS_LEAST = 32, PIXELS_LEAST = 36, LOCAL_LEAST = 1 << 20 };
+    *out = usual(device);
+    return facts && facts->conv && !device->is_gpu && device->vector_floats >= 16 &&
+           device->local_bytes >= LOCAL_LEAST && computes(facts->conv) &&
+           facts->in_channels >= CHANNELS_LEAST && facts->out_channels >= CHANNELS_LEAST &&
+           (uint64_t)facts->height * facts->width >= PIXELS_LEAST;
+}
+
+/* ---- launches ---- */
+
 typedef struct winograd {
     mts_encoding *encoding;
     const mts_layer *layer;
@@ -28,8 +70,8 @@ typedef struct winograd {
     uint32_t rows, parts, vec;
     mts_tile_params *tiles;
     size_t tile_count, tile_capacity;
-    uint32_t *masks; /* per tile, of tasks */
-    size_t set_capacity;
+    uint32_t *masks; /* per tile: number of a task mask */
+    size_t mask_capacity;
     uint32_t members;
     mts_status code;
 } winograd;
@@ -68,39 +110,40 @@ static uint32_t tile_columns(const mts_attrs_conv *conv, uint32_t w)
 }
 
 /* Of a device's memory for groups; drivers need some of it themselves. */
-static uint64_t floats_allowed(const winograd *w)
+static uint64_t floats_allowed(const mts_device_info *device)
 {
-    return w->encoding->device->local_bytes / 8 * 7 / sizeof(float);
+    return device->local_bytes / 8 * 7 / sizeof(float);
 }
 
-static uint32_t scratch_floats(const winograd *w, const mts_winograd_params *r, uint32_t vectors)
+static uint32_t scratch_floats(uint32_t vec, const mts_winograd_params *r, uint32_t vectors)
 {
-    return w->vec * MTS_WINOGRAD_SCRATCH(vectors, w->vec, r->channels, r->columns, r->row);
+    return vec * MTS_WINOGRAD_SCRATCH(vectors, vec, r->channels, r->columns, r->row);
 }
 
-static uint32_t group_vectors(const winograd *w, const mts_winograd_params *r)
+static uint32_t group_vectors(const mts_device_info *device, const mts_winograd_params *r)
 {
-    const uint32_t all = ceil_div(r->tiles, w->vec);
+    const uint32_t vec = mts_launch_vector(device);
+    const uint32_t all = ceil_div(r->tiles, vec);
     uint32_t most = CHANNEL_VECTORS / r->channels;
     most = most < VECTORS_LEAST ? VECTORS_LEAST : most > VECTORS_MOST ? VECTORS_MOST : most;
-    while (most > 1 && scratch_floats(w, r, most) > floats_allowed(w)) {
+    while (most > 1 && scratch_floats(vec, r, most) > floats_allowed(device)) {
         most--;
     }
     return ceil_div(all, ceil_div(all, most)); /* even groups */
 }
 
 /* The params without offsets. */
-static mts_winograd_params shape_of(const winograd *w, uint32_t member)
+static mts_winograd_params shape_of(const mts_encoding *encoding, uint32_t member)
 {
-    const mts_stitched *s = w->encoding->stitched;
-    const mts_plan *plan = w->encoding->plan;
+    const mts_stitched *s = encoding->stitched;
+    const mts_plan *plan = encoding->plan;
     const mts_storage *out = &plan->storages[plan->value_storage[s->members[member].output]];
     const mts_attrs_conv *conv = &mts_member_node(s, &s->members[member])->attrs.conv;
     mts_winograd_params r = {.h = out->dims[4], .w = out->dims[5], .row = out->row};
     r.channels = (uint32_t)s->values[s->members[member].inputs[0]].shape.dims[1];
     r.columns = tile_columns(conv, r.w);
     r.tiles = r.columns * ceil_div(r.h, 2);
-    r.tile = group_vectors(w, &r) * w->vec;
+    r.tile = group_vectors(encoding->device, &r) * mts_launch_vector(encoding->device);
     return r;
 }
 
@@ -112,7 +155,7 @@ static void choose_parts(winograd *w)
     uint64_t groups = 0;
     for (uint32_t m = w->layer->first; m < w->layer->first + w->layer->count; m++) {
         if (is_tiled(l, m)) {
-            const mts_winograd_params r = shape_of(w, m);
+            const mts_winograd_params r = shape_of(l, m);
             const mts_storage *out =
                 &l->plan->storages[l->plan->value_storage[l->stitched->members[m].output]];
             groups += (uint64_t)ceil_div(r.tiles, r.tile) * out->dims[2];
@@ -146,7 +189,7 @@ static void add_segments(winograd *w, const place *p, const mts_row_block *block
     out->segments = block->segments;
     out->segment =
         mts_param_buffer_add(&l->params, list, block->segments * MTS_PARAM_WORDS(mts_segment_params));
-    l->winograd_rows[block->rows_a] = true;
+    l->cases.winograd[block->rows_a] = true;
 }
 
 /* Table index of row blocks [first, first + count), made once for all images of a member. */
@@ -173,7 +216,7 @@ static void add_tiles(winograd *w, const mts_winograd_params *params, uint32_t t
     const size_t needed = w->tile_count + ceil_div(params->tiles, params->tile);
     if (!mts_alloc_grow(w->scratch.allocator, (void **)&w->tiles, &w->tile_capacity, needed,
                         sizeof *w->tiles) ||
-        !mts_alloc_grow(w->scratch.allocator, (void **)&w->masks, &w->set_capacity, needed,
+        !mts_alloc_grow(w->scratch.allocator, (void **)&w->masks, &w->mask_capacity, needed,
                         sizeof *w->masks)) {
         no_memory(w);
         return;
@@ -205,7 +248,7 @@ static void add_member(winograd *w, uint32_t index)
 {
     mts_encoding *l = w->encoding;
     const uint32_t conversion = l->plan->members[index].input_conversion;
-    place p = {.params = shape_of(w, index), .task_mask = mts_encode_task_mask(l, index)};
+    place p = {.params = shape_of(l, index), .task_mask = mts_encode_task_mask(l, index)};
     mts_conv_site_open(&p.site, l, index);
     const mts_attrs_conv *conv = p.site.conv;
     uint32_t top = 0;
@@ -224,8 +267,8 @@ static void add_member(winograd *w, uint32_t index)
         const uint32_t first = (uint32_t)((uint64_t)p.rows.count * k / parts);
         add_part(w, &p, first, (uint32_t)((uint64_t)p.rows.count * (k + 1) / parts) - first);
     }
-    const uint32_t needed = scratch_floats(w, &p.params, p.params.tile / w->vec) / w->vec;
-    l->winograd_scratch = needed > l->winograd_scratch ? needed : l->winograd_scratch;
+    const uint32_t needed = scratch_floats(w->vec, &p.params, p.params.tile / w->vec) / w->vec;
+    l->cases.winograd_scratch = needed > l->cases.winograd_scratch ? needed : l->cases.winograd_scratch;
     l->mul_adds +=
         (uint64_t)p.site.channels * p.params.channels * p.site.images * 9 * p.params.h * p.params.w;
     w->members++;
@@ -235,7 +278,7 @@ static mts_status finish(winograd *w)
 {
     mts_encoding *l = w->encoding;
     mts_encoded_launch launch = {
-        .kernel = "conv_winograd__f32_planar", .by_group = true, .members = w->members};
+        .kind = MTS_LAUNCH_WINOGRAD, .kernel = "conv_winograd__f32_planar", .members = w->members};
     launch.first =
         mts_param_buffer_add(&l->params, w->tiles, w->tile_count * MTS_PARAM_WORDS(mts_tile_params));
     launch.label = mts_encode_label(l, w->layer, "conv 3x3 winograd");
@@ -249,11 +292,6 @@ static mts_status finish(winograd *w)
     return w->code != MTS_STATUS_OK ? w->code
                                     : mts_encode_entries(l, MTS_ENTRY_TILE, MTS_PARAM_WORDS(mts_tile_params),
                                                          w->masks, w->tile_count);
-}
-
-static uint32_t vector_of(const mts_device_info *device)
-{
-    return device->vector_floats >= 16 ? 16 : device->vector_floats >= 8 ? 8 : 4; /* mts_launch_defines */
 }
 
 static bool share_block(const mts_value *a, const mts_value *b)
@@ -283,10 +321,10 @@ static bool shares_products(const mts_stitched *s, const mts_layer *layer)
     return false;
 }
 
-bool mts_encode_winograd_fits(mts_encoding *encoding, const mts_layer *layer)
+bool mts_winograd_accepts(const mts_encoding *encoding, const mts_layer *layer)
 {
     const mts_stitched *s = encoding->stitched;
-    winograd w = {.encoding = encoding, .layer = layer, .vec = vector_of(encoding->device)};
+    const uint32_t vec = mts_launch_vector(encoding->device);
     if (encoding->device->is_gpu || shares_products(s, layer)) {
         return false;
     }
@@ -295,11 +333,11 @@ bool mts_encode_winograd_fits(mts_encoding *encoding, const mts_layer *layer)
             continue;
         }
         const mts_attrs_conv *conv = &mts_member_node(s, &s->members[m])->attrs.conv;
-        if (!mts_winograd_computes(conv)) {
+        if (!computes(conv)) {
             return false;
         }
-        const mts_winograd_params r = shape_of(&w, m);
-        if (scratch_floats(&w, &r, r.tile / w.vec) > floats_allowed(&w)) {
+        const mts_winograd_params r = shape_of(encoding, m);
+        if (scratch_floats(vec, &r, r.tile / vec) > floats_allowed(encoding->device)) {
             return false;
         }
     }
@@ -307,10 +345,10 @@ bool mts_encode_winograd_fits(mts_encoding *encoding, const mts_layer *layer)
 }
 
 mts_status mts_encode_winograd(mts_encoding *encoding, const mts_layer *layer,
-                               const mts_kernel_config *choice)
+                               const mts_kernel_config *config)
 {
-    winograd w = {.encoding = encoding, .layer = layer, .vec = vector_of(encoding->device)};
-    w.rows = choice->rows < MTS_WINOGRAD_ROWS ? choice->rows : MTS_WINOGRAD_ROWS;
+    winograd w = {.encoding = encoding, .layer = layer, .vec = mts_launch_vector(encoding->device)};
+    w.rows = config->rows < MTS_WINOGRAD_ROWS ? config->rows : MTS_WINOGRAD_ROWS;
     mts_arena_init(&w.scratch, encoding->arena->allocator);
     choose_parts(&w);
     for (uint32_t m = layer->first; w.code == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
@@ -325,25 +363,4 @@ mts_status mts_encode_winograd(mts_encoding *encoding, const mts_layer *layer,
     mts_alloc_free(w.scratch.allocator, w.masks);
     mts_arena_release(&w.scratch);
     return w.code;
-}
-
-mts_status mts_encode_winograd_cases(mts_encoding *encoding)
-{
-    mts_text text;
-    mts_text_init(&text, encoding->arena->allocator);
-    mts_text_add(&text, "%s -DSCRATCH=%u -DCASES=", mts_launch_defines(encoding->device, encoding->precision),
-                 encoding->winograd_scratch);
-    for (uint32_t rows = MTS_WINOGRAD_ROWS; rows > 0; rows--) {
-        if (encoding->winograd_rows[rows]) {
-            mts_text_add(&text, "CASE(%u)", rows);
-        }
-    }
-    const char *defines = text.failed ? NULL : mts_arena_string(encoding->strings, mts_text_get(&text));
-    mts_text_release(&text);
-    for (size_t i = 0; i < encoding->launch_count; i++) {
-        if (strcmp(encoding->launches[i].kernel, "conv_winograd__f32_planar") == 0) {
-            encoding->launches[i].defines = defines;
-        }
-    }
-    return defines ? MTS_STATUS_OK : mts_encode_memory(encoding);
 }

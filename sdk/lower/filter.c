@@ -4,6 +4,8 @@
  */
 #include "lower/filter.h"
 
+#include "device/kernel.h"
+
 #include <string.h>
 
 enum {

@@ -8,7 +8,7 @@
 #ifndef MTS_LOWER_FILTER_H
 #define MTS_LOWER_FILTER_H
 
-#include "lower/encode.h"
+#include "lower/launch.h"
 
 /* What is filtered. */
 typedef struct mts_task_filter_input {

@@ -3,6 +3,12 @@
  */
 #include "lower/launch_shape.h"
 
+/* Work-items of a GPU read neighbouring floats; a work-item of a CPU reads a whole register. */
+uint32_t mts_launch_vector(const mts_device_info *device)
+{
+    return device->is_gpu ? 1 : device->vector_floats >= 16 ? 16 : device->vector_floats >= 8 ? 8 : 4;
+}
+
 #define EACH_PRECISION(vec)                                                                                  \
     {                                                                                                        \
         vec, vec " -DHALF=1", vec " -DHALF=2"                                                                \
@@ -10,15 +16,11 @@
 
 const char *mts_launch_defines(const mts_device_info *device, mts_precision precision)
 {
-    /* Work-items of a GPU read neighbouring floats; a work-item of a CPU reads a whole register. */
     static const char *const texts[][MTS_PRECISION_COUNT] = {
         EACH_PRECISION("-DVEC=1 -DREGS=40"), EACH_PRECISION("-DVEC=16"), EACH_PRECISION("-DVEC=8"),
         EACH_PRECISION("-DVEC=4")};
-    const uint32_t row = device->is_gpu                ? 0
-                         : device->vector_floats >= 16 ? 1
-                         : device->vector_floats >= 8  ? 2
-                                                       : 3;
-    return texts[row][precision];
+    const uint32_t vector = mts_launch_vector(device);
+    return texts[vector == 1 ? 0 : vector == 16 ? 1 : vector == 8 ? 2 : 3][precision];
 }
 
 /* A work-item owns a run of elements (kernels/dest.h): on a CPU a long one, in vectors; on a GPU a single

@@ -14,6 +14,8 @@ void mts_launch_over_plane(const mts_device_info *device, uint32_t pitch, uint32
 /* Halves the work-groups of a launch until its kernel takes them: some devices build a kernel for fewer
  * work-items than they advertise. by_group: global[0] counts work-groups, and shrinks too. */
 void mts_launch_fit(mts_launch *launch, bool by_group);
+/* VEC: floats of a work-item's vectors. */
+uint32_t mts_launch_vector(const mts_device_info *device);
 /* The build options of all kernels of a session: "-DVEC=.." of the device, "-DHALF=.." if not float32. */
 const char *mts_launch_defines(const mts_device_info *device, mts_precision precision);
 

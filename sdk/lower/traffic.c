@@ -2,9 +2,11 @@
  * traffic.c: the bytes that a step has to move at least: every distinct input and constant once, every output
  * once. What a kernel really moves is more where it reads something twice; a profile compares with this.
  */
-#include "lower/encode.h"
+#include "lower/traffic.h"
 
 #include <stdlib.h>
+
+#include "lower/encode.h"
 
 /* Something that is read: a value (kind 0), a block of weights (1) or a constant without a number (2). */
 typedef struct source {
@@ -98,7 +100,7 @@ static uint64_t layer_bytes(const mts_encoding *encoding, const mts_layer *layer
     return s.failed ? 0 : bytes;
 }
 
-uint64_t mts_encode_traffic(const mts_encoding *encoding, const mts_step *step)
+uint64_t mts_traffic_bytes(const mts_encoding *encoding, const mts_step *step)
 {
     const mts_plan *plan = encoding->plan;
     uint64_t bytes = 0;

@@ -1,178 +1,16 @@
 /*
- * kernel_config.c: signatures of layers, the table of defaults, and the table of what was measured.
+ * kernel_config.c: signatures of layers, and the table of measured kernel configurations.
  */
 #include "plan/kernel_config.h"
 
 #include <string.h>
 
 #include "base/hash.h"
-#include "plan/block.h"
-#include "plan/winograd.h"
 
-/*
- * Defaults: the last row that fits a device wins, so rows go from the general to the special. `name` is a
- * part of the device's name (any case), NULL: any.
- *
- * Rows times vectors of pixels fill the registers; many rows use an input vector often, few leave room for
- * vectors that share a weight. 13 rows by 2 vectors of 16 floats is best on AVX-512 (kernels/README.md). The
- * rows of GPUs are estimates that were not measured on one.
- */
-typedef struct default_row {
-    bool is_gpu;
-    uint32_t vector_floats; /* at least */
-    const char *name;
-    mts_kernel_config choice;
-    uint32_t tiles_per_unit;
-} default_row;
-
-static const default_row default_rows[] = {
-    {.is_gpu = false, .choice = {.rows = 6, .vectors = 48, .local = 1}, .tiles_per_unit = 16},
-    {.is_gpu = false,
-     .vector_floats = 16,
-     .choice = {.rows = 13, .vectors = 48, .local = 1},
-     .tiles_per_unit = 16},
-    {.is_gpu = true, .choice = {.rows = 8, .vectors = 4, .local = 64}, .tiles_per_unit = 16},
-    {.is_gpu = true,
-     .name = "adreno",
-     .choice = {.rows = 8, .vectors = 4, .local = 64},
-     .tiles_per_unit = 16},
-    {.is_gpu = true, .name = "mali", .choice = {.rows = 8, .vectors = 4, .local = 64}, .tiles_per_unit = 16},
-    {.is_gpu = true,
-     .name = "nvidia",
-     .choice = {.rows = 8, .vectors = 4, .local = 64},
-     .tiles_per_unit = 16},
-};
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool contains(const char *text, const char *part)
-{
-    for (; *text != '\0'; text++) {
-        size_t i = 0;
-        while (part[i] != '\0' && lower(text[i]) == part[i]) {
-            i++;
-        }
-        if (part[i] == '\0') {
-            return true;
-        }
-    }
-    return false;
-}
-
-static const default_row *row_of(const mts_device_info *device)
-{
-    const default_row *found = &default_rows[0];
-    for (size_t i = 0; i < sizeof default_rows / sizeof default_rows[0]; i++) {
-        const default_row *row = &default_rows[i];
-        if (row->is_gpu == device->is_gpu && device->vector_floats >= row->vector_floats &&
-            (!row->name || contains(device->name, row->name) || contains(device->driver, row->name))) {
-            found = row;
-        }
-    }
-    return found;
-}
-
-/* A choice made for another device of the same kind may ask for larger groups than this one has. */
-static mts_kernel_config fit(mts_kernel_config choice, const mts_device_info *device)
-{
-    if (choice.kernel == MTS_KERNEL_CONFIG_BLOCK) {
-        return mts_block_fits(device, &choice) ? choice : fit(row_of(device)->choice, device);
-    }
-    choice.local = choice.local > device->work_group_size ? device->work_group_size : choice.local;
-    choice.local = choice.local == 0 || !device->is_gpu ? 1 : choice.local;
-    choice.rows = choice.rows == 0 ? 1 : choice.rows;
-    choice.vectors = choice.vectors == 0 ? 1 : choice.vectors;
-    return choice;
-}
-
-mts_kernel_config mts_kernel_config_tiles(const mts_device_info *device)
-{
-    return fit(row_of(device)->choice, device);
-}
-
-mts_kernel_config mts_kernel_config_default(const mts_device_info *device, const mts_layer_facts *facts)
-{
-    mts_kernel_config choice = mts_kernel_config_tiles(device);
-    if (facts && facts->conv && mts_winograd_pays(device, facts)) {
-        choice.kernel = MTS_KERNEL_CONFIG_WINOGRAD;
-    }
-    return facts && mts_block_pays(device, facts) ? mts_block_shape(device, facts) : choice;
-}
-
-static bool same_choice(const mts_kernel_config *a, const mts_kernel_config *b)
+bool mts_kernel_config_equal(const mts_kernel_config *a, const mts_kernel_config *b)
 {
     return a->kernel == b->kernel && a->rows == b->rows && a->vectors == b->vectors && a->local == b->local &&
            a->depth == b->depth && a->parts == b->parts;
-}
-
-/* Appends a choice that fits the device and is not there yet. */
-static void propose(const mts_device_info *device, mts_kernel_config choice, mts_kernel_config *out,
-                    uint32_t *count, uint32_t most)
-{
-    const mts_kernel_config fitting = fit(choice, device);
-    bool known = *count == most;
-    for (uint32_t i = 0; i < *count && !known; i++) {
-        known = same_choice(&fitting, &out[i]);
-    }
-    if (!known) {
-        out[(*count)++] = fitting;
-    }
-}
-
-/* Rows and vectors around the usual ones; a GPU, which has blocks besides, takes the first few rows. */
-static void propose_tiles(const mts_device_info *device, mts_kernel_config usual, mts_kernel_config *out,
-                          uint32_t *count, uint32_t most)
-{
-    static const uint32_t rows[] = {8, 4, 13, 6, 10};
-    static const uint32_t halves[] = {2, 4, 1,
-                                      8}; /* of twice the vectors: 1, 1/2, 2, 1/4 times the default */
-    const size_t row_count = device->is_gpu ? 2 : sizeof rows / sizeof rows[0];
-    for (size_t r = 0; r <= row_count; r++) { /* rows are built for, vectors are not */
-        for (size_t v = 0; v < sizeof halves / sizeof halves[0]; v++) {
-            mts_kernel_config choice = usual;
-            choice.rows = r == 0 ? usual.rows : rows[r - 1];
-            choice.vectors = usual.vectors * 2 / halves[v];
-            propose(device, choice, out, count, most);
-        }
-    }
-    for (uint32_t local = 16; device->is_gpu && local <= 256; local *= 2) {
-        mts_kernel_config choice = usual;
-        choice.local = local;
-        propose(device, choice, out, count, most);
-    }
-}
-
-uint32_t mts_kernel_config_candidates(const mts_device_info *device, mts_kernel_config *out, uint32_t most)
-{
-    const mts_kernel_config usual = mts_kernel_config_tiles(device);
-    uint32_t count = 0;
-    mts_kernel_config choice = usual;
-    choice.kernel =
-        MTS_KERNEL_CONFIG_WINOGRAD; /* the default of some layers; that of others is among the tiles */
-    if (!device->is_gpu) {
-        propose(device, choice, out, &count, most);
-    }
-    for (uint32_t b = 0; mts_block_candidate(device, b, &choice); b++) {
-        propose(device, choice, out, &count, most);
-    }
-    propose_tiles(device, usual, out, &count, most);
-    if (device->gemm) {
-        choice = usual;
-        choice.kernel = MTS_KERNEL_CONFIG_GEMM;
-        propose(device, choice, out, &count, most);
-    }
-    return count;
-}
-
-mts_kernel_config mts_kernel_config_smallest(const mts_device_info *device)
-{
-    return fit(
-        (mts_kernel_config){
-            .kernel = MTS_KERNEL_CONFIG_TILE, .rows = 4, .vectors = device->is_gpu ? 1 : 16, .local = 16},
-        device);
 }
 
 uint64_t mts_kernel_config_slice_bytes(const mts_device_info *device)
@@ -181,11 +19,6 @@ uint64_t mts_kernel_config_slice_bytes(const mts_device_info *device)
     return device->is_gpu
                ? 0
                : (uint64_t)BYTES_PER_UNIT * (device->compute_units > 0 ? device->compute_units : 1);
-}
-
-uint32_t mts_kernel_config_tiles_per_unit(const mts_device_info *device)
-{
-    return row_of(device)->tiles_per_unit;
 }
 
 /* ---- signatures ---- */
@@ -369,45 +202,25 @@ bool mts_kernel_configs_failed(const mts_kernel_configs *choices, const mts_kern
 {
     for (size_t i = 0; choices && i < choices->failed_count; i++) {
         const mts_kernel_config *failed = &choices->failed[i];
-        if (same_choice(failed, choice) || (failed->rows == 0 && failed->kernel == choice->kernel)) {
+        if (mts_kernel_config_equal(failed, choice) ||
+            (failed->rows == 0 && failed->kernel == choice->kernel)) {
             return true;
         }
     }
     return false;
 }
 
-/* The first of the choice, the default, the default tiles and the smallest tiles that has not failed. */
-static mts_kernel_config avoid_failed(const mts_kernel_configs *choices, const mts_device_info *device,
-                                      const mts_layer_facts *facts, mts_kernel_config choice)
+const mts_kernel_config_entry *mts_kernel_configs_nearest(const mts_kernel_configs *choices,
+                                                          const mts_layer_facts *facts)
 {
-    if (mts_kernel_configs_failed(choices, &choice)) {
-        choice = mts_kernel_config_default(device, facts);
-    }
-    if (mts_kernel_configs_failed(choices, &choice)) {
-        choice = mts_kernel_config_tiles(device);
-    }
-    return mts_kernel_configs_failed(choices, &choice) ? mts_kernel_config_smallest(device) : choice;
-}
-
-mts_kernel_config mts_kernel_configs_get(const mts_kernel_configs *choices, const mts_device_info *device,
-                                         const mts_layer_facts *facts)
-{
-    if (choices && choices->forced) {
-        return fit(*choices->forced, device);
-    }
     const mts_kernel_config_entry *found = mts_kernel_configs_find(choices, facts->signature);
-    for (size_t i = 0; !found && choices && i < choices->count; i++) {
-        found = choices->entries[i].kind == facts->kind ? &choices->entries[i] : NULL;
-    }
-    if (!found) {
-        return avoid_failed(choices, device, facts, mts_kernel_config_default(device, facts));
-    }
-    for (size_t i = 0; found->signature != facts->signature && i < choices->count; i++) {
+    for (size_t i = 0; choices && i < choices->count && (!found || found->signature != facts->signature);
+         i++) {
         const mts_kernel_config_entry *other = &choices->entries[i];
         if (other->kind == facts->kind &&
-            distance(other->members, facts->members) < distance(found->members, facts->members)) {
+            (!found || distance(other->members, facts->members) < distance(found->members, facts->members))) {
             found = other;
         }
     }
-    return avoid_failed(choices, device, facts, fit(found->choice, device));
+    return found;
 }

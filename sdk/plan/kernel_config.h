@@ -64,21 +64,10 @@ typedef struct mts_kernel_configs {
 mts_status mts_layer_facts_get(const mts_stitched *stitched, uint32_t layer, mts_arena *scratch,
                                mts_layer_facts *facts, mts_error *error);
 
-/* Without measurements; `facts` may be NULL: of any layer. Never fails; the result suits any kernel of the
- * device. */
-mts_kernel_config mts_kernel_config_default(const mts_device_info *device, const mts_layer_facts *facts);
-/* Choices worth measuring, the most promising first; the defaults of layers are among them. Returns how many,
-   at most `most`. */
-uint32_t mts_kernel_config_candidates(const mts_device_info *device, mts_kernel_config *out, uint32_t most);
-/* The default of layers that no special kernel computes: what to fall back on when one fails. */
-mts_kernel_config mts_kernel_config_tiles(const mts_device_info *device);
-/* The smallest tiles that every device can build: the last resort before the reference device. */
-mts_kernel_config mts_kernel_config_smallest(const mts_device_info *device);
+bool mts_kernel_config_equal(const mts_kernel_config *a, const mts_kernel_config *b);
 /* mts_decision.slice_bytes without measurements: what the caches of a CPU hold; 0 on a GPU, whose launches
    want all tasks. */
 uint64_t mts_kernel_config_slice_bytes(const mts_device_info *device);
-/* Tiles that each compute unit should get at least. */
-uint32_t mts_kernel_config_tiles_per_unit(const mts_device_info *device);
 
 void mts_kernel_configs_init(mts_kernel_configs *choices, const mts_allocator *allocator);
 void mts_kernel_configs_release(mts_kernel_configs *choices);
@@ -88,12 +77,9 @@ mts_status mts_kernel_configs_add(mts_kernel_configs *choices, const mts_kernel_
 /* The entry of this signature; NULL if there is none. */
 const mts_kernel_config_entry *mts_kernel_configs_find(const mts_kernel_configs *choices, uint64_t signature);
 bool mts_kernel_configs_failed(const mts_kernel_configs *choices, const mts_kernel_config *choice);
-/*
- * The choice for a layer: measured for its signature, else for the same kind of layer with the nearest number
- * of members, else the default. Where that has failed: the default, the default tiles, the smallest tiles.
- * `choices` may be NULL.
- */
-mts_kernel_config mts_kernel_configs_get(const mts_kernel_configs *choices, const mts_device_info *device,
-                                         const mts_layer_facts *facts);
+/* The entry of the layer's signature, else that of the same kind of layer with the nearest number of members,
+ * else NULL. `choices` may be NULL. */
+const mts_kernel_config_entry *mts_kernel_configs_nearest(const mts_kernel_configs *choices,
+                                                          const mts_layer_facts *facts);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "device/kernel.h"
-#include "lower/encode.h"
+#include "lower/launch_shape.h"
 #include "platform/os/os.h"
 
 #define RUNS 7
@@ -50,13 +50,6 @@ static mts_status fastest(prober *p, const mts_launch *launch, int runs, double 
     return status;
 }
 
-static uint32_t vector_of(const mts_device_info *info)
-{
-    uint32_t vector = 1;
-    (void)sscanf(mts_launch_defines(info, MTS_PRECISION_FLOAT32), "-DVEC=%u", &vector);
-    return vector;
-}
-
 static uint32_t group_of(const prober *p, const mts_kernel *kernel)
 {
     uint32_t group = p->device->info.is_gpu ? GROUP_GPU : 1;
@@ -83,7 +76,7 @@ static mts_status chains_run(prober *p, uint32_t chains, double *rate)
 {
     const mts_device_info *info = &p->device->info;
     const uint32_t items = info->compute_units * (info->is_gpu ? ITEMS_GPU : ITEMS_CPU);
-    const double round = 2.0 * vector_of(info) * chains * items; /* operations */
+    const double round = 2.0 * mts_launch_vector(info) * chains * items; /* operations */
     char defines[64];
     uint32_t rounds = 1000;
     double seconds = 0.0;
@@ -111,7 +104,7 @@ static mts_status measure_flops(prober *p, double *out)
     static const float factors[16] = {0.9f, 0.1f}; /* a chain converges to 1: never denormal */
     const mts_device_info *info = &p->device->info;
     const size_t items = (size_t)info->compute_units * (info->is_gpu ? ITEMS_GPU : ITEMS_CPU);
-    mts_status status = buffer_make(p, items * vector_of(info) * sizeof(float), NULL, &p->act);
+    mts_status status = buffer_make(p, items * mts_launch_vector(info) * sizeof(float), NULL, &p->act);
     MTS_TRY(status, buffer_make(p, sizeof factors, factors, &p->pool));
     for (uint32_t chains = 8; chains <= 24 && status == MTS_STATUS_OK; chains += 8) {
         double rate = 0.0;

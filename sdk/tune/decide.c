@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "lower/implementations.h"
 #include "platform/os/os.h"
 #include "tune/grouping.h"
 #include "tune/kernels.h"

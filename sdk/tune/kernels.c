@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/profile.h"
+#include "lower/implementations.h"
 #include "platform/os/os.h"
 #include "tune/plan_cache.h"
 #include "tune/sample.h"
@@ -83,7 +84,7 @@ static void add_time(timing *list, uint32_t *count, const mts_encoded_launch *la
     }
     if (i == *count) {
         list[(*count)++] = (timing){.signature = launch->signature,
-                                    .kind = launch->kind,
+                                    .kind = launch->layer_kind,
                                     .members = launch->members,
                                     .config = launch->choice};
     }

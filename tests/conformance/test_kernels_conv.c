@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "plan/block.h"
+#include "lower/encode_block.h"
 #include "support/kernel_pair.h"
 
 #define VECTOR 16 /* floats to which outputs are aligned and pixels rounded: the widest vector */

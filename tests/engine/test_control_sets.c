@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "engine/control.h"
-#include "plan/block.h"
+#include "lower/encode_block.h"
 #include "support/control_world.h"
 #include "support/synth.h"
 

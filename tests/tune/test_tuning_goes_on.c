@@ -15,7 +15,7 @@
 
 #include "engine/state.h"
 #include "tune/tune.h"
-#include "plan/kernel_config.h"
+#include "lower/implementations.h"
 #include "platform/wrap/wrap.h"
 #include "support/net.h"
 #include "support/synth.h"

@@ -15,7 +15,7 @@
 
 #include "engine/state.h"
 #include "tune/tune.h"
-#include "plan/block.h"
+#include "lower/encode_block.h"
 #include "support/device_fixture.h"
 #include "support/synth.h"
 

@@ -1,5 +1,5 @@
 /*
- * test_block.c: the shape of blocks where nothing was measured: every NVIDIA GPU has room for it, matrix
+ * test_block_shape.c: the shape of blocks where nothing was measured: every NVIDIA GPU has room for it, matrix
  * units can multiply it where there are any, rows fit the channels of a group, and every candidate is one
  * that some GPU takes.
  */
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "plan/block.h"
+#include "lower/encode_block.h"
 
 #define SHARED_BYTES 49152u
 
@@ -50,9 +50,9 @@ static void the_default_shape_fits_every_gpu_and_layer(void **state)
         const mts_device_info info = gpu(archs[i % 7], units[i / 7 % 4]);
         const mts_layer_facts facts =
             layer(&conv, channels[i / 28 % 9], sides[i / 252], 1 + (uint32_t)(i % 32));
-        const mts_kernel_config shape = mts_block_shape(&info, &facts);
+        mts_kernel_config shape = mts_block_shape(&info, &facts);
         assert_true(mts_block_fits(&info, &shape));
-        assert_true(mts_block_pays(&info, &facts));
+        assert_true(mts_block_prefers(&info, &facts, &shape));
         if (info.matrix_units) {
             assert_true(mts_block_takes_matrices(&info, &shape));
         }
@@ -77,10 +77,11 @@ static void a_convolution_of_many_small_groups_is_left_to_tiles(void **state)
     const mts_device_info orin = gpu(87, 16);
     mts_attrs_conv conv = {.kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .group = 32};
     const mts_layer_facts facts = layer(&conv, 128, 28, 1);
+    mts_kernel_config shape;
     (void)state;
-    assert_false(mts_block_pays(&orin, &facts)); /* 4 channels of each group */
+    assert_false(mts_block_prefers(&orin, &facts, &shape)); /* 4 channels of each group */
     conv.group = 4;
-    assert_true(mts_block_pays(&orin, &facts));
+    assert_true(mts_block_prefers(&orin, &facts, &shape));
     assert_int_equal(mts_block_shape(&orin, &facts).rows, 32);
 }
 
@@ -92,10 +93,11 @@ static void a_kernel_of_many_positions_and_other_gpus_are_left_to_tiles(void **s
     const mts_attrs_conv usual = {.kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1};
     const mts_layer_facts many = layer(&wide, 64, 28, 1);
     const mts_layer_facts few = layer(&usual, 64, 28, 1);
+    mts_kernel_config shape;
     (void)state;
-    assert_false(mts_block_pays(&orin, &many));
-    assert_false(mts_block_pays(&other, &few));
-    assert_true(mts_block_pays(&orin, &few));
+    assert_false(mts_block_prefers(&orin, &many, &shape));
+    assert_false(mts_block_prefers(&other, &few, &shape));
+    assert_true(mts_block_prefers(&orin, &few, &shape));
 }
 
 static void every_candidate_is_for_a_gpu_with_48_kib_and_none_for_a_cpu(void **state)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "plan/kernel_config.h"
+#include "lower/implementations.h"
 #include "support/synth.h"
 
 static mts_device_info cpu(uint32_t vector)

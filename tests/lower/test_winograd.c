@@ -14,9 +14,10 @@
 
 #include <cmocka.h>
 
+#include "lower/implementations.h"
 #include "base/hash.h"
 #include "engine/state.h"
-#include "plan/winograd.h"
+#include "lower/encode_winograd.h"
 #include "support/device_fixture.h"
 #include "support/synth.h"
 
@@ -227,23 +228,26 @@ static void it_pays_for_many_channels_on_processors_with_wide_vectors(void **sta
     mts_layer_facts facts = {
         .members = 1, .conv = &conv, .in_channels = 64, .out_channels = 64, .height = 56, .width = 56};
     mts_device_info device = {.compute_units = 2, .vector_floats = 16, .local_bytes = 2 << 20};
+    mts_kernel_config config;
     (void)state;
-    assert_true(mts_winograd_pays(&device, &facts));
+    assert_true(mts_winograd_prefers(&device, &facts, &config));
     facts.in_channels = 16;
-    assert_false(mts_winograd_pays(&device, &facts)); /* the transforms take longer than they save */
+    assert_false(
+        mts_winograd_prefers(&device, &facts, &config)); /* the transforms take longer than they save */
     facts.in_channels = facts.out_channels = 512;
     facts.height = facts.width = 5;
-    assert_false(mts_winograd_pays(&device, &facts)); /* the weights take longer than the products */
+    assert_false(
+        mts_winograd_prefers(&device, &facts, &config)); /* the weights take longer than the products */
     facts.height = facts.width = 7;
-    assert_true(mts_winograd_pays(&device, &facts));
+    assert_true(mts_winograd_prefers(&device, &facts, &config));
     device.is_gpu = true;
-    assert_false(mts_winograd_pays(&device, &facts));
+    assert_false(mts_winograd_prefers(&device, &facts, &config));
     device.is_gpu = false;
     device.local_bytes = 0;
-    assert_false(mts_winograd_pays(&device, &facts));
+    assert_false(mts_winograd_prefers(&device, &facts, &config));
     device.local_bytes = 2 << 20;
     conv.stride[1] = 2;
-    assert_false(mts_winograd_pays(&device, &facts));
+    assert_false(mts_winograd_prefers(&device, &facts, &config));
 }
 
 int main(void)

@@ -1,0 +1,203 @@
+/*
+ * encode_convert.c: copies of values in another layout, and the caller's data of zero-copy inputs.
+ */
+#include "lower/launch_shape.h"
+#include "lower/encoders.h"
+
+/* src_pool of a launch whose pool is float32 data of the caller, whatever the session's precision
+ * (kernels/abi/params.h). */
+enum { CALLERS_POOL = 2 };
+
+static mts_status launch_copies(mts_encoding *encoding, const mts_copy_params *params, uint32_t count,
+                                const char *label)
+{
+    return mts_encode_dests(encoding, "copy_any__f32_planar", label, params, MTS_PARAM_WORDS(mts_copy_params),
+                            count);
+}
+
+/* Says for which tasks the launch that was appended last converts: one entry per conversion `which`[count].
+ */
+static mts_status mark_conversions(mts_encoding *encoding, const uint32_t *which, uint32_t count,
+                                   uint32_t words)
+{
+    uint32_t *masks = mts_arena_zero(encoding->arena, count, sizeof *masks);
+    if (!masks) {
+        return mts_encode_memory(encoding);
+    }
+    for (uint32_t i = 0; encoding->masks && i < count; i++) {
+        masks[i] = encoding->masks->conversions[which[i]];
+    }
+    return mts_encode_entries(encoding, MTS_ENTRY_PARAMS, words, masks, count);
+}
+
+static mts_copy_params copy_of(const mts_encoding *encoding, const mts_conversion *c)
+{
+    mts_copy_params params = {.dest = mts_encode_dest(encoding, c->storage),
+                              .src = mts_encode_view(encoding, c->value)};
+    for (int d = 0; d < MTS_PARAM_RANK; d++) {
+        params.step[d] = (mts_i32)params.src.stride[d];
+    }
+    return params;
+}
+
+/* Copies of conversions `which`[count] in one launch. */
+static mts_status encode_copies(mts_encoding *encoding, const uint32_t *which, uint32_t count,
+                                const mts_copy_params *params, const char *label)
+{
+    mts_status status = launch_copies(encoding, params, count, label);
+    MTS_TRY(status, mark_conversions(encoding, which, count, MTS_PARAM_WORDS(mts_copy_params)));
+    return status;
+}
+
+mts_status mts_encode_copies(mts_encoding *encoding, const mts_step *step)
+{
+    const uint32_t *which = &encoding->plan->order[step->first];
+    mts_copy_params *params = mts_arena_zero(encoding->arena, step->count, sizeof *params);
+    for (uint32_t i = 0; params && i < step->count; i++) {
+        params[i] = copy_of(encoding, &encoding->plan->conversions[which[i]]);
+    }
+    return encode_copies(encoding, which, step->count, params, "copy to dense");
+}
+
+/* The caller's data of one part, flat, to where it lies in its value's storage. */
+static mts_status copy_part(mts_encoding *encoding, const mts_encode_part *part)
+{
+    const mts_plan *plan = encoding->plan;
+    const uint32_t count = (uint32_t)part->count;
+    const mts_u32 base = (mts_u32)(plan->storages[plan->value_storage[part->value]].offset + part->first);
+    const mts_copy_params params = {
+        .dest = {.base = base, .dims = {1, 1, 1, 1, 1, count}, .row = count, .pitch = count},
+        .src = {.stride = {0, 0, 0, 0, 0, 1}},
+        .src_pool = CALLERS_POOL,
+        .step = {0, 0, 0, 0, 0, 1}};
+    const mts_status code = launch_copies(encoding, &params, 1, "input");
+    if (code != MTS_STATUS_OK) {
+        return code;
+    }
+    encoding->launches[encoding->launch_count - 1].source = part->slot + 1;
+    const uint32_t task_mask = encoding->masks ? encoding->masks->values[part->value] : MTS_TASKS_ALL;
+    return mts_encode_entries(encoding, MTS_ENTRY_PARAMS, MTS_PARAM_WORDS(mts_copy_params), &task_mask, 1);
+}
+
+mts_status mts_encode_inputs(mts_encoding *encoding, const mts_step *step)
+{
+    mts_status code = MTS_STATUS_OK;
+    for (uint32_t i = step->first; i < step->first + step->count; i++) {
+        for (uint32_t p = 0; code == MTS_STATUS_OK && p < encoding->part_count; p++) {
+            if (encoding->parts[p].value == encoding->plan->imports[i]) {
+                code = copy_part(encoding, &encoding->parts[p]);
+            }
+        }
+    }
+    return code;
+}
+
+/* A zero-copy input is read in the caller's buffer, row-major. */
+static mts_view_params source_of(const mts_encoding *encoding, const mts_conversion *c)
+{
+    if (!c->zero_copy) {
+        return mts_encode_view(encoding, c->value);
+    }
+    mts_view_params view = {.base = 0};
+    uint32_t dims[MTS_PARAM_RANK];
+    mts_shape_pad(&encoding->stitched->values[c->value].shape, dims);
+    mts_encode_strides(dims, view.stride);
+    return view;
+}
+
+static mts_space_to_depth_params params_of(const mts_encoding *encoding, const mts_conversion *c)
+{
+    const mts_storage *out = &encoding->plan->storages[c->storage];
+    const mts_shape *shape = &encoding->stitched->values[c->value].shape;
+    const mts_view_params view = source_of(encoding, c);
+    return (mts_space_to_depth_params){.out = (mts_u32)out->offset,
+                                       .pitch = out->pitch,
+                                       .rows = c->rows,
+                                       .row = out->row,
+                                       .channels = (mts_u32)(shape->dims[0] * shape->dims[1]),
+                                       .sy = c->stride[0],
+                                       .sx = c->stride[1],
+                                       .top = (mts_i32)c->top,
+                                       .left = (mts_i32)c->left,
+                                       .src = view.base,
+                                       .src_pitch = view.stride[3],
+                                       .src_row = view.stride[4],
+                                       .in_h = (mts_u32)shape->dims[2],
+                                       .in_w = (mts_u32)shape->dims[3],
+                                       .src_pool = c->zero_copy ? CALLERS_POOL : 0};
+}
+
+/* One launch over conversions `which`[count]; source: see mts_encoded_launch. */
+static mts_status launch_space_to_depth(mts_encoding *encoding, const uint32_t *which, uint32_t count,
+                                        uint32_t source)
+{
+    const mts_plan *plan = encoding->plan;
+    uint32_t pitch = 1;
+    uint32_t planes = 1;
+    mts_space_to_depth_params *params = mts_arena_zero(encoding->arena, count, sizeof *params);
+    uint32_t *heights = mts_encode_heights(encoding, count);
+    if (!params || (encoding->masks && !heights)) {
+        return mts_encode_memory(encoding);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        params[i] = params_of(encoding, &plan->conversions[which[i]]);
+        const uint32_t own = params[i].channels;
+        pitch = params[i].pitch > pitch ? params[i].pitch : pitch;
+        planes = own > planes ? own : planes;
+        if (heights) {
+            heights[i] = own;
+        }
+    }
+    mts_encoded_launch launch = {.kernel = "space_to_depth_any__f32_planar",
+                                 .defines = mts_launch_defines(encoding->device, encoding->precision),
+                                 .label = "space to depth",
+                                 .source = source,
+                                 .members = count};
+    launch.first =
+        mts_param_buffer_add(&encoding->params, params, MTS_PARAM_WORDS(mts_space_to_depth_params) * count);
+    mts_launch_over_plane(encoding->device, pitch, launch.global, launch.local);
+    launch.global[1] = planes;
+    launch.global[2] = count;
+    launch.entries.heights = heights;
+    const mts_status code = mts_encode_launch(encoding, &launch);
+    return code != MTS_STATUS_OK
+               ? code
+               : mark_conversions(encoding, which, count, MTS_PARAM_WORDS(mts_space_to_depth_params));
+}
+
+/* A copy of each second (or stride-th) row and column, for 1x1 convolutions. */
+static mts_copy_params thinned(const mts_encoding *encoding, const mts_conversion *c)
+{
+    mts_copy_params params = copy_of(encoding, c);
+    params.step[4] *= (mts_i32)c->stride[0];
+    params.step[5] *= (mts_i32)c->stride[1];
+    return params;
+}
+
+/* Conversions of zero-copy inputs each read a buffer of their own; the others are a launch of each kind. */
+mts_status mts_encode_space_to_depth(mts_encoding *encoding, const mts_step *step)
+{
+    const mts_plan *plan = encoding->plan;
+    uint32_t *kept = mts_arena_zero(encoding->arena, step->count, sizeof *kept);
+    uint32_t *thinner = mts_arena_zero(encoding->arena, step->count, sizeof *thinner);
+    mts_copy_params *thin = mts_arena_zero(encoding->arena, step->count, sizeof *thin);
+    uint32_t count = 0;
+    uint32_t thin_count = 0;
+    mts_status code = kept && thinner && thin ? MTS_STATUS_OK : mts_encode_memory(encoding);
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < step->count; i++) {
+        const uint32_t which = plan->order[step->first + i];
+        const mts_conversion *c = &plan->conversions[which];
+        if (c->zero_copy) {
+            code = launch_space_to_depth(encoding, &which, 1, encoding->stitched->values[c->value].slot + 1);
+        } else if (c->phases < c->stride[0] * c->stride[1]) {
+            thinner[thin_count] = which;
+            thin[thin_count++] = thinned(encoding, c);
+        } else {
+            kept[count++] = which;
+        }
+    }
+    if (code == MTS_STATUS_OK && thin_count > 0) {
+        code = encode_copies(encoding, thinner, thin_count, thin, "every other pixel");
+    }
+    return code == MTS_STATUS_OK && count > 0 ? launch_space_to_depth(encoding, kept, count, 0) : code;
+}

@@ -1,0 +1,52 @@
+/*
+ * launch.h: what a plan becomes: launches with all that the engine has to know to build, record and filter
+ * them, and that reports say about them.
+ */
+#ifndef MTS_LOWER_LAUNCH_H
+#define MTS_LOWER_LAUNCH_H
+
+#include "device/device.h"
+#include "lower/task_masks.h"
+#include "plan/kernel_config.h"
+
+/* How a launch's grid is made up, and what its kernel is built for. */
+typedef enum mts_launch_kind {
+    /* Any local[0] computes the same over the same global[0]. */
+    MTS_LAUNCH_GRID = 0,
+    /* conv_tile: global[0] is the number of work-groups times local[0], so both shrink together. */
+    MTS_LAUNCH_TILES,
+    /* conv_winograd: likewise. */
+    MTS_LAUNCH_WINOGRAD,
+    /* The kernel is built for work-groups of exactly local[0] work-items. */
+    MTS_LAUNCH_BLOCKS,
+    /* A matrix product of the device's library: `gemm`, and no kernel. */
+    MTS_LAUNCH_GEMM
+} mts_launch_kind;
+
+typedef struct mts_encoded_launch {
+    mts_launch_kind kind;
+    /* Name in the manifest, and build options; of a GEMM for reports only. */
+    const char *kernel, *defines;
+    /* Index of its kernel parameters. */
+    uint32_t first;
+    /* 0: it reads the weight pool; else 1 + the slot whose zero-copy data it reads in the pool's place. */
+    uint32_t source;
+    uint32_t global[3], local[3];
+    mts_gemm gemm;
+    /* What it consists of, and the tasks that each part works for. */
+    mts_entries entries;
+    const char *label;
+    /* Computations, and the tasks that need them. */
+    uint32_t members, tasks;
+    /* Of the layer, if a kernel configuration decides about it (plan/kernel_config.h); else 0. */
+    uint64_t signature, layer_kind;
+    /* The configuration that was followed, if there is one. */
+    mts_kernel_config choice;
+    /* Index of the stitched layer, and its task group; MTS_NONE for conversions, which may serve several. */
+    uint32_t layer, group;
+    uint64_t mul_adds;
+    /* Bytes that have to be moved at least. Of a layer's launches only the one with most work has them. */
+    uint64_t bytes;
+} mts_encoded_launch;
+
+#endif

@@ -1,0 +1,172 @@
+/*
+ * lower.c: the walk over a plan's steps, and the table of operators. Not responsible for which kernel
+ * computes a convolution (implementations.c) nor for filling kernel parameters (encode_*.c).
+ */
+#include "lower/lower.h"
+
+#include <string.h>
+
+#include "lower/encoders.h"
+#include "lower/implementations.h"
+#include "lower/traffic.h"
+
+/* An operator that is one launch with the same kernel parameters for each member. */
+typedef struct operator_row {
+    const char *kernel, *label;
+    uint32_t words;
+    void (*fill)(mts_encoding *, const mts_member *, void *);
+} operator_row;
+
+#define ROW(name, type)                                                                                      \
+    {                                                                                                        \
+        .label = #name, .words = MTS_PARAM_WORDS(mts_##type##_params), .fill = mts_fill_##name,              \
+        .kernel = #type "_any__f32_planar"                                                                   \
+    }
+
+/* CONV has a table of its own (implementations.c); RESHAPE is an alias and has no step. */
+#define ROW_conv                                                                                             \
+    {                                                                                                        \
+        .kernel = NULL                                                                                       \
+    }
+#define ROW_reshape                                                                                          \
+    {                                                                                                        \
+        .kernel = NULL                                                                                       \
+    }
+#define ROW_deconv ROW(deconv, deconv)
+#define ROW_matmul ROW(matmul, matmul)
+#define ROW_scale ROW(scale, scale)
+#define ROW_unary ROW(unary, unary)
+#define ROW_binary ROW(binary, binary)
+#define ROW_pool ROW(pool, pool)
+#define ROW_reduce ROW(reduce, reduce)
+#define ROW_softmax ROW(softmax, softmax)
+#define ROW_lrn ROW(lrn, lrn)
+#define ROW_concat ROW(concat, concat)
+#define ROW_slice ROW(slice, copy)
+#define ROW_pad ROW(pad, pad)
+#define ROW_gather ROW(gather, gather)
+#define ROW_transpose ROW(transpose, copy)
+#define ROW_expand ROW(expand, copy)
+#define ROW_resize ROW(resize, resize)
+
+/* An operator without ROW_<row> does not compile. */
+static const operator_row operators[MTS_OP_COUNT] = {
+#define OPERATOR_ROW(NAME, row) [MTS_OP_##NAME] = ROW_##row,
+    MTS_OPS(OPERATOR_ROW)
+#undef OPERATOR_ROW
+};
+
+static mts_status encode_operator(mts_encoding *encoding, const mts_layer *layer)
+{
+    const operator_row *row = &operators[layer->op];
+    char *params = mts_arena_zero(encoding->arena, layer->count, row->words * sizeof(mts_u32));
+    for (uint32_t i = 0; params && i < layer->count; i++) {
+        row->fill(encoding, &encoding->stitched->members[layer->first + i],
+                  params + (size_t)i * row->words * sizeof(mts_u32));
+    }
+    return mts_encode_dests(encoding, row->kernel, mts_encode_label(encoding, layer, row->label), params,
+                            row->words, layer->count);
+}
+
+/* Launches with one set of kernel parameters per member work for the tasks of those members. */
+static mts_status mark_members(mts_encoding *encoding, const mts_layer *layer, size_t first)
+{
+    for (size_t l = first; encoding->masks && l < encoding->launch_count; l++) {
+        mts_entries *entries = &encoding->launches[l].entries;
+        if (entries->kind != MTS_ENTRY_PARAMS || entries->masks || entries->count != layer->count) {
+            continue;
+        }
+        entries->masks = mts_arena_zero(encoding->strings, entries->count, sizeof *entries->masks);
+        if (!entries->masks) {
+            return mts_encode_memory(encoding);
+        }
+        memcpy(entries->masks, encoding->masks->members + layer->first,
+               entries->count * sizeof *entries->masks);
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status encode_layer(mts_encoding *encoding, const mts_layer *layer)
+{
+    const size_t first = encoding->launch_count;
+    mts_status status =
+        layer->op == MTS_OP_CONV ? mts_encode_conv(encoding, layer) : encode_operator(encoding, layer);
+    MTS_TRY(status, mark_members(encoding, layer, first));
+    return status;
+}
+
+static mts_status encode_step(mts_encoding *encoding, const mts_step *step)
+{
+    switch (step->kind) {
+    case MTS_STEP_SPACE_TO_DEPTH:
+        return mts_encode_space_to_depth(encoding, step);
+    case MTS_STEP_DENSE:
+        return mts_encode_copies(encoding, step);
+    case MTS_STEP_INPUT:
+        return mts_encode_inputs(encoding, step);
+    default:
+        return encode_layer(encoding, &encoding->stitched->layers[step->first]);
+    }
+}
+
+/* Conversions count as one task each. */
+static uint32_t count_tasks(const mts_encoding *encoding, const mts_step *step)
+{
+    if (step->kind != MTS_STEP_LAYER) {
+        return step->count;
+    }
+    const mts_layer *layer = &encoding->stitched->layers[step->first];
+    uint32_t tasks = 0;
+    for (uint32_t m = layer->first; m < layer->first + layer->count; m++) {
+        tasks += encoding->stitched->members[m].tasks;
+    }
+    return tasks;
+}
+
+/* What is known of all launches of a step. */
+static void describe_step(mts_encoding *encoding, const mts_step *step, size_t first)
+{
+    const bool layer = step->kind == MTS_STEP_LAYER;
+    const uint32_t tasks = count_tasks(encoding, step);
+    size_t most = first;
+    for (size_t l = first; l < encoding->launch_count; l++) {
+        mts_encoded_launch *launch = &encoding->launches[l];
+        launch->tasks = tasks;
+        launch->signature = encoding->facts.signature;
+        launch->layer_kind = encoding->facts.kind;
+        launch->choice = encoding->choice;
+        launch->layer = layer ? step->first : MTS_NONE;
+        launch->group = layer ? encoding->stitched->layers[step->first].group : MTS_NONE;
+        most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
+    }
+    if (most < encoding->launch_count) {
+        encoding->launches[most].bytes = mts_traffic_bytes(encoding, step);
+    }
+}
+
+mts_status mts_encode_plan(mts_encoding *encoding)
+{
+    mts_status status = MTS_STATUS_OK;
+    for (uint32_t i = 0; status == MTS_STATUS_OK && i < encoding->plan->step_count; i++) {
+        const mts_step *step = &encoding->plan->steps[i];
+        const size_t first = encoding->launch_count;
+        encoding->facts = (mts_layer_facts){0};
+        encoding->choice = (mts_kernel_config){0};
+        status = encode_step(encoding, step);
+        describe_step(encoding, step, first);
+    }
+    MTS_TRY(status, mts_encode_cases(encoding));
+    if (status == MTS_STATUS_OK && (encoding->params.failed || encoding->pool.failed)) {
+        status = mts_encode_memory(encoding);
+    }
+    return status;
+}
+
+void mts_encoding_release(mts_encoding *encoding)
+{
+    mts_param_buffer_release(&encoding->params);
+    mts_weights_release(&encoding->pool);
+    mts_alloc_free(encoding->arena->allocator, encoding->launches);
+    encoding->launches = NULL;
+    encoding->launch_count = encoding->launch_capacity = 0;
+}

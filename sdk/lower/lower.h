@@ -1,0 +1,77 @@
+/*
+ * lower.h: steps of a plan -> launches, their kernel parameters and the content of the weight pool. Pure: no
+ * device calls. The engine builds the kernels and uploads what comes out.
+ */
+#ifndef MTS_LOWER_LOWER_H
+#define MTS_LOWER_LOWER_H
+
+#include "device/kernel.h"
+#include "lower/launch.h"
+#include "lower/param_buffer.h"
+#include "lower/precision.h"
+#include "lower/task_masks.h"
+#include "lower/weights.h"
+#include "plan/kernel_config.h"
+#include "plan/plan.h"
+
+/* Output rows of a tile at most, on any device. */
+#define MTS_TILE_ROWS 13
+
+/* Elements [first, first + count) of an input svalue are the zero-copy data of a slot. */
+typedef struct mts_encode_part {
+    uint32_t value, slot;
+    size_t first, count;
+} mts_encode_part;
+
+/*
+ * Row counts that the programs of conv_tile and conv_winograd are built for. One program serves all layers,
+ * because a case takes tenths of a second to build.
+ */
+typedef struct mts_kernel_cases {
+    /* conv_tile: [rows_a][rows_b]. */
+    bool tile[MTS_TILE_ROWS + 1][MTS_TILE_ROWS + 1];
+    /* conv_winograd: rows of a row block. */
+    bool winograd[MTS_WINOGRAD_ROWS + 1];
+    /* Vectors of the scratch memory of conv_winograd's largest work-group. */
+    uint32_t winograd_scratch;
+} mts_kernel_cases;
+
+/*
+ * A plan while it is lowered. The caller sets the first block, initialises params and pool, and may set
+ * `cases` to those of an engine whose kernels are to serve this one too; the rest is zero.
+ */
+typedef struct mts_encoding {
+    const mts_plan *plan;
+    const mts_stitched *stitched;
+    const mts_device_info *device;
+    mts_precision precision;
+    /* Measured kernel configurations; NULL: defaults. */
+    const mts_kernel_configs *choices;
+    /* Of zero-copy inputs. */
+    const mts_encode_part *parts;
+    uint32_t part_count;
+    /* Tasks of members, conversions and inputs; NULL: there is one task. */
+    mts_task_masks *masks;
+    /* Scratch memory, which may be released after the upload. */
+    mts_arena *arena;
+    /* Labels and build options: live as long as the launches. */
+    mts_arena *strings;
+    mts_error *error;
+
+    mts_param_buffer params;
+    mts_weights pool;
+    mts_kernel_cases cases;
+    mts_encoded_launch *launches;
+    size_t launch_count, launch_capacity;
+    /* Of the step, if a configuration decides about its layer; else zero. */
+    mts_layer_facts facts;
+    mts_kernel_config choice;
+    /* Multiply-adds of all launches so far, and of those that were appended. */
+    uint64_t mul_adds, counted;
+} mts_encoding;
+
+/* Encodes every step. On failure release with mts_encoding_release all the same. */
+mts_status mts_encode_plan(mts_encoding *encoding);
+void mts_encoding_release(mts_encoding *encoding);
+
+#endif

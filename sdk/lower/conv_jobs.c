@@ -3,7 +3,7 @@
  * mts_conv_params.
  *
  * Jobs that have equal inputs and equal weights (tasks that share channels of a layer on one common input)
- * become one job with several epilogues: the product is computed once (DESIGN.md, section 3). Not responsible
+ * become one job with several epilogues: the product is computed once. Not responsible
  * for how the pixels of a job are cut (encode_tile.c, encode_block.c).
  */
 #include "lower/conv_jobs.h"

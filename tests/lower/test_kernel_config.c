@@ -1,5 +1,5 @@
 /*
- * test_choice.c: defaults by device, the table of measured choices, and what a layer's signature depends on.
+ * test_kernel_config.c: defaults by device, the table of measured choices, and what a layer's signature depends on.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,29 +1,9 @@
 /*
- * attribute.c: failures, inputs, outputs and attributes of the node at hand.
+ * attribute.c: inputs, outputs and attributes of the node at hand.
  */
 #include "compiler/import/lower.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-void mts_import_fail(mts_import *import, mts_status code, const char *format, ...)
-{
-    if (import->code != MTS_STATUS_OK) {
-        return;
-    }
-    char text[MTS_ERROR_TEXT];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof(text), format, list);
-    va_end(list);
-    import->code = mts_fail(import->error, code, "%s", text);
-}
-
-bool mts_import_ok(const mts_import *import)
-{
-    return import->code == MTS_STATUS_OK;
-}
 
 mts_import_value *mts_import_in(const mts_import *import, uint32_t index)
 {

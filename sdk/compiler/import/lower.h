@@ -56,7 +56,7 @@ typedef struct mts_import {
     uint32_t input_count, output_count;
 } mts_import;
 
-/* ---- failure ---- */
+/* ---- failure (failure.c) ---- */
 void mts_import_fail(mts_import *import, mts_status code, const char *format, ...) MTS_PRINTF(3, 4);
 bool mts_import_ok(const mts_import *import);
 
@@ -132,7 +132,7 @@ mts_import_value *mts_import_emit_input(mts_import *import, const char *name, mt
 void mts_import_emit_output(mts_import *import, const char *name, const mts_import_value *value);
 /* The same value under another element type. */
 mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_type dtype);
-/* Computes an operator on constants (fold.c of this folder); false if it is not one of those. */
+/* Computes an operator on constants (host.c); false if it is not one of those. */
 bool mts_host_can_eval(mts_op op);
 mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *attrs,
                                 mts_import_value *const *inputs, uint32_t count, const mts_shape *shape);

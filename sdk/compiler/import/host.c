@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/binary.h"
+
 typedef struct stride_walk {
     mts_shape shape;                     /* of the output */
     int64_t stride[MTS_TENSOR_RANK_MAX]; /* of the input, in elements, per output dimension */
@@ -177,27 +179,7 @@ static double apply(const mts_act *act, double x)
     }
 }
 
-static double combine(uint32_t kind, double a, double b)
-{
-    switch (kind) {
-    case MTS_BIN_ADD:
-        return a + b;
-    case MTS_BIN_SUB:
-        return a - b;
-    case MTS_BIN_MUL:
-        return a * b;
-    case MTS_BIN_DIV:
-        return a / b;
-    case MTS_BIN_PRELU:
-        return a > 0 ? a : a * b;
-    case MTS_BIN_MAX:
-        return a > b ? a : b;
-    case MTS_BIN_MIN:
-        return a < b ? a : b;
-    default:
-        return pow(a, b);
-    }
-}
+MTS_BINARY_DEFINE(combine, double, pow)
 
 /* Wraps around as the run-times of ONNX do; division by 0 gives 0. */
 static int64_t combine_int(uint32_t kind, int64_t a, int64_t b)

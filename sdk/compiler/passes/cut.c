@@ -39,24 +39,42 @@ static bool cut_begin(mts_family *family, uint32_t row, uint32_t *const *uses, m
     return cut->next && members > 1;
 }
 
-/* Bytes that equal whole weights save without a cut. */
-static bool saved_whole(const mts_cut_row *cut, uint64_t *saved)
+/*
+ * Enters the weights into *map by their bytes, as a whole or filter by filter. labels[t] receives the entries
+ * of a task, *saved the bytes that the map had already. False if memory is short.
+ */
+static bool enter_weights(const mts_cut_row *cut, bool filters, mts_class_map *map, uint32_t **labels,
+                          uint64_t *saved)
 {
-    mts_class_map map;
     *saved = 0;
-    mts_class_map_init(&map, cut->family->classes.allocator);
+    mts_class_map_init(map, cut->family->classes.allocator);
     bool done = true;
     for (uint32_t t = 0; t < cut->family->count && done; t++) {
         const mts_value *weight = cut->weights[t];
         if (!weight) {
             continue;
         }
-        const size_t before = map.count;
-        uint32_t entry = 0;
-        done = mts_class_map_add(
-            &map, mts_hash(weight->blocks[0].data, (size_t)value_bytes(weight), weight->dtype), t, &entry);
-        *saved += done && map.count == before ? value_bytes(weight) : 0;
+        const uint32_t count = filters ? (uint32_t)weight->shape.dims[0] : 1;
+        const size_t size = (size_t)value_bytes(weight) / count;
+        const unsigned char *data = weight->blocks[0].data;
+        labels[t] = mts_arena_zero(cut->family->arena, count, sizeof **labels);
+        done = labels[t];
+        for (uint32_t i = 0; i < count && done; i++) {
+            const size_t before = map->count;
+            const uint64_t key = mts_hash(data + i * size, size, (uint64_t)weight->dtype + 32);
+            done = mts_class_map_add(map, key, t, &labels[t][i]);
+            *saved += done && map->count == before ? size : 0;
+        }
     }
+    return done;
+}
+
+/* Bytes that equal whole weights save without a cut. */
+static bool saved_whole(const mts_cut_row *cut, uint64_t *saved)
+{
+    mts_class_map map;
+    uint32_t *labels[MTS_CLASS_TASKS_MAX] = {0};
+    const bool done = enter_weights(cut, false, &map, labels, saved);
     mts_class_map_release(&map);
     return done;
 }
@@ -65,23 +83,8 @@ static bool saved_whole(const mts_cut_row *cut, uint64_t *saved)
 static bool label_filters(mts_cut_row *cut, uint32_t **labels)
 {
     mts_class_map map;
-    mts_class_map_init(&map, cut->family->classes.allocator);
-    bool done = true;
-    for (uint32_t t = 0; t < cut->family->count && done; t++) {
-        const mts_value *weight = cut->weights[t];
-        if (!weight) {
-            continue;
-        }
-        const uint32_t count = (uint32_t)weight->shape.dims[0];
-        const size_t line = (size_t)value_bytes(weight) / count;
-        labels[t] = mts_arena_zero(cut->family->arena, count, sizeof(**labels));
-        done = labels[t];
-        for (uint32_t f = 0; f < count && done; f++) {
-            const unsigned char *data = weight->blocks[0].data;
-            const uint64_t key = mts_hash(data + f * line, line, (uint64_t)weight->dtype + 32);
-            done = mts_class_map_add(&map, key, t, &labels[t][f]);
-        }
-    }
+    uint64_t saved = 0;
+    bool done = enter_weights(cut, true, &map, labels, &saved);
     done = done && mts_class_map_close(&map, &cut->family->classes);
     for (uint32_t t = 0; t < cut->family->count && done; t++) {
         for (uint32_t f = 0; labels[t] && f < (uint32_t)cut->weights[t]->shape.dims[0]; f++) {

@@ -1,10 +1,10 @@
 /*
  * element.c: forward of operators whose results depend on one element of every operand: unary, binary, scale.
  */
-#include <math.h>
 #include <string.h>
 
 #include "compress/net/inside.h"
+#include "graph/binary.h"
 #include "kernels/abi/kinds.h"
 
 mts_status mts_forward_unary(const mts_step *step)
@@ -69,27 +69,7 @@ mts_status mts_forward_scale(const mts_step *step)
 
 /* ---- binary ---- */
 
-static float combine(uint32_t kind, float a, float b)
-{
-    switch (kind) {
-    case MTS_BIN_ADD:
-        return a + b;
-    case MTS_BIN_SUB:
-        return a - b;
-    case MTS_BIN_MUL:
-        return a * b;
-    case MTS_BIN_DIV:
-        return a / b;
-    case MTS_BIN_PRELU:
-        return a > 0.0f ? a : a * b;
-    case MTS_BIN_MAX:
-        return a > b ? a : b;
-    case MTS_BIN_MIN:
-        return a < b ? a : b;
-    default:
-        return powf(a, b);
-    }
-}
+MTS_BINARY_DEFINE(combine, float, powf)
 
 static void add_dense(float *restrict y, const float *restrict a, const float *restrict b, size_t count)
 {

@@ -1,0 +1,189 @@
+/*
+ * test_stitch.c: layers and members of hand-made graphs: what is merged, what stays unmerged, and in which order.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stitch/stitch.h"
+#include "support/fault_allocator.h"
+
+#define TASKS 2
+static const float weights[4] = {1, 2, 3, 4};
+
+static mts_arena arena;
+static const mts_graph *graphs[TASKS];
+static const uint32_t one_group[TASKS] = {0, 0};
+static const uint32_t two_groups[TASKS] = {0, 1};
+static const uint32_t slot_0 = 0;
+static const uint32_t slot_1 = 1;
+
+static int set_up(void **state)
+{
+    (void)state;
+    mts_arena_init(&arena, mts_allocator_default());
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    mts_arena_release(&arena);
+    return 0;
+}
+
+/* x -> conv 1x1 with weight block `first` -> conv 1x1 with weight block `second` -> y */
+static const mts_graph *two_convolutions(uint32_t first, uint32_t second)
+{
+    const mts_shape image = mts_shape_make(4, (const int64_t[]){1, 2, 4, 4});
+    const mts_shape weight = mts_shape_make(4, (const int64_t[]){2, 2, 1, 1});
+    mts_attrs attrs = {0};
+    attrs.conv = (mts_attrs_conv){.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1};
+    const uint32_t blocks[2] = {first, second};
+    mts_graph *graph = mts_graph_create(&arena, "net");
+    uint32_t value = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &image);
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t w = mts_graph_add_const(graph, i ? "w1" : "w0", MTS_TYPE_FLOAT32, &weight, weights);
+        const uint32_t inputs[2] = {value, w};
+        graph->values[w].blocks[0].block = blocks[i];
+        assert_int_equal(
+            mts_graph_add_node(graph, MTS_OP_CONV, i ? "c1" : "c0", inputs, 2, &attrs, &value, NULL),
+            MTS_STATUS_OK);
+    }
+    assert_int_equal(mts_graph_add_output(graph, "y", value, MTS_TYPE_FLOAT32, &image, NULL), MTS_STATUS_OK);
+    return graph;
+}
+
+static mts_stitch_request request(const uint32_t *group_of, uint32_t groups, const uint32_t *const *slots,
+                                  bool share)
+{
+    return (mts_stitch_request){.graphs = graphs,
+                                .graph_count = TASKS,
+                                .group_of = group_of,
+                                .group_count = groups,
+                                .slot_of = slots,
+                                .share = share};
+}
+
+static mts_stitched *stitch(const uint32_t *group_of, uint32_t groups, bool common_input, bool share)
+{
+    const uint32_t *const slots[TASKS] = {&slot_0, common_input ? &slot_0 : &slot_1};
+    const mts_stitch_request wanted = request(group_of, groups, slots, share);
+    mts_stitched *out = NULL;
+    assert_int_equal(mts_stitch(&wanted, &arena, &out, NULL), MTS_STATUS_OK);
+    return out;
+}
+
+static void work_on_a_common_input_with_common_weights_is_done_once(void **state)
+{
+    (void)state;
+    graphs[0] = two_convolutions(7, 8);
+    graphs[1] = two_convolutions(7, 8);
+    const mts_stitched *s = stitch(one_group, 1, true, true);
+    assert_int_equal(s->layer_count, 2);
+    assert_int_equal(s->member_count, 2);
+    assert_int_equal(s->members[0].tasks, TASKS);
+    assert_int_equal(s->members[1].tasks, TASKS);
+    assert_int_equal(s->value_of[0][graphs[0]->outputs[0].value],
+                     s->value_of[1][graphs[1]->outputs[0].value]);
+}
+
+static void tasks_part_where_their_weights_differ(void **state)
+{
+    (void)state;
+    graphs[0] = two_convolutions(7, 8);
+    graphs[1] = two_convolutions(7, 9);
+    const mts_stitched *s = stitch(one_group, 1, true, true);
+    assert_int_equal(s->layer_count, 2);
+    assert_int_equal(s->layers[0].count, 1);
+    assert_int_equal(s->layers[1].count, 2);
+    const mts_member *own = &s->members[s->layers[1].first];
+    assert_int_equal(own[0].inputs[0], s->members[0].output);
+    assert_int_equal(own[1].inputs[0], s->members[0].output);
+    assert_int_not_equal(own[0].output, own[1].output);
+}
+
+static void equal_weights_on_different_inputs_are_different_work(void **state)
+{
+    (void)state;
+    graphs[0] = two_convolutions(7, 8);
+    graphs[1] = two_convolutions(7, 8);
+    const mts_stitched *s = stitch(one_group, 1, false, true);
+    assert_int_equal(s->layer_count, 2);
+    assert_int_equal(s->member_count, 4);
+    assert_int_equal(s->members[0].tasks, 1);
+}
+
+static void weights_without_an_identity_are_never_equal(void **state)
+{
+    (void)state;
+    graphs[0] = two_convolutions(MTS_NONE, MTS_NONE);
+    graphs[1] = two_convolutions(MTS_NONE, MTS_NONE);
+    assert_int_equal(stitch(one_group, 1, true, true)->member_count, 4);
+}
+
+static void nothing_is_merged_where_weights_stay_private(void **state)
+{
+    (void)state;
+    graphs[0] = two_convolutions(7, 8);
+    graphs[1] = two_convolutions(7, 8);
+    const mts_stitched *s = stitch(one_group, 1, true, false);
+    assert_false(s->shared);
+    assert_int_equal(s->layer_count, 2);
+    assert_int_equal(s->member_count, 4);
+}
+
+static void groups_follow_one_another_and_share_no_layer(void **state)
+{
+    (void)state;
+    graphs[0] = two_convolutions(7, 8);
+    graphs[1] = two_convolutions(7, 8);
+    const mts_stitched *s = stitch(two_groups, 2, true, true);
+    assert_int_equal(s->layer_count, 4);
+    for (uint32_t l = 0; l < s->layer_count; l++) {
+        assert_int_equal(s->layers[l].group, l / 2);
+        assert_int_equal(s->layers[l].count, 1);
+    }
+}
+
+static void each_failing_allocation_is_reported(void **state)
+{
+    (void)state;
+    graphs[0] = two_convolutions(7, 8);
+    graphs[1] = two_convolutions(7, 9);
+    const uint32_t *const slots[TASKS] = {&slot_0, &slot_0};
+    const mts_stitch_request wanted = request(one_group, 1, slots, true);
+    mts_status status = MTS_STATUS_OUT_OF_MEMORY;
+    for (size_t n = 1; status != MTS_STATUS_OK; n++) {
+        mts_fault_allocator fault;
+        mts_arena small;
+        mts_stitched *out = NULL;
+        mts_fault_allocator_init(&fault, n);
+        mts_arena_init(&small, &fault.allocator);
+        status = mts_stitch(&wanted, &small, &out, NULL);
+        assert_true(status == MTS_STATUS_OK || status == MTS_STATUS_OUT_OF_MEMORY);
+        mts_arena_release(&small);
+        assert_int_equal(fault.alive, 0);
+        assert_true(n < 100);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(work_on_a_common_input_with_common_weights_is_done_once),
+        TEST(tasks_part_where_their_weights_differ),
+        TEST(equal_weights_on_different_inputs_are_different_work),
+        TEST(weights_without_an_identity_are_never_equal),
+        TEST(nothing_is_merged_where_weights_stay_private),
+        TEST(groups_follow_one_another_and_share_no_layer),
+        TEST(each_failing_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

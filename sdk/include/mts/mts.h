@@ -1,9 +1,9 @@
 /*
  * mts.h: the run-time API of the MTS SDK: many networks on one camera frame, stitched into one.
  *
- * Five nouns: mts_runtime (a device with its caches, allocator and log), mts_bundle (compiled
- * tasks), mts_session (a bundle on a device with a plan, ready to run), mts_frame (one camera image,
- * a plain struct), mts_tensor (a plain view of an array).
+ * Five nouns: mts_runtime is a device with its caches, allocator and log. mts_bundle holds compiled
+ * tasks. mts_session is a bundle on a device with a plan, ready to run. mts_frame is one camera
+ * image, a plain struct. mts_tensor is a plain view of an array.
  *
  *     mts_runtime_options ropts;      mts_runtime_options_default(&ropts);
  *     mts_runtime_create(&ropts, &runtime);
@@ -17,22 +17,23 @@
  *
  * Conventions of every function here:
  *   - A function that can fail returns an mts_status. A sentence with the reason goes into the
- *     caller's buffer mts_runtime_options.error_text and to the log callback. A call whose object
- *     is NULL returns INVALID_ARGUMENT without a sentence.
- *   - A comment names the statuses that matter. Every call that uses memory or the device can also
- *     return OUT_OF_MEMORY, DEVICE or DEVICE_LOST.
+ *     caller's buffer mts_runtime_options.error_text and to the log callback. A call without a
+ *     runtime, bundle or session (NULL) returns INVALID_ARGUMENT and writes no sentence.
+ *   - A comment names the statuses that matter. Every call can also return INVALID_ARGUMENT: a
+ *     pointer is NULL, and the comment does not allow that. Every call that uses memory or the
+ *     device can also return OUT_OF_MEMORY, DEVICE or DEVICE_LOST.
  *   - A failed create or open sets *out to NULL. Any other failed call changes nothing, with two
- *     exceptions. First: a device that fails while an input is set, or during a submission, may
- *     have changed inputs; a zero-copy input has to be set again. Second: a run whose wait or poll
- *     fails, other than with TIMEOUT, BUSY or CANCELLED, is over and has no outputs.
+ *     exceptions. First: if the device fails in a call that sets an input or submits, inputs may
+ *     have changed, and a zero-copy input has to be set again. Second: if a wait or poll fails, but
+ *     not with TIMEOUT, BUSY or CANCELLED, the run is over and has no outputs.
  *   - X_destroy(X **) accepts NULL and pointers to NULL, and sets the caller's pointer to NULL.
  *     Destroy sessions first, then bundles, then the runtime. This is safe after DEVICE_LOST.
- *   - A struct that begins with `size` may be that of an older header: options that it lacks have
- *     their defaults, results that it lacks are not written. A larger size than this library knows
- *     is INVALID_ARGUMENT.
+ *   - A struct that begins with `size` may come from an older header. Options that it lacks have
+ *     their defaults; results that it lacks are not written. A size that is larger than this
+ *     library knows is INVALID_ARGUMENT.
  *   - Strings are UTF-8. Sizes are in bytes, times in milliseconds.
  *
- * Promises, each with a test: no input crashes the library, hangs it or makes it allocate too much.
+ * Promises; each has a test. No input crashes the library, hangs it or makes it allocate too much.
  * The library never aborts, never prints and has no global mutable state. A steady-state run builds
  * no kernel and, unless `gemm` is in use, allocates nothing. The same build, device and plan give
  * bit-identical outputs. With every strategy, outputs in float32 differ from the reference by at
@@ -57,7 +58,7 @@
 extern "C" {
 #endif
 
-/* Version of this header; mts_version() is that of the library. Before 1.0 a minor version may
+/* Version of this header; mts_version() names that of the library. Before 1.0 a minor version may
    change the API. */
 #define MTS_VERSION_MAJOR 0
 /* See MTS_VERSION_MAJOR. */
@@ -65,7 +66,7 @@ extern "C" {
 /* See MTS_VERSION_MAJOR. */
 #define MTS_VERSION_PATCH 0
 
-/* A time limit of a wait: there is none. */
+/* As a timeout_ms: no time limit. */
 #define MTS_TIMEOUT_INFINITE UINT32_MAX
 
 /*
@@ -104,7 +105,7 @@ typedef struct mts_bundle mts_bundle;
 /* A bundle on a device with a plan, ready to run. Thread-safety: that of its runtime. */
 typedef struct mts_session mts_session;
 
-/* Which device, and what it uses of the caller's. */
+/* Which device a runtime opens, how it works, and what the caller lends it. */
 typedef struct mts_runtime_options {
     /* sizeof(mts_runtime_options). */
     size_t size;
@@ -112,22 +113,25 @@ typedef struct mts_runtime_options {
        "cuda:sm_62", with any compute capability, is a device that computes nothing: it writes the
        kernels of a session to cache_dir, for devices without a compiler. */
     const char *device;
-    /* Directory of kernel binaries, plans and tunings; it is created when needed. NULL (default):
-       no cache. A directory that cannot be written is no failure. Copied. */
+    /* Directory of kernel binaries, plans and tunings; the library creates it when needed. NULL
+       (default): no cache. If the directory cannot be written, calls succeed without it. The string
+       is copied. */
     const char *cache_dir;
-    /* Threads of a CPU device that has its own; 0 (default): all. */
+    /* Number of threads of a device that starts CPU threads of its own; 0 (default): all. No device
+       of this version does. */
     uint32_t threads;
     /* Graph replay: the launches of a run are recorded once and submitted with one driver call. */
     mts_use replay;
-    /* Matrix products by a library (CLBlast). tuning_ms then measures it where a layer is one dense
-       product. It allocates in every run, and a run that uses it is not replayed. */
+    /* Matrix products by a library (CLBlast). mts_session_options.tuning_ms then measures it for
+       layers that are one dense product. The library allocates in every run, and a run that uses it
+       is not replayed. */
     mts_use gemm;
-    /* CUcontext of the caller, and the CUstream on which everything runs in order. Both outlive the
-       runtime. NULL (default): the device's primary context, a stream of the library's own.
-       UNSUPPORTED if the device is not CUDA's; a stream requires a context. */
+    /* The caller's CUcontext, and the caller's CUstream, on which everything runs in order. Both
+       outlive the runtime. NULL (default): the device's primary context and a stream of the
+       library's own. A stream requires a context. A device that is not CUDA's is UNSUPPORTED. */
     void *cuda_context, *cuda_stream;
-    /* OpenCL: launches after which the driver is told to start. 2 to 4 let a phone draw its screen
-       between them. 0 (default): what suits the driver, else at the end of a run. */
+    /* OpenCL: the driver is told to start after every so many launches. With 2 to 4, a phone can
+       draw its screen in between. 0 (default): the library chooses by the driver. */
     uint32_t flush_launches;
     /* 1: every command of the device is checked (slower). 0 (default): it is not. */
     uint32_t check;
@@ -139,7 +143,8 @@ typedef struct mts_runtime_options {
     void *context;
     /* Receives sentences of the log. NULL (default): there is no log. */
     void (*log)(void *context, mts_log_severity severity, const char *text);
-    /* Allocates `size` bytes, or returns NULL. NULL, as `free` (default): malloc and free. */
+    /* Allocates `size` bytes, or returns NULL. `alloc` and `free` are both given, or both NULL
+       (default: malloc and free). */
     void *(*alloc)(void *context, size_t size);
     /* Frees what `alloc` returned. */
     void (*free)(void *context, void *memory);
@@ -154,13 +159,14 @@ MTS_API void mts_runtime_options_default(mts_runtime_options *options);
  * Opens a device.
  * @param options NULL: the defaults
  * @param out the runtime; destroy it with mts_runtime_destroy
- * @return NOT_FOUND: no such device. UNSUPPORTED: it takes no context of the caller's.
- * INVALID_ARGUMENT: the options contradict themselves.
+ * @return NOT_FOUND: no such device, or its driver is not installed. UNSUPPORTED: the driver is too
+ * old, or the device takes no context of the caller's. INVALID_ARGUMENT: `out` is NULL, or an
+ * option is out of its range or contradicts another one.
  */
 MTS_API mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **out);
 /*
  * Destroys a runtime.
- * @param runtime its sessions and bundles are destroyed already
+ * @param runtime destroy its sessions and bundles before
  */
 MTS_API void mts_runtime_destroy(mts_runtime **runtime);
 /*
@@ -180,16 +186,17 @@ MTS_API mts_status mts_runtime_device(const mts_runtime *runtime, mts_device_des
 MTS_API mts_status mts_runtime_cache(const mts_runtime *runtime, mts_cache_stats *stats);
 
 /*
- * Measures the ceilings of the device. This takes one or two seconds and at most 128 MiB of device
- * memory. A session that runs at the same time makes them look lower.
+ * Measures what the device can do at most. This takes one or two seconds and at most 128 MiB of
+ * device memory. A session that runs at the same time makes the results lower.
  * @param runtime a runtime
  * @param out set its size before
- * @return UNSUPPORTED: the device cannot be measured.
+ * @return UNSUPPORTED: the device cannot be measured. INVALID_ARGUMENT: `out` is NULL or its size
+ * is not known.
  */
 MTS_API mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out);
 
 /*
- * Sets the size and every default of a frame, which is zero.
+ * Sets the size of a frame, and every other field to its default, 0.
  * @param frame may be NULL
  */
 MTS_API void mts_frame_default(mts_frame *frame);
@@ -199,7 +206,7 @@ MTS_API void mts_frame_default(mts_frame *frame);
 /*
  * Opens a bundle file and verifies every byte of it.
  * @param runtime outlives the bundle
- * @param path the file may be replaced, but not truncated, while the bundle is open
+ * @param path of the file; while the bundle is open, the file may be replaced, but not truncated
  * @param out the bundle; destroy it with mts_bundle_destroy
  * @return NOT_FOUND: no such file. IO: it cannot be read. MALFORMED: it is damaged. UNSUPPORTED: it
  * has another format version. LIMIT: it is too large.
@@ -211,24 +218,26 @@ MTS_API mts_status mts_bundle_open(mts_runtime *runtime, const char *path, mts_b
  * @param fd descriptor of the file; the caller owns it, and may close it after the call
  * @param offset bytes from the start of the file
  * @param size bytes of the bundle
- * @param out as of mts_bundle_open
- * @return as mts_bundle_open
+ * @param out as in mts_bundle_open
+ * @return as mts_bundle_open. IO: the file ends before the bundle. INVALID_ARGUMENT: `fd` is
+ * negative, or `size` is 0.
  */
 MTS_API mts_status mts_bundle_open_fd(mts_runtime *runtime, int fd, uint64_t offset, uint64_t size,
                                       mts_bundle **out);
 /*
  * Opens a bundle that lies in memory.
  * @param runtime outlives the bundle
- * @param data copied, unless it is aligned to 64 bytes: then it outlives the bundle
+ * @param data the bundle. If it is aligned to 64 bytes, it is used in place and has to outlive the
+ * mts_bundle. Else it is copied
  * @param size bytes at `data`
- * @param out as of mts_bundle_open
+ * @param out as in mts_bundle_open
  * @return as mts_bundle_open
  */
 MTS_API mts_status mts_bundle_open_memory(mts_runtime *runtime, const void *data, size_t size,
                                           mts_bundle **out);
 /*
  * Destroys a bundle.
- * @param bundle its sessions are destroyed already
+ * @param bundle destroy its sessions before
  */
 MTS_API void mts_bundle_destroy(mts_bundle **bundle);
 
@@ -272,10 +281,11 @@ MTS_API mts_status mts_bundle_output(const mts_bundle *bundle, const char *task,
  * Writes what a bundle holds: tasks, families, bytes of weights with and without sharing.
  * @param bundle a bundle
  * @param report form of the text
- * @param buffer receives the text, terminated; may be NULL if `size` is 0
+ * @param buffer receives the text and a terminating 0; may be NULL if `size` is 0
  * @param size bytes of `buffer`
- * @param needed receives the bytes of the whole text with its terminator; may be NULL
- * @return LIMIT: the text does not fit and is cut. INVALID_ARGUMENT: unknown report, no buffer.
+ * @param needed receives the bytes of the whole text with its terminating 0; may be NULL
+ * @return LIMIT: the text does not fit and is cut. INVALID_ARGUMENT: `report` is unknown, or
+ * `buffer` is NULL and `size` is not 0.
  */
 MTS_API mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report report, char *buffer, size_t size,
                                       size_t *needed);
@@ -287,12 +297,12 @@ typedef uint64_t mts_ticket;
 
 /* What a submission does while all frames_in_flight slots are in use. */
 typedef enum mts_when_full {
-    /* It returns BUSY (default). */
+    /* It fails with BUSY (default). */
     MTS_WHEN_FULL_BUSY = 0,
     /* It waits until the oldest run has finished. This requires `done`. */
     MTS_WHEN_FULL_BLOCK = 1,
-    /* It drops the oldest frame that is not on the device, or the oldest finished run that was not
-       taken, whichever is older. This requires at least 2 slots. */
+    /* It drops the oldest submission that is not on the device: a frame that waits, or a finished
+       run that was not taken. This requires at least 2 slots. */
     MTS_WHEN_FULL_DROP_OLDEST = 2
 } mts_when_full;
 
@@ -302,7 +312,8 @@ typedef struct mts_session_options {
     size_t size;
     /* How groups of tasks are executed. */
     mts_strategy strategy;
-    /* How numbers are stored. Creating fails with LIMIT if a weight is too large for float16. */
+    /* How the device stores and multiplies numbers. Creating the session fails with LIMIT if a
+       weight is too large for float16. */
     mts_precision precision;
     /* Names of the tasks that run; NULL (default): all tasks of the bundle. */
     const char *const *tasks;
@@ -311,37 +322,38 @@ typedef struct mts_session_options {
     /* 0 (default): all tasks see the same frame, and equal work on it is done once. 1: each task
        has an input of its own. */
     uint32_t separate_inputs;
-    /* 0 (default): mts_session_input copies. 1: it keeps the address, and every run reads the
-       caller's memory; see docs/ASYNC.md. */
+    /* 0 (default): mts_session_input copies the data. 1: it keeps the address of float32 data, and
+       every run reads the caller's memory; see docs/ASYNC.md. */
     uint32_t zero_copy_inputs;
     /* Which tasks are one group. SEQUENTIAL ignores it. */
     mts_grouping grouping;
     /* Most bytes of weights, activations and workspace together; 0 (default): no limit. Creating
-       fails with LIMIT if the plan cannot keep it, and the sentence names the smallest possible
-       budget. Measuring while the session is created may exceed it: docs/design/deciding.md. */
+       the session fails with LIMIT if the plan cannot keep it; the sentence names the smallest
+       possible budget. Measurements while it is created may exceed it: docs/design/deciding.md. */
     uint64_t memory_budget;
     /* A number for each task; NULL (default): all are equal. Tasks with a higher number run in
        earlier groups. Tasks of different numbers are never in one group. */
     const uint32_t *priorities;
-    /* Time for measuring which kernel is fastest for each layer, without the time for building
-       kernels; 0 (default): kernels are chosen by the kind of device. With a cache_dir, the next
-       session continues where the time ended. */
+    /* Milliseconds for measuring which kernel is fastest for each layer. Time for building kernels
+       does not count. 0 (default): kernels are chosen by the kind of device. With a cache_dir, the
+       next session goes on where this one stopped. */
     uint32_t tuning_ms;
-    /* Slots for submissions that were not taken yet, 1..16; 1 (default): each run is waited for.
-       zero_copy_inputs allows 1. See docs/ASYNC.md. */
+    /* Slots for submissions that were not taken yet, 1..16. 1 (default): one run at a time.
+       With zero_copy_inputs it has to be 1. See docs/ASYNC.md. */
     uint32_t frames_in_flight;
     /* What a submission does while all slots are in use. */
     mts_when_full when_full;
     /* First argument of `done` and `progress`. */
     void *context;
-    /* Called once for every ticket, in their order except for dropped frames, inside
-       mts_session_submit, _poll, _wait, _cancel and _destroy. `status` is what a wait would return;
-       CANCELLED means that the frame was dropped or the session destroyed. The memory of a
-       zero-copy frame is the caller's again. The callback may read outputs and change which tasks
-       run; calls that concern inputs and runs return BUSY. NULL (default): there is none. */
+    /* Called once for every ticket, inside mts_session_submit, _poll, _wait, _cancel and _destroy.
+       The calls come in the order of tickets, except that a dropped frame has its call at once.
+       `status` is what a wait would return. CANCELLED: the frame was dropped, the run was
+       cancelled, or the session is being destroyed. From then on the caller may change or free the
+       memory of a zero-copy frame. The callback may read outputs and change which tasks run. Calls
+       that concern inputs and runs return BUSY inside it. NULL (default): not called. */
     void (*done)(void *context, mts_ticket ticket, mts_status status);
-    /* Called while the session is created, with a fraction of 0..1. A result other than 0 cancels:
-       creating fails with CANCELLED. */
+    /* Called while the session is created, with the part that is done, 0..1. A result other than 0
+       makes mts_session_create fail with CANCELLED. NULL (default): not called. */
     int (*progress)(void *context, float fraction, const char *what);
 } mts_session_options;
 
@@ -352,89 +364,96 @@ typedef struct mts_session_options {
 MTS_API void mts_session_options_default(mts_session_options *options);
 /*
  * Plans, builds kernels and uploads weights. Measured decisions are kept in the runtime's cache_dir.
- * A kernel that does not build or run is replaced by a simpler one, as mts_session_explain says.
+ * A simpler kernel replaces one that does not build or run; mts_session_explain says so.
  * @param runtime outlives the session
  * @param bundle opened by this runtime; outlives the session
  * @param options NULL: the defaults
  * @param out the session; destroy it with mts_session_destroy
- * @return NOT_FOUND: no task of that name. LIMIT: the device memory or memory_budget is too small.
- * DEVICE: no kernel of a layer builds; the sentence has the build log. CANCELLED: by `progress`.
- * INVALID_ARGUMENT: an option is unknown or contradicts another one.
+ * @return NOT_FOUND: no task of that name, or CUDA's compiler is not installed. LIMIT: the device
+ * memory or memory_budget is too small, or a weight too large for float16. DEVICE: no kernel of a
+ * layer builds; the sentence has the build log. CANCELLED: by `progress`. INVALID_ARGUMENT: an
+ * option is out of its range or contradicts another one, a task is named twice, or another runtime
+ * opened the bundle.
  */
 MTS_API mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle,
                                       const mts_session_options *options, mts_session **out);
 /*
- * Waits for what is on the device, drops other frames, calls `done` for both, and destroys the
- * session. Inside `done` it does nothing.
- * @param session its bundle and runtime still exist
+ * Waits for runs on the device, drops waiting frames, calls `done` for all of them, and destroys
+ * the session. Inside `done` this function does nothing.
+ * @param session destroy it before its bundle and its runtime
  */
 MTS_API void mts_session_destroy(mts_session **session);
 
 /*
- * Sets an input of a task for the following submissions. Tasks that share the input share the value.
+ * Sets an input of a task for all later submissions. Tasks that share the input share the value.
  * @param session a session
  * @param task name of the task
  * @param index 0..input_count - 1
- * @param tensor of the port's type and shape; copied, unless zero_copy_inputs is set and the type
- * is float32: then the caller keeps the data valid until another address is set or the session is
- * destroyed, and unchanged from a submission to the end of its wait (docs/ASYNC.md)
- * @return NOT_FOUND: no such task or input. INVALID_ARGUMENT: another type, shape or size. BUSY: no
- * slot is free, or waiting frames would see this value.
+ * @param tensor has the type and shape of the input. The data is copied, except float32 data of a
+ * session with zero_copy_inputs. The caller keeps such data valid until another address is set or
+ * the session is destroyed, and unchanged from a submission to the end of its wait (docs/ASYNC.md)
+ * @return NOT_FOUND: no such task or input. INVALID_ARGUMENT: the tensor has another type, shape or
+ * size. BUSY: no slot is free, waiting frames would see this value, or `done` is running.
  */
 MTS_API mts_status mts_session_input(mts_session *session, const char *task, uint32_t index,
                                      const mts_tensor *tensor);
 /*
- * Sets input 0 of one task to a frame. The session has separate inputs or one task.
+ * Sets input 0 of one task to a frame. This requires separate_inputs, or a session of one task.
  * @param session a session without zero_copy_inputs
  * @param task name of a task that takes frames
- * @param frame its memory is read as mts_frame.zero_copy and `memory` say
- * @return as mts_session_input. INVALID_ARGUMENT: the task takes no frames, or the frame
- * contradicts itself. LIMIT: it is too large.
+ * @param frame mts_frame.zero_copy and mts_frame.memory say how long its memory is read
+ * @return as mts_session_input. INVALID_ARGUMENT: the task takes no frames, tasks share its input,
+ * or the frame contradicts itself. LIMIT: the frame is too large, or frames in flight use too many
+ * memories. UNSUPPORTED: neither the device nor the processor can read its memory.
  */
 MTS_API mts_status mts_session_input_frame(mts_session *session, const char *task, const mts_frame *frame);
 /*
- * Makes image i of a batch show regions[i] of every following frame, instead of the frame's own
- * region. Images from `count` on keep what they hold. Boxes of a detector so become the inputs of
- * classifiers (docs/FRAMES.md).
+ * Makes image i of a batch show regions[i] of every later frame, instead of the frame's own region.
+ * Images from `count` on keep the pixels that they have. This is how boxes of a detector become the
+ * inputs of classifiers (docs/FRAMES.md).
  * @param session a session
  * @param task name of a task with an input of its own; NULL: all tasks that take frames
  * @param regions copied
- * @param count 0..images of the batch; 0: the frame's own region in every image again
- * @return NOT_FOUND: no such task. INVALID_ARGUMENT: too many regions, a region contradicts itself,
- * or the task takes no frames or shares its input. A region outside a frame fails the call that
- * brings the frame.
+ * @param count 0..images of the batch; 0: every image shows the frame's own region again
+ * @return NOT_FOUND: no such task. INVALID_ARGUMENT: there are too many regions, a region
+ * contradicts itself, or the task takes no frames or shares its input. BUSY: `done` is running. If
+ * a region lies outside a frame, the call that brings the frame fails.
  */
 MTS_API mts_status mts_session_regions(mts_session *session, const char *task, const mts_region *regions,
                                        uint32_t count);
 /*
- * Starts a run, or keeps the frame until the device is free. It does not wait for this run.
+ * Starts a run, or keeps the frame until the device is free. The call does not wait for this run.
  * @param session a session
- * @param frame becomes input 0 of every task that takes frames; NULL: a run on the inputs as they
- * were set last starts now
+ * @param frame becomes input 0 of every task that takes frames. NULL: starts a run on the inputs
+ * that were set last
  * @param ticket receives the number of the submission
- * @return BUSY: all slots are in use and when_full is BUSY; or `frame` is NULL and the device
- * cannot start another run. INVALID_ARGUMENT: the frame contradicts itself, or a zero-copy input was not set.
- * LIMIT: the frame is too large, or memory_budget leaves no space for a set of active tasks.
+ * @return BUSY: all slots are in use and when_full is BUSY; `frame` is NULL and the device cannot
+ * start another run; or `done` is running. INVALID_ARGUMENT: the frame contradicts itself, no task
+ * takes frames, or a zero-copy input was not set. LIMIT: the frame is too large, frames in flight
+ * use too many memories, or memory_budget leaves no space for this set of active tasks.
+ * UNSUPPORTED: neither the device nor the processor can read the memory of the frame.
  */
 MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket);
 /*
- * Waits until a run has finished and takes it: mts_session_output then gives its outputs. Earlier
- * runs that were not taken are over too. The run that was taken last returns its status again.
+ * Waits until a run has finished and takes it: mts_session_output then gives its outputs. The call
+ * also takes all earlier runs. A second wait for the run that was taken last returns the same
+ * status.
  * @param session a session
  * @param ticket of a submission
  * @param timeout_ms 0: does not wait. MTS_TIMEOUT_INFINITE: no limit
- * @return TIMEOUT: the run goes on. CANCELLED: the frame was dropped, or mts_session_cancel left
- * groups out. INVALID_ARGUMENT: no such ticket, or an earlier run than the last one. Other: why the
- * run failed. The library remembers which of the last 64 submissions were dropped.
+ * @return TIMEOUT: the run goes on. CANCELLED: the frame was dropped, or the run was cancelled by
+ * mts_session_cancel. INVALID_ARGUMENT: no such ticket, or a run before the one that was taken
+ * last. BUSY: `done` is running. Any other status says why the run failed. The library remembers
+ * which of the last 64 submissions were dropped; an older one is INVALID_ARGUMENT.
  */
 MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms);
 /*
- * Takes the oldest run that has finished, and gives waiting frames to the device. With `done` it
- * takes all that have finished. It does not wait.
+ * Takes the oldest run if it has finished, and gives waiting frames to the device. With `done` the
+ * call takes every run that has finished. It does not wait.
  * @param session a session
  * @param ticket receives the number of the run that was taken last
- * @return as mts_session_wait of that run. BUSY: none has finished yet. NOT_FOUND: none is in
- * flight. These two write no sentence.
+ * @return the status of that run. BUSY: no run has finished yet, or `done` is running. NOT_FOUND:
+ * no submission is in flight. A poll that finds no finished run writes no sentence.
  */
 MTS_API mts_status mts_session_poll(mts_session *session, mts_ticket *ticket);
 /*
@@ -450,7 +469,7 @@ MTS_API mts_status mts_session_output(mts_session *session, const char *task, ui
                                       mts_tensor *out);
 
 /*
- * Counts submissions.
+ * Counts what became of the submissions.
  * @param session a session
  * @param flow set its size before
  * @return INVALID_ARGUMENT: `flow` is NULL or its size is not known.
@@ -475,13 +494,14 @@ MTS_API mts_status mts_session_task_stats(const mts_session *session, const char
  */
 MTS_API mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *stats);
 /*
- * Writes how a session runs: groups, launches with their computations, memory, what was considered.
+ * Writes how a session runs: groups, launches with their computations, memory, and the plans that
+ * were considered.
  * @param session a session
  * @param report TEXT or JSON
- * @param buffer as of mts_bundle_inspect
- * @param size as of mts_bundle_inspect
- * @param needed as of mts_bundle_inspect
- * @return as mts_bundle_inspect. UNSUPPORTED: DOT.
+ * @param buffer as in mts_bundle_inspect
+ * @param size as in mts_bundle_inspect
+ * @param needed as in mts_bundle_inspect
+ * @return as mts_bundle_inspect. UNSUPPORTED: `report` is DOT.
  */
 MTS_API mts_status mts_session_explain(const mts_session *session, mts_report report, char *buffer,
                                        size_t size, size_t *needed);
@@ -489,12 +509,12 @@ MTS_API mts_status mts_session_explain(const mts_session *session, mts_report re
 /* ---- control: docs/CONTROL.md ---- */
 
 /*
- * Switches a task on or off, from the next frame on that goes to the device. A task that is off
- * keeps the outputs of its last run.
+ * Switches a task on or off. This holds from the next frame that goes to the device. A task that is
+ * off keeps the outputs of its last run.
  * @param session a session
  * @param task name of the task
  * @param enabled 1 (default) or 0
- * @return NOT_FOUND: no such task. INVALID_ARGUMENT: another number.
+ * @return NOT_FOUND: no such task. INVALID_ARGUMENT: `enabled` is another number.
  */
 MTS_API mts_status mts_session_enable(mts_session *session, const char *task, uint32_t enabled);
 /*
@@ -506,15 +526,15 @@ MTS_API mts_status mts_session_enable(mts_session *session, const char *task, ui
  */
 MTS_API mts_status mts_session_rate(mts_session *session, const char *task, uint32_t every);
 /*
- * Limits how often a task runs. With mts_session_rate, both have to allow a run.
+ * Limits how often a task runs. The task runs only when mts_session_rate allows it too.
  * @param session a session
  * @param task name of the task
  * @param hz most runs a second on average; 0 (default): no limit
- * @return NOT_FOUND: no such task. INVALID_ARGUMENT: negative, infinite or not a number.
+ * @return NOT_FOUND: no such task. INVALID_ARGUMENT: `hz` is negative, infinite or not a number.
  */
 MTS_API mts_status mts_session_rate_hz(mts_session *session, const char *task, double hz);
 /*
- * Tells which run the outputs of a task are of.
+ * Tells which run produced the outputs of a task.
  * @param session a session
  * @param task name of the task
  * @param ticket receives the number of the run
@@ -523,35 +543,39 @@ MTS_API mts_status mts_session_rate_hz(mts_session *session, const char *task, d
 MTS_API mts_status mts_session_output_ticket(const mts_session *session, const char *task,
                                              mts_ticket *ticket);
 /*
- * Leaves task groups out of a run that have not begun some time after its submission. The first
- * group always runs. The wait for the run returns OK; mts_session_output_ticket tells what ran.
+ * Sets a deadline for every run that starts later: task groups that have not begun by then are left
+ * out. The first group always runs. The wait for the run returns OK; mts_session_output_ticket
+ * tells which tasks ran.
  * @param session a session
  * @param ms milliseconds after the submission; 0 (default): no deadline
  * @return INVALID_ARGUMENT: `session` is NULL.
  */
 MTS_API mts_status mts_session_deadline(mts_session *session, uint32_t ms);
 /*
- * Leaves groups that have not begun out of a run, or drops a frame that waits. The wait for the run
- * returns CANCELLED, or OK if the run had ended before. Outputs of groups that ran can be read.
+ * Cancels a run: groups that have not begun are left out, or a waiting frame is dropped. The wait
+ * for the run returns CANCELLED, or OK if the run had ended before. Outputs of groups that ran can
+ * be read.
  * @param session a session
  * @param ticket of a run in flight
- * @return INVALID_ARGUMENT: the ticket does not name a run in flight.
+ * @return INVALID_ARGUMENT: the ticket does not name a run in flight. BUSY: `done` is running.
  */
 MTS_API mts_status mts_session_cancel(mts_session *session, mts_ticket ticket);
 
 /* ---- profile ---- */
 
 /*
- * Measures every launch: runs once without counting, then `runs` times on the inputs that are set,
- * and waits. Durations and gaps between launches are medians, start_ms adds them up. Outputs stay
- * those of the last run.
+ * Measures every launch on the inputs that are set: runs once without counting it, then `runs`
+ * times, and waits. Each duration is a median over the runs, and so is each gap between launches;
+ * start_ms is their sum so far. mts_session_output still gives the outputs of the run that was
+ * taken last.
  * @param session a session without a run in flight
  * @param runs 1..10000
  * @param launches array in the order of launches; set launches[0].size to the size of an element
  * @param capacity elements of `launches`
  * @param count receives the number of launches, which is mts_session_stats.launches
- * @return LIMIT: `capacity` is too small, nothing ran. UNSUPPORTED: the device cannot measure.
- * BUSY: a run is in flight.
+ * @return LIMIT: `capacity` is too small; nothing ran. UNSUPPORTED: the device cannot measure.
+ * BUSY: a run is in flight, or `done` is running. INVALID_ARGUMENT: `runs` is out of its range,
+ * launches[0].size is not known, or a zero-copy input was not set.
  */
 MTS_API mts_status mts_session_profile(mts_session *session, uint32_t runs, mts_launch_profile *launches,
                                        uint32_t capacity, uint32_t *count);

@@ -12,8 +12,9 @@
  *     failure to mtsc_options.error_text and mtsc_options.log. A handle that is NULL, or options of an
  *     unknown size, give INVALID_ARGUMENT without a sentence.
  *   - Every function that uses memory can return OUT_OF_MEMORY, besides what its comment names.
- *   - Every struct begins with its size. The caller sets it with X_default, or by hand where there is none.
- *   - The library keeps no pointer to an argument after the call, except for what mtsc_options names.
+ *   - Every struct begins with its size. The caller sets it: with X_default, or by hand where there is no
+ *     such function.
+ *   - After the call the library keeps no pointer to an argument, except those that mtsc_options names.
  *   - Strings are UTF-8. Sizes are in bytes.
  */
 #ifndef MTS_MTSC_H
@@ -37,25 +38,26 @@ typedef struct mtsc_compiler mtsc_compiler;
  *
  * Ownership: a compiler keeps a copy of this struct. `error_text` and `context` must stay valid as long as
  * the compiler exists; for other functions, until the call returns.
- * Thread-safety: the callbacks are called on the thread that called the library, or by one other thread
- * at a time while that thread waits.
+ * Thread-safety: the library calls the callbacks on the caller's thread, or on one other thread at a time
+ * while the caller's thread waits.
  */
 typedef struct mtsc_options {
     /* sizeof(mtsc_options). */
     size_t size;
-    /* 0 (default): weights are shared where they are bit-equal. > 0: blocks of weights that differ by at
-       most this times the block's largest magnitude are merged too; mtsc_summary.deviation reports it. */
+    /* 0 (default): weights are shared where they are bit-equal. > 0: also blocks that are nearly equal are
+       merged. No weight of such blocks differs by more than this number times the block's largest magnitude.
+       mtsc_summary.deviation reports the largest change. */
     float tolerance;
     /* The caller's buffer for the sentence of the last failure; NULL (default): none. */
     char *error_text;
     /* Bytes of error_text. */
     size_t error_size;
-    /* Handed to the callbacks. */
+    /* First argument of the callbacks. */
     void *context;
     /* Called with warnings and failures; NULL (default): not called. */
     void (*log)(void *context, mts_log_severity severity, const char *text);
-    /* Called with the part that is done, 0..1, and what is being done. A result other than 0 cancels the
-       call, which returns CANCELLED. NULL (default): not called. */
+    /* Called with the part that is done, 0..1, and with what is being done. A result other than 0 makes the
+       call return CANCELLED. NULL (default): not called. */
     int (*progress)(void *context, float fraction, const char *what);
 } mtsc_options;
 
@@ -68,9 +70,9 @@ typedef enum mtsc_color {
     MTSC_COLOR_GREY = 3
 } mtsc_color;
 
-/* The shape of an input. A model needs one where its own dimensions are symbolic or unknown. */
+/* The shape of an input. An input whose dimensions are symbolic or unknown in the model needs one. */
 typedef struct mtsc_input_shape {
-    /* sizeof(mtsc_input_shape): also the distance between elements of mtsc_task.shapes. */
+    /* sizeof(mtsc_input_shape). Elements of mtsc_task.shapes are that many bytes apart. */
     size_t size;
     /* Name of the input; NULL: the first input. */
     const char *input;
@@ -87,9 +89,9 @@ typedef struct mtsc_input_shape {
 typedef struct mtsc_task {
     /* sizeof(mtsc_task). */
     size_t size;
-    /* 1 to 255 of the characters A-Z a-z 0-9 _ . - ; unique within a compiler. */
+    /* Name of the task: 1 to 255 of the characters A-Z a-z 0-9 _ . - and unique within a compiler. */
     const char *name;
-    /* Path of the ONNX or TensorFlow Lite file; its content says which it is. */
+    /* Path of an ONNX or TensorFlow Lite file. The library sees from the content which of them it is. */
     const char *model;
     /* Shapes of inputs; NULL (default) where the model gives all of them. */
     const mtsc_input_shape *shapes;
@@ -154,8 +156,8 @@ MTS_API mts_status mtsc_compiler_add(mtsc_compiler *compiler, const mtsc_task *t
  *
  * @param compiler gets the tasks.
  * @param path of the task list. Paths in it are relative to its folder.
- * @return OK; IO: the list cannot be read; MALFORMED: it is no JSON; INVALID_ARGUMENT: a key or value of it
- *     is wrong; and what mtsc_compiler_add returns.
+ * @return as mtsc_compiler_add. IO: the list cannot be read; MALFORMED: the list is no JSON;
+ *     INVALID_ARGUMENT: a key or a value in the list is wrong.
  */
 MTS_API mts_status mtsc_compiler_add_config(mtsc_compiler *compiler, const char *path);
 
@@ -163,17 +165,18 @@ MTS_API mts_status mtsc_compiler_add_config(mtsc_compiler *compiler, const char 
 typedef struct mtsc_summary {
     /* sizeof(mtsc_summary), set by the caller. */
     size_t size;
-    /* Tasks; families of tasks that can be stitched; nodes of all tasks; stored blocks of weights. */
+    /* Numbers of tasks, of families (tasks that can be stitched), of nodes of all tasks, and of stored blocks
+       of weights. */
     uint32_t tasks, families, nodes, blocks;
-    /* Weights as stored, and what they would take without sharing. */
+    /* Bytes of all weights, as stored and as they would be without sharing. */
     uint64_t weights_bytes, weights_bytes_unshared;
-    /* Largest absolute change of a weight by merging; 0 where mtsc_options.tolerance is 0. */
+    /* Largest absolute change that merging made to a weight; 0 if mtsc_options.tolerance is 0. */
     double deviation;
 } mtsc_summary;
 
 /*
- * Finds what the tasks share, and writes a bundle as mtsc_file_write writes files. The tasks stay in the
- * compiler, so it can be called again.
+ * Finds what the tasks share, and writes a bundle (see mtsc_file_write). The tasks stay in the compiler, so
+ * the function can be called again.
  *
  * @param compiler holds at least one task.
  * @param path of the bundle to write.
@@ -197,9 +200,9 @@ MTS_API mts_status mtsc_export(const char *bundle_path, const char *task, const 
                                const mtsc_options *options);
 
 /*
- * Writes a file the way all functions here do. The data goes to a temporary file, is synchronised to disk,
- * and is then renamed. So a reader never sees half a file, and a failure leaves the old file. If `path` is a
- * link, its target is replaced.
+ * Writes a file; all functions here write their files in this way. The data goes to a temporary file, which
+ * is synchronised to disk and then renamed. So a reader never sees half a file, and a failure leaves the old
+ * file as it was. If `path` is a link, the function replaces its target.
  *
  * @param path of the file.
  * @param data `size` bytes; NULL where size is 0.
@@ -215,7 +218,8 @@ MTS_API mts_status mtsc_file_write(const char *path, const void *data, size_t si
 typedef enum mtsc_arch { MTSC_ARCH_RESNET18 = 0, MTSC_ARCH_RESNET50 = 1, MTSC_ARCH_VGG16 = 2 } mtsc_arch;
 
 /*
- * Networks with random weights and given ratios of pruning and sharing, as in the papers' evaluations.
+ * Describes networks with random weights and given ratios of pruning and sharing. The papers were evaluated
+ * with such networks.
  *
  * Ownership: the caller's; mtsc_synth only reads it.
  */
@@ -230,7 +234,8 @@ typedef struct mtsc_synth_options {
        round((1 - ratio) * width) of its channels, at least 1. */
     const double *prune;
     uint32_t prune_count;
-    /* Shared / all channels of a layer, 0..1, of the narrowest task, rounded; default 0.9. */
+    /* Part of a layer's channels that is shared, 0..1; default 0.9. It is counted in the narrowest task, and
+       rounded to whole channels. */
     double share;
     /* Rows and columns of the picture, 32..4096 pixels; default 224. */
     uint32_t input;
@@ -239,7 +244,7 @@ typedef struct mtsc_synth_options {
     uint32_t batch_count;
     /* Outputs of each classifier, 1..1000000; default 10. */
     uint32_t classes;
-    /* Of the random numbers; default 1. Equal options give equal bundles. */
+    /* Seed of the random numbers; default 1. Equal options give equal bundles. */
     uint64_t seed;
 } mtsc_synth_options;
 
@@ -251,8 +256,8 @@ typedef struct mtsc_synth_options {
 MTS_API void mtsc_synth_options_default(mtsc_synth_options *options);
 
 /*
- * Writes a bundle of networks with random weights. Layers share weights in the form U, X, Y, Z. Each task
- * has its own scales, biases and classifier. Tasks of batch 1 take frames.
+ * Writes a bundle of networks with random weights. Layers share weights as MTSZ_FORM_UXYZ says (mtsz.h).
+ * Each task has its own scales, biases and classifier. Tasks of batch 1 take frames.
  *
  * @param synth the networks; see mtsc_synth_options.
  * @param path of the bundle to write, see mtsc_file_write.

@@ -20,25 +20,25 @@ extern "C" {
 /*
  * Images to calibrate with. Labels are never needed.
  *
- * The library calls a callback with index < count, in any order, and possibly more than once for an index. A
- * result other than 0 means that the image cannot be had: the function then fails with IO and names the
- * index.
+ * The library calls a callback with index < count, in any order, and possibly more than once for an index. If
+ * a callback cannot provide the image, it returns a number other than 0. The function then fails with IO, and
+ * the sentence names the index.
  *
  * Ownership: the caller's. Context and callbacks must stay valid until the function returns.
- * Thread-safety: one thread at a time calls the callbacks, though not always the same one.
+ * Thread-safety: one thread at a time calls the callbacks. It is not always the same thread.
  */
 typedef struct mtsz_data {
     /* sizeof(mtsz_data). */
     size_t size;
     /* Number of images. */
     uint32_t count;
-    /* Handed to the callbacks. */
+    /* First argument of the callbacks. */
     void *context;
-    /* Writes an image as height * width pixels of 3 bytes (R, G, B), row by row without gaps. For tasks that
-       take frames; NULL (default): there are no pictures. */
+    /* For tasks that take frames: writes an image as height * width pixels of 3 bytes (R, G, B), row by row
+       without gaps. NULL (default): there are no pictures. */
     int (*picture)(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb);
-    /* Writes input number `input` of a task: `count` finite numbers, row-major in the shape of that input.
-       For tasks that take no frames; NULL (default): there are no tensors. */
+    /* For tasks that take no frames: writes input number `input` of a task, `count` finite numbers, row-major
+       in the shape of that input. NULL (default): there are no tensors. */
     int (*tensor)(void *context, uint32_t index, const char *task, uint32_t input, float *out, size_t count);
 } mtsz_data;
 
@@ -51,11 +51,11 @@ MTS_API void mtsz_data_default(mtsz_data *data);
 
 /* ---- zip ---- */
 
-/* What tasks have in common where they share a channel. */
+/* Which weights of a shared channel the tasks have in common. */
 typedef enum mtsz_form {
-    /* The channel's whole filter (default). */
+    /* All weights of the channel's filter (default). */
     MTSZ_FORM_FILTERS = 0,
-    /* The part of its filter that reads shared channels. */
+    /* The weights that read shared channels. Those that read a task's private channels stay private. */
     MTSZ_FORM_UXYZ = 1
 } mtsz_form;
 
@@ -63,7 +63,7 @@ typedef enum mtsz_form {
 typedef enum mtsz_assignment {
     /* The pairs with the least total difference (default). */
     MTSZ_ASSIGNMENT_OPTIMAL = 0,
-    /* The pair with the smallest difference first, then the next, as MTZ's authors do. */
+    /* The pair with the smallest difference first, then the next pair, and so on, as MTZ's authors do. */
     MTSZ_ASSIGNMENT_GREEDY = 1
 } mtsz_assignment;
 
@@ -77,17 +77,17 @@ typedef struct mtsz_zip_layer {
     size_t size;
     /* Name of the layer in the first task. */
     const char *name;
-    /* Channels of each task, and how many of them are shared. 0 shared: the layer was rolled back, or the
-       tasks have nothing in common there. */
+    /* Channels of the layer in each task, and how many of them are shared. `shared` is 0 if the layer was
+       rolled back, or the tasks have nothing in common in it. */
     uint32_t channels, shared;
-    /* Changed answers of the task that changed most, see mtsz_zip_options.max_change. For a layer that was
-       rolled back, the change before that. */
+    /* Percentage of changed answers of the task that changed most, see mtsz_zip_options.max_change. For a
+       layer that was rolled back: the percentage before that. */
     double change;
-    /* Name of that task. */
+    /* Name of the task that changed most. */
     const char *task;
-    /* 1: the layer changed too many answers and stays private. */
+    /* 1: sharing the layer changed too many answers, so it stays private. */
     int rolled_back;
-    /* Estimated time to the end of zipping, without re-training. */
+    /* Estimated seconds to the end of zipping, without re-training. */
     double seconds_left;
 } mtsz_zip_layer;
 
@@ -102,32 +102,34 @@ typedef struct mtsz_zip_options {
     /* Names of 2 to 64 tasks to zip; NULL (default): all tasks. Other tasks are copied unchanged. */
     const char *const *tasks;
     uint32_t task_count;
-    /* Shared / all channels of each layer, 0..1; default 0.9. */
+    /* Part of the channels of each layer that is shared, 0..1; default 0.9. */
     double share;
     /* Default: MTSZ_FORM_FILTERS. */
     mtsz_form form;
     /* Default: MTSZ_ASSIGNMENT_OPTIMAL. */
     mtsz_assignment assignment;
-    /* The number of shared channels is a multiple of this, or all; default 4, the vector of a kernel. */
+    /* The number of shared channels is a multiple of this, or all channels are shared. Default: 4, the length
+       of the vectors that kernels use. */
     uint32_t round;
     /* Only layers whose name begins with one of these prefixes are shared; NULL (default): all layers. Other
        layers stay private (docs/ZIP.md, "Private layers"). */
     const char *const *layers;
     uint32_t layer_count;
-    /* Those of `tasks` that keep every bit; the other tasks take over their filters. NULL (default): none. */
+    /* Names of those `tasks` whose weights keep every bit. The other tasks take over the filters of these.
+       NULL (default): none. */
     const char *const *base;
     uint32_t base_count;
-    /* A layer stays private if sharing it would change more than this percentage of some task's answers;
-       0..100, default 100: no limit. docs/ZIP.md ("The gate") says what an answer is, and how much of the
+    /* A layer stays private if sharing it would change more than this percentage of the answers of any task,
+       0..100. Default: 100, no limit. docs/ZIP.md ("The gate") says what an answer is, and how much of the
        limit each layer may use. */
     double max_change;
-    /* Seconds of training afterwards, in which all tasks but those of `base` learn to answer as before;
-       default 0: none. */
+    /* Seconds of training after zipping. All tasks but those of `base` learn to answer as before. Default: 0,
+       no training. */
     double retrain_seconds;
-    /* Of the random numbers; default 1. Equal options, data and machine give equal bundles, except with
-       re-training, which depends on time. */
+    /* Seed of the random numbers; default 1. Equal options and data give equal bundles on one machine, except
+       with re-training, which depends on time. */
     uint64_t seed;
-    /* Handed to `layer`. */
+    /* First argument of `layer`. */
     void *context;
     /* Called after each layer; NULL (default): not called. */
     void (*layer)(void *context, const mtsz_zip_layer *layer);
@@ -137,17 +139,17 @@ typedef struct mtsz_zip_options {
 typedef struct mtsz_zip_report {
     /* sizeof(mtsz_zip_report), set by the caller. */
     size_t size;
-    /* Of the bundle that was written. */
+    /* Summary of the bundle that was written. */
     mtsc_summary summary;
     /* Layers that could be shared, that are shared, and that were rolled back. */
     uint32_t layers, zipped, rolled_back;
-    /* Weights in blocks that all tasks share / weights of a task's layers; mean of the tasks. */
+    /* Part of the weights of a task's layers that lies in blocks which all tasks share; mean of the tasks. */
     double shared_weights;
-    /* Percentage of answers that changed over the data: mean of the tasks, and worst task. */
+    /* Percentage of answers that changed on the data: mean of the tasks, and that of the worst task. */
     double change, change_worst;
-    /* Seconds that the two steps took. */
+    /* Seconds that zipping took, and those that re-training took. */
     double zip_seconds, retrain_seconds;
-    /* Loss of re-training at its begin and at its end. */
+    /* Loss at the beginning of re-training, and at its end. */
     double loss_first, loss_last;
     /* 1: the result of re-training was kept, because it changes no more answers than zipping alone. */
     int retrained;
@@ -161,7 +163,7 @@ typedef struct mtsz_zip_report {
 MTS_API void mtsz_zip_options_default(mtsz_zip_options *options);
 
 /*
- * Makes the tasks of a bundle share weights: multi-task zipping (MTZ, NeurIPS 2018; docs/ZIP.md).
+ * Makes the tasks of a bundle share weights by multi-task zipping (MTZ, NeurIPS 2018; docs/ZIP.md).
  *
  * @param bundle_path of the bundle to read.
  * @param data images to calibrate with.
@@ -192,11 +194,11 @@ typedef enum mtsz_criterion {
     MTSZ_CRITERION_HYBRID = 3
 } mtsz_criterion;
 
-/* What the ratio of pruning is a part of. */
+/* What mtsz_prune_options.ratio is a part of. */
 typedef enum mtsz_target {
-    /* The channels of every layer; layers whose channels are coupled count as one (default). */
+    /* The channels of each layer (default). Layers whose channels are coupled count as one layer. */
     MTSZ_TARGET_LAYER = 0,
-    /* All channels of a network; the least important ones are removed first. */
+    /* All channels of a network. The least important ones are removed first, in whatever layer. */
     MTSZ_TARGET_GLOBAL = 1,
     /* The multiply-adds. */
     MTSZ_TARGET_FLOPS = 2,
@@ -221,25 +223,26 @@ typedef struct mtsz_prune_options {
     mtsz_target target;
     /* Part that is removed, 0..0.99; default 0.5. */
     double ratio;
-    /* A layer keeps a multiple of this number of channels, if it has as many; default 1. */
+    /* The number of channels that a layer keeps is a multiple of this; default 1. Layers with fewer channels
+       are not rounded. */
     uint32_t round;
-    /* 1 (default): layers that read removed channels are fitted to what they computed before, by least
-       squares. 0: weights stay as they are. */
+    /* 1 (default): the weights of layers that read removed channels are fitted by least squares, so that the
+       layers compute nearly what they did before. 0: weights stay as they are. */
     int refit;
-    /* 1: aligned tasks lose the same channels, by the mean of their importance, and still share weights.
-       0 (default): each task is pruned alone. */
+    /* 1: aligned tasks lose the same channels, so they still share weights. The mean of the channels'
+       importance decides. 0 (default): each task is pruned alone. */
     int together;
 } mtsz_prune_options;
 
-/* What pruning did. All numbers but the summary are those of the tasks that were pruned. */
+/* What pruning did. The summary is that of the bundle; all other numbers are of the pruned tasks only. */
 typedef struct mtsz_prune_report {
     /* sizeof(mtsz_prune_report), set by the caller. */
     size_t size;
-    /* Of the bundle that was written. */
+    /* Summary of the bundle that was written. */
     mtsc_summary summary;
-    /* Channels that could be removed, and those that were kept. */
+    /* Number of channels that could be removed, and how many of them were kept. */
     uint64_t channels, channels_kept;
-    /* Before and after. */
+    /* Multiply-adds before and after pruning; bytes of weights before and after. */
     uint64_t mul_adds, mul_adds_kept, weights_bytes, weights_bytes_kept;
 } mtsz_prune_report;
 
@@ -251,7 +254,7 @@ typedef struct mtsz_prune_report {
 MTS_API void mtsz_prune_options_default(mtsz_prune_options *options);
 
 /*
- * Removes channels of tasks with all their weights (docs/PRUNE.md).
+ * Removes channels of tasks, together with all weights that belong to them (docs/PRUNE.md).
  *
  * @param bundle_path of the bundle to read.
  * @param data images to calibrate with. May be NULL for MTSZ_CRITERION_L1 without refit.
@@ -282,16 +285,16 @@ typedef struct mtsz_split_options {
     const char *task;
     /* Number of subnets, 2 to the number of classes; default 2. */
     uint32_t groups;
-    /* Part of its multiply-adds that each subnet loses, 0..0.99; default 0.5. */
+    /* Part of the multiply-adds behind the trunk that each subnet loses, 0..0.99; default 0.5. */
     double ratio;
     /* Default: MTSZ_CRITERION_HYBRID. */
     mtsz_criterion criterion;
-    /* Seconds of training for each subnet, see mtsz_zip_options; default 0. */
+    /* Seconds of training for each subnet; default 0: no training. */
     double retrain_seconds;
-    /* Of the random numbers; default 1. */
+    /* Seed of the random numbers; default 1. */
     uint64_t seed;
-    /* Part of the multiply-adds, 0..0.99, whose layers at the beginning stay as they are. All subnets have
-       these layers in common, so they are computed once. Default 0. */
+    /* The first layers, with up to this part of the multiply-adds, are the trunk; 0..0.99, default 0. They
+       stay as they are. All subnets have them in common, so they are computed once. */
     double trunk;
     /* 1: the whole classifier stays in the bundle too; 0 (default): it does not. */
     int keep;
@@ -301,7 +304,7 @@ typedef struct mtsz_split_options {
 typedef struct mtsz_split_report {
     /* sizeof(mtsz_split_report), set by the caller. */
     size_t size;
-    /* Of the bundle that was written. */
+    /* Summary of the bundle that was written. */
     mtsc_summary summary;
     /* Multiply-adds of the whole classifier, and of all subnets together. */
     uint64_t mul_adds, mul_adds_groups;
@@ -317,13 +320,13 @@ typedef struct mtsz_split_report {
 MTS_API void mtsz_split_options_default(mtsz_split_options *options);
 
 /*
- * Splits a classifier into K subnets that know a group of its classes each (sensAI, MLSys 2021;
- * docs/SPLIT.md). They are tasks NAME.1ofK to NAME.KofK with labels and class_map. The last label of each is
- * "none of these".
+ * Splits a classifier into K subnets. Each of them knows one group of the classes (sensAI, MLSys 2021;
+ * docs/SPLIT.md). The subnets are tasks NAME.1ofK to NAME.KofK with labels and class_map. The last label of
+ * each subnet is "none of these".
  *
  * @param bundle_path of the bundle to read.
  * @param data images to calibrate with.
- * @param split names the task, so it may not be NULL.
+ * @param split may not be NULL, because it names the task.
  * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A failure
  *     writes nothing.
  * @param options NULL: the defaults.

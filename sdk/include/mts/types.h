@@ -37,13 +37,14 @@ typedef enum mts_status {
     MTS_STATUS_LIMIT = 7,
     /* A driver call or a kernel build failed. */
     MTS_STATUS_DEVICE = 8,
-    /* The device was lost. Every later call fails so: destroy everything, create a new runtime. */
+    /* The device was lost. Every later call fails with this status: destroy everything and create a
+       new runtime. */
     MTS_STATUS_DEVICE_LOST = 9,
-    /* The call would have to wait, and does not. Try again later. */
+    /* The call cannot be done now, and does not wait. Try again later. */
     MTS_STATUS_BUSY = 10,
-    /* The time limit of the call passed first. What it waited for goes on. */
+    /* The time limit of the call has passed. What the call waited for goes on. */
     MTS_STATUS_TIMEOUT = 11,
-    /* A callback or a call cancelled it. */
+    /* A callback or another call cancelled the operation. */
     MTS_STATUS_CANCELLED = 12,
     /* A defect of this library. Please report it. */
     MTS_STATUS_INTERNAL = 13
@@ -99,7 +100,7 @@ typedef struct mts_tensor {
     mts_type type;
     /* Number of dimensions, 0..MTS_TENSOR_RANK_MAX. */
     uint32_t rank;
-    /* Numbers in each dimension, the slowest first. Those from `rank` on are not read. */
+    /* Numbers in each dimension, the slowest first. Only the first `rank` elements are read. */
     int64_t dims[MTS_TENSOR_RANK_MAX];
 } mts_tensor;
 
@@ -115,20 +116,20 @@ typedef enum mts_pixel_format {
     MTS_PIXEL_FORMAT_BGRA = 3,
     /* Brightness: 1 byte a pixel. */
     MTS_PIXEL_FORMAT_GREY = 4,
-    /* A plane of Y, 1 byte a pixel, and a plane of pairs U V, one for 2 x 2 pixels. A plane of
-       colour has (width + 1) / 2 columns and (height + 1) / 2 rows, also below. */
+    /* A plane of Y, 1 byte a pixel, and a plane of pairs U V, one pair for 2 x 2 pixels. A plane of
+       pairs, of U or of V has (width + 1) / 2 columns and (height + 1) / 2 rows. */
     MTS_PIXEL_FORMAT_NV12 = 5,
-    /* As NV12 with pairs V U. */
+    /* Like NV12, but with pairs V U. */
     MTS_PIXEL_FORMAT_NV21 = 6,
     /* A plane of Y, a plane of U, a plane of V. */
     MTS_PIXEL_FORMAT_I420 = 7,
-    /* Y U Y V: 4 bytes for each two pixels of a row, (width + 1) / 2 times. */
+    /* Y U Y V: 4 bytes for two pixels. A row has (width + 1) / 2 such quadruples. */
     MTS_PIXEL_FORMAT_YUYV = 8,
-    /* U Y V Y: 4 bytes for each two pixels of a row, (width + 1) / 2 times. */
+    /* U Y V Y: 4 bytes for two pixels. A row has (width + 1) / 2 such quadruples. */
     MTS_PIXEL_FORMAT_UYVY = 9
 } mts_pixel_format;
 
-/* How Y, U, V become red, green, blue. Other formats ignore it. */
+/* How Y, U, V become red, green, blue. Formats without U and V ignore it. */
 typedef enum mts_yuv {
     /* BT.601 with Y from 16 to 235: most cameras (default). */
     MTS_YUV_BT601 = 0,
@@ -144,7 +145,7 @@ typedef enum mts_yuv {
 typedef enum mts_memory_kind {
     /* Memory of the process, at mts_frame.data (default). */
     MTS_MEMORY_HOST = 0,
-    /* A Linux dma-buf, mts_frame.fd. */
+    /* A Linux dma-buf, named by mts_frame.fd. */
     MTS_MEMORY_DMABUF = 1,
     /* An AHardwareBuffer, mts_frame.buffer, whose pixels lie in rows. */
     MTS_MEMORY_ANDROID = 2
@@ -174,12 +175,12 @@ typedef enum mts_fit {
 typedef enum mts_filter {
     /* Mean of the four nearest pixels, weighted by distance (default). */
     MTS_FILTER_BILINEAR = 0,
-    /* Mean of all pixels that an input pixel covers. In a direction in which the region is enlarged
-       it is bilinear. */
+    /* Mean of all pixels that an input pixel covers. A direction in which the region is enlarged is
+       bilinear instead. */
     MTS_FILTER_AREA = 1
 } mts_filter;
 
-/* A part of a frame, and how it becomes an input. All zero: the whole frame, stretched. */
+/* A part of a frame, and how it becomes an input. All zeros: the whole frame, stretched. */
 typedef struct mts_region {
     /* First column and row, in pixels of the frame as it lies in memory. */
     uint32_t x, y;
@@ -213,28 +214,28 @@ typedef struct mts_frame {
     /* How the pixels lie. */
     mts_pixel_format format;
     /* HOST: further planes. NV12, NV21: [0] is the pairs. I420: [0] is U, [1] is V. NULL: the plane
-       follows `height` strides behind the start of the plane before it. */
+       begins where the next row of the plane before it would begin. */
     const void *chroma[2];
     /* Bytes from row to row of these planes; 0: rows are dense. */
     uint32_t chroma_stride[2];
-    /* How colours of Y, U, V are computed. */
+    /* How Y, U, V become colours. */
     mts_yuv yuv;
-    /* What an input shows, unless mts_session_regions is in force. */
+    /* The part that an input shows, unless mts_session_regions has set others. */
     mts_region region;
-    /* 0 (default): memory of the process is read during the call only. 1: the caller keeps it
-       valid and unchanged until the run was completed or dropped; the device reads it in place if
-       it can. */
+    /* 0 (default): the library reads HOST memory during the call only. 1: the device reads it in
+       place if it can, and the caller keeps it valid and unchanged until the run is taken or
+       dropped. */
     uint32_t zero_copy;
     /* What kind of memory. The caller keeps memory other than HOST valid and unchanged until the
-       run was completed or dropped. Where the device cannot read it (mts_device_desc.reads), the
-       processor copies it during the call. */
+       run is taken or dropped. If the device cannot read it (mts_device_desc.reads), the processor
+       copies it during the call. */
     mts_memory_kind memory;
     /* ANDROID: the AHardwareBuffer. */
     const void *buffer;
     /* DMABUF: the descriptor. The caller owns it, and may close it after the call. */
     int fd;
-    /* DMABUF and ANDROID: bytes from the start of the memory to each plane. 0 of the second and
-       third plane: it follows the plane before it, as with `chroma`. */
+    /* DMABUF and ANDROID: bytes from the start of the memory to each plane. For the second and the
+       third plane, 0 means what NULL means in `chroma`. */
     uint32_t offsets[3];
 } mts_frame;
 
@@ -242,14 +243,14 @@ typedef struct mts_frame {
 typedef enum mts_strategy {
     /* Models run one by one, each with its own weights. */
     MTS_STRATEGY_SEQUENTIAL = 0,
-    /* Models are stitched: shared blocks of weights are stored once, no product is redundant
-       (default). */
+    /* Models are stitched (default): shared blocks of weights are stored once, and no redundant
+       product is computed. */
     MTS_STRATEGY_COMPACT = 1,
-    /* For comparison: a layer of all tasks is one launch, each task has its own weights, and
-       narrower layers are padded with zeros. Unequal batches are not grouped. */
+    /* For comparison: one launch computes a layer of all tasks. Each task has its own weights, and
+       narrower layers are padded with zeros. Tasks of unequal batch are not grouped. */
     MTS_STRATEGY_NETFUSE = 2,
-    /* For comparison: tasks of equal structure are one dense network with blocks of zeros. Other
-       tasks run alone; mts_session_explain says why. */
+    /* For comparison: tasks of equal structure become one dense network with blocks of zeros. Other
+       tasks run alone, and mts_session_explain says why. */
     MTS_STRATEGY_DENSE = 3
 } mts_strategy;
 
@@ -257,8 +258,8 @@ typedef enum mts_strategy {
 typedef enum mts_grouping {
     /* All of them (default). */
     MTS_GROUPING_FAMILY = 0,
-    /* The fastest groups on this device within memory_budget. The library measures sets of tasks
-       while it creates the session. This takes seconds, unless a cache has the plan. */
+    /* The groups that are fastest on this device and keep memory_budget. The library measures sets
+       of tasks while it creates the session. This takes seconds, unless a cache has the plan. */
     MTS_GROUPING_MEASURED = 1
 } mts_grouping;
 
@@ -271,16 +272,16 @@ typedef enum mts_precision {
     MTS_PRECISION_FLOAT32 = 0,
     /* Weights and activations are float16, arithmetic is float32. */
     MTS_PRECISION_FLOAT16_STORAGE = 1,
-    /* Products of convolutions are float16 too where the device has fast ones; elsewhere this is
-       FLOAT16_STORAGE. Up to 8 products are added in float16, all else in float32. */
+    /* Convolutions also multiply in float16, and add up to 8 products in float16. All other
+       arithmetic is float32. On a device without fast float16 this is FLOAT16_STORAGE. */
     MTS_PRECISION_FLOAT16 = 2
 } mts_precision;
 
 /* How often the files of one kind in the cache directory were used. */
 typedef struct mts_cache_use {
-    /* Files that were found and used, and files that were not. */
+    /* Look-ups that found a file and used it, and look-ups that did not. */
     uint32_t hits, misses;
-    /* Misses with a file that was damaged, foreign or outdated. */
+    /* Those misses that found a file, but a damaged, foreign or outdated one. */
     uint32_t rejected;
     /* Files that were written. */
     uint32_t written;
@@ -290,8 +291,8 @@ typedef struct mts_cache_use {
 
 /* One launch of a run, measured. Texts live as long as the session. */
 typedef struct mts_launch_profile {
-    /* sizeof(mts_launch_profile). The caller sets it in the first element of an array; it is the
-       distance of the elements. */
+    /* sizeof(mts_launch_profile). The caller sets it in the first element of an array. Elements are
+       that many bytes apart. */
     size_t size;
     /* What it computes: "conv 3x3", "fc", "pool", "space to depth". */
     char kind[32];
@@ -299,14 +300,14 @@ typedef struct mts_launch_profile {
     const char *label;
     /* Name of the kernel. */
     const char *kernel;
-    /* Group of tasks; UINT32_MAX: the launch works for several groups. */
+    /* Task group, see mts_task_stats.group; UINT32_MAX: the launch works for several groups. */
     uint32_t group;
     /* Computations in this launch, and tasks that use their results. */
     uint32_t computations, tasks;
     /* Multiply-adds. */
     uint64_t mul_adds;
-    /* Bytes that have to be moved at least: distinct inputs and weights once, outputs once. 0: part
-       of a layer of several launches, one of which has the bytes of all. */
+    /* Least number of bytes to move: each distinct input, weight and output once. Where several
+       launches compute one layer, one of them has the bytes of all and the others have 0. */
     uint64_t bytes;
     /* Milliseconds on the device's clock since the run was submitted. */
     double start_ms;
@@ -328,11 +329,11 @@ typedef struct mts_device_desc {
     uint32_t is_gpu;
     /* Compute units, as the driver counts them. */
     uint32_t compute_units;
-    /* Floats of the vector that a kernel works on. */
+    /* Number of floats in the vectors that kernels use. */
     uint32_t vector_floats;
     /* Bytes of device memory. */
     uint64_t memory_bytes;
-    /* Kinds of memory in which it reads frames without a copy: bit 1 << mts_memory_kind of each. */
+    /* Kinds of memory that it reads without a copy: bit 1 << kind for each mts_memory_kind. */
     uint32_t reads;
 } mts_device_desc;
 
@@ -344,7 +345,7 @@ typedef struct mts_cache_stats {
     mts_cache_use programs, plans, tunings;
     /* Kernels that were built from source, with or without a cache. */
     uint32_t programs_built;
-    /* Kernel variants that did not build or run, or that a cache says do not. */
+    /* Kernel variants that did not build or run, now or according to a cache. */
     uint32_t variants_skipped;
 } mts_cache_stats;
 
@@ -352,9 +353,9 @@ typedef struct mts_cache_stats {
 typedef struct mts_ceilings {
     /* sizeof(mts_ceilings), set by the caller. */
     size_t size;
-    /* 1e9 floating-point operations a second. A multiply-add is two. */
+    /* Floating-point operations a second, in units of 1e9. A multiply-add counts as two. */
     double gflops;
-    /* 1e9 bytes a second that a copy in device memory reads and writes together. */
+    /* Bytes that a copy in device memory reads and writes a second, together, in units of 1e9. */
     double copy_gbps;
 } mts_ceilings;
 
@@ -376,19 +377,20 @@ typedef struct mts_port_desc {
 typedef struct mts_task_desc {
     /* sizeof(mts_task_desc), set by the caller. */
     size_t size;
-    /* Its name, by which sessions know it. */
+    /* Its name, by which calls name the task. */
     const char *name;
     /* Number of inputs and of outputs. */
     uint32_t input_count, output_count;
-    /* 1: input 0 is an image or a batch of images whose preprocessing is known. 0: it is a tensor. */
+    /* 1: input 0 is an image or a batch of images, and the bundle has its preprocessing. 0: it is a
+       tensor. */
     uint32_t takes_frames;
-    /* Number of labels, which name the classes of output 0. */
+    /* Number of labels. They name the classes of output 0. */
     uint32_t label_count;
     /* The labels. */
     const char *const *labels;
     /* Number of classes of the data set that mts eval uses. */
     uint32_t class_count;
-    /* For each of them, the label of this task. */
+    /* For each class of the data set, the index of this task's label. */
     const uint32_t *class_map;
 } mts_task_desc;
 
@@ -406,15 +408,16 @@ typedef enum mts_report {
 typedef struct mts_flow {
     /* sizeof(mts_flow), set by the caller. */
     size_t size;
-    /* Submissions with a ticket: the sum of the following. */
+    /* Submissions that got a ticket: the sum of the four numbers below. */
     uint64_t submitted;
     /* Runs that finished and were taken. */
     uint64_t completed;
-    /* Frames that did not run, and finished runs that were not taken in time. */
+    /* Frames that were dropped or cancelled before they ran, and finished runs that were dropped
+       before they were taken. */
     uint64_t dropped;
     /* Runs that ended with an error. */
     uint64_t failed;
-    /* Frames that wait, are on the device, or have finished and were not taken. */
+    /* Submissions that wait, are on the device, or have finished and were not taken. */
     uint32_t in_flight;
 } mts_flow;
 
@@ -424,10 +427,11 @@ typedef struct mts_task_stats {
     size_t size;
     /* Runs that were taken. */
     uint64_t runs;
-    /* Median and 95th percentile of the last 128 runs, from the submission of a frame to the call
-       that found the run finished. With a deadline each group counts by itself. 0: no run yet. */
+    /* Median and 95th percentile of the last 128 runs. The time of a run goes from the submission
+       to the call that finds the run finished; with a deadline, to the call that finds the task's
+       group finished. 0: no run yet. */
     double p50_ms, p95_ms;
-    /* Task group of the task, 0..mts_session_stats.groups - 1, in the order in which groups run. */
+    /* Task group of the task, 0..mts_session_stats.groups - 1. Groups run in this order. */
     uint32_t group;
 } mts_task_stats;
 
@@ -441,11 +445,11 @@ typedef struct mts_session_stats {
     uint64_t activation_bytes;
     /* Kernel parameters and scratch memory. */
     uint64_t workspace_bytes;
-    /* All of these. */
+    /* All of these together. */
     uint64_t peak_bytes;
     /* Multiply-adds of a run. */
     uint64_t mul_adds;
-    /* Launches of a run, without the one that converts a frame. */
+    /* Launches of a run. The launch that turns a frame into inputs is not counted. */
     uint32_t launches;
     /* Task groups. */
     uint32_t groups;
@@ -453,9 +457,9 @@ typedef struct mts_session_stats {
     uint32_t kernels;
     /* The precision that is in use. */
     mts_precision precision;
-    /* Time in which mts_session_create decided: by measuring, or by reading a cache. */
+    /* Time that mts_session_create took to decide, by measuring or by reading a cache. */
     double planning_ms;
-    /* Latency that the planner predicted; 0: nothing was measured. */
+    /* Latency of a run that the planner predicted; 0: it measured nothing. */
     double predicted_ms;
 } mts_session_stats;
 

@@ -1,5 +1,5 @@
 # Writes kernel_table.c: for every row KERNEL(folder, name) of kernels/manifest.def the kernel's text, and once the head
-# that all have in common (prelude, kinds, records, walk), as arrays of bytes, so that no string limit applies.
+# that all have in common (prelude, kinds, parameters, walk), as arrays of bytes, so that no string limit applies.
 #
 # The library carries these texts onto every device, so comments, blanks and #include lines are left out. Line
 # breaks stay: the lines that a driver's compiler names are those of head and kernel, one after the other. What is left

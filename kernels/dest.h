@@ -3,7 +3,7 @@
  *
  * Responsible for the part that every kernel with a mts_dest_params shares: which floats a work-item owns, where
  * they lie in the tensor, the zeros around the image, and loading and storing stretches of a row as vectors.
- * The program text of a kernel has this file after the records. A "float" in act or pool is a mts_real (prelude.h).
+ * The program text of a kernel has this file after params.h. A "float" in act or pool is a mts_real (prelude.h).
  * Not responsible for any operator.
  *
  * A work-item owns `run` consecutive floats of one plane (and writes the zeros among them); it meets them as
@@ -235,16 +235,16 @@ INLINE float mts_vec_least(mts_vec v) {
 #endif
 
 /*
- * ---- memory that may be the caller's ----
+ * ---- memory that may be the caller's (zero-copy) ----
  *
  * What is read lies in act or pool, or it is the caller's own memory in the pool's place: floats, whatever HALF is.
  */
 typedef struct mts_source {
-    GLOBAL const mts_real *p; /* of floats where it is lent */
+    GLOBAL const mts_real *p; /* of floats where `lent` is set */
     int lent;
 } mts_source;
 
-/* from: what a record says: 0 act, 1 pool, 2 the caller's memory. */
+/* from: what the kernel parameters say: 0 act, 1 pool, 2 the caller's memory. */
 INLINE mts_source mts_source_open(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, mts_u32 from) {
     mts_source s;
     s.p = from ? pool : act;

@@ -15,7 +15,7 @@
  * What lies in act and pool are mts_reals, which only these touch: mts_load and mts_store (one), mts_vec_load and
  * mts_vec_store_any (VEC of them at the address of any one), mts_vec_store (the same, but in CUDA the address is a
  * multiple of the vector's size or of 16 bytes, whichever is less). mts_vec_get and mts_vec_put are for floats at any
- * address: private and LOCAL scratch, which stays float or is mts_half by choice, and memory that a caller lent.
+ * address: private and LOCAL scratch, which stays float or is mts_half by choice, and the caller's memory.
  *
  * Vector helpers: mts_vec_spill (to private floats), mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max,
  * mts_vec_min (NaN in b stays), mts_vec_keep(m, v) = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ? v : s v, add, sub,

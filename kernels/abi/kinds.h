@@ -1,5 +1,5 @@
 /*
- * kinds.h: numbers of element functions and operator modes, the same in graphs, bundles, records and kernels.
+ * kinds.h: numbers of element functions and operator modes, the same in graphs, bundles and kernels.
  *
  * Compiled by the host and by every kernel, so it holds nothing but #define lines. The numbers are part of
  * the bundle format: append, never renumber.

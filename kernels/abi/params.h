@@ -1,9 +1,9 @@
 /*
- * record.h: the tables a kernel reads.
+ * params.h: the kernel parameters, structs that lie in the parameter buffer.
  *
- * Responsible for the memory layout of the launch tables: the host (sdk/lower) writes them once when a
- * session is made, the kernels (OpenCL C, CUDA, platform/reference) read them. This file is compiled by all
- * of them, so it holds only 32-bit fields and no include of its own: the includer defines `mts_u32`,
+ * Responsible for the memory layout of the parameter buffer: the host (sdk/lower) writes it once when a
+ * session is made, the kernels (OpenCL C, CUDA, platform/reference) read it. This file is compiled by all of
+ * them, so it holds only 32-bit fields and no include of its own: the includer defines `mts_u32`,
  * `mts_i32` and `mts_f32` (4 bytes each) beforehand. Not responsible for filling or interpreting them.
  *
  * Every kernel has one signature:
@@ -14,12 +14,12 @@
  *        "floats" and f32 of act and pool mean these elements below)
  * act    activations arena; every offset into it is in elements
  * pool   packed weights, scales, biases, masks; every offset into it is in elements
- * table  all records of all launches of a session; every index into it is in 32-bit words
- * first  index of this launch's first record
+ * table  parameter buffer: kernel parameters of all launches of a session; a word index counts its u32 from 0
+ * first  word index of the first parameters of this launch
  *
  * A launch of a stitched layer covers many tasks. The convolution kernels find their work in a tile list
- * (get_global_id(0) / tile); all other kernels take member m = get_global_id(2), whose record lies at
- * table[first + m * (sizeof record / 4)].
+ * (get_global_id(0) / tile); all other kernels take member m = get_global_id(2), whose parameters lie
+ * at table[first + m * (size of their struct / 4)].
  *
  * Storage of a tensor ("planar"): dims are left-padded to six, d[4] = rows (H), d[5] = columns (W), the
  * first four name the plane. A plane is `gap` zero floats, then H rows of `row` floats (W values, then
@@ -30,7 +30,7 @@
  *     | 0 0 .. 0            | v v v v 0 | v v v v 0 | (round up, 0) | 0 0 .. 0 | v v v v 0 ...
  *     |<------ gap -------->|<- row --->|           |               |<- gap of the next plane
  *
- * Who writes a tensor writes its zeros too: arena memory is reused, a border does not stay clear.
+ * A kernel that writes a tensor writes its zeros too: arena memory is reused, a border does not stay clear.
  * A dense tensor has gap = tail = 0, row = W, pitch = H * W.
  */
 #ifndef MTS_KERNELS_ABI_PARAMS_H
@@ -45,7 +45,7 @@
 
 /* One work-group's share: `tile` flattened pixels of one job. Sorted by descending work. */
 typedef struct mts_tile_params {
-    mts_u32 job;   /* table index of a mts_conv_params */
+    mts_u32 job;   /* word index of a mts_conv_params */
     mts_u32 pixel; /* first flattened output pixel */
 } mts_tile_params;
 
@@ -62,9 +62,9 @@ typedef struct mts_conv_params {
     mts_u32 pixels;              /* flattened pixels to store (out H * row, rounded up to the vector width) */
     mts_u32 tile;                /* flattened pixels of a tile */
     mts_u32 taps;                /* kernel positions */
-    mts_u32 tap;                 /* table index of i32[taps]: pixel offset of a kernel position */
-    mts_u32 segments, segment;   /* count, table index of mts_segment_params[] */
-    mts_u32 epilogues, epilogue; /* count, table index of mts_epilogue_params[] */
+    mts_u32 tap;                 /* word index of i32[taps]: pixel offset of a kernel position */
+    mts_u32 segments, segment;   /* count, word index of mts_segment_params[] */
+    mts_u32 epilogues, epilogue; /* count, word index of mts_epilogue_params[] */
     mts_u32 mask; /* pool offset of f32[pixels]: 1 where p lies in the image, 0 in the border; or NONE */
 } mts_conv_params;
 
@@ -82,7 +82,7 @@ typedef struct mts_epilogue_params {
     mts_u32 gap;            /* zero floats to write before each stored channel (by the tile with pixel 0) */
     mts_u32 last, tail;     /* the tile that ends channel `last` writes `tail` zero floats after its plane;
                                last = NONE: none */
-    mts_u32 index;          /* table index of u32[rows]: output channel of each row */
+    mts_u32 index;          /* word index of u32[rows]: output channel of each row */
     mts_u32 scale, bias;    /* pool offsets of f32[rows]; NONE: 1, 0 */
     mts_u32 slope;          /* pool offset of f32[rows] for MTS_FN_PRELU, else NONE */
     mts_u32 res, res_pitch; /* act offset of the residual's pixel 0 of channel 0, or NONE; channel index[r] */
@@ -97,7 +97,7 @@ typedef struct mts_epilogue_params {
  * weights.
  */
 typedef struct mts_block_params {
-    mts_u32 parts, part; /* count, table index of mts_tile_params[] */
+    mts_u32 parts, part; /* count, word index of mts_tile_params[] */
 } mts_block_params;
 
 /*
@@ -124,8 +124,8 @@ typedef struct mts_winograd_params {
     mts_u32 columns;       /* tiles of a row of tiles, at least w / 2, rounded up */
     mts_u32 tiles;         /* columns times h / 2, rounded up */
     mts_u32 tile;          /* tiles of a group, a multiple of VEC */
-    mts_u32 blocks, block; /* count, table index of mts_winograd_rows_params[] */
-    mts_u32 epilogues, epilogue; /* count, table index of mts_epilogue_params[] */
+    mts_u32 blocks, block; /* count, word index of mts_winograd_rows_params[] */
+    mts_u32 epilogues, epilogue; /* count, word index of mts_epilogue_params[] */
 } mts_winograd_params;
 
 /*
@@ -134,7 +134,7 @@ typedef struct mts_winograd_params {
  */
 typedef struct mts_winograd_rows_params {
     mts_u32 row, rows;
-    mts_u32 segments, segment; /* count, table index of mts_segment_params[] */
+    mts_u32 segments, segment; /* count, word index of mts_segment_params[] */
 } mts_winograd_rows_params;
 
 /* Rows of a block at most, and the vectors of scratch that a group of `vectors` vectors of `vec` tiles takes.
@@ -166,9 +166,9 @@ typedef struct mts_depthwise_params {
  * Input k of a segment: act[in + (channel + k) * in_pitch]; only weight_a is used.
  * epilogue.index/scale/bias/slope are read at [row]; out of row r is out + index[r] * out_pitch.
  *
- * Tasks that share weights read them together: a record has `sharing` records right after it with the same
- * rows, lanes, in_pitch and segments but for their weights, some of which are the same too. Those have NONE
- * there and are computed with it.
+ * Rows that share weights are computed together: parameters with `sharing` n have n more right behind them, of
+ * other tasks, with the same rows, lanes, in_pitch and segments but for their weights, some of which are equal
+ * too. Those n have `sharing` NONE and are computed with the first.
  */
 typedef struct mts_fc_params {
     mts_u32 rows, lanes, in, in_pitch;
@@ -225,7 +225,7 @@ typedef struct mts_scale_params {
 typedef struct mts_copy_params {
     mts_dest_params dest;
     mts_view_params src;
-    mts_u32 src_pool;           /* 1: src.base is a pool offset; 2: see mts_space_to_depth_params */
+    mts_u32 src_pool;             /* 1: src.base is a pool offset; 2: see mts_space_to_depth_params */
     mts_i32 step[MTS_PARAM_RANK]; /* signed stride used instead of src.stride (negative steps) */
 } mts_copy_params;
 
@@ -239,7 +239,7 @@ typedef struct mts_part_params {
 typedef struct mts_concat_params {
     mts_dest_params dest;
     mts_u32 axis;
-    mts_u32 parts, part; /* count, table index of mts_part_params[] */
+    mts_u32 parts, part; /* count, word index of mts_part_params[] */
 } mts_concat_params;
 
 typedef struct mts_pad_params {
@@ -323,7 +323,7 @@ typedef struct mts_deconv_params {
 } mts_deconv_params;
 
 /*
- * Phase split for a strided convolution: phase (py, px) of channel c is a plane of `rows` x `row` floats at
+ * Space-to-depth for a strided convolution: phase (py, px) of channel c is a plane of `rows` x `row` floats at
  * out + ((c * sy + py) * sx + px) * pitch; its element (y, x) is input (y * sy + py - top, x * sx + px -
  * left), zero outside the image. With it every tap of a strided convolution is a constant pixel offset. Grid:
  * (n, channels, members): a work-item owns a run of ceil(pitch / n) positions in all phases of a channel.
@@ -334,12 +334,12 @@ typedef struct mts_space_to_depth_params {
     mts_i32 top, left;
     mts_u32 src, src_pitch, src_row; /* act offset of pixel 0 of channel 0; floats between channels, rows */
     mts_u32 in_h, in_w;
-    mts_u32 src_pool; /* 1: src is a pool offset. 2: the launch's `pool` is memory that the caller lent:
+    mts_u32 src_pool; /* 1: src is a pool offset. 2: the launch's `pool` is the caller's memory (zero-copy):
                          float32 whatever the session stores, and src counts floats; no member then says 1 */
 } mts_space_to_depth_params;
 
 /*
- * A region of a camera frame to one image of a model's input. The launch's `pool` is the picture buffer, not
+ * A region of a camera frame to one image of a model's input. The launch's `pool` is the frame buffer, not
  * the weight pool: its size changes with the camera's, and it holds bytes whatever a session stores.
  *
  * The image has height x width pixels; channel c of pixel (i, j) lies at out + c * step[0] + i * step[1] + j
@@ -353,8 +353,8 @@ typedef struct mts_space_to_depth_params {
  * box[d] 1 all that it covers count by their covered parts (ratio is then at least 1), else the two pixels
  * next to the middle of it (half-pixel centres, edge clamped).
  *
- * `packed` says that the picture's rows are not a frame's: rows 2 i and 2 i + 1 of the buffer are the two
- * that image row top + i is mixed of, in this order; ratio[0] is then at least 2, box[0], turned, flip_y, y
+ * `packed` says that the buffer's rows are not those of a frame: rows 2 i and 2 i + 1 of the buffer are the
+ * two that image row top + i is mixed of, in this order; ratio[0] is then at least 2, box[0], turned, flip_y, y
  * and shift[0] are 0. The upper one is row m / (2 rows) of the region, rounded down, m = (2 i + 1) h - rows,
  * and the rest is the lower one's weight.
  *

@@ -12,7 +12,7 @@
  *     of one weight    =    | ITEM_ROWS x ITEM_COLUMNS sums   |   of each work-item; its pixels lie WIDTH / ITEM_COLUMNS
  *     block, or two         | in registers                    |   apart, so that neighbours touch neighbours
  *
- * Parts let small pictures of several tasks share a block: weights that their jobs have in common are staged once, a
+ * Parts let small images of several tasks share a block: weights that their jobs have in common are staged once, a
  * segment whose weights differ is staged for each part.
  *
  * Tunables: ROWS, COLUMNS, GROUP (work-items), DEPTH, PARTS. With HALF 2 products are float16, HALF_RUN of them are added

@@ -3,7 +3,7 @@
  *
  * Responsible for dense and grouped convolutions of any kernel size, dilation and (through phases) stride, of many
  * tasks in one launch: it walks a tile's K segments, keeps rows x pixels in registers and runs the epilogues. Not
- * responsible for which tiles exist: the host (sdk/stitch, sdk/lower) writes the records of kernels/abi/params.h.
+ * responsible for which tiles exist: the host (sdk/stitch, sdk/lower) writes the kernel parameters.
  *
  * A tile is `rows` output channels (rows_a with weights of one block, rows_b of another) by `tile` flattened pixels.
  * Its pixels are cut into vectors of VEC; with L work-items in the group, item l owns vectors l, l + L, l + 2 L, ...

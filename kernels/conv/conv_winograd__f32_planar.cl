@@ -121,7 +121,7 @@ INLINE wino_place wino_plan(GLOBAL const mts_winograd_params *job, wino_place at
 
 /* ---- 1: inputs ---- */
 
-/* Four lines of one channel. The two columns behind a row's last tile are those of the next, or 0 (record.h). */
+/* Four lines of one channel. The two columns behind a row's last tile are those of the next, or 0 (params.h). */
 INLINE void wino_gather(GLOBAL const mts_real *plane, mts_u32 row, wino_place at, LOCAL_PTR const wino_move *move,
                         LOCAL_PTR float *line) {
     for (mts_u32 i = 0; i < at.gathers; i++, move++) {

@@ -1,7 +1,7 @@
 /*
- * frame_any: a region of a camera picture of bytes to one image of a model's input: colour conversion, crop,
+ * frame_any: a region of a camera frame of bytes to one image of a model's input: colour conversion, crop,
  * rotation, mirror, resize (bilinear or the mean of an area), letterbox bars, channel order, mean and scale. See
- * mts_frame_params. The launch passes the picture as `pool`: bytes, whatever HALF is. A work-item owns pixels of one
+ * mts_frame_params. The launch passes the frame as `pool`: bytes, whatever HALF is. A work-item owns pixels of one
  * row of the image, all channels of them, so that a source pixel is converted once for all channels:
  *
  *     row i   | bar bar | v v v v v v v v v v v | bar bar |    j = 0 .. width - 1
@@ -20,7 +20,7 @@ typedef struct frame_taps {
     float head, body, tail; /* of the first, of those between, of the last */
 } frame_taps;
 
-/* The record's part that every source pixel needs. */
+/* The kernel parameters that every source pixel needs. */
 typedef struct frame_source {
     GLOBAL const frame_byte *a, *b, *c;
     mts_u32 a_stride, b_stride, c_stride, a_pixel, pixel, down, across;

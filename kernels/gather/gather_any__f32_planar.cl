@@ -1,5 +1,5 @@
 /*
- * gather_any: coordinate `axis` of the source is read from a table of the launch.
+ * gather_any: coordinate `axis` of the source is read from the parameter buffer.
  */
 KERNEL void gather_any__f32_planar(MTS_ARGS) {
     GLOBAL const mts_gather_params *r = MTS_MEMBER(mts_gather_params);

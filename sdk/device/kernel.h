@@ -3,7 +3,7 @@
  *
  * One row per kernel of kernels/manifest.def; the build generates the table (sources embedded as packed
  * text). A backend that compiles text takes `mts_kernel_text`; platform/reference looks `name` up in its own
- * table of C functions. Host code that fills records includes this file, not record.h alone.
+ * table of C functions. Host code that fills kernel parameters includes this file, not params.h alone.
  */
 #ifndef MTS_DEVICE_KERNEL_H
 #define MTS_DEVICE_KERNEL_H

@@ -23,7 +23,7 @@ typedef struct bench_world {
     uint64_t seed;
 } bench_world;
 
-/* A planar tensor: see record.h. */
+/* A planar tensor: see params.h. */
 typedef struct bench_tensor {
     mts_u32 base, channels, h, w, row, gap, tail, pitch;
 } bench_tensor;

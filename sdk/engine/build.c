@@ -167,7 +167,7 @@ static mts_status encode(mts_builder *b)
                                  .strings = &b->engine->arena,
                                  .error = b->error};
     mts_param_buffer_init(&b->encoding.params, b->engine->allocator);
-    mts_weights_init(&b->encoding.pool, b->engine->allocator);
+    mts_weights_init(&b->encoding.pool, b->encoding.precision, b->engine->allocator);
     if (b->like) {
         b->encoding.cases = b->like->cases;
     }

@@ -1,14 +1,8 @@
 /*
- * upload.c: the device memory of an engine, and filling it: arena, weights, kernel parameters. Weights are
- * packed as float32; here they become what the session computes with. Not responsible for packing
- * (lower/weights.c).
+ * upload.c: the device memory of an engine, and filling it: arena, weights, kernel parameters. Not
+ * responsible for packing weights (lower/weights.c).
  */
-#include <math.h>
-
-#include "base/half.h"
 #include "engine/builder.h"
-
-enum { CHUNK = 1 << 16 }; /* weights that are float16 on the host at a time */
 
 static mts_precision precision_of(const mts_builder *b)
 {
@@ -47,11 +41,11 @@ static const mts_node *find_reader(const mts_builder *b, size_t at, uint32_t *gr
     return NULL;
 }
 
-static mts_status too_large(const mts_builder *b, size_t at)
+static mts_status too_large(const mts_builder *b)
 {
     uint32_t g = 0;
-    const double value = (double)b->encoding.pool.floats[at];
-    const mts_node *node = find_reader(b, at, &g);
+    const double value = (double)b->encoding.pool.too_large_value;
+    const mts_node *node = find_reader(b, b->encoding.pool.too_large_at, &g);
     if (!node) {
         return mts_fail(b->error, MTS_STATUS_LIMIT, "a weight of %g is too large for float16", value);
     }
@@ -62,40 +56,18 @@ static mts_status too_large(const mts_builder *b, size_t at)
                     e->archive->tasks[e->tasks.items[b->program.lead[g]].task].name, value);
 }
 
-/* Infinite weights stay what they are. */
-static mts_status write_halves(const mts_builder *b)
-{
-    const mts_weights *pool = &b->encoding.pool;
-    const mts_allocator *allocator = b->engine->allocator;
-    uint16_t *chunk = mts_alloc_zero(allocator, CHUNK, sizeof *chunk);
-    mts_status status = chunk ? MTS_STATUS_OK : mts_builder_memory(b);
-    for (size_t first = 0; status == MTS_STATUS_OK && first < pool->count; first += CHUNK) {
-        const size_t count = pool->count - first < CHUNK ? pool->count - first : CHUNK;
-        mts_half_array_from_float(pool->floats + first, chunk, count);
-        for (size_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
-            if ((chunk[i] & 0x7fffu) == 0x7c00u && isfinite(pool->floats[first + i])) {
-                status = too_large(b, first + i);
-            }
-        }
-        MTS_TRY(status, mts_buffer_write(b->engine->launches.weights, first * sizeof *chunk, chunk,
-                                         count * sizeof *chunk, b->error));
-    }
-    mts_alloc_free(allocator, chunk);
-    return status;
-}
-
 static mts_status upload_weights(const mts_builder *b)
 {
     const mts_weights *pool = &b->encoding.pool;
+    const size_t size = mts_precision_size(precision_of(b));
     mts_status status = make_buffer(b, mts_precision_bytes(precision_of(b), pool->count), "weights",
                                     &b->engine->launches.weights);
     if (status != MTS_STATUS_OK || pool->count == 0) {
         return status;
     }
-    return precision_of(b) != MTS_PRECISION_FLOAT32
-               ? write_halves(b)
-               : mts_buffer_write(b->engine->launches.weights, 0, pool->floats,
-                                  pool->count * sizeof *pool->floats, b->error);
+    return pool->too_large ? too_large(b)
+                           : mts_buffer_write(b->engine->launches.weights, 0, pool->elements,
+                                              pool->count * size, b->error);
 }
 
 mts_status mts_build_upload(mts_builder *b)

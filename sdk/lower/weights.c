@@ -1,8 +1,11 @@
 /*
- * weights.c: packing weight blocks into the layouts the kernels read (params.h) and finding them again.
+ * weights.c: packing weight blocks into the layouts the kernels read (params.h) and finding them again. The
+ * packers write float32; an entry becomes float16 when it is complete, so only one is float32 at a time. Not
+ * responsible for the device's copy of the pool (engine/upload.c).
  */
 #include "lower/weights.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/half.h"
@@ -25,46 +28,45 @@ struct mts_weights_entry {
     uint32_t offset;
 };
 
-void mts_weights_init(mts_weights *pool, const mts_allocator *allocator)
+void mts_weights_init(mts_weights *pool, mts_precision precision, const mts_allocator *allocator)
 {
-    *pool = (mts_weights){.allocator = allocator};
+    *pool = (mts_weights){.allocator = allocator, .precision = precision};
+    mts_map_init(&pool->map, allocator);
 }
 
 void mts_weights_release(mts_weights *pool)
 {
-    mts_alloc_free(pool->allocator, pool->floats);
+    mts_alloc_free(pool->allocator, pool->elements);
+    mts_alloc_free(pool->allocator, pool->scratch);
     mts_alloc_free(pool->allocator, pool->entries);
-    mts_alloc_free(pool->allocator, pool->slots);
-    *pool = (mts_weights){.allocator = pool->allocator};
+    mts_map_release(&pool->map);
+    mts_weights_init(pool, pool->precision, pool->allocator);
 }
 
-static size_t slot_of(const mts_weights *pool, const pool_key *key)
+static bool same_key(const void *entries, uint32_t index, const void *key)
 {
-    size_t slot = (size_t)mts_hash(key, sizeof *key, 0) & (pool->slot_count - 1);
-    while (pool->slots[slot] != 0 &&
-           memcmp(&pool->entries[pool->slots[slot] - 1].key, key, sizeof *key) != 0) {
-        slot = (slot + 1) & (pool->slot_count - 1);
-    }
-    return slot;
+    return memcmp(&((const mts_weights_entry *)entries)[index].key, key, sizeof(pool_key)) == 0;
 }
 
-static bool grow_slots(mts_weights *pool)
+/* Room for the pool's elements up to `end`. Returns where the packer writes the floats of the entry. */
+static float *make_room(mts_weights *pool, size_t end)
 {
-    const size_t count = pool->slot_count == 0 ? 256 : pool->slot_count * 2;
-    uint32_t *slots = mts_alloc_zero(pool->allocator, count, sizeof *slots);
-    if (!slots) {
-        return false;
+    if (!mts_alloc_grow(pool->allocator, &pool->elements, &pool->capacity, end,
+                        mts_precision_size(pool->precision))) {
+        return NULL;
     }
-    mts_alloc_free(pool->allocator, pool->slots);
-    pool->slots = slots;
-    pool->slot_count = count;
-    for (size_t i = 0; i < pool->entry_count; i++) {
-        pool->slots[slot_of(pool, &pool->entries[i].key)] = (uint32_t)(i + 1);
+    if (pool->precision == MTS_PRECISION_FLOAT32) {
+        return (float *)pool->elements + pool->count;
     }
-    return true;
+    return mts_alloc_grow(pool->allocator, (void **)&pool->scratch, &pool->scratch_capacity,
+                          end - pool->count, sizeof *pool->scratch)
+               ? pool->scratch
+               : NULL;
 }
 
-/* The float space of a new entry, or NULL: then *offset is that of an equal older entry, or memory is short.
+/*
+ * Zeroed space for the floats of a new entry, which the caller fills and gives to store(). NULL: *offset is
+ * that of an equal older entry, or the pool has failed.
  */
 static float *claim(mts_weights *pool, const pool_key *key, size_t floats, uint32_t *offset)
 {
@@ -72,32 +74,46 @@ static float *claim(mts_weights *pool, const pool_key *key, size_t floats, uint3
     if (pool->failed) {
         return NULL;
     }
-    if (pool->entry_count * 2 >= pool->slot_count && !grow_slots(pool)) {
-        pool->failed = true;
-        return NULL;
-    }
-    const size_t slot = slot_of(pool, key);
-    if (pool->slots[slot] != 0) {
-        *offset = pool->entries[pool->slots[slot] - 1].offset;
+    const uint64_t hash = mts_hash(key, sizeof *key, 0);
+    const uint32_t known = mts_map_find(&pool->map, hash, same_key, pool->entries, key);
+    if (known != MTS_MAP_NONE) {
+        *offset = pool->entries[known].offset;
         return NULL;
     }
     const size_t end = pool->count + (floats + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
-    pool->full = pool->full || end >= INT32_MAX;
-    if (pool->full ||
+    pool->full = end >= INT32_MAX;
+    float *space = pool->full ? NULL : make_room(pool, end);
+    if (!space ||
         !mts_alloc_grow(pool->allocator, (void **)&pool->entries, &pool->entry_capacity,
                         pool->entry_count + 1, sizeof *pool->entries) ||
-        !mts_alloc_grow(pool->allocator, (void **)&pool->floats, &pool->capacity, end,
-                        sizeof *pool->floats)) {
+        !mts_map_add(&pool->map, hash, (uint32_t)pool->entry_count)) {
         pool->failed = true;
         return NULL;
     }
     *offset = (uint32_t)pool->count;
-    pool->entries[pool->entry_count] = (mts_weights_entry){.key = *key, .offset = *offset};
-    pool->slots[slot] = (uint32_t)++pool->entry_count;
-    float *space = pool->floats + pool->count;
+    pool->entries[pool->entry_count++] = (mts_weights_entry){.key = *key, .offset = *offset};
     memset(space, 0, (end - pool->count) * sizeof *space);
     pool->count = end;
     return space;
+}
+
+/* Converts the newest entry to the pool's precision. Infinite weights stay what they are. Returns offset. */
+static uint32_t store(mts_weights *pool, const float *space, uint32_t offset)
+{
+    if (!space || pool->precision == MTS_PRECISION_FLOAT32) {
+        return offset;
+    }
+    const size_t count = pool->count - offset;
+    uint16_t *halves = (uint16_t *)pool->elements + offset;
+    mts_half_array_from_float(space, halves, count);
+    for (size_t i = 0; !pool->too_large && i < count; i++) {
+        if ((halves[i] & 0x7fffu) == 0x7c00u && isfinite(space[i])) {
+            pool->too_large = true;
+            pool->too_large_at = offset + i;
+            pool->too_large_value = space[i];
+        }
+    }
+    return offset;
 }
 
 static void identify(pool_key *key, const mts_block_ref *ref)
@@ -146,7 +162,7 @@ uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t r
             space[c * rows + r] = element(weight, ref->data, (key.row + r) * cells + c);
         }
     }
-    return offset;
+    return store(pool, space, offset);
 }
 
 /* u = G g Gt (params.h), rounded once. */
@@ -200,7 +216,7 @@ uint32_t mts_weights_winograd(mts_weights *pool, const mts_value *weight, uint32
             }
         }
     }
-    return offset;
+    return store(pool, space, offset);
 }
 
 uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t ref_index, uint32_t row,
@@ -226,7 +242,7 @@ uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t 
             pack[c * lanes] = element(weight, ref->data, (key.row + r) * depth + c);
         }
     }
-    return offset;
+    return store(pool, space, offset);
 }
 
 uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t owner)
@@ -248,7 +264,7 @@ uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t o
     } else if (space) {
         mts_value_read_f32(value, space);
     }
-    return offset;
+    return store(pool, space, offset);
 }
 
 uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const uint32_t *order, uint32_t count,
@@ -268,7 +284,7 @@ uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const ui
     for (uint32_t i = 0; space && i < count; i++) {
         space[i] = element(value, value->blocks[0].data, order[i]);
     }
-    return offset;
+    return store(pool, space, offset);
 }
 
 uint32_t mts_weights_mask(mts_weights *pool, uint32_t rows, uint32_t row, uint32_t columns, uint32_t pixels)
@@ -286,7 +302,7 @@ uint32_t mts_weights_mask(mts_weights *pool, uint32_t rows, uint32_t row, uint32
     for (size_t p = 0; space && p < (size_t)rows * row; p++) {
         space[p] = p % row < columns ? 1.0f : 0.0f;
     }
-    return offset;
+    return store(pool, space, offset);
 }
 
 /* Entries lie in the order of their offsets. */

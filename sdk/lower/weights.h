@@ -1,32 +1,45 @@
 /*
- * weights.h: the weight pool while it is built: packed weights, vectors, masks; each distinct thing once.
- * float32 whatever the session's precision: upload.c converts.
+ * weights.h: the weight pool while it is built: packed weights, vectors, masks; each distinct thing once, in
+ * the session's precision.
  *
  * What is stored is found again by a key made of the block's identity and the way it is packed, so that a
  * block which several tasks refer to lies in the pool once. Owner MTS_NONE shares across tasks; a task's
- * number keeps it private (strategy sequential). After a failed allocation every call returns 0;
- * mts_weights.failed tells at the end.
+ * number keeps it private (strategy sequential). After a failure every call returns 0; the caller checks
+ * mts_weights.failed once, at the end.
  */
 #ifndef MTS_LOWER_WEIGHTS_H
 #define MTS_LOWER_WEIGHTS_H
 
+#include "base/map.h"
 #include "graph/graph.h"
+#include "lower/precision.h"
 
 typedef struct mts_weights_entry mts_weights_entry;
 
 typedef struct mts_weights {
     const mts_allocator *allocator;
-    float *floats;
+    mts_precision precision;
+    /* float or uint16_t, as the device reads them. */
+    void *elements;
     size_t count, capacity;
+    /* The floats of one entry before they become float16. */
+    float *scratch;
+    size_t scratch_capacity;
+    /* In the order of their offsets; `map` finds them by key. */
     mts_weights_entry *entries;
     size_t entry_count, entry_capacity;
-    uint32_t *slots; /* open addressing: entry index + 1 */
-    size_t slot_count;
-    bool failed; /* memory was short, or */
-    bool full;   /* the pool is over what 32-bit offsets can name */
+    mts_map map;
+    /* Memory was short, or the pool is full. */
+    bool failed;
+    /* The pool has more elements than 32-bit offsets can name. */
+    bool full;
+    /* A finite weight is infinite as float16: the first of the pool, and its value. */
+    bool too_large;
+    size_t too_large_at;
+    float too_large_value;
 } mts_weights;
 
-void mts_weights_init(mts_weights *pool, const mts_allocator *allocator);
+void mts_weights_init(mts_weights *pool, mts_precision precision, const mts_allocator *allocator);
 void mts_weights_release(mts_weights *pool);
 
 /* Rows [row, row + rows) of a weight block packed [channels][inner][rows]; returns its pool offset. */

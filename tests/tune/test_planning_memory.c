@@ -214,9 +214,42 @@ static void a_prediction_is_the_sum_over_all_classes(void **state)
     test_synth_close(&s);
 }
 
+/* The weight pool is the largest block of host memory that a session takes. */
+static void the_weights_of_a_float16_session_take_half_the_host_memory(void **state)
+{
+    test_synth s;
+    size_t bytes[2] = {0};
+    const double prune = 0.8;
+    const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 2, &prune, 1, 0.5);
+    (void)state;
+    test_synth_open(&s, &o);
+    for (int half = 0; half < 2; half++) {
+        mts_fault_allocator fault;
+        mts_engine *engine = NULL;
+        mts_error error = {0};
+        mts_fault_allocator_init(&fault, 0);
+        mts_device *device = open_null(&fault.allocator);
+        const mts_engine_options options = {.strategy = MTS_STRATEGY_SEQUENTIAL,
+                                            .precision =
+                                                half ? MTS_PRECISION_FLOAT16_STORAGE : MTS_PRECISION_FLOAT32,
+                                            .separate_inputs = true};
+        const mts_decision decision = {.slice_bytes = 0};
+        fault.bytes = 0;
+        test_must(mts_engine_create(device, s.archive, &options, &decision, NULL, &engine, &error), &error,
+                  "null");
+        bytes[half] = fault.bytes;
+        assert_true(bytes[half] >= engine->stats.weight_bytes);
+        mts_engine_destroy(&engine);
+        mts_device_destroy(&device);
+    }
+    assert_int_equal(bytes[1] * 2, bytes[0]);
+    test_synth_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_weights_of_a_float16_session_take_half_the_host_memory),
         cmocka_unit_test(every_failing_allocation_ends_the_planning_and_leaks_nothing),
         cmocka_unit_test(a_device_with_room_for_one_session_only_is_planned_for),
         cmocka_unit_test(a_device_with_too_few_groups_refuses_before_anything_is_built),

@@ -22,8 +22,10 @@ mts_status mts_tiler_memory(mts_tiler *t)
     return t->code;
 }
 
-static bool same_job(const mts_tile_job *a, const mts_tile_job *b)
+static bool same_job(const void *jobs, uint32_t index, const void *wanted)
 {
+    const mts_tile_job *a = (const mts_tile_job *)jobs + index;
+    const mts_tile_job *b = wanted;
     return a->params.in == b->params.in && a->params.segments == b->params.segments &&
            a->params.rows_a == b->params.rows_a && a->params.rows_b == b->params.rows_b &&
            a->params.in_pitch == b->params.in_pitch && a->params.pixels == b->params.pixels &&
@@ -54,50 +56,26 @@ static void add_epilogue(mts_tiler *t, mts_tile_job *to, const mts_epilogue_para
     to->last_epilogue = index;
 }
 
-/* Position of an equal job in the open-addressed slots, or of the free slot where it belongs. */
-static size_t slot_of(const mts_tiler *t, const mts_tile_job *wanted)
-{
-    const uint32_t key[2] = {wanted->params.in, wanted->segments[0].weight_a};
-    size_t slot = (size_t)mts_hash(key, sizeof key, 0) & (t->slot_count - 1);
-    while (t->slots[slot] != 0 && !same_job(&t->jobs[t->slots[slot] - 1], wanted)) {
-        slot = (slot + 1) & (t->slot_count - 1);
-    }
-    return slot;
-}
-
-static bool grow_slots(mts_tiler *t)
-{
-    const size_t count = t->slot_count == 0 ? 256 : t->slot_count * 2;
-    uint32_t *slots = mts_alloc_zero(t->scratch.allocator, count, sizeof *slots);
-    if (!slots) {
-        return false;
-    }
-    mts_alloc_free(t->scratch.allocator, t->slots);
-    t->slots = slots;
-    t->slot_count = count;
-    for (size_t i = 0; i < t->job_count; i++) {
-        t->slots[slot_of(t, &t->jobs[i])] = (uint32_t)(i + 1);
-    }
-    return true;
-}
-
 /* Adds a job, or only its epilogue if an equal job of the layer exists. */
 static void add_job(mts_tiler *t, const mts_tile_job *fresh, const mts_epilogue_params *epilogue)
 {
-    if ((t->job_count * 2 >= t->slot_count && !grow_slots(t)) ||
-        !mts_alloc_grow(t->scratch.allocator, (void **)&t->jobs, &t->job_capacity, t->job_count + 1,
-                        sizeof *t->jobs)) {
-        mts_tiler_memory(t);
+    const bool shared = t->encoding->stitched->shared;
+    const uint32_t key[2] = {fresh->params.in, fresh->segments[0].weight_a};
+    const uint64_t hash = mts_hash(key, sizeof key, 0);
+    const uint32_t known =
+        shared ? mts_map_find(&t->equal_jobs, hash, same_job, t->jobs, fresh) : MTS_MAP_NONE;
+    if (known != MTS_MAP_NONE) {
+        add_epilogue(t, &t->jobs[known], epilogue, fresh->task_mask);
         return;
     }
-    const size_t slot = slot_of(t, fresh);
-    if (t->encoding->stitched->shared && t->slots[slot] != 0) {
-        add_epilogue(t, &t->jobs[t->slots[slot] - 1], epilogue, fresh->task_mask);
+    if (!mts_alloc_grow(t->scratch.allocator, (void **)&t->jobs, &t->job_capacity, t->job_count + 1,
+                        sizeof *t->jobs) ||
+        (shared && !mts_map_add(&t->equal_jobs, hash, (uint32_t)t->job_count))) {
+        mts_tiler_memory(t);
         return;
     }
     mts_tile_job *added = &t->jobs[t->job_count++];
     *added = *fresh;
-    t->slots[slot] = (uint32_t)t->job_count;
     add_epilogue(t, added, epilogue, fresh->task_mask);
 }
 
@@ -297,6 +275,7 @@ void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer
 {
     *t = (mts_tiler){.encoding = encoding, .layer = layer, .rows = rows, .cases = cases};
     mts_arena_init(&t->scratch, encoding->arena->allocator);
+    mts_map_init(&t->equal_jobs, encoding->arena->allocator);
     for (uint32_t m = layer->first; t->code == MTS_STATUS_OK && m < layer->first + layer->count; m++) {
         if (is_tiled(t, m)) {
             add_member(t, m);
@@ -307,7 +286,7 @@ void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer
 void mts_tiler_close(mts_tiler *t)
 {
     mts_alloc_free(t->scratch.allocator, t->jobs);
-    mts_alloc_free(t->scratch.allocator, t->slots);
+    mts_map_release(&t->equal_jobs);
     mts_alloc_free(t->scratch.allocator, t->epilogues);
     mts_arena_release(&t->scratch);
 }

@@ -5,6 +5,7 @@
 #ifndef MTS_LOWER_CONV_JOBS_H
 #define MTS_LOWER_CONV_JOBS_H
 
+#include "base/map.h"
 #include "lower/encode_conv.h"
 
 /* A job before it is written: the params, its epilogues as a list. */
@@ -33,8 +34,8 @@ typedef struct mts_tiler {
     mts_arena scratch;
     mts_tile_job *jobs;
     size_t job_count, job_capacity;
-    uint32_t *slots; /* of equal jobs: index + 1 */
-    size_t slot_count;
+    /* Finds a job by its input and its weights; empty if the layer's tasks share nothing. */
+    mts_map equal_jobs;
     mts_tile_epilogue *epilogues;
     size_t epilogue_count, epilogue_capacity;
     uint32_t members;

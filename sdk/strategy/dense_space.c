@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/map.h"
 
 typedef struct group {
     bool set;
@@ -20,11 +21,15 @@ typedef struct group {
     uint32_t *at;   /* [stitched channel][task]: channel, or MTS_NONE */
 } group;
 
-/* Rows of a node that could be merged, by a weight block and the row's place in it. */
+/* A row of a weight block, and the stitched channel that other tasks may merge theirs into. */
+typedef struct candidate {
+    uint32_t block, row, place;
+} candidate;
+
+/* The rows of a node that could be merged. */
 typedef struct candidates {
-    uint32_t *slots; /* stitched channel + 1 */
-    uint64_t *keys;
-    size_t count; /* a power of two */
+    candidate *items;
+    mts_map map;
 } candidates;
 
 typedef struct space {
@@ -276,38 +281,30 @@ static mts_status check_rows(space *s, const site *c)
     return code;
 }
 
-static uint64_t row_key(const mts_block_ref *ref, uint32_t row)
+static bool same_row(const void *items, uint32_t index, const void *wanted)
 {
-    const uint32_t words[2] = {ref->block, row - ref->out_first};
-    const uint64_t key = mts_hash(words, sizeof words, 0);
-    return key != 0 ? key : 1;
+    const candidate *a = (const candidate *)items + index;
+    const candidate *b = wanted;
+    return a->block == b->block && a->row == b->row;
 }
 
-/* Slot of a key, or the free one where it belongs. */
-static size_t slot_of(const candidates *table, uint64_t key)
+static uint64_t hash_row(const candidate *row)
 {
-    size_t slot = (size_t)key & (table->count - 1);
-    while (table->keys[slot] != 0 && table->keys[slot] != key) {
-        slot = (slot + 1) & (table->count - 1);
-    }
-    return slot;
+    const uint32_t words[2] = {row->block, row->row};
+    return mts_hash(words, sizeof words, 0);
 }
 
 static bool candidates_open(space *s, const site *c, candidates *table)
 {
-    size_t keys = 0;
+    size_t rows = 0;
     for (uint32_t t = 0; t < c->tasks; t++) {
         for (uint32_t b = 0; b < c->weights[t]->block_count; b++) {
-            keys += c->weights[t]->blocks[b].out_count;
+            rows += c->weights[t]->blocks[b].out_count;
         }
     }
-    table->count = 64;
-    while (table->count < keys * 2) {
-        table->count *= 2;
-    }
-    table->slots = mts_arena_zero(s->pass, table->count, sizeof *table->slots);
-    table->keys = mts_arena_zero(s->pass, table->count, sizeof *table->keys);
-    return table->slots && table->keys;
+    mts_map_init_arena(&table->map, s->pass);
+    table->items = mts_arena_zero(s->pass, rows, sizeof *table->items);
+    return table->items && mts_map_reserve(&table->map, rows);
 }
 
 static bool covers(const mts_block_ref *ref, uint32_t row)
@@ -323,11 +320,12 @@ static uint32_t find_partner(const site *c, const candidates *table, uint32_t t,
         if (!covers(ref, row)) {
             continue;
         }
-        const size_t slot = slot_of(table, row_key(ref, row));
-        if (table->keys[slot] == 0) {
+        const candidate wanted = {.block = ref->block, .row = row - ref->out_first};
+        const uint32_t known = mts_map_find(&table->map, hash_row(&wanted), same_row, table->items, &wanted);
+        if (known == MTS_MAP_NONE) {
             continue;
         }
-        const uint32_t place = table->slots[slot];
+        const uint32_t place = table->items[known].place;
         if (c->to->at[(size_t)place * c->tasks + t] == MTS_NONE &&
             find_contradiction(c, t, row, place) == MTS_NONE) {
             return place;
@@ -340,12 +338,15 @@ static void offer(const site *c, candidates *table, uint32_t t, uint32_t row, ui
 {
     for (uint32_t b = 0; b < c->weights[t]->block_count; b++) {
         const mts_block_ref *ref = &c->weights[t]->blocks[b];
-        if (covers(ref, row)) {
-            const size_t slot = slot_of(table, row_key(ref, row));
-            if (table->keys[slot] == 0) {
-                table->keys[slot] = row_key(ref, row);
-                table->slots[slot] = place;
-            }
+        if (!covers(ref, row)) {
+            continue;
+        }
+        const candidate fresh = {.block = ref->block, .row = row - ref->out_first, .place = place};
+        const uint64_t hash = hash_row(&fresh);
+        if (mts_map_find(&table->map, hash, same_row, table->items, &fresh) == MTS_MAP_NONE) {
+            const uint32_t index = (uint32_t)table->map.count;
+            table->items[index] = fresh;
+            (void)mts_map_add(&table->map, hash, index); /* reserved */
         }
     }
 }

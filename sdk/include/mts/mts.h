@@ -369,11 +369,11 @@ MTS_API void mts_session_options_default(mts_session_options *options);
  * @param bundle opened by this runtime; outlives the session
  * @param options NULL: the defaults
  * @param out the session; destroy it with mts_session_destroy
- * @return NOT_FOUND: no task of that name, or CUDA's compiler is not installed. LIMIT: the device
- * memory or memory_budget is too small, or a weight too large for float16. DEVICE: no kernel of a
- * layer builds; the sentence has the build log. CANCELLED: by `progress`. INVALID_ARGUMENT: an
- * option is out of its range or contradicts another one, a task is named twice, or another runtime
- * opened the bundle.
+ * @return NOT_FOUND: no task of that name, or no CUDA compiler that knows the device. LIMIT: the
+ * device memory or memory_budget is too small, or a weight is too large for float16. DEVICE: no
+ * kernel of a layer builds; the sentence has the build log. CANCELLED: by `progress`.
+ * INVALID_ARGUMENT: an option is out of its range or contradicts another one, a task is named twice,
+ * or another runtime opened the bundle.
  */
 MTS_API mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle,
                                       const mts_session_options *options, mts_session **out);

@@ -1,10 +1,10 @@
 /*
  * buffer.c: device memory and transfers.
  *
- * Transfers of memory that the caller uses again go through a little pinned memory of the device's own: the
- * caller's is free as soon as it was copied there, and the driver copies from it without a stop. Such a write
- * waits only if all of that memory is still on its way. Memory that the caller keeps valid is copied from and to directly: the
- * driver does not wait where it is pinned (mts_cu_host_create), and where it is not it does what is needed.
+ * A synchronous write copies the caller's memory to one of the device's pinned staging buffers, from which
+ * the driver copies without blocking; the write waits only while all staging buffers are in use. An
+ * asynchronous transfer uses the caller's memory directly: the driver does not wait where that is pinned
+ * (mts_cu_host_create), and does where it is pageable.
  */
 #include "platform/cuda/cuda.h"
 
@@ -107,8 +107,8 @@ static mts_status stage_take(mts_cu_device *device, mts_cu_stage **out, mts_erro
     return code;
 }
 
-/* A copy that is on its way although its event could not be recorded must not lose its memory. */
-static mts_status stage_send(mts_cu_device *device, mts_cu_stage *stage, mts_error *error)
+/* A copy in flight whose event could not be recorded must not lose its memory. */
+static mts_status stage_enqueued(mts_cu_device *device, mts_cu_stage *stage, mts_error *error)
 {
     const mts_status code = mts_cu_check(device, device->cu.cuEventRecord(stage->passed, device->stream),
                                          MTS_CU_CALL_CREATE, "cuEventRecord", error);
@@ -121,7 +121,7 @@ static mts_status stage_send(mts_cu_device *device, mts_cu_stage *stage, mts_err
     return MTS_STATUS_OK;
 }
 
-static mts_status write_piece(mts_cu_device *device, CUdeviceptr to, const void *data, size_t size,
+static mts_status write_chunk(mts_cu_device *device, CUdeviceptr to, const void *data, size_t size,
                               mts_error *error)
 {
     mts_cu_stage *stage = NULL;
@@ -132,18 +132,18 @@ static mts_status write_piece(mts_cu_device *device, CUdeviceptr to, const void 
     memcpy(stage->memory, data, size);
     const CUresult result = device->cu.cuMemcpyHtoDAsync_v2(to, stage->memory, size, device->stream);
     code = mts_cu_check(device, result, MTS_CU_CALL_CREATE, "cuMemcpyHtoDAsync", error);
-    return code == MTS_STATUS_OK ? stage_send(device, stage, error) : code;
+    return code == MTS_STATUS_OK ? stage_enqueued(device, stage, error) : code;
 }
 
-static mts_status write_pieces(mts_cu_device *device, CUdeviceptr to, const void *data, size_t size,
+static mts_status write_staged(mts_cu_device *device, CUdeviceptr to, const void *data, size_t size,
                                mts_error *error)
 {
     const unsigned char *bytes = data;
     mts_status code = MTS_STATUS_OK;
     for (size_t done = 0; done < size && code == MTS_STATUS_OK;) {
-        const size_t piece = size - done < MTS_CU_STAGE_BYTES ? size - done : MTS_CU_STAGE_BYTES;
-        code = write_piece(device, to + done, bytes + done, piece, error);
-        done += piece;
+        const size_t chunk = size - done < MTS_CU_STAGE_BYTES ? size - done : MTS_CU_STAGE_BYTES;
+        code = write_chunk(device, to + done, bytes + done, chunk, error);
+        done += chunk;
     }
     return code;
 }
@@ -159,7 +159,7 @@ mts_status mts_cu_buffer_write(mts_device *base, mts_buffer *buffer, size_t offs
     }
     code = async ? mts_cu_check(device, device->cu.cuMemcpyHtoDAsync_v2(to, data, size, device->stream),
                                 MTS_CU_CALL_CREATE, "cuMemcpyHtoDAsync", error)
-                 : write_pieces(device, to, data, size, error);
+                 : write_staged(device, to, data, size, error);
     mts_cu_leave(device);
     return code;
 }
@@ -180,7 +180,7 @@ mts_status mts_cu_buffer_read_async(mts_device *base, mts_buffer *buffer, size_t
     return code;
 }
 
-static mts_status read_piece(mts_cu_device *device, CUdeviceptr from, void *data, size_t size,
+static mts_status read_chunk(mts_cu_device *device, CUdeviceptr from, void *data, size_t size,
                              mts_error *error)
 {
     mts_cu_stage *stage = NULL;
@@ -208,9 +208,9 @@ mts_status mts_cu_buffer_read(mts_device *base, mts_buffer *buffer, size_t offse
         return code;
     }
     for (size_t done = 0; done < size && code == MTS_STATUS_OK;) {
-        const size_t piece = size - done < MTS_CU_STAGE_BYTES ? size - done : MTS_CU_STAGE_BYTES;
-        code = read_piece(device, from + done, bytes + done, piece, error);
-        done += piece;
+        const size_t chunk = size - done < MTS_CU_STAGE_BYTES ? size - done : MTS_CU_STAGE_BYTES;
+        code = read_chunk(device, from + done, bytes + done, chunk, error);
+        done += chunk;
     }
     mts_cu_leave(device);
     return code;

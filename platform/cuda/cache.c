@@ -57,7 +57,7 @@ static uint64_t number_at(const unsigned char *body, size_t at, size_t bytes)
 }
 
 /*
- * The driver is told where a binary begins, not where it ends: it has to be an ELF file whose tables of
+ * The driver takes a binary's address, not its size: it has to be an ELF file whose tables of
  * segments and sections lie within.
  */
 static bool is_binary(const unsigned char *body, size_t size)

@@ -1,6 +1,7 @@
 /*
- * compile.c: from a kernel's text to a binary or to PTX, by NVRTC. Not responsible for what is kept where,
- * nor for loading it.
+ * compile.c: the builder of programs, and how it turns a kernel's text into a binary or PTX by NVRTC.
+ *
+ * Not responsible for the cache (cache.c), nor for loading programs (program.c).
  */
 #include "platform/cuda/cuda.h"
 
@@ -20,6 +21,30 @@ typedef struct target {
     uint32_t arch;
     bool text;
 } target;
+
+mts_status mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
+                               const mts_device_options *options, mts_error *error)
+{
+    builder->allocator = options->allocator;
+    builder->log = options->log;
+    builder->info = &device->info;
+    builder->counts = options->programs;
+    if (options->cache_dir) {
+        builder->cache_dir = mts_alloc_string(options->allocator, options->cache_dir);
+        if (!builder->cache_dir) {
+            return mts_fail_memory(error);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
+void mts_cu_builder_release(mts_cu_builder *builder)
+{
+    mts_rtc_library_close(&builder->rtc);
+    if (builder->cache_dir) {
+        mts_alloc_free(builder->allocator, builder->cache_dir);
+    }
+}
 
 char *mts_cu_options_make(const mts_cu_builder *builder, const char *defines)
 {

@@ -50,11 +50,11 @@ typedef struct mts_cu_program {
     uint32_t work_group_size;
 } mts_cu_program;
 
-/* Pinned memory on the way to or from the device. */
+/* A pinned staging buffer for copies to and from the device. */
 typedef struct mts_cu_stage {
     void *memory;
     CUevent passed; /* recorded after the copy from it */
-    bool in_use;    /* a copy from it was enqueued; `passed` tells when it is through */
+    bool in_use;    /* a copy from it was enqueued; it is complete when `passed` is */
 } mts_cu_stage;
 
 typedef struct mts_cu_event {
@@ -72,11 +72,11 @@ typedef struct mts_cu_device {
     bool broken;       /* lost by an error that stays with the context */
     CUstream stream;
     bool owns_stream;
-    bool replays; /* lists become graphs */
+    bool replays; /* command lists become graphs */
     mts_cu_stage stages[MTS_CU_STAGES];
     uint32_t next_stage;
     mts_cu_event events[MTS_DEVICE_EVENTS];
-    uint64_t submits;  /* lists that were submitted so far */
+    uint64_t submits;  /* command lists that were submitted so far */
     uint64_t finished; /* of those, the first so many have run */
     mts_cu_builder builder;
     mts_cu_program *programs;
@@ -109,10 +109,10 @@ typedef struct mts_cu_command_list {
     mts_command_list base;
     size_t made; /* launches that are ready */
     mts_cu_launch *launches;
-    mts_cu_buffer **lent; /* pools that are registered memory; NULL: there can be none */
-    size_t lent_count;
+    mts_cu_buffer **imported; /* pools that are registered memory; NULL: there can be none */
+    size_t imported_count;
     CUgraph graph;
-    CUgraphExec recording; /* NULL: the launches are enqueued one by one */
+    CUgraphExec recording; /* the graph, ready to launch; NULL: the launches are enqueued one by one */
 } mts_cu_command_list;
 
 /* ---- error.c ---- */
@@ -124,23 +124,17 @@ typedef enum mts_cu_call {
     MTS_CU_CALL_WAIT     /* waits */
 } mts_cu_call;
 
-/* OK for CUDA_SUCCESS; else fills *error, and marks the device as lost if the result says so. */
+/* OK for CUDA_SUCCESS; else fills *error, and sets the device's `lost` if the result says so. */
 mts_status mts_cu_check(mts_cu_device *device, CUresult result, mts_cu_call kind, const char *call,
                         mts_error *error);
 
-/* ---- device.c ---- */
+/* ---- context.c ---- */
 
 /* Makes the device's context the thread's current one; every such call that succeeded needs a leave. */
 mts_status mts_cu_enter(mts_cu_device *device, mts_error *error);
 /* Likewise; tries once more, since what is not released now stays in the context as long as that lives. */
 bool mts_cu_enter_to_release(mts_cu_device *device);
 void mts_cu_leave(mts_cu_device *device);
-/* Waits for the stream; within enter and leave. */
-mts_status mts_cu_finish(mts_cu_device *device, mts_error *error);
-/* Copies what the caller's options say of programs; also for a builder that fails half-way. */
-mts_status mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
-                               const mts_device_options *options, mts_error *error);
-void mts_cu_builder_release(mts_cu_builder *builder);
 
 /* ---- buffer.c, list.c: entries of the vtable ---- */
 mts_status mts_cu_buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
@@ -165,6 +159,8 @@ mts_status mts_cu_event_record(mts_device *device, uint32_t index, mts_error *er
 mts_status mts_cu_event_query(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
 mts_status mts_cu_events_make(mts_cu_device *device, mts_error *error);
 void mts_cu_events_release(mts_cu_device *device);
+/* Waits for the stream; within enter and leave. */
+mts_status mts_cu_finish(mts_cu_device *device, mts_error *error);
 
 mts_status mts_cu_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
                                       mts_command_list **out, mts_error *error);
@@ -187,7 +183,11 @@ void mts_cu_programs_release(mts_cu_device *device, bool unload);
 
 /* ---- compile.c ---- */
 
-/* What a compiler is told of a kernel besides what it is compiled for, on the builder's allocator; NULL: no
+/* Copies the caller's options about programs. The caller releases the builder also after a failure. */
+mts_status mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
+                               const mts_device_options *options, mts_error *error);
+void mts_cu_builder_release(mts_cu_builder *builder);
+/* The compiler's options for a kernel, without the architecture, on the builder's allocator. NULL: no
  * memory. */
 char *mts_cu_options_make(const mts_cu_builder *builder, const char *defines);
 /*

@@ -2,8 +2,7 @@
  * device.c: finds, describes, opens and closes CUDA devices, and holds the backend's vtable.
  *
  * A device lives in its GPU's primary context, which the whole process shares, or in a context of the
- * caller's. Either is made current on the way in and taken back on the way out, so that the calling thread's
- * own stays what it was.
+ * caller's. Every entry of the vtable makes it current and restores the calling thread's own (context.c).
  */
 #include "platform/cuda/cuda.h"
 
@@ -63,7 +62,7 @@ static mts_status open_index(mts_cu_library *cu, uint32_t index, CUdevice *id, m
 
 /* ---- describing ---- */
 
-/* 0 if the driver does not tell. */
+/* 0 if the driver does not answer. */
 static uint32_t get_number(const mts_cu_library *cu, CUdevice id, int what)
 {
     int value = 0;
@@ -86,7 +85,7 @@ static mts_status describe(const mts_cu_library *cu, CUdevice id, mts_device_inf
         return fail_call(cu, result, "cuDeviceTotalMem", error);
     }
     if (major == 0) {
-        return mts_fail(error, MTS_STATUS_DEVICE, "the driver does not tell the compute capability of '%s'",
+        return mts_fail(error, MTS_STATUS_DEVICE, "the driver does not report the compute capability of '%s'",
                         name);
     }
     (void)snprintf(info->backend, sizeof info->backend, "cuda");
@@ -110,7 +109,7 @@ static mts_status describe(const mts_cu_library *cu, CUdevice id, mts_device_inf
     info->half_products = mts_cu_quirks_find(info->arch)->half_products;
     info->matrix_units = mts_cu_quirks_find(info->arch)->matrix_units;
     if (info->compute_units == 0 || info->work_group_size == 0 || info->local_bytes == 0) {
-        return mts_fail(error, MTS_STATUS_DEVICE, "the driver does not tell the size of '%s'", name);
+        return mts_fail(error, MTS_STATUS_DEVICE, "the driver does not report the size of '%s'", name);
     }
     return MTS_STATUS_OK;
 }
@@ -141,36 +140,6 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
 
 /* ---- the vtable ---- */
 
-mts_status mts_cu_enter(mts_cu_device *device, mts_error *error)
-{
-    return mts_cu_check(device, device->cu.cuCtxPushCurrent_v2(device->context), MTS_CU_CALL_CREATE,
-                        "cuCtxPushCurrent", error);
-}
-
-bool mts_cu_enter_to_release(mts_cu_device *device)
-{
-    bool entered = false;
-    for (int attempt = 0; attempt < 2 && !entered; attempt++) {
-        entered = mts_cu_enter(device, NULL) == MTS_STATUS_OK;
-    }
-    return entered;
-}
-
-void mts_cu_leave(mts_cu_device *device)
-{
-    CUcontext ours = NULL;
-    (void)device->cu.cuCtxPopCurrent_v2(&ours);
-}
-
-mts_status mts_cu_finish(mts_cu_device *device, mts_error *error)
-{
-    const CUresult result = device->cu.cuStreamSynchronize(device->stream);
-    if (result == CUDA_SUCCESS) {
-        device->finished = device->submits;
-    }
-    return mts_cu_check(device, result, MTS_CU_CALL_WAIT, "cuStreamSynchronize", error);
-}
-
 static mts_status device_wait(mts_device *base, mts_error *error)
 {
     mts_cu_device *device = (mts_cu_device *)base;
@@ -193,8 +162,8 @@ static void device_drain(mts_device *base)
 
 /*
  * An error that broke the context stays until the context is gone, also for a device that is opened again. As
- * long as somebody else in the process has retained the primary context it would not go by releasing it,
- * hence the reset; it takes nothing from them that still worked. A caller's context is the caller's to
+ * long as another part of the process retains the primary context, releasing it does not destroy it; hence
+ * the reset. The reset takes nothing from the others that still worked. A caller's context is the caller's to
  * destroy.
  */
 static void context_release(mts_cu_device *device)
@@ -256,30 +225,6 @@ static const mts_device_ops ops = {
 };
 
 /* ---- opening ---- */
-
-mts_status mts_cu_builder_init(mts_cu_builder *builder, const mts_device *device,
-                               const mts_device_options *options, mts_error *error)
-{
-    builder->allocator = options->allocator;
-    builder->log = options->log;
-    builder->info = &device->info;
-    builder->counts = options->programs;
-    if (options->cache_dir) {
-        builder->cache_dir = mts_alloc_string(options->allocator, options->cache_dir);
-        if (!builder->cache_dir) {
-            return mts_fail_memory(error);
-        }
-    }
-    return MTS_STATUS_OK;
-}
-
-void mts_cu_builder_release(mts_cu_builder *builder)
-{
-    mts_rtc_library_close(&builder->rtc);
-    if (builder->cache_dir) {
-        mts_alloc_free(builder->allocator, builder->cache_dir);
-    }
-}
 
 /* The number under which the driver lists a device. */
 static uint32_t index_of(const mts_cu_library *cu, CUdevice id)

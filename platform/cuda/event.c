@@ -1,7 +1,17 @@
 /*
- * event.c: how far the stream has come, by events that are made when the device is opened.
+ * event.c: waits for the whole stream, or tests how far it has come by events that exist from the device's
+ * opening on.
  */
 #include "platform/cuda/cuda.h"
+
+mts_status mts_cu_finish(mts_cu_device *device, mts_error *error)
+{
+    const CUresult result = device->cu.cuStreamSynchronize(device->stream);
+    if (result == CUDA_SUCCESS) {
+        device->finished = device->submits;
+    }
+    return mts_cu_check(device, result, MTS_CU_CALL_WAIT, "cuStreamSynchronize", error);
+}
 
 mts_status mts_cu_event_record(mts_device *base, uint32_t index, mts_error *error)
 {

@@ -66,7 +66,7 @@ static const char *load_compiler(mts_rtc_library *library, mts_os_library *handl
     return missing;
 }
 
-/* An old driver is told from one that is something else: it lacks functions too. */
+/* An old driver lacks functions too; its version makes the error say that it is old. */
 static mts_status check_driver(mts_cu_library *library, const char *name, const char *missing,
                                mts_error *error)
 {
@@ -88,7 +88,7 @@ static mts_status check_driver(mts_cu_library *library, const char *name, const 
 
 mts_status mts_cu_library_open_any(mts_cu_library *library, const char *const *names, mts_error *error)
 {
-    mts_error why; /* what is told if no name leads anywhere */
+    mts_error why; /* the error if no name can be opened */
     mts_status code = mts_fail(&why, MTS_STATUS_NOT_FOUND, "no NVIDIA driver (%s) is installed", names[0]);
     memset(library, 0, sizeof *library);
     for (; *names; names++) {

@@ -1,5 +1,5 @@
 /*
- * list.c: recorded launches, their submission and their measurement.
+ * list.c: command lists: their launches, submission and measurement.
  */
 #include "platform/cuda/cuda.h"
 
@@ -47,25 +47,25 @@ static mts_status fill_launch(mts_cu_launch *made, const mts_launch *launch, mts
     return check_grid(made, error);
 }
 
-/* Pools that are registered memory, each once, so that it is known which submission reads them last. */
-static void collect_lent(mts_cu_command_list *list, const mts_launch *launches, size_t count)
+/* Pools that are registered memory, each once. The submission that reads them last is noted in them. */
+static void collect_imported(mts_cu_command_list *list, const mts_launch *launches, size_t count)
 {
-    list->lent_count = 0;
+    list->imported_count = 0;
     for (size_t i = 0; i < count; i++) {
         mts_cu_buffer *pool = (mts_cu_buffer *)launches[i].pool;
         size_t at = 0;
         if (!pool->registered) {
             continue;
         }
-        if (!list->lent) {
+        if (!list->imported) {
             pool->used = UINT64_MAX; /* not known */
             continue;
         }
-        while (at < list->lent_count && list->lent[at] != pool) {
+        while (at < list->imported_count && list->imported[at] != pool) {
             at++;
         }
-        if (at == list->lent_count) {
-            list->lent[list->lent_count++] = pool;
+        if (at == list->imported_count) {
+            list->imported[list->imported_count++] = pool;
         }
     }
 }
@@ -81,11 +81,11 @@ mts_status mts_cu_command_list_create(mts_device *base, const mts_launch *launch
     }
     list->launches = mts_alloc_zero(base->allocator, count, sizeof *list->launches);
     if (base->info.imports) {
-        list->lent = mts_alloc_zero(base->allocator, count, sizeof(mts_cu_buffer *));
+        list->imported = mts_alloc_zero(base->allocator, count, sizeof(mts_cu_buffer *));
     }
-    if (!list->launches || (base->info.imports && !list->lent)) {
-        code =
-            mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches", count);
+    if (!list->launches || (base->info.imports && !list->imported)) {
+        code = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                        "not enough memory for a command list of %zu launches", count);
     }
     for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         code = fill_launch(&list->launches[i], &launches[i], error);
@@ -96,7 +96,7 @@ mts_status mts_cu_command_list_create(mts_device *base, const mts_launch *launch
         mts_cu_command_list_destroy(base, &list->base);
         return code;
     }
-    collect_lent(list, launches, count);
+    collect_imported(list, launches, count);
     mts_cu_replay_record(device, list);
     mts_cu_leave(device);
     *out = &list->base;
@@ -111,12 +111,12 @@ void mts_cu_command_list_destroy(mts_device *base, mts_command_list *base_list)
         mts_cu_replay_release(device, list);
         mts_cu_leave(device);
     }
-    mts_alloc_free(base->allocator, list->lent);
+    mts_alloc_free(base->allocator, list->imported);
     mts_alloc_free(base->allocator, list->launches);
     mts_alloc_free(base->allocator, list);
 }
 
-/* Most launches of a list stay as they are; the driver is told of the others only. */
+/* Most launches of a command list stay as they are; only the others are changed in the graph. */
 static bool is_same(const mts_cu_launch *a, const mts_cu_launch *b)
 {
     return a->function == b->function && a->act == b->act && a->pool == b->pool && a->params == b->params &&
@@ -133,7 +133,7 @@ mts_status mts_cu_command_list_update(mts_device *base, mts_command_list *base_l
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    collect_lent(list, launches, count);
+    collect_imported(list, launches, count);
     for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         const mts_cu_launch before = list->launches[i];
         code = fill_launch(&list->launches[i], &launches[i], error);
@@ -166,8 +166,8 @@ mts_status mts_cu_command_list_submit(mts_device *base, mts_command_list *base_l
     }
     bool replayed = false;
     device->submits++;
-    for (size_t i = 0; i < list->lent_count; i++) {
-        list->lent[i]->used = device->submits;
+    for (size_t i = 0; i < list->imported_count; i++) {
+        list->imported[i]->used = device->submits;
     }
     code = mts_cu_replay_submit(device, list, &replayed, error);
     for (size_t i = 0; i < list->made && !replayed && code == MTS_STATUS_OK; i++) {

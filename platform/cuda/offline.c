@@ -2,9 +2,9 @@
  * offline.c: a device of which only the compute capability is known, and that is not here.
  *
  * It makes programs as PTX and keeps them in the cache directory; a device of that compute capability finds
- * them there, and needs no compiler. Its buffers have no memory, its lists do nothing, and what is read is
- * zero. It says of itself what the board with that compute capability says, so that the same programs are
- * asked for.
+ * them there, and needs no compiler. Its buffers have no memory, its command lists do nothing, and reads
+ * give zeros. Its description is that of the board with that compute capability, so that a session asks for
+ * the same programs.
  */
 #include "platform/cuda/cuda.h"
 
@@ -68,8 +68,8 @@ static mts_status offline_buffer_fill(mts_device *device, mts_buffer *buffer, si
     return MTS_STATUS_OK;
 }
 
-/* Compiled, and kept if there is a place for it: that is what the device is for, so a full disk is a failure.
- */
+/* Compiles, and stores if there is a cache directory. The device exists for the file, so a full disk is a
+ * failure. */
 static mts_status make_text(mts_cu_builder *builder, const mts_kernel_source *source, const char *options,
                             const char *key, mts_error *error)
 {
@@ -149,8 +149,8 @@ static mts_status offline_command_list_create(mts_device *device, const mts_laun
     (void)launches;
     mts_command_list *list = mts_alloc_zero(device->allocator, 1, sizeof *list);
     if (!list) {
-        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches",
-                        count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                        "not enough memory for a command list of %zu launches", count);
     }
     *out = list;
     return MTS_STATUS_OK;

@@ -109,7 +109,7 @@ static mts_status link_text(mts_cu_device *device, const mts_kernel_source *sour
     return code;
 }
 
-/* PTX that somebody made for this compute capability. */
+/* PTX that was made ahead of time for this compute capability. */
 static bool find_text(mts_cu_builder *builder, const mts_cu_program *program, mts_cu_image *image)
 {
     char *key =

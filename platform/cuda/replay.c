@@ -1,6 +1,6 @@
 /*
- * replay.c: a list's launches as a graph, each node after the one before it; made once, launched often,
- * changed in place.
+ * replay.c: a command list's launches as a graph, each node after the one before it. The graph is made once,
+ * launched often, and changed in place.
  */
 #include "platform/cuda/cuda.h"
 
@@ -10,12 +10,12 @@ bool mts_cu_replay_has(const mts_cu_library *cu)
            cu->cuGraphLaunch && (cu->cuGraphInstantiateWithFlags || cu->cuGraphInstantiate);
 }
 
-static void give_up(mts_cu_device *device, mts_cu_command_list *list, const char *call, CUresult result)
+static void discard(mts_cu_device *device, mts_cu_command_list *list, const char *call, CUresult result)
 {
-    mts_log_write(device->base.log, MTS_LOG_INFO,
-                  "'%s': %s failed with %s (%d): a list of %zu launches is submitted one by one from now on",
-                  device->base.info.name, call, mts_cu_library_error_name(&device->cu, result), result,
-                  list->made);
+    mts_log_write(
+        device->base.log, MTS_LOG_INFO,
+        "'%s': %s failed with %s (%d): a command list of %zu launches is submitted one by one from now on",
+        device->base.info.name, call, mts_cu_library_error_name(&device->cu, result), result, list->made);
     mts_cu_replay_release(device, list);
 }
 
@@ -70,17 +70,17 @@ void mts_cu_replay_record(mts_cu_device *device, mts_cu_command_list *list)
     CUresult result = cu->cuGraphCreate(&list->graph, 0);
     if (result != CUDA_SUCCESS) {
         list->graph = NULL;
-        give_up(device, list, "cuGraphCreate", result);
+        discard(device, list, "cuGraphCreate", result);
         return;
     }
     result = add_nodes(cu, list);
     if (result != CUDA_SUCCESS) {
-        give_up(device, list, "cuGraphAddKernelNode", result);
+        discard(device, list, "cuGraphAddKernelNode", result);
         return;
     }
     result = instantiate(cu, list);
     if (result != CUDA_SUCCESS) {
-        give_up(device, list, "cuGraphInstantiate", result);
+        discard(device, list, "cuGraphInstantiate", result);
     }
 }
 
@@ -96,11 +96,11 @@ void mts_cu_replay_update(mts_cu_device *device, mts_cu_command_list *list, size
             ? device->cu.cuGraphExecKernelNodeSetParams(list->recording, launch->node, &node)
             : CUDA_ERROR_NOT_SUPPORTED;
     if (result != CUDA_SUCCESS) {
-        give_up(device, list, "cuGraphExecKernelNodeSetParams", result);
+        discard(device, list, "cuGraphExecKernelNodeSetParams", result);
     }
 }
 
-/* A graph of which nothing was enqueued is given up, unless the device is: then nothing else works either. */
+/* A graph that could not be launched is discarded; on a lost device it stays, since nothing else works. */
 mts_status mts_cu_replay_submit(mts_cu_device *device, mts_cu_command_list *list, bool *submitted,
                                 mts_error *error)
 {
@@ -115,7 +115,7 @@ mts_status mts_cu_replay_submit(mts_cu_device *device, mts_cu_command_list *list
         return mts_fail(error, code, "%s", why.text);
     }
     if (code != MTS_STATUS_OK) {
-        give_up(device, list, "cuGraphLaunch", result);
+        discard(device, list, "cuGraphLaunch", result);
     }
     *submitted = code == MTS_STATUS_OK;
     return MTS_STATUS_OK;

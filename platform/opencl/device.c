@@ -26,7 +26,7 @@ typedef struct found_devices {
     found_device devices[FOUND_MOST];
 } found_devices;
 
-/* A value of fixed size, 0 if the driver does not tell. */
+/* A value of fixed size, 0 if the driver does not answer. */
 static uint64_t get_number(const mts_cl_library *cl, cl_device_id id, cl_uint what, size_t size)
 {
     uint64_t value64 = 0;
@@ -230,15 +230,6 @@ static mts_status backend_describe(uint32_t index, mts_device_info *info, mts_er
     return code;
 }
 
-mts_status mts_cl_finish(mts_cl_device *device, mts_error *error)
-{
-    const cl_int result = device->cl.clFinish(device->queue);
-    if (result == CL_SUCCESS) {
-        device->finished = device->replays;
-    }
-    return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", error);
-}
-
 static mts_status device_wait(mts_device *base, mts_error *error)
 {
     return mts_cl_finish((mts_cl_device *)base, error);
@@ -319,7 +310,7 @@ static bool wants_gemm(const mts_device_options *options, const mts_cl_quirks *q
     return options->gemm == MTS_USE_ON || (options->gemm == MTS_USE_AUTO && !quirks->no_gemm);
 }
 
-/* A list that has to be flushed on its way is not one call. */
+/* A command list with a flush between its launches cannot be one call. */
 static bool wants_replay(const mts_device_options *options, const mts_cl_device *device)
 {
     return options->replay == MTS_USE_ON ||

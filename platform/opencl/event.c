@@ -1,9 +1,16 @@
 /*
- * event.c: how far the queue has come, by events of markers.
- *
- * Not responsible for waiting for all of it (device.c).
+ * event.c: waits for the whole queue, or tests how far it has come by events of markers.
  */
 #include "platform/opencl/opencl.h"
+
+mts_status mts_cl_finish(mts_cl_device *device, mts_error *error)
+{
+    const cl_int result = device->cl.clFinish(device->queue);
+    if (result == CL_SUCCESS) {
+        device->finished = device->replays;
+    }
+    return mts_cl_check(device, result, MTS_CL_STAGE_WAIT, "clFinish", error);
+}
 
 static bool has_markers(const mts_cl_library *cl)
 {

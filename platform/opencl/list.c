@@ -1,5 +1,5 @@
 /*
- * list.c: recorded launches, their submission and their measurement.
+ * list.c: command lists: their launches, submission and measurement.
  */
 #include "platform/opencl/opencl.h"
 
@@ -69,7 +69,7 @@ static mts_status add_launch(mts_cl_device *device, mts_cl_command_list *list, c
     return set_arguments(device, made, error);
 }
 
-/* Most launches of a list stay as they are. */
+/* Most launches of a command list stay as they are. */
 static bool takes_same(const mts_cl_launch *a, const mts_cl_launch *b)
 {
     return memcmp(a->serials, b->serials, sizeof a->serials) == 0 && a->first == b->first &&
@@ -169,8 +169,8 @@ mts_status mts_cl_command_list_create(mts_device *base, const mts_launch *launch
         list->foreign = mts_alloc_zero(base->allocator, count, sizeof *list->foreign);
     }
     if (!list->launches || (device->import.dmabuf == MTS_CL_IMPORT_KHR && !list->foreign)) {
-        code =
-            mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches", count);
+        code = mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                        "not enough memory for a command list of %zu launches", count);
     }
     for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         code = add_launch(device, list, &launches[i], error);

@@ -42,11 +42,11 @@ typedef struct mts_cl_device {
     const mts_cl_quirks *quirks;
     mts_cl_gemm gemm; /* all NULL: no matrix products */
     mts_cl_import import;
-    mts_cl_replay replay; /* all NULL: lists are not recorded */
+    mts_cl_replay replay; /* all NULL: command lists are not recorded */
     uint64_t replays;     /* recordings that were enqueued so far */
     uint64_t finished;    /* of those, the first so many have run */
     mts_cl_event events[MTS_DEVICE_EVENTS];
-    uint32_t flush_every; /* launches of a list after which the queue is flushed; 0: at its end only */
+    uint32_t flush_every; /* launches after which the queue is flushed; 0: at a command list's end only */
     uint64_t buffers;     /* that were made so far */
     char *cache_dir;      /* NULL: no disk cache */
     uint64_t driver_hash; /* of the version texts at full length: info.driver is cut */
@@ -100,20 +100,17 @@ typedef enum mts_cl_stage {
 
 /* Name of an OpenCL result, e.g. "CL_OUT_OF_RESOURCES"; never NULL. */
 const char *mts_cl_error_name(cl_int result);
-/* OK for CL_SUCCESS; else fills *error, and marks the device as lost if the result says so. device may be
- * NULL. */
+/* OK for CL_SUCCESS; else fills *error, and sets the device's `lost` if the result says so. device may
+ * be NULL. */
 mts_status mts_cl_check(mts_cl_device *device, cl_int result, mts_cl_stage stage, const char *call,
                         mts_error *error);
-
-/* ---- device.c ---- */
-
-/* Waits for the queue. */
-mts_status mts_cl_finish(mts_cl_device *device, mts_error *error);
 
 /* ---- event.c ---- */
 mts_status mts_cl_event_record(mts_device *device, uint32_t index, mts_error *error);
 mts_status mts_cl_event_query(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error);
 void mts_cl_events_release(mts_cl_device *device);
+/* Waits for the queue. */
+mts_status mts_cl_finish(mts_cl_device *device, mts_error *error);
 
 /* ---- buffer.c, list.c: entries of the vtable ---- */
 mts_status mts_cl_buffer_create(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
@@ -144,7 +141,8 @@ mts_status mts_cl_import_buffer(mts_cl_device *device, const mts_memory *memory,
 
 /* ---- replay.c ---- */
 
-/* Records a list whose launches are made. If that fails the list has no recording, and works all the same. */
+/* Records a command list whose launches are ready. If that fails the list has no recording; submitting it
+ * enqueues the launches. */
 void mts_cl_replay_record(mts_cl_device *device, mts_cl_command_list *list);
 /* False: nothing was enqueued, the launches have to be. */
 bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_command_list *list);

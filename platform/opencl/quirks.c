@@ -15,7 +15,7 @@ static const mts_cl_quirks table[] = {
     /* The simulator looks at the source as it stands: it lacks intrinsics that optimisation and forced
        inlining (kernels/prelude.h, for clang) bring in, and its binaries are not devices' code. */
     {.match = "Oclgrind", .no_binaries = true, .options = "-cl-opt-disable -U__clang__"},
-    /* Its recorded lists are taken apart again at every submission: 10 to 30 % more time to submit 100 to 900
+    /* Its recorded command lists are taken apart again at every submission: 10 to 30 % more time to submit 100 to 900
        launches, none gained, on the same processor in turns. CLBlast's products take 14 to 70 times as long
        as our kernels on pruned ResNet50 (on large ones they reach 20 GFLOP/s of 340), and the first takes 19
        s to build. What the host writes into a buffer's memory between two runs is read without a map. */

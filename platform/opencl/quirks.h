@@ -9,10 +9,10 @@
 
 typedef struct mts_cl_quirks {
     const char *match;        /* part of "<platform>|<vendor>|<device>|<driver>"; "" matches every driver */
-    uint32_t flush_every;     /* launches after which the queue is flushed; 0: only at the end of a list */
+    uint32_t flush_every;     /* launches after which the queue is flushed; 0: only at a command list's end */
     uint32_t work_group_most; /* cap on a group's work-items; 0: what the driver says */
     bool no_binaries;         /* its program binaries cannot be relied upon */
-    bool no_replay;           /* recorded lists are slower than launches one by one, or wrong */
+    bool no_replay;           /* replay is slower than launches one by one, or wrong */
     bool no_gemm;             /* a library's matrix products are slower than our kernels */
     bool host_buffers;        /* on a CPU: a buffer over host memory is that memory, without a copy to map */
     const char *options;      /* more build options, "" if none */

@@ -1,5 +1,5 @@
 /*
- * replay.c: finds the extension, records a list once, replays it.
+ * replay.c: finds the extension, records a command list once, replays it.
  *
  * A recording may be enqueued again before it has run only if the device is capable of that and it was
  * recorded for it. On other devices it is used only if it is known to have run (the queue was waited for, or
@@ -63,11 +63,12 @@ bool mts_cl_replay_find(const mts_cl_library *cl, cl_platform_id platform, cl_de
     return true;
 }
 
-static void give_up(mts_cl_device *device, mts_cl_command_list *list, const char *call, cl_int result)
+static void discard(mts_cl_device *device, mts_cl_command_list *list, const char *call, cl_int result)
 {
-    mts_log_write(device->base.log, MTS_LOG_INFO,
-                  "'%s': %s failed with %s (%d): a list of %zu launches is submitted one by one from now on",
-                  device->base.info.name, call, mts_cl_error_name(result), result, list->made);
+    mts_log_write(
+        device->base.log, MTS_LOG_INFO,
+        "'%s': %s failed with %s (%d): a command list of %zu launches is submitted one by one from now on",
+        device->base.info.name, call, mts_cl_error_name(result), result, list->made);
     mts_cl_replay_release(device, list);
 }
 
@@ -77,12 +78,12 @@ void mts_cl_replay_record(mts_cl_device *device, mts_cl_command_list *list)
     const mts_cl_replay *replay = &device->replay;
     cl_int result = CL_SUCCESS;
     if (!replay->create || list->made < 2 || list->has_gemm) {
-        return; /* what the library of products enqueues cannot be recorded */
+        return; /* the commands that CLBlast enqueues cannot be recorded */
     }
     list->recording = replay->create(1, &device->queue, replay->simultaneous ? simultaneous : NULL, &result);
     if (result != CL_SUCCESS || !list->recording) {
         list->recording = NULL; /* a driver may leave anything there */
-        give_up(device, list, "clCreateCommandBufferKHR", result);
+        discard(device, list, "clCreateCommandBufferKHR", result);
         return;
     }
     for (size_t i = 0; i < list->made; i++) {
@@ -90,13 +91,13 @@ void mts_cl_replay_record(mts_cl_device *device, mts_cl_command_list *list)
         result = replay->launch(list->recording, NULL, NULL, launch->handle, 3, NULL, launch->global,
                                 launch->local, 0, NULL, NULL, NULL);
         if (result != CL_SUCCESS) {
-            give_up(device, list, "clCommandNDRangeKernelKHR", result);
+            discard(device, list, "clCommandNDRangeKernelKHR", result);
             return;
         }
     }
     result = replay->finalize(list->recording);
     if (result != CL_SUCCESS) {
-        give_up(device, list, "clFinalizeCommandBufferKHR", result);
+        discard(device, list, "clFinalizeCommandBufferKHR", result);
     }
 }
 
@@ -107,7 +108,7 @@ bool mts_cl_replay_submit(mts_cl_device *device, mts_cl_command_list *list)
     }
     const cl_int result = device->replay.enqueue(1, &device->queue, list->recording, 0, NULL, NULL);
     if (result != CL_SUCCESS) {
-        give_up(device, list, "clEnqueueCommandBufferKHR", result);
+        discard(device, list, "clEnqueueCommandBufferKHR", result);
         return false;
     }
     list->replayed = ++device->replays;

@@ -1,8 +1,9 @@
 /*
- * replay.h: lists recorded by the driver (cl_khr_command_buffer) and handed to the queue with one call.
+ * replay.h: command lists that the driver records (cl_khr_command_buffer) and takes with one call.
  *
  * What the versions 0.9.0 to 0.9.5 of the extension have in common, on one in-order queue. A driver without
- * it, or one that fails to record, is an ordinary answer: the list is then submitted launch by launch.
+ * it, or one that fails to record, is an ordinary answer: the command list is then submitted
+ * launch by launch.
  */
 #ifndef MTS_PLATFORM_OPENCL_REPLAY_H
 #define MTS_PLATFORM_OPENCL_REPLAY_H

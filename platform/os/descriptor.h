@@ -1,5 +1,5 @@
 /*
- * descriptor.h: file descriptors that somebody else opened.
+ * descriptor.h: file descriptors that the library did not open.
  *
  * Not responsible for what they name: files, shared memory, memory of devices (dma-buf).
  */

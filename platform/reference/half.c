@@ -2,8 +2,8 @@
  * half.c: launches whose kernels are built with HALF: what lies in act and pool is float16.
  *
  * Responsible for converting to float32 before a reference function runs and back after it, and for what is
- * not converted: a picture, and memory that a caller lent. Not responsible for any operator: their sums run
- * in double as ever, and only what they store is rounded.
+ * not converted: a frame, and zero-copy memory of the caller. Not responsible for any operator: their sums
+ * run in double as ever, and only what they store is rounded.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "platform/reference/reference.h"
 
 /* Finds out whether the pool of a launch holds elements. The only place that knows which launches bring
- * something else in its stead: the frame kernel, and parameters whose src_pool is 2. Returns a reason or
+ * something else in its place: the frame kernel, and parameters whose src_pool is 2. Returns a reason or
  * NULL.
  */
 static const char *pool_holds_elements(const mts_reference_call *call, const char *kernel, bool *elements)
@@ -21,7 +21,7 @@ static const char *pool_holds_elements(const mts_reference_call *call, const cha
     const uint32_t words =
         copy ? MTS_PARAM_WORDS(mts_copy_params) : MTS_PARAM_WORDS(mts_space_to_depth_params);
     uint32_t own = 0;
-    uint32_t lent = 0;
+    uint32_t callers = 0;
     *elements = strcmp(kernel, "frame_any__f32_planar") != 0;
     for (uint32_t m = 0; (copy || phase) && m < call->members; m++) {
         const void *params = mts_reference_params(call, call->first + (uint64_t)m * words, words);
@@ -31,12 +31,12 @@ static const char *pool_holds_elements(const mts_reference_call *call, const cha
         const uint32_t from = copy ? ((const mts_copy_params *)params)->src_pool
                                    : ((const mts_space_to_depth_params *)params)->src_pool;
         own += from == 1;
-        lent += from == 2;
+        callers += from == 2;
     }
-    if (own && lent) {
+    if (own && callers) {
         return "the pool is the weights' for one member and the caller's for another";
     }
-    *elements = *elements && !lent;
+    *elements = *elements && !callers;
     return NULL;
 }
 

@@ -106,7 +106,7 @@ struct mts_wrap {
  */
 mts_status mts_wrap_make(mts_device **inner, const mts_wrap_hooks *hooks, void *context, bool keep_dead,
                          mts_device **out, mts_error *error);
-/* The host memory, alive, in which that byte lies; NULL: it is of somebody else. */
+/* The live host memory object that contains the byte at `memory`; NULL: the wrap made none that does. */
 mts_wrap_object *mts_wrap_host_find(const mts_wrap *wrap, const void *memory);
 /* "buffer_create" ...; never NULL. */
 const char *mts_wrap_kind_name(mts_wrap_kind kind);

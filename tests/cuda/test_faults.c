@@ -119,7 +119,7 @@ static void expect_error(const char *call, int result, mts_status code, const mt
 {
     char name[64];
     char number[16];
-    if (strcmp(call, "cuDeviceGetAttribute") == 0 && strstr(error->text, "the driver does not tell")) {
+    if (strcmp(call, "cuDeviceGetAttribute") == 0 && strstr(error->text, "the driver does not report")) {
         return;
     }
     plain_name(name, call);

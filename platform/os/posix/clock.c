@@ -1,5 +1,5 @@
 /*
- * clock.c: the monotonic clock, and whether somebody watches.
+ * clock.c: the monotonic clock, sleeping, and whether a descriptor is a terminal.
  */
 #include "platform/os/os.h"
 
@@ -16,7 +16,7 @@ uint64_t mts_os_clock_ns(void)
 void mts_os_sleep_ns(uint64_t nanoseconds)
 {
     const struct timespec span = {(time_t)(nanoseconds / 1000000000u), (long)(nanoseconds % 1000000000u)};
-    (void)nanosleep(&span, NULL); /* a signal ends it early: who waits looks again */
+    (void)nanosleep(&span, NULL); /* a signal ends it early: the caller tests its condition again */
 }
 
 bool mts_os_is_terminal(int descriptor)

@@ -160,14 +160,14 @@ mts_status mts_os_hardware_buffer_lock(const mts_os_hardware_buffers *functions,
 {
     void *address = NULL;
     struct mts_os_hardware_planes planes = {0};
-    /* Pictures of several planes are often refused by the older function. */
+    /* The older function often refuses buffers of several planes. */
     if (functions->lock_planes &&
         functions->lock_planes((void *)(uintptr_t)buffer, CPU_READ_OFTEN, -1, NULL, &planes) == 0) {
         *out = planes.planes[0].data;
         return MTS_STATUS_OK;
     }
-    const int result = functions->lock((void *)(uintptr_t)buffer, CPU_READ_OFTEN, -1 /* nobody to wait for */,
-                                       NULL, &address);
+    const int result =
+        functions->lock((void *)(uintptr_t)buffer, CPU_READ_OFTEN, -1 /* no fence */, NULL, &address);
     *out = result == 0 ? address : NULL;
     return *out ? MTS_STATUS_OK
                 : mts_fail(error, MTS_STATUS_UNSUPPORTED,

@@ -15,7 +15,7 @@
 #include "platform/reference/reference.h"
 
 #define SUFFIX "__f32_planar"
-#define REACH ((uint64_t)UINT32_MAX * sizeof(float)) /* what a params's offsets can address */
+#define REACH ((uint64_t)UINT32_MAX * sizeof(float)) /* what the offsets of parameters can address */
 
 extern const mts_backend mts_backend_reference;
 

@@ -26,7 +26,7 @@ static const char *pool_holds_elements(const mts_reference_call *call, const cha
     for (uint32_t m = 0; (copy || phase) && m < call->members; m++) {
         const void *params = mts_reference_params(call, call->first + (uint64_t)m * words, words);
         if (!params) {
-            return "a params lies outside the kernel parameters";
+            return "a launch's parameters lie outside the buffer of kernel parameters";
         }
         const uint32_t from = copy ? ((const mts_copy_params *)params)->src_pool
                                    : ((const mts_space_to_depth_params *)params)->src_pool;

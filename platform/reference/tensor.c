@@ -16,7 +16,8 @@ const char *mts_reference_members(const mts_reference_call *call, uint32_t words
 {
     for (uint32_t m = 0; m < call->members; m++) {
         const void *params = mts_reference_params(call, call->first + (uint64_t)m * words, words);
-        const char *reason = params ? run(call, params) : "a params lies outside the kernel parameters";
+        const char *reason =
+            params ? run(call, params) : "a launch's parameters lie outside the buffer of kernel parameters";
         if (reason) {
             return reason;
         }

@@ -8,10 +8,10 @@
 #include "strategy/dense_build.h"
 
 typedef struct stitcher {
-    mts_channel_map wires;
+    mts_channel_map map;
     mts_dense_place *places;
     uint32_t *value_of, *image_of;
-    uint32_t *output_of; /* [wire]: output of the stitched graph, or MTS_NONE */
+    uint32_t *output_of; /* [entry]: output of the stitched graph, or MTS_NONE */
     mts_arena *arena;
     mts_dense *out;
     mts_error *error;
@@ -33,10 +33,10 @@ static size_t elements_of_channel(const mts_shape *shape)
 
 /* ---- one graph of several ---- */
 
-static bool is_run(const stitcher *s, uint32_t wire, uint32_t task)
+static bool is_run(const stitcher *s, uint32_t entry, uint32_t task)
 {
-    const uint32_t *pos = s->places[wire].pos[task];
-    const uint32_t channels = mts_channel_map_channels(&s->wires, task, wire);
+    const uint32_t *pos = s->places[entry].pos[task];
+    const uint32_t channels = mts_channel_map_channels(&s->map, task, entry);
     for (uint32_t c = 1; c < channels; c++) {
         if (pos[c] != pos[0] + c) {
             return false;
@@ -46,10 +46,10 @@ static bool is_run(const stitcher *s, uint32_t wire, uint32_t task)
 }
 
 /* The task's images, and of them its channels where those follow one another. */
-static mts_status cut_images(stitcher *s, uint32_t wire, uint32_t task, bool run, uint32_t *value)
+static mts_status cut_images(stitcher *s, uint32_t entry, uint32_t task, bool run, uint32_t *value)
 {
-    const mts_shape *own = mts_channel_map_shape(&s->wires, task, wire);
-    const mts_shape *all = &s->out->graph->values[s->value_of[wire]].shape;
+    const mts_shape *own = mts_channel_map_shape(&s->map, task, entry);
+    const mts_shape *all = &s->out->graph->values[s->value_of[entry]].shape;
     mts_attrs attrs = {.slice = {.start = {0}}};
     for (uint32_t i = 0; i < MTS_TENSOR_RANK_MAX; i++) {
         attrs.slice.step[i] = 1;
@@ -58,22 +58,22 @@ static mts_status cut_images(stitcher *s, uint32_t wire, uint32_t task, bool run
     attrs.slice.start[0] = s->image_of[task];
     attrs.slice.size[0] = own->dims[0];
     if (run) {
-        attrs.slice.start[1] = s->places[wire].pos[task][0];
+        attrs.slice.start[1] = s->places[entry].pos[task][0];
         attrs.slice.size[1] = own->dims[1];
     }
-    return mts_graph_add_node(s->out->graph, MTS_OP_SLICE, "task", &s->value_of[wire], 1, &attrs, value,
+    return mts_graph_add_node(s->out->graph, MTS_OP_SLICE, "task", &s->value_of[entry], 1, &attrs, value,
                               s->error);
 }
 
-static mts_status pick_channels(stitcher *s, uint32_t wire, uint32_t task, uint32_t *value)
+static mts_status pick_channels(stitcher *s, uint32_t entry, uint32_t task, uint32_t *value)
 {
-    const mts_shape index = {.rank = 1, .dims = {mts_channel_map_channels(&s->wires, task, wire)}};
+    const mts_shape index = {.rank = 1, .dims = {mts_channel_map_channels(&s->map, task, entry)}};
     int32_t *numbers = mts_arena_zero(s->arena, mts_shape_count(&index), sizeof *numbers);
     if (!numbers) {
         return short_of_memory(s->error);
     }
     for (int64_t c = 0; c < index.dims[0]; c++) {
-        numbers[c] = (int32_t)s->places[wire].pos[task][c];
+        numbers[c] = (int32_t)s->places[entry].pos[task][c];
     }
     const uint32_t constant = mts_graph_add_const(s->out->graph, NULL, MTS_TYPE_INT32, &index, numbers);
     if (constant == MTS_NONE) {
@@ -96,36 +96,36 @@ static mts_status add_port(stitcher *s, uint32_t value, uint32_t *port)
 /* Read out of the stitched value if the task's part of it is one piece, else cut out by nodes of its own. */
 static mts_status add_output(stitcher *s, uint32_t task, uint32_t output)
 {
-    const mts_graph *graph = s->wires.graphs[task];
-    const uint32_t wire = s->wires.wire_of[task][graph->outputs[output].value];
+    const mts_graph *graph = s->map.graphs[task];
+    const uint32_t entry = s->map.entry_of[task][graph->outputs[output].value];
     mts_dense_port *port = &s->out->outputs[task][output];
     *port = (mts_dense_port){.port = MTS_NONE};
-    if (wire == MTS_NONE) {
+    if (entry == MTS_NONE) {
         return MTS_STATUS_OK;
     }
-    const mts_shape *own = mts_channel_map_shape(&s->wires, task, wire);
-    const uint32_t total = s->places[wire].total;
-    const bool run = is_run(s, wire, task);
+    const mts_shape *own = mts_channel_map_shape(&s->map, task, entry);
+    const uint32_t total = s->places[entry].total;
+    const bool run = is_run(s, entry, task);
     if (run && (own->dims[0] == 1 || own->dims[1] == (int64_t)total)) {
-        const size_t channel = (size_t)s->image_of[task] * total + s->places[wire].pos[task][0];
+        const size_t channel = (size_t)s->image_of[task] * total + s->places[entry].pos[task][0];
         mts_status code = MTS_STATUS_OK;
-        if (s->output_of[wire] == MTS_NONE) {
-            code = add_port(s, s->value_of[wire], &s->output_of[wire]);
+        if (s->output_of[entry] == MTS_NONE) {
+            code = add_port(s, s->value_of[entry], &s->output_of[entry]);
         }
-        *port = (mts_dense_port){.port = s->output_of[wire], .first = channel * elements_of_channel(own)};
+        *port = (mts_dense_port){.port = s->output_of[entry], .first = channel * elements_of_channel(own)};
         return code;
     }
     uint32_t value = MTS_NONE;
-    mts_status code = cut_images(s, wire, task, run, &value);
+    mts_status code = cut_images(s, entry, task, run, &value);
     if (code == MTS_STATUS_OK && !run) {
-        code = pick_channels(s, wire, task, &value);
+        code = pick_channels(s, entry, task, &value);
     }
     return code == MTS_STATUS_OK ? add_port(s, value, &port->port) : code;
 }
 
 static mts_status add_ports(stitcher *s)
 {
-    const uint32_t tasks = s->wires.task_count;
+    const uint32_t tasks = s->map.task_count;
     mts_status code = MTS_STATUS_OK;
     s->out->inputs = mts_arena_zero(s->arena, tasks, sizeof *s->out->inputs);
     s->out->outputs = mts_arena_zero(s->arena, tasks, sizeof *s->out->outputs);
@@ -133,7 +133,7 @@ static mts_status add_ports(stitcher *s)
         return short_of_memory(s->error);
     }
     for (uint32_t t = 0; code == MTS_STATUS_OK && t < tasks; t++) {
-        const mts_graph *graph = s->wires.graphs[t];
+        const mts_graph *graph = s->map.graphs[t];
         s->out->inputs[t] = mts_arena_zero(s->arena, graph->input_count, sizeof **s->out->inputs);
         s->out->outputs[t] = mts_arena_zero(s->arena, graph->output_count, sizeof **s->out->outputs);
         if (!s->out->inputs[t] || !s->out->outputs[t]) {
@@ -156,22 +156,22 @@ mts_status mts_dense_stitch(const mts_graph *const *graphs, uint32_t count, mts_
 {
     stitcher s = {.arena = arena, .out = out, .error = error};
     *out = (mts_dense){0};
-    mts_status code = mts_channel_map_create(&s.wires, graphs, count, arena, error);
-    MTS_TRY(code, mts_dense_places(&s.wires, arena, &s.places, error));
+    mts_status code = mts_channel_map_create(&s.map, graphs, count, arena, error);
+    MTS_TRY(code, mts_dense_places(&s.map, arena, &s.places, error));
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    s.value_of = mts_arena_zero(arena, s.wires.wire_count, sizeof *s.value_of);
+    s.value_of = mts_arena_zero(arena, s.map.entry_count, sizeof *s.value_of);
     s.image_of = mts_arena_zero(arena, count, sizeof *s.image_of);
-    s.output_of = mts_arena_zero(arena, s.wires.wire_count, sizeof *s.output_of);
+    s.output_of = mts_arena_zero(arena, s.map.entry_count, sizeof *s.output_of);
     if (!s.value_of || !s.image_of || !s.output_of) {
         return short_of_memory(error);
     }
-    for (uint32_t w = 0; w < s.wires.wire_count; w++) {
+    for (uint32_t w = 0; w < s.map.entry_count; w++) {
         s.output_of[w] = MTS_NONE;
     }
     const mts_dense_request request = {
-        .wires = &s.wires, .places = s.places, .first = 0, .count = count, .clean = true};
+        .map = &s.map, .places = s.places, .first = 0, .count = count, .clean = true};
     code = mts_dense_build(&request, arena, &out->graph, s.value_of, s.image_of, error);
     return code == MTS_STATUS_OK ? add_ports(&s) : code;
 }

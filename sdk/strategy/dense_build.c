@@ -25,30 +25,30 @@ static mts_status short_of_memory(const builder *b)
 
 static const mts_node *node_of(const builder *b, uint32_t task, uint32_t node)
 {
-    return &b->request->wires->graphs[task]->nodes[node];
+    return &b->request->map->graphs[task]->nodes[node];
 }
 
-static uint32_t wire_out(const builder *b, uint32_t node)
+static uint32_t entry_out(const builder *b, uint32_t node)
 {
-    return b->request->wires->input_count + node;
+    return b->request->map->input_count + node;
 }
 
-static uint32_t place(const builder *b, uint32_t wire, uint32_t task, uint32_t channel)
+static uint32_t place(const builder *b, uint32_t entry, uint32_t task, uint32_t channel)
 {
-    const mts_dense_place *p = &b->request->places[wire];
+    const mts_dense_place *p = &b->request->places[entry];
     return p->pos ? p->pos[task][channel] : channel;
 }
 
-static uint32_t channels_of(const builder *b, uint32_t wire, uint32_t task)
+static uint32_t channels_of(const builder *b, uint32_t entry, uint32_t task)
 {
-    return mts_channel_map_channels(b->request->wires, task, wire);
+    return mts_channel_map_channels(b->request->map, task, entry);
 }
 
 /* Whether some image has channels that its task does not have. */
-static bool has_redundant(const builder *b, uint32_t wire)
+static bool has_redundant(const builder *b, uint32_t entry)
 {
     for (uint32_t t = b->request->first; t < b->request->first + b->request->count; t++) {
-        if (channels_of(b, wire, t) < b->request->places[wire].total) {
+        if (channels_of(b, entry, t) < b->request->places[entry].total) {
             return true;
         }
     }
@@ -57,15 +57,15 @@ static bool has_redundant(const builder *b, uint32_t wire)
 
 static uint32_t batch_of(const builder *b, uint32_t task)
 {
-    return (uint32_t)mts_channel_map_shape(b->request->wires, task, 0)->dims[0];
+    return (uint32_t)mts_channel_map_shape(b->request->map, task, 0)->dims[0];
 }
 
-/* First dimension of a wire: the batch, except in a graph of one task, which may do with it what it likes. */
-static uint32_t leading(const builder *b, uint32_t wire)
+/* First dimension of an entry: the batch, except in a graph of one task, which may do with it what it likes. */
+static uint32_t leading(const builder *b, uint32_t entry)
 {
     return b->request->count > 1
                ? b->images
-               : (uint32_t)mts_channel_map_shape(b->request->wires, b->request->first, wire)->dims[0];
+               : (uint32_t)mts_channel_map_shape(b->request->map, b->request->first, entry)->dims[0];
 }
 
 /* ---- constants ---- */
@@ -118,10 +118,10 @@ uint32_t mts_dense_reference(mts_graph *graph, const mts_value *constant)
 /* Adds one task's filters to the stitched weight [total out][in][inner]. */
 static mts_status embed_filters(const builder *b, uint32_t n, uint32_t task, uint32_t in, float *data)
 {
-    const mts_channel_map *wires = b->request->wires;
-    const mts_value *weight = mts_channel_map_constant(wires, task, n, 1);
-    const uint32_t from = mts_channel_map_input(wires, task, n, 0);
-    const bool depthwise = wires->traits[n].pass == MTS_CHANNELS_KEPT;
+    const mts_channel_map *map = b->request->map;
+    const mts_value *weight = mts_channel_map_constant(map, task, n, 1);
+    const uint32_t from = mts_channel_map_input(map, task, n, 0);
+    const bool depthwise = map->traits[n].pass == MTS_CHANNELS_KEPT;
     uint32_t rows = 0;
     uint32_t columns = 0;
     uint32_t inner = 0;
@@ -130,7 +130,7 @@ static mts_status embed_filters(const builder *b, uint32_t n, uint32_t task, uin
     mts_arena_init(&scratch, b->arena->allocator);
     const float *source = read_constant(&scratch, weight);
     for (uint32_t r = 0; source && r < rows; r++) {
-        const uint32_t row = place(b, wire_out(b, n), task, mts_dense_channel(node_of(b, task, n), r));
+        const uint32_t row = place(b, entry_out(b, n), task, mts_dense_channel(node_of(b, task, n), r));
         for (uint32_t c = 0; c < columns; c++) {
             const uint32_t column = depthwise ? 0 : place(b, from, task, c);
             memcpy(data + ((size_t)row * in + column) * inner, source + ((size_t)r * columns + c) * inner,
@@ -143,11 +143,11 @@ static mts_status embed_filters(const builder *b, uint32_t n, uint32_t task, uin
 
 static mts_status add_weight(builder *b, uint32_t n, uint32_t *value)
 {
-    const mts_channel_map *wires = b->request->wires;
-    mts_shape shape = mts_channel_map_constant(wires, b->request->first, n, 1)->shape;
-    shape.dims[0] = b->request->places[wire_out(b, n)].total;
-    if (wires->traits[n].pass == MTS_CHANNELS_MIXED) {
-        shape.dims[1] = b->request->places[mts_channel_map_input(wires, 0, n, 0)].total;
+    const mts_channel_map *map = b->request->map;
+    mts_shape shape = mts_channel_map_constant(map, b->request->first, n, 1)->shape;
+    shape.dims[0] = b->request->places[entry_out(b, n)].total;
+    if (map->traits[n].pass == MTS_CHANNELS_MIXED) {
+        shape.dims[1] = b->request->places[mts_channel_map_input(map, 0, n, 0)].total;
     }
     float *data = open_constant(b, &shape);
     if (!data) {
@@ -164,7 +164,7 @@ static mts_status add_weight(builder *b, uint32_t n, uint32_t *value)
 static bool any_has(const builder *b, uint32_t n, uint32_t input)
 {
     for (uint32_t t = b->request->first; t < b->request->first + b->request->count; t++) {
-        if (mts_channel_map_constant(b->request->wires, t, n, input)) {
+        if (mts_channel_map_constant(b->request->map, t, n, input)) {
             return true;
         }
     }
@@ -178,20 +178,20 @@ static bool any_has(const builder *b, uint32_t n, uint32_t input)
 static mts_status add_vector(builder *b, uint32_t n, uint32_t input, float live, const mts_shape *shape,
                              uint32_t *value)
 {
-    const uint32_t wire = wire_out(b, n);
-    const size_t total = b->request->places[wire].total;
+    const uint32_t entry = entry_out(b, n);
+    const size_t total = b->request->places[entry].total;
     float *data = open_constant(b, shape);
     mts_arena scratch;
     mts_arena_init(&scratch, b->arena->allocator);
     bool ok = data;
     for (uint32_t t = b->request->first; ok && t < b->request->first + b->request->count; t++) {
-        const mts_value *own = mts_channel_map_constant(b->request->wires, t, n, input);
+        const mts_value *own = mts_channel_map_constant(b->request->map, t, n, input);
         const float *source = own ? read_constant(&scratch, own) : NULL;
         const uint32_t first = b->image_of[t - b->request->first];
         ok = !own || source;
         for (uint32_t i = 0; ok && i < (b->request->count > 1 ? batch_of(b, t) : 1); i++) {
-            for (uint32_t c = 0; c < channels_of(b, wire, t); c++) {
-                data[(first + i) * total + place(b, wire, t, c)] = source ? source[c] : live;
+            for (uint32_t c = 0; c < channels_of(b, entry, t); c++) {
+                data[(first + i) * total + place(b, entry, t, c)] = source ? source[c] : live;
             }
         }
     }
@@ -200,24 +200,24 @@ static mts_status add_vector(builder *b, uint32_t n, uint32_t input, float live,
 }
 
 /* [images, total], or [total] where all images are one task's. */
-static mts_shape vector_shape(const builder *b, uint32_t wire)
+static mts_shape vector_shape(const builder *b, uint32_t entry)
 {
-    const int64_t total = b->request->places[wire].total;
+    const int64_t total = b->request->places[entry].total;
     if (b->request->count == 1) {
         return (mts_shape){.rank = 1, .dims = {total}};
     }
     return (mts_shape){.rank = 2, .dims = {b->images, total}};
 }
 
-/* [images, total, 1, ...] of a wire's rank */
-static mts_shape spread_shape(const builder *b, uint32_t wire)
+/* [images, total, 1, ...] of an entry's rank */
+static mts_shape spread_shape(const builder *b, uint32_t entry)
 {
-    mts_shape shape = {.rank = mts_channel_map_shape(b->request->wires, 0, wire)->rank};
+    mts_shape shape = {.rank = mts_channel_map_shape(b->request->map, 0, entry)->rank};
     for (uint32_t i = 0; i < shape.rank; i++) {
         shape.dims[i] = 1;
     }
     shape.dims[0] = b->request->count == 1 ? 1 : b->images;
-    shape.dims[1] = b->request->places[wire].total;
+    shape.dims[1] = b->request->places[entry].total;
     return shape;
 }
 
@@ -231,25 +231,25 @@ static mts_status add_node(builder *b, const mts_node *like, const uint32_t *inp
 
 static mts_status build_conv(builder *b, uint32_t n, uint32_t *value)
 {
-    const mts_channel_map *wires = b->request->wires;
-    const uint32_t wire = wire_out(b, n);
+    const mts_channel_map *map = b->request->map;
+    const uint32_t entry = entry_out(b, n);
     const mts_node *node = node_of(b, b->request->first, n);
-    const mts_shape vector = vector_shape(b, wire);
-    const uint32_t residual = mts_channel_map_input(wires, b->request->first, n, 4);
+    const mts_shape vector = vector_shape(b, entry);
+    const uint32_t residual = mts_channel_map_input(map, b->request->first, n, 4);
     uint32_t inputs[6] = {
-        b->value_of[mts_channel_map_input(wires, 0, n, 0)],      MTS_NONE, MTS_NONE, MTS_NONE,
+        b->value_of[mts_channel_map_input(map, 0, n, 0)],        MTS_NONE, MTS_NONE, MTS_NONE,
         residual != MTS_NONE ? b->value_of[residual] : MTS_NONE, MTS_NONE};
     const float live[6] = {[2] = 1.0f};
     mts_status code = add_weight(b, n, &inputs[1]);
     for (uint32_t i = 2; code == MTS_STATUS_OK && i < 6; i++) {
-        const bool clears = i == 2 && b->request->count > 1 && has_redundant(b, wire);
+        const bool clears = i == 2 && b->request->count > 1 && has_redundant(b, entry);
         if (i != 4 && (clears || any_has(b, n, i))) {
             code = add_vector(b, n, i, live[i], &vector, &inputs[i]);
         }
     }
     mts_attrs attrs = node->attrs;
-    if (wires->traits[n].pass == MTS_CHANNELS_KEPT) {
-        attrs.conv.group = b->request->places[wire].total;
+    if (map->traits[n].pass == MTS_CHANNELS_KEPT) {
+        attrs.conv.group = b->request->places[entry].total;
     }
     return code == MTS_STATUS_OK ? add_node(b, node, inputs, 6, &attrs, value) : code;
 }
@@ -263,21 +263,21 @@ static float neutral(uint32_t kind)
 }
 
 /* One task's constant operand, broadcast over its images and channels of `data` [images, total, rest]. */
-static void embed_operand(const builder *b, uint32_t wire, uint32_t task, const mts_value *own,
+static void embed_operand(const builder *b, uint32_t entry, uint32_t task, const mts_value *own,
                           const float *source, float *data)
 {
-    const uint32_t rank = mts_channel_map_shape(b->request->wires, task, wire)->rank;
+    const uint32_t rank = mts_channel_map_shape(b->request->map, task, entry)->rank;
     const uint32_t missing = rank - own->shape.rank;
     const int64_t own_images = missing > 0 ? 1 : own->shape.dims[0];
     const int64_t own_channels = missing > 1 ? 1 : own->shape.dims[1 - missing];
     const size_t rest = mts_shape_count(&own->shape) / (size_t)(own_images * own_channels);
-    const size_t total = b->request->places[wire].total;
-    const uint32_t images = (uint32_t)mts_channel_map_shape(b->request->wires, task, wire)->dims[0];
+    const size_t total = b->request->places[entry].total;
+    const uint32_t images = (uint32_t)mts_channel_map_shape(b->request->map, task, entry)->dims[0];
     for (uint32_t i = 0; i < images; i++) {
-        for (uint32_t c = 0; c < channels_of(b, wire, task); c++) {
+        for (uint32_t c = 0; c < channels_of(b, entry, task); c++) {
             const size_t image = own_images == 1 ? 0 : i;
             const size_t channel = own_channels == 1 ? 0 : c;
-            const size_t to = (b->image_of[task - b->request->first] + i) * total + place(b, wire, task, c);
+            const size_t to = (b->image_of[task - b->request->first] + i) * total + place(b, entry, task, c);
             memcpy(data + to * rest, source + (image * (size_t)own_channels + channel) * rest,
                    rest * sizeof *data);
         }
@@ -287,10 +287,10 @@ static void embed_operand(const builder *b, uint32_t wire, uint32_t task, const 
 /* The constants of all tasks at one operand of a binary node: [images, total, as the constant]. */
 static mts_status add_operand(builder *b, uint32_t n, uint32_t input, uint32_t *value)
 {
-    const uint32_t wire = wire_out(b, n);
-    const mts_shape *own = &mts_channel_map_constant(b->request->wires, b->request->first, n, input)->shape;
-    mts_shape shape = spread_shape(b, wire);
-    shape.dims[0] = leading(b, wire);
+    const uint32_t entry = entry_out(b, n);
+    const mts_shape *own = &mts_channel_map_constant(b->request->map, b->request->first, n, input)->shape;
+    mts_shape shape = spread_shape(b, entry);
+    shape.dims[0] = leading(b, entry);
     for (uint32_t i = 2; i < shape.rank; i++) {
         const uint32_t missing = shape.rank - own->rank;
         shape.dims[i] = i < missing ? 1 : own->dims[i - missing];
@@ -307,11 +307,11 @@ static mts_status add_operand(builder *b, uint32_t n, uint32_t input, uint32_t *
     mts_arena_init(&scratch, b->arena->allocator);
     bool ok = true;
     for (uint32_t t = b->request->first; ok && t < b->request->first + b->request->count; t++) {
-        const mts_value *constant = mts_channel_map_constant(b->request->wires, t, n, input);
+        const mts_value *constant = mts_channel_map_constant(b->request->map, t, n, input);
         const float *source = read_constant(&scratch, constant);
         ok = source;
         if (ok) {
-            embed_operand(b, wire, t, constant, source, data);
+            embed_operand(b, entry, t, constant, source, data);
         }
     }
     mts_arena_release(&scratch);
@@ -320,12 +320,12 @@ static mts_status add_operand(builder *b, uint32_t n, uint32_t input, uint32_t *
 
 static mts_status build_binary(builder *b, uint32_t n, uint32_t *value)
 {
-    const mts_channel_map *wires = b->request->wires;
+    const mts_channel_map *map = b->request->map;
     const mts_node *node = node_of(b, b->request->first, n);
     uint32_t inputs[2];
     mts_status code = MTS_STATUS_OK;
     for (uint32_t i = 0; code == MTS_STATUS_OK && i < 2; i++) {
-        const uint32_t from = mts_channel_map_input(wires, b->request->first, n, i);
+        const uint32_t from = mts_channel_map_input(map, b->request->first, n, i);
         inputs[i] = from != MTS_NONE ? b->value_of[from] : MTS_NONE;
         if (from == MTS_NONE) {
             code = add_operand(b, n, i, &inputs[i]);
@@ -352,10 +352,10 @@ static mts_status combine(builder *b, const mts_node *like, uint32_t kind, const
 static mts_status build_scale(builder *b, uint32_t n, uint32_t *value)
 {
     const mts_node *node = node_of(b, b->request->first, n);
-    const mts_shape shape = spread_shape(b, wire_out(b, n));
+    const mts_shape shape = spread_shape(b, entry_out(b, n));
     const bool prelu = node->attrs.unary.act.fn == MTS_FN_PRELU;
     uint32_t constant = MTS_NONE;
-    *value = b->value_of[mts_channel_map_input(b->request->wires, 0, n, 0)];
+    *value = b->value_of[mts_channel_map_input(b->request->map, 0, n, 0)];
     mts_status code = add_vector(b, n, 1, 1.0f, &shape, &constant);
     MTS_TRY(code, combine(b, node, MTS_BIN_MUL, NULL, constant, value));
     MTS_TRY(code, add_vector(b, n, 2, 0.0f, &shape, &constant));
@@ -372,20 +372,20 @@ static mts_status build_scale(builder *b, uint32_t n, uint32_t *value)
 /* Adds, or multiplies by, a constant that is `live` in channels that a task has and `dead` in the others. */
 static mts_status apply_mask(builder *b, uint32_t n, uint32_t kind, float live, float dead, uint32_t *value)
 {
-    const uint32_t wire = wire_out(b, n);
-    const mts_shape shape = spread_shape(b, wire);
+    const uint32_t entry = entry_out(b, n);
+    const mts_shape shape = spread_shape(b, entry);
     float *data = open_constant(b, &shape);
     if (!data) {
         return no_constant(b, &shape);
     }
-    const size_t total = b->request->places[wire].total;
+    const size_t total = b->request->places[entry].total;
     for (size_t i = 0; i < mts_shape_count(&shape); i++) {
         data[i] = dead;
     }
     for (uint32_t t = b->request->first; t < b->request->first + b->request->count; t++) {
         for (uint32_t i = 0; i < (b->request->count > 1 ? batch_of(b, t) : 1); i++) {
-            for (uint32_t c = 0; c < channels_of(b, wire, t); c++) {
-                data[(b->image_of[t - b->request->first] + i) * total + place(b, wire, t, c)] = live;
+            for (uint32_t c = 0; c < channels_of(b, entry, t); c++) {
+                data[(b->image_of[t - b->request->first] + i) * total + place(b, entry, t, c)] = live;
             }
         }
     }
@@ -400,7 +400,7 @@ static mts_status apply_mask(builder *b, uint32_t n, uint32_t kind, float live, 
 static mts_attrs widened(const builder *b, uint32_t n)
 {
     const mts_node *node = node_of(b, b->request->first, n);
-    const int64_t dims[2] = {leading(b, wire_out(b, n)), b->request->places[wire_out(b, n)].total};
+    const int64_t dims[2] = {leading(b, entry_out(b, n)), b->request->places[entry_out(b, n)].total};
     mts_attrs attrs = node->attrs;
     for (uint32_t i = 0; i < 2; i++) {
         if (node->op == MTS_OP_RESHAPE) {
@@ -414,17 +414,17 @@ static mts_attrs widened(const builder *b, uint32_t n)
 
 static mts_status build_other(builder *b, uint32_t n, uint32_t *value)
 {
-    const mts_channel_map *wires = b->request->wires;
+    const mts_channel_map *map = b->request->map;
     const mts_node *node = node_of(b, b->request->first, n);
     uint32_t *inputs = mts_arena_zero(b->arena, node->input_count, sizeof *inputs);
     if (!inputs) {
         return short_of_memory(b);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        inputs[i] = b->value_of[mts_channel_map_input(wires, b->request->first, n, i)];
+        inputs[i] = b->value_of[mts_channel_map_input(map, b->request->first, n, i)];
     }
     mts_status code = MTS_STATUS_OK;
-    if (wires->traits[n].across && has_redundant(b, wire_out(b, n))) {
+    if (map->traits[n].across && has_redundant(b, entry_out(b, n))) {
         *value = inputs[0];
         code = apply_mask(b, n, MTS_BIN_ADD, 0.0f, CLEARED, value);
         inputs[0] = *value;
@@ -436,19 +436,19 @@ static mts_status build_other(builder *b, uint32_t n, uint32_t *value)
 /* Whether a single task's node has no padding on any side. */
 static bool is_unchanged(const builder *b, uint32_t n)
 {
-    const mts_channel_map *wires = b->request->wires;
+    const mts_channel_map *map = b->request->map;
     const uint32_t task = b->request->first;
-    bool same = b->request->count == 1 && !has_redundant(b, wire_out(b, n));
+    bool same = b->request->count == 1 && !has_redundant(b, entry_out(b, n));
     for (uint32_t i = 0; same && i < node_of(b, task, n)->input_count; i++) {
-        const uint32_t wire = mts_channel_map_input(wires, task, n, i);
-        same = wire == MTS_NONE || !has_redundant(b, wire);
+        const uint32_t entry = mts_channel_map_input(map, task, n, i);
+        same = entry == MTS_NONE || !has_redundant(b, entry);
     }
     return same;
 }
 
 static mts_status copy_node(builder *b, uint32_t n, uint32_t *value)
 {
-    const mts_channel_map *wires = b->request->wires;
+    const mts_channel_map *map = b->request->map;
     const uint32_t task = b->request->first;
     const mts_node *node = node_of(b, task, n);
     uint32_t *inputs = mts_arena_zero(b->arena, node->input_count, sizeof *inputs);
@@ -456,9 +456,9 @@ static mts_status copy_node(builder *b, uint32_t n, uint32_t *value)
         return short_of_memory(b);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        const mts_value *constant = mts_channel_map_constant(wires, task, n, i);
-        const uint32_t wire = mts_channel_map_input(wires, task, n, i);
-        inputs[i] = wire != MTS_NONE ? b->value_of[wire] : MTS_NONE;
+        const mts_value *constant = mts_channel_map_constant(map, task, n, i);
+        const uint32_t entry = mts_channel_map_input(map, task, n, i);
+        inputs[i] = entry != MTS_NONE ? b->value_of[entry] : MTS_NONE;
         if (constant) {
             inputs[i] = mts_dense_reference(b->graph, constant);
             if (inputs[i] == MTS_NONE) {
@@ -475,8 +475,8 @@ static mts_status copy_node(builder *b, uint32_t n, uint32_t *value)
 
 static mts_status build_node(builder *b, uint32_t n)
 {
-    const mts_propagation *traits = &b->request->wires->traits[n];
-    uint32_t *value = &b->value_of[wire_out(b, n)];
+    const mts_propagation *traits = &b->request->map->traits[n];
+    uint32_t *value = &b->value_of[entry_out(b, n)];
     if (is_unchanged(b, n)) {
         return copy_node(b, n, value);
     }
@@ -495,7 +495,7 @@ static mts_status build_node(builder *b, uint32_t n)
         code = build_other(b, n, value);
         break;
     }
-    if (code == MTS_STATUS_OK && traits->dirty && b->request->clean && has_redundant(b, wire_out(b, n))) {
+    if (code == MTS_STATUS_OK && traits->dirty && b->request->clean && has_redundant(b, entry_out(b, n))) {
         code = apply_mask(b, n, MTS_BIN_MUL, 1.0f, 0.0f, value);
     }
     return code;
@@ -504,16 +504,16 @@ static mts_status build_node(builder *b, uint32_t n)
 /* Batches of the tasks one after another; every computed value has to keep them in its first dimension. */
 static mts_status count_images(builder *b)
 {
-    const mts_channel_map *wires = b->request->wires;
+    const mts_channel_map *map = b->request->map;
     for (uint32_t t = b->request->first; t < b->request->first + b->request->count; t++) {
         b->image_of[t - b->request->first] = b->images;
         b->images += batch_of(b, t);
-        for (uint32_t w = 0; b->request->count > 1 && w < wires->wire_count; w++) {
-            const mts_shape *shape = mts_channel_map_shape(wires, t, w);
+        for (uint32_t w = 0; b->request->count > 1 && w < map->entry_count; w++) {
+            const mts_shape *shape = mts_channel_map_shape(map, t, w);
             if (shape->rank < 2 || shape->dims[0] != (int64_t)batch_of(b, t)) {
                 return mts_fail(b->error, MTS_STATUS_UNSUPPORTED,
                                 "task %s: a tensor whose first dimension is not the batch",
-                                wires->graphs[t]->name);
+                                map->graphs[t]->name);
             }
         }
     }
@@ -522,7 +522,7 @@ static mts_status count_images(builder *b)
 
 static mts_status add_inputs(builder *b)
 {
-    const mts_graph *first = b->request->wires->graphs[b->request->first];
+    const mts_graph *first = b->request->map->graphs[b->request->first];
     for (uint32_t i = 0; i < first->input_count; i++) {
         mts_shape shape = first->inputs[i].shape;
         if (b->request->count > 1) {
@@ -539,10 +539,10 @@ static mts_status add_inputs(builder *b)
 mts_status mts_dense_build(const mts_dense_request *request, mts_arena *arena, mts_graph **out,
                            uint32_t *value_of, uint32_t *image_of, mts_error *error)
 {
-    const mts_graph *first = request->wires->graphs[request->first];
+    const mts_graph *first = request->map->graphs[request->first];
     builder b = {
         .request = request, .arena = arena, .value_of = value_of, .image_of = image_of, .error = error};
-    if (request->wires->input_count == 0) {
+    if (request->map->input_count == 0) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "task %s has no input", first->name);
     }
     b.graph = mts_graph_create(arena, first->name);

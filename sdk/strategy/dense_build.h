@@ -1,5 +1,5 @@
 /*
- * dense_build.h: writes the graph of some tasks whose channels have got places. Internal to sdk/stitch.
+ * dense_build.h: writes the graph of some tasks whose channels have got places. Internal to sdk/strategy.
  */
 #ifndef MTS_STRATEGY_DENSE_BUILD_H
 #define MTS_STRATEGY_DENSE_BUILD_H
@@ -7,14 +7,14 @@
 #include "strategy/dense_space.h"
 
 typedef struct mts_dense_request {
-    const mts_channel_map *wires;
-    const mts_dense_place *places; /* per wire */
+    const mts_channel_map *map;
+    const mts_dense_place *places; /* per entry */
     uint32_t first, count;         /* tasks [first, first + count) become one graph */
     bool clean;                    /* channels that a task does not have stay zero in its images */
 } mts_dense_request;
 
 /*
- * Builds nodes and inputs, not outputs. value_of[wire] receives the values, image_of[task - first] each
+ * Builds nodes and inputs, not outputs. value_of[entry] receives the values, image_of[task - first] each
  * task's first image. Both arrays are the caller's. The graph lives in `arena`.
  */
 mts_status mts_dense_build(const mts_dense_request *request, mts_arena *arena, mts_graph **out,

@@ -92,92 +92,92 @@ bool mts_dense_alike(const mts_graph *a, const mts_graph *b)
     return true;
 }
 
-uint32_t mts_channel_map_root(const mts_channel_map *wires, uint32_t wire)
+uint32_t mts_channel_map_root(const mts_channel_map *map, uint32_t entry)
 {
-    while (wires->parent[wire] != wire) {
-        wires->parent[wire] = wires->parent[wires->parent[wire]];
-        wire = wires->parent[wire];
+    while (map->parent[entry] != entry) {
+        map->parent[entry] = map->parent[map->parent[entry]];
+        entry = map->parent[entry];
     }
-    return wire;
+    return entry;
 }
 
-static void tie(mts_channel_map *wires, uint32_t a, uint32_t b)
+static void tie(mts_channel_map *map, uint32_t a, uint32_t b)
 {
     if (a != MTS_NONE && b != MTS_NONE) {
-        const uint32_t x = mts_channel_map_root(wires, a);
-        const uint32_t y = mts_channel_map_root(wires, b);
-        wires->parent[x > y ? x : y] = x > y ? y : x; /* the earliest wire stands for all */
+        const uint32_t x = mts_channel_map_root(map, a);
+        const uint32_t y = mts_channel_map_root(map, b);
+        map->parent[x > y ? x : y] = x > y ? y : x; /* the earliest entry stands for all */
     }
 }
 
-uint32_t mts_channel_map_input(const mts_channel_map *wires, uint32_t task, uint32_t node, uint32_t input)
+uint32_t mts_channel_map_input(const mts_channel_map *map, uint32_t task, uint32_t node, uint32_t input)
 {
-    const mts_node *n = &wires->graphs[task]->nodes[node];
-    return input < n->input_count && n->inputs[input] != MTS_NONE ? wires->wire_of[task][n->inputs[input]]
+    const mts_node *n = &map->graphs[task]->nodes[node];
+    return input < n->input_count && n->inputs[input] != MTS_NONE ? map->entry_of[task][n->inputs[input]]
                                                                   : MTS_NONE;
 }
 
-const mts_value *mts_channel_map_constant(const mts_channel_map *wires, uint32_t task, uint32_t node,
+const mts_value *mts_channel_map_constant(const mts_channel_map *map, uint32_t task, uint32_t node,
                                           uint32_t input)
 {
-    const mts_graph *graph = wires->graphs[task];
+    const mts_graph *graph = map->graphs[task];
     const mts_value *v = operand(graph, &graph->nodes[node], input);
     return v && v->kind == MTS_VALUE_CONST ? v : NULL;
 }
 
-const mts_shape *mts_channel_map_shape(const mts_channel_map *wires, uint32_t task, uint32_t wire)
+const mts_shape *mts_channel_map_shape(const mts_channel_map *map, uint32_t task, uint32_t entry)
 {
-    const mts_graph *graph = wires->graphs[task];
-    const uint32_t value = wire < wires->input_count ? graph->inputs[wire].value
-                                                     : graph->nodes[wire - wires->input_count].output;
+    const mts_graph *graph = map->graphs[task];
+    const uint32_t value =
+        entry < map->input_count ? graph->inputs[entry].value : graph->nodes[entry - map->input_count].output;
     return &graph->values[value].shape;
 }
 
-uint32_t mts_channel_map_channels(const mts_channel_map *wires, uint32_t task, uint32_t wire)
+uint32_t mts_channel_map_channels(const mts_channel_map *map, uint32_t task, uint32_t entry)
 {
-    const mts_shape *shape = mts_channel_map_shape(wires, task, wire);
+    const mts_shape *shape = mts_channel_map_shape(map, task, entry);
     return shape->rank > 1 ? (uint32_t)shape->dims[1] : 1;
 }
 
-static void tie_node(mts_channel_map *wires, uint32_t n)
+static void tie_node(mts_channel_map *map, uint32_t n)
 {
-    const mts_node *node = &wires->graphs[0]->nodes[n];
-    const uint32_t out = wires->input_count + n;
-    if (wires->traits[n].pass == MTS_CHANNELS_KEPT) {
+    const mts_node *node = &map->graphs[0]->nodes[n];
+    const uint32_t out = map->input_count + n;
+    if (map->traits[n].pass == MTS_CHANNELS_KEPT) {
         for (uint32_t i = 0; i < node->input_count; i++) {
-            tie(wires, out, mts_channel_map_input(wires, 0, n, i));
+            tie(map, out, mts_channel_map_input(map, 0, n, i));
         }
-    } else if (wires->traits[n].pass == MTS_CHANNELS_MIXED) {
-        tie(wires, out, mts_channel_map_input(wires, 0, n, 4));
+    } else if (map->traits[n].pass == MTS_CHANNELS_MIXED) {
+        tie(map, out, mts_channel_map_input(map, 0, n, 4));
     }
 }
 
-mts_status mts_channel_map_create(mts_channel_map *wires, const mts_graph *const *graphs, uint32_t count,
+mts_status mts_channel_map_create(mts_channel_map *map, const mts_graph *const *graphs, uint32_t count,
                                   mts_arena *arena, mts_error *error)
 {
     const mts_graph *first = graphs[0];
-    *wires = (mts_channel_map){.graphs = graphs, .task_count = count, .input_count = first->input_count};
-    wires->wire_count = first->input_count + first->node_count;
-    wires->wire_of = mts_arena_zero(arena, count, sizeof *wires->wire_of);
-    wires->parent = mts_arena_zero(arena, wires->wire_count, sizeof *wires->parent);
-    wires->traits = mts_arena_zero(arena, first->node_count, sizeof *wires->traits);
-    bool ok = wires->wire_of && wires->parent && wires->traits;
+    *map = (mts_channel_map){.graphs = graphs, .task_count = count, .input_count = first->input_count};
+    map->entry_count = first->input_count + first->node_count;
+    map->entry_of = mts_arena_zero(arena, count, sizeof *map->entry_of);
+    map->parent = mts_arena_zero(arena, map->entry_count, sizeof *map->parent);
+    map->traits = mts_arena_zero(arena, first->node_count, sizeof *map->traits);
+    bool ok = map->entry_of && map->parent && map->traits;
     for (uint32_t t = 0; ok && t < count; t++) {
-        wires->wire_of[t] = mts_arena_zero(arena, graphs[t]->value_count, sizeof **wires->wire_of);
-        ok = wires->wire_of[t];
+        map->entry_of[t] = mts_arena_zero(arena, graphs[t]->value_count, sizeof **map->entry_of);
+        ok = map->entry_of[t];
         for (uint32_t v = 0; ok && v < graphs[t]->value_count; v++) {
-            wires->wire_of[t][v] = place_of(graphs[t], v);
+            map->entry_of[t][v] = place_of(graphs[t], v);
         }
     }
     if (!ok) {
         return mts_fail_memory(error);
     }
-    for (uint32_t w = 0; w < wires->wire_count; w++) {
-        wires->parent[w] = w;
+    for (uint32_t w = 0; w < map->entry_count; w++) {
+        map->parent[w] = w;
     }
     for (uint32_t n = 0; n < first->node_count; n++) {
-        wires->traits[n] = mts_propagation_of(first, &first->nodes[n]);
-        tie_node(wires, n);
+        map->traits[n] = mts_propagation_of(first, &first->nodes[n]);
+        tie_node(map, n);
     }
     return MTS_STATUS_OK;
 }

@@ -1,10 +1,10 @@
 /*
- * dense_space.c: stitched channels of every wire.
+ * dense_space.c: stitched channels of every entry of the channel map.
  *
- * One pass over the wires gives each class of wires its channels, where a class first appears: a convolution
- * merges rows of its tasks, a concatenation and a flattening derive theirs from their inputs. A later
- * convolution of the class (a residual, a depthwise filter) may contradict what was merged: then those
- * channels are set apart and the pass is made again. Setting apart everything always fits, so this ends.
+ * One pass over the entries gives each class of entries its channels, where a class first appears: a
+ * convolution merges rows of its tasks, a concatenation and a flattening derive theirs from their inputs. A
+ * later convolution of the class (a residual, a depthwise filter) may contradict what was merged: then those
+ * channels stay unmerged and the pass is made again. With every channel unmerged it always fits, so this ends.
  */
 #include "strategy/dense_space.h"
 
@@ -15,7 +15,7 @@
 
 typedef struct group {
     bool set;
-    uint32_t origin; /* wire that set it */
+    uint32_t origin; /* entry that set it */
     uint32_t total, capacity;
     uint32_t **pos; /* [task][channel] */
     uint32_t *at;   /* [stitched channel][task]: channel, or MTS_NONE */
@@ -33,11 +33,11 @@ typedef struct candidates {
 } candidates;
 
 typedef struct space {
-    const mts_channel_map *wires;
+    const mts_channel_map *map;
     mts_arena *pass; /* emptied after each pass */
     mts_arena *keep;
-    group *groups;    /* per wire, used at roots */
-    uint8_t ***apart; /* [root wire][task][channel]; NULL: nothing is apart */
+    group *groups;       /* per entry, used at roots */
+    uint8_t ***unmerged; /* [root entry][task][channel]; NULL: all may be merged */
     bool again;
     mts_error *error;
 } space;
@@ -54,12 +54,12 @@ typedef struct site {
 static mts_status short_of_memory(const space *s)
 {
     return mts_fail(s->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to stitch %u tasks",
-                    s->wires->task_count);
+                    s->map->task_count);
 }
 
 static mts_status refuse(const space *s, uint32_t node, const char *reason)
 {
-    const mts_graph *graph = s->wires->graphs[0];
+    const mts_graph *graph = s->map->graphs[0];
     return mts_fail(s->error, MTS_STATUS_UNSUPPORTED, "task %s, layer %s: %s", graph->name,
                     mts_node_title(graph, &graph->nodes[node]), reason);
 }
@@ -69,24 +69,24 @@ uint32_t mts_dense_channel(const mts_node *node, uint32_t row)
     return node->scatter ? node->scatter[row] : row;
 }
 
-static group *group_of(const space *s, uint32_t wire)
+static group *group_of(const space *s, uint32_t entry)
 {
-    return &s->groups[mts_channel_map_root(s->wires, wire)];
+    return &s->groups[mts_channel_map_root(s->map, entry)];
 }
 
 /* Gives a group its arrays, all channels without a place. */
-static bool group_open(space *s, group *g, uint32_t wire, uint32_t capacity)
+static bool group_open(space *s, group *g, uint32_t entry, uint32_t capacity)
 {
-    const uint32_t tasks = s->wires->task_count;
+    const uint32_t tasks = s->map->task_count;
     g->set = true;
-    g->origin = wire;
+    g->origin = entry;
     g->total = 0;
     g->capacity = capacity;
     g->pos = mts_arena_zero(s->pass, tasks, sizeof *g->pos);
     g->at = mts_arena_zero(s->pass, (size_t)capacity * tasks, sizeof *g->at);
     bool ok = g->pos && g->at;
     for (uint32_t t = 0; ok && t < tasks; t++) {
-        const uint32_t channels = mts_channel_map_channels(s->wires, t, wire);
+        const uint32_t channels = mts_channel_map_channels(s->map, t, entry);
         g->pos[t] = mts_arena_zero(s->pass, channels, sizeof **g->pos);
         ok = g->pos[t];
         if (ok) {
@@ -101,7 +101,7 @@ static bool group_open(space *s, group *g, uint32_t wire, uint32_t capacity)
 
 static bool group_reserve(space *s, group *g)
 {
-    const uint32_t tasks = s->wires->task_count;
+    const uint32_t tasks = s->map->task_count;
     if (g->total < g->capacity) {
         return true;
     }
@@ -120,61 +120,61 @@ static bool group_reserve(space *s, group *g)
 static void group_put(const space *s, group *g, uint32_t task, uint32_t channel, uint32_t place)
 {
     g->pos[task][channel] = place;
-    g->at[(size_t)place * s->wires->task_count + task] = channel;
+    g->at[(size_t)place * s->map->task_count + task] = channel;
 }
 
 /* ---- channels that may not be merged ---- */
 
-static bool is_apart(const space *s, uint32_t wire, uint32_t task, uint32_t channel)
+static bool is_unmerged(const space *s, uint32_t entry, uint32_t task, uint32_t channel)
 {
-    uint8_t **apart = s->apart[mts_channel_map_root(s->wires, wire)];
-    return apart && apart[task][channel] != 0;
+    uint8_t **unmerged = s->unmerged[mts_channel_map_root(s->map, entry)];
+    return unmerged && unmerged[task][channel] != 0;
 }
 
-static mts_status set_apart(space *s, uint32_t wire, uint32_t task, uint32_t channel)
+static mts_status set_unmerged(space *s, uint32_t entry, uint32_t task, uint32_t channel)
 {
-    const uint32_t root = mts_channel_map_root(s->wires, wire);
-    const uint32_t tasks = s->wires->task_count;
-    if (!s->apart[root]) {
-        uint8_t **apart = mts_arena_zero(s->keep, tasks, sizeof *apart);
-        for (uint32_t t = 0; apart && t < tasks; t++) {
-            apart[t] = mts_arena_zero(s->keep, mts_channel_map_channels(s->wires, t, root), 1);
-            if (!apart[t]) {
+    const uint32_t root = mts_channel_map_root(s->map, entry);
+    const uint32_t tasks = s->map->task_count;
+    if (!s->unmerged[root]) {
+        uint8_t **unmerged = mts_arena_zero(s->keep, tasks, sizeof *unmerged);
+        for (uint32_t t = 0; unmerged && t < tasks; t++) {
+            unmerged[t] = mts_arena_zero(s->keep, mts_channel_map_channels(s->map, t, root), 1);
+            if (!unmerged[t]) {
                 return short_of_memory(s);
             }
         }
-        s->apart[root] = apart;
+        s->unmerged[root] = unmerged;
     }
-    if (!s->apart[root]) {
+    if (!s->unmerged[root]) {
         return short_of_memory(s);
     }
-    s->apart[root][task][channel] = 1;
+    s->unmerged[root][task][channel] = 1;
     s->again = true;
     return MTS_STATUS_OK;
 }
 
-/* Sets a task's channel apart where its place comes from: behind concatenations and flattenings. */
-static mts_status separate(space *s, uint32_t node, uint32_t wire, uint32_t task, uint32_t channel)
+/* Sets a task's channel unmerged where its place comes from: behind concatenations and flattenings. */
+static mts_status separate(space *s, uint32_t node, uint32_t entry, uint32_t task, uint32_t channel)
 {
-    const mts_channel_map *wires = s->wires;
+    const mts_channel_map *map = s->map;
     for (;;) {
-        const uint32_t origin = group_of(s, wire)->origin;
-        if (origin < wires->input_count) {
+        const uint32_t origin = group_of(s, entry)->origin;
+        if (origin < map->input_count) {
             return refuse(s, node,
                           "its filters differ between tasks where the channels are those of the input");
         }
-        const uint32_t from = origin - wires->input_count;
-        if (wires->traits[from].pass == MTS_CHANNELS_MIXED) {
-            return set_apart(s, origin, task, channel);
+        const uint32_t from = origin - map->input_count;
+        if (map->traits[from].pass == MTS_CHANNELS_MIXED) {
+            return set_unmerged(s, origin, task, channel);
         }
-        wire = mts_channel_map_input(wires, task, from, 0);
-        if (wires->traits[from].pass == MTS_CHANNELS_REPEATED) {
-            channel /= wires->traits[from].factor;
+        entry = mts_channel_map_input(map, task, from, 0);
+        if (map->traits[from].pass == MTS_CHANNELS_REPEATED) {
+            channel /= map->traits[from].factor;
             continue;
         }
-        for (uint32_t i = 0; channel >= mts_channel_map_channels(wires, task, wire);) {
-            channel -= mts_channel_map_channels(wires, task, wire);
-            wire = mts_channel_map_input(wires, task, from, ++i);
+        for (uint32_t i = 0; channel >= mts_channel_map_channels(map, task, entry);) {
+            channel -= mts_channel_map_channels(map, task, entry);
+            entry = mts_channel_map_input(map, task, from, ++i);
         }
     }
 }
@@ -240,20 +240,20 @@ static uint32_t find_contradiction(const site *c, uint32_t t, uint32_t row, uint
 
 static mts_status site_open(space *s, site *c, uint32_t node, bool depthwise)
 {
-    const mts_channel_map *wires = s->wires;
-    const uint32_t out = wires->input_count + node;
-    *c = (site){.node = node, .out = out, .tasks = wires->task_count, .to = group_of(s, out)};
-    c->from = depthwise ? NULL : group_of(s, mts_channel_map_input(wires, 0, node, 0));
+    const mts_channel_map *map = s->map;
+    const uint32_t out = map->input_count + node;
+    *c = (site){.node = node, .out = out, .tasks = map->task_count, .to = group_of(s, out)};
+    c->from = depthwise ? NULL : group_of(s, mts_channel_map_input(map, 0, node, 0));
     c->weights = mts_arena_zero(s->pass, c->tasks, sizeof *c->weights);
     c->row_of = mts_arena_zero(s->pass, c->tasks, sizeof *c->row_of);
     if (!c->weights || !c->row_of) {
         return short_of_memory(s);
     }
     for (uint32_t t = 0; t < c->tasks; t++) {
-        const mts_node *n = &wires->graphs[t]->nodes[node];
+        const mts_node *n = &map->graphs[t]->nodes[node];
         uint32_t rows = 0;
         uint32_t columns = 0;
-        c->weights[t] = mts_channel_map_constant(wires, t, node, 1);
+        c->weights[t] = mts_channel_map_constant(map, t, node, 1);
         mts_value_matrix(c->weights[t], &rows, &columns, &c->inner);
         c->row_of[t] = mts_arena_zero(s->pass, rows, sizeof **c->row_of);
         if (!c->row_of[t]) {
@@ -266,12 +266,12 @@ static mts_status site_open(space *s, site *c, uint32_t node, bool depthwise)
     return MTS_STATUS_OK;
 }
 
-/* The group has its channels already: whoever contradicts an earlier task is set apart. */
+/* The group has its channels already: a channel that contradicts an earlier task is set unmerged. */
 static mts_status check_rows(space *s, const site *c)
 {
     mts_status code = MTS_STATUS_OK;
     for (uint32_t t = 1; t < c->tasks; t++) {
-        const uint32_t channels = mts_channel_map_channels(s->wires, t, c->out);
+        const uint32_t channels = mts_channel_map_channels(s->map, t, c->out);
         for (uint32_t i = 0; code == MTS_STATUS_OK && i < channels; i++) {
             if (find_contradiction(c, t, c->row_of[t][i], c->to->pos[t][i]) != MTS_NONE) {
                 code = separate(s, c->node, c->out, t, i);
@@ -354,16 +354,16 @@ static void offer(const site *c, candidates *table, uint32_t t, uint32_t row, ui
 static mts_status merge_rows(space *s, site *c)
 {
     candidates table;
-    if (!group_open(s, c->to, c->out, mts_channel_map_channels(s->wires, 0, c->out) + 1) ||
+    if (!group_open(s, c->to, c->out, mts_channel_map_channels(s->map, 0, c->out) + 1) ||
         !candidates_open(s, c, &table)) {
         return short_of_memory(s);
     }
     for (uint32_t t = 0; t < c->tasks; t++) {
-        const uint32_t channels = mts_channel_map_channels(s->wires, t, c->out);
+        const uint32_t channels = mts_channel_map_channels(s->map, t, c->out);
         for (uint32_t i = 0; i < channels; i++) {
             const uint32_t row = c->row_of[t][i];
-            const bool apart = is_apart(s, c->out, t, i);
-            uint32_t place = apart ? MTS_NONE : find_partner(c, &table, t, row);
+            const bool unmerged = is_unmerged(s, c->out, t, i);
+            uint32_t place = unmerged ? MTS_NONE : find_partner(c, &table, t, row);
             if (place == MTS_NONE) {
                 place = c->to->total;
                 if (!group_reserve(s, c->to)) {
@@ -372,7 +372,7 @@ static mts_status merge_rows(space *s, site *c)
                 c->to->total++;
             }
             group_put(s, c->to, t, i, place);
-            if (!apart) {
+            if (!unmerged) {
                 offer(c, &table, t, row, place);
             }
         }
@@ -390,18 +390,18 @@ static mts_status place_conv(space *s, uint32_t node, bool depthwise)
 
 /* ---- channels that follow from others ---- */
 
-static mts_status place_input(space *s, uint32_t wire)
+static mts_status place_input(space *s, uint32_t entry)
 {
-    group *g = group_of(s, wire);
-    const uint32_t channels = mts_channel_map_channels(s->wires, 0, wire);
+    group *g = group_of(s, entry);
+    const uint32_t channels = mts_channel_map_channels(s->map, 0, entry);
     if (g->set) {
         return MTS_STATUS_OK; /* of an earlier input, in the same order */
     }
-    if (!group_open(s, g, wire, channels)) {
+    if (!group_open(s, g, entry, channels)) {
         return short_of_memory(s);
     }
     g->total = channels;
-    for (uint32_t t = 0; t < s->wires->task_count; t++) {
+    for (uint32_t t = 0; t < s->map->task_count; t++) {
         for (uint32_t c = 0; c < channels; c++) {
             group_put(s, g, t, c, c);
         }
@@ -412,48 +412,48 @@ static mts_status place_input(space *s, uint32_t wire)
 /* Place of channel `channel` of a concatenation's or flattening's output. */
 static uint32_t derived_place(const space *s, uint32_t node, uint32_t task, uint32_t channel)
 {
-    const mts_channel_map *wires = s->wires;
-    const mts_propagation *traits = &wires->traits[node];
-    uint32_t wire = mts_channel_map_input(wires, task, node, 0);
+    const mts_channel_map *map = s->map;
+    const mts_propagation *traits = &map->traits[node];
+    uint32_t entry = mts_channel_map_input(map, task, node, 0);
     if (traits->pass == MTS_CHANNELS_REPEATED) {
-        return group_of(s, wire)->pos[task][channel / traits->factor] * traits->factor +
+        return group_of(s, entry)->pos[task][channel / traits->factor] * traits->factor +
                channel % traits->factor;
     }
     uint32_t before = 0;
-    for (uint32_t i = 0; channel >= mts_channel_map_channels(wires, task, wire);) {
-        channel -= mts_channel_map_channels(wires, task, wire);
-        before += group_of(s, wire)->total;
-        wire = mts_channel_map_input(wires, task, node, ++i);
+    for (uint32_t i = 0; channel >= mts_channel_map_channels(map, task, entry);) {
+        channel -= mts_channel_map_channels(map, task, entry);
+        before += group_of(s, entry)->total;
+        entry = mts_channel_map_input(map, task, node, ++i);
     }
-    return before + group_of(s, wire)->pos[task][channel];
+    return before + group_of(s, entry)->pos[task][channel];
 }
 
 static uint32_t derived_total(const space *s, uint32_t node)
 {
-    const mts_channel_map *wires = s->wires;
+    const mts_channel_map *map = s->map;
     uint32_t total = 0;
-    if (wires->traits[node].pass == MTS_CHANNELS_REPEATED) {
-        return group_of(s, mts_channel_map_input(wires, 0, node, 0))->total * wires->traits[node].factor;
+    if (map->traits[node].pass == MTS_CHANNELS_REPEATED) {
+        return group_of(s, mts_channel_map_input(map, 0, node, 0))->total * map->traits[node].factor;
     }
-    for (uint32_t i = 0; i < wires->graphs[0]->nodes[node].input_count; i++) {
-        total += group_of(s, mts_channel_map_input(wires, 0, node, i))->total;
+    for (uint32_t i = 0; i < map->graphs[0]->nodes[node].input_count; i++) {
+        total += group_of(s, mts_channel_map_input(map, 0, node, i))->total;
     }
     return total;
 }
 
 static mts_status place_derived(space *s, uint32_t node)
 {
-    const uint32_t wire = s->wires->input_count + node;
+    const uint32_t entry = s->map->input_count + node;
     const uint32_t total = derived_total(s, node);
-    group *g = group_of(s, wire);
+    group *g = group_of(s, entry);
     const bool given = g->set;
-    if (!given && !group_open(s, g, wire, total)) {
+    if (!given && !group_open(s, g, entry, total)) {
         return short_of_memory(s);
     }
     bool same = !given || g->total == total;
     g->total = total;
-    for (uint32_t t = 0; t < s->wires->task_count; t++) {
-        const uint32_t channels = mts_channel_map_channels(s->wires, t, wire);
+    for (uint32_t t = 0; t < s->map->task_count; t++) {
+        const uint32_t channels = mts_channel_map_channels(s->map, t, entry);
         for (uint32_t c = 0; same && c < channels; c++) {
             const uint32_t place = derived_place(s, node, t, c);
             same = !given || g->pos[t][c] == place;
@@ -468,12 +468,12 @@ static mts_status place_derived(space *s, uint32_t node)
 
 static mts_status place_node(space *s, uint32_t node)
 {
-    const mts_propagation *traits = &s->wires->traits[node];
+    const mts_propagation *traits = &s->map->traits[node];
     switch (traits->pass) {
     case MTS_CHANNELS_MIXED:
         return place_conv(s, node, false);
     case MTS_CHANNELS_KEPT:
-        return s->wires->graphs[0]->nodes[node].op == MTS_OP_CONV ? place_conv(s, node, true) : MTS_STATUS_OK;
+        return s->map->graphs[0]->nodes[node].op == MTS_OP_CONV ? place_conv(s, node, true) : MTS_STATUS_OK;
     case MTS_CHANNELS_JOINED:
     case MTS_CHANNELS_REPEATED:
         return place_derived(s, node);
@@ -484,15 +484,15 @@ static mts_status place_node(space *s, uint32_t node)
 
 static mts_status run_pass(space *s)
 {
-    const mts_channel_map *wires = s->wires;
+    const mts_channel_map *map = s->map;
     mts_status code = MTS_STATUS_OK;
     s->again = false;
-    s->groups = mts_arena_zero(s->pass, wires->wire_count, sizeof *s->groups);
+    s->groups = mts_arena_zero(s->pass, map->entry_count, sizeof *s->groups);
     if (!s->groups) {
         return short_of_memory(s);
     }
-    for (uint32_t w = 0; code == MTS_STATUS_OK && w < wires->wire_count; w++) {
-        code = w < wires->input_count ? place_input(s, w) : place_node(s, w - wires->input_count);
+    for (uint32_t w = 0; code == MTS_STATUS_OK && w < map->entry_count; w++) {
+        code = w < map->input_count ? place_input(s, w) : place_node(s, w - map->input_count);
     }
     return code;
 }
@@ -500,17 +500,17 @@ static mts_status run_pass(space *s)
 /* Copies what the last pass found out of its arena. */
 static mts_status keep_places(space *s, mts_dense_place *places)
 {
-    const mts_channel_map *wires = s->wires;
-    for (uint32_t w = 0; w < wires->wire_count; w++) {
+    const mts_channel_map *map = s->map;
+    for (uint32_t w = 0; w < map->entry_count; w++) {
         const group *g = group_of(s, w);
-        if (mts_channel_map_root(wires, w) != w) {
-            places[w] = places[mts_channel_map_root(wires, w)];
+        if (mts_channel_map_root(map, w) != w) {
+            places[w] = places[mts_channel_map_root(map, w)];
             continue;
         }
         places[w].total = g->total;
-        places[w].pos = mts_arena_zero(s->keep, wires->task_count, sizeof *places[w].pos);
-        for (uint32_t t = 0; places[w].pos && t < wires->task_count; t++) {
-            const uint32_t channels = mts_channel_map_channels(wires, t, w);
+        places[w].pos = mts_arena_zero(s->keep, map->task_count, sizeof *places[w].pos);
+        for (uint32_t t = 0; places[w].pos && t < map->task_count; t++) {
+            const uint32_t channels = mts_channel_map_channels(map, t, w);
             places[w].pos[t] = mts_arena_zero(s->keep, channels, sizeof **places[w].pos);
             if (!places[w].pos[t]) {
                 return short_of_memory(s);
@@ -524,13 +524,13 @@ static mts_status keep_places(space *s, mts_dense_place *places)
     return MTS_STATUS_OK;
 }
 
-mts_status mts_dense_places(const mts_channel_map *wires, mts_arena *arena, mts_dense_place **places,
+mts_status mts_dense_places(const mts_channel_map *map, mts_arena *arena, mts_dense_place **places,
                             mts_error *error)
 {
-    space s = {.wires = wires, .keep = arena, .error = error};
-    *places = mts_arena_zero(arena, wires->wire_count, sizeof **places);
-    s.apart = mts_arena_zero(arena, wires->wire_count, sizeof *s.apart);
-    if (!*places || !s.apart) {
+    space s = {.map = map, .keep = arena, .error = error};
+    *places = mts_arena_zero(arena, map->entry_count, sizeof **places);
+    s.unmerged = mts_arena_zero(arena, map->entry_count, sizeof *s.unmerged);
+    if (!*places || !s.unmerged) {
         return short_of_memory(&s);
     }
     mts_status code = MTS_STATUS_OK;

@@ -5,9 +5,9 @@
 #include "strategy/dense_build.h"
 
 typedef struct widener {
-    mts_channel_map wires;
-    bool *fixed;    /* per wire, used at roots: the channels stay as they are */
-    uint32_t *most; /* per wire: channels of the widest task */
+    mts_channel_map map;
+    bool *fixed;    /* per entry, used at roots: the channels stay as they are */
+    uint32_t *most; /* per entry: channels of the widest task */
     uint32_t *value_of;
     mts_arena *arena;
     mts_error *error;
@@ -16,24 +16,24 @@ typedef struct widener {
 static mts_status short_of_memory(const widener *w)
 {
     return mts_fail(w->error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory to pad %u tasks",
-                    w->wires.task_count);
+                    w->map.task_count);
 }
 
-static bool fix(widener *w, uint32_t wire)
+static bool fix(widener *w, uint32_t entry)
 {
-    if (wire == MTS_NONE || w->fixed[mts_channel_map_root(&w->wires, wire)]) {
+    if (entry == MTS_NONE || w->fixed[mts_channel_map_root(&w->map, entry)]) {
         return false;
     }
-    w->fixed[mts_channel_map_root(&w->wires, wire)] = true;
+    w->fixed[mts_channel_map_root(&w->map, entry)] = true;
     return true;
 }
 
 static bool fix_node(widener *w, uint32_t node)
 {
-    const uint32_t inputs = w->wires.graphs[0]->nodes[node].input_count;
-    bool changed = fix(w, w->wires.input_count + node);
+    const uint32_t inputs = w->map.graphs[0]->nodes[node].input_count;
+    bool changed = fix(w, w->map.input_count + node);
     for (uint32_t i = 0; i < inputs; i++) {
-        changed = fix(w, mts_channel_map_input(&w->wires, 0, node, i)) || changed;
+        changed = fix(w, mts_channel_map_input(&w->map, 0, node, i)) || changed;
     }
     return changed;
 }
@@ -41,58 +41,58 @@ static bool fix_node(widener *w, uint32_t node)
 /* Channels derived from others can be padded only where nothing else decides about them. */
 static bool must_fix(const widener *w, uint32_t node)
 {
-    const mts_propagation *traits = &w->wires.traits[node];
-    const uint32_t wire = w->wires.input_count + node;
-    const uint32_t root = mts_channel_map_root(&w->wires, wire);
+    const mts_propagation *traits = &w->map.traits[node];
+    const uint32_t entry = w->map.input_count + node;
+    const uint32_t root = mts_channel_map_root(&w->map, entry);
     const bool derived = traits->pass == MTS_CHANNELS_JOINED || traits->pass == MTS_CHANNELS_REPEATED;
     return traits->pass == MTS_CHANNELS_FIXED || traits->across ||
-           (derived && (root != wire || w->fixed[root]));
+           (derived && (root != entry || w->fixed[root]));
 }
 
 static void find_fixed(widener *w)
 {
-    for (uint32_t i = 0; i < w->wires.input_count; i++) {
+    for (uint32_t i = 0; i < w->map.input_count; i++) {
         fix(w, i);
     }
-    for (uint32_t t = 0; t < w->wires.task_count; t++) {
-        const mts_graph *graph = w->wires.graphs[t];
+    for (uint32_t t = 0; t < w->map.task_count; t++) {
+        const mts_graph *graph = w->map.graphs[t];
         for (uint32_t o = 0; o < graph->output_count; o++) {
-            fix(w, w->wires.wire_of[t][graph->outputs[o].value]);
+            fix(w, w->map.entry_of[t][graph->outputs[o].value]);
         }
     }
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t n = 0; n < w->wires.graphs[0]->node_count; n++) {
+        for (uint32_t n = 0; n < w->map.graphs[0]->node_count; n++) {
             changed = (must_fix(w, n) && fix_node(w, n)) || changed;
         }
     }
 }
 
-static uint32_t place(const mts_dense_place *places, uint32_t wire, uint32_t task, uint32_t channel)
+static uint32_t place(const mts_dense_place *places, uint32_t entry, uint32_t task, uint32_t channel)
 {
-    return places[wire].pos ? places[wire].pos[task][channel] : channel;
+    return places[entry].pos ? places[entry].pos[task][channel] : channel;
 }
 
 /* Places of a concatenation's or flattening's channels, from those of its inputs. */
 static mts_status derive(widener *w, uint32_t task, uint32_t node, mts_dense_place *places)
 {
-    const mts_channel_map *wires = &w->wires;
-    const uint32_t wire = wires->input_count + node;
-    const mts_propagation *traits = &wires->traits[node];
+    const mts_channel_map *map = &w->map;
+    const uint32_t entry = map->input_count + node;
+    const mts_propagation *traits = &map->traits[node];
     const bool join = traits->pass == MTS_CHANNELS_JOINED;
-    const uint32_t inputs = join ? wires->graphs[task]->nodes[node].input_count : 1;
+    const uint32_t inputs = join ? map->graphs[task]->nodes[node].input_count : 1;
     const uint32_t factor = join ? 1 : traits->factor;
-    mts_dense_place *to = &places[wire];
+    mts_dense_place *to = &places[entry];
     to->pos = mts_arena_zero(w->arena, (size_t)task + 1, sizeof *to->pos);
-    uint32_t *pos = mts_arena_zero(w->arena, mts_channel_map_channels(wires, task, wire), sizeof *pos);
+    uint32_t *pos = mts_arena_zero(w->arena, mts_channel_map_channels(map, task, entry), sizeof *pos);
     if (!to->pos || !pos) {
         return short_of_memory(w);
     }
     to->pos[task] = pos;
     to->total = 0;
     for (uint32_t i = 0; i < inputs; i++) {
-        const uint32_t from = mts_channel_map_input(wires, task, node, i);
-        const uint32_t channels = mts_channel_map_channels(wires, task, from);
+        const uint32_t from = mts_channel_map_input(map, task, node, i);
+        const uint32_t channels = mts_channel_map_channels(map, task, from);
         for (uint32_t c = 0; c < channels * factor; c++) {
             *pos++ = to->total + place(places, from, task, c / factor) * factor + c % factor;
         }
@@ -104,21 +104,21 @@ static mts_status derive(widener *w, uint32_t task, uint32_t node, mts_dense_pla
 /* Places of one task's channels; *padded says whether there are more places than channels anywhere. */
 static mts_status place_task(widener *w, uint32_t task, mts_dense_place *places, bool *padded)
 {
-    const mts_channel_map *wires = &w->wires;
+    const mts_channel_map *map = &w->map;
     mts_status code = MTS_STATUS_OK;
     *padded = false;
-    for (uint32_t i = 0; code == MTS_STATUS_OK && i < wires->wire_count; i++) {
-        const uint32_t root = mts_channel_map_root(wires, i);
-        const uint32_t channels = mts_channel_map_channels(wires, task, i);
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < map->entry_count; i++) {
+        const uint32_t root = mts_channel_map_root(map, i);
+        const uint32_t channels = mts_channel_map_channels(map, task, i);
         const bool derived =
-            i >= wires->input_count && (wires->traits[i - wires->input_count].pass == MTS_CHANNELS_JOINED ||
-                                        wires->traits[i - wires->input_count].pass == MTS_CHANNELS_REPEATED);
+            i >= map->input_count && (map->traits[i - map->input_count].pass == MTS_CHANNELS_JOINED ||
+                                      map->traits[i - map->input_count].pass == MTS_CHANNELS_REPEATED);
         if (root != i) {
             places[i] = places[root];
         } else if (w->fixed[root]) {
             places[i] = (mts_dense_place){.total = channels};
         } else if (derived) {
-            code = derive(w, task, i - wires->input_count, places);
+            code = derive(w, task, i - map->input_count, places);
         } else {
             places[i] = (mts_dense_place){.total = w->most[root]};
         }
@@ -129,13 +129,13 @@ static mts_status place_task(widener *w, uint32_t task, mts_dense_place *places,
 
 static mts_status add_outputs(widener *w, uint32_t task, mts_graph *graph)
 {
-    const mts_graph *from = w->wires.graphs[task];
+    const mts_graph *from = w->map.graphs[task];
     mts_status code = MTS_STATUS_OK;
     for (uint32_t o = 0; code == MTS_STATUS_OK && o < from->output_count; o++) {
         const mts_port *port = &from->outputs[o];
-        const uint32_t wire = w->wires.wire_of[task][port->value];
+        const uint32_t entry = w->map.entry_of[task][port->value];
         const uint32_t value =
-            wire != MTS_NONE ? w->value_of[wire] : mts_dense_reference(graph, &from->values[port->value]);
+            entry != MTS_NONE ? w->value_of[entry] : mts_dense_reference(graph, &from->values[port->value]);
         code = value == MTS_NONE
                    ? short_of_memory(w)
                    : mts_graph_add_output(graph, port->name, value, port->dtype, &port->shape, w->error);
@@ -145,9 +145,9 @@ static mts_status add_outputs(widener *w, uint32_t task, mts_graph *graph)
 
 static mts_status widen_task(widener *w, uint32_t task, const mts_graph **out)
 {
-    mts_dense_place *places = mts_arena_zero(w->arena, w->wires.wire_count, sizeof *places);
+    mts_dense_place *places = mts_arena_zero(w->arena, w->map.entry_count, sizeof *places);
     bool padded = false;
-    *out = w->wires.graphs[task];
+    *out = w->map.graphs[task];
     if (!places) {
         return short_of_memory(w);
     }
@@ -155,7 +155,7 @@ static mts_status widen_task(widener *w, uint32_t task, const mts_graph **out)
     if (code != MTS_STATUS_OK || !padded) {
         return code;
     }
-    const mts_dense_request request = {.wires = &w->wires, .places = places, .first = task, .count = 1};
+    const mts_dense_request request = {.map = &w->map, .places = places, .first = task, .count = 1};
     mts_graph *graph = NULL;
     uint32_t image = 0;
     code = mts_dense_build(&request, w->arena, &graph, w->value_of, &image, w->error);
@@ -168,20 +168,20 @@ mts_status mts_dense_widen(const mts_graph *const *graphs, uint32_t count, mts_a
                            const mts_graph **out, mts_error *error)
 {
     widener w = {.arena = arena, .error = error};
-    mts_status code = mts_channel_map_create(&w.wires, graphs, count, arena, error);
+    mts_status code = mts_channel_map_create(&w.map, graphs, count, arena, error);
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    w.fixed = mts_arena_zero(arena, w.wires.wire_count, sizeof *w.fixed);
-    w.most = mts_arena_zero(arena, w.wires.wire_count, sizeof *w.most);
-    w.value_of = mts_arena_zero(arena, w.wires.wire_count, sizeof *w.value_of);
+    w.fixed = mts_arena_zero(arena, w.map.entry_count, sizeof *w.fixed);
+    w.most = mts_arena_zero(arena, w.map.entry_count, sizeof *w.most);
+    w.value_of = mts_arena_zero(arena, w.map.entry_count, sizeof *w.value_of);
     if (!w.fixed || !w.most || !w.value_of) {
         return short_of_memory(&w);
     }
     find_fixed(&w);
     for (uint32_t t = 0; t < count; t++) {
-        for (uint32_t i = 0; i < w.wires.wire_count; i++) {
-            const uint32_t channels = mts_channel_map_channels(&w.wires, t, i);
+        for (uint32_t i = 0; i < w.map.entry_count; i++) {
+            const uint32_t channels = mts_channel_map_channels(&w.map, t, i);
             w.most[i] = channels > w.most[i] ? channels : w.most[i];
         }
     }

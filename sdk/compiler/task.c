@@ -69,6 +69,12 @@ static mts_status copy_shapes(const mtsc_task *task, mts_arena *arena, mts_impor
     for (uint32_t i = 0; i < task->shape_count; i++) {
         mtsc_input_shape shape = {.size = sizeof shape};
         const unsigned char *given = (const unsigned char *)task->shapes + i * task->shapes[0].size;
+        size_t size = 0; /* every element has the first one's, which tells where the next begins */
+        memcpy(&size, given, sizeof size);
+        if (size != task->shapes[0].size) {
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                            "input shape %u has %zu bytes, the first has %zu", i, size, task->shapes[0].size);
+        }
         const mts_status status = mts_sized_read(&shape, sizeof shape, given, "mtsc_input_shape", error);
         if (status != MTS_STATUS_OK) {
             return status;

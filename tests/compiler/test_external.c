@@ -118,6 +118,23 @@ static void external_tensor(const char *name, int type, const entry *entries, si
     free(tensor.data);
 }
 
+/* bfloat16 numbers of the whole file wide.bin. */
+static void external_wide(const char *name, int64_t count)
+{
+    onnx_bytes tensor = {0}, pair = {0};
+    (void)onnx_model_file(&model);
+    onnx_put_int(&tensor, 1, count);
+    onnx_put_int(&tensor, 2, 16);
+    onnx_put_bytes(&tensor, 8, name, strlen(name));
+    onnx_put_bytes(&pair, 1, "location", 8);
+    onnx_put_bytes(&pair, 2, "wide.bin", 8);
+    onnx_put_bytes(&tensor, 13, pair.data, pair.size);
+    onnx_put_int(&tensor, 14, 1);
+    onnx_put_bytes(&model.graph, 5, tensor.data, tensor.size);
+    free(pair.data);
+    free(tensor.data);
+}
+
 /* y = a + b, of two initialisers, so that y is a constant; `b` NULL: y = a + a. */
 static void begin(int64_t opset, bool two)
 {
@@ -179,6 +196,46 @@ static void tensors_of_one_file_or_of_many_are_read(void **state)
     external_tensor("b", ONNX_FLOAT,
                     (entry[]){{"location", "sub/w.bin"}, {"offset", "16"}, {"checksum", "anything"}}, 3);
     expect(sum);
+}
+
+static void tensors_at_odd_offsets_are_read(void **state)
+{
+    (void)state;
+    static const char *const offsets[] = {"1", "2", "3"};
+    unsigned char bytes[sizeof numbers] = {0};
+    float twice[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        twice[i] = 2.0f * numbers[i];
+    }
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+        memcpy(bytes + i + 1, numbers, sizeof twice);
+        put_file(beneath("odd.bin"), bytes, sizeof bytes);
+        begin(18, false);
+        external_tensor("a", ONNX_FLOAT, (entry[]){{"location", "odd.bin"}, {"offset", offsets[i]}}, 2);
+        expect(twice);
+    }
+}
+
+static void many_copies_of_one_range_count_towards_the_limit(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 16, HALVES = 16 };
+    static const unsigned char large[BYTES];
+    mts_import_options options = mts_import_options_default();
+    char names[HALVES * 4] = "";
+    put_file(beneath("wide.bin"), large, sizeof large);
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    for (int i = 0; i < HALVES; i++) {
+        (void)snprintf(names + strlen(names), sizeof names - strlen(names), "%s%c", i ? "," : "", 'a' + i);
+    }
+    onnx_model_node(&model, "Sum", names, "y");
+    onnx_model_output(&model, "y");
+    for (int i = 0; i < HALVES; i++) {
+        external_wide((char[]){(char)('a' + i), 0}, BYTES / 2);
+    }
+    options.file_most = 4 * BYTES;
+    refuse_with(&options, MTS_STATUS_LIMIT, "copies of its external data");
 }
 
 static void tied_tensors_may_name_one_range(void **state)
@@ -309,6 +366,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(tensors_of_one_file_or_of_many_are_read),
+        TEST(tensors_at_odd_offsets_are_read),
+        TEST(many_copies_of_one_range_count_towards_the_limit),
         TEST(tied_tensors_may_name_one_range),
         TEST(bfloat16_becomes_float32_wherever_it_lies),
         TEST(paths_that_leave_the_folder_are_refused),

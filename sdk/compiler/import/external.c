@@ -22,7 +22,7 @@ struct mts_external {
     const mts_allocator *allocator;
     mts_arena arena; /* names, files, ranges */
     const char *folder;
-    size_t bytes_left;
+    size_t bytes_left, copies_left;
     data_file *files;
     uint32_t file_count, file_capacity;
     data_range *ranges;
@@ -45,7 +45,7 @@ mts_status mts_external_create(const mts_allocator *allocator, const char *model
         return mts_fail_memory(error);
     }
     external->allocator = allocator;
-    external->bytes_left = bytes_most;
+    external->bytes_left = external->copies_left = bytes_most;
     mts_arena_init(&external->arena, allocator);
     char *folder = (char *)mts_arena_string(&external->arena, model_path);
     if (!folder) {
@@ -199,6 +199,19 @@ static int compare_ranges(const void *one, const void *other)
         return a->offset < b->offset ? -1 : 1;
     }
     return a->size < b->size ? -1 : a->size > b->size;
+}
+
+mts_status mts_external_count_copy(mts_external *external, size_t bytes, mts_error *error)
+{
+    if (!external) {
+        return MTS_STATUS_OK;
+    }
+    if (bytes > external->copies_left) {
+        return mts_fail(error, MTS_STATUS_LIMIT,
+                        "copies of its external data take more than the limit of the files' bytes");
+    }
+    external->copies_left -= bytes;
+    return MTS_STATUS_OK;
 }
 
 /* Tied weights name one range twice; other overlaps only occur in files that were made to confuse. */

@@ -39,6 +39,11 @@ bool mts_external_is(const Onnx__TensorProto *tensor);
  */
 mts_status mts_external_find(mts_external *external, const Onnx__TensorProto *tensor, size_t size,
                              const void **data, mts_error *error);
+/*
+ * Counts bytes that the importer copies of external data: several tensors may name one range, so that copies
+ * could take far more memory than the files. LIMIT beyond bytes_most. external may be NULL.
+ */
+mts_status mts_external_count_copy(mts_external *external, size_t bytes, mts_error *error);
 /* Checks that no two ranges that were found overlap in part (MALFORMED). external may be NULL. */
 mts_status mts_external_check(mts_external *external, mts_error *error);
 

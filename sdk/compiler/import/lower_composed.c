@@ -94,13 +94,14 @@ void mts_lower_swish(mts_import *import)
                        : unary(import, MTS_FN_SILU, x));
 }
 
-/* x where x > alpha, else 0 */
+/* x where x > alpha, else 0: max(x - alpha, 0) and alpha where that is not 0, so that -infinity gives 0 */
 void mts_lower_thresholded_relu(mts_import *import)
 {
     const double alpha = (double)mts_attr_float(import, "alpha", 1.0f);
     value x = mts_import_in(import, 0);
     value above = unary(import, MTS_FN_RELU, with_number(import, MTS_BIN_SUB, x, alpha));
-    mts_import_out(import, 0, binary(import, MTS_BIN_MUL, x, unary(import, MTS_FN_NOT_ZERO, above)));
+    value step = with_number(import, MTS_BIN_MUL, unary(import, MTS_FN_NOT_ZERO, above), alpha);
+    mts_import_out(import, 0, binary(import, MTS_BIN_ADD, above, step));
 }
 
 /* ---- normalisations ---- */
@@ -242,7 +243,13 @@ void mts_lower_mean_variance_norm(mts_import *import)
     for (uint32_t i = 0; i < (given ? given : 3); i++) {
         axes |= 1u << mts_import_axis(import, numbers[i], x->shape.rank);
     }
-    mts_import_out(import, 0, normalize(import, x, axes, 1e-9, true, NULL));
+    /* the 1e-9 is added to the deviation here, not to the variance */
+    value mean = reduce(import, MTS_REDUCE_MEAN, x, axes, true);
+    value centred = binary(import, MTS_BIN_SUB, x, mean);
+    value variance =
+        reduce(import, MTS_REDUCE_MEAN, binary(import, MTS_BIN_MUL, centred, centred), axes, true);
+    value deviation = with_number(import, MTS_BIN_ADD, unary(import, MTS_FN_SQRT, variance), 1e-9);
+    mts_import_out(import, 0, binary(import, MTS_BIN_DIV, centred, deviation));
 }
 
 /* x / norm along one axis. */

@@ -252,12 +252,30 @@ static mts_status read_bfloat16(const Onnx__TensorProto *proto, mts_external *ex
     mts_status status = MTS_STATUS_OK;
     if (mts_external_is(proto)) {
         status = mts_external_find(external, proto, 2 * count, &raw, error);
+        MTS_TRY(status, mts_external_count_copy(external, sizeof(float) * count, error));
     } else if (proto->has_raw_data ? proto->raw_data.len != 2 * count : proto->n_int32_data != count) {
         status = mts_fail(error, MTS_STATUS_MALFORMED,
                           "its shape needs %zu elements of bfloat16, it has another number", count);
     }
     MTS_TRY(status, widen(proto, raw, count, arena, tensor, error));
     return status;
+}
+
+/* Data at an address that its elements cannot be read from. */
+static mts_status copy_external(mts_external *external, size_t bytes, mts_arena *arena,
+                                mts_host_tensor *tensor, mts_error *error)
+{
+    const mts_status status = mts_external_count_copy(external, bytes, error);
+    void *copy = status == MTS_STATUS_OK ? mts_arena_zero(arena, bytes, 1) : NULL;
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
+    if (!copy) {
+        return mts_fail_memory(error);
+    }
+    memcpy(copy, tensor->data, bytes);
+    tensor->data = copy;
+    return MTS_STATUS_OK;
 }
 
 static mts_status read_data(const Onnx__TensorProto *proto, mts_external *external, mts_arena *arena,
@@ -268,8 +286,11 @@ static mts_status read_data(const Onnx__TensorProto *proto, mts_external *extern
         return mts_fail(error, MTS_STATUS_LIMIT, "the tensor is too large");
     }
     if (mts_external_is(proto)) {
-        *borrowed = true;
         mts_status status = mts_external_find(external, proto, bytes, &tensor->data, error);
+        *borrowed = (uintptr_t)tensor->data % mts_type_size(tensor->dtype) == 0;
+        if (status == MTS_STATUS_OK && !*borrowed) {
+            status = copy_external(external, bytes, arena, tensor, error);
+        }
         if (status != MTS_STATUS_OK) {
             return status;
         }

@@ -230,7 +230,7 @@ void mts_tflite_lower_strided_slice(mts_tflite *model)
     mts_shape shape = {0};
     for (uint32_t i = 0; i < rank && mts_import_ok(model->import); i++) {
         const bool shrink = i < given && (mask[4] >> i & 1) != 0;
-        const bool is_range = part.step[i] != 0 && part.step[i] > -INT32_MAX;
+        const bool is_range = part.step[i] != 0 && part.step[i] > -INT32_MAX && part.step[i] <= INT32_MAX;
         if (i < given && is_range) {
             stride_dim(&part, i, tensor->shape.dims[i], end[i], (mask[0] >> i & 1) != 0,
                        (mask[1] >> i & 1) != 0, shrink);

@@ -11,6 +11,12 @@
 static const char *read_string(mts_tflite *model, const mts_flat_table *table, uint32_t field)
 {
     const mts_flat_vector text = mts_flat_list(&model->flat, table, field, 1);
+    /* tables may repeat, and every one of them would copy its name */
+    model->name_bytes += text.count;
+    if (model->name_bytes > model->flat.size) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED, "the model's names overlap");
+        return "";
+    }
     char *copy = text.count ? mts_arena_zero(&model->import->scratch, (size_t)text.count + 1, 1) : NULL;
     if (!copy) {
         if (text.count) {

@@ -54,6 +54,7 @@ typedef struct mts_tflite_operator {
 typedef struct mts_tflite {
     mts_import *import;
     mts_flat flat;
+    size_t name_bytes; /* of all names that were read */
     const char *name;
     mts_tflite_tensor *tensors;
     mts_tflite_operator *operators;

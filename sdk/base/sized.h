@@ -3,7 +3,9 @@
  *
  * A program may be built with an older header, whose structs end earlier. The library accepts
  * these: fields that options lack keep their defaults, fields that a result lacks are not written.
- * So a public struct may grow at its end, and only there.
+ * So a public struct may grow at its end, and only there. A new field has to make it larger: one
+ * that only fills the padding at the end of the old struct cannot be told from it. Such a struct
+ * gets 8 bytes at once.
  */
 #ifndef MTS_BASE_SIZED_H
 #define MTS_BASE_SIZED_H

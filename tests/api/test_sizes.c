@@ -56,48 +56,48 @@ static int teardown(void **state)
     return 0;
 }
 
-static mts_status runtime_device(any *out)
+static mts_status runtime_device(void *out)
 {
-    return mts_runtime_device(w.fixture.runtime, &out->device);
+    return mts_runtime_device(w.fixture.runtime, out);
 }
 
-static mts_status device_describe(any *out)
+static mts_status device_describe(void *out)
 {
-    return mts_device_describe(0, &out->device);
+    return mts_device_describe(0, out);
 }
 
-static mts_status runtime_cache(any *out)
+static mts_status runtime_cache(void *out)
 {
-    return mts_runtime_cache(w.fixture.runtime, &out->cache);
+    return mts_runtime_cache(w.fixture.runtime, out);
 }
 
-static mts_status bundle_task(any *out)
+static mts_status bundle_task(void *out)
 {
-    return mts_bundle_task(w.bundle, 0, &out->task);
+    return mts_bundle_task(w.bundle, 0, out);
 }
 
-static mts_status bundle_output(any *out)
+static mts_status bundle_output(void *out)
 {
-    return mts_bundle_output(w.bundle, w.task.name, 0, &out->port);
+    return mts_bundle_output(w.bundle, w.task.name, 0, out);
 }
 
-static mts_status session_stats(any *out)
+static mts_status session_stats(void *out)
 {
-    return mts_session_stats_get(w.session, &out->session);
+    return mts_session_stats_get(w.session, out);
 }
 
-static mts_status session_flow(any *out)
+static mts_status session_flow(void *out)
 {
-    return mts_session_flow(w.session, &out->flow);
+    return mts_session_flow(w.session, out);
 }
 
-static mts_status task_stats(any *out)
+static mts_status task_stats(void *out)
 {
-    return mts_session_task_stats(w.session, w.task.name, &out->task_stats);
+    return mts_session_task_stats(w.session, w.task.name, out);
 }
 
 static const struct {
-    mts_status (*call)(any *out);
+    mts_status (*call)(void *out);
     size_t known;
 } results[] = {
     {runtime_device, sizeof(mts_device_desc)}, {device_describe, sizeof(mts_device_desc)},

@@ -17,14 +17,14 @@ static void *fault_alloc(void *context, size_t size)
         return NULL;
     }
     void *memory = malloc(size);
-    atomic_fetch_add(&fault->alive, memory);
+    atomic_fetch_add(&fault->alive, memory ? 1 : 0);
     return memory;
 }
 
 static void fault_free(void *context, void *memory)
 {
     mts_fault_allocator *fault = context;
-    atomic_fetch_sub(&fault->alive, memory);
+    atomic_fetch_sub(&fault->alive, memory ? 1 : 0);
     free(memory);
 }
 

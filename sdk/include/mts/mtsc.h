@@ -161,7 +161,7 @@ MTS_API mts_status mtsc_compiler_add(mtsc_compiler *compiler, const mtsc_task *t
  */
 MTS_API mts_status mtsc_compiler_add_config(mtsc_compiler *compiler, const char *path);
 
-/* What a bundle that was written holds. */
+/* What a bundle that was written holds. Its layout is fixed: the reports of mtsz.h contain it. */
 typedef struct mtsc_summary {
     /* sizeof(mtsc_summary), set by the caller. */
     size_t size;

@@ -12,7 +12,7 @@ available="__errno abort acos asin atan atan2 atan2f atanf atof atoi atol calloc
  floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf fopen fprintf fputs fread free frexp fseek fseeko fstat fstatfs fsync ftell
  ftello ftruncate fwrite getenv getpid gettid hypot hypotf ioctl isatty ldexp llround llroundf log log10 log1p log1pf log2 log2f logf
  lrint lrintf lround lroundf lseek lstat madvise malloc memchr memcmp memcpy memmove memset mkdir mkstemp mmap modf mprotect
- msync munmap nanosleep nearbyint nearbyintf open opendir pipe poll posix_fallocate posix_memalign pow powf pread
+ msync munmap nanosleep nearbyint nearbyintf open openat opendir pipe poll posix_fallocate posix_memalign pow powf pread
  pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait
  pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock pthread_create pthread_join pthread_mutex_destroy
  pthread_mutex_init pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock pthread_once pthread_self pwrite qsort read

@@ -99,7 +99,7 @@ void mts_conv_site_init(mts_conv_site *site, mts_encoding *encoding, uint32_t me
     if (encoding->plan->members[member].variant != MTS_VARIANT_FC) {
         site->tap = add_taps(encoding, site, input_phase(encoding->plan, member));
     }
-    /* without a border nobody reads what lies between the rows or behind them */
+    /* without a border no kernel reads what lies between the rows or behind them */
     const bool bare = out->row == out->dims[5] && (out->gap == 0 || site->pixels == out->dims[4] * out->row);
     site->mask = bare ? MTS_PARAM_NONE
                       : mts_weights_mask(&encoding->pool, out->dims[4], out->row, out->dims[5], site->pixels);

@@ -101,7 +101,7 @@ static void mark_conversions(const collector *c)
     }
 }
 
-/* What nobody is known to read serves all. */
+/* A value without a known reader is for all tasks. */
 static void number(const collector *c, const uint32_t *rows, uint32_t count, uint32_t *out)
 {
     for (uint32_t i = 0; i < count; i++) {

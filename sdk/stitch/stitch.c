@@ -13,11 +13,6 @@ typedef struct stitcher {
     mts_error *error;
 } stitcher;
 
-static mts_status out_of_memory(mts_error *error)
-{
-    return mts_fail_memory(error);
-}
-
 const mts_node *mts_member_node(const mts_stitched *stitched, const mts_member *member)
 {
     return &stitched->graphs[member->graph]->nodes[member->node];
@@ -102,7 +97,7 @@ static mts_status add_node(stitcher *s, mts_layer *layer, uint32_t g, uint32_t i
     const mts_node *node = &graph->nodes[index];
     uint32_t *inputs = mts_arena_zero(s->arena, node->input_count, sizeof *inputs);
     if (!inputs) {
-        return out_of_memory(s->error);
+        return mts_fail_memory(s->error);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
         inputs[i] = node->inputs[i] == MTS_NONE ? MTS_NONE : out->value_of[g][node->inputs[i]];
@@ -130,7 +125,7 @@ static mts_status add_group(stitcher *s, uint32_t group)
     uint32_t *members = mts_arena_zero(s->arena, request->graph_count, sizeof *members);
     const mts_graph **graphs = mts_arena_zero(s->arena, request->graph_count, sizeof *graphs);
     if (!members || !graphs) {
-        return out_of_memory(s->error);
+        return mts_fail_memory(s->error);
     }
     uint32_t count = 0;
     for (uint32_t g = 0; g < request->graph_count; g++) {
@@ -187,7 +182,7 @@ static mts_status allocate(stitcher *s)
     const mts_stitch_request *request = s->request;
     mts_stitched *out = mts_arena_zero(s->arena, 1, sizeof *out);
     if (!out) {
-        return out_of_memory(s->error);
+        return mts_fail_memory(s->error);
     }
     size_t nodes = 0;
     size_t values = 0;
@@ -198,7 +193,7 @@ static mts_status allocate(stitcher *s)
         values += count;
         out->value_of[g] = mts_arena_zero(s->arena, count, sizeof **out->value_of);
         if (!out->value_of[g]) {
-            return out_of_memory(s->error);
+            return mts_fail_memory(s->error);
         }
         memset(out->value_of[g], 0xff, count * sizeof **out->value_of);
     }
@@ -209,7 +204,7 @@ static mts_status allocate(stitcher *s)
     out->members = mts_arena_zero(s->arena, nodes, sizeof *out->members);
     out->layers = mts_arena_zero(s->arena, nodes, sizeof *out->layers);
     if (!out->value_of || !out->values || !out->members || !out->layers) {
-        return out_of_memory(s->error);
+        return mts_fail_memory(s->error);
     }
     out->graphs = request->graphs;
     out->graph_count = request->graph_count;

@@ -24,9 +24,11 @@ struct mts_external {
     const char *folder;
     size_t bytes_left, copies_left;
     data_file *files;
-    uint32_t file_count, file_capacity;
+    uint32_t file_count;
+    size_t file_capacity;
     data_range *ranges;
-    uint32_t range_count, range_capacity;
+    uint32_t range_count;
+    size_t range_capacity;
 };
 
 /* What the entries of a tensor say. */
@@ -126,27 +128,6 @@ static mts_status read_entry(const Onnx__StringStringEntryProto *entry, place *w
     return MTS_STATUS_OK;
 }
 
-/* Doubles an array that is full. */
-static bool grow(const mts_allocator *allocator, void **array, uint32_t count, uint32_t *capacity,
-                 size_t element)
-{
-    if (count < *capacity) {
-        return true;
-    }
-    const uint32_t wanted = *capacity ? 2 * *capacity : 16;
-    void *larger = mts_alloc_zero(allocator, wanted, element);
-    if (!larger) {
-        return false;
-    }
-    if (count > 0) {
-        memcpy(larger, *array, count * element);
-    }
-    mts_alloc_free(allocator, *array);
-    *array = larger;
-    *capacity = wanted;
-    return true;
-}
-
 static mts_status open_file(mts_external *self, const char *name, uint32_t *out, mts_error *error)
 {
     for (uint32_t i = self->file_count; i-- > 0;) { /* mostly that of the tensor before */
@@ -159,8 +140,8 @@ static mts_status open_file(mts_external *self, const char *name, uint32_t *out,
         return mts_fail(error, MTS_STATUS_LIMIT, "its external data is in more than %u files", FILES_MOST);
     }
     data_file file = {.name = mts_arena_string(&self->arena, name)};
-    if (!file.name || !grow(self->allocator, (void **)&self->files, self->file_count, &self->file_capacity,
-                            sizeof *self->files)) {
+    if (!file.name || !mts_alloc_grow(self->allocator, (void **)&self->files, &self->file_capacity,
+                                      self->file_count + 1u, sizeof *self->files)) {
         return mts_fail_memory(error);
     }
     mts_status status = mts_os_map_beneath(self->folder, name, &file.map, error);
@@ -180,8 +161,8 @@ static mts_status open_file(mts_external *self, const char *name, uint32_t *out,
 static mts_status add_range(mts_external *self, uint32_t file, uint64_t offset, uint64_t size,
                             mts_error *error)
 {
-    if (!grow(self->allocator, (void **)&self->ranges, self->range_count, &self->range_capacity,
-              sizeof *self->ranges)) {
+    if (!mts_alloc_grow(self->allocator, (void **)&self->ranges, &self->range_capacity,
+                        self->range_count + 1u, sizeof *self->ranges)) {
         return mts_fail_memory(error);
     }
     self->ranges[self->range_count++] = (data_range){.file = file, .offset = offset, .size = size};

@@ -25,11 +25,6 @@ typedef struct chooser {
     uint64_t channels; /* left of the slots */
 } chooser;
 
-static mts_status no_memory(mts_error *error)
-{
-    return mts_fail_memory(error);
-}
-
 /* Equal importance: the earlier channel stays, so that the choice is the same everywhere. */
 static int compare(const void *a, const void *b)
 {
@@ -202,7 +197,7 @@ mts_status mts_choose(const mts_choose_problem *problem, mts_arena *arena, bool 
     mts_status code = MTS_STATUS_OK;
     *keep = NULL;
     if (!start(&c, arena)) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     if (problem->target == MTSZ_TARGET_LAYER) {
         choose_layers(&c);
@@ -211,7 +206,7 @@ mts_status mts_choose(const mts_choose_problem *problem, mts_arena *arena, bool 
     }
     if (code == MTS_STATUS_OK) {
         *keep = write_keep(&c, arena);
-        code = *keep ? MTS_STATUS_OK : no_memory(error);
+        code = *keep ? MTS_STATUS_OK : mts_fail_memory(error);
     }
     return code;
 }

@@ -34,11 +34,6 @@ typedef struct finder {
     double *votes; /* [group]: layers that spoke */
 } finder;
 
-static mts_status no_memory(mts_error *error)
-{
-    return mts_fail_memory(error);
-}
-
 /* Adds a layer's opinion, 1 on average; a layer without any difference says 1 of all. */
 static void vote(finder *f, uint32_t group, const double *scores)
 {
@@ -120,7 +115,7 @@ static mts_status weigh_filters(finder *f, const mts_node *node, mts_error *erro
         vote(f, g, scores);
     }
     mts_arena_release(&own);
-    return done ? MTS_STATUS_OK : no_memory(error);
+    return done ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
 /* ---- activations ---- */
@@ -147,7 +142,7 @@ static mts_status observe(finder *f, uint32_t value, mts_error *error)
     *o = (observed){.value = value, .channels = count};
     o->sum = mts_arena_zero(f->arena, count, sizeof(*o->sum));
     o->active = mts_arena_zero(f->arena, count, sizeof(*o->active));
-    return o->sum && o->active ? MTS_STATUS_OK : no_memory(error);
+    return o->sum && o->active ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
 /* What leaves an activation function; in groups without any, what leaves a convolution. */
@@ -156,7 +151,7 @@ static mts_status find_observed(finder *f, mts_error *error)
     const mts_graph *graph = f->graph;
     bool *active = mts_arena_zero(f->arena, f->channels->group_count, sizeof(*active));
     f->observed = mts_arena_zero(f->arena, graph->node_count, sizeof(*f->observed));
-    mts_status code = active && f->observed ? MTS_STATUS_OK : no_memory(error);
+    mts_status code = active && f->observed ? MTS_STATUS_OK : mts_fail_memory(error);
     for (uint32_t n = 0; n < graph->node_count && code == MTS_STATUS_OK; n++) {
         const uint32_t g = removable_group(f, graph->nodes[n].output);
         if (g != MTS_NONE && activation_of(&graph->nodes[n]) != MTS_FN_NONE) {
@@ -302,7 +297,7 @@ static mts_status weigh_activations(finder *f, mtsz_criterion criterion, mts_err
         double *scores = mts_arena_zero(f->arena, o->channels, sizeof(*scores));
         double share = 0;
         if (!scores) {
-            return no_memory(error);
+            return mts_fail_memory(error);
         }
         for (uint32_t c = 0; c < o->channels; c++) {
             share += o->count > 0 ? o->active[c] / o->count / o->channels : 0;
@@ -325,13 +320,13 @@ mts_status mts_importance_find(const mts_graph *graph, const mts_channels *chann
     f.importance = mts_arena_zero(arena, channels->group_count, sizeof(*f.importance));
     f.votes = mts_arena_zero(arena, channels->group_count, sizeof(*f.votes));
     if (!f.importance || !f.votes) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     for (uint32_t g = 0; g < channels->group_count; g++) {
         f.importance[g] =
             removable[g] ? mts_arena_zero(arena, channels->groups[g].channels, sizeof(**f.importance)) : NULL;
         if (removable[g] && !f.importance[g]) {
-            return no_memory(error);
+            return mts_fail_memory(error);
         }
     }
     mts_status code = MTS_STATUS_OK;

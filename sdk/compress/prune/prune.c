@@ -41,11 +41,6 @@ typedef struct step {
     uint32_t task;
 } step;
 
-static mts_status no_memory(mts_error *error)
-{
-    return mts_fail_memory(error);
-}
-
 /* ---- progress ---- */
 
 static mts_status go_on(void *context, double share, const char *what, mts_error *error)
@@ -118,7 +113,7 @@ static mts_status select_tasks(work *w, mts_error *error)
     w->tasks = mts_arena_zero(&w->arena, named, sizeof(*w->tasks));
     w->selected = mts_arena_zero(&w->arena, named, sizeof(*w->selected));
     w->shares = mts_arena_zero(&w->arena, named, sizeof(*w->shares));
-    mts_status code = w->tasks && w->selected && w->shares ? MTS_STATUS_OK : no_memory(error);
+    mts_status code = w->tasks && w->selected && w->shares ? MTS_STATUS_OK : mts_fail_memory(error);
     for (uint32_t i = 0; i < named && code == MTS_STATUS_OK; i++) {
         uint32_t index = i;
         if (w->prune->tasks && !w->prune->tasks[i]) {
@@ -152,7 +147,7 @@ static mts_status open_data(work *w, const mtsz_data *data, mts_error *error)
     for (uint32_t i = 0; w->images && i < w->image_count; i++) {
         w->images[i] = (uint32_t)((uint64_t)i * stride % w->image_count);
     }
-    return w->images ? MTS_STATUS_OK : no_memory(error);
+    return w->images ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
 /* ---- steps of a task ---- */
@@ -168,7 +163,7 @@ static mts_status measure_task(void *context, uint32_t job, uint32_t worker, mts
     if (code == MTS_STATUS_OK) {
         task->removable = mts_thin_removable(graph, &task->channels, &task->arena);
         const bool done = task->removable && mts_cost_make(graph, &task->channels, &task->arena, &task->cost);
-        code = done ? MTS_STATUS_OK : no_memory(error);
+        code = done ? MTS_STATUS_OK : mts_fail_memory(error);
     }
     if (code == MTS_STATUS_OK) {
         const mts_prune_images images = images_of(w, &s);
@@ -293,7 +288,7 @@ static mts_status write_tasks(work *w, const char *path, mtsc_summary *summary, 
 {
     mts_task *all = mts_arena_zero(&w->arena, w->models.count, sizeof(*all));
     if (!all) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     memcpy(all, w->models.tasks, w->models.count * sizeof(*all));
     for (uint32_t t = 0; t < w->count; t++) {
@@ -331,7 +326,7 @@ mts_status mts_prune_bundle(const char *bundle_path, const mtsz_data *data, cons
         return code;
     }
     if (pthread_mutex_init(&w.lock, NULL) != 0) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     mts_arena_init(&w.arena, allocator);
     code = mts_models_open(bundle_path, allocator, &w.models, error);

@@ -45,11 +45,6 @@ typedef struct fit {
     double *start; /* [output][unknown]: filters as they are */
 } fit;
 
-static mts_status no_memory(mts_error *error)
-{
-    return mts_fail_memory(error);
-}
-
 static const mts_thin_kept *kept_of(const refitter *r, uint32_t value)
 {
     return &r->kept[r->channels->group_of[value]];
@@ -81,7 +76,7 @@ static mts_status make_buffers(refitter *r, mts_arena *arena, mts_error *error)
     }
     r->targets = mts_arena_zero(arena, most * r->twins.batch, sizeof(float));
     return r->linear[MTS_TWIN_ORIGINAL] && r->linear[MTS_TWIN_THIN] && r->targets ? MTS_STATUS_OK
-                                                                                  : no_memory(error);
+                                                                                  : mts_fail_memory(error);
 }
 
 /* ---- sums ---- */
@@ -272,7 +267,7 @@ static mts_status fit_node(refitter *r, uint32_t n, const bool *fixed, mts_error
     fit f = {.node = n, .fixed = fixed};
     mts_arena arena;
     mts_arena_init(&arena, r->allocator);
-    mts_status code = make_fit(r, &f, &arena) ? add_chunks(r, &f, error) : no_memory(error);
+    mts_status code = make_fit(r, &f, &arena) ? add_chunks(r, &f, error) : mts_fail_memory(error);
     if (code == MTS_STATUS_OK && f.filters) {
         code = solve_filters(&f, error);
     }
@@ -307,7 +302,7 @@ static mts_status store(const refitter *r, mts_arena *arena, mts_graph **out, mt
 {
     mts_graph *graph = mts_graph_clone(r->twins.graphs[MTS_TWIN_THIN], arena);
     if (!graph || !mts_net_store(r->twins.nets[MTS_TWIN_THIN], r->fitted, graph)) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     *out = graph;
     return MTS_STATUS_OK;
@@ -324,7 +319,7 @@ mts_status mts_refit(const mts_graph *original, const mts_channels *channels, co
     r.fitted = mts_arena_zero(&own, thin->node_count, sizeof(*r.fitted));
     mts_status code = mts_twins_open(original, thin, images, arena->allocator, &r.twins, error);
     if (code == MTS_STATUS_OK && !r.fitted) {
-        code = no_memory(error);
+        code = mts_fail_memory(error);
     }
     MTS_TRY(code, make_buffers(&r, &own, error));
     MTS_TRY(code, fit_nodes(&r, fixed, error));

@@ -12,11 +12,6 @@ typedef struct matrix {
     uint32_t out, in, inner;
 } matrix;
 
-static mts_status no_memory(mts_error *error)
-{
-    return mts_fail_memory(error);
-}
-
 static bool read_weight(const mts_graph *graph, uint32_t node, mts_arena *arena, matrix *out)
 {
     const mts_value *weight = &graph->values[graph->nodes[node].inputs[1]];
@@ -82,7 +77,7 @@ static mts_status mark_family(mts_prune_task *const *tasks, uint32_t count, mts_
     const mts_graph **graphs = mts_arena_zero(arena, count, sizeof(*graphs));
     mts_alignment rows = {0};
     if (!graphs) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     for (uint32_t t = 0; t < count; t++) {
         graphs[t] = tasks[t]->task->graph; /* as it was read: thin ones have the same nodes */
@@ -91,7 +86,7 @@ static mts_status mark_family(mts_prune_task *const *tasks, uint32_t count, mts_
     for (uint32_t r = 0; r < rows.row_count && code == MTS_STATUS_OK; r++) {
         mts_arena own;
         mts_arena_init(&own, arena->allocator);
-        code = mark_row(tasks, count, rows.nodes + (size_t)r * count, &own) ? code : no_memory(error);
+        code = mark_row(tasks, count, rows.nodes + (size_t)r * count, &own) ? code : mts_fail_memory(error);
         mts_arena_release(&own);
     }
     return code;
@@ -104,13 +99,13 @@ mts_status mts_prune_fix_shared(mts_prune_task *tasks, uint32_t count, mts_arena
     mts_prune_task **members = mts_arena_zero(arena, count, sizeof(mts_prune_task *));
     uint32_t families = 0;
     if (!graphs || !family || !members) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     for (uint32_t t = 0; t < count; t++) {
         graphs[t] = tasks[t].task->graph;
         tasks[t].fixed = mts_arena_zero(&tasks[t].arena, graphs[t]->node_count, sizeof(bool *));
         if (!tasks[t].fixed) {
-            return no_memory(error);
+            return mts_fail_memory(error);
         }
     }
     mts_status code = mts_graph_families(graphs, count, arena->allocator, family, &families, error);

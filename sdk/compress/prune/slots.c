@@ -19,11 +19,6 @@ typedef struct set {
     uint32_t groups;
 } set;
 
-static mts_status no_memory(mts_error *error)
-{
-    return mts_fail_memory(error);
-}
-
 static uint32_t find(const set *s, uint32_t group)
 {
     while (s->parent[group] != group) {
@@ -78,7 +73,7 @@ static mts_status tie_groups(set *s, mts_error *error)
     const mts_graph **graphs = mts_arena_zero(s->arena, s->count, sizeof(*graphs));
     mts_alignment rows = {0};
     if (!graphs) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     for (uint32_t t = 0; t < s->count; t++) {
         graphs[t] = s->tasks[t]->task->graph;
@@ -155,7 +150,7 @@ static mts_status choose_set(set *s, mts_error *error)
     mts_cost *costs = mts_arena_zero(s->arena, s->count, sizeof(*costs));
     bool ***keep = NULL;
     if (!costs || !number_groups(s)) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     for (uint32_t t = 0; t < s->count; t++) {
         costs[t] = s->tasks[t]->cost;
@@ -164,7 +159,7 @@ static mts_status choose_set(set *s, mts_error *error)
     if (code == MTS_STATUS_OK) {
         problem.costs = costs;
         problem.slots = make_slots(s, &problem.slot_count);
-        code = problem.slots ? mts_choose(&problem, s->arena, &keep, error) : no_memory(error);
+        code = problem.slots ? mts_choose(&problem, s->arena, &keep, error) : mts_fail_memory(error);
     }
     for (uint32_t t = 0; t < s->count && code == MTS_STATUS_OK; t++) {
         s->tasks[t]->keep = keep[t];
@@ -180,7 +175,7 @@ mts_status mts_prune_choose(mts_prune_task *tasks, uint32_t count, const mtsz_pr
     mts_prune_task **members = mts_arena_zero(arena, count, sizeof(mts_prune_task *));
     uint32_t families = count;
     if (!graphs || !family || !members) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     for (uint32_t t = 0; t < count; t++) {
         graphs[t] = tasks[t].task->graph;

@@ -11,11 +11,6 @@
 #define RUN_BYTES ((size_t)256 << 20)   /* of both networks' values of a chunk */
 #define STORE_BYTES ((size_t)256 << 20) /* of what is kept of chunks */
 
-static mts_status no_memory(mts_error *error)
-{
-    return mts_fail_memory(error);
-}
-
 static size_t floats_of(const mts_twins *twins, uint32_t side, uint32_t value)
 {
     return mts_shape_count(&twins->graphs[side]->values[value].shape);
@@ -56,7 +51,7 @@ mts_status mts_twins_open(const mts_graph *original, const mts_graph *thin, cons
 {
     *out =
         (mts_twins){.graphs = {original, thin}, .images = images, .allocator = allocator, .held = MTS_NONE};
-    mts_status code = find_readers(out) ? MTS_STATUS_OK : no_memory(error);
+    mts_status code = find_readers(out) ? MTS_STATUS_OK : mts_fail_memory(error);
     for (uint32_t side = 0; side < 2 && code == MTS_STATUS_OK; side++) {
         code = mts_net_create(out->graphs[side], allocator, &out->nets[side], error);
     }
@@ -70,7 +65,7 @@ mts_status mts_twins_open(const mts_graph *original, const mts_graph *thin, cons
     }
     if (code == MTS_STATUS_OK) {
         out->stores = mts_alloc_zero(allocator, out->chunk_count, sizeof(*out->stores));
-        code = out->stores ? MTS_STATUS_OK : no_memory(error);
+        code = out->stores ? MTS_STATUS_OK : mts_fail_memory(error);
     }
     return code;
 }

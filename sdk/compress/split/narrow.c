@@ -22,11 +22,6 @@ typedef struct narrowing {
     bool **keep;
 } narrowing;
 
-static mts_status no_memory(mts_error *error)
-{
-    return mts_fail_memory(error);
-}
-
 static mts_status go_on(void *context, double share, const char *what, mts_error *error)
 {
     const narrowing *n = context;
@@ -118,7 +113,7 @@ static mts_status choose(narrowing *n, mts_error *error)
     mts_choose_slot *slots = mts_arena_zero(n->arena, groups, sizeof *slots);
     mts_choose_member *members = mts_arena_zero(n->arena, groups, sizeof *members);
     if (!slots || !members || !mts_cost_make(n->graph, &n->channels, n->arena, &cost)) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     const uint32_t trunk = mts_split_trunk(n->split);
     const double behind = (double)mts_split_work(n->graph, trunk) / (double)mts_split_work(n->graph, 0);
@@ -167,11 +162,11 @@ mts_status mts_split_narrow(const mts_split *split, uint32_t group, mts_arena *a
     }
     n.removable = mts_thin_removable(n.graph, &n.channels, arena);
     if (!n.removable || !select_images(&n)) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     if (split->wanted->ratio <= 0.0) {
         *out = mts_graph_clone(n.graph, arena);
-        return *out ? MTS_STATUS_OK : no_memory(error);
+        return *out ? MTS_STATUS_OK : mts_fail_memory(error);
     }
     keep_trunk(&n);
     code = choose(&n, error);

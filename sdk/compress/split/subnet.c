@@ -17,11 +17,6 @@ typedef struct subnet {
     float *bias;
 } subnet;
 
-static mts_status no_memory(mts_error *error)
-{
-    return mts_fail_memory(error);
-}
-
 static mts_status value_of_images(const mts_split *split, const mts_graph *graph, uint32_t value, float *out,
                                   mts_error *error)
 {
@@ -37,7 +32,7 @@ static mts_status fit_end(subnet *s, mts_error *error)
 {
     mts_split *split = s->split;
     float *rows = mts_alloc_zero(split->allocator, split->images, s->features * sizeof *rows);
-    mts_status code = rows ? value_of_images(split, s->body, s->value, rows, error) : no_memory(error);
+    mts_status code = rows ? value_of_images(split, s->body, s->value, rows, error) : mts_fail_memory(error);
     MTS_TRY(code, mts_ending_fit(split, &s->ending, rows, s->features, s->weight, s->bias, error));
     mts_alloc_free(split->allocator, rows);
     return code;
@@ -49,8 +44,8 @@ static mts_status ask_subnet(const subnet *s, const mts_graph *graph, mts_error 
     mts_split *split = s->split;
     const uint32_t count = s->ending.classes + 1;
     float *answers = mts_alloc_zero(split->allocator, split->images, count * sizeof *answers);
-    const mts_status code =
-        answers ? value_of_images(split, graph, graph->outputs[0].value, answers, error) : no_memory(error);
+    const mts_status code = answers ? value_of_images(split, graph, graph->outputs[0].value, answers, error)
+                                    : mts_fail_memory(error);
     for (uint32_t i = 0; code == MTS_STATUS_OK && i < split->images; i++) {
         for (uint32_t c = 0; c < split->head.classes; c++) {
             if (s->ending.score_of[c] < s->ending.classes) {
@@ -80,7 +75,7 @@ static mts_status make(subnet *s, uint32_t group, mts_error *error)
 {
     mts_split *split = s->split;
     if (!mts_ending_init(split, group, &split->arena, &s->ending)) {
-        return no_memory(error);
+        return mts_fail_memory(error);
     }
     mts_status code = mts_split_narrow(split, group, &split->arena, &s->body, error);
     if (code != MTS_STATUS_OK) {
@@ -90,7 +85,7 @@ static mts_status make(subnet *s, uint32_t group, mts_error *error)
     s->features = (uint32_t)s->body->values[s->value].shape.dims[1];
     s->weight = mts_arena_zero(&split->arena, s->ending.scores, s->features * sizeof *s->weight);
     s->bias = mts_arena_zero(&split->arena, s->ending.scores, sizeof *s->bias);
-    code = s->weight && s->bias ? fit_end(s, error) : no_memory(error);
+    code = s->weight && s->bias ? fit_end(s, error) : mts_fail_memory(error);
     if (code == MTS_STATUS_OK && split->wanted->retrain_seconds > 0.0) {
         code = retrain(s, error);
     }

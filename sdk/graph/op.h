@@ -2,7 +2,7 @@
  * op.h: what the library knows of an operator: one row (mts_op_row), defined in the operator's own file
  * under sdk/graph/ops.
  *
- * Every row fills every column in order. The compiler refuses a row that leaves one out. Modules ask the
+ * MTS_OP_ROW fills every column in order. The compiler refuses a row that leaves one out. Modules ask the
  * functions of graph.h; only sdk/graph and sdk/bundle read rows.
  */
 #ifndef MTS_GRAPH_OP_H
@@ -60,9 +60,6 @@ typedef struct mts_op_field {
 #define MTS_OP_FLOAT(NAME, field, same) MTS_OP_FIELD(NAME, field, FLOAT, 4, same)
 #define MTS_OP_LONG(NAME, field, same) MTS_OP_FIELD(NAME, field, LONG, 8, same)
 #define MTS_OP_ACT(NAME, field) MTS_OP_FIELD(NAME, field, ACT, sizeof(mts_act), true)
-/* Fields as a column of the row. */
-#define MTS_OP_FIELDS(array) (array), (uint32_t)(sizeof(array) / sizeof((array)[0]))
-
 /* Attributes and input shapes that a row's `infer` looks at. All shapes are within the limits. */
 typedef struct mts_infer_call {
     mts_op op;
@@ -97,6 +94,14 @@ typedef struct mts_op_row {
     /* Appends " attribute ..." to a listing; NULL: nothing. */
     void (*print)(const mts_graph *graph, const mts_node *node, mts_text *text);
 } mts_op_row;
+
+/* A row: its columns, `fields` an array, and last what each input may be. Every column must be there. */
+#define MTS_OP_ROW(name, least, most, weight_out, fields, infer, check, mul_adds, alike, channels, print,    \
+                   ...)                                                                                      \
+    {                                                                                                        \
+        name, least, most, {__VA_ARGS__}, weight_out, fields, sizeof(fields) / sizeof((fields)[0]), infer,   \
+            check, mul_adds, alike, channels, print                                                          \
+    }
 
 #define MTS_OP_DECLARE(NAME, row) extern const mts_op_row mts_op_##row;
 MTS_OPS(MTS_OP_DECLARE)

@@ -47,17 +47,6 @@ static const mts_op_field concat_fields[] = {
     MTS_OP_WORD(concat, axis, true),
 };
 
-const mts_op_row mts_op_concat = {
-    "concat",
-    1,
-    MTS_OP_ANY,
-    {MTS_OP_INPUT_VALUE},
-    MTS_NONE,
-    MTS_OP_FIELDS(concat_fields),
-    concat_infer,
-    NULL,
-    NULL,
-    NULL,
-    concat_channels,
-    concat_print,
-};
+const mts_op_row mts_op_concat =
+    MTS_OP_ROW("concat", 1, MTS_OP_ANY, MTS_NONE, concat_fields, concat_infer, NULL, NULL, NULL,
+               concat_channels, concat_print, MTS_OP_INPUT_VALUE);

@@ -43,26 +43,9 @@ static mts_status check_kernel_shape(const mts_infer_call *call)
     return MTS_STATUS_OK;
 }
 
-static mts_status begin_conv(const mts_infer_call *call)
+static mts_status conv_shape(const mts_infer_call *call, mts_shape *out)
 {
     const mts_attrs_conv *conv = &call->attrs->conv;
-    mts_status status = mts_infer_rank(call, 0, 4, 4);
-    MTS_TRY(status, mts_infer_rank(call, 1, 4, 4));
-    MTS_TRY(status, mts_infer_window(call, conv->kernel, conv->stride, conv->dilation, conv->pad));
-    MTS_TRY(status, check_kernel_shape(call));
-    if (status == MTS_STATUS_OK && conv->group == 0) {
-        status = mts_fail(call->error, MTS_STATUS_MALFORMED, "group is 0");
-    }
-    return status;
-}
-
-static mts_status conv_infer(const mts_infer_call *call, mts_shape *out)
-{
-    const mts_attrs_conv *conv = &call->attrs->conv;
-    mts_status status = begin_conv(call);
-    if (status != MTS_STATUS_OK) {
-        return status;
-    }
     const mts_shape *x = call->inputs[0], *weight = call->inputs[1];
     if (x->dims[1] != weight->dims[1] * (int64_t)conv->group || weight->dims[0] % (int64_t)conv->group != 0) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED,
@@ -73,9 +56,7 @@ static mts_status conv_infer(const mts_infer_call *call, mts_shape *out)
     if (conv->output_pad[0] != 0 || conv->output_pad[1] != 0) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED, "output padding is for deconv only");
     }
-    out->rank = 4;
-    out->dims[0] = x->dims[0];
-    out->dims[1] = weight->dims[0];
+    *out = (mts_shape){.rank = 4, .dims = {x->dims[0], weight->dims[0]}};
     for (int i = 0; i < 2; i++) {
         int64_t room = x->dims[i + 2] + conv->pad[i] + conv->pad[i + 2] -
                        window_extent(conv->kernel[i], conv->dilation[i]);
@@ -88,26 +69,19 @@ static mts_status conv_infer(const mts_infer_call *call, mts_shape *out)
     if (residual && !mts_shape_equal(residual, out)) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED, "the residual has another shape than the output");
     }
-    status = check_conv_operands(call, out->dims[0], out->dims[1]);
-    return status == MTS_STATUS_OK ? mts_infer_act(call, &conv->act, mts_infer_input(call, 5)) : status;
+    return MTS_STATUS_OK;
 }
 
-static mts_status deconv_infer(const mts_infer_call *call, mts_shape *out)
+static mts_status deconv_shape(const mts_infer_call *call, mts_shape *out)
 {
     const mts_attrs_conv *conv = &call->attrs->conv;
-    mts_status status = begin_conv(call);
-    if (status != MTS_STATUS_OK) {
-        return status;
-    }
     const mts_shape *x = call->inputs[0], *weight = call->inputs[1];
     if (x->dims[1] != weight->dims[0] || weight->dims[0] % (int64_t)conv->group != 0) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED,
                         "%lld input channels do not fit %lld weight rows in %u groups", (long long)x->dims[1],
                         (long long)weight->dims[0], conv->group);
     }
-    out->rank = 4;
-    out->dims[0] = x->dims[0];
-    out->dims[1] = weight->dims[1] * (int64_t)conv->group;
+    *out = (mts_shape){.rank = 4, .dims = {x->dims[0], weight->dims[1] * (int64_t)conv->group}};
     for (int i = 0; i < 2; i++) {
         if (conv->output_pad[i] > MTS_GRAPH_WINDOW_MAX) {
             return mts_fail(call->error, MTS_STATUS_MALFORMED, "output padding %u is out of range",
@@ -117,8 +91,25 @@ static mts_status deconv_infer(const mts_infer_call *call, mts_shape *out)
                            window_extent(conv->kernel[i], conv->dilation[i]) - conv->pad[i] -
                            conv->pad[i + 2];
     }
-    status = check_conv_operands(call, out->dims[0], out->dims[1]);
-    return status == MTS_STATUS_OK ? mts_infer_act(call, &conv->act, false) : status;
+    return MTS_STATUS_OK;
+}
+
+/* Of both operators. */
+static mts_status conv_infer(const mts_infer_call *call, mts_shape *out)
+{
+    const mts_attrs_conv *conv = &call->attrs->conv;
+    const bool is_conv = call->op == MTS_OP_CONV;
+    mts_status status = mts_infer_rank(call, 0, 4, 4);
+    MTS_TRY(status, mts_infer_rank(call, 1, 4, 4));
+    MTS_TRY(status, mts_infer_window(call, conv->kernel, conv->stride, conv->dilation, conv->pad));
+    MTS_TRY(status, check_kernel_shape(call));
+    if (status == MTS_STATUS_OK && conv->group == 0) {
+        status = mts_fail(call->error, MTS_STATUS_MALFORMED, "group is 0");
+    }
+    MTS_TRY(status, is_conv ? conv_shape(call, out) : deconv_shape(call, out));
+    MTS_TRY(status, check_conv_operands(call, out->dims[0], out->dims[1]));
+    MTS_TRY(status, mts_infer_act(call, &conv->act, is_conv && mts_infer_input(call, 5)));
+    return status;
 }
 
 /* Products of one result: the weight without its output (conv) or input (deconv) channels. */
@@ -188,33 +179,11 @@ static const mts_op_field conv_fields[] = {
     MTS_OP_ACT(conv, act),
 };
 
-const mts_op_row mts_op_conv = {
-    "conv",
-    2,
-    6,
-    {MTS_OP_INPUT_DATA, MTS_OP_INPUT_BLOCKS, MTS_OP_INPUT_AFFINE, MTS_OP_INPUT_AFFINE, MTS_OP_INPUT_DATA,
-     MTS_OP_INPUT_VECTOR},
-    0,
-    MTS_OP_FIELDS(conv_fields),
-    conv_infer,
-    NULL,
-    conv_mul_adds,
-    conv_alike,
-    conv_channels,
-    conv_print,
-};
+const mts_op_row mts_op_conv =
+    MTS_OP_ROW("conv", 2, 6, 0, conv_fields, conv_infer, NULL, conv_mul_adds, conv_alike, conv_channels,
+               conv_print, MTS_OP_INPUT_DATA, MTS_OP_INPUT_BLOCKS, MTS_OP_INPUT_AFFINE, MTS_OP_INPUT_AFFINE,
+               MTS_OP_INPUT_DATA, MTS_OP_INPUT_VECTOR);
 
-const mts_op_row mts_op_deconv = {
-    "deconv",
-    2,
-    3,
-    {MTS_OP_INPUT_DATA, MTS_OP_INPUT_WEIGHT, MTS_OP_INPUT_VECTOR},
-    1,
-    MTS_OP_FIELDS(conv_fields),
-    deconv_infer,
-    NULL,
-    deconv_mul_adds,
-    conv_alike,
-    mts_channels_unstitched,
-    conv_print,
-};
+const mts_op_row mts_op_deconv = MTS_OP_ROW("deconv", 2, 3, 1, conv_fields, conv_infer, NULL, deconv_mul_adds,
+                                            conv_alike, mts_channels_unstitched, conv_print,
+                                            MTS_OP_INPUT_DATA, MTS_OP_INPUT_WEIGHT, MTS_OP_INPUT_VECTOR);

@@ -96,47 +96,14 @@ static const mts_op_field binary_fields[] = {
     MTS_OP_ACT(binary, act),
 };
 
-const mts_op_row mts_op_scale = {
-    "scale",
-    3,
-    4,
-    {MTS_OP_INPUT_DATA, MTS_OP_INPUT_VECTOR, MTS_OP_INPUT_AFFINE, MTS_OP_INPUT_VECTOR},
-    MTS_NONE,
-    MTS_OP_FIELDS(unary_fields),
-    scale_infer,
-    NULL,
-    mts_cost_output,
-    NULL,
-    unary_channels,
-    unary_print,
-};
+const mts_op_row mts_op_scale = MTS_OP_ROW(
+    "scale", 3, 4, MTS_NONE, unary_fields, scale_infer, NULL, mts_cost_output, NULL, unary_channels,
+    unary_print, MTS_OP_INPUT_DATA, MTS_OP_INPUT_VECTOR, MTS_OP_INPUT_AFFINE, MTS_OP_INPUT_VECTOR);
 
-const mts_op_row mts_op_unary = {
-    "unary",
-    1,
-    1,
-    {MTS_OP_INPUT_DATA},
-    MTS_NONE,
-    MTS_OP_FIELDS(unary_fields),
-    unary_infer,
-    NULL,
-    mts_cost_output,
-    NULL,
-    unary_channels,
-    unary_print,
-};
+const mts_op_row mts_op_unary =
+    MTS_OP_ROW("unary", 1, 1, MTS_NONE, unary_fields, unary_infer, NULL, mts_cost_output, NULL,
+               unary_channels, unary_print, MTS_OP_INPUT_DATA);
 
-const mts_op_row mts_op_binary = {
-    "binary",
-    2,
-    2,
-    {MTS_OP_INPUT_VALUE},
-    MTS_NONE,
-    MTS_OP_FIELDS(binary_fields),
-    binary_infer,
-    NULL,
-    mts_cost_output,
-    NULL,
-    binary_channels,
-    binary_print,
-};
+const mts_op_row mts_op_binary =
+    MTS_OP_ROW("binary", 2, 2, MTS_NONE, binary_fields, binary_infer, NULL, mts_cost_output, NULL,
+               binary_channels, binary_print, MTS_OP_INPUT_VALUE);

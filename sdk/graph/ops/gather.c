@@ -49,17 +49,6 @@ static const mts_op_field gather_fields[] = {
     MTS_OP_WORD(gather, axis, true),
 };
 
-const mts_op_row mts_op_gather = {
-    "gather",
-    2,
-    2,
-    {MTS_OP_INPUT_DATA, MTS_OP_INPUT_INDEX},
-    MTS_NONE,
-    MTS_OP_FIELDS(gather_fields),
-    gather_infer,
-    gather_check,
-    NULL,
-    NULL,
-    mts_channels_unstitched,
-    gather_print,
-};
+const mts_op_row mts_op_gather =
+    MTS_OP_ROW("gather", 2, 2, MTS_NONE, gather_fields, gather_infer, gather_check, NULL, NULL,
+               mts_channels_unstitched, gather_print, MTS_OP_INPUT_DATA, MTS_OP_INPUT_INDEX);

@@ -32,17 +32,5 @@ static const mts_op_field lrn_fields[] = {
     MTS_OP_FLOAT(lrn, bias, true),
 };
 
-const mts_op_row mts_op_lrn = {
-    "lrn",
-    1,
-    1,
-    {MTS_OP_INPUT_DATA},
-    MTS_NONE,
-    MTS_OP_FIELDS(lrn_fields),
-    lrn_infer,
-    NULL,
-    lrn_mul_adds,
-    NULL,
-    mts_channels_unstitched,
-    NULL,
-};
+const mts_op_row mts_op_lrn = MTS_OP_ROW("lrn", 1, 1, MTS_NONE, lrn_fields, lrn_infer, NULL, lrn_mul_adds,
+                                         NULL, mts_channels_unstitched, NULL, MTS_OP_INPUT_DATA);

@@ -49,17 +49,6 @@ static const mts_op_field matmul_fields[] = {
     MTS_OP_FLOAT(matmul, beta, true),
 };
 
-const mts_op_row mts_op_matmul = {
-    "matmul",
-    2,
-    3,
-    {MTS_OP_INPUT_VALUE},
-    1,
-    MTS_OP_FIELDS(matmul_fields),
-    matmul_infer,
-    NULL,
-    matmul_mul_adds,
-    NULL,
-    mts_channels_unstitched,
-    NULL,
-};
+const mts_op_row mts_op_matmul =
+    MTS_OP_ROW("matmul", 2, 3, 1, matmul_fields, matmul_infer, NULL, matmul_mul_adds, NULL,
+               mts_channels_unstitched, NULL, MTS_OP_INPUT_VALUE);

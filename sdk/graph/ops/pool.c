@@ -64,17 +64,5 @@ static const mts_op_field pool_fields[] = {
     MTS_OP_WORD(pool, include_pad, true),
 };
 
-const mts_op_row mts_op_pool = {
-    "pool",
-    1,
-    1,
-    {MTS_OP_INPUT_DATA},
-    MTS_NONE,
-    MTS_OP_FIELDS(pool_fields),
-    pool_infer,
-    NULL,
-    pool_mul_adds,
-    NULL,
-    pool_channels,
-    pool_print,
-};
+const mts_op_row mts_op_pool = MTS_OP_ROW("pool", 1, 1, MTS_NONE, pool_fields, pool_infer, NULL,
+                                          pool_mul_adds, NULL, pool_channels, pool_print, MTS_OP_INPUT_DATA);

@@ -47,17 +47,6 @@ static const mts_op_field reduce_fields[] = {
     MTS_OP_WORD(reduce, keep, true),
 };
 
-const mts_op_row mts_op_reduce = {
-    "reduce",
-    1,
-    1,
-    {MTS_OP_INPUT_DATA},
-    MTS_NONE,
-    MTS_OP_FIELDS(reduce_fields),
-    reduce_infer,
-    NULL,
-    mts_cost_input,
-    NULL,
-    reduce_channels,
-    reduce_print,
-};
+const mts_op_row mts_op_reduce =
+    MTS_OP_ROW("reduce", 1, 1, MTS_NONE, reduce_fields, reduce_infer, NULL, mts_cost_input, NULL,
+               reduce_channels, reduce_print, MTS_OP_INPUT_DATA);

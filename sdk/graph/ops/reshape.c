@@ -59,12 +59,8 @@ static const mts_op_field reshape_fields[] = {
     MTS_OP_LONG(reshape, shape.dims, false),
 };
 
-const mts_op_row mts_op_reshape = {
-    "reshape", 1,    1,    {MTS_OP_INPUT_DATA}, MTS_NONE, MTS_OP_FIELDS(reshape_fields), reshape_infer,
-    NULL,      NULL, NULL, reshape_channels,    NULL,
-};
+const mts_op_row mts_op_reshape = MTS_OP_ROW("reshape", 1, 1, MTS_NONE, reshape_fields, reshape_infer, NULL,
+                                             NULL, NULL, reshape_channels, NULL, MTS_OP_INPUT_DATA);
 
-const mts_op_row mts_op_expand = {
-    "expand", 1,    1,    {MTS_OP_INPUT_VALUE}, MTS_NONE, MTS_OP_FIELDS(reshape_fields), expand_infer,
-    NULL,     NULL, NULL, expand_channels,      NULL,
-};
+const mts_op_row mts_op_expand = MTS_OP_ROW("expand", 1, 1, MTS_NONE, reshape_fields, expand_infer, NULL,
+                                            NULL, NULL, expand_channels, NULL, MTS_OP_INPUT_VALUE);

@@ -57,17 +57,6 @@ static const mts_op_field resize_fields[] = {
     MTS_OP_FLOAT(resize, cubic_a, true),    MTS_OP_FLOAT(resize, extrapolation, true),
 };
 
-const mts_op_row mts_op_resize = {
-    "resize",
-    1,
-    1,
-    {MTS_OP_INPUT_DATA},
-    MTS_NONE,
-    MTS_OP_FIELDS(resize_fields),
-    resize_infer,
-    NULL,
-    resize_mul_adds,
-    NULL,
-    resize_channels,
-    resize_print,
-};
+const mts_op_row mts_op_resize =
+    MTS_OP_ROW("resize", 1, 1, MTS_NONE, resize_fields, resize_infer, NULL, resize_mul_adds, NULL,
+               resize_channels, resize_print, MTS_OP_INPUT_DATA);

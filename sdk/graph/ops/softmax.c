@@ -39,17 +39,6 @@ static const mts_op_field softmax_fields[] = {
     MTS_OP_WORD(softmax, log, true),
 };
 
-const mts_op_row mts_op_softmax = {
-    "softmax",
-    1,
-    1,
-    {MTS_OP_INPUT_DATA},
-    MTS_NONE,
-    MTS_OP_FIELDS(softmax_fields),
-    softmax_infer,
-    NULL,
-    mts_cost_input,
-    NULL,
-    softmax_channels,
-    softmax_print,
-};
+const mts_op_row mts_op_softmax =
+    MTS_OP_ROW("softmax", 1, 1, MTS_NONE, softmax_fields, softmax_infer, NULL, mts_cost_input, NULL,
+               softmax_channels, softmax_print, MTS_OP_INPUT_DATA);

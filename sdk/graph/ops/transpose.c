@@ -52,7 +52,6 @@ static const mts_op_field transpose_fields[] = {
     MTS_OP_WORD(transpose, perm, false),
 };
 
-const mts_op_row mts_op_transpose = {
-    "transpose",     1,    1,    {MTS_OP_INPUT_DATA}, MTS_NONE,           MTS_OP_FIELDS(transpose_fields),
-    transpose_infer, NULL, NULL, transpose_alike,     transpose_channels, transpose_print,
-};
+const mts_op_row mts_op_transpose =
+    MTS_OP_ROW("transpose", 1, 1, MTS_NONE, transpose_fields, transpose_infer, NULL, NULL, transpose_alike,
+               transpose_channels, transpose_print, MTS_OP_INPUT_DATA);

@@ -15,6 +15,17 @@ bool mts_import_is_op(const mts_import *import, const char *op)
     return strcmp(import->node->op_type, op) == 0;
 }
 
+uint32_t mts_import_op_kind(const mts_import *import, const mts_import_kind *kinds, size_t count,
+                            uint32_t fallback)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (mts_import_is_op(import, kinds[i].op)) {
+            return kinds[i].kind;
+        }
+    }
+    return fallback;
+}
+
 bool mts_import_out_wanted(const mts_import *import, uint32_t index)
 {
     return index < import->output_count && import->node->output[index][0] != '\0';
@@ -57,15 +68,33 @@ static const Onnx__AttributeProto *find(const mts_import *import, const char *na
 }
 
 /* Old files leave `type` out; then the field that is set decides. */
-static bool typed(mts_import *import, const Onnx__AttributeProto *attribute,
-                  Onnx__AttributeProto__AttributeType type, bool set)
+static bool is_set(const Onnx__AttributeProto *attribute, Onnx__AttributeProto__AttributeType type)
 {
-    bool fits = attribute->has_type ? attribute->type == type : set;
-    if (!fits) {
-        mts_import_fail(import, MTS_STATUS_MALFORMED, "attribute '%s' has another type than it must",
-                        attribute->name);
+    switch (type) {
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
+        return attribute->has_i;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
+        return attribute->has_f;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
+        return attribute->has_s;
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
+        return attribute->t;
+    default:
+        return true; /* a list may be empty */
     }
-    return fits;
+}
+
+#define FIND(import, name, TYPE) find_typed(import, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##TYPE)
+
+static const Onnx__AttributeProto *find_typed(mts_import *import, const char *name,
+                                              Onnx__AttributeProto__AttributeType type)
+{
+    const Onnx__AttributeProto *attribute = find(import, name);
+    if (attribute && !(attribute->has_type ? attribute->type == type : is_set(attribute, type))) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "attribute '%s' has another type than it must", name);
+        return NULL;
+    }
+    return attribute;
 }
 
 bool mts_attr_has(const mts_import *import, const char *name)
@@ -75,29 +104,20 @@ bool mts_attr_has(const mts_import *import, const char *name)
 
 int64_t mts_attr_int(mts_import *import, const char *name, int64_t fallback)
 {
-    const Onnx__AttributeProto *attribute = find(import, name);
-    if (!attribute ||
-        !typed(import, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT, attribute->has_i)) {
-        return fallback;
-    }
-    return attribute->i;
+    const Onnx__AttributeProto *attribute = FIND(import, name, INT);
+    return attribute ? attribute->i : fallback;
 }
 
 float mts_attr_float(mts_import *import, const char *name, float fallback)
 {
-    const Onnx__AttributeProto *attribute = find(import, name);
-    if (!attribute ||
-        !typed(import, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT, attribute->has_f)) {
-        return fallback;
-    }
-    return attribute->f;
+    const Onnx__AttributeProto *attribute = FIND(import, name, FLOAT);
+    return attribute ? attribute->f : fallback;
 }
 
 const char *mts_attr_string(mts_import *import, const char *name, const char *fallback)
 {
-    const Onnx__AttributeProto *attribute = find(import, name);
-    if (!attribute ||
-        !typed(import, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING, attribute->has_s)) {
+    const Onnx__AttributeProto *attribute = FIND(import, name, STRING);
+    if (!attribute) {
         return fallback;
     }
     const char *text = mts_arena_text(&import->scratch, (const char *)attribute->s.data, attribute->s.len);
@@ -108,46 +128,36 @@ const char *mts_attr_string(mts_import *import, const char *name, const char *fa
     return text;
 }
 
-static bool fits_list(mts_import *import, const char *name, size_t count, uint32_t most)
+static uint32_t copy_list(mts_import *import, const char *name, const void *from, size_t count, size_t size,
+                          void *out, uint32_t most)
 {
     if (count > most) {
         mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "attribute '%s' has %zu numbers, at most %u fit",
                         name, count, most);
+        return 0;
     }
-    return count <= most;
+    if (count > 0) {
+        memcpy(out, from, count * size);
+    }
+    return (uint32_t)count;
 }
 
 uint32_t mts_attr_ints(mts_import *import, const char *name, int64_t *out, uint32_t most)
 {
-    const Onnx__AttributeProto *attribute = find(import, name);
-    if (!attribute || !typed(import, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS, true) ||
-        !fits_list(import, name, attribute->n_ints, most)) {
-        return 0;
-    }
-    for (size_t i = 0; i < attribute->n_ints; i++) {
-        out[i] = attribute->ints[i];
-    }
-    return (uint32_t)attribute->n_ints;
+    const Onnx__AttributeProto *list = FIND(import, name, INTS);
+    return list ? copy_list(import, name, list->ints, list->n_ints, sizeof *out, out, most) : 0;
 }
 
 uint32_t mts_attr_floats(mts_import *import, const char *name, float *out, uint32_t most)
 {
-    const Onnx__AttributeProto *attribute = find(import, name);
-    if (!attribute || !typed(import, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS, true) ||
-        !fits_list(import, name, attribute->n_floats, most)) {
-        return 0;
-    }
-    for (size_t i = 0; i < attribute->n_floats; i++) {
-        out[i] = attribute->floats[i];
-    }
-    return (uint32_t)attribute->n_floats;
+    const Onnx__AttributeProto *list = FIND(import, name, FLOATS);
+    return list ? copy_list(import, name, list->floats, list->n_floats, sizeof *out, out, most) : 0;
 }
 
 const Onnx__TensorProto *mts_attr_tensor(mts_import *import, const char *name)
 {
-    const Onnx__AttributeProto *attribute = find(import, name);
-    if (!attribute ||
-        !typed(import, attribute, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR, attribute->t)) {
+    const Onnx__AttributeProto *attribute = FIND(import, name, TENSOR);
+    if (!attribute) {
         return NULL;
     }
     if (!attribute->t) {

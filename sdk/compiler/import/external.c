@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
+
 #define FILES_MOST 4096u /* exporters write one file, or one per tensor */
 
 typedef struct data_file {
@@ -171,15 +173,10 @@ static mts_status add_range(mts_external *self, uint32_t file, uint64_t offset, 
 
 static int compare_ranges(const void *one, const void *other)
 {
-    const data_range *a = one;
-    const data_range *b = other;
-    if (a->file != b->file) {
-        return a->file < b->file ? -1 : 1;
-    }
-    if (a->offset != b->offset) {
-        return a->offset < b->offset ? -1 : 1;
-    }
-    return a->size < b->size ? -1 : a->size > b->size;
+    const data_range *a = one, *b = other;
+    int order = MTS_COMPARE(a->file, b->file);
+    order = order != 0 ? order : MTS_COMPARE(a->offset, b->offset);
+    return order != 0 ? order : MTS_COMPARE(a->size, b->size);
 }
 
 mts_status mts_external_count_copy(mts_external *external, size_t bytes, mts_error *error)

@@ -69,6 +69,13 @@ void mts_import_out(mts_import *import, uint32_t index, mts_import_value *value)
 void mts_import_out_refuse(mts_import *import, uint32_t index, const char *why);
 /* Whether the node is of this operator: several share a function. */
 bool mts_import_is_op(const mts_import *import, const char *op);
+/* The kind that a table gives for the node's operator, else `fallback`. */
+typedef struct mts_import_kind {
+    const char *op;
+    uint32_t kind;
+} mts_import_kind;
+uint32_t mts_import_op_kind(const mts_import *import, const mts_import_kind *kinds, size_t count,
+                            uint32_t fallback);
 bool mts_import_out_wanted(const mts_import *import, uint32_t index);
 
 /* ---- attributes; a present attribute of another type is an error ---- */
@@ -126,6 +133,23 @@ mts_import_value *mts_import_emit_unary(mts_import *import, uint32_t fn, float a
 /* x [N,K] times weight [O,K] transposed, times scale, plus bias [O] (may be NULL) -> [N,O]. */
 mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value *x, mts_import_value *weight,
                                             float scale, mts_import_value *bias);
+
+/* ---- sliding windows (window.c) ---- */
+/* Always two-dimensional: rows, then columns. */
+typedef struct mts_import_window {
+    int64_t kernel[2], stride[2], dilation[2], pad[4];
+} mts_import_window;
+/* Whether every number is in range; fails if not. False after any failure. */
+bool mts_import_window_fits(mts_import *import, const mts_import_window *window);
+/* Padding that gives ceil(input / stride) results; the odd element goes to the end, or to the beginning
+ * (`lower`). */
+void mts_import_window_pad(mts_import_window *window, const mts_shape *planar, bool lower);
+mts_attrs_conv mts_import_window_conv(const mts_import_window *window, int64_t group);
+mts_attrs_pool mts_import_window_pool(const mts_import_window *window, uint32_t kind);
+/* CONV or DECONV; `bias` [O] (may be NULL) is an operand where it is a constant, else added afterwards. */
+mts_import_value *mts_import_emit_conv(mts_import *import, mts_op op, const mts_attrs *attrs,
+                                       mts_import_value *x, mts_import_value *weight, mts_import_value *bias);
+
 /* An input or output of the graph. */
 mts_import_value *mts_import_emit_input(mts_import *import, const char *name, mts_type dtype,
                                         const mts_shape *shape);

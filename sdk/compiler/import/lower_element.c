@@ -9,27 +9,22 @@
 
 void mts_lower_unary(mts_import *import)
 {
-    static const struct {
-        const char *op;
-        uint32_t fn;
-    } functions[] = {{"Relu", MTS_FN_RELU},
-                     {"LeakyRelu", MTS_FN_LEAKY},
-                     {"HardSigmoid", MTS_FN_HARD_SIGMOID},
-                     {"Sigmoid", MTS_FN_SIGMOID},
-                     {"Tanh", MTS_FN_TANH},
-                     {"Exp", MTS_FN_EXP},
-                     {"Sqrt", MTS_FN_SQRT},
-                     {"Abs", MTS_FN_ABS},
-                     {"Neg", MTS_FN_NEG},
-                     {"Floor", MTS_FN_FLOOR},
-                     {"Ceil", MTS_FN_CEIL},
-                     {"Log", MTS_FN_LOG},
-                     {"Reciprocal", MTS_FN_RECIPROCAL}};
-    uint32_t fn = MTS_FN_NONE;
+    static const mts_import_kind functions[] = {{"Relu", MTS_FN_RELU},
+                                                {"LeakyRelu", MTS_FN_LEAKY},
+                                                {"HardSigmoid", MTS_FN_HARD_SIGMOID},
+                                                {"Sigmoid", MTS_FN_SIGMOID},
+                                                {"Tanh", MTS_FN_TANH},
+                                                {"Exp", MTS_FN_EXP},
+                                                {"Sqrt", MTS_FN_SQRT},
+                                                {"Abs", MTS_FN_ABS},
+                                                {"Neg", MTS_FN_NEG},
+                                                {"Floor", MTS_FN_FLOOR},
+                                                {"Ceil", MTS_FN_CEIL},
+                                                {"Log", MTS_FN_LOG},
+                                                {"Reciprocal", MTS_FN_RECIPROCAL}};
+    const uint32_t fn =
+        mts_import_op_kind(import, functions, sizeof functions / sizeof functions[0], MTS_FN_NONE);
     float a = 0.0f, b = 0.0f;
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        fn = mts_import_is_op(import, functions[i].op) ? functions[i].fn : fn;
-    }
     if (fn == MTS_FN_LEAKY) {
         a = mts_attr_float(import, "alpha", 0.01f);
     } else if (fn == MTS_FN_HARD_SIGMOID) {
@@ -123,12 +118,12 @@ void mts_lower_softmax_legacy(mts_import *import)
 
 static uint32_t binary_kind(const mts_import *import)
 {
-    return mts_import_is_op(import, "Sub")   ? MTS_BIN_SUB
-           : mts_import_is_op(import, "Mul") ? MTS_BIN_MUL
-           : mts_import_is_op(import, "Div") ? MTS_BIN_DIV
-           : mts_import_is_op(import, "Max") ? MTS_BIN_MAX
-           : mts_import_is_op(import, "Min") ? MTS_BIN_MIN
-                                             : MTS_BIN_ADD;
+    static const mts_import_kind kinds[] = {{"Sub", MTS_BIN_SUB},
+                                            {"Mul", MTS_BIN_MUL},
+                                            {"Div", MTS_BIN_DIV},
+                                            {"Max", MTS_BIN_MAX},
+                                            {"Min", MTS_BIN_MIN}};
+    return mts_import_op_kind(import, kinds, sizeof kinds / sizeof kinds[0], MTS_BIN_ADD);
 }
 
 void mts_lower_binary(mts_import *import)

@@ -196,13 +196,10 @@ uint32_t mts_import_reduce_axes(mts_import *import, const mts_import_value *x, b
 
 void mts_lower_reduce(mts_import *import)
 {
-    static const struct {
-        const char *op;
-        uint32_t kind;
-    } kinds[] = {{"ReduceMean", MTS_REDUCE_MEAN},
-                 {"ReduceSum", MTS_REDUCE_SUM},
-                 {"ReduceMax", MTS_REDUCE_MAX},
-                 {"ReduceMin", MTS_REDUCE_MIN}};
+    static const mts_import_kind kinds[] = {{"ReduceMean", MTS_REDUCE_MEAN},
+                                            {"ReduceSum", MTS_REDUCE_SUM},
+                                            {"ReduceMax", MTS_REDUCE_MAX},
+                                            {"ReduceMin", MTS_REDUCE_MIN}};
     mts_import_value *x = mts_import_in(import, 0);
     const bool is_sum = mts_import_is_op(import, "ReduceSum");
     bool keep = true;
@@ -213,11 +210,7 @@ void mts_lower_reduce(mts_import *import)
         reduce_product(import, attrs.reduce.axes, attrs.reduce.keep != 0);
         return;
     }
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (mts_import_is_op(import, kinds[i].op)) {
-            attrs.reduce.kind = kinds[i].kind;
-        }
-    }
+    attrs.reduce.kind = mts_import_op_kind(import, kinds, sizeof kinds / sizeof kinds[0], MTS_REDUCE_MEAN);
     mts_import_out(import, 0,
                    attrs.reduce.axes == 0 ? x : mts_import_emit(import, MTS_OP_REDUCE, &attrs, &x, 1));
 }

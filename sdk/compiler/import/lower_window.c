@@ -7,10 +7,9 @@
 
 #include <string.h>
 
-/* Attributes of a sliding window, always two-dimensional. */
 typedef struct window_attrs {
     uint32_t spatial; /* 1 or 2 */
-    int64_t kernel[2], stride[2], dilation[2], pad[4];
+    mts_import_window size;
     mts_shape in; /* input with two spatial dimensions */
 } window_attrs;
 
@@ -43,49 +42,21 @@ static void read_pads(mts_import *import, window_attrs *window)
         return;
     }
     if (count == 2) {
-        window->pad[1] = numbers[0];
-        window->pad[3] = numbers[1];
+        window->size.pad[1] = numbers[0];
+        window->size.pad[3] = numbers[1];
         return;
     }
-    memcpy(window->pad, numbers, sizeof(numbers));
+    memcpy(window->size.pad, numbers, sizeof(numbers));
 }
 
-static bool in_range(mts_import *import, const window_attrs *window)
-{
-    bool fits = true;
-    for (int i = 0; i < 2 && fits; i++) {
-        const int64_t sizes[3] = {window->kernel[i], window->stride[i], window->dilation[i]};
-        for (int j = 0; j < 3 && fits; j++) {
-            fits = sizes[j] >= 1 && sizes[j] <= 65536;
-        }
-        fits = fits && window->pad[i] >= 0 && window->pad[i + 2] >= 0 && window->pad[i] <= 65536 &&
-               window->pad[i + 2] <= 65536;
-    }
-    if (!fits) {
-        mts_import_fail(import, MTS_STATUS_MALFORMED, "kernel, stride, dilation or padding is out of range");
-    }
-    return fits && mts_import_ok(import);
-}
-
-/* SAME: output = ceil(input / stride); the odd element goes to the end (UPPER) or the beginning (LOWER). */
 static void auto_pad(mts_import *import, window_attrs *window, const char *mode)
 {
-    bool lower = strcmp(mode, "SAME_LOWER") == 0;
-    memset(window->pad, 0, sizeof(window->pad));
-    if (strcmp(mode, "VALID") == 0) {
-        return;
-    }
-    if (!lower && strcmp(mode, "SAME_UPPER") != 0) {
+    const bool lower = strcmp(mode, "SAME_LOWER") == 0;
+    memset(window->size.pad, 0, sizeof window->size.pad);
+    if (lower || strcmp(mode, "SAME_UPPER") == 0) {
+        mts_import_window_pad(&window->size, &window->in, lower);
+    } else if (strcmp(mode, "VALID") != 0) {
         mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "auto_pad '%s' is not supported", mode);
-        return;
-    }
-    for (int i = 0; i < 2; i++) {
-        int64_t in = window->in.dims[i + 2], stride = window->stride[i];
-        int64_t extent = (window->kernel[i] - 1) * window->dilation[i] + 1;
-        int64_t total = ((in + stride - 1) / stride - 1) * stride + extent - in;
-        total = total > 0 ? total : 0;
-        window->pad[i] = lower ? total - total / 2 : total / 2;
-        window->pad[i + 2] = total - window->pad[i];
     }
 }
 
@@ -99,14 +70,15 @@ static mts_import_value *begin_window(mts_import *import, window_attrs *window)
                         "an input of rank %u is not supported (one or two spatial dimensions are)", rank);
         return NULL;
     }
-    *window = (window_attrs){.spatial = rank - 2, .stride = {1, 1}, .dilation = {1, 1}, .kernel = {1, 1}};
+    *window =
+        (window_attrs){.spatial = rank - 2, .size = {.stride = {1, 1}, .dilation = {1, 1}, .kernel = {1, 1}}};
     window->in = x->shape;
     if (rank == 3) {
         window->in =
             (mts_shape){.rank = 4, .dims = {x->shape.dims[0], x->shape.dims[1], 1, x->shape.dims[2]}};
     }
-    read_pair(import, "strides", window->spatial, window->stride);
-    read_pair(import, "dilations", window->spatial, window->dilation);
+    read_pair(import, "strides", window->spatial, window->size.stride);
+    read_pair(import, "dilations", window->spatial, window->size.dilation);
     read_pads(import, window);
     return mts_import_emit_reshape(import, x, &window->in);
 }
@@ -114,10 +86,10 @@ static mts_import_value *begin_window(mts_import *import, window_attrs *window)
 static void end_padding(mts_import *import, window_attrs *window)
 {
     const char *mode = mts_attr_string(import, "auto_pad", "NOTSET");
-    if (in_range(import, window) && strcmp(mode, "NOTSET") != 0 && *mode) {
+    if (mts_import_window_fits(import, &window->size) && strcmp(mode, "NOTSET") != 0 && *mode) {
         auto_pad(import, window, mode);
     }
-    (void)in_range(import, window);
+    (void)mts_import_window_fits(import, &window->size);
 }
 
 static mts_import_value *end_window(mts_import *import, const window_attrs *window, mts_import_value *y)
@@ -127,19 +99,6 @@ static mts_import_value *end_window(mts_import *import, const window_attrs *wind
     }
     mts_shape flat = {.rank = 3, .dims = {y->shape.dims[0], y->shape.dims[1], y->shape.dims[3]}};
     return mts_import_emit_reshape(import, y, &flat);
-}
-
-static mts_attrs_conv conv_attrs(const window_attrs *window, int64_t group)
-{
-    mts_attrs_conv conv = {.group = (uint32_t)group};
-    for (int i = 0; i < 2; i++) {
-        conv.kernel[i] = (uint32_t)window->kernel[i];
-        conv.stride[i] = (uint32_t)window->stride[i];
-        conv.dilation[i] = (uint32_t)window->dilation[i];
-        conv.pad[i] = (int32_t)window->pad[i];
-        conv.pad[i + 2] = (int32_t)window->pad[i + 2];
-    }
-    return conv;
 }
 
 /* The weight as [.,.,kh,kw]; its sizes are the kernel's, which an attribute may repeat. */
@@ -162,8 +121,8 @@ static mts_import_value *begin_weight(mts_import *import, window_attrs *window)
     if (window->spatial == 1) {
         shape = (mts_shape){.rank = 4, .dims = {shape.dims[0], shape.dims[1], 1, shape.dims[2]}};
     }
-    window->kernel[0] = shape.dims[2];
-    window->kernel[1] = shape.dims[3];
+    window->size.kernel[0] = shape.dims[2];
+    window->size.kernel[1] = shape.dims[3];
     int64_t stated[2] = {shape.dims[2], shape.dims[3]};
     read_pair(import, "kernel_shape", window->spatial, stated);
     if (stated[0] != shape.dims[2] || stated[1] != shape.dims[3]) {
@@ -183,16 +142,6 @@ static int64_t read_group(mts_import *import)
     return group;
 }
 
-/* A bias that is no constant, added after the convolution. */
-static mts_import_value *add_bias(mts_import *import, mts_import_value *y, mts_import_value *bias)
-{
-    if (!y || !bias || mts_import_is_const(bias)) {
-        return y;
-    }
-    mts_shape shape = {.rank = 4, .dims = {1, y->shape.dims[1], 1, 1}};
-    return mts_import_emit_binary(import, MTS_BIN_ADD, y, mts_import_emit_reshape(import, bias, &shape));
-}
-
 void mts_lower_conv(mts_import *import)
 {
     window_attrs window = {0};
@@ -204,10 +153,9 @@ void mts_lower_conv(mts_import *import)
     if (!mts_import_ok(import)) {
         return;
     }
-    mts_attrs attrs = {.conv = conv_attrs(&window, group)};
-    mts_import_value *inputs[4] = {x, weight, NULL, bias && mts_import_is_const(bias) ? bias : NULL};
-    mts_import_value *y = mts_import_emit(import, MTS_OP_CONV, &attrs, inputs, inputs[3] ? 4 : 2);
-    mts_import_out(import, 0, end_window(import, &window, add_bias(import, y, bias)));
+    mts_attrs attrs = {.conv = mts_import_window_conv(&window.size, group)};
+    mts_import_value *y = mts_import_emit_conv(import, MTS_OP_CONV, &attrs, x, weight, bias);
+    mts_import_out(import, 0, end_window(import, &window, y));
 }
 
 /* Pads of ConvTranspose from output_shape or auto_pad, as ONNX defines them. */
@@ -218,16 +166,16 @@ static void deconv_pads(mts_import *import, window_attrs *window, int64_t *outpu
     bool given = mts_attr_has(import, "output_shape");
     bool same = strcmp(mode, "SAME_UPPER") == 0 || strcmp(mode, "SAME_LOWER") == 0;
     read_pair(import, "output_shape", window->spatial, output);
-    if (!in_range(import, window) || (!given && !same)) {
+    if (!mts_import_window_fits(import, &window->size) || (!given && !same)) {
         if (strcmp(mode, "VALID") == 0) {
-            memset(window->pad, 0, sizeof(window->pad));
+            memset(window->size.pad, 0, sizeof(window->size.pad));
         }
         return;
     }
     for (int i = 0; i < 2; i++) {
-        int64_t wanted = given ? output[i] : window->in.dims[i + 2] * window->stride[i];
-        int64_t total = window->stride[i] * (window->in.dims[i + 2] - 1) + output_pad[i] +
-                        (window->kernel[i] - 1) * window->dilation[i] + 1 - wanted;
+        int64_t wanted = given ? output[i] : window->in.dims[i + 2] * window->size.stride[i];
+        int64_t total = window->size.stride[i] * (window->in.dims[i + 2] - 1) + output_pad[i] +
+                        (window->size.kernel[i] - 1) * window->size.dilation[i] + 1 - wanted;
         if (wanted < 1 || wanted > INT32_MAX || total < -65536 || total > 131072) {
             mts_import_fail(import, MTS_STATUS_MALFORMED, "output_shape %lld is out of range",
                             (long long)wanted);
@@ -238,8 +186,8 @@ static void deconv_pads(mts_import *import, window_attrs *window, int64_t *outpu
             total = 0;
         }
         /* ONNX puts the odd element at the end for SAME_UPPER, else at the beginning */
-        window->pad[i] = strcmp(mode, "SAME_UPPER") == 0 ? total / 2 : total - total / 2;
-        window->pad[i + 2] = total - window->pad[i];
+        window->size.pad[i] = strcmp(mode, "SAME_UPPER") == 0 ? total / 2 : total - total / 2;
+        window->size.pad[i + 2] = total - window->size.pad[i];
     }
 }
 
@@ -260,19 +208,18 @@ void mts_lower_conv_transpose(mts_import *import)
         return;
     }
     deconv_pads(import, &window, output_pad);
-    if (!in_range(import, &window)) {
+    if (!mts_import_window_fits(import, &window.size)) {
         return;
     }
-    mts_attrs attrs = {.conv = conv_attrs(&window, group)};
+    mts_attrs attrs = {.conv = mts_import_window_conv(&window.size, group)};
     if (output_pad[0] > 65536 || output_pad[1] > 65536) {
         mts_import_fail(import, MTS_STATUS_MALFORMED, "output_padding is out of range");
         return;
     }
     attrs.conv.output_pad[0] = (uint32_t)output_pad[0];
     attrs.conv.output_pad[1] = (uint32_t)output_pad[1];
-    mts_import_value *inputs[3] = {x, weight, bias && mts_import_is_const(bias) ? bias : NULL};
-    mts_import_value *y = mts_import_emit(import, MTS_OP_DECONV, &attrs, inputs, inputs[2] ? 3 : 2);
-    mts_import_out(import, 0, end_window(import, &window, add_bias(import, y, bias)));
+    mts_import_value *y = mts_import_emit_conv(import, MTS_OP_DECONV, &attrs, x, weight, bias);
+    mts_import_out(import, 0, end_window(import, &window, y));
 }
 
 static void lower_pool(mts_import *import, uint32_t kind)
@@ -285,19 +232,16 @@ static void lower_pool(mts_import *import, uint32_t kind)
     if (!mts_attr_has(import, "kernel_shape")) {
         mts_import_fail(import, MTS_STATUS_MALFORMED, "attribute 'kernel_shape' is missing");
     }
-    read_pair(import, "kernel_shape", window.spatial, window.kernel);
+    read_pair(import, "kernel_shape", window.spatial, window.size.kernel);
     end_padding(import, &window);
     int64_t ceil = mts_attr_int(import, "ceil_mode", 0),
             include = mts_attr_int(import, "count_include_pad", 0);
     if (!mts_import_ok(import)) {
         return;
     }
-    mts_attrs_conv same = conv_attrs(&window, 1);
-    mts_attrs attrs = {.pool = {.kind = kind, .ceil = ceil != 0, .include_pad = include != 0}};
-    memcpy(attrs.pool.kernel, same.kernel, sizeof(same.kernel));
-    memcpy(attrs.pool.stride, same.stride, sizeof(same.stride));
-    memcpy(attrs.pool.dilation, same.dilation, sizeof(same.dilation));
-    memcpy(attrs.pool.pad, same.pad, sizeof(same.pad));
+    mts_attrs attrs = {.pool = mts_import_window_pool(&window.size, kind)};
+    attrs.pool.ceil = ceil != 0;
+    attrs.pool.include_pad = include != 0;
     mts_import_value *y = mts_import_emit(import, MTS_OP_POOL, &attrs, &x, 1);
     mts_import_out(import, 0, end_window(import, &window, y));
 }

@@ -118,34 +118,36 @@ void mts_tflite_lower_mirror_pad(mts_tflite *model)
 
 /* ---- slicing ---- */
 
-/* First element, step and count of each dimension, as the file counts dimensions. */
+/* First element, step and count of each dimension of a tensor, as the file counts dimensions. */
 typedef struct slice {
+    mts_tflite_tensor *tensor;
+    bool planar; /* which of the tensor's values is cut */
     int64_t start[AXES], step[AXES], size[AXES];
 } slice;
 
-static slice whole(const mts_shape *shape)
+static slice whole(mts_tflite_tensor *tensor)
 {
-    slice all = {0};
-    for (uint32_t i = 0; i < shape->rank; i++) {
+    slice all = {.tensor = tensor, .planar = mts_tflite_is_planar(tensor)};
+    for (uint32_t i = 0; i < tensor->shape.rank; i++) {
         all.step[i] = 1;
-        all.size[i] = shape->dims[i];
+        all.size[i] = tensor->shape.dims[i];
     }
     return all;
 }
 
-static mts_import_value *emit_slice(mts_tflite *model, mts_tflite_tensor *tensor, const slice *part,
-                                    bool planar)
+static mts_import_value *emit_slice(mts_tflite *model, const slice *part)
 {
-    mts_import_value *x = mts_tflite_value(model, tensor, planar);
+    const mts_shape *in = &part->tensor->shape;
+    mts_import_value *x = mts_tflite_value(model, part->tensor, part->planar);
     mts_attrs attrs = {0};
     bool same = true;
-    for (uint32_t i = 0; i < tensor->shape.rank; i++) {
-        const uint32_t at = mts_tflite_dim(planar, i);
+    for (uint32_t i = 0; i < in->rank; i++) {
+        const uint32_t at = mts_tflite_dim(part->planar, i);
         attrs.slice.start[at] = part->start[i];
         attrs.slice.step[at] = part->step[i];
         attrs.slice.size[at] = part->size[i];
-        same = same && part->size[i] == tensor->shape.dims[i] && part->step[i] == 1;
-        if (part->size[i] < 1 || part->start[i] < 0 || part->start[i] >= tensor->shape.dims[i]) {
+        same = same && part->size[i] == in->dims[i] && part->step[i] == 1;
+        if (part->size[i] < 1 || part->start[i] < 0 || part->start[i] >= in->dims[i]) {
             mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED,
                             "dimension %u of the result has no elements", i);
             return NULL;
@@ -157,17 +159,15 @@ static mts_import_value *emit_slice(mts_tflite *model, mts_tflite_tensor *tensor
 void mts_tflite_lower_slice(mts_tflite *model)
 {
     int64_t size[AXES] = {0};
-    mts_tflite_tensor *tensor = mts_tflite_in(model, 0);
-    const uint32_t rank = tensor->shape.rank;
-    const bool planar = mts_tflite_is_planar(tensor);
-    slice part = whole(&tensor->shape);
+    slice part = whole(mts_tflite_in(model, 0));
+    const uint32_t rank = part.tensor->shape.rank;
     if (mts_tflite_ints(model, 1, "the start", part.start, AXES) != rank ||
         mts_tflite_ints(model, 2, "the size", size, AXES) != rank) {
         mts_import_fail(model->import, MTS_STATUS_MALFORMED, "start or size does not fit rank %u", rank);
         return;
     }
     for (uint32_t i = 0; i < rank; i++) {
-        const int64_t dim = tensor->shape.dims[i];
+        const int64_t dim = part.tensor->shape.dims[i];
         if (part.start[i] < 0 || part.start[i] > dim || size[i] < -1 || size[i] > dim - part.start[i]) {
             mts_import_fail(model->import, MTS_STATUS_MALFORMED,
                             "dimension %u of %lld has no elements %lld to %lld", i, (long long)dim,
@@ -176,7 +176,7 @@ void mts_tflite_lower_slice(mts_tflite *model)
         }
         part.size[i] = size[i] == -1 ? dim - part.start[i] : size[i];
     }
-    mts_tflite_out(model, 0, emit_slice(model, tensor, &part, planar), planar);
+    mts_tflite_out(model, 0, emit_slice(model, &part), part.planar);
 }
 
 static int64_t clamp(int64_t number, int64_t least, int64_t most)
@@ -208,12 +208,9 @@ static void stride_dim(slice *part, uint32_t i, int64_t dim, int64_t end, bool f
 
 void mts_tflite_lower_strided_slice(mts_tflite *model)
 {
-    int64_t end[AXES] = {0};
-    mts_tflite_tensor *tensor = mts_tflite_in(model, 0);
-    const uint32_t rank = tensor->shape.rank;
-    const bool planar = mts_tflite_is_planar(tensor);
-    slice part = whole(&tensor->shape);
-    int64_t mask[5];
+    int64_t end[AXES] = {0}, mask[5];
+    slice part = whole(mts_tflite_in(model, 0));
+    const uint32_t rank = part.tensor->shape.rank;
     for (uint32_t i = 0; i < 5; i++) {
         mask[i] = mts_tflite_option(model, i, MTS_FLAT_I32, 0);
     }
@@ -232,7 +229,7 @@ void mts_tflite_lower_strided_slice(mts_tflite *model)
         const bool shrink = i < given && (mask[4] >> i & 1) != 0;
         const bool is_range = part.step[i] != 0 && part.step[i] > -INT32_MAX && part.step[i] <= INT32_MAX;
         if (i < given && is_range) {
-            stride_dim(&part, i, tensor->shape.dims[i], end[i], (mask[0] >> i & 1) != 0,
+            stride_dim(&part, i, part.tensor->shape.dims[i], end[i], (mask[0] >> i & 1) != 0,
                        (mask[1] >> i & 1) != 0, shrink);
         } else if (!is_range) {
             mts_import_fail(model->import, MTS_STATUS_MALFORMED, "step %lld of dimension %u is out of range",
@@ -242,24 +239,23 @@ void mts_tflite_lower_strided_slice(mts_tflite *model)
             shape.dims[shape.rank++] = part.size[i];
         }
     }
-    mts_import_value *y = mts_import_ok(model->import) ? emit_slice(model, tensor, &part, planar) : NULL;
-    if (y && shape.rank < rank && planar) {
+    mts_import_value *y = mts_import_ok(model->import) ? emit_slice(model, &part) : NULL;
+    if (y && shape.rank < rank && part.planar) {
         static const uint32_t back[4] = {0, 2, 3, 1};
         y = mts_import_emit_transpose(model->import, y, back);
     }
     y = shape.rank < rank ? mts_import_emit_reshape(model->import, y, &shape) : y;
-    mts_tflite_out(model, 0, y, planar && shape.rank == rank);
+    mts_tflite_out(model, 0, y, part.planar && shape.rank == rank);
 }
 
 /* Result `index` is `size` elements of a dimension from `start` on. */
 static void out_part(mts_tflite *model, uint32_t index, mts_tflite_tensor *tensor, uint32_t axis,
                      int64_t start, int64_t size)
 {
-    const bool planar = mts_tflite_is_planar(tensor);
-    slice part = whole(&tensor->shape);
+    slice part = whole(tensor);
     part.start[axis] = start;
     part.size[axis] = size;
-    mts_tflite_out(model, index, emit_slice(model, tensor, &part, planar), planar);
+    mts_tflite_out(model, index, emit_slice(model, &part), part.planar);
 }
 
 void mts_tflite_lower_split(mts_tflite *model)
@@ -325,10 +321,11 @@ void mts_tflite_lower_unpack(mts_tflite *model)
         shape.dims[i] = tensor->shape.dims[i < axis ? i : i + 1];
     }
     for (uint32_t i = 0; i < count && mts_import_ok(model->import); i++) {
-        slice part = whole(&tensor->shape);
+        slice part = whole(tensor);
+        part.planar = false;
         part.start[axis] = i;
         part.size[axis] = 1;
-        mts_import_value *y = emit_slice(model, tensor, &part, false);
+        mts_import_value *y = emit_slice(model, &part);
         mts_tflite_out(model, i, mts_import_emit_reshape(model->import, y, &shape), false);
     }
 }

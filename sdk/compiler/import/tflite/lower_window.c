@@ -11,48 +11,37 @@
 
 typedef struct window {
     int64_t padding; /* SAME or VALID */
-    int64_t kernel[2], stride[2], dilation[2], pad[4];
+    mts_import_window size;
 } window;
 
+/* Two numbers of the options, columns first in the file. */
+static void option_pair(mts_tflite *model, uint32_t field, int64_t fallback, int64_t *out)
+{
+    out[0] = mts_tflite_option(model, field + 1, MTS_FLAT_I32, fallback);
+    out[1] = mts_tflite_option(model, field, MTS_FLAT_I32, fallback);
+}
+
+/* Padding and strides, which all operators have at the beginning of their options. */
+static window begin_window(mts_tflite *model)
+{
+    window w = {.padding = mts_tflite_option(model, 0, MTS_FLAT_I8, SAME), .size = {.dilation = {1, 1}}};
+    option_pair(model, 1, 0, w.size.stride);
+    return w;
+}
+
+/* An unknown kind of padding fails like a number that is out of range. */
 static bool in_range(mts_tflite *model, const window *w)
 {
-    bool fits = w->padding == SAME || w->padding == VALID;
-    for (int i = 0; i < 2 && fits; i++) {
-        const int64_t sizes[3] = {w->kernel[i], w->stride[i], w->dilation[i]};
-        for (int j = 0; j < 3 && fits; j++) {
-            fits = sizes[j] >= 1 && sizes[j] <= SIZE_MOST;
-        }
-    }
-    if (!fits) {
-        mts_import_fail(model->import, MTS_STATUS_MALFORMED,
-                        "kernel, stride, dilation or padding is out of range");
-    }
-    return fits && mts_import_ok(model->import);
+    mts_import_window size = w->size;
+    size.pad[0] = w->padding == SAME || w->padding == VALID ? 0 : -1;
+    return mts_import_window_fits(model->import, &size);
 }
 
-/* SAME: ceil(input / stride) results, the odd element of the padding at the end. */
 static void pad_same(window *w, const mts_shape *planar)
 {
-    for (int i = 0; i < 2 && w->padding == SAME; i++) {
-        const int64_t in = planar->dims[i + 2], stride = w->stride[i];
-        const int64_t extent = (w->kernel[i] - 1) * w->dilation[i] + 1;
-        const int64_t total = ((in + stride - 1) / stride - 1) * stride + extent - in;
-        w->pad[i] = total > 0 ? total / 2 : 0;
-        w->pad[i + 2] = total > 0 ? total - w->pad[i] : 0;
+    if (w->padding == SAME) {
+        mts_import_window_pad(&w->size, planar, false);
     }
-}
-
-static mts_attrs_conv conv_attrs(const window *w, int64_t group)
-{
-    mts_attrs_conv conv = {.group = (uint32_t)group};
-    for (int i = 0; i < 2; i++) {
-        conv.kernel[i] = (uint32_t)w->kernel[i];
-        conv.stride[i] = (uint32_t)w->stride[i];
-        conv.dilation[i] = (uint32_t)w->dilation[i];
-        conv.pad[i] = (int32_t)w->pad[i];
-        conv.pad[i + 2] = (int32_t)w->pad[i + 2];
-    }
-    return conv;
 }
 
 /* A constant of rank 4 in the order that the graph wants; its own type stays. */
@@ -66,22 +55,13 @@ static mts_import_value *weight_of(mts_tflite *model, uint32_t index, const uint
     return weight ? mts_import_emit_transpose(model->import, weight, perm) : NULL;
 }
 
-/* One number a channel: as an operand where it is a constant, else added afterwards. */
-static mts_import_value *emit_biased(mts_tflite *model, mts_op op, const mts_attrs *attrs,
-                                     mts_import_value *x, mts_import_value *weight, mts_tflite_tensor *bias)
+/* A convolution, its bias and its activation; all of them are images. */
+static void out_conv(mts_tflite *model, mts_op op, const mts_attrs *attrs, mts_import_value *x,
+                     mts_import_value *weight, mts_tflite_tensor *bias, int64_t activation)
 {
-    const uint32_t at = op == MTS_OP_CONV ? 3 : 2;
     mts_import_value *vector = bias ? mts_tflite_native(model, bias) : NULL;
-    const bool is_const = vector && mts_import_is_const(vector);
-    mts_import_value *inputs[4] = {x, weight, NULL, NULL};
-    inputs[at] = is_const ? vector : NULL;
-    mts_import_value *y = mts_import_emit(model->import, op, attrs, inputs, is_const ? at + 1 : 2);
-    if (!y || !vector || is_const) {
-        return y;
-    }
-    const mts_shape four = {.rank = 4, .dims = {1, y->shape.dims[1], 1, 1}};
-    return mts_import_emit_binary(model->import, MTS_BIN_ADD, y,
-                                  mts_import_emit_reshape(model->import, vector, &four));
+    mts_import_value *y = mts_import_emit_conv(model->import, op, attrs, x, weight, vector);
+    mts_tflite_out(model, 0, mts_tflite_activate(model, y, activation), true);
 }
 
 static void lower_conv(mts_tflite *model, window *w, const uint32_t *perm, bool depthwise, int64_t activation)
@@ -93,8 +73,8 @@ static void lower_conv(mts_tflite *model, window *w, const uint32_t *perm, bool 
     }
     const int64_t channels = x->shape.dims[1], cells = weight->shape.dims[1];
     const int64_t group = depthwise ? channels : cells > 0 ? channels / cells : 0;
-    w->kernel[0] = weight->shape.dims[2];
-    w->kernel[1] = weight->shape.dims[3];
+    w->size.kernel[0] = weight->shape.dims[2];
+    w->size.kernel[1] = weight->shape.dims[3];
     if (!in_range(model, w)) {
         return;
     }
@@ -104,19 +84,15 @@ static void lower_conv(mts_tflite *model, window *w, const uint32_t *perm, bool 
         return;
     }
     pad_same(w, &x->shape);
-    const mts_attrs attrs = {.conv = conv_attrs(w, group)};
-    mts_import_value *y = emit_biased(model, MTS_OP_CONV, &attrs, x, weight, mts_tflite_in(model, 2));
-    mts_tflite_out(model, 0, mts_tflite_activate(model, y, activation), true);
+    const mts_attrs attrs = {.conv = mts_import_window_conv(&w->size, group)};
+    out_conv(model, MTS_OP_CONV, &attrs, x, weight, mts_tflite_in(model, 2), activation);
 }
 
 void mts_tflite_lower_conv(mts_tflite *model)
 {
     static const uint32_t perm[4] = {0, 3, 1, 2};
-    window w = {.padding = mts_tflite_option(model, 0, MTS_FLAT_I8, SAME),
-                .stride = {mts_tflite_option(model, 2, MTS_FLAT_I32, 0),
-                           mts_tflite_option(model, 1, MTS_FLAT_I32, 0)},
-                .dilation = {mts_tflite_option(model, 5, MTS_FLAT_I32, 1),
-                             mts_tflite_option(model, 4, MTS_FLAT_I32, 1)}};
+    window w = begin_window(model);
+    option_pair(model, 4, 1, w.size.dilation);
     lower_conv(model, &w, perm, false, mts_tflite_option(model, 3, MTS_FLAT_I8, 0));
 }
 
@@ -124,11 +100,8 @@ void mts_tflite_lower_conv(mts_tflite *model)
 void mts_tflite_lower_depthwise(mts_tflite *model)
 {
     static const uint32_t perm[4] = {3, 0, 1, 2};
-    window w = {.padding = mts_tflite_option(model, 0, MTS_FLAT_I8, SAME),
-                .stride = {mts_tflite_option(model, 2, MTS_FLAT_I32, 0),
-                           mts_tflite_option(model, 1, MTS_FLAT_I32, 0)},
-                .dilation = {mts_tflite_option(model, 6, MTS_FLAT_I32, 1),
-                             mts_tflite_option(model, 5, MTS_FLAT_I32, 1)}};
+    window w = begin_window(model);
+    option_pair(model, 5, 1, w.size.dilation);
     lower_conv(model, &w, perm, true, mts_tflite_option(model, 4, MTS_FLAT_I8, 0));
 }
 
@@ -137,18 +110,18 @@ static bool fit_output(mts_tflite *model, window *w, const mts_shape *planar, co
                        mts_attrs_conv *conv)
 {
     for (int i = 0; i < 2; i++) {
-        const int64_t reach = (planar->dims[i + 2] - 1) * w->stride[i] + w->kernel[i];
+        const int64_t reach = (planar->dims[i + 2] - 1) * w->size.stride[i] + w->size.kernel[i];
         const int64_t cut = reach - out[i];
         if (out[i] < 1 || cut > SIZE_MOST || cut < -SIZE_MOST) {
             mts_import_fail(model->import, MTS_STATUS_MALFORMED,
                             "an output of %lld rows or columns does not fit", (long long)out[i]);
             return false;
         }
-        w->pad[i] = cut > 0 && w->padding == SAME ? cut / 2 : 0;
-        w->pad[i + 2] = cut > 0 ? cut - w->pad[i] : 0;
+        w->size.pad[i] = cut > 0 && w->padding == SAME ? cut / 2 : 0;
+        w->size.pad[i + 2] = cut > 0 ? cut - w->size.pad[i] : 0;
         conv->output_pad[i] = cut < 0 ? (uint32_t)-cut : 0;
     }
-    const mts_attrs_conv padded = conv_attrs(w, 1);
+    const mts_attrs_conv padded = mts_import_window_conv(&w->size, 1);
     memcpy(conv->pad, padded.pad, sizeof padded.pad);
     return true;
 }
@@ -159,12 +132,11 @@ static void lower_deconv(mts_tflite *model, window *w, mts_import_value *x, mts_
     if (!x || !weight || !in_range(model, w)) {
         return;
     }
-    mts_attrs attrs = {.conv = conv_attrs(w, 1)};
+    mts_attrs attrs = {.conv = mts_import_window_conv(&w->size, 1)};
     if (!fit_output(model, w, &x->shape, out, &attrs.conv)) {
         return;
     }
-    mts_import_value *y = emit_biased(model, MTS_OP_DECONV, &attrs, x, weight, bias);
-    mts_tflite_out(model, 0, mts_tflite_activate(model, y, activation), true);
+    out_conv(model, MTS_OP_DECONV, &attrs, x, weight, bias, activation);
 }
 
 static const uint32_t deconv_perm[4] = {3, 0, 1, 2}; /* [O,kh,kw,I] becomes [I,O,kh,kw] */
@@ -172,18 +144,15 @@ static const uint32_t deconv_perm[4] = {3, 0, 1, 2}; /* [O,kh,kw,I] becomes [I,O
 void mts_tflite_lower_transpose_conv(mts_tflite *model)
 {
     int64_t out[4] = {0};
-    window w = {.padding = mts_tflite_option(model, 0, MTS_FLAT_I8, SAME),
-                .stride = {mts_tflite_option(model, 2, MTS_FLAT_I32, 0),
-                           mts_tflite_option(model, 1, MTS_FLAT_I32, 0)},
-                .dilation = {1, 1}};
+    window w = begin_window(model);
     mts_import_value *weight = weight_of(model, 1, deconv_perm);
     mts_import_value *x = mts_tflite_planar(model, mts_tflite_in(model, 2));
     if (mts_tflite_ints(model, 0, "the output's shape", out, 4) != 4 || !weight) {
         mts_import_fail(model->import, MTS_STATUS_MALFORMED, "the output's shape has no 4 dimensions");
         return;
     }
-    w.kernel[0] = weight->shape.dims[2];
-    w.kernel[1] = weight->shape.dims[3];
+    w.size.kernel[0] = weight->shape.dims[2];
+    w.size.kernel[1] = weight->shape.dims[3];
     lower_deconv(model, &w, x, weight, out + 1, mts_tflite_in(model, 3),
                  mts_tflite_option(model, 3, MTS_FLAT_I8, 0));
 }
@@ -199,46 +168,37 @@ void mts_tflite_lower_transpose_bias(mts_tflite *model)
         return;
     }
     window w = {.padding = mts_flat_at(&model->flat, options, MTS_FLAT_I32, 0) - 1,
-                .stride = {mts_flat_at(&model->flat, options, MTS_FLAT_I32, 2),
-                           mts_flat_at(&model->flat, options, MTS_FLAT_I32, 1)},
-                .dilation = {1, 1}};
+                .size = {.stride = {mts_flat_at(&model->flat, options, MTS_FLAT_I32, 2),
+                                    mts_flat_at(&model->flat, options, MTS_FLAT_I32, 1)},
+                         .dilation = {1, 1}}};
     mts_import_value *x = mts_tflite_planar(model, mts_tflite_in(model, 0));
     mts_import_value *weight = weight_of(model, 1, deconv_perm);
     if (!x || !weight) {
         return;
     }
-    w.kernel[0] = weight->shape.dims[2];
-    w.kernel[1] = weight->shape.dims[3];
+    w.size.kernel[0] = weight->shape.dims[2];
+    w.size.kernel[1] = weight->shape.dims[3];
     if (!in_range(model, &w)) {
         return;
     }
     int64_t out[2];
     for (int i = 0; i < 2; i++) {
         const int64_t in = x->shape.dims[i + 2];
-        out[i] = w.padding == SAME ? in * w.stride[i] : (in - 1) * w.stride[i] + w.kernel[i];
+        out[i] = w.padding == SAME ? in * w.size.stride[i] : (in - 1) * w.size.stride[i] + w.size.kernel[i];
     }
     lower_deconv(model, &w, x, weight, out, mts_tflite_in(model, 2), 0);
 }
 
 static void lower_pool(mts_tflite *model, uint32_t kind)
 {
-    window w = {.padding = mts_tflite_option(model, 0, MTS_FLAT_I8, SAME),
-                .stride = {mts_tflite_option(model, 2, MTS_FLAT_I32, 0),
-                           mts_tflite_option(model, 1, MTS_FLAT_I32, 0)},
-                .kernel = {mts_tflite_option(model, 4, MTS_FLAT_I32, 0),
-                           mts_tflite_option(model, 3, MTS_FLAT_I32, 0)},
-                .dilation = {1, 1}};
+    window w = begin_window(model);
+    option_pair(model, 3, 0, w.size.kernel);
     mts_import_value *x = mts_tflite_planar(model, mts_tflite_in(model, 0));
     if (!x || !in_range(model, &w)) {
         return;
     }
     pad_same(&w, &x->shape);
-    const mts_attrs_conv same = conv_attrs(&w, 1);
-    mts_attrs attrs = {.pool = {.kind = kind}};
-    memcpy(attrs.pool.kernel, same.kernel, sizeof same.kernel);
-    memcpy(attrs.pool.stride, same.stride, sizeof same.stride);
-    memcpy(attrs.pool.dilation, same.dilation, sizeof same.dilation);
-    memcpy(attrs.pool.pad, same.pad, sizeof same.pad);
+    const mts_attrs attrs = {.pool = mts_import_window_pool(&w.size, kind)};
     mts_import_value *y = mts_import_emit(model->import, MTS_OP_POOL, &attrs, &x, 1);
     y = mts_tflite_activate(model, y, mts_tflite_option(model, 5, MTS_FLAT_I8, 0));
     mts_tflite_out(model, 0, y, true);

@@ -67,7 +67,9 @@ static void put_message(onnx_bytes *out, int field, onnx_bytes *inner)
 
 static void close_node(onnx_model *model)
 {
-    if (model->node.size) {
+    if (model->node.size && model->function.size) {
+        put_message(&model->function, 7, &model->node);
+    } else if (model->node.size) {
         put_message(&model->graph, 1, &model->node);
     }
 }
@@ -229,6 +231,52 @@ void onnx_model_attr_tensor(onnx_model *model, const char *name, int type, int r
     put_attribute(model, name, 4, &value);
 }
 
+void onnx_model_attr_graph(onnx_model *model, const char *name, onnx_model *branch)
+{
+    onnx_bytes value = {0};
+    close_node(branch);
+    put_message(&value, 6, &branch->graph);
+    put_attribute(model, name, 5, &value);
+    onnx_model_end(branch);
+}
+
+void onnx_model_attr_ref(onnx_model *model, const char *name, const char *of_call, int type)
+{
+    onnx_bytes value = {0};
+    put_text(&value, 21, of_call);
+    put_attribute(model, name, type, &value);
+}
+
+void onnx_model_function(onnx_model *model, const char *domain, const char *name, const char *inputs,
+                         const char *outputs, int64_t opset)
+{
+    onnx_bytes set = {0};
+    close_node(model);
+    put_text(&model->function, 1, name);
+    put_names(&model->function, 4, inputs);
+    put_names(&model->function, 5, outputs);
+    put_text(&model->function, 10, domain);
+    if (opset) {
+        onnx_put_int(&set, 2, opset);
+        put_message(&model->function, 9, &set);
+    }
+}
+
+void onnx_model_function_float(onnx_model *model, const char *name, float number)
+{
+    onnx_bytes value = {0};
+    put_float(&value, 2, number);
+    put_text(&value, 1, name);
+    onnx_put_int(&value, 20, 1);
+    put_message(&model->function, 11, &value);
+}
+
+void onnx_model_function_end(onnx_model *model)
+{
+    close_node(model);
+    put_message(&model->functions, 25, &model->function);
+}
+
 const onnx_bytes *onnx_model_file(onnx_model *model)
 {
     onnx_bytes set = {0};
@@ -238,6 +286,7 @@ const onnx_bytes *onnx_model_file(onnx_model *model)
     onnx_put_int(&set, 2, model->opset);
     put_message(&model->file, 8, &set);
     onnx_put_bytes(&model->file, 7, model->graph.data, model->graph.size);
+    put(&model->file, model->functions.data, model->functions.size);
     return &model->file;
 }
 
@@ -246,5 +295,7 @@ void onnx_model_end(onnx_model *model)
     free(model->graph.data);
     free(model->node.data);
     free(model->file.data);
+    free(model->function.data);
+    free(model->functions.data);
     *model = (onnx_model){0};
 }

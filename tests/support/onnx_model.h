@@ -20,7 +20,7 @@ typedef struct onnx_bytes {
 } onnx_bytes;
 
 typedef struct onnx_model {
-    onnx_bytes graph, node, file;
+    onnx_bytes graph, node, file, function, functions;
     int64_t opset;
 } onnx_model;
 
@@ -43,6 +43,16 @@ void onnx_model_attr_ints(onnx_model *model, const char *name, int count, const 
 void onnx_model_attr_floats(onnx_model *model, const char *name, int count, const float *numbers);
 void onnx_model_attr_tensor(onnx_model *model, const char *name, int type, int rank, const int64_t *dims,
                             const void *data, size_t bytes);
+/* A graph as attribute; the branch, begun with onnx_model_begin, is consumed. */
+void onnx_model_attr_graph(onnx_model *model, const char *name, onnx_model *branch);
+/* An attribute that the function's caller gives under the name `of_call`; `type` is the number of its type. */
+void onnx_model_attr_ref(onnx_model *model, const char *name, const char *of_call, int type);
+/* A function of the model: nodes that follow are its own until it ends. opset 0: it imports none. */
+void onnx_model_function(onnx_model *model, const char *domain, const char *name, const char *inputs,
+                         const char *outputs, int64_t opset);
+/* The default of an attribute of the function. */
+void onnx_model_function_float(onnx_model *model, const char *name, float number);
+void onnx_model_function_end(onnx_model *model);
 /* The file; valid until onnx_model_end. */
 const onnx_bytes *onnx_model_file(onnx_model *model);
 void onnx_model_end(onnx_model *model);

@@ -61,7 +61,8 @@ static const Onnx__AttributeProto *find(const mts_import *import, const char *na
     for (size_t i = 0; i < import->node->n_attribute; i++) {
         const Onnx__AttributeProto *attribute = import->node->attribute[i];
         if (attribute->name && strcmp(attribute->name, name) == 0) {
-            return attribute;
+            const char *of_call = attribute->ref_attr_name;
+            return of_call && *of_call ? mts_function_attribute(import->call, of_call) : attribute;
         }
     }
     return NULL;
@@ -152,6 +153,16 @@ uint32_t mts_attr_floats(mts_import *import, const char *name, float *out, uint3
 {
     const Onnx__AttributeProto *list = FIND(import, name, FLOATS);
     return list ? copy_list(import, name, list->floats, list->n_floats, sizeof *out, out, most) : 0;
+}
+
+const Onnx__GraphProto *mts_attr_graph(mts_import *import, const char *name)
+{
+    const Onnx__AttributeProto *attribute = find(import, name);
+    if (!attribute || !attribute->g) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "attribute '%s' holds no graph", name);
+        return NULL;
+    }
+    return attribute->g;
 }
 
 const Onnx__TensorProto *mts_attr_tensor(mts_import *import, const char *name)

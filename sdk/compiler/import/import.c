@@ -1,5 +1,5 @@
 /*
- * import.c: the pass over an ONNX model: names, inputs, nodes in order, outputs.
+ * import.c: an ONNX model becomes a graph: its inputs, its nodes (nodes.c), its outputs.
  *
  * What each operator means is in the lower_*.c files; how constants are computed in host.c.
  */
@@ -27,22 +27,6 @@ static bool is_initialiser(mts_import *import, const char *name)
     return entry && entry->tensor;
 }
 
-static void name_initialisers(mts_import *import)
-{
-    for (size_t i = 0; i < import->proto->n_initializer && mts_import_ok(import); i++) {
-        const Onnx__TensorProto *tensor = import->proto->initializer[i];
-        mts_import_name *entry = mts_import_intern(import, tensor->name ? tensor->name : "");
-        if (entry && entry->tensor) {
-            mts_import_fail(import, MTS_STATUS_MALFORMED, "two initialisers are named '%s'", entry->name);
-        } else if (entry) {
-            entry->tensor = tensor;
-        }
-    }
-    if (import->proto->n_sparse_initializer) {
-        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "sparse initialisers are not supported");
-    }
-}
-
 static void name_inputs(mts_import *import)
 {
     for (size_t i = 0; i < import->proto->n_input && mts_import_ok(import); i++) {
@@ -56,24 +40,6 @@ static void name_inputs(mts_import *import)
             mts_import_fail(import, MTS_STATUS_MALFORMED, "two inputs are named '%s'", name);
         } else if (entry) {
             entry->input = true;
-        }
-    }
-}
-
-static void name_outputs_of(mts_import *import, uint32_t index)
-{
-    const Onnx__NodeProto *node = import->proto->node[index];
-    for (size_t i = 0; i < node->n_output && mts_import_ok(import); i++) {
-        const char *name = node->output[i];
-        if (!*name) {
-            continue;
-        }
-        const mts_import_name *found = mts_import_find(import, name);
-        mts_import_name *entry = found ? NULL : mts_import_intern(import, name);
-        if (found) {
-            mts_import_fail(import, MTS_STATUS_MALFORMED, "'%s' is defined more than once", name);
-        } else if (entry) {
-            entry->producer = index;
         }
     }
 }
@@ -238,71 +204,6 @@ static void define_inputs(mts_import *import)
     }
 }
 
-/* ---- nodes ---- */
-
-static void read_inputs(mts_import *import, const mts_lower_row *row)
-{
-    const Onnx__NodeProto *node = import->node;
-    if (node->n_input < row->required || node->n_input > row->most) {
-        mts_import_fail(import, MTS_STATUS_MALFORMED, "%zu inputs, wanted %u to %u", node->n_input,
-                        row->required, row->most);
-        return;
-    }
-    import->input_count = (uint32_t)node->n_input;
-    import->output_count = (uint32_t)node->n_output;
-    import->inputs = mts_arena_zero(&import->scratch, node->n_input, sizeof(mts_import_value *));
-    if (!import->inputs) {
-        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a node");
-        return;
-    }
-    for (uint32_t i = 0; i < import->input_count && mts_import_ok(import); i++) {
-        if (node->input[i][0] == '\0') {
-            bool may = i >= row->required && row->most != 0xffffu;
-            if (!may) {
-                mts_import_fail(import, MTS_STATUS_MALFORMED, "input %u is missing", i);
-            }
-            continue;
-        }
-        import->inputs[i] = mts_import_lookup(import, node->input[i]);
-    }
-}
-
-static void lower_node(mts_import *import)
-{
-    const Onnx__NodeProto *node = import->node;
-    bool known = false;
-    bool standard = !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
-    const mts_lower_row *row = standard ? mts_lower_find(node->op_type, import->opset, &known) : NULL;
-    if (!row) {
-        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the operator is not supported%s%s%s",
-                        known ? " in this opset" : "", standard ? "" : ": it is of domain ",
-                        standard ? "" : node->domain);
-        return;
-    }
-    read_inputs(import, row);
-    if (mts_import_ok(import)) {
-        row->lower(import);
-    }
-}
-
-static void lower_nodes(mts_import *import, const uint32_t *order, uint32_t count)
-{
-    for (uint32_t i = 0; i < count && mts_import_ok(import); i++) {
-        import->node = import->proto->node[order[i]];
-        import->title = import->node->name;
-        lower_node(import);
-        if (!mts_import_ok(import)) {
-            const char *name = import->node->name && *import->node->name ? import->node->name
-                               : import->node->n_output                  ? import->node->output[0]
-                                                                         : "";
-            import->code = mts_fail_prefix(import->error, import->code, "node '%s' (%s, opset %lld)", name,
-                                           import->node->op_type, (long long)import->opset);
-        }
-    }
-    import->node = NULL;
-    import->title = NULL;
-}
-
 /* ---- outputs ---- */
 
 static void define_output(mts_import *import, const Onnx__ValueInfoProto *info)
@@ -323,50 +224,16 @@ static void define_outputs(mts_import *import)
 
 /* ---- models ---- */
 
-/* Strings that protobuf-c leaves NULL when absent, and that everything below relies on. */
-static void check_proto(mts_import *import)
-{
-    const Onnx__GraphProto *graph = import->proto;
-    if (graph->n_node > import->options->nodes_most) {
-        mts_import_fail(import, MTS_STATUS_LIMIT, "%zu nodes, the limit is %u", graph->n_node,
-                        import->options->nodes_most);
-        return;
-    }
-    for (size_t i = 0; i < graph->n_node; i++) {
-        if (!graph->node[i]->op_type) {
-            mts_import_fail(import, MTS_STATUS_MALFORMED, "node %zu has no operator", i);
-            return;
-        }
-    }
-}
-
-static int64_t opset_of(const Onnx__ModelProto *model)
-{
-    int64_t opset = 1;
-    for (size_t i = 0; i < model->n_opset_import; i++) {
-        const Onnx__OperatorSetIdProto *set = model->opset_import[i];
-        if (!set->domain || !*set->domain || strcmp(set->domain, "ai.onnx") == 0) {
-            opset = set->version;
-        }
-    }
-    return opset;
-}
-
 static void run_import(mts_import *import)
 {
-    check_proto(import);
-    name_initialisers(import);
+    mts_import_scope scope;
+    mts_import_begin(import, &scope, NULL, import->proto->node, import->proto->n_node);
+    mts_import_name_initialisers(import, import->proto);
     name_inputs(import);
-    for (size_t i = 0; i < import->proto->n_node && mts_import_ok(import); i++) {
-        name_outputs_of(import, (uint32_t)i);
+    if (mts_import_ok(import)) {
+        define_inputs(import);
     }
-    uint32_t count = 0;
-    const uint32_t *order = mts_import_ok(import) ? mts_import_order(import, &count) : NULL;
-    if (!order) {
-        return;
-    }
-    define_inputs(import);
-    lower_nodes(import, order, count);
+    mts_import_run(import, mts_import_output_names(import, import->proto), import->proto->n_output);
     if (mts_import_ok(import)) {
         define_outputs(import);
     }
@@ -383,7 +250,7 @@ static mts_status import_model(const Onnx__ModelProto *model, size_t size, const
                          .proto = model->graph,
                          .file = name,
                          .external = external,
-                         .opset = opset_of(model),
+                         .opset = mts_import_opset(model->opset_import, model->n_opset_import, 1),
                          .computed_left = options->computed_most,
                          .code = MTS_STATUS_OK,
                          .error = error};
@@ -393,13 +260,14 @@ static mts_status import_model(const Onnx__ModelProto *model, size_t size, const
         return mts_fail(error, MTS_STATUS_MALFORMED, "there is no graph in the model");
     }
     mts_arena_init(&import.scratch, arena->allocator);
-    mts_map_init_arena(&import.name_map, &import.scratch);
     import.graph = mts_graph_create(arena, model->graph->name);
+    mts_functions_init(&import, model);
     if (import.graph) {
         run_import(&import);
     } else {
         mts_import_fail(&import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a graph");
     }
+    mts_functions_release(&import);
     mts_arena_release(&import.scratch);
     if (import.code == MTS_STATUS_OK) {
         *graph = import.graph;

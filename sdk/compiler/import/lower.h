@@ -28,10 +28,31 @@ typedef struct mts_import_name {
     const char *name;
     uint32_t producer; /* node, or MTS_NONE */
     bool input;
+    bool absent;                     /* an input of a function that the call leaves out */
     mts_import_value *value;         /* NULL while not defined */
     const Onnx__TensorProto *tensor; /* of an initialiser not yet read */
     const char *refused;             /* why the value does not exist, or NULL */
 } mts_import_name;
+
+/* The names of a graph, of a function's body, or of a branch. */
+typedef struct mts_import_scope {
+    /* Where a branch finds the names that it does not define; NULL: nowhere. */
+    struct mts_import_scope *outer;
+    Onnx__NodeProto *const *nodes;
+    size_t node_count;
+    mts_import_name *names;
+    size_t name_capacity;
+    mts_map name_map; /* indices of `names` */
+} mts_import_scope;
+
+typedef struct mts_function mts_function; /* functions.c */
+
+/* A function at work. */
+typedef struct mts_import_call {
+    const mts_function *function;
+    const Onnx__NodeProto *node; /* that calls it */
+    struct mts_import_call *outer;
+} mts_import_call;
 
 typedef struct mts_import {
     const mts_import_options *options;
@@ -41,11 +62,17 @@ typedef struct mts_import {
     const Onnx__GraphProto *proto;
     const char *file;
     mts_external *external; /* NULL: the model came from memory */
-    int64_t opset;
-    size_t computed_left; /* bytes that computed constants may still take */
-    mts_import_name *names;
-    size_t name_capacity;
-    mts_map name_map; /* indices of `names` */
+    int64_t opset;          /* of the standard operators where the pass is */
+    size_t computed_left;   /* bytes that computed constants may still take */
+    size_t read_count;      /* nodes and names of functions and branches that were read */
+    uint32_t depth;         /* of functions and branches inside each other */
+    bool blamed;            /* the message names the node that failed */
+    mts_import_scope *scope;
+    mts_import_call *call; /* NULL outside of functions */
+    mts_function *functions;
+    size_t function_count;
+    mts_map function_map;
+    mts_proto_memory function_memory;
     mts_status code;
     mts_error *error;
     /* name of the operator at hand, or NULL */
@@ -88,6 +115,7 @@ const char *mts_attr_string(mts_import *import, const char *name, const char *fa
 uint32_t mts_attr_ints(mts_import *import, const char *name, int64_t *out, uint32_t most);
 uint32_t mts_attr_floats(mts_import *import, const char *name, float *out, uint32_t most);
 const Onnx__TensorProto *mts_attr_tensor(mts_import *import, const char *name);
+const Onnx__GraphProto *mts_attr_graph(mts_import *import, const char *name); /* NULL with a failure */
 /* Attribute `axis` (or the given number) as 0..rank-1, or 0..rank if `end` may be named. */
 uint32_t mts_import_axis(mts_import *import, int64_t axis, uint32_t rank);
 
@@ -162,18 +190,47 @@ mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *
                                 mts_import_value *const *inputs, uint32_t count, const mts_shape *shape);
 
 /* ---- names (names.c) ---- */
-/* Both are valid until the next name is entered. */
+/* Begins a scope without names. */
+void mts_import_begin(mts_import *import, mts_import_scope *scope, mts_import_scope *outer,
+                      Onnx__NodeProto *const *nodes, size_t node_count);
+/* Names of the scope itself; both are valid until the next name is entered. */
 mts_import_name *mts_import_find(mts_import *import, const char *name);
 mts_import_name *mts_import_intern(mts_import *import, const char *name);
-/* The defined value of a name; NULL with a failure. */
+/* The defined value of a name, of an outer scope too; NULL: it is an absent input of a function, or a
+ * failure. */
 mts_import_value *mts_import_lookup(mts_import *import, const char *name);
+void mts_import_name_initialisers(mts_import *import, const Onnx__GraphProto *graph);
+/* Counts nodes and names of a function or a branch against the limit of nodes; false after a failure. */
+bool mts_import_charge(mts_import *import, size_t count);
+/* Names of a graph's outputs; "" where one has none. NULL after a failure. */
+const char *const *mts_import_output_names(mts_import *import, const Onnx__GraphProto *graph);
 
 /* ---- order (order.c) ---- */
-/* Numbers of the nodes that the outputs need, each after those that it reads, else as in the file. NULL:
- * failed. */
-const uint32_t *mts_import_order(mts_import *import, uint32_t *count);
+/* Numbers of the scope's nodes that these outputs need, each after those that it reads, else as in the file.
+ * NULL: failed. */
+const uint32_t *mts_import_order(mts_import *import, const char *const *outputs, size_t output_count,
+                                 uint32_t *count);
+
+/* ---- nodes (nodes.c) ---- */
+/* Lowers the nodes of the scope that these outputs need. */
+void mts_import_run(mts_import *import, const char *const *outputs, size_t output_count);
+
+/* ---- functions of the model (functions.c) ---- */
+/* Enters the functions of a model; release frees what they take, also after a failure. */
+void mts_functions_init(mts_import *import, const Onnx__ModelProto *model);
+void mts_functions_release(mts_import *import);
+/* The function that a node calls, or NULL. */
+const mts_function *mts_function_find(mts_import *import, const Onnx__NodeProto *node);
+const Onnx__FunctionProto *mts_function_body(const mts_function *function);
+/* The attribute that a function's body finds under a name: of the node that calls it, else the default, else
+ * NULL. */
+const Onnx__AttributeProto *mts_function_attribute(const mts_import_call *call, const char *name);
+/* Version of the standard operators among opset imports. */
+int64_t mts_import_opset(Onnx__OperatorSetIdProto *const *sets, size_t count, int64_t fallback);
 
 /* ---- operator table (table.c) ---- */
+#define MTS_LOWER_ANY 0xffffu /* as most inputs: any number, and none of them is optional */
+
 typedef struct mts_lower_row {
     const char *op;
     int since, until;        /* opsets */

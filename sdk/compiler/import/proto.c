@@ -130,6 +130,45 @@ void mts_proto_free(ProtobufCMessage *message, mts_proto_memory *memory)
     }
 }
 
+const void *mts_proto_member(const ProtobufCMessage *message, uint32_t field, size_t index)
+{
+    const ProtobufCFieldDescriptor *known =
+        protobuf_c_message_descriptor_get_field(message->descriptor, field);
+    const unsigned char *base = (const unsigned char *)message;
+    const void *member = NULL;
+    size_t count = 1;
+    if (!known) {
+        return NULL;
+    }
+    memcpy(&member, base + known->offset, sizeof member);
+    if (known->label == PROTOBUF_C_LABEL_REPEATED) {
+        memcpy(&count, base + known->quantifier_offset, sizeof count);
+    }
+    if (index >= count || known->label != PROTOBUF_C_LABEL_REPEATED) {
+        return index < count ? member : NULL;
+    }
+    return ((const void *const *)member)[index];
+}
+
+bool mts_proto_extra(const ProtobufCMessage *message, uint32_t field, size_t index, mts_proto_bytes *bytes)
+{
+    for (unsigned i = 0; i < message->n_unknown_fields; i++) {
+        const ProtobufCMessageUnknownField *one = &message->unknown_fields[i];
+        if (one->tag != field || one->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED || index-- > 0) {
+            continue;
+        }
+        /* the length comes first, and the scan of the file has seen that it fits */
+        cursor in = {one->data, one->data + one->len};
+        uint64_t length = 0;
+        if (!read_varint(&in, &length) || length > (uint64_t)(in.end - in.at)) {
+            return false;
+        }
+        *bytes = (mts_proto_bytes){.data = in.at, .size = (size_t)length};
+        return true;
+    }
+    return false;
+}
+
 bool mts_proto_dtype(int32_t onnx, mts_type *dtype)
 {
     switch (onnx) {

@@ -25,6 +25,18 @@ ProtobufCMessage *mts_proto_unpack(const ProtobufCMessageDescriptor *type, const
                                    mts_proto_memory *memory, mts_error *error);
 void mts_proto_free(ProtobufCMessage *message, mts_proto_memory *memory);
 
+typedef struct mts_proto_bytes {
+    const uint8_t *data;
+    size_t size;
+} mts_proto_bytes;
+
+/* One of the texts or messages of a field, by its number; NULL: there is no such one, or the descriptor does not
+ * know the field. */
+const void *mts_proto_member(const ProtobufCMessage *message, uint32_t field, size_t index);
+/* The bytes of one of the texts or messages that a message holds under a field number which its descriptor does
+ * not know. False: there is no such one. */
+bool mts_proto_extra(const ProtobufCMessage *message, uint32_t field, size_t index, mts_proto_bytes *bytes);
+
 /* Element type of ONNX's number; false if this library has none such. */
 bool mts_proto_dtype(int32_t onnx, mts_type *dtype);
 const char *mts_proto_dtype_name(int32_t onnx);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define LAST 28 /* newest opset of the table: what every row up to LAST was checked against */
-#define ANY 0xffffu
+#define ANY MTS_LOWER_ANY
 
 static const mts_lower_row rows[] = {
     /* operator, opsets, required and most inputs, function */

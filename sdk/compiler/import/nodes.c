@@ -1,0 +1,261 @@
+/*
+ * nodes.c: lowers the nodes of a scope: operators by the table, calls of the model's functions and `If` with a
+ * condition that is known here by the nodes of their bodies, as if those stood in the node's place. Not
+ * responsible for what an operator means (lower_*.c).
+ */
+#include "compiler/import/lower.h"
+
+#include <string.h>
+
+#define DEPTH_MOST 32u /* functions and branches inside each other */
+
+static void name_outputs_of(mts_import *import, uint32_t index)
+{
+    const Onnx__NodeProto *node = import->scope->nodes[index];
+    for (size_t i = 0; i < node->n_output && mts_import_ok(import); i++) {
+        const char *name = node->output[i];
+        if (!*name) {
+            continue;
+        }
+        const mts_import_name *found = mts_import_find(import, name);
+        mts_import_name *entry = found ? NULL : mts_import_intern(import, name);
+        if (found) {
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "'%s' is defined more than once", name);
+        } else if (entry) {
+            entry->producer = index;
+        }
+    }
+}
+
+static void take_inputs(mts_import *import, size_t required, size_t most)
+{
+    const Onnx__NodeProto *node = import->node;
+    if (node->n_input < required || node->n_input > most) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "%zu inputs, wanted %zu to %zu", node->n_input,
+                        required, most);
+        return;
+    }
+    import->input_count = (uint32_t)node->n_input;
+    import->output_count = (uint32_t)node->n_output;
+    import->inputs = mts_arena_zero(&import->scratch, node->n_input, sizeof(mts_import_value *));
+    if (!import->inputs) {
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a node");
+        return;
+    }
+    for (uint32_t i = 0; i < import->input_count && mts_import_ok(import); i++) {
+        if (node->input[i][0] != '\0') {
+            import->inputs[i] = mts_import_lookup(import, node->input[i]);
+        }
+        const bool may_miss = i >= required && most != MTS_LOWER_ANY;
+        if (!import->inputs[i] && !may_miss) {
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "input %u is missing", i);
+        }
+    }
+}
+
+/* ---- bodies ---- */
+
+/* Where the pass is; a body changes it, and its end restores it. */
+typedef struct place {
+    mts_import_scope *scope;
+    mts_import_call *call;
+    const Onnx__NodeProto *node;
+    const char *title;
+    mts_import_value **inputs;
+    uint32_t input_count, output_count;
+    int64_t opset;
+} place;
+
+static place leave(mts_import *import)
+{
+    const place from = {.scope = import->scope,
+                        .call = import->call,
+                        .node = import->node,
+                        .title = import->title,
+                        .inputs = import->inputs,
+                        .input_count = import->input_count,
+                        .output_count = import->output_count,
+                        .opset = import->opset};
+    if (++import->depth > DEPTH_MOST) {
+        mts_import_fail(import, MTS_STATUS_LIMIT,
+                        "functions and branches lie more than %u deep in each other", DEPTH_MOST);
+    }
+    return from;
+}
+
+static void come_back(mts_import *import, const place *from)
+{
+    import->scope = from->scope;
+    import->call = from->call;
+    import->node = from->node;
+    import->title = from->title;
+    import->inputs = from->inputs;
+    import->input_count = from->input_count;
+    import->output_count = from->output_count;
+    import->opset = from->opset;
+    import->depth--;
+}
+
+/* Runs a body and binds its outputs to those of the node that it stands for. */
+static void run_body(mts_import *import, const place *from, const char *const *names, size_t count)
+{
+    const size_t wanted = from->output_count < count ? from->output_count : count;
+    mts_import_run(import, names, wanted);
+    mts_import_scope *body = import->scope;
+    come_back(import, from);
+    for (uint32_t i = 0; i < wanted && mts_import_ok(import); i++) {
+        if (!mts_import_out_wanted(import, i)) {
+            continue;
+        }
+        import->scope = body;
+        const mts_import_name *entry = mts_import_find(import, names[i]);
+        const char *refused = entry ? entry->refused : NULL;
+        mts_import_value *value = refused ? NULL : mts_import_lookup(import, names[i]);
+        import->scope = from->scope;
+        if (refused) {
+            mts_import_out_refuse(import, i, refused);
+        } else {
+            mts_import_out(import, i, value);
+        }
+    }
+}
+
+static void call_function(mts_import *import, const mts_function *function)
+{
+    const Onnx__FunctionProto *body = mts_function_body(function);
+    for (const mts_import_call *call = import->call; call; call = call->outer) {
+        if (call->function == function) {
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "the function calls itself");
+            return;
+        }
+    }
+    take_inputs(import, 0, body->n_input);
+    if (!mts_import_ok(import) ||
+        !mts_import_charge(import, body->n_node + body->n_input + body->n_output + 1)) {
+        return;
+    }
+    if (import->output_count > body->n_output) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "%u outputs, the function has %zu",
+                        import->output_count, body->n_output);
+        return;
+    }
+    const place from = leave(import);
+    mts_import_call call = {.function = function, .node = from.node, .outer = from.call};
+    mts_import_scope scope;
+    mts_import_begin(import, &scope, NULL, body->node, body->n_node);
+    import->call = &call;
+    import->opset = mts_import_opset(body->opset_import, body->n_opset_import, from.opset);
+    for (size_t i = 0; i < body->n_input && mts_import_ok(import); i++) {
+        mts_import_name *entry = mts_import_intern(import, body->input[i]);
+        if (entry && (entry->value || entry->absent)) {
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "two inputs are named '%s'", entry->name);
+        } else if (entry) {
+            entry->value = i < from.input_count ? from.inputs[i] : NULL;
+            entry->absent = !entry->value;
+        }
+    }
+    run_body(import, &from, (const char *const *)body->output, body->n_output);
+}
+
+/* `If` with a condition that is known: the branch that it takes. */
+static void take_branch(mts_import *import)
+{
+    take_inputs(import, 1, 1);
+    const mts_import_value *condition = mts_import_in(import, 0);
+    if (!mts_import_ok(import)) {
+        return;
+    }
+    if (!mts_import_is_const(condition) || mts_shape_count(&condition->shape) != 1) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED,
+                        "the condition is not one value known when compiling; a choice at run time is not "
+                        "supported");
+        return;
+    }
+    const bool yes = mts_host_load(condition->dtype, condition->data, 0) != 0.0;
+    const Onnx__GraphProto *graph = mts_attr_graph(import, yes ? "then_branch" : "else_branch");
+    if (!graph || !mts_import_charge(import, graph->n_node + graph->n_initializer + graph->n_output + 1)) {
+        return;
+    }
+    if (graph->n_input > 0 || import->output_count > graph->n_output) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED,
+                        "the branch has %zu inputs and %zu outputs, wanted 0 and %u", graph->n_input,
+                        graph->n_output, import->output_count);
+        return;
+    }
+    const place from = leave(import);
+    mts_import_scope scope;
+    mts_import_begin(import, &scope, from.scope, graph->node, graph->n_node);
+    mts_import_name_initialisers(import, graph);
+    const char *const *outputs = mts_import_output_names(import, graph);
+    run_body(import, &from, outputs, outputs ? graph->n_output : 0);
+}
+
+/* ---- nodes ---- */
+
+static void lower_node(mts_import *import)
+{
+    const Onnx__NodeProto *node = import->node;
+    bool known = false;
+    const bool standard = !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
+    const mts_function *function = mts_function_find(import, node);
+    if (function) {
+        call_function(import, function);
+        return;
+    }
+    if (standard && mts_import_is_op(import, "If")) {
+        take_branch(import);
+        return;
+    }
+    const mts_lower_row *row = standard ? mts_lower_find(node->op_type, import->opset, &known) : NULL;
+    if (!row) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the operator is not supported%s%s%s",
+                        known ? " in this opset" : "", standard ? "" : ": it is of domain ",
+                        standard ? "" : node->domain);
+        return;
+    }
+    take_inputs(import, row->required, row->most);
+    if (mts_import_ok(import)) {
+        row->lower(import);
+    }
+}
+
+static void lower_nodes(mts_import *import, const uint32_t *order, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && mts_import_ok(import); i++) {
+        const Onnx__NodeProto *node = import->scope->nodes[order[i]];
+        import->node = node;
+        import->title = node->name;
+        lower_node(import);
+        /* of nodes inside of nodes, the outermost and the innermost are named */
+        if (!mts_import_ok(import) && (import->depth == 0 || !import->blamed)) {
+            import->blamed = true;
+            const char *name = node->name && *node->name ? node->name : node->n_output ? node->output[0] : "";
+            import->code = mts_fail_prefix(import->error, import->code, "node '%s' (%s, opset %lld)", name,
+                                           node->op_type, (long long)import->opset);
+        }
+    }
+    import->node = NULL;
+    import->title = NULL;
+}
+
+void mts_import_run(mts_import *import, const char *const *outputs, size_t output_count)
+{
+    const mts_import_scope *scope = import->scope;
+    if (scope->node_count > import->options->nodes_most) {
+        mts_import_fail(import, MTS_STATUS_LIMIT, "%zu nodes, the limit is %u", scope->node_count,
+                        import->options->nodes_most);
+    }
+    for (size_t i = 0; i < scope->node_count && mts_import_ok(import); i++) {
+        if (!scope->nodes[i]->op_type) { /* protobuf-c leaves it NULL when it is absent */
+            mts_import_fail(import, MTS_STATUS_MALFORMED, "node %zu has no operator", i);
+            return;
+        }
+        name_outputs_of(import, (uint32_t)i);
+    }
+    uint32_t count = 0;
+    const uint32_t *order =
+        mts_import_ok(import) ? mts_import_order(import, outputs, output_count, &count) : NULL;
+    if (order) {
+        lower_nodes(import, order, count);
+    }
+}

@@ -14,7 +14,7 @@ if(MTS_COVERAGE)
   target_compile_options(mts_options INTERFACE --coverage)
   target_link_options(mts_options INTERFACE --coverage)
 endif()
-# The smallest library: optimised across files, what nobody calls is dropped, no tables for unwinding (debuggers then
+# The smallest library: optimised across files, what is not called is dropped, no tables for unwinding (debuggers then
 # need those of the unstripped file). gcc's objects hold machine code too, so that the static library needs no plugin;
 # clang's would not, and are optimised one by one. Pages of 16 KiB are the largest of phones and boards of today; arm64
 # linkers would fill up to 64 KiB.

@@ -240,15 +240,15 @@ INLINE float mts_vec_least(mts_vec v) {
  * What is read lies in act or pool, or it is the caller's own memory in the pool's place: floats, whatever HALF is.
  */
 typedef struct mts_source {
-    GLOBAL const mts_real *p; /* of floats where `lent` is set */
-    int lent;
+    GLOBAL const mts_real *p; /* of floats where `zero_copy` is set */
+    int zero_copy;
 } mts_source;
 
 /* from: what the kernel parameters say: 0 act, 1 pool, 2 the caller's memory. */
 INLINE mts_source mts_source_open(GLOBAL const mts_real *act, GLOBAL const mts_real *pool, mts_u32 from) {
     mts_source s;
     s.p = from ? pool : act;
-    s.lent = HALF && from == 2;
+    s.zero_copy = HALF && from == 2;
     return s;
 }
 
@@ -257,23 +257,23 @@ INLINE mts_source mts_source_open(GLOBAL const mts_real *act, GLOBAL const mts_r
 
 /* n elements further on; _by: n may be negative. */
 INLINE mts_source mts_source_at(mts_source s, mts_u32 n) {
-    s.p = s.lent ? (GLOBAL const mts_real *)(mts_source_floats(s) + n) : s.p + n;
+    s.p = s.zero_copy ? (GLOBAL const mts_real *)(mts_source_floats(s) + n) : s.p + n;
     return s;
 }
 INLINE mts_source mts_source_by(mts_source s, mts_i32 n) {
-    s.p = s.lent ? (GLOBAL const mts_real *)(mts_source_floats(s) + n) : s.p + n;
+    s.p = s.zero_copy ? (GLOBAL const mts_real *)(mts_source_floats(s) + n) : s.p + n;
     return s;
 }
 INLINE float mts_source_load(mts_source s, mts_i32 n) {
-    return s.lent ? mts_source_floats(s)[n] : mts_load(s.p + n);
+    return s.zero_copy ? mts_source_floats(s)[n] : mts_load(s.p + n);
 }
 INLINE mts_vec mts_source_vec(mts_source s, mts_i32 n) {
-    if (s.lent) return mts_vec_get(mts_source_floats(s) + n);
+    if (s.zero_copy) return mts_vec_get(mts_source_floats(s) + n);
     return mts_vec_load(s.p + n);
 }
 /* mts_row_load */
 INLINE mts_vec mts_source_row(mts_source s, mts_i32 step, mts_u32 left, mts_u32 room) {
-    if (!s.lent) return mts_row_load(s.p, step, left, room);
+    if (!s.zero_copy) return mts_row_load(s.p, step, left, room);
     if (step == 1 && (left >= VEC || room >= VEC)) return mts_source_vec(s, 0);
     mts_vec v = mts_vec_splat(mts_source_load(s, 0));
     for (mts_u32 i = 1; i < VEC && i < left; i++) ((float *)&v)[i] = mts_source_load(s, (mts_i32)i * step);

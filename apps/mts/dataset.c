@@ -420,7 +420,7 @@ mtsz_data cli_dataset_data(cli_dataset *dataset)
     return (mtsz_data){.size = sizeof(mtsz_data),
                        .count = dataset->count,
                        .context = dataset,
-                       .picture = has_pictures(dataset) ? picture_get : NULL,
+                       .image = has_pictures(dataset) ? picture_get : NULL,
                        .tensor = dataset->kind == KIND_ARRAY ? tensor_get : NULL};
 }
 

@@ -8,18 +8,18 @@
  *
  * Every kernel has one signature:
  *
- *     kernel(real *act, const real *pool, const u32 *table, u32 first)
+ *     kernel(real *act, const real *pool, const u32 *params, u32 first)
  *
  * real   what a session stores, its elements: float32, or float16 where the kernels are built with HALF (then
  *        "floats" and f32 of act and pool mean these elements below)
  * act    activations arena; every offset into it is in elements
  * pool   packed weights, scales, biases, masks; every offset into it is in elements
- * table  parameter buffer: kernel parameters of all launches of a session; a word index counts its u32 from 0
+ * params parameter buffer: kernel parameters of all launches of a session; a word index counts its u32 from 0
  * first  word index of the first parameters of this launch
  *
  * A launch of a stitched layer covers many tasks. The convolution kernels find their work in a tile list
  * (get_global_id(0) / tile); all other kernels take member m = get_global_id(2), whose parameters lie
- * at table[first + m * (size of their struct / 4)].
+ * at params[first + m * (size of their struct / 4)].
  *
  * Storage of a tensor ("planar"): dims are left-padded to six, d[4] = rows (H), d[5] = columns (W), the
  * first four name the plane. A plane is `gap` zero floats, then H rows of `row` floats (W values, then
@@ -251,7 +251,7 @@ typedef struct mts_pad_params {
     mts_f32 value;
 } mts_pad_params;
 
-/* Coordinate `axis` of the source is table[index + coordinate `axis` of the output]. */
+/* Coordinate `axis` of the source is params[index + coordinate `axis` of the output]. */
 typedef struct mts_gather_params {
     mts_dest_params dest;
     mts_view_params src;

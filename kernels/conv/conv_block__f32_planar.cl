@@ -73,7 +73,7 @@ typedef struct block_walk {
     mts_u32 k, depth; /* products of it that are done, and all: channels times taps */
     mts_u32 channel;  /* of the work-item's first product of the step */
     mts_u32 tap;
-    int apart; /* parts have weights of their own in this segment */
+    int own_weights; /* parts have weights of their own in this segment */
 } block_walk;
 
 /* What a work-item stages. */
@@ -96,16 +96,16 @@ INLINE GLOBAL const mts_segment_params *block_segment(GLOBAL const mts_u32 *para
     return (GLOBAL const mts_segment_params *)(params + job->segment) + s;
 }
 
-INLINE int block_is_apart(GLOBAL const mts_u32 *params, GLOBAL const mts_block_params *block, mts_u32 s) {
-    int apart = 0;
+INLINE int block_has_own_weights(GLOBAL const mts_u32 *params, GLOBAL const mts_block_params *block, mts_u32 s) {
+    int own_weights = 0;
 #if PARTS > 1
     GLOBAL const mts_segment_params *first = block_segment(params, block_job(params, block, 0), s);
     for (mts_u32 p = 1; p < block->parts; p++) {
         GLOBAL const mts_segment_params *own = block_segment(params, block_job(params, block, p), s);
-        apart = apart || own->weight_a != first->weight_a || own->weight_b != first->weight_b;
+        own_weights = own_weights || own->weight_a != first->weight_a || own->weight_b != first->weight_b;
     }
 #endif
-    return apart;
+    return own_weights;
 }
 
 /* Begins segment `s`, if there is one. */
@@ -118,7 +118,7 @@ INLINE void block_enter(block_walk *walk, const block_stage *stage, GLOBAL const
         walk->depth = segment->count * stage->taps;
         walk->channel = segment->channel + stage->xk / stage->taps;
         walk->tap = stage->xk % stage->taps;
-        walk->apart = block_is_apart(params, block, s);
+        walk->own_weights = block_has_own_weights(params, block, s);
     }
 }
 
@@ -376,14 +376,14 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const 
 #define BLOCK_PUT(half)                                                                                      \
     block_put_x(x[half], x_next, &stage, id % COLUMNS);                                                      \
     block_put_w(w[half][0], w_next, &stage);                                                                 \
-    if (PARTS > 1 && walk.apart) {                                                                           \
+    if (PARTS > 1 && walk.own_weights) {                                                                     \
         for (mts_u32 p = 1; p < block->parts; p++) {                                                         \
-            block_load_w(w_next, &walk, &stage, pool, params, block_job(params, block, p));                        \
+            block_load_w(w_next, &walk, &stage, pool, params, block_job(params, block, p));                  \
             block_put_w(w[half][PARTS > 1 ? p : 0], w_next, &stage);                                         \
         }                                                                                                    \
     }
 
-    int apart = walk.apart;
+    int own_weights = walk.own_weights;
     BLOCK_LOAD()
     BLOCK_PUT(0)
     BARRIER();
@@ -392,12 +392,13 @@ KERNEL_OF(GROUP) void conv_block__f32_planar(GLOBAL mts_real *act, GLOBAL const 
         const int more = walk.segment < job->segments;
         if (more) { BLOCK_LOAD() }
 #if MATRICES_MULTIPLY
-        block_multiply(total, &w[now][apart && warp_set < block->parts ? warp_set : 0][warp_row], &x[now][warp_column]);
+        block_multiply(total, &w[now][own_weights && warp_set < block->parts ? warp_set : 0][warp_row],
+                       &x[now][warp_column]);
 #else
-        block_multiply(sum, &w[now][apart && set < block->parts ? set : 0][row], &x[now][column]);
+        block_multiply(sum, &w[now][own_weights && set < block->parts ? set : 0][row], &x[now][column]);
 #endif
         now ^= 1;
-        apart = walk.apart;
+        own_weights = walk.own_weights;
         if (more) { BLOCK_PUT(now) }
         BARRIER();
     }

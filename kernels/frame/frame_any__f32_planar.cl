@@ -33,12 +33,12 @@ typedef struct frame_rgb {
     float r, g, b;
 } frame_rgb;
 
-INLINE frame_source frame_open(GLOBAL const frame_byte *picture, GLOBAL const mts_frame_params *r) {
+INLINE frame_source frame_open(GLOBAL const frame_byte *frame, GLOBAL const mts_frame_params *r) {
     frame_source s;
     const mts_u32 dx = r->flip_x ? 0u - 1u : 1u, dy = r->flip_y ? 0u - 1u : 1u;
-    s.a = picture + r->plane[0];
-    s.b = picture + r->plane[1];
-    s.c = picture + r->plane[2];
+    s.a = frame + r->plane[0];
+    s.b = frame + r->plane[1];
+    s.c = frame + r->plane[2];
     s.a_stride = r->stride[0];
     s.b_stride = r->stride[1];
     s.c_stride = r->stride[2];
@@ -85,7 +85,7 @@ INLINE frame_taps frame_find(mts_u32 i, mts_u32 size, int box, float ratio, floa
     return t;
 }
 
-/* Row i of an image whose rows are packed: whole numbers, as who packed them counts. */
+/* Row i of an image whose rows are packed: whole numbers, as they were counted when packed. */
 INLINE frame_taps frame_find_packed(mts_u32 i, mts_u32 rows, mts_u32 h) {
     const mts_u32 m = (2 * i + 1) * h - rows, upper = m / (2 * rows);
     frame_taps t;

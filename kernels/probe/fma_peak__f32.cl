@@ -4,7 +4,7 @@
  * Responsible for a number to compare kernels with: each work-item runs CHAINS independent chains of multiply-adds on
  * vectors, `rounds` long: 2 * VEC * CHAINS * rounds floating-point operations. Not responsible for timing.
  *
- * Kernel parameters at table[first]: rounds. Writes one vector per work-item to act.
+ * Kernel parameters at params[first]: rounds. Writes one vector per work-item to act.
  */
 #ifndef CHAINS
 #define CHAINS 16 /* more than latency x ports of the device */

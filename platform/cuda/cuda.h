@@ -206,7 +206,7 @@ char *mts_cu_cache_key(const mts_cu_builder *builder, bool text, const mts_kerne
                        const char *options);
 /* False: a miss, for whatever reason. */
 bool mts_cu_cache_load(mts_cu_builder *builder, bool text, const char *key, mts_cu_image *image);
-/* Failures are counted and logged; who needs the file looks at the result. */
+/* Failures are counted and logged; a caller that needs the file looks at the result. */
 mts_status mts_cu_cache_store(mts_cu_builder *builder, const char *key, const mts_cu_image *image);
 
 /* ---- offline.c ---- */

@@ -113,8 +113,8 @@ static mts_status null_command_list_create(mts_device *device, const mts_launch 
     (void)launches;
     mts_command_list *list = mts_alloc_zero(device->allocator, 1, sizeof *list);
     if (!list) {
-        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches",
-                        count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                        "not enough memory for a command list of %zu launches", count);
     }
     *out = list;
     return MTS_STATUS_OK;

@@ -1,7 +1,7 @@
 /*
  * import.c: finds the extensions for foreign memory, and makes buffers by them.
  *
- * An import is never a copy. It may take many milliseconds, so who imports the same memory again and again
+ * An import is never a copy. It may take many milliseconds, so a caller that imports the same memory again
  * keeps the buffer. Not responsible for acquiring and releasing around a run (list.c).
  */
 #include "platform/opencl/import.h"

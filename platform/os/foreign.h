@@ -62,8 +62,8 @@ typedef struct mts_os_hardware_buffers {
 bool mts_os_hardware_buffers_find(mts_os_hardware_buffers *functions);
 /*
  * INVALID_ARGUMENT: the buffer is certainly smaller than `size` bytes. Nothing tells how many bytes a buffer
- * has, but for one of plain bytes (BLOB); of a picture only the pixels, whose layout is the vendor's. So of
- * pictures only that is found out which no layout explains: more than 8 bytes for each pixel of a padded row,
+ * has, but for one of plain bytes (BLOB); of a frame only the pixels, whose layout is the vendor's. So of
+ * frames only that is found out which no layout explains: more than 8 bytes for each pixel of a padded row,
  * twice what the largest usual format takes, and a little for planes that begin on pages.
  */
 mts_status mts_os_hardware_buffer_check(const mts_os_hardware_buffers *functions, const void *buffer,

@@ -1,7 +1,7 @@
 /*
  * device.c: the "reference" backend: one device that is the calling thread.
  *
- * Buffers are host memory, a kernel is a C function found by name, and submitting a list runs it. Options of
+ * Buffers are host memory, a kernel is a C function found by name, and submitting a command list runs it. Options of
  * a kernel's build are ignored but for HALF (half.c): the functions take everything from the parameters. Not
  * responsible for the functions (the other files here) nor for checking a caller's arguments (device.c of
  * sdk/device).
@@ -218,16 +218,16 @@ static mts_status run_launch(const mts_launch *launch, mts_reference_half *half,
 {
     const reference_buffer *act = (const reference_buffer *)launch->act;
     const reference_buffer *pool = (const reference_buffer *)launch->pool;
-    const reference_buffer *table = (const reference_buffer *)launch->params;
+    const reference_buffer *params = (const reference_buffer *)launch->params;
     const reference_kernel *kernel = (const reference_kernel *)launch->kernel;
     const size_t element = kernel && kernel->half ? sizeof(uint16_t) : sizeof(float);
     const mts_reference_call call = {
         .act = (float *)(void *)act->bytes,
         .pool = (const float *)(const void *)pool->bytes,
-        .params = (const uint32_t *)(const void *)table->bytes,
+        .params = (const uint32_t *)(const void *)params->bytes,
         .act_size = act->base.size / element,
         .pool_size = pool->base.size / element,
-        .params_size = table->base.size / sizeof(uint32_t),
+        .params_size = params->base.size / sizeof(uint32_t),
         .pool_bytes = pool->base.size,
         .first = launch->first,
         .groups = launch->local[0] > 0 ? launch->global[0] / launch->local[0] : 0,

@@ -1,5 +1,5 @@
 /*
- * frame.c: reference kernel that puts a region of a camera picture into an input.
+ * frame.c: reference kernel that puts a region of a camera frame into an input.
  */
 #include <math.h>
 
@@ -37,7 +37,7 @@ static const char *check_region(const mts_reference_call *call, const mts_frame_
         const uint64_t row = k == 0 ? y : y >> r->shift[0];
         const uint64_t column = k == 0 ? x * r->pixel[0] : (x >> r->shift[1]) * r->pixel[1];
         if (r->plane[k] + row * r->stride[k] + column >= call->pool_bytes) {
-            return "the region leaves the picture's buffer";
+            return "the region leaves the frame's buffer";
         }
     }
     return NULL;
@@ -52,7 +52,7 @@ static double clamp(double x)
 static void pixel_colours(const mts_reference_call *call, const mts_frame_params *r, uint32_t p, uint32_t q,
                           double colours[4])
 {
-    const unsigned char *picture = (const unsigned char *)call->pool;
+    const unsigned char *frame = (const unsigned char *)call->pool;
     const uint32_t across = r->turned ? p : q;
     const uint32_t down = r->turned ? q : p;
     const uint64_t x = r->x + (r->flip_x ? r->w - 1 - across : across);
@@ -61,7 +61,7 @@ static void pixel_colours(const mts_reference_call *call, const mts_frame_params
     for (int k = 0; k < 3; k++) {
         const uint64_t row = k == 0 ? y : y >> r->shift[0];
         const uint64_t column = k == 0 ? x * r->pixel[0] : (x >> r->shift[1]) * r->pixel[1];
-        v[k] = picture[r->plane[k] + row * r->stride[k] + column];
+        v[k] = frame[r->plane[k] + row * r->stride[k] + column];
     }
     if (r->yuv) {
         const double luma = (double)r->gain * v[0] + (double)r->bias;

@@ -40,7 +40,7 @@ static const char *pool_holds_elements(const mts_reference_call *call, const cha
     return NULL;
 }
 
-/* The pool's elements as floats. The pool does not change while a list runs, unless it is the arena. */
+/* The pool's elements as floats. The pool does not change while a command list runs, unless it is the arena. */
 static const float *pool_floats(mts_reference_half *half, const mts_reference_call *stored)
 {
     const void *bytes = stored->pool;

@@ -21,7 +21,7 @@ typedef struct mts_reference_call {
     const float *pool;
     const uint32_t *params;
     uint64_t act_size, pool_size, params_size;
-    uint64_t pool_bytes; /* a picture in the pool's place need not end on a float */
+    uint64_t pool_bytes; /* a frame in the pool's place need not end on a float */
     uint32_t first;
     uint32_t groups;  /* along the first dimension */
     uint32_t members; /* along the last one */
@@ -59,11 +59,11 @@ MTS_REFERENCE_KERNELS(MTS_REFERENCE_DECLARE)
 
 /* ---- float16 (half.c) ---- */
 
-/* A list's room for its arena and pool as floats. */
+/* A command list's buffers for its arena and pool as floats. */
 typedef struct mts_reference_half {
     float *act, *pool;
     uint64_t act_room, pool_room;
-    const void *made_of; /* the stored pool that `pool` now holds; NULL when a list begins to run */
+    const void *made_of; /* the stored pool that `pool` now holds; NULL when a command list begins to run */
     uint64_t made;       /* its elements */
 } mts_reference_half;
 
@@ -79,7 +79,7 @@ const char *mts_reference_half_run(mts_reference_half *half, const mts_reference
 
 /* ---- parameters ---- */
 
-/* Words [index, index + count) of the table, or NULL. */
+/* Words [index, index + count) of the parameter buffer, or NULL. */
 const void *mts_reference_params(const mts_reference_call *call, uint64_t index, uint64_t count);
 
 typedef const char *(*mts_reference_member)(const mts_reference_call *call, const void *params);

@@ -92,19 +92,19 @@ static mts_status check_launches(mts_wrap *wrap, const mts_wrap_call *call, mts_
     return MTS_STATUS_OK;
 }
 
-/* What the kernels of a list read for certain, and what they may write. */
+/* What the kernels of a command list read for certain, and what they may write. */
 static void follow_launches(mts_wrap *wrap, const mts_wrap_call *call)
 {
     for (size_t i = 0; i < call->count; i++) {
         const mts_launch *launch = &call->launches[i];
-        const mts_wrap_object *table = (const mts_wrap_object *)launch->params;
+        const mts_wrap_object *params = (const mts_wrap_object *)launch->params;
         const mts_wrap_object *pool = (const mts_wrap_object *)launch->pool;
         const char *label = launch->label ? launch->label : "unnamed";
-        const bool reads_table = launch->gemm.m == 0;
-        const bool reads_pool = reads_table || launch->gemm.a_pool || launch->gemm.b_pool;
-        if (reads_table && find_unwritten(table->extra, (size_t)launch->first * 4, 4) != SIZE_MAX) {
-            report(wrap, "launch '%s' reads record %u of buffer #%u, which nothing wrote", label,
-                   launch->first, table->id);
+        const bool reads_params = launch->gemm.m == 0;
+        const bool reads_pool = reads_params || launch->gemm.a_pool || launch->gemm.b_pool;
+        if (reads_params && find_unwritten(params->extra, (size_t)launch->first * 4, 4) != SIZE_MAX) {
+            report(wrap, "launch '%s' reads parameter word %u of buffer #%u, which nothing wrote", label,
+                   launch->first, params->id);
         }
         const written *weights = pool->extra;
         if (reads_pool && weights && !weights->any && !weights->all) {

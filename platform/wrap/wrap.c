@@ -277,8 +277,8 @@ static mts_status list_forward(mts_wrap *wrap, mts_wrap_object *object, const mt
     object->launches = mts_alloc_zero(allocator, count, sizeof *inner);
     if (!inner || !object->launches) {
         mts_alloc_free(allocator, inner);
-        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches",
-                        count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                        "not enough memory for a command list of %zu launches", count);
     }
     for (size_t i = 0; i < count; i++) {
         object->launches[i] = launches[i];
@@ -293,8 +293,8 @@ static mts_status update_forward(mts_wrap *wrap, mts_wrap_object *object, const 
 {
     mts_launch *inner = inner_launches(wrap, launches, count);
     if (!inner) {
-        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a list of %zu launches",
-                        count);
+        return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY,
+                        "not enough memory for a command list of %zu launches", count);
     }
     const mts_status code = mts_command_list_update(object->inner.list, inner, count, error);
     for (size_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
@@ -527,6 +527,6 @@ const char *mts_wrap_kind_name(mts_wrap_kind kind)
 
 const char *mts_wrap_type_name(mts_wrap_type type)
 {
-    static const char *const names[] = {"buffer", "kernel", "list", "host memory"};
+    static const char *const names[] = {"buffer", "kernel", "command list", "host memory"};
     return (unsigned)type < sizeof names / sizeof names[0] ? names[type] : "object";
 }

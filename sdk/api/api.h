@@ -62,9 +62,9 @@ struct mts_session {
     void (*done)(void *context, mts_ticket ticket, mts_status status);
     void *context; /* of `done` */
 
-    bool delivering;   /* inside `done` */
-    mts_ticket ticket; /* of the last submission; 0: none yet */
-    mts_ticket taken;  /* of the run that was taken last; 0: none */
+    bool delivering;     /* inside `done` */
+    mts_ticket ticket;   /* of the last submission; 0: none yet */
+    mts_ticket consumed; /* of the run that was consumed last; 0: none */
 
     mts_status end; /* how that one ended */
     uint64_t drops; /* of the last 64 submissions, the last one's lowest: which were dropped */
@@ -103,7 +103,7 @@ mts_status mts_api_session_make_room(mts_session *session, bool (*has_room)(cons
                                      mts_error *error);
 /* Takes all runs that have finished, if `done` is there to be called. */
 void mts_api_session_deliver(mts_session *session);
-/* Waits for what is on the device, and ends all runs that were not taken. */
+/* Waits for what is on the device, and ends all runs that were not consumed. */
 void mts_api_session_abandon(mts_session *session);
 /* Counts a submission. */
 void mts_api_session_count(mts_session *session);

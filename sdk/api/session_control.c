@@ -1,5 +1,5 @@
 /*
- * session_control.c: which tasks of a session run, how often and until when. Settings take hold with the next
+ * session_control.c: which tasks of a session run, how often and until when. Settings hold from the next
  * submission; none of these calls touches the device or waits.
  */
 #include <inttypes.h>

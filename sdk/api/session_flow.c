@@ -40,14 +40,14 @@ static bool was_dropped(const mts_session *session, mts_ticket ticket)
 }
 
 /* Takes the oldest run, which has finished. A failure is reported before `done` is called. */
-static mts_status take(mts_session *session)
+static mts_status consume(mts_session *session)
 {
     mts_error error = {0};
     mts_engine_run run = {0};
     (void)mts_engine_oldest(session->engine, &run);
     const mts_status code = mts_engine_take(session->engine, &error);
     const bool well = code == MTS_STATUS_OK || code == MTS_STATUS_CANCELLED;
-    session->taken = run.number;
+    session->consumed = run.number;
     session->end = code;
     session->flow.completed += well ? 1 : 0;
     session->flow.failed += well ? 0 : 1;
@@ -66,7 +66,7 @@ void mts_api_session_deliver(mts_session *session)
 {
     mts_engine_advance(session->engine);
     while (session->done && is_finished(session)) {
-        (void)take(session);
+        (void)consume(session);
     }
 }
 
@@ -105,8 +105,8 @@ mts_status mts_session_poll(mts_session *session, mts_ticket *ticket)
         return mts_engine_in_flight(session->engine) > 0 ? MTS_STATUS_BUSY : MTS_STATUS_NOT_FOUND;
     }
     do {
-        status = take(session);
-        *ticket = session->taken;
+        status = consume(session);
+        *ticket = session->consumed;
     } while (session->done && is_finished(session));
     return status;
 }
@@ -114,7 +114,7 @@ mts_status mts_session_poll(mts_session *session, mts_ticket *ticket)
 /* Of a run that is over: what became of it. */
 static mts_status outcome(const mts_session *session, mts_ticket ticket, mts_error *error)
 {
-    if (ticket == session->taken) {
+    if (ticket == session->consumed) {
         return session->end == MTS_STATUS_OK
                    ? MTS_STATUS_OK
                    : mts_fail(error, session->end, "the run of ticket %" PRIu64 " %s", ticket,
@@ -123,7 +123,7 @@ static mts_status outcome(const mts_session *session, mts_ticket ticket, mts_err
     return was_dropped(session, ticket)
                ? mts_fail(error, MTS_STATUS_CANCELLED, "the frame of ticket %" PRIu64 " was dropped", ticket)
                : mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                          "the run of ticket %" PRIu64 " is over, and not the last one that was taken",
+                          "the run of ticket %" PRIu64 " is over, and not the last one that was consumed",
                           ticket);
 }
 
@@ -135,8 +135,8 @@ static mts_status wait_for(mts_session *session, mts_ticket ticket, uint64_t unt
     while (code == MTS_STATUS_OK && mts_engine_holds(session->engine, ticket)) {
         code = mts_engine_wait_until(session->engine, until, &error);
         if (code == MTS_STATUS_OK) {
-            const mts_status status = take(session);
-            if (session->taken == ticket) {
+            const mts_status status = consume(session);
+            if (session->consumed == ticket) {
                 return status;
             }
         }

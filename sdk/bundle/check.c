@@ -26,7 +26,7 @@ static mts_status check_preprocess(const mts_task *task, mts_error *error)
     const int64_t channels = p->color == MTS_COLOR_GREY ? 1 : 3;
     if (!shape || shape->rank != 4 || shape->dims[p->interleaved ? 3 : 1] != channels) {
         char text[96];
-        return mts_fail(error, MTS_STATUS_MALFORMED, "a picture of %d channels does not fit input 0 (%s)",
+        return mts_fail(error, MTS_STATUS_MALFORMED, "a frame of %d channels does not fit input 0 (%s)",
                         (int)channels, shape ? mts_shape_text(shape, text, sizeof(text)) : "none");
     }
     return MTS_STATUS_OK;

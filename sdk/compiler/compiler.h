@@ -23,7 +23,7 @@ struct mtsc_compiler {
     size_t count, capacity;
 };
 
-/* How pictures lie in the model's input 0. */
+/* How images lie in the model's input 0. */
 typedef enum mts_compiler_layout {
     MTS_COMPILER_LAYOUT_AUTO, /* found from its shape */
     MTS_COMPILER_LAYOUT_NCHW,

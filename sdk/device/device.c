@@ -377,12 +377,12 @@ mts_status mts_command_list_update(mts_command_list *list, const mts_launch *lau
                                    mts_error *error)
 {
     if (!list || (!launches && count)) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "list or launches is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "command list or launches is NULL");
     }
     mts_device *device = list->device;
     mts_status code = check_device(device, error);
     if (code == MTS_STATUS_OK && count != list->count) {
-        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu launches for a list of %zu", count,
+        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu launches for a command list of %zu", count,
                         list->count);
     }
     for (size_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
@@ -392,7 +392,7 @@ mts_status mts_command_list_update(mts_command_list *list, const mts_launch *lau
         return code;
     }
     if (!device->ops->command_list_update) {
-        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' does not update lists",
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' does not update command lists",
                         device->info.name);
     }
     return after(device, device->ops->command_list_update(device, list, launches, count, error), error);
@@ -401,7 +401,7 @@ mts_status mts_command_list_update(mts_command_list *list, const mts_launch *lau
 mts_status mts_command_list_submit(mts_command_list *list, mts_error *error)
 {
     if (!list) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "list is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "command list is NULL");
     }
     mts_device *device = list->device;
     const mts_status code = check_device(device, error);
@@ -415,7 +415,7 @@ mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *tim
                                     mts_error *error)
 {
     if (!list || (!times && count)) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "list or times is NULL");
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "command list or times is NULL");
     }
     mts_device *device = list->device;
     const mts_status code = check_device(device, error);
@@ -423,7 +423,7 @@ mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *tim
         return code;
     }
     if (count != list->count) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu times for a list of %zu launches", count,
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu times for a command list of %zu launches", count,
                         list->count);
     }
     if (!device->ops->command_list_profile) {

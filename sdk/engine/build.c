@@ -160,7 +160,7 @@ static mts_status encode(mts_builder *b)
                                  .stitched = b->stitched,
                                  .device = &b->info,
                                  .precision = b->engine->stats.precision,
-                                 .choices = b->decision.configs,
+                                 .configs = b->decision.configs,
                                  .parts = b->parts,
                                  .part_count = b->part_count,
                                  .arena = &b->scratch,
@@ -268,7 +268,7 @@ static mts_status make_stand_in(const mts_builder *b, mts_buffer **out)
 }
 
 /*
- * Records the list, and runs once on zeros: some drivers finish the build of a kernel at its first launch
+ * Records the command list, and runs once on zeros: some drivers finish the build of a kernel at its first launch
  * (PoCL takes seconds), and a frame must not wait for that. The stand-in for zero-copy inputs goes.
  */
 static mts_status run_once(const mts_builder *b)

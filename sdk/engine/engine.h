@@ -2,7 +2,7 @@
  * engine.h: a plan as buffers, kernels and one command list; and running it.
  *
  * mts_engine_create does all the work: it stitches, plans, builds kernels, packs and uploads weights, and
- * records the command list. A run uploads inputs, submits the list and reads outputs back. It allocates and
+ * records the command list. A run uploads inputs, submits the command list and reads outputs back. It allocates and
  * builds nothing, with two exceptions: the frame buffer grows when a larger frame comes, and memory of a
  * zero-copy frame is imported. Tasks are named by their index in the archive.
  *
@@ -35,7 +35,7 @@ typedef struct mts_engine_options {
     mts_memory_budget memory_budget;
     /* Per task, the higher the earlier; NULL: all alike. */
     const uint32_t *priorities;
-    /* Submissions in flight at most: submitted, and not taken; 0: one. */
+    /* Submissions in flight at most: submitted, and not consumed; 0: one. */
     uint32_t slots;
     /* Submissions on the device at a time, at most `slots`; 0: one. */
     uint32_t depth;
@@ -95,14 +95,14 @@ mts_status mts_engine_set_regions(mts_engine *engine, uint32_t task, const mts_r
 
 /* ---- runs ---- */
 
-/* A submission that was not taken. */
+/* A submission that was not consumed. */
 typedef struct mts_engine_run {
     /* From 1. */
     uint64_t number;
     bool finished;
 } mts_engine_run;
 
-/* A submission that ended without being taken. */
+/* A submission that ended without being consumed. */
 typedef struct mts_engine_drop {
     /* 0: none. */
     uint64_t run;
@@ -139,20 +139,20 @@ bool mts_engine_cancel(mts_engine *engine, uint64_t run);
 /* Frees the slot of a submission that has not gone to the device; else false. */
 bool mts_engine_withdraw(mts_engine *engine, uint64_t run);
 /* Waits for what is on the device, and ends the other submissions as CANCELLED. They can only be dropped or
- * taken then. */
+ * consumed then. */
 void mts_engine_stop(mts_engine *engine);
 /* Whether a submission is in flight. */
 bool mts_engine_holds(const mts_engine *engine, uint64_t run);
 /* Whether a run without a frame would start at once. */
 bool mts_engine_can_start(const mts_engine *engine);
 bool mts_engine_has_slot(const mts_engine *engine);
-/* Submissions that were not taken. */
+/* Submissions that were not consumed. */
 uint32_t mts_engine_in_flight(const mts_engine *engine);
-/* An output of a task's last run that was taken, row-major, of the port's dtype; valid until another one is.
- * NOT_FOUND: no such output, or that task has not run. INVALID_ARGUMENT: no run was taken yet. */
+/* An output of a task's last run that was consumed, row-major, of the port's dtype; valid until another one is.
+ * NOT_FOUND: no such output, or that task has not run. INVALID_ARGUMENT: no run was consumed yet. */
 mts_status mts_engine_output(const mts_engine *engine, uint32_t task, uint32_t output, const void **data,
                              size_t *size, mts_error *error);
-/* How often a task's runs were taken, and milliseconds from submission to their end (latency.h). NOT_FOUND.
+/* How often a task's runs were consumed, and milliseconds from submission to their end (latency.h). NOT_FOUND.
  */
 mts_status mts_engine_latency(const mts_engine *engine, uint32_t task, uint64_t *runs, double *p50,
                               double *p95, mts_error *error);

@@ -23,7 +23,7 @@ mts_status mts_launches_record(mts_launches *launches, const mts_input_slots *in
     if (launches->list) {
         const mts_status status =
             mts_command_list_update(launches->list, launches->items, launches->count, error);
-        if (status != MTS_STATUS_OK) { /* such a list is unusable: the next run records a new one */
+        if (status != MTS_STATUS_OK) { /* such a command list is unusable: the next run records a new one */
             mts_command_list_destroy(&launches->list);
         }
         if (status != MTS_STATUS_UNSUPPORTED) {

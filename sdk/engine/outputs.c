@@ -1,6 +1,6 @@
 /*
  * outputs.c: outputs from the arena to the caller: read back behind a run, and converted when the run is
- * taken. Not responsible for when that is (submission.c).
+ * consumed. Not responsible for when that is (submission.c).
  */
 #include "engine/outputs.h"
 
@@ -129,7 +129,7 @@ mts_status mts_outputs_read_async(const mts_outputs *outputs, const mts_engine_t
     return status;
 }
 
-/* ---- taken ---- */
+/* ---- consumed ---- */
 
 static void to_floats(mts_precision precision, const void *from, size_t first, float *to, size_t count)
 {
@@ -140,7 +140,7 @@ static void to_floats(mts_precision precision, const void *from, size_t first, f
     }
 }
 
-/* The float32 data of an output of the run that was taken last. */
+/* The float32 data of an output of the run that was consumed last. */
 static const float *floats_of(const mts_outputs *outputs, const mts_output_port *port)
 {
     if (port->constant) {

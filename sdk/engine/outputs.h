@@ -7,7 +7,7 @@
 #include "device/device.h"
 #include "engine/tasks.h"
 
-/* Outputs of all tasks as float32, each of the last run of its task that was taken. */
+/* Outputs of all tasks as float32, each of the last run of its task that was consumed. */
 typedef struct mts_outputs {
     mts_buffer *act;
     mts_precision precision;
@@ -18,7 +18,7 @@ typedef struct mts_outputs {
     /* The region of inputs, if one of them is passed through as an output; else 0 and NULL. */
     size_t input_count;
     float *input_floats;
-    /* A run was taken that did not fail. */
+    /* A run was consumed that did not fail. */
     bool valid;
 } mts_outputs;
 

@@ -1,11 +1,11 @@
 /*
- * submission.h: submissions of an engine, from when they are submitted until they are taken, in order.
+ * submission.h: submissions of an engine, from when they are submitted until they are consumed, in order.
  *
  * A submission occupies one slot: what one run needs of its own, so that the next ones can be prepared
  * meanwhile: the staged frame, the active tasks, the outputs as they were read back. All submissions share
  * the device's queue, the arena and the command lists.
  *
- *   FREE --submit--> WAITING --the device takes it--> RUNNING --all is over--> FINISHED --take--> FREE
+ *   FREE --submit--> WAITING --the device takes it--> RUNNING --all is over--> FINISHED --consume--> FREE
  *
  * WAITING is skipped where the device takes the run at once; only a submission with a frame waits. With a
  * deadline a RUNNING submission is partially submitted at first: its task groups follow one by one. Dropping

@@ -50,7 +50,7 @@ void mts_tiler_open(mts_tiler *t, mts_encoding *encoding, const mts_layer *layer
 void mts_tiler_close(mts_tiler *t);
 /* OUT_OF_MEMORY (or LIMIT, if the pool is full), which it also keeps in t->code. */
 mts_status mts_tiler_memory(mts_tiler *t);
-/* Sorts the jobs, larger ones first, those that share weights side by side, and writes them to the table. */
+/* Sorts the jobs, larger ones first, those that share weights side by side, and writes them to the parameter buffer. */
 void mts_tiler_write(mts_tiler *t);
 /* mts_encode_entries for the launch that was appended last, whose entries are tiles. */
 void mts_tiler_entries(mts_tiler *t, mts_entry_kind kind, const uint32_t *masks, size_t count);

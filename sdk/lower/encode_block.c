@@ -95,7 +95,7 @@ static mts_kernel_config shrink(const mts_device_info *device, mts_kernel_config
 /*
  * Rows cover a layer's channels. Where so few blocks come out that compute units stay idle, blocks are
  * smaller and more products are staged at once: then a group waits for memory, not for others. A device of
- * few units has enough of them: there small pictures share a block, so that weights are staged for all of
+ * few units has enough of them: there small images share a block, so that weights are staged for all of
  * them.
  */
 mts_kernel_config mts_block_shape(const mts_device_info *device, const mts_layer_facts *facts)
@@ -200,7 +200,7 @@ static bool are_alike(const mts_tiler *t, const mts_tile_job *a, const mts_tile_
 /* Stretches of pixels and the blocks that they stand in. */
 typedef struct stretches {
     size_t count, blocks;
-    uint32_t first, first_block; /* table indices */
+    uint32_t first, first_block; /* word indices of the parameter buffer */
     uint32_t *masks, *runs;      /* see mts_entries */
 } stretches;
 

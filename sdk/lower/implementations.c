@@ -148,27 +148,27 @@ mts_kernel_config mts_kernel_config_smallest(const mts_device_info *device)
 }
 
 /* The first of the configuration, the default, the default tiles and the smallest tiles that has not failed. */
-static mts_kernel_config avoid_failed(const mts_kernel_configs *choices, const mts_device_info *device,
+static mts_kernel_config avoid_failed(const mts_kernel_configs *configs, const mts_device_info *device,
                                       const mts_layer_facts *facts, mts_kernel_config config)
 {
-    if (mts_kernel_configs_failed(choices, &config)) {
+    if (mts_kernel_configs_failed(configs, &config)) {
         config = mts_kernel_config_default(device, facts);
     }
-    if (mts_kernel_configs_failed(choices, &config)) {
+    if (mts_kernel_configs_failed(configs, &config)) {
         config = mts_kernel_config_tiles(device);
     }
-    return mts_kernel_configs_failed(choices, &config) ? mts_kernel_config_smallest(device) : config;
+    return mts_kernel_configs_failed(configs, &config) ? mts_kernel_config_smallest(device) : config;
 }
 
-mts_kernel_config mts_kernel_configs_get(const mts_kernel_configs *choices, const mts_device_info *device,
+mts_kernel_config mts_kernel_configs_get(const mts_kernel_configs *configs, const mts_device_info *device,
                                          const mts_layer_facts *facts)
 {
-    if (choices && choices->forced) {
-        return fit(*choices->forced, device);
+    if (configs && configs->forced) {
+        return fit(*configs->forced, device);
     }
-    const mts_kernel_config_entry *found = mts_kernel_configs_nearest(choices, facts);
-    return avoid_failed(choices, device, facts,
-                        found ? fit(found->choice, device) : mts_kernel_config_default(device, facts));
+    const mts_kernel_config_entry *found = mts_kernel_configs_nearest(configs, facts);
+    return avoid_failed(configs, device, facts,
+                        found ? fit(found->config, device) : mts_kernel_config_default(device, facts));
 }
 
 /* ---- launches ---- */
@@ -208,8 +208,8 @@ static mts_status find_config(mts_encoding *encoding, const mts_layer *layer)
         mts_layer_facts_get(encoding->stitched, (uint32_t)(layer - encoding->stitched->layers), &scratch,
                             &encoding->facts, encoding->error);
     if (status == MTS_STATUS_OK) {
-        mts_kernel_config *config = &encoding->choice;
-        *config = mts_kernel_configs_get(encoding->choices, encoding->device, &encoding->facts);
+        mts_kernel_config *config = &encoding->config;
+        *config = mts_kernel_configs_get(encoding->configs, encoding->device, &encoding->facts);
         if (config->kernel != MTS_KERNEL_CONFIG_BLOCK && config->rows > MTS_TILE_ROWS) {
             config->rows = MTS_TILE_ROWS;
         }
@@ -227,7 +227,7 @@ static const implementation *select_row(const mts_encoding *encoding, const mts_
         if (table[i].variant != variant) {
             continue;
         }
-        if (table[i].accepts && table[i].kernel == encoding->choice.kernel &&
+        if (table[i].accepts && table[i].kernel == encoding->config.kernel &&
             table[i].accepts(encoding, layer)) {
             return &table[i];
         }
@@ -239,7 +239,7 @@ static const implementation *select_row(const mts_encoding *encoding, const mts_
 static mts_status encode_variant(mts_encoding *encoding, const mts_layer *layer, mts_variant variant)
 {
     const implementation *row = select_row(encoding, layer, variant);
-    mts_kernel_config config = encoding->choice;
+    mts_kernel_config config = encoding->config;
     if (config.kernel == MTS_KERNEL_CONFIG_BLOCK && !row->accepts) {
         config = mts_tile_usual(encoding->device); /* a block's rows are more than a tile's */
     }

@@ -21,9 +21,9 @@ mts_kernel_config mts_kernel_config_tiles(const mts_device_info *device);
 mts_kernel_config mts_kernel_config_smallest(const mts_device_info *device);
 /*
  * The configuration of a layer: measured (mts_kernel_configs_nearest), else the default. Where that has
- * failed: the default, the default tiles, the smallest tiles. `choices` may be NULL.
+ * failed: the default, the default tiles, the smallest tiles. `configs` may be NULL.
  */
-mts_kernel_config mts_kernel_configs_get(const mts_kernel_configs *choices, const mts_device_info *device,
+mts_kernel_config mts_kernel_configs_get(const mts_kernel_configs *configs, const mts_device_info *device,
                                          const mts_layer_facts *facts);
 
 /* ---- launches ---- */

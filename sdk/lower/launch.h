@@ -41,7 +41,7 @@ typedef struct mts_encoded_launch {
     /* Of the layer, if a kernel configuration decides about it (plan/kernel_config.h); else 0. */
     uint64_t signature, layer_kind;
     /* The configuration that was followed, if there is one. */
-    mts_kernel_config choice;
+    mts_kernel_config config;
     /* Index of the stitched layer, and its task group; MTS_NONE for conversions, which may serve several. */
     uint32_t layer, group;
     uint64_t mul_adds;

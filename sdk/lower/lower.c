@@ -134,7 +134,7 @@ static void describe_step(mts_encoding *encoding, const mts_step *step, size_t f
         launch->tasks = tasks;
         launch->signature = encoding->facts.signature;
         launch->layer_kind = encoding->facts.kind;
-        launch->choice = encoding->choice;
+        launch->config = encoding->config;
         launch->layer = layer ? step->first : MTS_NONE;
         launch->group = layer ? encoding->stitched->layers[step->first].group : MTS_NONE;
         most = launch->mul_adds > encoding->launches[most].mul_adds ? l : most;
@@ -151,7 +151,7 @@ mts_status mts_encode_plan(mts_encoding *encoding)
         const mts_step *step = &encoding->plan->steps[i];
         const size_t first = encoding->launch_count;
         encoding->facts = (mts_layer_facts){0};
-        encoding->choice = (mts_kernel_config){0};
+        encoding->config = (mts_kernel_config){0};
         status = encode_step(encoding, step);
         describe_step(encoding, step, first);
     }

@@ -46,7 +46,7 @@ typedef struct mts_encoding {
     const mts_device_info *device;
     mts_precision precision;
     /* Measured kernel configurations; NULL: defaults. */
-    const mts_kernel_configs *choices;
+    const mts_kernel_configs *configs;
     /* Of zero-copy inputs. */
     const mts_encode_part *parts;
     uint32_t part_count;
@@ -65,7 +65,7 @@ typedef struct mts_encoding {
     size_t launch_count, launch_capacity;
     /* Of the step, if a configuration decides about its layer; else zero. */
     mts_layer_facts facts;
-    mts_kernel_config choice;
+    mts_kernel_config config;
     /* Multiply-adds of all launches so far, and of those that were appended. */
     uint64_t mul_adds, counted;
 } mts_encoding;

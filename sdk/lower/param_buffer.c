@@ -1,5 +1,5 @@
 /*
- * table.c: appending to the launch table.
+ * param_buffer.c: appending to the kernel parameter buffer.
  */
 #include "lower/param_buffer.h"
 

@@ -73,7 +73,7 @@ static void mark_members(const collector *c)
     }
 }
 
-/* A conversion serves who reads it: members, and graph outputs that lie in it. */
+/* A conversion is needed by its readers: members, and graph outputs that lie in it. */
 static void mark_conversions(const collector *c)
 {
     const mts_plan *plan = c->plan;

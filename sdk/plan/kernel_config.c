@@ -153,41 +153,41 @@ mts_status mts_layer_facts_get(const mts_stitched *stitched, uint32_t layer, mts
 
 /* ---- the table of what was measured ---- */
 
-void mts_kernel_configs_init(mts_kernel_configs *choices, const mts_allocator *allocator)
+void mts_kernel_configs_init(mts_kernel_configs *configs, const mts_allocator *allocator)
 {
-    *choices = (mts_kernel_configs){.allocator = allocator};
+    *configs = (mts_kernel_configs){.allocator = allocator};
 }
 
-void mts_kernel_configs_release(mts_kernel_configs *choices)
+void mts_kernel_configs_release(mts_kernel_configs *configs)
 {
-    if (choices->allocator) {
-        mts_alloc_free(choices->allocator, choices->entries);
+    if (configs->allocator) {
+        mts_alloc_free(configs->allocator, configs->entries);
     }
-    *choices = (mts_kernel_configs){.allocator = choices->allocator};
+    *configs = (mts_kernel_configs){.allocator = configs->allocator};
 }
 
-mts_status mts_kernel_configs_add(mts_kernel_configs *choices, const mts_kernel_config_entry *entry,
+mts_status mts_kernel_configs_add(mts_kernel_configs *configs, const mts_kernel_config_entry *entry,
                                   mts_error *error)
 {
-    for (size_t i = 0; i < choices->count; i++) {
-        if (choices->entries[i].signature == entry->signature) {
-            choices->entries[i] = *entry;
+    for (size_t i = 0; i < configs->count; i++) {
+        if (configs->entries[i].signature == entry->signature) {
+            configs->entries[i] = *entry;
             return MTS_STATUS_OK;
         }
     }
-    if (!mts_alloc_grow(choices->allocator, (void **)&choices->entries, &choices->capacity,
-                        choices->count + 1, sizeof *choices->entries)) {
+    if (!mts_alloc_grow(configs->allocator, (void **)&configs->entries, &configs->capacity,
+                        configs->count + 1, sizeof *configs->entries)) {
         return mts_fail_memory(error);
     }
-    choices->entries[choices->count++] = *entry;
+    configs->entries[configs->count++] = *entry;
     return MTS_STATUS_OK;
 }
 
-const mts_kernel_config_entry *mts_kernel_configs_find(const mts_kernel_configs *choices, uint64_t signature)
+const mts_kernel_config_entry *mts_kernel_configs_find(const mts_kernel_configs *configs, uint64_t signature)
 {
-    for (size_t i = 0; choices && i < choices->count; i++) {
-        if (choices->entries[i].signature == signature) {
-            return &choices->entries[i];
+    for (size_t i = 0; configs && i < configs->count; i++) {
+        if (configs->entries[i].signature == signature) {
+            return &configs->entries[i];
         }
     }
     return NULL;
@@ -198,25 +198,25 @@ static uint32_t distance(uint32_t a, uint32_t b)
     return a > b ? a - b : b - a;
 }
 
-bool mts_kernel_configs_failed(const mts_kernel_configs *choices, const mts_kernel_config *choice)
+bool mts_kernel_configs_failed(const mts_kernel_configs *configs, const mts_kernel_config *config)
 {
-    for (size_t i = 0; choices && i < choices->failed_count; i++) {
-        const mts_kernel_config *failed = &choices->failed[i];
-        if (mts_kernel_config_equal(failed, choice) ||
-            (failed->rows == 0 && failed->kernel == choice->kernel)) {
+    for (size_t i = 0; configs && i < configs->failed_count; i++) {
+        const mts_kernel_config *failed = &configs->failed[i];
+        if (mts_kernel_config_equal(failed, config) ||
+            (failed->rows == 0 && failed->kernel == config->kernel)) {
             return true;
         }
     }
     return false;
 }
 
-const mts_kernel_config_entry *mts_kernel_configs_nearest(const mts_kernel_configs *choices,
+const mts_kernel_config_entry *mts_kernel_configs_nearest(const mts_kernel_configs *configs,
                                                           const mts_layer_facts *facts)
 {
-    const mts_kernel_config_entry *found = mts_kernel_configs_find(choices, facts->signature);
-    for (size_t i = 0; choices && i < choices->count && (!found || found->signature != facts->signature);
+    const mts_kernel_config_entry *found = mts_kernel_configs_find(configs, facts->signature);
+    for (size_t i = 0; configs && i < configs->count && (!found || found->signature != facts->signature);
          i++) {
-        const mts_kernel_config_entry *other = &choices->entries[i];
+        const mts_kernel_config_entry *other = &configs->entries[i];
         if (other->kind == facts->kind &&
             (!found || distance(other->members, facts->members) < distance(found->members, facts->members))) {
             found = other;

@@ -1,7 +1,7 @@
 /*
  * kernel_config.h: how each layer is computed: which kernel, and the shape of its tiles.
  *
- * A choice is found by the layer's signature, a hash of everything that its speed depends on. Where nothing
+ * A configuration is found by the layer's signature, a hash of everything that its speed depends on. Where nothing
  * was measured, it comes from one table of defaults by vendor, architecture and device (kernel_config.c): the only
  * place that knows such numbers. Pure; sdk/tune/kernels.c measures.
  */
@@ -30,7 +30,7 @@ typedef struct mts_kernel_config {
     uint32_t parts;   /* BLOCK: stretches of pixels of different jobs in a block at most: 1, 2, 4; else 0 */
 } mts_kernel_config;
 
-/* What the choice of a layer can depend on. */
+/* What the configuration of a layer can depend on. */
 typedef struct mts_layer_facts {
     uint64_t signature; /* op, attributes, sizes, members and how they share inputs and weight blocks */
     uint64_t kind;      /* likewise of the first member alone: equal for different numbers of tasks */
@@ -41,16 +41,16 @@ typedef struct mts_layer_facts {
         width; /* CONV: of the first member; height, width of the output */
 } mts_layer_facts;
 
-/* A measured choice. */
+/* A measured configuration. */
 typedef struct mts_kernel_config_entry {
     uint64_t signature, kind;
     uint32_t members;
     uint32_t tried; /* of mts_kernel_config_candidates, from the first: all, or tuning can go on there */
-    mts_kernel_config choice;
-    double ms, default_ms; /* of the layer's launches with this choice, and with the default */
+    mts_kernel_config config;
+    double ms, default_ms; /* of the layer's launches with this configuration, and with the default */
 } mts_kernel_config_entry;
 
-/* Measured choices; an empty table (all zero) is valid and leaves everything to the defaults. */
+/* Measured configurations; an empty table (all zero) is valid and leaves everything to the defaults. */
 typedef struct mts_kernel_configs {
     const mts_allocator *allocator;
     const mts_kernel_config *forced; /* for every layer, whatever the entries say; NULL: none */
@@ -69,17 +69,17 @@ bool mts_kernel_config_equal(const mts_kernel_config *a, const mts_kernel_config
    want all tasks. */
 uint64_t mts_kernel_config_slice_bytes(const mts_device_info *device);
 
-void mts_kernel_configs_init(mts_kernel_configs *choices, const mts_allocator *allocator);
-void mts_kernel_configs_release(mts_kernel_configs *choices);
+void mts_kernel_configs_init(mts_kernel_configs *configs, const mts_allocator *allocator);
+void mts_kernel_configs_release(mts_kernel_configs *configs);
 /* Adds an entry, or replaces that of the same signature. */
-mts_status mts_kernel_configs_add(mts_kernel_configs *choices, const mts_kernel_config_entry *entry,
+mts_status mts_kernel_configs_add(mts_kernel_configs *configs, const mts_kernel_config_entry *entry,
                                   mts_error *error);
 /* The entry of this signature; NULL if there is none. */
-const mts_kernel_config_entry *mts_kernel_configs_find(const mts_kernel_configs *choices, uint64_t signature);
-bool mts_kernel_configs_failed(const mts_kernel_configs *choices, const mts_kernel_config *choice);
+const mts_kernel_config_entry *mts_kernel_configs_find(const mts_kernel_configs *configs, uint64_t signature);
+bool mts_kernel_configs_failed(const mts_kernel_configs *configs, const mts_kernel_config *config);
 /* The entry of the layer's signature, else that of the same kind of layer with the nearest number of members,
- * else NULL. `choices` may be NULL. */
-const mts_kernel_config_entry *mts_kernel_configs_nearest(const mts_kernel_configs *choices,
+ * else NULL. `configs` may be NULL. */
+const mts_kernel_config_entry *mts_kernel_configs_nearest(const mts_kernel_configs *configs,
                                                           const mts_layer_facts *facts);
 
 #endif

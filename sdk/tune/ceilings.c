@@ -22,7 +22,7 @@
 
 typedef struct prober {
     mts_device *device;
-    mts_buffer *act, *pool, *table;
+    mts_buffer *act, *pool, *params;
     mts_error *error;
 } prober;
 
@@ -64,7 +64,7 @@ static mts_launch launch_of(const prober *p, mts_kernel *kernel, uint32_t first,
     return (mts_launch){.kernel = kernel,
                         .act = p->act,
                         .pool = p->pool,
-                        .params = p->table,
+                        .params = p->params,
                         .first = first,
                         .global = {x, y, 1},
                         .local = {group_of(p, kernel), 1, 1},
@@ -88,7 +88,7 @@ static mts_status chains_run(prober *p, uint32_t chains, double *rate)
     for (int pass = 0; pass < 2 && status == MTS_STATUS_OK; pass++) {
         const double wanted = seconds > 0.0 ? FLOPS_SECONDS / seconds * rounds : rounds;
         rounds = wanted < 1000.0 ? 1000u : wanted > 1e8 ? 100000000u : (uint32_t)wanted;
-        status = mts_buffer_write(p->table, 0, &rounds, sizeof rounds, p->error);
+        status = mts_buffer_write(p->params, 0, &rounds, sizeof rounds, p->error);
         if (status == MTS_STATUS_OK) {
             const mts_launch launch = launch_of(p, kernel, 0, items, 1);
             status = fastest(p, &launch, pass == 0 ? 1 : RUNS, &seconds);
@@ -140,7 +140,7 @@ static mts_status measure_copy(prober *p, double *out)
         }
         bytes /= 2;
     }
-    const mts_copy_params record = copy_record((uint32_t)(bytes / (COPY_PLANE * sizeof(float))));
+    const mts_copy_params params = copy_record((uint32_t)(bytes / (COPY_PLANE * sizeof(float))));
     const mts_kernel_desc desc = {.name = "copy_any__f32_planar",
                                   .defines = mts_launch_defines(info, MTS_PRECISION_FLOAT32)};
     mts_kernel *kernel = NULL;
@@ -150,10 +150,10 @@ static mts_status measure_copy(prober *p, double *out)
         memcpy(&word, &one, sizeof word);
         status = mts_buffer_fill(p->act, 0, (size_t)(2 * bytes), word, p->error);
     }
-    MTS_TRY(status, mts_buffer_write(p->table, 0, &record, sizeof record, p->error));
+    MTS_TRY(status, mts_buffer_write(p->params, 0, &params, sizeof params, p->error));
     if (status == MTS_STATUS_OK) {
         const uint32_t width = info->is_gpu ? COPY_PLANE : 1;
-        const mts_launch launch = launch_of(p, kernel, 0, width, record.dest.dims[3] + 1);
+        const mts_launch launch = launch_of(p, kernel, 0, width, params.dest.dims[3] + 1);
         status = fastest(p, &launch, RUNS, &seconds);
     }
     mts_kernel_destroy(&kernel);
@@ -165,11 +165,11 @@ mts_status mts_probe_run(mts_device *device, mts_probe *out, mts_error *error)
 {
     prober p = {.device = device, .error = error};
     *out = (mts_probe){0};
-    mts_status status = buffer_make(&p, sizeof(mts_copy_params), NULL, &p.table);
+    mts_status status = buffer_make(&p, sizeof(mts_copy_params), NULL, &p.params);
     MTS_TRY(status, measure_flops(&p, &out->flops));
     MTS_TRY(status, measure_copy(&p, &out->copy));
     mts_buffer_destroy(&p.act);
     mts_buffer_destroy(&p.pool);
-    mts_buffer_destroy(&p.table);
+    mts_buffer_destroy(&p.params);
     return status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "measuring the device");
 }

@@ -86,7 +86,7 @@ static void add_time(timing *list, uint32_t *count, const mts_encoded_launch *la
         list[(*count)++] = (timing){.signature = launch->signature,
                                     .kind = launch->layer_kind,
                                     .members = launch->members,
-                                    .config = launch->choice};
+                                    .config = launch->config};
     }
     list[i].ms += ms;
     list[i].layers += same_layer ? 0 : 1;
@@ -244,7 +244,7 @@ static void use_known(tuner *t)
         const mts_kernel_config_entry *known = mts_kernel_configs_find(&t->p->measured, t->base[i].signature);
         const bool faster = known && known->ms > 0.0 && known->ms < known->default_ms;
         t->best[i] = faster ? known->ms / known->default_ms : 1.0;
-        t->config[i] = faster ? known->choice : t->base[i].config;
+        t->config[i] = faster ? known->config : t->base[i].config;
     }
 }
 
@@ -258,7 +258,7 @@ static mts_status keep(tuner *t, uint32_t tried)
                                                .kind = t->base[i].kind,
                                                .members = t->base[i].members,
                                                .tried = tried > before ? tried : before,
-                                               .choice = t->config[i],
+                                               .config = t->config[i],
                                                .ms = t->base[i].ms * t->best[i],
                                                .default_ms = t->base[i].ms};
         status = mts_kernel_configs_add(&t->p->measured, &entry, t->p->error);

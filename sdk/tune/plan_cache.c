@@ -136,7 +136,7 @@ static void put_configs(writer *w, const mts_kernel_configs *configs)
     for (size_t i = 0; i < count; i++) {
         const mts_kernel_config_entry *entry = &configs->entries[i];
         put_record(w, entry_fields, COUNT_OF(entry_fields), entry);
-        put_config(w, &entry->choice);
+        put_config(w, &entry->config);
         put_record(w, entry_times, COUNT_OF(entry_times), entry);
     }
 }
@@ -229,7 +229,7 @@ static void get_configs(reader *r, mts_kernel_configs *configs)
     for (uint32_t i = 0; i < count && r->status == MTS_STATUS_OK; i++) {
         mts_kernel_config_entry entry = {0};
         get_record(r, entry_fields, COUNT_OF(entry_fields), &entry);
-        entry.choice = get_config(r);
+        entry.config = get_config(r);
         get_record(r, entry_times, COUNT_OF(entry_times), &entry);
         check_memory(r, mts_kernel_configs_add(configs, &entry, NULL));
     }
@@ -291,7 +291,7 @@ static void add_session(const mts_planning *p, mts_text *key)
 {
     const mts_engine_options *o = &p->options;
     mts_text_add(
-        key, "bundle %016llx\nstrategy %d grouping %d separate %d lend %d budget %llu tuning %u\ntasks",
+        key, "bundle %016llx\nstrategy %d grouping %d separate %d zero-copy %d budget %llu tuning %u\ntasks",
         (unsigned long long)p->archive->hash, (int)o->strategy, (int)p->how.grouping, o->separate_inputs,
         o->zero_copy_inputs, (unsigned long long)o->memory_budget.bytes, p->how.tuning_ms);
     for (uint32_t i = 0; i < p->task_count; i++) {

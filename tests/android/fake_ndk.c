@@ -296,7 +296,7 @@ media_status_t AImage_getPlaneData(const AImage *image, int planeIdx, uint8_t **
     return media_may_fail();
 }
 
-/* No device here reads hardware buffers: nobody looks into it. */
+/* No device here reads hardware buffers: nothing reads it. */
 media_status_t AImage_getHardwareBuffer(const AImage *image, AHardwareBuffer **buffer)
 {
     *buffer = (AHardwareBuffer *)(uintptr_t)image;

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "android/fake_ndk.h"
-#include "support/picture_bundle.h"
+#include "support/frame_bundle.h"
 
 #define PATIENCE 10000 /* of 2 ms */
 
@@ -30,10 +30,10 @@ static char text[4096];
 
 static int make_bundle(void **state)
 {
-    static const picture_task task = {
+    static const frame_task task = {
         .color = MTS_COLOR_RGB, .batch = 1, .height = 4, .width = 8, .deviation = 1.0f};
     (void)state;
-    picture_bundle_make(&task, 1, &bundle);
+    frame_bundle_make(&task, 1, &bundle);
     return 0;
 }
 

@@ -23,7 +23,7 @@
 #include "android/app/src/main/cpp/frames.h"
 #include "opencl/fake/fake.h"
 #include "platform/os/os.h"
-#include "support/picture_bundle.h"
+#include "support/frame_bundle.h"
 
 #define ARM "cl_arm_import_memory cl_arm_import_memory_dma_buf cl_arm_import_memory_android_hardware_buffer"
 #define SIDE 8
@@ -109,7 +109,7 @@ static void write_log(void *context, mts_log_severity severity, const char *text
 
 static void world_open(world *w, const char *extensions, size_t short_by)
 {
-    static const picture_task task = {
+    static const frame_task task = {
         .color = MTS_COLOR_RGB, .batch = 1, .height = SIDE, .width = SIDE, .deviation = 1.0f};
     uint8_t grey[BYTES];
     memset(w, 0, sizeof *w);
@@ -117,7 +117,7 @@ static void world_open(world *w, const char *extensions, size_t short_by)
     *fake = (fake_opencl){.asked = fake->asked, .extensions = extensions};
     *window = (fake_window){.held = 0};
     (void)pthread_mutex_init(&w->lock, NULL);
-    picture_bundle_make(&task, 1, &w->bytes);
+    frame_bundle_make(&task, 1, &w->bytes);
     memset(w->pixels, IN_VIEW, BYTES);
     for (uint32_t i = 0; i < MEMORIES; i++) {
         const int fd = memfd_create("picture", MFD_CLOEXEC);
@@ -177,7 +177,7 @@ static void world_close(world *w)
 {
     const struct timespec nap = {.tv_nsec = 2000000};
     for (int naps = 0; fake->alive > 0 && naps < PATIENCE; naps++) {
-        (void)nanosleep(&nap, NULL); /* drivers may let go of memory a little later */
+        (void)nanosleep(&nap, NULL); /* drivers may release memory a little later */
     }
     assert_int_equal(fake->alive, 0);
     assert_int_equal(fake->misuses, 0);

@@ -16,7 +16,7 @@
 
 #include "android/app/src/main/cpp/engine.h"
 #include "api/api.h"
-#include "support/picture_bundle.h"
+#include "support/frame_bundle.h"
 
 #define SIDE 8
 #define PICTURES 64
@@ -108,12 +108,12 @@ static void write_log(void *context, mts_log_severity severity, const char *text
 
 static void world_open(world *w)
 {
-    static const picture_task task = {
+    static const frame_task task = {
         .color = MTS_COLOR_RGB, .batch = 1, .height = SIDE, .width = SIDE, .deviation = 1.0f};
     memset(w, 0, sizeof *w);
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->changed, NULL);
-    picture_bundle_make(&task, 1, &w->bytes);
+    frame_bundle_make(&task, 1, &w->bytes);
     w->pixels[0] = 200;
     w->view = view_create();
     assert_non_null(w->view);
@@ -225,7 +225,7 @@ static void pausing_gives_every_picture_back_and_keeps_the_session(void **state)
         const uint32_t taken = w.taken, released = w.released;
         (void)pthread_mutex_unlock(&w.lock);
         assert_int_equal(taken, released);
-        offer(&w, 1); /* a camera that has not stopped yet: nobody asks it */
+        offer(&w, 1); /* a camera that has not stopped yet: its frames are not wanted */
         (void)pthread_mutex_lock(&w.lock);
         w.offered = w.taken;
         (void)pthread_mutex_unlock(&w.lock);

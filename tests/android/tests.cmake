@@ -18,7 +18,7 @@ set_source_files_properties(${android_app}/jni.c PROPERTIES COMPILE_OPTIONS -Wno
 
 # The engine on an OpenCL library that reads hardware buffers (tests/opencl/tests.cmake, where it says why nothing else
 # here may be linked with OpenCL); it skips where there is none.
-target_sources(android_buffers PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/picture_bundle.c
+target_sources(android_buffers PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/frame_bundle.c
   $<TARGET_OBJECTS:mts_models>)
 target_include_directories(android_buffers PRIVATE $<TARGET_PROPERTY:mts_test_support,INTERFACE_INCLUDE_DIRECTORIES>)
 target_include_directories(android_buffers SYSTEM PRIVATE

@@ -238,8 +238,7 @@ static void whichever_call_loses_the_device_it_stays_lost_and_all_can_be_destroy
 
 static void a_submission_that_fails_leaves_the_last_outputs_and_the_ticket(void **state)
 {
-    /* the record of the picture, its pixels; the picture's launch, the run's; the outputs' way back, the mark
-     */
+    /* The frame's parameters and pixels, its launch and the run's, the outputs, the event. */
     static const struct {
         mts_wrap_kind kind;
         uint32_t nth;

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "support/api_fixture.h"
-#include "support/picture_bundle.h"
+#include "support/frame_bundle.h"
 
 #define SIDE 8
 #define WIDTH 30
@@ -36,11 +36,11 @@ typedef struct world {
 
 static void world_open(world *w, const char *device, uint32_t places)
 {
-    const picture_task task = {
+    const frame_task task = {
         .color = MTS_COLOR_RGB, .batch = 1, .height = SIDE, .width = SIDE, .deviation = 1.0f};
     mts_session_options options;
     memset(w, 0, sizeof *w);
-    picture_bundle_make(&task, 1, &w->bytes);
+    frame_bundle_make(&task, 1, &w->bytes);
     api_open(&w->fixture, device);
     assert_int_equal(mts_bundle_open_memory(w->fixture.runtime, w->bytes.data, w->bytes.size, &w->bundle),
                      MTS_STATUS_OK);

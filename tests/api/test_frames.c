@@ -1,6 +1,6 @@
 /*
  * test_frames.c: frames and regions of the public API: what is refused, what planes, crops and batches
- * become, and that lent memory and copies give the same. How pixels are computed is shown in conformance/ and
+ * become, and that zero-copy frames and copies give the same. How pixels are computed is shown in conformance/ and
  * frames/.
  */
 #include <math.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "support/api_fixture.h"
-#include "support/picture_bundle.h"
+#include "support/frame_bundle.h"
 #include "support/second_device.h"
 
 #define SIDE 8 /* of an input */
@@ -42,11 +42,11 @@ static bool has_device(const char *id)
     return false;
 }
 
-static void world_open(world *w, const char *device, const picture_task *tasks, uint32_t count, bool separate)
+static void world_open(world *w, const char *device, const frame_task *tasks, uint32_t count, bool separate)
 {
     mts_session_options options;
     memset(w, 0, sizeof *w);
-    picture_bundle_make(tasks, count, &w->bytes);
+    frame_bundle_make(tasks, count, &w->bytes);
     api_open(&w->fixture, device);
     assert_int_equal(mts_bundle_open_memory(w->fixture.runtime, w->bytes.data, w->bytes.size, &w->bundle),
                      MTS_STATUS_OK);
@@ -68,9 +68,9 @@ static void world_close(world *w)
     mts_bundle_bytes_release(&w->bytes);
 }
 
-static const picture_task grey = {
+static const frame_task grey = {
     .color = MTS_COLOR_GREY, .batch = 1, .height = SIDE, .width = SIDE, .deviation = 1.0f};
-static const picture_task grey_batch = {
+static const frame_task grey_batch = {
     .color = MTS_COLOR_GREY, .batch = BATCH, .height = SIDE, .width = SIDE, .deviation = 1.0f};
 
 static mts_frame frame_of(const world *w, mts_pixel_format format)
@@ -122,10 +122,12 @@ static void frames_that_contradict_themselves_are_refused_with_the_reason(void *
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "stride 30");
     f = frame_of(&w, MTS_PIXEL_FORMAT_NV12);
     f.chroma_stride[0] = WIDTH; /* 16 pairs are 32 bytes */
-    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "chroma_stride 31 is less than the 32 bytes of a row");
+    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT,
+                   "chroma_stride 31 is less than the 32 bytes of a row");
     f = frame_of(&w, MTS_PIXEL_FORMAT_I420);
     f.chroma_stride[1] = 15;
-    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "chroma_stride 15 is less than the 16 bytes of a row");
+    expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT,
+                   "chroma_stride 15 is less than the 16 bytes of a row");
     f = frame_of(&w, MTS_PIXEL_FORMAT_YUYV);
     f.stride = WIDTH * 2; /* 16 pairs of pixels are 64 bytes */
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "64 bytes of a row");
@@ -214,7 +216,7 @@ static void planes_may_lie_anywhere(void **state)
     uint8_t y[HEIGHT * 40];
     uint8_t u[11 * 20];
     uint8_t v[11 * 24];
-    const picture_task task = {
+    const frame_task task = {
         .color = MTS_COLOR_RGB, .batch = 1, .height = SIDE, .width = SIDE, .deviation = 1.0f};
     (void)state;
     world_open(&w, "reference", &task, 1, false);
@@ -275,7 +277,7 @@ static void a_lent_frame_is_the_same_as_a_copied_one_and_free_after_the_wait(voi
     }
 }
 
-/* Of a large frame only some rows are copied; of lent memory none. */
+/* Of a large frame only some rows are copied; of zero-copy frames none. */
 static void a_large_frame_is_seen_as_it_is_however_it_is_copied(void **state)
 {
     enum { LARGE = 320, HIGH = 243 };
@@ -451,7 +453,7 @@ static void regions_that_make_no_sense_are_refused(void **state)
 {
     world w;
     mts_ticket ticket = 0;
-    const picture_task tasks[3] = {
+    const frame_task tasks[3] = {
         grey_batch, grey_batch, {.batch = 1, .height = 2, .width = 2, .deviation = 1.0f}};
     mts_region region = {.width = 2, .height = 2};
     mts_region bad = region;
@@ -482,7 +484,7 @@ static void regions_that_make_no_sense_are_refused(void **state)
 static void separate_tasks_see_their_own_regions_of_one_frame(void **state)
 {
     world w;
-    const picture_task tasks[2] = {grey_batch, grey};
+    const frame_task tasks[2] = {grey_batch, grey};
     const mts_region left = {.width = 8, .height = 8};
     const mts_region right = {.x = 20, .y = 10, .width = 8, .height = 8};
     (void)state;

@@ -142,7 +142,7 @@ static void the_bytes_of_a_convolution_are_its_input_weights_and_output(void **s
     while (first < w.launches + w.count && strcmp(first->kind, "conv 3x3") != 0) {
         first++;
     }
-    /* the demo's first layer: a common picture of 3 x 32 x 32, weights of each task, 32 x 32 pixels a channel
+    /* the demo's first layer: a common frame of 3 x 32 x 32, weights of each task, 32 x 32 pixels a channel
      */
     assert_true(first < w.launches + w.count);
     assert_int_equal(first->mul_adds % (32 * 32 * 27), 0);

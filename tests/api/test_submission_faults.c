@@ -98,7 +98,7 @@ static void inputs_as_they_are_block_and_drop_as_frames_do(void **state)
     assert_int_equal(mts_session_submit(w.session, NULL, &ticket), MTS_STATUS_OK);
     gate_pass(1);
     assert_int_equal(mts_session_submit(w.session, NULL, &ticket),
-                     MTS_STATUS_OK); /* 1, which nobody took, goes */
+                     MTS_STATUS_OK); /* 1, which was not consumed, is dropped */
     assert_int_equal(submission_flow(&w).dropped, 1);
     assert_int_equal(mts_session_wait(w.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
     submission_check(&w, 1);
@@ -117,14 +117,14 @@ static void what_an_input_borrowed_goes_with_the_run_that_it_is_of(void **state)
     options.task_count = 1;
     submission_open(&w, NULL, &options);
     (void)submission_submit(&w, 0);
-    mts_frame lent = submission_frame(&w, 1);
-    lent.zero_copy = 1;
-    assert_int_equal(mts_session_input_frame(w.session, "pet", &lent), MTS_STATUS_OK);
+    mts_frame zero_copy = submission_frame(&w, 1);
+    zero_copy.zero_copy = 1;
+    assert_int_equal(mts_session_input_frame(w.session, "pet", &zero_copy), MTS_STATUS_OK);
     assert_int_equal(mts_session_wait(w.session, 1, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
     mts_frame bad = submission_frame(&w, 2);
     bad.memory = MTS_MEMORY_DMABUF;
     bad.fd = -1;
-    assert_int_equal(mts_session_input_frame(w.session, "pet", &lent),
+    assert_int_equal(mts_session_input_frame(w.session, "pet", &zero_copy),
                      MTS_STATUS_OK); /* its launch is queued */
     assert_int_equal(mts_session_submit(w.session, &bad, &ticket), MTS_STATUS_INVALID_ARGUMENT);
     assert_int_equal(mts_session_submit(w.session, NULL, &ticket), MTS_STATUS_OK);
@@ -151,9 +151,9 @@ static void a_lent_input_of_a_frame_that_is_withdrawn_is_not_let_go_before_it_wa
     submission_open(&w, NULL, &options);
     (void)submission_submit(&w, 0);
     (void)submission_submit(&w, 1);
-    mts_frame lent = submission_frame(&w, 2);
-    lent.zero_copy = 1;
-    assert_int_equal(mts_session_input_frame(w.session, "pet", &lent), MTS_STATUS_OK);
+    mts_frame zero_copy = submission_frame(&w, 2);
+    zero_copy.zero_copy = 1;
+    assert_int_equal(mts_session_input_frame(w.session, "pet", &zero_copy), MTS_STATUS_OK);
     const mts_frame frame = submission_frame(&w, 3);
     assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
     const mts_status status = mts_session_cancel(w.session, ticket);
@@ -324,7 +324,7 @@ static void two_sessions_of_a_runtime_keep_their_runs_apart(void **state)
     for (uint32_t i = 0; i < 6; i++) {
         w.session = sessions[i % 2];
         (void)submission_submit(&w, i);
-        if (i < 4) { /* nobody waits for the other one's runs */
+        if (i < 4) { /* no call waits for the other one's runs */
             assert_int_equal(gate_marks(), i + 1);
         }
     }

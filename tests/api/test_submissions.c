@@ -82,7 +82,7 @@ static void lent_frames_are_read_where_they_lie_and_given_back_when_done(void **
         mts_frame frame = submission_frame(&w, i);
         frame.zero_copy = 1;
         assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
-        for (uint32_t k = 0; k < w.calls; k++) { /* whoever was told may overwrite it */
+        for (uint32_t k = 0; k < w.calls; k++) { /* the caller may overwrite it now */
             memset(w.pixels[k], 0xa5, PIXELS);
         }
     }
@@ -208,7 +208,7 @@ static void a_session_that_goes_ends_its_runs_and_tells(void **state)
         frame.zero_copy = i % 2;
         assert_int_equal(mts_session_submit(w.session, &frame, &ticket), MTS_STATUS_OK);
     }
-    gate_pass(1); /* finished, and nobody has looked */
+    gate_pass(1); /* finished, and not polled */
     submission_close(&w);
     assert_int_equal(w.calls, 5);
     for (uint32_t i = 0; i < 5; i++) {
@@ -313,7 +313,7 @@ static void groups_of_a_run_with_a_deadline_go_before_the_next_run(void **state)
     const uint32_t before = gate_lists();
     (void)submission_submit(&w, 0);
     (void)submission_submit(&w, 1);
-    assert_int_equal(gate_lists() - before, 2); /* the picture's, and that of the first group */
+    assert_int_equal(gate_lists() - before, 2); /* the frame's, and that of the first group */
     mts_ticket ticket = 0;
     gate_pass(1);
     assert_int_equal(mts_session_poll(w.session, &ticket), MTS_STATUS_BUSY);

@@ -17,7 +17,7 @@
 
 #define WIDTH 40
 #define HEIGHT 20
-#define GUARD 64 /* bytes before and behind the picture that nobody may write to */
+#define GUARD 64 /* bytes before and behind the picture that are not written */
 
 static const cli_color white = {255, 255, 255, 255};
 

@@ -90,7 +90,7 @@ static void an_error_text_is_cut_to_fit_but_not_within_a_character(void **state)
         assert_in_range(length, MTS_ERROR_TEXT - 3, MTS_ERROR_TEXT - 1);
         assert_int_equal((unsigned char)error.text[length - 1], 0xbc);
     }
-    assert_int_equal(mts_fail(NULL, MTS_STATUS_LIMIT, "nobody listens"), MTS_STATUS_LIMIT);
+    assert_int_equal(mts_fail(NULL, MTS_STATUS_LIMIT, "no error struct"), MTS_STATUS_LIMIT);
 }
 
 static void a_prefix_goes_before_the_text_and_keeps_the_code(void **state)

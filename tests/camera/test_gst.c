@@ -25,7 +25,7 @@ int main(void)
 
 #include "camera/gst_fixture.h"
 #include "kit/frames.h"
-#include "support/picture_bundle.h"
+#include "support/frame_bundle.h"
 
 #define SIDE 24 /* of what the network sees */
 #define VALUES (3 * SIDE * SIDE)
@@ -40,7 +40,7 @@ static mts_bundle_bytes bytes;
 /* A network that gives back what it sees. */
 static int world_make(void **state)
 {
-    static const picture_task task = {
+    static const frame_task task = {
         .color = MTS_COLOR_RGB, .batch = 1, .height = SIDE, .width = SIDE, .deviation = 1.0f};
     mts_runtime_options options;
     (void)state;
@@ -48,7 +48,7 @@ static int world_make(void **state)
     options.device = "reference";
     options.error_text = gst_fixture_error;
     options.error_size = sizeof gst_fixture_error;
-    picture_bundle_make(&task, 1, &bytes);
+    frame_bundle_make(&task, 1, &bytes);
     assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_OK);
     assert_int_equal(mts_bundle_open_memory(runtime, bytes.data, bytes.size, &bundle), MTS_STATUS_OK);
     assert_int_equal(mts_session_create(runtime, bundle, NULL, &session), MTS_STATUS_OK);
@@ -200,7 +200,7 @@ static void each_format_gives_the_same_as_the_same_pixels_fed_directly(void **st
     }
 }
 
-/* A buffer whose meta data says strides and offsets that nobody would guess. */
+/* A buffer whose meta data says strides and offsets that cannot be guessed. */
 static GstBuffer *odd_buffer(GstVideoInfo *info, const mts_frame *dense, gsize offsets[3], gint strides[3])
 {
     const guint planes = GST_VIDEO_INFO_N_PLANES(info);
@@ -328,7 +328,7 @@ static void a_format_that_the_library_does_not_take_is_converted_and_told(void *
     source_close(&out);
 }
 
-/* Without a converter nobody can help. */
+/* Without a converter there is no conversion. */
 static void formats_that_cannot_be_agreed_on_are_refused(void **state)
 {
     (void)state;

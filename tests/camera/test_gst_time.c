@@ -94,7 +94,7 @@ static void a_pipeline_of_ones_own_that_is_live_drops_and_has_no_end(void **stat
     out = gst_fixture_open("gst://videotestsrc is-live=true num-buffers=20 ! "
                            "video/x-raw,width=64,height=48,framerate=100/1");
     assert_true(out->info.live);
-    clock_nap(400); /* nobody looks, and the camera does not wait */
+    clock_nap(400); /* no call looks, and the camera does not wait */
     uint32_t came = 0;
     for (int i = 0; i < 100 && (status == CAMERA_OK || status == CAMERA_WAITING); i++) {
         status = source_next(out, 50, &frame, gst_fixture_error);

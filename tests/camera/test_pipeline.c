@@ -26,7 +26,7 @@ int main(void)
 #include "camera/clock.h"
 #include "camera/pipeline.h"
 #include "support/gate_device.h"
-#include "support/picture_bundle.h"
+#include "support/frame_bundle.h"
 
 #define SLOTS 8
 #define WIDTH 40
@@ -54,13 +54,13 @@ static char bundle[] = "/tmp/mts_camera_pipeline_XXXXXX";
 /* A task that gives back what it sees: costs nothing, also under an emulator. */
 static int bundle_make(void **state)
 {
-    static const picture_task task = {
+    static const frame_task task = {
         .color = MTS_COLOR_RGB, .batch = 1, .height = 8, .width = 8, .deviation = 1.0f};
     mts_bundle_bytes bytes;
     (void)state;
     const int file = mkstemp(bundle);
     assert_true(file >= 0);
-    picture_bundle_make(&task, 1, &bytes);
+    frame_bundle_make(&task, 1, &bytes);
     assert_int_equal(write(file, bytes.data, bytes.size), (ssize_t)bytes.size);
     mts_bundle_bytes_release(&bytes);
     return close(file);
@@ -247,7 +247,7 @@ static uint32_t dropped_lines(const char *path)
     return count;
 }
 
-/* Places that nobody empties: two frames more than there are push two out. */
+/* Slots that are not emptied: two frames more than there are push two out. */
 static void frames_beyond_the_places_are_dropped_counted_and_recorded(void **state)
 {
     char path[] = "/tmp/mts_camera_dropped_XXXXXX";

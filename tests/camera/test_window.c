@@ -50,7 +50,7 @@ static source *opened(const char *uri)
     return out;
 }
 
-/* Somebody closes the window when the second picture is there. */
+/* The user closes the window when the second picture is there. */
 static GstPadProbeReturn window_leave(GstPad *pad, GstPadProbeInfo *info, gpointer data)
 {
     uint32_t *pictures = data;

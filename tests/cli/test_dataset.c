@@ -158,13 +158,13 @@ static void records_give_their_labels_and_pictures(void **state)
     assert_true(cli_dataset_labelled(set));
     assert_int_equal(cli_dataset_label(set, 1), 4);
     assert_null(data.tensor);
-    assert_int_equal(data.picture(data.context, 1, 32, 32, rgb), 0);
+    assert_int_equal(data.image(data.context, 1, 32, 32, rgb), 0);
     for (size_t p = 0; p < 1024; p++) {
         for (size_t c = 0; c < 3; c++) {
             assert_int_equal(rgb[3 * p + c], records[3073 + 1 + c * 1024 + p]);
         }
     }
-    assert_int_equal(data.picture(data.context, 1, 64, 64, big), 0);
+    assert_int_equal(data.image(data.context, 1, 64, 64, big), 0);
     assert_memory_equal(big, rgb, 3); /* the corner lies at the middle of the first pixel's edge */
     cli_dataset_close(set);
     write_file("r.bin", records, 3072);
@@ -190,7 +190,7 @@ static void a_folder_gives_its_pictures_by_name_in_the_wanted_size(void **state)
     assert_false(cli_dataset_labelled(set));
     for (uint32_t i = 0; i < 2; i++) {
         const unsigned char want[2][3] = {{250, 100, 0}, {1, 2, 3}};
-        assert_int_equal(data.picture(data.context, i, 3, 2, rgb), 0);
+        assert_int_equal(data.image(data.context, i, 3, 2, rgb), 0);
         for (size_t p = 0; p < 6; p++) {
             assert_memory_equal(rgb + 3 * p, want[i], 3);
         }
@@ -200,9 +200,9 @@ static void a_folder_gives_its_pictures_by_name_in_the_wanted_size(void **state)
     write_file("photos/c.png", "\x89PNG\r\n\x1a\n and then nothing", 24);
     set = open_data("photos", 0);
     data = cli_dataset_data(set);
-    assert_int_not_equal(data.picture(data.context, 2, 3, 2, rgb), 0);
+    assert_int_not_equal(data.image(data.context, 2, 3, 2, rgb), 0);
     assert_non_null(strstr(cli_dataset_reason(set), "photos/c.png"));
-    assert_int_equal(data.picture(data.context, 0, 3, 2, rgb), 0);
+    assert_int_equal(data.image(data.context, 0, 3, 2, rgb), 0);
     assert_string_equal(cli_dataset_reason(set), "");
     cli_dataset_close(set);
     set = open_data("photos", 1);
@@ -223,7 +223,7 @@ static void arrays_of_numbers_reach_inputs_in_the_order_of_their_dimensions(void
     cli_dataset *set = open_data("a.npy", 0);
     const mtsz_data data = cli_dataset_data(set);
     assert_int_equal(data.count, 2);
-    assert_null(data.picture);
+    assert_null(data.image);
     static const int64_t inputs[3][4] = {{1, 2, 3, 4}, {1, 4, 2, 3}, {1, 3, 4, 2}};
     for (size_t k = 0; k < 3; k++) {
         open_task("task", MTSC_COLOR_NONE, 4, inputs[k], false);
@@ -273,9 +273,9 @@ static void arrays_of_bytes_are_pictures_for_tasks_that_take_frames(void **state
     for (int k = 0; k < 3; k++) {
         cli_dataset *set = open_data(k == 0 ? "hwc.npy" : k == 1 ? "chw.npy" : "grey.npy", 0);
         const mtsz_data data = cli_dataset_data(set);
-        assert_non_null(data.picture);
+        assert_non_null(data.image);
         assert_true(cli_dataset_fit(set, bundle, NULL, 0, error));
-        assert_int_equal(data.picture(data.context, 1, k ? 2 : 3, k ? 3 : 2, rgb), 0);
+        assert_int_equal(data.image(data.context, 1, k ? 2 : 3, k ? 3 : 2, rgb), 0);
         for (size_t p = 0; p < 6; p++) {
             for (size_t c = 0; c < 3; c++) {
                 const size_t from = k == 0 ? 18 + 3 * p + c : k == 1 ? 18 + 6 * c + p : 6 + p;

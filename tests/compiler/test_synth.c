@@ -154,7 +154,7 @@ static void shared_channels_come_first_and_their_weights_are_stored_once(void **
     assert_int_equal(a->blocks[0].block, c->blocks[0].block);
     assert_int_not_equal(a->blocks[1].block, c->blocks[1].block);
     assert_int_not_equal(a->blocks[2].block, c->blocks[2].block);
-    /* all channels of the picture are common: no Y */
+    /* all channels of the image are common: no Y */
     a = weight(&b, 1, "conv1");
     assert_int_equal(a->block_count, 2);
     check_ref(&a->blocks[0], 0, 5, 0, 3);
@@ -202,7 +202,7 @@ static void everything_or_nothing_is_shared_at_the_ends_of_the_ratio(void **stat
     close_bundle(&b);
 }
 
-static void batches_are_taken_in_turn_and_only_single_pictures_take_frames(void **state)
+static void batches_are_taken_in_turn_and_only_single_images_take_frames(void **state)
 {
     (void)state;
     const uint32_t batch[] = {1, 3};
@@ -302,7 +302,7 @@ static mts_runtime *open_runtime(const char *device)
     return mts_runtime_create(&o, &runtime) == MTS_STATUS_OK ? runtime : NULL;
 }
 
-/* Logits of all tasks, each with its own random picture. */
+/* Logits of all tasks, each with its own random image. */
 static void run(mts_runtime *runtime, const char *path, mts_strategy strategy, uint32_t tasks, float *logits)
 {
     static float pixels[3 * 32 * 32];
@@ -440,7 +440,7 @@ int main(void)
         cmocka_unit_test(shared_channels_come_first_and_their_weights_are_stored_once),
         cmocka_unit_test(tasks_of_different_widths_share_what_the_narrowest_has),
         cmocka_unit_test(everything_or_nothing_is_shared_at_the_ends_of_the_ratio),
-        cmocka_unit_test(batches_are_taken_in_turn_and_only_single_pictures_take_frames),
+        cmocka_unit_test(batches_are_taken_in_turn_and_only_single_images_take_frames),
         cmocka_unit_test(equal_options_give_equal_bytes_and_other_seeds_other_weights),
         cmocka_unit_test(structs_of_a_smaller_size_are_accepted_and_of_an_unknown_one_refused),
         cmocka_unit_test(a_task_does_not_depend_on_how_many_follow),

@@ -106,13 +106,13 @@ static inline uint32_t conv(mts_graph *graph, uint32_t x, int64_t filters, int64
 /* Nodes 0, 1, 2: convolutions; then mean, head (node 4), softmax. */
 static inline mts_graph *graph_make(mts_arena *arena, const char *name, uint32_t seed)
 {
-    const mts_shape picture = {4, {1, 3, SIZE, SIZE}};
+    const mts_shape image = {4, {1, 3, SIZE, SIZE}};
     const mts_attrs mean = {.reduce = {.kind = MTS_REDUCE_MEAN, .axes = 12, .keep = 1}};
     const mts_attrs flat = {.reshape = {.shape = {2, {1, CLASSES}}}};
     const mts_attrs soft = {.softmax = {.axis = 1}};
     mts_graph *graph = mts_graph_create(arena, name);
     uint32_t random = seed;
-    uint32_t x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &picture);
+    uint32_t x = mts_graph_add_input(graph, "x", MTS_TYPE_FLOAT32, &image);
     x = conv(graph, x, FILTERS, 3, MTS_NONE, MTS_FN_RELU, &random);
     const uint32_t y = conv(graph, x, FILTERS, 3, MTS_NONE, MTS_FN_RELU, &random);
     x = conv(graph, y, FILTERS, 3, x, MTS_FN_RELU, &random);
@@ -127,7 +127,7 @@ static inline mts_graph *graph_make(mts_arena *arena, const char *name, uint32_t
 
 /* ---- the family ---- */
 
-static inline int picture(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
+static inline int image(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
 {
     const family *f = context;
     uint32_t random = index * 77u + 1;
@@ -173,8 +173,8 @@ static inline void family_make(family *f, uint32_t images)
     mtsz_data_default(&f->source);
     f->source.count = images;
     f->source.context = f;
-    f->source.picture = picture;
-    /* Pictures are not kept, so that a callback may fail late. */
+    f->source.image = image;
+    /* Images are not kept, so that a callback may fail late. */
     if (mts_data_create(&f->source, f->tasks, TASKS, 0, mts_allocator_default(), &f->data, &error) !=
         MTS_STATUS_OK) {
         fail_msg("%s", error.text);

@@ -150,8 +150,8 @@ static inline void fixture_turn(const mts_shape *shape, const float *in, float *
     }
     const size_t channels = (size_t)shape->dims[1], pixels = (size_t)(shape->dims[2] * shape->dims[3]);
     for (size_t i = 0; i < count; i++) { /* i: place in the graph's order */
-        const size_t picture = i / (channels * pixels), c = i / pixels % channels, p = i % pixels;
-        const size_t ours = (picture * pixels + p) * channels + c;
+        const size_t image = i / (channels * pixels), c = i / pixels % channels, p = i % pixels;
+        const size_t ours = (image * pixels + p) * channels + c;
         out[to_graph ? i : ours] = in[to_graph ? ours : i];
     }
 }

@@ -1,5 +1,5 @@
 /*
- * Calibration data: what reaches a network's inputs, from pictures and from tensors, and what is refused.
+ * Calibration data: what reaches a network's inputs, from images and from tensors, and what is refused.
  */
 #include <math.h>
 #include <pthread.h>
@@ -37,7 +37,7 @@ static unsigned char pixel(uint32_t image, uint32_t y, uint32_t x, uint32_t c)
     return (unsigned char)(image * 71 + y * 37 + x * 11 + c * 90 + 5);
 }
 
-static int give_picture(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
+static int give_image(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
 {
     source *from = context;
     from->together += ++from->busy > 1;
@@ -75,7 +75,7 @@ static mtsz_data data_of(source *from)
     mtsz_data_default(&data);
     data.count = IMAGES;
     data.context = from;
-    data.picture = give_picture;
+    data.image = give_image;
     return data;
 }
 
@@ -118,7 +118,7 @@ static mts_data *create(const mtsz_data *from, const mts_task *tasks, uint32_t c
     return data;
 }
 
-/* What a picture network computes with: channel c of a pixel. */
+/* What an image network computes with: channel c of a pixel. */
 static float expected(const mts_task *task, uint32_t image, uint32_t y, uint32_t x, uint32_t c)
 {
     const mts_preprocess *p = &task->preprocess;
@@ -138,7 +138,7 @@ static void near(float got, float want)
     }
 }
 
-static void pictures_have_the_colour_mean_and_scale_of_their_task(void **state)
+static void images_have_the_colour_mean_and_scale_of_their_task(void **state)
 {
     source from = {0};
     const mtsz_data given = data_of(&from);
@@ -192,7 +192,7 @@ static void an_input_that_ends_with_channels_lies_as_its_dimensions_say(void **s
     mts_data_destroy(&data);
 }
 
-static void pictures_are_mirrored_and_then_moved_with_their_edge_repeated(void **state)
+static void images_are_mirrored_and_then_moved_with_their_edge_repeated(void **state)
 {
     source from = {0};
     const mtsz_data given = data_of(&from);
@@ -224,7 +224,7 @@ static void pictures_are_mirrored_and_then_moved_with_their_edge_repeated(void *
     mts_data_destroy(&data);
 }
 
-static void pictures_beyond_the_memory_are_fetched_anew_and_are_the_same(void **state)
+static void images_beyond_the_memory_are_fetched_anew_and_are_the_same(void **state)
 {
     source from = {0};
     const mtsz_data given = data_of(&from);
@@ -286,7 +286,7 @@ static void an_image_that_cannot_be_had_is_named(void **state)
     mtsz_data given = data_of(&from);
     const uint32_t indices[] = {0, 3};
     const mts_task tasks[] = {
-        task_of("picture", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4}),
+        task_of("image", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4}),
         task_of("tensor", MTS_COLOR_NONE, 0, 2, (const int64_t[]){1, 5}),
     };
     float out[72];
@@ -341,7 +341,7 @@ static void what_cannot_feed_a_task_is_refused_at_once(void **state)
 {
     source from = {0};
     mtsz_data given = data_of(&from);
-    const mts_task picture = task_of("photo", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4});
+    const mts_task image = task_of("photo", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 3, 4});
     const mts_task batch = task_of("batch", MTS_COLOR_RGB, 0, 4, (const int64_t[]){2, 3, 3, 4});
     const mts_task plain = task_of("plain", MTS_COLOR_NONE, 0, 2, (const int64_t[]){1, 5});
     const mts_task empty = task_of("empty", MTS_COLOR_RGB, 0, 4, (const int64_t[]){1, 3, 0, 4});
@@ -349,19 +349,19 @@ static void what_cannot_feed_a_task_is_refused_at_once(void **state)
     const mts_shape second = mts_shape_make(1, (const int64_t[]){3});
     (void)state;
     assert_int_not_equal(mts_graph_add_input(two.graph, "y", MTS_TYPE_FLOAT32, &second), MTS_NONE);
-    refuse(NULL, &picture, "NULL");
+    refuse(NULL, &image, "NULL");
     refuse(&given, &batch, "'batch'");
     refuse(&given, &plain, "'plain'");
     refuse(&given, &two, "'y'");
     refuse(&given, &empty, "'empty'");
-    given.picture = NULL;
-    refuse(&given, &picture, "callback");
+    given.image = NULL;
+    refuse(&given, &image, "callback");
     given = data_of(&from);
     given.count = 0;
-    refuse(&given, &picture, "no images");
+    refuse(&given, &image, "no images");
     given = data_of(&from);
     given.size--;
-    refuse(&given, &picture, "size");
+    refuse(&given, &image, "size");
 }
 
 static void short_memory_is_told_and_nothing_is_kept(void **state)
@@ -425,10 +425,10 @@ static void several_threads_fill_at_once_and_callbacks_run_one_at_a_time(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(pictures_have_the_colour_mean_and_scale_of_their_task),
+        TEST(images_have_the_colour_mean_and_scale_of_their_task),
         TEST(an_input_that_ends_with_channels_lies_as_its_dimensions_say),
-        TEST(pictures_are_mirrored_and_then_moved_with_their_edge_repeated),
-        TEST(pictures_beyond_the_memory_are_fetched_anew_and_are_the_same),
+        TEST(images_are_mirrored_and_then_moved_with_their_edge_repeated),
+        TEST(images_beyond_the_memory_are_fetched_anew_and_are_the_same),
         TEST(tensors_go_to_their_input_with_channels_innermost),
         TEST(an_image_that_cannot_be_had_is_named),
         TEST(numbers_that_are_not_finite_are_refused_by_task_input_and_image),

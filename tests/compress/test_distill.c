@@ -351,7 +351,7 @@ static void perturbed_networks_of_cifar_regain_their_teachers_answers(void **sta
     mtsz_data source;
     mtsz_data_default(&source);
     source.count = 2000;
-    source.picture = photo;
+    source.image = photo;
     must(mts_data_create(&source, tasks, 2, 1u << 30, mts_allocator_default(), &data, &error));
     const double before = changed_answers(students[0], teachers[0], data, 500);
     mts_distill_options_default(&o);

@@ -44,7 +44,7 @@ static void every_round_has_each_image_once_in_another_order(void **state)
     mts_batch_release(&batch);
 }
 
-static void pictures_move_and_turn_as_far_as_they_may_and_both_ways(void **state)
+static void images_move_and_turn_as_far_as_they_may_and_both_ways(void **state)
 {
     (void)state;
     mts_batch batch;
@@ -284,7 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_round_has_each_image_once_in_another_order),
-        cmocka_unit_test(pictures_move_and_turn_as_far_as_they_may_and_both_ways),
+        cmocka_unit_test(images_move_and_turn_as_far_as_they_may_and_both_ways),
         cmocka_unit_test(the_rate_rises_and_falls_to_nothing_in_the_steps_there_are),
         cmocka_unit_test(time_ends_training_with_the_rate_near_nothing),
         cmocka_unit_test(one_step_is_made_even_if_the_time_is_over),

@@ -76,7 +76,7 @@ static void element_functions_match_the_reference_device(void **state)
     }
 }
 
-/* The tasks of the CIFAR family, out of a bundle, on pictures. */
+/* The tasks of the CIFAR family, out of a bundle, on images. */
 static void cifar_networks_match_the_reference_device(void **state)
 {
     char config[DATA_PATH], bundle_path[] = MTS_BINARY_DIR "/net-cifar.mtsb";
@@ -97,16 +97,16 @@ static void cifar_networks_match_the_reference_device(void **state)
     mts_engine *engine = NULL;
     fixture_must(mts_planned_engine_create(reference, models.archive, &options, NULL, &engine, NULL, &error),
                  &error);
-    float picture[3 * 32 * 32];
-    const void *data = picture, *const * list[64];
-    fixture_fill(picture, 3 * 32 * 32, 7);
+    float image[3 * 32 * 32];
+    const void *data = image, *const * list[64];
+    fixture_fill(image, 3 * 32 * 32, 7);
     for (uint32_t t = 0; t < models.count; t++) {
         list[t] = &data;
     }
     fixture_must(net_engine_run(engine, &bundle, list, &error), &error);
     for (uint32_t t = 0; t < models.count; t++) {
         const mts_graph *graph = models.tasks[t].graph;
-        float *const inputs[IMAGES] = {picture, picture, picture};
+        float *const inputs[IMAGES] = {image, image, image};
         size_t count = 0;
         mts_net *net = NULL;
         mts_net_run *run = open_run(graph, MTS_NET_TRAINING, IMAGES, &net);

@@ -171,7 +171,7 @@ static void reshapes_transposes_and_expansions(void **state)
     uint32_t y = add_reshape(&f, x, 5, (const int64_t[]){1, 2, 3, 6, 7});
     y = fixture_node(&f, MTS_OP_TRANSPOSE, &y, 1, &turn);
     y = add_reshape(&f, y, 4, (const int64_t[]){1, 3, 12, 7});
-    const uint32_t between = add_reshape(&f, y, 4, (const int64_t[]){1, 7, 4, 9}); /* picture to picture */
+    const uint32_t between = add_reshape(&f, y, 4, (const int64_t[]){1, 7, 4, 9}); /* image to image */
     y = fixture_node(&f, MTS_OP_EXPAND, &y, 1, &wide);
     fixture_output(&f, "between", between);
     end_case(&f, y);

@@ -300,16 +300,16 @@ static void scattered_filters_run_and_are_stored_in_order(void **state)
                             3 * sizeof *rows);
     }
     mts_net_destroy(&net);
-    float data[3 * 5 * 5], *pictures[TASKS][IMAGES];
+    float data[3 * 5 * 5], *images[TASKS][IMAGES];
     fixture_fill(data, 3 * 5 * 5, 23);
     for (int i = 0; i < TASKS * IMAGES; i++) {
-        pictures[i / IMAGES][i % IMAGES] = data;
+        images[i / IMAGES][i % IMAGES] = data;
     }
     test_net bundle;
     const mts_graph *graph = f.graph;
     fixture_must(net_make_as_is(&graph, 1, &bundle, &error), &error);
     assert_non_null(bundle.archive->tasks[0].graph->nodes[0].scatter);
-    compare_archive(&bundle, pictures, "scattered filters");
+    compare_archive(&bundle, images, "scattered filters");
     net_release(&bundle);
     fixture_end(&f);
 }

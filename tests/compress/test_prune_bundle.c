@@ -26,7 +26,7 @@ static mtsz_data data;
 
 /* ---- images: soft blobs, so that neighbouring pixels have to do with each other ---- */
 
-static int picture(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
+static int image(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
 {
     (void)context;
     for (uint32_t y = 0; y < height; y++) {
@@ -41,9 +41,9 @@ static int picture(void *context, uint32_t index, uint32_t width, uint32_t heigh
     return 0;
 }
 
-static int broken_picture(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
+static int broken_image(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
 {
-    return index == 7 || picture(context, index, width, height, rgb);
+    return index == 7 || image(context, index, width, height, rgb);
 }
 
 static int nan_tensor(void *context, uint32_t index, const char *task, uint32_t input, float *out,
@@ -70,7 +70,7 @@ static int set_up(void **state)
     options.error_size = sizeof sentence;
     mtsz_data_default(&data);
     data.count = IMAGES;
-    data.picture = picture;
+    data.image = image;
     const bool done =
         mtsc_compiler_create(&options, &compiler) == MTS_STATUS_OK &&
         mtsc_compiler_add_config(compiler, MTS_SOURCE_DIR "/apps/mts/demo/small.json") == MTS_STATUS_OK &&
@@ -276,9 +276,9 @@ static void images_that_cannot_be_had_or_are_no_numbers_are_named(void **state)
     (void)state;
     mtsz_prune_options prune = prune_options(0.5, one, 1);
     mtsz_data broken = data;
-    broken.picture = broken_picture;
+    broken.image = broken_image;
     expect_refused(MTS_STATUS_IO, &broken, &prune, "7");
-    broken.picture = NULL;
+    broken.image = NULL;
     broken.tensor = nan_tensor;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, &broken, &prune, "object");
 }

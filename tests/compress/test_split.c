@@ -34,7 +34,7 @@ typedef struct world {
     mts_archive *archive;
 } world;
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 static float noise(uint32_t *seed)
 {
@@ -43,7 +43,7 @@ static float noise(uint32_t *seed)
 }
 
 /* A blob of one colour before a gradient between two others: enough for a network to see many things. */
-static int picture(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
+static int image(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
 {
     uint32_t seed = index * 7919u + 1u;
     float n[16];
@@ -67,9 +67,9 @@ static int picture(void *context, uint32_t index, uint32_t width, uint32_t heigh
     return 0;
 }
 
-static int no_picture(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
+static int no_image(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
 {
-    return index == 33 ? 1 : picture(context, index, width, height, rgb);
+    return index == 33 ? 1 : image(context, index, width, height, rgb);
 }
 
 /* ---- a world ---- */
@@ -96,7 +96,7 @@ static void begin(world *w)
     w->options.error_size = sizeof w->error;
     mtsz_data_default(&w->data);
     w->data.count = IMAGES;
-    w->data.picture = picture;
+    w->data.image = image;
     mtsz_split_options_default(&w->wanted);
     w->wanted.task = "object";
     w->wanted.groups = 3;
@@ -347,7 +347,7 @@ static void answers_of_a_subnet_are_probabilities(void **state)
     assert_int_equal(mts_runtime_create(&options, &runtime), MTS_STATUS_OK);
     assert_int_equal(mts_bundle_open(runtime, w.output, &bundle), MTS_STATUS_OK);
     assert_int_equal(mts_session_create(runtime, bundle, NULL, &session), MTS_STATUS_OK);
-    (void)picture(NULL, 5, SIDE, SIDE, pixels);
+    (void)image(NULL, 5, SIDE, SIDE, pixels);
     const mts_frame frame = {
         .size = sizeof frame, .data = pixels, .width = SIDE, .height = SIDE, .format = MTS_PIXEL_FORMAT_RGB};
     mts_ticket ticket = 0;
@@ -443,7 +443,7 @@ static void an_image_that_cannot_be_had_is_named(void **state)
     (void)state;
     world w;
     begin(&w);
-    w.data.picture = no_picture;
+    w.data.image = no_image;
     expect_refusal(&w, MTS_STATUS_IO, "33");
 }
 

@@ -22,7 +22,7 @@ typedef struct classifier {
     mts_task task;
     uint32_t body; /* value of the features */
     float filters[FEATURES * 3 * 9], head[CLASSES * FEATURES], bias[CLASSES];
-    float picture[3 * SIDE * SIDE];
+    float image[3 * SIDE * SIDE];
 } classifier;
 
 static uint32_t node(mts_graph *graph, mts_op op, const uint32_t *inputs, uint32_t count,
@@ -57,8 +57,8 @@ static mts_attrs conv_of(uint32_t kernel, uint32_t fn)
 static uint32_t add_body(classifier *c)
 {
     mts_graph *graph = c->task.graph;
-    const mts_shape picture = mts_shape_make(4, (int64_t[]){1, 3, SIDE, SIDE});
-    const uint32_t x = mts_graph_add_input(graph, "image", MTS_TYPE_FLOAT32, &picture);
+    const mts_shape image = mts_shape_make(4, (int64_t[]){1, 3, SIDE, SIDE});
+    const uint32_t x = mts_graph_add_input(graph, "image", MTS_TYPE_FLOAT32, &image);
     const uint32_t filters = constant(graph, 4, (int64_t[]){FEATURES, 3, 3, 3}, c->filters);
     const mts_attrs conv = conv_of(3, MTS_FN_RELU);
     const uint32_t y = node(graph, MTS_OP_CONV, (uint32_t[]){x, filters}, 2, &conv);
@@ -102,8 +102,8 @@ static void begin(classifier *c)
     for (size_t i = 0; i < sizeof c->head / sizeof *c->head; i++) {
         c->head[i] = cosf((float)(3 * i));
     }
-    for (size_t i = 0; i < sizeof c->picture / sizeof *c->picture; i++) {
-        c->picture[i] = sinf((float)(i * i));
+    for (size_t i = 0; i < sizeof c->image / sizeof *c->image; i++) {
+        c->image[i] = sinf((float)(i * i));
     }
     c->bias[1] = 0.5f;
     c->body = add_body(c);
@@ -159,16 +159,16 @@ static void scores_with_an_activation_are_refused(void **state)
     expect_refusal(&c, "fully connected");
 }
 
-static void a_network_that_ends_in_a_picture_is_refused(void **state)
+static void a_network_that_ends_in_an_image_is_refused(void **state)
 {
     (void)state;
     classifier c;
     mts_error error = {0};
     begin(&c);
     const mts_graph *graph = c.task.graph;
-    const uint32_t picture = graph->nodes[0].output;
-    assert_int_equal(mts_graph_add_output(c.task.graph, "picture", picture, MTS_TYPE_FLOAT32,
-                                          &graph->values[picture].shape, &error),
+    const uint32_t image = graph->nodes[0].output;
+    assert_int_equal(mts_graph_add_output(c.task.graph, "image", image, MTS_TYPE_FLOAT32,
+                                          &graph->values[image].shape, &error),
                      MTS_STATUS_OK);
     expect_refusal(&c, "fully connected");
 }
@@ -203,7 +203,7 @@ static void a_new_end_computes_its_own_answers_from_the_same_features(void **sta
 
     float *before[64];
     float *after[64];
-    const float *inputs[1] = {c.picture};
+    const float *inputs[1] = {c.image};
     assert_true(mts_eval(c.task.graph, inputs, &c.arena, before));
     assert_true(mts_eval(made, inputs, &c.arena, after));
     const float *features = after[made->nodes[nodes[1]].output];
@@ -241,7 +241,7 @@ int main(void)
         cmocka_unit_test(a_classifier_behind_a_softmax_is_found),
         cmocka_unit_test(two_outputs_are_refused),
         cmocka_unit_test(scores_with_an_activation_are_refused),
-        cmocka_unit_test(a_network_that_ends_in_a_picture_is_refused),
+        cmocka_unit_test(a_network_that_ends_in_an_image_is_refused),
         cmocka_unit_test(a_new_end_computes_its_own_answers_from_the_same_features),
         cmocka_unit_test(what_follows_may_follow_the_value_itself),
     };

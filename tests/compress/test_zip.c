@@ -156,7 +156,7 @@ static void training_goes_on_sharing(void **state)
     assert_true(trained.retrained ? trained.change <= plain.change + 2.0 : trained.change == plain.change);
 }
 
-/* ---- small networks: pictures of two sizes, channels that say nothing ---- */
+/* ---- small networks: images of two sizes, channels that say nothing ---- */
 
 typedef enum small_kind {
     PLAIN,
@@ -221,7 +221,7 @@ static void write_small(int64_t pixels_one, int64_t pixels_two, small_kind kind)
     mtsc_compiler_destroy(&compiler);
 }
 
-static void tasks_with_pictures_of_two_sizes_share(void **state)
+static void tasks_with_images_of_two_sizes_share(void **state)
 {
     (void)state;
     for (int swapped = 0; swapped < 2; swapped++) {
@@ -266,7 +266,7 @@ int main(void)
         cmocka_unit_test(channels_in_another_order_are_matched),
         cmocka_unit_test(a_base_keeps_every_bit),
         cmocka_unit_test(training_goes_on_sharing),
-        cmocka_unit_test(tasks_with_pictures_of_two_sizes_share),
+        cmocka_unit_test(tasks_with_images_of_two_sizes_share),
         cmocka_unit_test(own_channels_that_are_always_zero_are_no_obstacle_to_uxyz),
         cmocka_unit_test(uxyz_without_channels_that_may_move_says_so),
     };

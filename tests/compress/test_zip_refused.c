@@ -90,10 +90,10 @@ static void images_that_say_nothing_are_named_with_task_and_layer(void **state)
     (void)state;
     const mtsz_zip_options zip = zip_options(0.9, 2);
     mtsz_data images = data;
-    images.picture = black;
+    images.image = black;
     expect_refused(MTS_STATUS_INVALID_ARGUMENT, original, &images, &zip, "layer '/");
     assert_non_null(strstr(sentence, "task '"));
-    images.picture = broken;
+    images.image = broken;
     expect_refused(MTS_STATUS_IO, original, &images, &zip, "5");
 }
 

@@ -31,8 +31,8 @@ static char sentence[512];
 static mtsc_options options;
 static mtsz_data data;
 
-/* Soft blobs: pictures whose neighbouring pixels have to do with each other. */
-static inline int picture(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
+/* Soft blobs: images whose neighbouring pixels have to do with each other. */
+static inline int image(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
 {
     (void)context;
     for (uint32_t y = 0; y < height; y++) {
@@ -58,7 +58,7 @@ static inline int black(void *context, uint32_t index, uint32_t width, uint32_t 
 
 static inline int broken(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb)
 {
-    return index == 5 || picture(context, index, width, height, rgb);
+    return index == 5 || image(context, index, width, height, rgb);
 }
 
 static inline void compile_small(const char *path)
@@ -83,7 +83,7 @@ static inline int set_up(void **state)
     options.error_size = sizeof sentence;
     mtsz_data_default(&data);
     data.count = IMAGES;
-    data.picture = picture;
+    data.image = image;
     compile_small(original);
     return 0;
 }
@@ -143,7 +143,7 @@ static inline uint64_t hash_of(const char *path)
     return hash;
 }
 
-/* Outputs of a task on the reference device for one picture, one thread of arithmetic: bits can be compared.
+/* Outputs of a task on the reference device for one image, one thread of arithmetic: bits can be compared.
  */
 static inline size_t answer(const char *bundle_path, const char *task, uint32_t index, float *out,
                             size_t room)
@@ -161,7 +161,7 @@ static inline size_t answer(const char *bundle_path, const char *task, uint32_t 
     mts_session_options_default(&session_options);
     session_options.tasks = &task;
     session_options.task_count = 1;
-    (void)picture(NULL, index, 32, 32, rgb);
+    (void)image(NULL, index, 32, 32, rgb);
     const mts_frame frame = {
         .size = sizeof frame, .data = rgb, .width = 32, .height = 32, .format = MTS_PIXEL_FORMAT_RGB};
     assert_int_equal(mts_runtime_create(&runtime_options, &runtime), MTS_STATUS_OK);

@@ -285,13 +285,13 @@ static void conv_block_agrees_for_shapes_parts_and_shared_weights(void **state)
         const uint32_t first = block_list(pair, shape, &blocks);
         const uint32_t local[3] = {shape->group, 1, 1};
         const uint32_t grid[3] = {blocks * shape->group, 1, 1};
-        const mts_kernel_config choice = {.kernel = MTS_KERNEL_CONFIG_BLOCK,
+        const mts_kernel_config config = {.kernel = MTS_KERNEL_CONFIG_BLOCK,
                                           .rows = shape->rows,
                                           .vectors = shape->columns,
                                           .local = shape->group,
                                           .depth = shape->depth,
                                           .parts = shape->parts};
-        for (int matrix = 0; matrix <= mts_block_takes_matrices(&pair->devices[1]->info, &choice); matrix++) {
+        for (int matrix = 0; matrix <= mts_block_takes_matrices(&pair->devices[1]->info, &config); matrix++) {
             (void)snprintf(defines, sizeof defines,
                            "-DVEC=1 -DROWS=%u -DCOLUMNS=%u -DGROUP=%u -DDEPTH=%u -DPARTS=%u -DMATRIX=%d",
                            shape->rows, shape->columns, shape->group, shape->depth, shape->parts, matrix);
@@ -405,7 +405,7 @@ static void winograd_agrees_for_segments_blocks_epilogues_and_tiles(void **state
     }
 }
 
-static mts_depthwise_params depthwise_record(kernel_pair *pair)
+static mts_depthwise_params depthwise_params(kernel_pair *pair)
 {
     const image i = random_image(pair);
     const uint32_t inputs = kernel_pair_pick(pair, 1, 5);
@@ -429,15 +429,15 @@ static void depthwise_agrees_for_multipliers_and_grids(void **state)
     } builds[] = {{"-DVEC=16", 1}, {"-DVEC=4", 3}, {"-DVEC=1", 32}};
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 16; n++) {
-        mts_depthwise_params records[MEMBERS];
+        mts_depthwise_params params[MEMBERS];
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 3e-5f;
         pair->half_slack = STORED_BEFORE_FUNCTION;
         for (int m = 0; m < MEMBERS; m++) {
-            records[m] = depthwise_record(pair);
+            params[m] = depthwise_params(pair);
         }
         const uint32_t first =
-            kernel_pair_words(pair, records, MEMBERS * MTS_PARAM_WORDS(mts_depthwise_params));
+            kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_depthwise_params));
         for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
             const uint32_t local[3] = {1, 1, 1};
             const uint32_t grid[3] = {builds[i].items, 10, MEMBERS};
@@ -446,8 +446,8 @@ static void depthwise_agrees_for_multipliers_and_grids(void **state)
     }
 }
 
-/* Segment 0 of a mate has the weights of `list`, which is that of the record before; others fill `list`. */
-static mts_fc_params fc_record(kernel_pair *pair, uint32_t lanes, const mts_fc_params *mate,
+/* Segment 0 of a row that shares weights has the weights of `list`, which is that of the row before; others fill `list`. */
+static mts_fc_params fc_params(kernel_pair *pair, uint32_t lanes, const mts_fc_params *sharer,
                                mts_segment_params list[2])
 {
     const image pixel = {
@@ -457,16 +457,16 @@ static mts_fc_params fc_record(kernel_pair *pair, uint32_t lanes, const mts_fc_p
         .rows = kernel_pair_pick(pair, 1, ROWS_MOST), .lanes = lanes, .segments = 2, .epilogues = 2};
     uint32_t channel = 0;
     r.in_pitch = kernel_pair_pick(pair, 1, 4);
-    if (mate) {
-        r.rows = mate->rows;
-        r.in_pitch = mate->in_pitch;
+    if (sharer) {
+        r.rows = sharer->rows;
+        r.in_pitch = sharer->in_pitch;
         r.sharing = MTS_PARAM_NONE;
     }
     const uint32_t padded = (r.rows + lanes - 1) / lanes * lanes;
     for (int s = 0; s < 2; s++) {
-        const uint32_t count = mate ? list[s].count : kernel_pair_pick(pair, 1, 90);
+        const uint32_t count = sharer ? list[s].count : kernel_pair_pick(pair, 1, 90);
         const uint32_t own = align(kernel_pair_pool(pair, padded * count + VECTOR));
-        list[s] = (mts_segment_params){.weight_a = mate && s == 0 ? list[s].weight_a : own,
+        list[s] = (mts_segment_params){.weight_a = sharer && s == 0 ? list[s].weight_a : own,
                                        .weight_b = MTS_PARAM_NONE,
                                        .channel = channel,
                                        .count = count};
@@ -498,16 +498,16 @@ static void fc_agrees_for_segments_row_blocks_and_mates(void **state)
         const uint32_t lanes = builds[n % 5].lanes;
         const uint32_t local[3] = {builds[n % 5].local, 1, 1};
         const uint32_t grid[3] = {(ROWS_MOST + lanes - 1) / lanes * local[0], 1, FC_MEMBERS};
-        mts_fc_params records[FC_MEMBERS];
+        mts_fc_params params[FC_MEMBERS];
         mts_segment_params list[2];
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 1e-4f; /* sums of up to 180 products, times a scale */
         const uint32_t together = kernel_pair_pick(pair, 1, FC_MEMBERS);
         for (uint32_t m = 0; m < FC_MEMBERS; m++) {
-            records[m] = fc_record(pair, lanes, m > 0 && m < together ? &records[0] : NULL, list);
+            params[m] = fc_params(pair, lanes, m > 0 && m < together ? &params[0] : NULL, list);
         }
-        records[0].sharing = together - 1;
-        const uint32_t first = kernel_pair_words(pair, records, FC_MEMBERS * MTS_PARAM_WORDS(mts_fc_params));
+        params[0].sharing = together - 1;
+        const uint32_t first = kernel_pair_words(pair, params, FC_MEMBERS * MTS_PARAM_WORDS(mts_fc_params));
         kernel_pair_run(pair, builds[n % 5].kernel, builds[n % 5].defines, first, grid, local);
     }
 }

@@ -17,21 +17,21 @@ static void unary_agrees_for_every_function_and_layout(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES * 2; n++) {
-        mts_unary_params records[MEMBERS] = {0};
+        mts_unary_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (int m = 0; m < MEMBERS; m++) {
             uint32_t dims[MTS_PARAM_RANK];
             kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
-            records[m].src = kernel_pair_operand(pair, dims, m == 1, NULL);
-            records[m].dest = kernel_pair_output(pair, dims);
-            records[m].fn = (n + (uint32_t)m * 7) % MTS_FN_COUNT;
-            if (records[m].fn == MTS_FN_PRELU) {
-                records[m].fn = MTS_FN_NONE; /* it needs a slope vector, which unary has not */
+            params[m].src = kernel_pair_operand(pair, dims, m == 1, NULL);
+            params[m].dest = kernel_pair_output(pair, dims);
+            params[m].fn = (n + (uint32_t)m * 7) % MTS_FN_COUNT;
+            if (params[m].fn == MTS_FN_PRELU) {
+                params[m].fn = MTS_FN_NONE; /* it needs a slope vector, which unary has not */
             }
-            records[m].a = kernel_pair_float(pair, -1.0f, 0.5f);
-            records[m].b = kernel_pair_float(pair, 0.5f, 1.0f);
+            params[m].a = kernel_pair_float(pair, -1.0f, 0.5f);
+            params[m].b = kernel_pair_float(pair, 0.5f, 1.0f);
         }
-        kernel_pair_run_dest(pair, "unary_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "unary_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
@@ -40,12 +40,12 @@ static void unary_may_work_in_place(void **state)
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 4; n++) {
         uint32_t dims[MTS_PARAM_RANK];
-        mts_unary_params record = {.fn = MTS_FN_NEG};
+        mts_unary_params params = {.fn = MTS_FN_NEG};
         kernel_pair_start(pair, n + 77);
         kernel_pair_dims(pair, dims, 2, 50);
-        record.dest = kernel_pair_output(pair, dims);
-        record.src = kernel_pair_view(&record.dest);
-        kernel_pair_run_dest(pair, "unary_any__f32_planar", &record, 1, sizeof record);
+        params.dest = kernel_pair_output(pair, dims);
+        params.src = kernel_pair_view(&params.dest);
+        kernel_pair_run_dest(pair, "unary_any__f32_planar", &params, 1, sizeof params);
     }
 }
 
@@ -53,10 +53,10 @@ static void binary_agrees_for_every_kind_broadcast_and_constant(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_binary_params records[MEMBERS] = {0};
+        mts_binary_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (int m = 0; m < MEMBERS; m++) {
-            mts_binary_params *r = &records[m];
+            mts_binary_params *r = &params[m];
             uint32_t dims[MTS_PARAM_RANK];
             kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
             r->lhs = kernel_pair_operand(pair, dims, m == 1, &r->lhs_pool);
@@ -65,7 +65,7 @@ static void binary_agrees_for_every_kind_broadcast_and_constant(void **state)
             r->kind = (n + (uint32_t)m) % MTS_BIN_COUNT;
             r->fn = n % 3 == 0 ? MTS_FN_NONE : n % 3 == 1 ? MTS_FN_RELU : MTS_FN_SIGMOID;
         }
-        kernel_pair_run_dest(pair, "binary_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "binary_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
@@ -74,10 +74,10 @@ static void scale_agrees_with_and_without_its_vectors(void **state)
     static const uint32_t functions[] = {MTS_FN_NONE, MTS_FN_PRELU, MTS_FN_LEAKY, MTS_FN_TANH, MTS_FN_CLIP};
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_scale_params records[MEMBERS] = {0};
+        mts_scale_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            mts_scale_params *r = &records[m];
+            mts_scale_params *r = &params[m];
             uint32_t dims[MTS_PARAM_RANK];
             kernel_pair_dims(pair, dims, 2, 40);
             dims[3] = kernel_pair_pick(pair, 1, 9);
@@ -90,7 +90,7 @@ static void scale_agrees_with_and_without_its_vectors(void **state)
             r->a = -0.5f;
             r->b = 0.75f;
         }
-        kernel_pair_run_dest(pair, "scale_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "scale_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 

@@ -89,13 +89,13 @@ static void maybe_pack(kernel_pair *pair, mts_frame_params *r, const mts_frame_v
     }
 }
 
-static void run_everywhere(kernel_pair *pair, const mts_frame_params *records, uint32_t members)
+static void run_everywhere(kernel_pair *pair, const mts_frame_params *params, uint32_t members)
 {
     static const struct {
         const char *defines;
         uint32_t items, local;
     } builds[] = {{"-DVEC=1", 64, 16}, {"-DVEC=16", 1, 1}, {"-DVEC=4", 3, 1}, {"-DVEC=8", 8, 8}};
-    const uint32_t first = kernel_pair_words(pair, records, members * MTS_PARAM_WORDS(mts_frame_params));
+    const uint32_t first = kernel_pair_words(pair, params, members * MTS_PARAM_WORDS(mts_frame_params));
     for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
         const uint32_t grid[3] = {builds[i].items, 40, members};
         const uint32_t local[3] = {builds[i].local, 1, 1};
@@ -107,7 +107,7 @@ static void frames_of_every_format_agree_with_the_reference(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 3 * FORMATS; n++) {
-        mts_frame_params records[MEMBERS];
+        mts_frame_params params[MEMBERS];
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 2e-4f; /* of values up to 255 before the scale */
         pair->raw_pool = true;
@@ -116,13 +116,13 @@ static void frames_of_every_format_agree_with_the_reference(void **state)
             uint32_t at[MTS_FRAME_PLANES] = {0};
             random_frame(pair, &view, at);
             const mts_region region = random_region(pair, &view);
-            records[m] = random_image(pair);
-            mts_frame_params_show(&records[m], &view, &region, at);
-            maybe_pack(pair, &records[m], &view);
+            params[m] = random_image(pair);
+            mts_frame_params_show(&params[m], &view, &region, at);
+            maybe_pack(pair, &params[m], &view);
         }
-        records[n % MEMBERS].idle =
+        params[n % MEMBERS].idle =
             n % 5 == 0; /* its image may be written and is not: the reference says so */
-        run_everywhere(pair, records, MEMBERS);
+        run_everywhere(pair, params, MEMBERS);
     }
     assert_true(packed_images > 2);
 }

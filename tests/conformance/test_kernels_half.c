@@ -119,7 +119,7 @@ static void what_is_not_written_keeps_its_bits(void **state)
 }
 
 /* One launch has one pool: it cannot be float16 weights and a caller's floats at once. */
-static void a_pool_that_is_to_be_both_stored_and_lent_is_refused(void **state)
+static void a_pool_that_is_to_be_both_stored_and_imported_is_refused(void **state)
 {
     const kernel_pair *pair = *state;
     uint16_t act[ACT] = {0};
@@ -141,7 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_result_is_rounded_to_the_nearest_float16_once),
         cmocka_unit_test(what_is_not_written_keeps_its_bits),
-        cmocka_unit_test(a_pool_that_is_to_be_both_stored_and_lent_is_refused),
+        cmocka_unit_test(a_pool_that_is_to_be_both_stored_and_imported_is_refused),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

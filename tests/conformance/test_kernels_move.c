@@ -15,7 +15,7 @@
 #define MEMBERS 3
 
 /* A transposed, partly reversed view of a tensor. */
-static void copy_record(kernel_pair *pair, mts_copy_params *r)
+static void copy_params(kernel_pair *pair, mts_copy_params *r)
 {
     uint32_t dims[MTS_PARAM_RANK];
     uint32_t own[MTS_PARAM_RANK];
@@ -49,31 +49,31 @@ static void copy_follows_signed_and_transposed_steps(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_copy_params records[MEMBERS] = {0};
+        mts_copy_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (int m = 0; m < MEMBERS; m++) {
-            copy_record(pair, &records[m]);
+            copy_params(pair, &params[m]);
         }
-        kernel_pair_run_dest(pair, "copy_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "copy_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
-static void copy_reads_floats_that_a_caller_lent_whatever_is_stored(void **state)
+static void copy_reads_floats_of_a_zero_copy_input_whatever_is_stored(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_copy_params records[MEMBERS] = {0};
+        mts_copy_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         pair->raw_pool = true;
         for (int m = 0; m < MEMBERS; m++) {
-            copy_record(pair, &records[m]);
-            records[m].src_pool *= 2;
+            copy_params(pair, &params[m]);
+            params[m].src_pool *= 2;
         }
-        kernel_pair_run_dest(pair, "copy_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "copy_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
-static void concat_record(kernel_pair *pair, mts_concat_params *r, uint32_t axis)
+static void concat_params(kernel_pair *pair, mts_concat_params *r, uint32_t axis)
 {
     mts_part_params parts[5] = {0};
     uint32_t dims[MTS_PARAM_RANK];
@@ -97,16 +97,16 @@ static void concat_agrees_along_every_axis(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 2 * MTS_PARAM_RANK; n++) {
-        mts_concat_params records[MEMBERS] = {0};
+        mts_concat_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            concat_record(pair, &records[m], (n + m) % MTS_PARAM_RANK);
+            concat_params(pair, &params[m], (n + m) % MTS_PARAM_RANK);
         }
-        kernel_pair_run_dest(pair, "concat_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "concat_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
-static void pad_record(kernel_pair *pair, mts_pad_params *r, uint32_t mode)
+static void pad_params(kernel_pair *pair, mts_pad_params *r, uint32_t mode)
 {
     uint32_t dims[MTS_PARAM_RANK];
     kernel_pair_dims(pair, r->src_dims, 2, 20);
@@ -131,16 +131,16 @@ static void pad_agrees_in_every_mode_and_when_it_crops(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_pad_params records[MEMBERS] = {0};
+        mts_pad_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            pad_record(pair, &records[m], (n + m) % 3);
+            pad_params(pair, &params[m], (n + m) % 3);
         }
-        kernel_pair_run_dest(pair, "pad_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "pad_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
-static void gather_record(kernel_pair *pair, mts_gather_params *r, uint32_t axis)
+static void gather_params(kernel_pair *pair, mts_gather_params *r, uint32_t axis)
 {
     uint32_t dims[MTS_PARAM_RANK];
     uint32_t index[64];
@@ -160,20 +160,20 @@ static void gather_agrees_along_every_axis(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < MTS_PARAM_RANK; n++) {
-        mts_gather_params records[MEMBERS] = {0};
+        mts_gather_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            gather_record(pair, &records[m], (n + m) % MTS_PARAM_RANK);
+            gather_params(pair, &params[m], (n + m) % MTS_PARAM_RANK);
         }
-        kernel_pair_run_dest(pair, "gather_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "gather_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
-static void phase_record(kernel_pair *pair, mts_space_to_depth_params *r, bool lent)
+static void space_to_depth_params(kernel_pair *pair, mts_space_to_depth_params *r, bool zero_copy)
 {
     const uint32_t dims[MTS_PARAM_RANK] = {
         1, 1, 1, kernel_pair_pick(pair, 1, 4), kernel_pair_pick(pair, 1, 40), kernel_pair_pick(pair, 1, 70)};
-    if (lent) {
+    if (zero_copy) {
         r->src = kernel_pair_pool(pair, dims[3] * dims[4] * dims[5]);
         r->src_pitch = dims[4] * dims[5];
         r->src_row = dims[5];
@@ -199,23 +199,23 @@ static void phase_record(kernel_pair *pair, mts_space_to_depth_params *r, bool l
     kernel_pair_may_write(pair, r->out, planes * r->pitch);
 }
 
-static void run_phases(kernel_pair *pair, bool lent)
+static void run_phases(kernel_pair *pair, bool zero_copy)
 {
     static const struct {
         const char *defines;
         uint32_t run, local;
     } builds[] = {{"-DVEC=1", 1, 16}, {"-DVEC=16", 96, 1}, {"-DVEC=4", 7, 4}, {"-DVEC=8", 1, 64}};
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_space_to_depth_params records[MEMBERS] = {0};
+        mts_space_to_depth_params params[MEMBERS] = {0};
         uint32_t pitch = 0;
         kernel_pair_start(pair, n + 1);
-        pair->raw_pool = lent;
+        pair->raw_pool = zero_copy;
         for (int m = 0; m < MEMBERS; m++) {
-            phase_record(pair, &records[m], lent);
-            pitch = records[m].pitch > pitch ? records[m].pitch : pitch;
+            space_to_depth_params(pair, &params[m], zero_copy);
+            pitch = params[m].pitch > pitch ? params[m].pitch : pitch;
         }
         const uint32_t first =
-            kernel_pair_words(pair, records, MEMBERS * MTS_PARAM_WORDS(mts_space_to_depth_params));
+            kernel_pair_words(pair, params, MEMBERS * MTS_PARAM_WORDS(mts_space_to_depth_params));
         for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
             const uint32_t local[3] = {builds[i].local, 1, 1};
             const uint32_t items = (pitch + builds[i].run - 1) / builds[i].run;
@@ -230,7 +230,7 @@ static void phase_splits_images_of_any_stride_and_border(void **state)
     run_phases(*state, false);
 }
 
-static void phase_reads_floats_that_a_caller_lent_whatever_is_stored(void **state)
+static void space_to_depth_reads_floats_of_a_zero_copy_input_whatever_is_stored(void **state)
 {
     run_phases(*state, true);
 }
@@ -239,12 +239,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copy_follows_signed_and_transposed_steps),
-        cmocka_unit_test(copy_reads_floats_that_a_caller_lent_whatever_is_stored),
+        cmocka_unit_test(copy_reads_floats_of_a_zero_copy_input_whatever_is_stored),
         cmocka_unit_test(concat_agrees_along_every_axis),
         cmocka_unit_test(pad_agrees_in_every_mode_and_when_it_crops),
         cmocka_unit_test(gather_agrees_along_every_axis),
         cmocka_unit_test(phase_splits_images_of_any_stride_and_border),
-        cmocka_unit_test(phase_reads_floats_that_a_caller_lent_whatever_is_stored),
+        cmocka_unit_test(space_to_depth_reads_floats_of_a_zero_copy_input_whatever_is_stored),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);
 }

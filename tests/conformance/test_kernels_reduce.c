@@ -15,7 +15,7 @@
 #define MEMBERS 3
 
 /* Reduces a random set of dimensions, all of the plane in every third case. */
-static void reduce_record(kernel_pair *pair, mts_reduce_params *r, uint32_t n)
+static void reduce_params(kernel_pair *pair, mts_reduce_params *r, uint32_t n)
 {
     uint32_t dims[MTS_PARAM_RANK];
     kernel_pair_dims(pair, dims, 2, 40);
@@ -36,13 +36,13 @@ static void reduce_agrees_for_every_kind_and_set_of_dimensions(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 2 * CASES; n++) {
-        mts_reduce_params records[MEMBERS] = {0};
+        mts_reduce_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 1e-4f; /* float sums of some thousand values that cancel */
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            reduce_record(pair, &records[m], n + m);
+            reduce_params(pair, &params[m], n + m);
         }
-        kernel_pair_run_dest(pair, "reduce_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "reduce_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
@@ -50,10 +50,10 @@ static void softmax_agrees_along_every_axis(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_softmax_params records[MEMBERS] = {0};
+        mts_softmax_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            mts_softmax_params *r = &records[m];
+            mts_softmax_params *r = &params[m];
             uint32_t dims[MTS_PARAM_RANK];
             kernel_pair_dims(pair, dims, 0, 20);
             r->axis = (n + m) % MTS_PARAM_RANK;
@@ -63,7 +63,7 @@ static void softmax_agrees_along_every_axis(void **state)
             r->length = dims[r->axis];
             r->log = n % 2;
         }
-        kernel_pair_run_dest(pair, "softmax_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "softmax_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
@@ -72,16 +72,16 @@ static void softmax_is_finite_for_large_values(void **state)
 {
     kernel_pair *pair = *state;
     const uint32_t dims[MTS_PARAM_RANK] = {1, 1, 1, 1, 3, 37};
-    mts_softmax_params record = {.axis = 5, .length = 37};
+    mts_softmax_params params = {.axis = 5, .length = 37};
     kernel_pair_start(pair, 5);
-    record.src = kernel_pair_operand(pair, dims, false, NULL);
-    record.dest = kernel_pair_output(pair, dims);
+    params.src = kernel_pair_operand(pair, dims, false, NULL);
+    params.dest = kernel_pair_output(pair, dims);
     for (uint32_t y = 0; y < 3; y++) {
         for (uint32_t x = 0; x < 37; x++) {
-            pair->act[record.src.base + y * record.src.stride[4] + x] = 200.0f * (float)x - 3000.0f;
+            pair->act[params.src.base + y * params.src.stride[4] + x] = 200.0f * (float)x - 3000.0f;
         }
     }
-    kernel_pair_run_dest(pair, "softmax_any__f32_planar", &record, 1, sizeof record);
+    kernel_pair_run_dest(pair, "softmax_any__f32_planar", &params, 1, sizeof params);
 }
 
 /* An operand of matmul stored transposed: `dims` are those it is used with. */
@@ -104,7 +104,7 @@ static mts_view_params matrix(kernel_pair *pair, const uint32_t *dims, uint32_t 
                                         : kernel_pair_operand(pair, dims, false, in_pool);
 }
 
-static void matmul_record(kernel_pair *pair, mts_matmul_params *r)
+static void matmul_params(kernel_pair *pair, mts_matmul_params *r)
 {
     uint32_t dims[MTS_PARAM_RANK];
     kernel_pair_dims(pair, dims, 2, 30);
@@ -124,13 +124,13 @@ static void matmul_agrees_for_transposed_broadcast_and_constant_operands(void **
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_matmul_params records[MEMBERS] = {0};
+        mts_matmul_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 3e-5f; /* sums of sixty products in two orders */
         for (int m = 0; m < MEMBERS; m++) {
-            matmul_record(pair, &records[m]);
+            matmul_params(pair, &params[m]);
         }
-        kernel_pair_run_dest(pair, "matmul_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "matmul_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 

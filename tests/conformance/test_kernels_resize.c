@@ -13,7 +13,7 @@
 
 #define MEMBERS 3
 
-static void resize_record(kernel_pair *pair, mts_resize_params *r, uint32_t mode, uint32_t coord)
+static void resize_params(kernel_pair *pair, mts_resize_params *r, uint32_t mode, uint32_t coord)
 {
     uint32_t dims[MTS_PARAM_RANK];
     kernel_pair_dims(pair, dims, 2, 24);
@@ -38,13 +38,13 @@ static void resize_agrees_in_every_mode_and_coordinate_system(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 36; n++) {
-        mts_resize_params records[MEMBERS] = {0};
+        mts_resize_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 1e-4f; /* a coordinate's last bit times the slope of neighbouring pixels */
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            resize_record(pair, &records[m], n % 3, n / 3 % 6);
+            resize_params(pair, &params[m], n % 3, n / 3 % 6);
         }
-        kernel_pair_run_dest(pair, "resize_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "resize_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 

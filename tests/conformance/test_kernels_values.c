@@ -36,12 +36,12 @@ static const float *counting(float first)
     return values;
 }
 
-/* Runs one record on the reference and compares the first `count` floats of its output. */
-static void expect(kernel_pair *pair, const char *kernel, const void *record, size_t size,
+/* Runs one launch on the reference and compares the first `count` floats of its output. */
+static void expect(kernel_pair *pair, const char *kernel, const void *params, size_t size,
                    const mts_dest_params *out, const float *values, uint32_t count)
 {
     const uint32_t one[3] = {1, 1, 1};
-    const uint32_t first = kernel_pair_words(pair, record, (uint32_t)(size / sizeof(uint32_t)));
+    const uint32_t first = kernel_pair_words(pair, params, (uint32_t)(size / sizeof(uint32_t)));
     float *result = kernel_pair_result(pair, pair->devices[0], kernel, "", first, one, one);
     for (uint32_t i = 0; i < count; i++) {
         const float found = result[out->base + i];
@@ -286,8 +286,8 @@ static void pad_reflects_without_repeating_the_edge(void **state)
     expect(pair, "pad_any__f32_planar", &r, sizeof r, &r.dest, edge, 6);
 }
 
-/* A record that points outside is an error with a text, never an access. */
-static void a_record_that_leaves_the_arena_is_refused(void **state)
+/* Parameters that point outside are an error with a text, never an access. */
+static void parameters_that_leave_the_arena_are_refused(void **state)
 {
     kernel_pair *pair = *state;
     kernel_pair_clear(pair, 1);
@@ -328,7 +328,7 @@ static void a_record_that_leaves_the_arena_is_refused(void **state)
 /* Every operator of the manifest exists in plain C; the probe measures and is no operator. */
 static void the_reference_has_every_kernel_of_the_manifest(void **state)
 {
-#define KERNEL(folder, name, record, walk, made_for) {#name, #walk},
+#define KERNEL(folder, name, params_type, walk, made_for) {#name, #walk},
     static const struct {
         const char *name, *walk;
     } rows[] = {
@@ -367,7 +367,7 @@ int main(void)
         cmocka_unit_test(matmul_scales_and_adds),
         cmocka_unit_test(reduce_gives_mean_sum_maximum_and_minimum_of_a_plane),
         cmocka_unit_test(pad_reflects_without_repeating_the_edge),
-        cmocka_unit_test(a_record_that_leaves_the_arena_is_refused),
+        cmocka_unit_test(parameters_that_leave_the_arena_are_refused),
         cmocka_unit_test(the_reference_has_every_kernel_of_the_manifest),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);

@@ -32,7 +32,7 @@ static uint32_t pool_size(const mts_pool_params *r, int axis, uint32_t in, uint3
     return room < 0 ? 1 : (uint32_t)(room / stride) + 1;
 }
 
-static void pool_record(kernel_pair *pair, mts_pool_params *r, uint32_t n)
+static void pool_params(kernel_pair *pair, mts_pool_params *r, uint32_t n)
 {
     uint32_t dims[MTS_PARAM_RANK];
     image_dims(pair, dims, 45);
@@ -59,12 +59,12 @@ static void pool_agrees_with_padding_dilation_and_ceil_windows(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < 2 * CASES; n++) {
-        mts_pool_params records[MEMBERS] = {0};
+        mts_pool_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (uint32_t m = 0; m < MEMBERS; m++) {
-            pool_record(pair, &records[m], n + m);
+            pool_params(pair, &params[m], n + m);
         }
-        kernel_pair_run_dest(pair, "pool_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "pool_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
@@ -72,10 +72,10 @@ static void lrn_agrees_for_odd_and_even_windows(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES / 2; n++) {
-        mts_lrn_params records[MEMBERS] = {0};
+        mts_lrn_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         for (int m = 0; m < MEMBERS; m++) {
-            mts_lrn_params *r = &records[m];
+            mts_lrn_params *r = &params[m];
             uint32_t dims[MTS_PARAM_RANK];
             image_dims(pair, dims, 24);
             r->src = kernel_pair_operand(pair, dims, false, NULL);
@@ -86,11 +86,11 @@ static void lrn_agrees_for_odd_and_even_windows(void **state)
             r->beta = kernel_pair_float(pair, 0.5f, 1.0f);
             r->bias = kernel_pair_float(pair, 1.0f, 2.0f);
         }
-        kernel_pair_run_dest(pair, "lrn_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "lrn_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
-static void deconv_record(kernel_pair *pair, mts_deconv_params *r)
+static void deconv_params(kernel_pair *pair, mts_deconv_params *r)
 {
     uint32_t dims[MTS_PARAM_RANK];
     image_dims(pair, dims, 16);
@@ -121,13 +121,13 @@ static void deconv_agrees_with_groups_strides_and_dilation(void **state)
 {
     kernel_pair *pair = *state;
     for (uint32_t n = 0; n < CASES; n++) {
-        mts_deconv_params records[MEMBERS] = {0};
+        mts_deconv_params params[MEMBERS] = {0};
         kernel_pair_start(pair, n + 1);
         pair->tolerance = 3e-5f; /* sums of a hundred products in two orders */
         for (int m = 0; m < MEMBERS; m++) {
-            deconv_record(pair, &records[m]);
+            deconv_params(pair, &params[m]);
         }
-        kernel_pair_run_dest(pair, "deconv_any__f32_planar", records, MEMBERS, sizeof records[0]);
+        kernel_pair_run_dest(pair, "deconv_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 

@@ -88,7 +88,7 @@ static void a_binary_is_kept_and_found_by_the_next_start(void **state)
     assert_int_equal(fake_cuda_called("nvrtcCompileProgram"), 0);
 }
 
-/* The scenario of a board without a compiler, in a folder that somebody filled. */
+/* The scenario of a board without a compiler, in a folder that another program filled. */
 static void a_start_without_a_compiler(void **state)
 {
     (void)state;

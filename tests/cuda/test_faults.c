@@ -24,7 +24,7 @@ typedef struct life_kind {
 static const life_kind kinds[] = {
     {"graphs", MTS_USE_ON, 12020}, {"plain launches", MTS_USE_OFF, 12020}, {"PTX", MTS_USE_ON, 10020}};
 
-/* A run whose input is sent and whose output is fetched, and nobody waits before it is through. */
+/* A run whose input is sent and whose output is fetched, and no call waits before it has finished. */
 static mts_status fly(cuda_world *w, float *host, mts_error *error)
 {
     bool passed = false;
@@ -99,7 +99,7 @@ static bool starts_with(const char *name, const char *start)
     return strncmp(name, start, strlen(start)) == 0;
 }
 
-/* Calls whose failure need not fail anything: there is another way, or nobody can do anything about it. */
+/* Calls whose failure need not fail anything: there is another way, or nothing can be done about it. */
 static bool may_pass(const char *name)
 {
     return strstr(name, "Destroy") || strstr(name, "Free") || strstr(name, "Unload") ||
@@ -124,7 +124,7 @@ static void expect_error(const char *call, int result, mts_status code, const mt
     }
     plain_name(name, call);
     (void)snprintf(number, sizeof number, "(%d)", result);
-    /* a device that is lost in a call that nobody needed is found out by a later one */
+    /* a device that is lost whose result was not needed is found out by a later one */
     const bool is_later = may_pass(call) && code == MTS_STATUS_DEVICE_LOST;
     if ((!is_later && !strstr(error->text, name)) || !strstr(error->text, number)) {
         fail_msg("%s failed with %d, and the error says: %s", call, result, error->text);
@@ -168,7 +168,7 @@ static bool fail_at(const life_kind *kind, uint32_t at, int result)
     const mts_status code = live(&w, &error);
     const bool in_life = fake_cuda_failed(); /* else it fails while all is destroyed, if at all */
     if (code == MTS_STATUS_OK && in_life && !may_pass(fake_cuda_call(at))) {
-        fail_msg("%s: call %u (%s) failed with %d, and nobody noticed", kind->name, at, fake_cuda_call(at),
+        fail_msg("%s: call %u (%s) failed with %d, and no call reported it", kind->name, at, fake_cuda_call(at),
                  result);
     }
     if (code != MTS_STATUS_OK) {
@@ -233,7 +233,7 @@ static void each_allocation_that_fails_leaves_nothing_behind(void **state)
     }
 }
 
-/* A launch that crashes is told when somebody waits; then all calls say so until the device is opened again.
+/* A launch that crashes is reported by the next wait; then all calls say so until the device is opened again.
  */
 static void a_crash_is_told_by_the_wait_and_stays_until_the_device_is_opened_again(void **state)
 {

@@ -234,7 +234,7 @@ static void memory_of_the_caller_is_read_in_place_on_a_board(void **state)
     static float factor[4] = {3.0f, 0.0f, 0.0f, 0.0f};
     const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = factor, .size = sizeof factor};
     mts_error error = {MTS_STATUS_OK, ""};
-    mts_buffer *lent = NULL;
+    mts_buffer *imported = NULL;
     float value = 0.0f;
     (void)state;
     cuda_world_init(&w, NULL);
@@ -243,16 +243,16 @@ static void memory_of_the_caller_is_read_in_place_on_a_board(void **state)
         fail_msg("%s", error.text);
     }
     assert_int_equal(w.base.device->info.imports, MTS_MEMORY_BIT(MTS_MEMORY_HOST));
-    assert_int_equal(mts_buffer_import(w.base.device, &memory, &lent, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_import(w.base.device, &memory, &imported, &error), MTS_STATUS_OK);
     assert_int_equal(fake_cuda_count().registered, 1);
     for (uint32_t i = 0; i < CUDA_LAUNCHES; i++) {
-        w.launches[i].pool = lent;
+        w.launches[i].pool = imported;
     }
     update();
     submit();
     assert_int_equal(mts_buffer_read(w.act, 4, &value, sizeof value, &error), MTS_STATUS_OK);
     assert_true(value == ((1.0f * 3 + 1 + 1) * 3 + 20 + 1) * 3 + 300 + 1);
-    mts_buffer_destroy(&lent);
+    mts_buffer_destroy(&imported);
     assert_int_equal(fake_cuda_count().registered, 0);
 }
 
@@ -265,7 +265,7 @@ static uint32_t waits(void)
 static void memory_of_the_caller_is_waited_for_only_while_something_may_read_it(void **state)
 {
     static float factors[2][1024] __attribute__((aligned(4096))); /* pages of their own */
-    mts_buffer *lent[2] = {NULL, NULL};
+    mts_buffer *imported[2] = {NULL, NULL};
     mts_error error = {MTS_STATUS_OK, ""};
     (void)state;
     cuda_world_init(&w, NULL);
@@ -276,11 +276,11 @@ static void memory_of_the_caller_is_waited_for_only_while_something_may_read_it(
     for (uint32_t i = 0; i < 2; i++) {
         const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = factors[i], .size = sizeof factors[i]};
         factors[i][0] = 2.0f;
-        assert_int_equal(mts_buffer_import(w.base.device, &memory, &lent[i], &error), MTS_STATUS_OK);
+        assert_int_equal(mts_buffer_import(w.base.device, &memory, &imported[i], &error), MTS_STATUS_OK);
     }
     for (uint32_t run = 0; run < 2; run++) {
         for (uint32_t i = 0; i < CUDA_LAUNCHES; i++) {
-            w.launches[i].pool = lent[run];
+            w.launches[i].pool = imported[run];
         }
         update();
         submit();
@@ -288,9 +288,9 @@ static void memory_of_the_caller_is_waited_for_only_while_something_may_read_it(
     }
     const uint32_t before = waits();
     assert_int_equal(mts_device_event_wait(w.base.device, 0, &error), MTS_STATUS_OK);
-    mts_buffer_destroy(&lent[0]);
+    mts_buffer_destroy(&imported[0]);
     assert_int_equal(waits(), before);
-    mts_buffer_destroy(&lent[1]); /* the second run may read it */
+    mts_buffer_destroy(&imported[1]); /* the second run may read it */
     assert_int_equal(waits(), before + 1);
     assert_int_equal(fake_cuda_count().registered, 0);
     for (uint32_t i = 0; i < CUDA_LAUNCHES; i++) {

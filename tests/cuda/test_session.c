@@ -375,8 +375,8 @@ static void each_call_of_a_run_that_fails_is_told_and_the_next_run_is_right(void
 /* Another address for every run: the graph's launches change, and no graph is made. */
 static void borrowed_inputs_move_without_another_graph(void **state)
 {
-    static float pictures[3][PIXELS];
-    float copied[OUTPUTS], borrowed[OUTPUTS];
+    static float frames[3][PIXELS];
+    float copied[OUTPUTS], in_place[OUTPUTS];
     mts_session_options options;
     mts_ticket ticket = 0;
     (void)state;
@@ -387,18 +387,18 @@ static void borrowed_inputs_move_without_another_graph(void **state)
     options.zero_copy_inputs = 1;
     assert_int_equal(mts_session_create(s.fixture.runtime, s.bundle, &options, &s.session), MTS_STATUS_OK);
     for (uint32_t i = 0; i < 3; i++) {
-        mts_tensor tensor = {.data = pictures[i],
-                             .bytes = sizeof pictures[i],
+        mts_tensor tensor = {.data = frames[i],
+                             .bytes = sizeof frames[i],
                              .type = MTS_TYPE_FLOAT32,
                              .rank = 4,
                              .dims = {1, 3, 32, 32}};
         for (size_t k = 0; k < PIXELS; k++) {
-            pictures[i][k] = (float)((k * (i + 3) * 37) % 251) / 125.0f - 1.0f;
+            frames[i][k] = (float)((k * (i + 3) * 37) % 251) / 125.0f - 1.0f;
         }
         assert_int_equal(mts_session_input(s.session, "t0", 0, &tensor), MTS_STATUS_OK);
         assert_int_equal(mts_session_submit(s.session, NULL, &ticket), MTS_STATUS_OK);
         assert_int_equal(mts_session_wait(s.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
-        take_outputs(borrowed);
+        take_outputs(in_place);
         if (i == 0) {
             fake_cuda_reset(); /* counts from here on */
             fake_cuda_device()->integrated = true;
@@ -411,8 +411,8 @@ static void borrowed_inputs_move_without_another_graph(void **state)
     close_all();
     open_on("reference", MTS_USE_AUTO);
     need_session(MTS_STRATEGY_COMPACT);
-    mts_tensor last = {.data = pictures[2],
-                       .bytes = sizeof pictures[2],
+    mts_tensor last = {.data = frames[2],
+                       .bytes = sizeof frames[2],
                        .type = MTS_TYPE_FLOAT32,
                        .rank = 4,
                        .dims = {1, 3, 32, 32}};
@@ -420,7 +420,7 @@ static void borrowed_inputs_move_without_another_graph(void **state)
     assert_int_equal(mts_session_submit(s.session, NULL, &ticket), MTS_STATUS_OK);
     assert_int_equal(mts_session_wait(s.session, ticket, MTS_TIMEOUT_INFINITE), MTS_STATUS_OK);
     take_outputs(copied);
-    expect_close(copied, borrowed, OUTPUTS, 1e-4f);
+    expect_close(copied, in_place, OUTPUTS, 1e-4f);
     close_all();
 }
 

@@ -1,8 +1,8 @@
 /*
- * Copies that nobody waits for and events that tell when they are through, asked of every device of every
+ * Asynchronous copies, and events that say when they have finished, asked of every device of every
  * backend of this build.
  *
- * The emulated GPU does nothing before somebody waits, and one step whenever an event is asked for, so that a
+ * The emulated GPU does nothing before a call waits, and one step whenever an event is asked for, so that a
  * copy that is looked at too early is found out. The null backend takes part in everything but results of
  * kernels.
  */

@@ -234,28 +234,29 @@ static void the_callers_memory_is_read_where_it_lies(void **state)
     float factors[16] = {3.0f};
     const mts_memory memory = {.kind = MTS_MEMORY_HOST, .host = factors, .size = sizeof factors};
     mts_error error = {MTS_STATUS_OK, ""};
-    mts_buffer *lent = (mts_buffer *)&error;
+    mts_buffer *imported = (mts_buffer *)&error;
     each_device_objects_make();
     if ((each_device.fixture.device->info.imports & MTS_MEMORY_BIT(MTS_MEMORY_HOST)) == 0) {
-        assert_int_equal(mts_buffer_import(each_device.fixture.device, &memory, &lent, &error),
+        assert_int_equal(mts_buffer_import(each_device.fixture.device, &memory, &imported, &error),
                          MTS_STATUS_UNSUPPORTED);
-        assert_null(lent);
+        assert_null(imported);
         return;
     }
-    assert_int_equal(mts_buffer_import(each_device.fixture.device, &memory, &lent, &error), MTS_STATUS_OK);
-    assert_int_equal(mts_buffer_write(lent, 0, factors, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_buffer_write_async(lent, 0, factors, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_buffer_read(lent, 0, factors, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_buffer_read_async(lent, 0, factors, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(mts_buffer_fill(lent, 0, 4, 0, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_import(each_device.fixture.device, &memory, &imported, &error),
+                     MTS_STATUS_OK);
+    assert_int_equal(mts_buffer_write(imported, 0, factors, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_write_async(imported, 0, factors, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_read(imported, 0, factors, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_read_async(imported, 0, factors, 4, &error), MTS_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(mts_buffer_fill(imported, 0, 4, 0, &error), MTS_STATUS_INVALID_ARGUMENT);
     mts_launch launch = each_device.launch;
     mts_command_list *list = NULL;
     launch.first = MTS_PARAM_WORDS(mts_scale_params); /* row 0 to row 1 */
-    launch.act = lent;
+    launch.act = imported;
     assert_int_equal(mts_command_list_create(each_device.fixture.device, &launch, 1, &list, &error),
                      MTS_STATUS_INVALID_ARGUMENT);
     launch.act = each_device.act;
-    launch.pool = lent;
+    launch.pool = imported;
     list = each_device_list(&launch, 1);
     for (int run = 0; run < 2; run++) { /* what the caller writes between two runs is seen */
         factors[0] += (float)run;
@@ -264,7 +265,7 @@ static void the_callers_memory_is_read_where_it_lies(void **state)
         each_device_row_check(1, factors[0]);
     }
     mts_command_list_destroy(&list);
-    mts_buffer_destroy(&lent);
+    mts_buffer_destroy(&imported);
 }
 
 int main(void)

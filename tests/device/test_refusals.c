@@ -115,28 +115,28 @@ static void memory_that_is_none_or_of_a_kind_that_the_device_does_not_take_is_re
     (void)state;
     const uint32_t imports = each_device.fixture.device->info.imports;
     mts_error error = {MTS_STATUS_OK, ""};
-    mts_buffer *lent = NULL;
-    assert_int_equal(mts_buffer_import(each_device.fixture.device, NULL, &lent, &error),
+    mts_buffer *imported = NULL;
+    assert_int_equal(mts_buffer_import(each_device.fixture.device, NULL, &imported, &error),
                      MTS_STATUS_INVALID_ARGUMENT);
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
-        lent = (mts_buffer *)&error;
-        assert_int_equal(mts_buffer_import(each_device.fixture.device, &none[i], &lent, &error),
+        imported = (mts_buffer *)&error;
+        assert_int_equal(mts_buffer_import(each_device.fixture.device, &none[i], &imported, &error),
                          MTS_STATUS_INVALID_ARGUMENT);
-        assert_null(lent);
+        assert_null(imported);
     }
     assert_true(imports < MTS_MEMORY_BIT(MTS_MEMORY_KINDS));
     for (int kind = 0; kind < MTS_MEMORY_KINDS; kind++) {
         const mts_memory some = {.kind = (mts_memory_kind)kind, .host = none, .fd = 0, .size = 0};
         each_device.fixture.device->info.imports = imports & ~MTS_MEMORY_BIT(kind);
-        lent = (mts_buffer *)&error;
-        assert_int_equal(mts_buffer_import(each_device.fixture.device, &some, &lent, &error),
+        imported = (mts_buffer *)&error;
+        assert_int_equal(mts_buffer_import(each_device.fixture.device, &some, &imported, &error),
                          MTS_STATUS_UNSUPPORTED);
-        assert_null(lent);
+        assert_null(imported);
         assert_non_null(strstr(error.text, each_device.fixture.device->info.name));
         each_device.fixture.device->info.imports = imports | MTS_MEMORY_BIT(kind);
-        assert_int_equal(mts_buffer_import(each_device.fixture.device, &some, &lent, &error),
+        assert_int_equal(mts_buffer_import(each_device.fixture.device, &some, &imported, &error),
                          MTS_STATUS_INVALID_ARGUMENT);
-        assert_null(lent); /* of no bytes */
+        assert_null(imported); /* of no bytes */
         each_device.fixture.device->info.imports = imports;
     }
 }

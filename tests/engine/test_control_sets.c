@@ -160,8 +160,8 @@ static float *synth_output(const mts_engine *engine, uint32_t task, size_t *size
 static void check_synth(const test_synth *f, mts_device *gpu, const mts_kernel_config *forced, bool common)
 {
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = !common};
-    const mts_kernel_configs choices = {.forced = forced};
-    const mts_decision decision = {.configs = &choices};
+    const mts_kernel_configs configs = {.forced = forced};
+    const mts_decision decision = {.configs = &configs};
     mts_engine *engine = NULL;
     mts_error error = {0};
     float *want[2][TASKS];
@@ -199,16 +199,16 @@ static void blocks_of_a_gpu_keep_the_parts_of_the_tasks_that_run(void **state)
     mtsc_synth_options options = test_synth_options(MTSC_ARCH_RESNET18, TASKS, &prune, 1, 0.8);
     mts_device *gpu = gpu_open();
     test_synth f;
-    mts_kernel_config choice;
+    mts_kernel_config config;
     uint32_t i = 0;
     (void)state;
     test_synth_open(&f, &options);
-    while (mts_block_candidate(&gpu->info, i, &choice) && choice.parts < 2) {
+    while (mts_block_candidate(&gpu->info, i, &config) && config.parts < 2) {
         i++;
     }
-    assert_true(choice.parts >= 2);
-    check_synth(&f, gpu, &choice, false);
-    check_synth(&f, gpu, &choice, true);
+    assert_true(config.parts >= 2);
+    check_synth(&f, gpu, &config, false);
+    check_synth(&f, gpu, &config, true);
     test_synth_close(&f);
     mts_device_destroy(&gpu);
 }

@@ -143,7 +143,7 @@ static void branches_that_are_concatenated(void **state)
           &(mts_net_plan){.tasks = 3, .shared = 9, .exclusive = 2, .shuffled = true, .seed = 7}, true);
 }
 
-static void flattened_pictures_and_depthwise_layers(void **state)
+static void flattened_frames_and_depthwise_layers(void **state)
 {
     (void)state;
     const mts_net_plan plan = {.tasks = 3, .shared = 16, .exclusive = 2, .shuffled = true, .seed = 8};
@@ -168,7 +168,7 @@ int main(void)
         cmocka_unit_test(residual_networks_with_common_filters),
         cmocka_unit_test(residual_networks_with_common_channels),
         cmocka_unit_test(branches_that_are_concatenated),
-        cmocka_unit_test(flattened_pictures_and_depthwise_layers),
+        cmocka_unit_test(flattened_frames_and_depthwise_layers),
         cmocka_unit_test(common_prefixes_and_subsets_of_tasks),
     };
     mts_error error = {0};

@@ -1,6 +1,6 @@
 /*
  * test_precision.c: sessions in float16: what they take, what they give, and what they refuse. The border
- * (types of inputs and outputs, lent inputs, pictures) is test_precision_border.c's.
+ * (types of inputs and outputs, zero-copy inputs, frames) is test_precision_border.c's.
  */
 #include <math.h>
 #include <setjmp.h>

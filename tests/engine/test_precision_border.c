@@ -1,6 +1,6 @@
 /*
  * test_precision_border.c: what a caller sets and gets keeps its type in a float16 session: types of ports,
- * inputs that are outputs, lent inputs, pictures. And a run still allocates nothing.
+ * inputs that are outputs, zero-copy inputs, frames. And a run still allocates nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,12 +28,13 @@ enum { TASKS = 2, SIDE = 32, PIXELS = 3 * SIDE * SIDE };
 static mts_device *devices[2];
 static const char *const device_names[2] = {"reference", "opencl"};
 
-static mts_engine *make(mts_device *device, const mts_archive *archive, mts_precision precision, bool lend)
+static mts_engine *make(mts_device *device, const mts_archive *archive, mts_precision precision,
+                        bool zero_copy)
 {
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT,
                                         .precision = precision,
                                         .separate_inputs = true,
-                                        .zero_copy_inputs = lend};
+                                        .zero_copy_inputs = zero_copy};
     mts_engine *engine = NULL;
     mts_error error = {0};
     test_must(mts_planned_engine_create(device, archive, &options, NULL, &engine, NULL, &error), &error,
@@ -82,7 +83,7 @@ static mts_graph *typed_graph(mts_arena *arena, mts_type in, mts_type out)
     return graph;
 }
 
-static void run_typed(const typed *c, bool lend)
+static void run_typed(const typed *c, bool zero_copy)
 {
     mts_arena arena;
     test_net net;
@@ -92,7 +93,7 @@ static void run_typed(const typed *c, bool lend)
     test_must(net_make(&graph, 1, 0.0f, &net, &error), &error, "bundle");
     const size_t size = 5 * mts_type_size(c->out);
     for (int d = 0; d < 2 && devices[d]; d++) {
-        mts_engine *engine = make(devices[d], net.archive, MTS_PRECISION_FLOAT16_STORAGE, lend);
+        mts_engine *engine = make(devices[d], net.archive, MTS_PRECISION_FLOAT16_STORAGE, zero_copy);
         test_must(mts_engine_set_input(engine, 0, 0, c->given, 5 * mts_type_size(c->in), &error), &error,
                   "input");
         for (int run = 0; run < 2; run++) {
@@ -162,7 +163,7 @@ static void an_output_that_is_a_constant_is_not_rounded(void **state)
     mts_arena_release(&arena);
 }
 
-/* ---- lent inputs ---- */
+/* ---- zero-copy inputs ---- */
 
 static void fill(float *data, size_t count, size_t seed)
 {
@@ -207,21 +208,21 @@ static void lent_inputs_stay_float32_and_give_the_same_bits(void **state)
             const uint32_t usual = devices[d]->info.imports;
             devices[d]->info.imports = own == 0 ? usual : 0;
             mts_engine *kept = make(devices[d], b.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
-            mts_engine *lent = make(devices[d], b.archive, MTS_PRECISION_FLOAT16_STORAGE, true);
+            mts_engine *zero_copy = make(devices[d], b.archive, MTS_PRECISION_FLOAT16_STORAGE, true);
             for (size_t round = 0; round < 2; round++) {
                 for (uint32_t t = 0; t < TASKS; t++) {
                     fill(data[t], PIXELS, 10 * round + t);
                 }
                 set_inputs(kept, data);
                 if (round == 0) { /* later runs read what lies there then */
-                    set_inputs(lent, data);
+                    set_inputs(zero_copy, data);
                 }
                 submit(kept);
-                submit(lent);
-                assert_same(kept, lent, b.archive);
+                submit(zero_copy);
+                assert_same(kept, zero_copy, b.archive);
             }
             mts_engine_destroy(&kept);
-            mts_engine_destroy(&lent);
+            mts_engine_destroy(&zero_copy);
             devices[d]->info.imports = usual;
         }
     }
@@ -246,9 +247,9 @@ static void what_a_device_cannot_read_in_place_is_counted_as_float32(void **stat
     test_synth_close(&b);
 }
 
-/* ---- pictures ---- */
+/* ---- frames ---- */
 
-static void pictures_become_float16(void **state)
+static void frames_become_float16(void **state)
 {
     static uint8_t pixels[PIXELS];
     test_synth b;
@@ -265,8 +266,8 @@ static void pictures_become_float16(void **state)
     for (int d = 0; d < 2 && devices[d]; d++) {
         mts_engine *full = make(devices[d], b.archive, MTS_PRECISION_FLOAT32, false);
         mts_engine *half = make(devices[d], b.archive, MTS_PRECISION_FLOAT16_STORAGE, false);
-        test_must(mts_engine_set_frame(full, MTS_NONE, &view, &error), &error, "picture");
-        test_must(mts_engine_set_frame(half, MTS_NONE, &view, &error), &error, "picture");
+        test_must(mts_engine_set_frame(full, MTS_NONE, &view, &error), &error, "frame");
+        test_must(mts_engine_set_frame(half, MTS_NONE, &view, &error), &error, "frame");
         submit(full);
         submit(half);
         for (uint32_t t = 0; t < TASKS; t++) {
@@ -354,7 +355,7 @@ int main(void)
         cmocka_unit_test(an_output_that_is_a_constant_is_not_rounded),
         cmocka_unit_test(lent_inputs_stay_float32_and_give_the_same_bits),
         cmocka_unit_test(what_a_device_cannot_read_in_place_is_counted_as_float32),
-        cmocka_unit_test(pictures_become_float16),
+        cmocka_unit_test(frames_become_float16),
         cmocka_unit_test(a_run_in_float16_allocates_nothing),
         cmocka_unit_test(making_a_float16_session_survives_every_failing_allocation),
     };

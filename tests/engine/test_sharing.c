@@ -374,7 +374,7 @@ static uint64_t round_up(uint64_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Room for rounding each piece up to 64 bytes, and for the mask of the picture's borders. */
+/* Room for rounding each piece up to 64 bytes, and for the mask of the frame's borders. */
 static uint64_t slack(const uxyz *u)
 {
     return round_up(10 * 16 * 4) + 64 * (u->w.net.archive->block_count + 8) * 4;

@@ -24,7 +24,7 @@
 #define TASKS_MOST 8
 #define TOLERANCE 1e-4 /* of an output's largest magnitude */
 #define STRATEGIES 4
-#define SIDE 24 /* of a picture */
+#define SIDE 24 /* of a frame */
 
 static mts_device *devices[2];
 static const char *const strategy_names[STRATEGIES] = {"sequential", "compact", "netfuse", "dense"};
@@ -57,7 +57,7 @@ static void set_inputs(mts_engine *engine, const mts_archive *archive, bool sepa
     }
 }
 
-static void set_picture(mts_engine *engine)
+static void set_frame(mts_engine *engine)
 {
     static uint8_t pixels[SIDE * SIDE * 3];
     mts_error error = {0};
@@ -68,7 +68,7 @@ static void set_picture(mts_engine *engine)
         .size = sizeof frame, .data = pixels, .width = SIDE, .height = SIDE, .format = MTS_PIXEL_FORMAT_RGB};
     mts_frame_view view;
     assert_int_equal(mts_frame_view_make(&frame, &view, &error), MTS_STATUS_OK);
-    test_must(mts_engine_set_frame(engine, MTS_NONE, &view, &error), &error, "picture");
+    test_must(mts_engine_set_frame(engine, MTS_NONE, &view, &error), &error, "frame");
 }
 
 static void fetch(const mts_engine *engine, const mts_archive *archive, result *out)
@@ -87,7 +87,7 @@ static void fetch(const mts_engine *engine, const mts_archive *archive, result *
     }
 }
 
-typedef enum inputs { SEPARATE, COMMON, PICTURE } inputs;
+typedef enum inputs { SEPARATE, COMMON, FRAME } inputs;
 
 static result run(const mts_archive *archive, int device, mts_strategy strategy, inputs how,
                   mts_grouping grouping)
@@ -103,8 +103,8 @@ static result run(const mts_archive *archive, int device, mts_strategy strategy,
         &error, strategy_names[strategy]);
     for (int round = 0; round < 2; round++) { /* the second round finds what the first left behind */
         out.count = 0;
-        if (how == PICTURE) {
-            set_picture(engine);
+        if (how == FRAME) {
+            set_frame(engine);
         } else {
             set_inputs(engine, archive, how == SEPARATE);
         }
@@ -211,7 +211,7 @@ static void pruned_resnets_agree_and_mts_costs_the_dense_product(void **state)
         assert_true(stats[MTS_STRATEGY_DENSE].weight_bytes > stats[MTS_STRATEGY_COMPACT].weight_bytes);
     }
     agree(b.archive, 0, COMMON, NULL);
-    agree(b.archive, 0, PICTURE, NULL);
+    agree(b.archive, 0, FRAME, NULL);
     test_synth_close(&b);
 }
 

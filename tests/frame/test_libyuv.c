@@ -28,7 +28,7 @@ int main(void)
 #include <libyuv.h>
 
 #include "mts/mts.h"
-#include "support/picture_bundle.h"
+#include "support/frame_bundle.h"
 #include "support/second_device.h"
 
 #define LEVELS 1.0   /* that may differ, of 255 */
@@ -36,7 +36,7 @@ int main(void)
 #define CASES 24     /* of a format */
 #define PLANE (SIDE_MOST * (SIDE_MOST * 4 + 16))
 
-static const picture_task tasks[] = {
+static const frame_task tasks[] = {
     {.color = MTS_COLOR_RGB, .batch = 1, .height = 24, .width = 24, .deviation = 1.0f},
     {.color = MTS_COLOR_BGR, .interleaved = 1, .batch = 1, .height = 17, .width = 40, .deviation = 1.0f}};
 static const char *const task_names[] = {"a", "b"};
@@ -169,7 +169,7 @@ static double resized(const uint8_t *image, const int size[2], const uint32_t ou
     return sum;
 }
 
-static void compare(const mts_frame *f, const picture_task *task, const float *found, const uint8_t *image,
+static void compare(const mts_frame *f, const frame_task *task, const float *found, const uint8_t *image,
                     const int size[2])
 {
     uint32_t out[2] = {task->height, task->width};
@@ -240,7 +240,7 @@ static void compare_device(const char *id)
         print_message("no device %s\n", id);
         skip();
     }
-    picture_bundle_make(tasks, TASKS, &bytes);
+    frame_bundle_make(tasks, TASKS, &bytes);
     assert_int_equal(mts_bundle_open_memory(runtime, bytes.data, bytes.size, &bundle), MTS_STATUS_OK);
     assert_int_equal(mts_session_create(runtime, bundle, NULL, &session), MTS_STATUS_OK);
     worst = 0.0;

@@ -13,7 +13,7 @@
 #include "engine/state.h"
 #include "tune/tune.h"
 #include "tests/support/fault.h"
-#include "support/picture_bundle.h"
+#include "support/frame_bundle.h"
 
 #define SIDE 6
 #define PIXELS ((size_t)SIDE * SIDE)
@@ -26,7 +26,7 @@ typedef struct world {
     uint8_t pixels[2 * 12 * 10];
 } world;
 
-static void world_open(world *w, const picture_task *tasks, uint32_t count, bool separate)
+static void world_open(world *w, const frame_task *tasks, uint32_t count, bool separate)
 {
     size_t backends = 0;
     mts_error error = {0};
@@ -40,7 +40,7 @@ static void world_open(world *w, const picture_task *tasks, uint32_t count, bool
         }
     }
     assert_int_equal(mts_wrap_fault(&w->device, &w->plan, &w->device, &error), MTS_STATUS_OK);
-    w->archive = picture_archive_make(tasks, count);
+    w->archive = frame_archive_make(tasks, count);
     assert_int_equal(
         mts_planned_engine_create(w->device, w->archive, &wanted, NULL, &w->engine, NULL, &error),
         MTS_STATUS_OK);
@@ -56,7 +56,7 @@ static void world_close(world *w)
     mts_archive_destroy(&w->archive);
 }
 
-static const picture_task task = {
+static const frame_task task = {
     .color = MTS_COLOR_GREY, .batch = 1, .height = SIDE, .width = SIDE, .mean = 1.0f, .deviation = 0.5f};
 
 static mts_frame frame_of(const world *w)
@@ -103,7 +103,7 @@ static const float *output(const world *w, uint32_t index)
 
 static void tasks_that_agree_share_one_image_and_all_share_one_launch(void **state)
 {
-    picture_task tasks[5] = {task, task, task, task, task};
+    frame_task tasks[5] = {task, task, task, task, task};
     world w;
     (void)state;
     tasks[3].color = MTS_COLOR_RGB;
@@ -124,7 +124,7 @@ static void tasks_that_agree_share_one_image_and_all_share_one_launch(void **sta
 
 static void a_batch_is_one_launch_too(void **state)
 {
-    picture_task tasks[2] = {task, task};
+    frame_task tasks[2] = {task, task};
     world w;
     (void)state;
     tasks[0].batch = 4;
@@ -215,7 +215,7 @@ static void a_frame_that_fails_at_any_call_can_be_given_again(void **state)
         bool failed = true;
         float expected[2 * PIXELS];
         for (uint32_t nth = 0; failed || nth <= 1; nth++) {
-            picture_task tasks[2] = {task, task};
+            frame_task tasks[2] = {task, task};
             world w;
             tasks[1].mean = 5.0f;
             world_open(&w, tasks, 2, false);

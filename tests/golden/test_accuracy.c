@@ -2,7 +2,7 @@
  * test_accuracy.c: the accuracy of the CIFAR networks, all tasks of a list stitched into one session, against
  * what their training measured (accuracy.json).
  *
- * Each list runs on all 5000 pictures, because that is what accuracy.json is of. It takes a minute on OpenCL
+ * Each list runs on all 5000 images, because that is what accuracy.json is of. It takes a minute on OpenCL
  * and some twelve minutes in plain C, so without OpenCL it is skipped.
  */
 #include <setjmp.h>
@@ -24,13 +24,13 @@
 #define SIDE 32u
 #define PLANE (SIDE * SIDE)
 #define RECORD (1u + 3u * PLANE) /* a label, then the planes R, G, B */
-#define PICTURES 5000u
+#define IMAGES 5000u
 #define TASKS_MOST 16u
 #define WORK MTS_BINARY_DIR "/accuracy"
 
 static char error_text[1024];
 static char folder[DATA_PATH];
-static unsigned char records[PICTURES][RECORD];
+static unsigned char records[IMAGES][RECORD];
 
 static void check(mts_status status, const char *what, const char *name)
 {
@@ -65,7 +65,7 @@ static mts_status open_device(mts_runtime **out)
     return mts_runtime_create(&options, out);
 }
 
-static void run_picture(mts_session *session, const unsigned char *record)
+static void run_image(mts_session *session, const unsigned char *record)
 {
     unsigned char pixels[3 * PLANE];
     mts_ticket ticket = 0;
@@ -76,8 +76,8 @@ static void run_picture(mts_session *session, const unsigned char *record)
     }
     const mts_frame frame = {
         .size = sizeof frame, .data = pixels, .width = SIDE, .height = SIDE, .format = MTS_PIXEL_FORMAT_RGB};
-    check(mts_session_submit(session, &frame, &ticket), "submit", "a picture");
-    check(mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE), "wait", "a picture");
+    check(mts_session_submit(session, &frame, &ticket), "submit", "a image");
+    check(mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE), "wait", "a image");
 }
 
 static uint32_t answer(mts_session *session, const char *task)
@@ -96,8 +96,8 @@ static uint32_t answer(mts_session *session, const char *task)
 /* Right answers of each task. */
 static void score(mts_session *session, const mts_task_desc *tasks, uint32_t count, uint32_t *right)
 {
-    for (uint32_t i = 0; i < PICTURES; i++) {
-        run_picture(session, records[i]);
+    for (uint32_t i = 0; i < IMAGES; i++) {
+        run_image(session, records[i]);
         for (uint32_t t = 0; t < count; t++) {
             assert_in_range(records[i][0], 0, tasks[t].class_count - 1);
             right[t] += answer(session, tasks[t].name) == tasks[t].class_map[records[i][0]] ? 1 : 0;
@@ -126,7 +126,7 @@ static void compare(const char *list, const mts_task_desc *tasks, uint32_t count
 {
     uint32_t wrong = 0;
     for (uint32_t t = 0; t < count; t++) {
-        const double got = 100.0 * right[t] / PICTURES;
+        const double got = 100.0 * right[t] / IMAGES;
         const double want = trained_accuracy(list, tasks[t].name);
         print_message("%s_%s: %.2f %%, trained to %.2f %%\n", list, tasks[t].name, got, want);
         wrong += got < want - POINTS || got > want + POINTS ? 1 : 0;
@@ -181,10 +181,10 @@ static void networks_trained_from_scratch_keep_their_accuracy_stitched(void **st
     list_matches("scratch", 4);
 }
 
-static bool read_pictures(const char *path)
+static bool read_images(const char *path)
 {
     FILE *file = fopen(path, "rb");
-    const bool whole = file && fread(records, RECORD, PICTURES, file) == PICTURES && fgetc(file) == EOF;
+    const bool whole = file && fread(records, RECORD, IMAGES, file) == IMAGES && fgetc(file) == EOF;
     if (file) {
         (void)fclose(file);
     }
@@ -193,16 +193,16 @@ static bool read_pictures(const char *path)
 
 int main(void)
 {
-    char pictures[DATA_PATH + 64];
+    char images[DATA_PATH + 64];
     mts_runtime *runtime = NULL;
     (void)data_path(MTS_SOURCE_DIR, "cifar", folder);
-    (void)snprintf(pictures, sizeof pictures, "%s/test_5000.bin", folder);
-    if (!data_exists(pictures)) {
-        printf("skipped: no pictures at %s\n", pictures);
+    (void)snprintf(images, sizeof images, "%s/test_5000.bin", folder);
+    if (!data_exists(images)) {
+        printf("skipped: no images at %s\n", images);
         return DATA_SKIPPED;
     }
-    if (!read_pictures(pictures)) {
-        printf("%s does not hold %u records\n", pictures, PICTURES);
+    if (!read_images(images)) {
+        printf("%s does not hold %u records\n", images, IMAGES);
         return 1;
     }
     if (mts_os_directory_make(WORK, NULL) != MTS_STATUS_OK) {

@@ -220,7 +220,7 @@ static void the_same_network_twice_is_stored_once(void **state)
     json_decref(report);
 }
 
-/* Runs tasks of BUNDLE on one picture; `outputs` receives the two numbers of each task. */
+/* Runs tasks of BUNDLE on one image; `outputs` receives the two numbers of each task. */
 static mts_session_stats run(const mts_session_options *options, uint32_t count, float outputs[2][2])
 {
     static unsigned char pixels[FACE_SIDE * FACE_SIDE * 3];

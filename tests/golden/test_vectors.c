@@ -2,7 +2,7 @@
  * test_vectors.c: real networks on real photographs against the outputs of an independent executor
  * (ref.json).
  *
- * Every vector runs alone (the picture goes in as a frame, so the preprocessing kernel runs too) and stitched
+ * Every vector runs alone (the image goes in as a frame, so the preprocessing kernel runs too) and stitched
  * with all vectors of its family (tensors go in, each task has an input of its own), with both strategies, on
  * every device.
  */
@@ -92,10 +92,10 @@ static void give_tensor(mts_session *session, mts_bundle *bundle, const ref_vect
     assert_non_null(values);
     mts_tensor tensor = {.data = values, .type = port.type, .rank = port.rank};
     memcpy(tensor.dims, port.dims, sizeof port.dims);
-    tensor.bytes = vector->picture.count * sizeof *values;
+    tensor.bytes = vector->image.count * sizeof *values;
     if (port.type == MTS_TYPE_UINT8) { /* the model takes pixels: mean 0, scale 1 */
-        tensor.bytes = vector->picture.count;
-        memcpy(values, vector->picture.data, tensor.bytes);
+        tensor.bytes = vector->image.count;
+        memcpy(values, vector->image.data, tensor.bytes);
     }
     check(mts_session_input(session, vector->name, 0, &tensor), "setting the input", vector->name);
     free(values);
@@ -126,9 +126,9 @@ static void run_frame(mts_session *session, const ref_vector *vector)
     static const mts_pixel_format formats[] = {MTS_PIXEL_FORMAT_RGB, MTS_PIXEL_FORMAT_RGB,
                                                MTS_PIXEL_FORMAT_BGR, MTS_PIXEL_FORMAT_GREY};
     const mts_frame frame = {.size = sizeof frame,
-                             .data = vector->picture.data,
-                             .width = (uint32_t)vector->picture.dims[1],
-                             .height = (uint32_t)vector->picture.dims[0],
+                             .data = vector->image.data,
+                             .width = (uint32_t)vector->image.dims[1],
+                             .height = (uint32_t)vector->image.dims[0],
                              .format = formats[vector->color]};
     mts_ticket ticket = 0;
     check(mts_session_submit(session, &frame, &ticket), "submit", vector->name);

@@ -128,7 +128,7 @@ static void of_equally_long_alignments_the_one_with_equal_shapes_wins(void **sta
     (void)state;
     world w;
     begin(&w);
-    chain(&w, "3p3", 6); /* the second conv sees the small picture */
+    chain(&w, "3p3", 6); /* the second conv sees the small image */
     mts_net net;
     mts_net_begin(&net, &plan, &w.arena, 7);
     mts_net_value x = mts_net_input(&net, 3, 8); /* ... which this one sees at once */

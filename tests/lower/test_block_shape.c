@@ -59,7 +59,7 @@ static void the_default_shape_fits_every_gpu_and_layer(void **state)
     }
 }
 
-static void small_pictures_of_several_tasks_share_a_block_on_a_small_gpu(void **state)
+static void small_images_of_several_tasks_share_a_block_on_a_small_gpu(void **state)
 {
     const mts_attrs_conv conv = {.kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1};
     const mts_device_info orin = gpu(87, 16);
@@ -120,7 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_default_shape_fits_every_gpu_and_layer),
-        cmocka_unit_test(small_pictures_of_several_tasks_share_a_block_on_a_small_gpu),
+        cmocka_unit_test(small_images_of_several_tasks_share_a_block_on_a_small_gpu),
         cmocka_unit_test(a_convolution_of_many_small_groups_is_left_to_tiles),
         cmocka_unit_test(a_kernel_of_many_positions_and_other_gpus_are_left_to_tiles),
         cmocka_unit_test(every_candidate_is_for_a_gpu_with_48_kib_and_none_for_a_cpu),

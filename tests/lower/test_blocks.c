@@ -1,6 +1,6 @@
 /*
  * Layers by conv_block: on a device that passes for a GPU, outputs are those of the plain C device in every
- * shape of a block; several tasks share a block where pictures are small; what the kernel cannot compute is
+ * shape of a block; several tasks share a block where images are small; what the kernel cannot compute is
  * left to tiles; and where it does not build, the session falls back to tiles.
  */
 #include <setjmp.h>
@@ -58,8 +58,8 @@ static mts_engine *engine_make(mts_device *device, const test_synth *f, const mt
                                bool common)
 {
     const mts_engine_options options = {.strategy = MTS_STRATEGY_COMPACT, .separate_inputs = !common};
-    const mts_kernel_configs choices = {.forced = forced};
-    const mts_decision decision = {.configs = forced ? &choices : NULL};
+    const mts_kernel_configs configs = {.forced = forced};
+    const mts_decision decision = {.configs = forced ? &configs : NULL};
     mts_engine *engine = NULL;
     mts_error error = {0};
     test_must(mts_engine_create(device, f->archive, &options, &decision, NULL, &engine, &error), &error,
@@ -112,17 +112,17 @@ static void agree(const test_synth *f, bool common, bool few_shapes)
     size_t count = 0;
     float *expected = test_synth_run(engine, f->archive, &count);
     mts_engine_destroy(&engine);
-    mts_kernel_config choice;
-    for (uint32_t i = 0; mts_block_candidate(&gpu->info, i, &choice); i += few_shapes ? 5 : 1) {
-        engine = engine_make(gpu, f, &choice, common);
+    mts_kernel_config config;
+    for (uint32_t i = 0; mts_block_candidate(&gpu->info, i, &config); i += few_shapes ? 5 : 1) {
+        engine = engine_make(gpu, f, &config, common);
         assert_true(count_blocks(engine) > 0);
-        if (choice.parts > 1) {
+        if (config.parts > 1) {
             assert_true(shared_blocks(engine) > 0);
         }
         float *found = test_synth_run(engine, f->archive, &count);
         const double worst = test_difference(expected, found, count);
-        print_message("%ux%u, groups of %u, %u deep, %u parts: %.1e\n", choice.rows, choice.vectors,
-                      choice.local, choice.depth, choice.parts, worst);
+        print_message("%ux%u, groups of %u, %u deep, %u parts: %.1e\n", config.rows, config.vectors,
+                      config.local, config.depth, config.parts, worst);
         assert_true(worst <= TOLERANCE);
         free(found);
         mts_engine_destroy(&engine);
@@ -136,7 +136,7 @@ static void every_shape_agrees_on_a_pruned_resnet_with_shared_channels(void **st
 {
     test_synth f;
     (void)state;
-    family_open(&f, MTSC_ARCH_RESNET18, 0.8, 32); /* strides, residuals, pictures down to one pixel */
+    family_open(&f, MTSC_ARCH_RESNET18, 0.8, 32); /* strides, residuals, images down to one pixel */
     agree(&f, false, false);
     test_synth_close(&f);
 }
@@ -172,13 +172,13 @@ static void an_nvidia_gpu_takes_blocks_where_nothing_was_measured(void **state)
 static void a_shape_that_the_device_has_no_room_for_is_left_to_tiles(void **state)
 {
     test_synth f;
-    mts_kernel_config choice;
+    mts_kernel_config config;
     (void)state;
     family_open(&f, MTSC_ARCH_RESNET18, 0.8, 32);
     mts_device *gpu = gpu_open();
-    assert_true(mts_block_candidate(&gpu->info, 0, &choice));
+    assert_true(mts_block_candidate(&gpu->info, 0, &config));
     gpu->info.local_bytes = 4096;
-    mts_engine *engine = engine_make(gpu, &f, &choice, false);
+    mts_engine *engine = engine_make(gpu, &f, &config, false);
     assert_int_equal(count_blocks(engine), 0);
     mts_engine_destroy(&engine);
     mts_device_destroy(&gpu);

@@ -58,8 +58,8 @@ static mts_device *device_open(const char *name)
 static mts_engine *engine_make(mts_device *device, const test_synth *f, mts_strategy strategy, bool forced)
 {
     const mts_engine_options options = {.strategy = strategy, .separate_inputs = true};
-    const mts_kernel_configs choices = {.forced = &products};
-    const mts_decision decision = {.configs = forced ? &choices : NULL};
+    const mts_kernel_configs configs = {.forced = &products};
+    const mts_decision decision = {.configs = forced ? &configs : NULL};
     mts_engine *engine = NULL;
     mts_error error = {0};
     test_must(mts_engine_create(device, f->archive, &options, &decision, NULL, &engine, &error), &error,

@@ -1,5 +1,5 @@
 /*
- * test_kernel_config.c: defaults by device, the table of measured choices, and what a layer's signature depends on.
+ * test_kernel_config.c: defaults by device, the table of measured configs, and what a layer's signature depends on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,36 +71,36 @@ static void a_measured_choice_is_found_by_signature_then_by_kind_then_the_defaul
 {
     (void)state;
     const mts_device_info info = cpu(16);
-    mts_kernel_configs choices;
+    mts_kernel_configs configs;
     mts_error error = {0};
-    mts_kernel_configs_init(&choices, mts_allocator_default());
+    mts_kernel_configs_init(&configs, mts_allocator_default());
     mts_layer_facts facts = {.signature = 1, .kind = 100, .members = 8};
-    const mts_kernel_config usual = mts_kernel_configs_get(&choices, &info, &facts);
+    const mts_kernel_config usual = mts_kernel_configs_get(&configs, &info, &facts);
     assert_int_equal(usual.rows, mts_kernel_config_default(&info, &facts).rows);
     const mts_kernel_config_entry near = {
-        .signature = 2, .kind = 100, .members = 6, .choice = {.rows = 3, .vectors = 7}};
+        .signature = 2, .kind = 100, .members = 6, .config = {.rows = 3, .vectors = 7}};
     const mts_kernel_config_entry far = {
-        .signature = 3, .kind = 100, .members = 1, .choice = {.rows = 4, .vectors = 7}};
+        .signature = 3, .kind = 100, .members = 1, .config = {.rows = 4, .vectors = 7}};
     const mts_kernel_config_entry other = {
-        .signature = 4, .kind = 9, .members = 8, .choice = {.rows = 5, .vectors = 7}};
+        .signature = 4, .kind = 9, .members = 8, .config = {.rows = 5, .vectors = 7}};
     mts_kernel_config_entry exact = {
-        .signature = 1, .kind = 100, .members = 8, .choice = {.rows = 6, .vectors = 7}};
-    assert_int_equal(mts_kernel_configs_add(&choices, &other, &error), MTS_STATUS_OK);
-    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, usual.rows);
-    assert_int_equal(mts_kernel_configs_add(&choices, &far, &error), MTS_STATUS_OK);
-    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, 4);
-    assert_int_equal(mts_kernel_configs_add(&choices, &near, &error), MTS_STATUS_OK);
-    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, 3);
-    assert_int_equal(mts_kernel_configs_add(&choices, &exact, &error), MTS_STATUS_OK);
-    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, 6);
-    exact.choice.rows = 2;
-    assert_int_equal(mts_kernel_configs_add(&choices, &exact, &error), MTS_STATUS_OK);
-    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, 2);
-    assert_int_equal(choices.count, 4);
+        .signature = 1, .kind = 100, .members = 8, .config = {.rows = 6, .vectors = 7}};
+    assert_int_equal(mts_kernel_configs_add(&configs, &other, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_configs_get(&configs, &info, &facts).rows, usual.rows);
+    assert_int_equal(mts_kernel_configs_add(&configs, &far, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_configs_get(&configs, &info, &facts).rows, 4);
+    assert_int_equal(mts_kernel_configs_add(&configs, &near, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_configs_get(&configs, &info, &facts).rows, 3);
+    assert_int_equal(mts_kernel_configs_add(&configs, &exact, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_configs_get(&configs, &info, &facts).rows, 6);
+    exact.config.rows = 2;
+    assert_int_equal(mts_kernel_configs_add(&configs, &exact, &error), MTS_STATUS_OK);
+    assert_int_equal(mts_kernel_configs_get(&configs, &info, &facts).rows, 2);
+    assert_int_equal(configs.count, 4);
     const mts_kernel_config forced = {.rows = 1, .vectors = 1, .local = 1};
-    choices.forced = &forced;
-    assert_int_equal(mts_kernel_configs_get(&choices, &info, &facts).rows, 1);
-    mts_kernel_configs_release(&choices);
+    configs.forced = &forced;
+    assert_int_equal(mts_kernel_configs_get(&configs, &info, &facts).rows, 1);
+    mts_kernel_configs_release(&configs);
 }
 
 /* ---- signatures ---- */

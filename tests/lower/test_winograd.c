@@ -54,10 +54,10 @@ static mts_engine *engine_make(mts_device *device, const test_synth *f, mts_stra
                                uint32_t kernel)
 {
     const mts_engine_options options = {.strategy = strategy, .separate_inputs = !common};
-    mts_kernel_config choice = mts_kernel_config_default(&device->info, NULL);
-    choice.kernel = kernel;
-    const mts_kernel_configs choices = {.forced = &choice};
-    const mts_decision decision = {.configs = &choices};
+    mts_kernel_config config = mts_kernel_config_default(&device->info, NULL);
+    config.kernel = kernel;
+    const mts_kernel_configs configs = {.forced = &config};
+    const mts_decision decision = {.configs = &configs};
     mts_engine *engine = NULL;
     mts_error error = {0};
     test_must(mts_engine_create(device, f->archive, &options, &decision, NULL, &engine, &error), &error,

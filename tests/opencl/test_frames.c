@@ -20,7 +20,7 @@
 #include "mts/mts.h"
 #include "opencl/fake/fake.h"
 #include "platform/os/os.h"
-#include "support/picture_bundle.h"
+#include "support/frame_bundle.h"
 
 #define ARM "cl_arm_import_memory cl_arm_import_memory_dma_buf cl_arm_import_memory_android_hardware_buffer"
 #define KHR "cl_khr_external_memory cl_khr_external_memory_dma_buf"
@@ -61,7 +61,7 @@ static uint32_t open_descriptors(void)
 
 static void world_open(world *w, const char *extensions)
 {
-    const picture_task task = {
+    const frame_task task = {
         .color = MTS_COLOR_GREY, .batch = 1, .height = SIDE, .width = SIDE, .deviation = 1.0f};
     mts_runtime_options runtime;
     mts_session_options options;
@@ -72,7 +72,7 @@ static void world_open(world *w, const char *extensions)
     runtime.device = "opencl:0";
     runtime.error_text = w->error;
     runtime.error_size = sizeof w->error;
-    picture_bundle_make(&task, 1, &w->bytes);
+    frame_bundle_make(&task, 1, &w->bytes);
     assert_int_equal(mts_runtime_create(&runtime, &w->runtime), MTS_STATUS_OK);
     assert_int_equal(mts_bundle_open_memory(w->runtime, w->bytes.data, w->bytes.size, &w->bundle),
                      MTS_STATUS_OK);
@@ -89,7 +89,7 @@ static void world_open(world *w, const char *extensions)
     w->descriptors = open_descriptors();
 }
 
-/* Drivers may let go of memory a little after they were told to. */
+/* Drivers may release memory a little after the call. */
 static void expect_nothing_held(const world *w)
 {
     for (int i = 0; i < 2000 && (fake->alive > 0 || open_descriptors() != w->descriptors); i++) {
@@ -115,7 +115,7 @@ static void world_close(world *w)
     assert_int_equal(window->locked, 0);
 }
 
-/* A grey picture of one level, which every value of the input then is. */
+/* A grey frame of one level, which every value of the input then is. */
 static void draw(const world *w, uint32_t memory, uint8_t level)
 {
     memset(w->pixels[memory], level, BYTES);
@@ -233,14 +233,14 @@ static void a_buffer_that_cannot_be_locked_is_told(void **state)
     world_close(&w);
 }
 
-static void a_picture_that_its_buffer_cannot_hold_is_refused(void **state)
+static void a_frame_that_its_buffer_cannot_hold_is_refused(void **state)
 {
     world w;
     mts_ticket ticket = 0;
     (void)state;
-    for (int is_picture = 0; is_picture < 2; is_picture++) {
-        world_open(&w, is_picture ? ARM : NULL);
-        if (is_picture) {
+    for (int is_frame = 0; is_frame < 2; is_frame++) {
+        world_open(&w, is_frame ? ARM : NULL);
+        if (is_frame) {
             window->width = WIDTH;
             window->height = HEIGHT;
             window->stride = 2 * WIDTH;
@@ -315,7 +315,7 @@ int main(void)
         cmocka_unit_test(memories_of_a_stream_are_imported_once_each),
         cmocka_unit_test(what_the_device_does_not_read_the_processor_copies),
         cmocka_unit_test(a_buffer_that_cannot_be_locked_is_told),
-        cmocka_unit_test(a_picture_that_its_buffer_cannot_hold_is_refused),
+        cmocka_unit_test(a_frame_that_its_buffer_cannot_hold_is_refused),
         cmocka_unit_test(a_session_of_a_lost_device_goes_while_its_runs_are_under_way),
         cmocka_unit_test(only_the_last_memories_are_kept),
     };

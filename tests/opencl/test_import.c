@@ -110,7 +110,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Until drivers have let go of all imported memory. */
+/* Until drivers have released all imported memory. */
 static void expect_nothing_alive(void)
 {
     const uint64_t start = mts_os_clock_ns();

@@ -19,7 +19,7 @@ if(MTS_OPENCL_LOADER)
   # Nothing else in these programs may be linked with OpenCL, as oneDNN is: it would get this library. So they take of
   # the tests' support, and of the writer of bundles, the files that they need.
   target_sources(opencl_import PRIVATE support/device_fixture.c support/fault.c support/second_device.c)
-  target_sources(opencl_frames PRIVATE support/picture_bundle.c $<TARGET_OBJECTS:mts_models>)
+  target_sources(opencl_frames PRIVATE support/frame_bundle.c $<TARGET_OBJECTS:mts_models>)
   foreach(name import frames)
     add_dependencies(opencl_${name} mts_fake_opencl mts_fake_window)
     target_include_directories(opencl_${name} PRIVATE $<TARGET_PROPERTY:mts_test_support,INTERFACE_INCLUDE_DIRECTORIES>)

@@ -68,7 +68,7 @@ static void *ask_for_size(void *argument)
     return NULL;
 }
 
-/* Also for a moment: whoever has a copy of the descriptor may be reading. */
+/* Also for a moment: another owner of the descriptor may be reading. */
 static void asking_for_a_size_leaves_the_offset_alone(void **state)
 {
     uint64_t size = 7;

@@ -3,7 +3,7 @@
  *
  *     perf_control BUNDLE [DEVICE [STRATEGY [RUNS]]]
  *
- * Both run by turns on the same picture of noise, so that what disturbs the machine disturbs both alike.
+ * Both run by turns on the same frame of noise, so that what disturbs the machine disturbs both alike.
  * Prints a line per task, then the median ratio; of all tasks together for comparison. Says nothing about
  * outputs: tests/engine/test_control.c does.
  */

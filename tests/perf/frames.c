@@ -1,10 +1,10 @@
 /*
- * frames.c: what taking a camera's picture in costs, next to the inference that it is for.
+ * frames.c: what taking a camera's frame in costs, next to the inference that it is for.
  *
  *     bench_frames BUNDLE [DEVICE [ROUNDS [WIDTH HEIGHT]]]
  *
- * Runs with an NV12 picture, copied and lent, and runs on inputs that stay, by turns, each waited for. Prints
- * medians and what the picture adds, as a part of the run without one. Pictures are noise over a gradient.
+ * Runs with an NV12 frame, copied and zero-copy, and runs on inputs that stay, by turns, each waited for. Prints
+ * medians and what the frame adds, as a part of the run without one. Frames are noise over a gradient.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 enum { WAYS = 3, ROUNDS = 200, ROUNDS_MOST = 5000, WARM_UPS = 10 };
 
-static const char *const ways[WAYS] = {"no picture", "copied", "lent"};
+static const char *const ways[WAYS] = {"no frame", "copied", "zero copy"};
 
 static double now_ms(void)
 {
@@ -32,7 +32,7 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static unsigned char *make_picture(uint32_t width, uint32_t height)
+static unsigned char *make_frame(uint32_t width, uint32_t height)
 {
     const size_t size = (size_t)width * height + (size_t)2 * ((width + 1) / 2) * ((height + 1) / 2);
     unsigned char *pixels = aligned_alloc(64, (size + 63) / 64 * 64);
@@ -60,7 +60,7 @@ static mts_status race(mts_session *session, mts_frame frame, uint32_t rounds)
     mts_status status = MTS_STATUS_OK;
     for (uint32_t r = 0; status == MTS_STATUS_OK && r < WARM_UPS + rounds; r++) {
         for (uint32_t w = WAYS;
-             status == MTS_STATUS_OK && w-- > 0;) { /* a picture first: inputs are no zeros */
+             status == MTS_STATUS_OK && w-- > 0;) { /* a frame first: inputs are no zeros */
             frame.zero_copy = w == 2;
             status = run(session, w > 0 ? &frame : NULL, &times[w][r < WARM_UPS ? 0 : r - WARM_UPS]);
         }
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
     frame.width = argc > 5 ? (uint32_t)strtoul(argv[4], NULL, 10) : 1280;
     frame.height = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 720;
     frame.format = MTS_PIXEL_FORMAT_NV12;
-    unsigned char *pixels = make_picture(frame.width, frame.height);
+    unsigned char *pixels = make_frame(frame.width, frame.height);
     frame.data = pixels;
     mts_runtime_options options;
     mts_runtime_options_default(&options);

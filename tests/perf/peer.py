@@ -45,7 +45,7 @@ class OnnxRuntime:
         self.options.inter_op_num_threads = 1
         self.options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
         self.options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        # many sessions have many thread pools: whoever spins takes the others' cores
+        # many sessions have many thread pools: a pool that spins takes the others' cores
         self.options.add_session_config_entry("session.intra_op.allow_spinning", "0")
 
     def load(self, model, data):

@@ -4,7 +4,7 @@
  *
  *     bench_stream BUNDLE [DEVICE [FRAMES [FPS [PLACES]]]]
  *
- * Frames are 640x480 NV12 pictures of noise over a gradient, a few different ones by turns. First the rate
+ * Frames are 640x480 NV12 images of noise over a gradient, a few different ones by turns. First the rate
  * that can be sustained is measured (frames as fast as they are taken), then FRAMES come at FPS (0: 0.7 of
  * that rate), and the oldest is dropped where there are too many. After a tenth of them nothing may be
  * allocated and the resident memory may not grow by more than pages that were never touched before
@@ -26,7 +26,7 @@
 enum {
     WIDTH = 640,
     HEIGHT = 480,
-    PICTURES = 4,
+    IMAGES = 4,
     FRAMES = 10000,
     WARM_UPS = 100,
     PLACES = 3,
@@ -39,7 +39,7 @@ typedef struct stream {
     mts_runtime *runtime;
     mts_bundle *bundle;
     mts_session *session;
-    unsigned char *pictures[PICTURES];
+    unsigned char *images[IMAGES];
     size_t allocations;
     mts_ticket last; /* that `done` was called with */
     uint64_t done, dropped, failed;
@@ -94,18 +94,18 @@ static void on_done(void *context, mts_ticket ticket, mts_status status)
     s->failed += status == MTS_STATUS_OK ? 0 : 1;
 }
 
-static bool make_pictures(stream *s)
+static bool make_images(stream *s)
 {
     uint32_t random = 12345;
-    for (uint32_t p = 0; p < PICTURES; p++) {
+    for (uint32_t p = 0; p < IMAGES; p++) {
         const size_t size = (size_t)WIDTH * HEIGHT * 3 / 2;
-        s->pictures[p] = malloc(size);
-        if (!s->pictures[p]) {
+        s->images[p] = malloc(size);
+        if (!s->images[p]) {
             return false;
         }
         for (size_t i = 0; i < size; i++) {
             random = random * 1664525u + 1013904223u;
-            s->pictures[p][i] = (unsigned char)(16 + (i + p * 17) % WIDTH * 160 / WIDTH + (random >> 27));
+            s->images[p][i] = (unsigned char)(16 + (i + p * 17) % WIDTH * 160 / WIDTH + (random >> 27));
         }
     }
     return true;
@@ -116,7 +116,7 @@ static mts_status submit(stream *s, uint64_t index)
     mts_frame frame;
     mts_ticket ticket = 0;
     mts_frame_default(&frame);
-    frame.data = s->pictures[index % PICTURES];
+    frame.data = s->images[index % IMAGES];
     frame.width = WIDTH;
     frame.height = HEIGHT;
     frame.format = MTS_PIXEL_FORMAT_NV12;
@@ -251,7 +251,7 @@ int main(int argc, char **argv)
     options.alloc = count_alloc;
     options.free = plain_free;
     int result = 1;
-    mts_status status = make_pictures(&s) ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY;
+    mts_status status = make_images(&s) ? MTS_STATUS_OK : MTS_STATUS_OUT_OF_MEMORY;
     status = status == MTS_STATUS_OK ? mts_runtime_create(&options, &s.runtime) : status;
     status = status == MTS_STATUS_OK ? mts_bundle_open(s.runtime, argv[1], &s.bundle) : status;
     status = status == MTS_STATUS_OK ? sustainable(&s, &rate) : status;
@@ -266,8 +266,8 @@ int main(int argc, char **argv)
     mts_session_destroy(&s.session);
     mts_bundle_destroy(&s.bundle);
     mts_runtime_destroy(&s.runtime);
-    for (uint32_t p = 0; p < PICTURES; p++) {
-        free(s.pictures[p]);
+    for (uint32_t p = 0; p < IMAGES; p++) {
+        free(s.images[p]);
     }
     return status == MTS_STATUS_NOT_FOUND ? 77 : result;
 }

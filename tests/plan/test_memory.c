@@ -1,5 +1,5 @@
 /*
- * test_memory.c: no tensor of a plan is overwritten while somebody still reads it.
+ * test_memory.c: no tensor of a plan is overwritten while a step still reads it.
  *
  * Plans of random families are played step by step on an array that remembers who wrote each float last.
  * Whatever a step reads must still belong to the tensor it means, and all outputs must be whole at the end.

@@ -53,11 +53,11 @@ static uint64_t peak_of(world *w, uint64_t target)
 {
     mts_plan *plan = NULL;
     mts_error error = {0};
-    uint8_t *lent = mts_arena_zero(&w->arena, w->stitched->value_count, 1);
-    assert_non_null(lent);
-    memset(lent, MTS_INPUT_ZERO_COPY, w->stitched->value_count);
+    uint8_t *zero_copy = mts_arena_zero(&w->arena, w->stitched->value_count, 1);
+    assert_non_null(zero_copy);
+    memset(zero_copy, MTS_INPUT_ZERO_COPY, w->stitched->value_count);
     assert_int_equal(mts_slices_cut(w->stitched, target, &w->arena, &error), MTS_STATUS_OK);
-    const mts_plan_request request = {.stitched = w->stitched, .inputs = lent};
+    const mts_plan_request request = {.stitched = w->stitched, .inputs = zero_copy};
     assert_int_equal(mts_plan_create(&request, &w->arena, &plan, &error), MTS_STATUS_OK);
     return plan->arena_floats;
 }

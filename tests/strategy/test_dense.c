@@ -278,7 +278,7 @@ static void what_looks_across_channels_is_refused_by_name(void **state)
     assert_non_null(strstr(error.text, "first"));
 }
 
-static void graphs_with_other_nodes_or_pictures_are_not_alike(void **state)
+static void graphs_with_other_nodes_or_images_are_not_alike(void **state)
 {
     (void)state;
     const mts_graph *graph = task_graph(0, 1, MTS_FN_RELU);
@@ -377,7 +377,7 @@ int main(void)
         TEST(outputs_are_read_in_place_or_cut_out),
         TEST(added_channels_have_one_order_or_are_set_apart),
         TEST(what_looks_across_channels_is_refused_by_name),
-        TEST(graphs_with_other_nodes_or_pictures_are_not_alike),
+        TEST(graphs_with_other_nodes_or_images_are_not_alike),
         TEST(widths_are_padded_to_the_widest_but_not_those_of_outputs),
         TEST(every_failing_allocation_is_out_of_memory),
         TEST(a_scale_may_have_a_row_for_each_image),

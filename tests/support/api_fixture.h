@@ -33,7 +33,7 @@ void api_open(api_fixture *fixture, const char *device);
 /* Destroys the runtime and fails the test if memory is left. */
 void api_close(api_fixture *fixture);
 
-/* Fills 3 * 32 * 32 bytes with a picture that depends on `seed`. */
+/* Fills 3 * 32 * 32 bytes with an image that depends on `seed`. */
 void api_pixels(uint8_t *pixels, uint32_t seed);
 mts_frame api_frame(const uint8_t *pixels);
 

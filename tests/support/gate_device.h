@@ -1,7 +1,7 @@
 /*
  * gate_device.h: a device that does nothing until it is told to, for tests of what is under way. What is
  * enqueued is kept, with the caller's pointers where the caller promised that data stays, and happens in
- * order when an event is let through or somebody waits.
+ * order when an event is let through or a call waits.
  */
 #ifndef MTS_TESTS_SUPPORT_GATE_DEVICE_H
 #define MTS_TESTS_SUPPORT_GATE_DEVICE_H

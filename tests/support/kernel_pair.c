@@ -124,7 +124,7 @@ void kernel_pair_start(kernel_pair *pair, uint32_t seed)
 uint32_t kernel_pair_act(kernel_pair *pair, uint32_t count)
 {
     const uint32_t first = pair->act_used;
-    pair->act_used += count + kernel_pair_pick(pair, 1, 40); /* a strip that nobody may touch */
+    pair->act_used += count + kernel_pair_pick(pair, 1, 40); /* a strip that no kernel may touch */
     assert_true(pair->act_used < KERNEL_PAIR_ACT);
     return first;
 }

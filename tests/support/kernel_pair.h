@@ -34,7 +34,7 @@ typedef struct kernel_pair {
     uint32_t act_used, pool_used, table_used;
     kernel_region regions[KERNEL_PAIR_REGIONS];
     uint32_t region_count;
-    bool raw_pool; /* the pool is a picture, or floats that a caller lent: never float16 */
+    bool raw_pool; /* the pool is a frame, or floats of a zero-copy input: never float16 */
     float
         tolerance; /* of |reference - other| / max(1, |reference|), without the rounding of what is stored */
     float

@@ -22,7 +22,7 @@ typedef struct test_net {
    second_device.h. */
 mts_status net_device_open(const char *backend, const char *cache, mts_device **out, mts_error *error);
 
-/* The graphs are copied, their constants borrowed until the call returns. */
+/* The graphs are copied, their constants referred to until the call returns. */
 mts_status net_make(const mts_graph *const *graphs, uint32_t count, float tolerance, test_net *out,
                     mts_error *error);
 /* The same without discovery: constants may have several blocks already, and blocks of equal bytes become

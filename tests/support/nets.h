@@ -62,7 +62,7 @@ void mts_net_build_chain(mts_net *net);
 void mts_net_build_residual(mts_net *net);
 /* Two branches joined by channels, as in SqueezeNet. */
 void mts_net_build_concat(mts_net *net);
-/* A picture flattened into a shared fully connected layer. */
+/* A image flattened into a shared fully connected layer. */
 void mts_net_build_flatten(mts_net *net);
 void mts_net_build_depthwise(mts_net *net);
 /* Shared at first, all private from the third layer on. */

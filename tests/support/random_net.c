@@ -264,7 +264,7 @@ static void step_unary(builder *b)
     (void)add_node(b, MTS_OP_UNARY, &b->x, 1, &attrs, &b->x);
 }
 
-/* A gate a channel, computed from the mean picture. */
+/* A gate a channel, computed from the mean image. */
 static void step_gate(builder *b)
 {
     const mts_attrs mean = {.reduce = {.kind = MTS_REDUCE_MEAN, .axes = 12, .keep = 1}};
@@ -399,7 +399,7 @@ static void step_gather(builder *b)
     (void)add_node(b, MTS_OP_GATHER, inputs, 2, &attrs, &b->x);
 }
 
-/* The picture's columns times a matrix, and a softmax along any dimension. */
+/* The image's columns times a matrix, and a softmax along any dimension. */
 static void step_matmul(builder *b)
 {
     const mts_attrs attrs = {.matmul = {.alpha = 0.5f, .beta = 1.0f}};
@@ -413,7 +413,7 @@ static void step_matmul(builder *b)
     }
 }
 
-/* The mean of the rows, expanded to the picture again; dimensions dropped and brought back on the way. */
+/* The mean of the rows, expanded to the image again; dimensions dropped and brought back on the way. */
 static void step_expand(builder *b)
 {
     const mts_shape s = *shape_of(b, b->x);
@@ -437,7 +437,7 @@ static void add_output(builder *b, uint32_t value)
     }
 }
 
-/* Flattened, or the mean picture; fully connected layers; a softmax over [N, K]. */
+/* Flattened, or the mean image; fully connected layers; a softmax over [N, K]. */
 static void add_head(builder *b)
 {
     const mts_attrs mean = {.reduce = {.kind = MTS_REDUCE_MEAN, .axes = 12, .keep = 1}};

@@ -64,7 +64,7 @@ static void fill(sample *s, int seed)
 {
     mts_attrs attrs;
     const mts_shape input = mts_shape_make(4, (int64_t[]){1, 3, 6, 6});
-    const uint32_t x = mts_graph_add_input(s->graph, "picture", MTS_TYPE_FLOAT32, &input);
+    const uint32_t x = mts_graph_add_input(s->graph, "image", MTS_TYPE_FLOAT32, &input);
     s->failed = s->failed || x == MTS_NONE;
     uint32_t a = conv(s, x, 3, 4, 3, 1, MTS_NONE);
     uint32_t b = conv(s, a, 4, 4, 3, seed, a);

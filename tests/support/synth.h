@@ -15,7 +15,7 @@ typedef struct test_synth {
     mts_archive *archive;
 } test_synth;
 
-/* Small pruned networks: `count` ratios of pruning in turn, pictures of 32 x 32. */
+/* Small pruned networks: `count` ratios of pruning in turn, images of 32 x 32. */
 mtsc_synth_options test_synth_options(mtsc_arch arch, uint32_t tasks, const double *prune, uint32_t count,
                                       double share);
 void test_synth_open(test_synth *s, const mtsc_synth_options *options);

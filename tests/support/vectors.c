@@ -57,21 +57,21 @@ static bool read_shape(const json_t *list, mtsc_input_shape *shape)
     return shape->rank == 4;
 }
 
-/* Task names: the file of the picture without ".u8.npy", and a number, since two crops of a photo may be in
+/* Task names: the file of the image without ".u8.npy", and a number, since two crops of a photo may be in
  * use. */
-static void name_vector(ref_vector *out, const char *picture, uint32_t index)
+static void name_vector(ref_vector *out, const char *image, uint32_t index)
 {
-    const char *end = strstr(picture, ".u8.npy");
-    const int length = end ? (int)(end - picture) : 1;
-    (void)snprintf(out->name, sizeof out->name, "%.*s-%u", length < 50 ? length : 50, picture, index);
+    const char *end = strstr(image, ".u8.npy");
+    const int length = end ? (int)(end - image) : 1;
+    (void)snprintf(out->name, sizeof out->name, "%.*s-%u", length < 50 ? length : 50, image, index);
 }
 
 static bool read_vector(const json_t *entry, const char *folder, uint32_t index, ref_vector *out)
 {
     const json_t *outputs = json_object_get(entry, "outputs");
     const char *model = text_of(entry, "model");
-    const char *picture = text_of(entry, "u8");
-    name_vector(out, picture, index);
+    const char *image = text_of(entry, "u8");
+    name_vector(out, image, index);
     (void)snprintf(out->model, sizeof out->model, "%s/%s", folder, model);
     const char *family = strchr(model, '/');
     copy_text(out->family, sizeof out->family, family ? family + 1 : "");
@@ -84,7 +84,7 @@ static bool read_vector(const json_t *entry, const char *folder, uint32_t index,
     if (!read_shape(json_object_get(entry, "input_shape"), &out->shape) ||
         !read_numbers(json_object_get(entry, "mean"), out->mean) ||
         !read_numbers(json_object_get(entry, "scale"), out->scale) ||
-        !read_array(folder, picture, &out->picture) || out->output_count > VECTOR_OUTPUTS) {
+        !read_array(folder, image, &out->image) || out->output_count > VECTOR_OUTPUTS) {
         return false;
     }
     for (uint32_t i = 0; i < out->output_count; i++) {
@@ -92,7 +92,7 @@ static bool read_vector(const json_t *entry, const char *folder, uint32_t index,
             return false;
         }
     }
-    return out->picture.rank == 3 && out->picture.element_size == 1 && out->output_count > 0;
+    return out->image.rank == 3 && out->image.element_size == 1 && out->output_count > 0;
 }
 
 bool ref_vectors_read(const char *folder, ref_vectors *out, char reason[DATA_PATH])
@@ -124,7 +124,7 @@ bool ref_vectors_read(const char *folder, ref_vectors *out, char reason[DATA_PAT
 void ref_vectors_release(ref_vectors *vectors)
 {
     for (uint32_t i = 0; i < vectors->count; i++) {
-        npy_release(&vectors->at[i].picture);
+        npy_release(&vectors->at[i].image);
         for (uint32_t j = 0; j < VECTOR_OUTPUTS; j++) {
             npy_release(&vectors->at[i].outputs[j]);
         }
@@ -135,9 +135,9 @@ void ref_vectors_release(ref_vectors *vectors)
 
 float *ref_vector_input(const ref_vector *vector)
 {
-    const size_t rows = (size_t)vector->picture.dims[0], columns = (size_t)vector->picture.dims[1];
-    const size_t channels = (size_t)vector->picture.dims[2], plane = rows * columns;
-    const unsigned char *pixels = vector->picture.data;
+    const size_t rows = (size_t)vector->image.dims[0], columns = (size_t)vector->image.dims[1];
+    const size_t channels = (size_t)vector->image.dims[2], plane = rows * columns;
+    const unsigned char *pixels = vector->image.data;
     float *input = malloc(plane * channels * sizeof *input);
     for (size_t i = 0; input && i < plane * channels; i++) {
         const size_t pixel = i / channels, channel = i % channels;

@@ -1,5 +1,5 @@
 /*
- * vectors.h: the reference vectors of ref/ref.json (../shared/DATA.md): a model, a picture as fed, the
+ * vectors.h: the reference vectors of ref/ref.json (../shared/DATA.md): a model, a image as fed, the
  * outputs of an independent executor.
  */
 #ifndef MTS_TESTS_SUPPORT_VECTORS_H
@@ -20,7 +20,7 @@ typedef struct ref_vector {
     bool interleaved; /* the model wants [N,H,W,C] */
     mtsc_color color;
     float mean[4], scale[4]; /* x = (u8 - mean) scale */
-    npy_array picture;       /* u8 [H,W,C] */
+    npy_array image;         /* u8 [H,W,C] */
     uint32_t output_count;
     npy_array outputs[VECTOR_OUTPUTS];
 } ref_vector;
@@ -33,7 +33,7 @@ typedef struct ref_vectors {
 /* Reads all vectors; false with a sentence in `reason` if one is wrong. `folder` holds models/ and ref/. */
 bool ref_vectors_read(const char *folder, ref_vectors *out, char reason[DATA_PATH]);
 void ref_vectors_release(ref_vectors *vectors);
-/* The picture as the model's input: float32 in the input's layout; to be freed. NULL: no memory. */
+/* The image as the model's input: float32 in the input's layout; to be freed. NULL: no memory. */
 float *ref_vector_input(const ref_vector *vector);
 
 #endif

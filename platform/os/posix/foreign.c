@@ -148,11 +148,10 @@ mts_status mts_os_hardware_buffer_check(const mts_os_hardware_buffers *functions
     functions->describe(buffer, &what);
     return size <= most_bytes(&what)
                ? MTS_STATUS_OK
-               : mts_fail(
-                     error, MTS_STATUS_INVALID_ARGUMENT,
-                     "the picture takes %zu bytes of a hardware buffer of %u x %u pixels (format %u) that "
-                     "has at most %zu",
-                     size, what.width, what.height, what.format, most_bytes(&what));
+               : mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                          "the frame takes %zu bytes of a hardware buffer of %u x %u pixels (format %u) that "
+                          "has at most %zu",
+                          size, what.width, what.height, what.format, most_bytes(&what));
 }
 
 mts_status mts_os_hardware_buffer_lock(const mts_os_hardware_buffers *functions, const void *buffer,

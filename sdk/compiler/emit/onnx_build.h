@@ -34,7 +34,7 @@ void mts_onnx_text(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, cons
 void mts_onnx_ints(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, const int64_t *numbers,
                    uint32_t count);
 
-/* Initialisers; data is borrowed (floats) or copied (ints). The name is returned. */
+/* Initialisers; floats are referred to, ints are copied. The name is returned. */
 const char *mts_onnx_floats_const(mts_onnx *onnx, const char *name, const mts_shape *shape,
                                   const float *data);
 const char *mts_onnx_ints_const(mts_onnx *onnx, const int64_t *numbers, uint32_t count);

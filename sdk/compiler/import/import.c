@@ -332,7 +332,7 @@ mts_status mts_import_tensor(const void *data, size_t size, mts_arena *arena, mt
     mts_proto_memory memory;
     mts_error local;
     mts_error *out = error ? error : &local;
-    bool borrowed = false;
+    bool in_place = false;
     *tensor = (mts_host_tensor){0};
     mts_proto_memory_init(&memory, arena->allocator, SIZE_MAX);
     ProtobufCMessage *message = mts_proto_unpack(&onnx__tensor_proto__descriptor, data, size, &memory, out);
@@ -340,7 +340,7 @@ mts_status mts_import_tensor(const void *data, size_t size, mts_arena *arena, mt
         return out->code;
     }
     mts_status code =
-        mts_proto_tensor((const Onnx__TensorProto *)message, NULL, arena, tensor, &borrowed, out);
+        mts_proto_tensor((const Onnx__TensorProto *)message, NULL, arena, tensor, &in_place, out);
     size_t bytes = 0;
     if (code == MTS_STATUS_OK) {
         (void)mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes);

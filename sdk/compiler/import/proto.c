@@ -318,7 +318,7 @@ static mts_status copy_external(mts_external *external, size_t bytes, mts_arena 
 }
 
 static mts_status read_data(const Onnx__TensorProto *proto, mts_external *external, mts_arena *arena,
-                            mts_host_tensor *tensor, bool *borrowed, mts_error *error)
+                            mts_host_tensor *tensor, bool *in_place, mts_error *error)
 {
     size_t count = mts_shape_count(&tensor->shape), found = 0, bytes = 0;
     if (!mts_shape_bytes(&tensor->shape, tensor->dtype, &bytes)) {
@@ -326,8 +326,8 @@ static mts_status read_data(const Onnx__TensorProto *proto, mts_external *extern
     }
     if (mts_external_is(proto)) {
         mts_status status = mts_external_find(external, proto, bytes, &tensor->data, error);
-        *borrowed = (uintptr_t)tensor->data % mts_type_size(tensor->dtype) == 0;
-        if (status == MTS_STATUS_OK && !*borrowed) {
+        *in_place = (uintptr_t)tensor->data % mts_type_size(tensor->dtype) == 0;
+        if (status == MTS_STATUS_OK && !*in_place) {
             status = copy_external(external, bytes, arena, tensor, error);
         }
         if (status != MTS_STATUS_OK) {
@@ -335,13 +335,13 @@ static mts_status read_data(const Onnx__TensorProto *proto, mts_external *extern
         }
     } else if (proto->has_raw_data) {
         tensor->data = proto->raw_data.data;
-        *borrowed = true;
+        *in_place = true;
         if (proto->raw_data.len != bytes) {
             return count_mismatch(proto->raw_data.len, bytes, "bytes", error);
         }
     } else {
         tensor->data = typed_field(proto, tensor->dtype, &found);
-        *borrowed = tensor->data != NULL;
+        *in_place = tensor->data != NULL;
         bool wide = mts_type_size(tensor->dtype) <= 2; /* one element per int32 */
         found = wide ? proto->n_int32_data : found;
         if (found != count) {
@@ -357,18 +357,18 @@ static mts_status read_data(const Onnx__TensorProto *proto, mts_external *extern
         }
     }
     if (!tensor->data) {
-        *borrowed = false;
+        *in_place = false;
         tensor->data = mts_arena_zero(arena, 1, 1); /* no elements */
     }
     return tensor->data ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
 mts_status mts_proto_tensor(const Onnx__TensorProto *proto, mts_external *external, mts_arena *arena,
-                            mts_host_tensor *tensor, bool *borrowed, mts_error *error)
+                            mts_host_tensor *tensor, bool *in_place, mts_error *error)
 {
     const bool is_bfloat16 = proto->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
     *tensor = (mts_host_tensor){.name = proto->name ? proto->name : ""};
-    *borrowed = false;
+    *in_place = false;
     if (proto->segment) {
         return mts_fail(error, MTS_STATUS_UNSUPPORTED, "tensor '%s' is stored in segments", tensor->name);
     }
@@ -379,6 +379,6 @@ mts_status mts_proto_tensor(const Onnx__TensorProto *proto, mts_external *extern
     }
     mts_status code = read_shape(proto, &tensor->shape, error);
     MTS_TRY(code, is_bfloat16 ? read_bfloat16(proto, external, arena, tensor, error)
-                              : read_data(proto, external, arena, tensor, borrowed, error));
+                              : read_data(proto, external, arena, tensor, in_place, error));
     return code == MTS_STATUS_OK ? code : mts_fail_prefix(error, code, "tensor '%s'", tensor->name);
 }

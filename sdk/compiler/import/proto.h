@@ -41,12 +41,12 @@ bool mts_proto_extra(const ProtobufCMessage *message, uint32_t field, size_t ind
 bool mts_proto_dtype(int32_t onnx, mts_type *dtype);
 const char *mts_proto_dtype_name(int32_t onnx);
 /*
- * The tensor of a message. Data is borrowed from the message, or from its external file, where it lies there
- * as needed (*borrowed), else it is on the arena. bfloat16 becomes float32. external: where external data is
+ * The tensor of a message. Data stays in the message, or in its external file, where it lies there
+ * as needed (*in_place), else it is on the arena. bfloat16 becomes float32. external: where external data is
  * looked for; NULL refuses it. Errors: MALFORMED, UNSUPPORTED (types), LIMIT, OUT_OF_MEMORY, and those of
  * mts_external_find.
  */
 mts_status mts_proto_tensor(const Onnx__TensorProto *proto, mts_external *external, mts_arena *arena,
-                            mts_host_tensor *tensor, bool *borrowed, mts_error *error);
+                            mts_host_tensor *tensor, bool *in_place, mts_error *error);
 
 #endif

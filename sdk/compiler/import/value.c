@@ -182,12 +182,12 @@ mts_import_value *mts_import_vector(mts_import *import, const float *numbers, ui
 mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorProto *proto)
 {
     mts_host_tensor tensor;
-    bool borrowed = false;
+    bool in_place = false;
     if (!mts_import_ok(import)) {
         return NULL;
     }
     mts_status code =
-        mts_proto_tensor(proto, import->external, &import->scratch, &tensor, &borrowed, import->error);
+        mts_proto_tensor(proto, import->external, &import->scratch, &tensor, &in_place, import->error);
     if (code != MTS_STATUS_OK) {
         import->code = code;
         return NULL;

@@ -15,7 +15,7 @@ typedef enum mts_channel_kind {
     MTS_CHANNEL_PARTS   /* follows from the orders of other groups */
 } mts_channel_kind;
 
-/* Channel c of a part becomes `factor` channels in a row (a flattened picture). */
+/* Channel c of a part becomes `factor` channels in a row (a flattened feature map). */
 typedef struct mts_channel_part {
     uint32_t group, factor;
 } mts_channel_part;

@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 
-/* A copy in `arena`; names and the bytes of constants stay borrowed. NULL if memory is short. */
+/* A copy in `arena`; names and the bytes of constants are shared. NULL if memory is short. */
 mts_graph *mts_graph_clone(const mts_graph *graph, mts_arena *arena);
 
 #endif

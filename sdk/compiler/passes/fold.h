@@ -13,7 +13,7 @@
 
 /*
  * A graph in `arena` that computes the same outputs as `graph` (up to the rounding of merged factors);
- * constants' data stays borrowed. *out is NULL on failure. Errors: OUT_OF_MEMORY, MALFORMED.
+ * constants still refer to their data. *out is NULL on failure. Errors: OUT_OF_MEMORY, MALFORMED.
  */
 mts_status mts_fold(const mts_graph *graph, mts_arena *arena, mts_graph **out, mts_error *error);
 

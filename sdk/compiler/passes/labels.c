@@ -228,7 +228,7 @@ static bool label_concat(mts_family *family, uint32_t task, const mts_node *node
     return true;
 }
 
-/* A flattened picture: the class of a channel and the place in it make a class. */
+/* A flattened feature map: the class of a channel and the place in it make a class. */
 static bool label_flatten(mts_family *family, uint32_t row)
 {
     combine c = {0};

@@ -83,7 +83,7 @@ static mts_synth_tensor residual_block(mts_synth *s, mts_synth_tensor x, const b
     return conv_last(s, y, b, "conv3", 1, skip.value);
 }
 
-void mts_synth_resnet(mts_synth *s, mts_synth_tensor picture, bool bottleneck)
+void mts_synth_resnet(mts_synth *s, mts_synth_tensor image, bool bottleneck)
 {
     static const stage shallow[STAGES] = {{64, 2, 1}, {128, 2, 2}, {256, 2, 2}, {512, 2, 2}};
     static const stage deep[STAGES] = {{64, 3, 1}, {128, 4, 2}, {256, 6, 2}, {512, 3, 2}};
@@ -97,7 +97,7 @@ void mts_synth_resnet(mts_synth *s, mts_synth_tensor picture, bool bottleneck)
                                   .relu = true,
                                   .gain = 1.0f,
                                   .residual = MTS_NONE};
-    mts_synth_tensor x = mts_synth_conv(s, picture, &stem);
+    mts_synth_tensor x = mts_synth_conv(s, image, &stem);
     x = mts_synth_max_pool(s, x, "maxpool", 3, 2, 1);
     for (uint32_t i = 0; i < STAGES; i++) {
         for (uint32_t k = 0; k < stages[i].blocks; k++) {

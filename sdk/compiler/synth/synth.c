@@ -55,7 +55,7 @@ static const char *options_defect(const mtsc_synth_options *o)
     return ratios_defect(o);
 }
 
-/* Means and deviations of ImageNet's pictures; a batch of several cannot come from one frame. */
+/* Means and deviations of ImageNet's images; a batch of several cannot come from one frame. */
 static mts_preprocess preprocess(uint32_t batch)
 {
     return (mts_preprocess){.color = batch == 1 ? MTS_COLOR_RGB : MTS_COLOR_NONE,
@@ -81,14 +81,14 @@ static void add_task(mts_synth *s)
     s->graph = task->graph;
     s->layer = 0;
     const mts_shape shape = mts_shape_make(4, (int64_t[]){batch, 3, o->input, o->input});
-    const mts_synth_tensor picture = {
+    const mts_synth_tensor image = {
         .value = mts_graph_add_input(task->graph, "input", MTS_TYPE_FLOAT32, &shape), .width = {3, 3}};
-    if (picture.value == MTS_NONE) {
+    if (image.value == MTS_NONE) {
         (void)mts_synth_fail(s, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a task");
     } else if (o->arch == MTSC_ARCH_VGG16) {
-        mts_synth_vgg16(s, picture);
+        mts_synth_vgg16(s, image);
     } else {
-        mts_synth_resnet(s, picture, o->arch == MTSC_ARCH_RESNET50);
+        mts_synth_resnet(s, image, o->arch == MTSC_ARCH_RESNET50);
     }
     s->archive->task_count++;
 }

@@ -11,7 +11,7 @@
  *                         X_t and Z_t [W out - S out][W in], one block of the task
  *
  * S depends only on the unpruned width, so tensors that are added have the same shared channels. All channels
- * of the picture are common; scale and bias vectors, and the classifier at the end, are the task's own.
+ * of the image are common; scale and bias vectors, and the classifier at the end, are the task's own.
  */
 #ifndef MTS_COMPILER_SYNTH_SYNTH_H
 #define MTS_COMPILER_SYNTH_SYNTH_H
@@ -77,8 +77,8 @@ mts_synth_tensor mts_synth_flatten(mts_synth *synth, mts_synth_tensor x, const c
 /* The classifier, and its result as the task's output. */
 void mts_synth_classify(mts_synth *synth, mts_synth_tensor x, const char *name);
 
-/* ---- resnet.c, vgg.c: from the picture to the output ---- */
-void mts_synth_resnet(mts_synth *synth, mts_synth_tensor picture, bool bottleneck);
-void mts_synth_vgg16(mts_synth *synth, mts_synth_tensor picture);
+/* ---- resnet.c, vgg.c: from the image to the output ---- */
+void mts_synth_resnet(mts_synth *synth, mts_synth_tensor image, bool bottleneck);
+void mts_synth_vgg16(mts_synth *synth, mts_synth_tensor image);
 
 #endif

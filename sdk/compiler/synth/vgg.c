@@ -1,6 +1,6 @@
 /*
  * vgg.c: VGG16 (Simonyan and Zisserman 2015), without batch normalisation. Its classifier sees what five
- * poolings leave of the picture: 7x7 for 224x224, as published.
+ * poolings leave of the image: 7x7 for 224x224, as published.
  */
 #include "compiler/synth/synth.h"
 
@@ -21,12 +21,12 @@ static mts_synth_tensor rectified(mts_synth *s, mts_synth_tensor x, const char *
     return mts_synth_conv(s, x, &layer);
 }
 
-void mts_synth_vgg16(mts_synth *s, mts_synth_tensor picture)
+void mts_synth_vgg16(mts_synth *s, mts_synth_tensor image)
 {
     static const struct {
         uint32_t width, layers;
     } stages[] = {{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}};
-    mts_synth_tensor x = picture;
+    mts_synth_tensor x = image;
     char name[NAME_SIZE];
     for (uint32_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
         for (uint32_t k = 0; k < stages[i].layers; k++) {

@@ -1,7 +1,7 @@
 /*
- * data.c: fetches pictures and tensors from the caller and lays them out for networks.
+ * data.c: fetches images and tensors from the caller and lays them out for networks.
  *
- * Callbacks, the store of pictures and the allocator are used under one lock; a picture in the store never
+ * Callbacks, the store of images and the allocator are used under one lock; an image in the store never
  * changes, so turning it into numbers needs none. Not responsible for what is computed from them.
  */
 #include "compress/data/data.h"
@@ -13,16 +13,16 @@
 #include "base/size.h"
 #include "base/sized.h"
 
-/* All pictures of one size; the first `kept` of them stay as bytes. */
-typedef struct picture_set {
+/* All images of one size; the first `kept` of them stay as bytes. */
+typedef struct image_set {
     uint32_t width, height;
-    size_t bytes; /* of a picture */
+    size_t bytes; /* of an image */
     uint32_t kept;
     unsigned char *pixels; /* [kept][bytes] */
     bool *there;           /* [kept] */
-} picture_set;
+} image_set;
 
-/* How a task's picture becomes its input: element (y, x, channel) goes to their sum, weighted. */
+/* How a task's image becomes its input: element (y, x, channel) goes to their sum, weighted. */
 typedef struct feed {
     uint32_t set; /* MTS_NONE: the task takes tensors */
     size_t row, column, channel;
@@ -34,7 +34,7 @@ struct mts_data {
     mtsz_data source;
     const mts_task *tasks;
     uint32_t task_count, set_count;
-    picture_set *sets;
+    image_set *sets;
     feed *feeds; /* [task_count] */
     pthread_mutex_t lock;
     bool locks; /* `lock` exists */
@@ -53,9 +53,9 @@ static mts_status check_source(const mtsz_data *source, mts_error *error)
     if (source->count == 0) {
         return mts_fail(error, bad, "data: there are no images");
     }
-    return source->picture || source->tensor
+    return source->image || source->tensor
                ? MTS_STATUS_OK
-               : mts_fail(error, bad, "data: there is neither a picture nor a tensor callback");
+               : mts_fail(error, bad, "data: there is neither an image nor a tensor callback");
 }
 
 /* The set of a size, which is added if there is none; sets has room for one more. */
@@ -67,7 +67,7 @@ static uint32_t find_set(mts_data *data, uint32_t width, uint32_t height)
         }
     }
     data->sets[data->set_count] =
-        (picture_set){.width = width, .height = height, .bytes = 3 * (size_t)width * height};
+        (image_set){.width = width, .height = height, .bytes = 3 * (size_t)width * height};
     return data->set_count++;
 }
 
@@ -75,16 +75,15 @@ static mts_status make_feed(mts_data *data, const mts_task *task, feed *out, mts
 {
     const mts_graph *graph = task->graph;
     *out = (feed){.set = MTS_NONE};
-    if (data->source.picture && mts_preprocess_takes_frames(&task->preprocess, graph) &&
+    if (data->source.image && mts_preprocess_takes_frames(&task->preprocess, graph) &&
         graph->inputs[0].shape.dims[0] == 1) {
         const int64_t *dims = graph->inputs[0].shape.dims;
         const bool inner = task->preprocess.interleaved != 0;
         const int64_t height = dims[inner ? 1 : 2];
         const int64_t width = dims[inner ? 2 : 3];
         if (height < 1 || width < 1 || height > INT32_MAX / 3 / width) {
-            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                            "task '%s': there are no pictures of %lldx%lld", task->name, (long long)width,
-                            (long long)height);
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "task '%s': there are no images of %lldx%lld",
+                            task->name, (long long)width, (long long)height);
         }
         out->set = find_set(data, (uint32_t)width, (uint32_t)height);
         /* Dimension 1 of the graph lies innermost, whatever it means to the model. */
@@ -101,22 +100,22 @@ static mts_status make_feed(mts_data *data, const mts_task *task, feed *out, mts
         return MTS_STATUS_OK;
     }
     return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                    "task '%s': its input '%s' takes no picture, and the data gives no tensors", task->name,
+                    "task '%s': its input '%s' takes no image, and the data gives no tensors", task->name,
                     graph->inputs[graph->input_count - tensors].name);
 }
 
-/* Room for as many pictures as `memory` allows; sets are served in the order of the tasks. */
+/* Room for as many images as `memory` allows; sets are served in the order of the tasks. */
 static mts_status make_store(mts_data *data, uint64_t memory, mts_error *error)
 {
     for (uint32_t i = 0; i < data->set_count; i++) {
-        picture_set *set = &data->sets[i];
+        image_set *set = &data->sets[i];
         const uint64_t fit = memory / set->bytes;
         const uint32_t kept = fit < data->source.count ? (uint32_t)fit : data->source.count;
         set->pixels = mts_alloc_zero(data->allocator, kept, set->bytes);
         set->there = mts_alloc_zero(data->allocator, kept, sizeof *set->there);
         if (!set->pixels || !set->there) {
-            return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for %u pictures of %ux%u",
-                            kept, set->width, set->height);
+            return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for %u images of %ux%u", kept,
+                            set->width, set->height);
         }
         set->kept = kept;
         memory -= (uint64_t)kept * set->bytes;
@@ -205,9 +204,9 @@ static void give_scratch(mts_data *data, void *memory)
     (void)pthread_mutex_unlock(&data->lock);
 }
 
-/* A picture's bytes: the store's, or `scratch` filled; NULL if the caller does not have it. */
-static const unsigned char *fetch_picture(mts_data *data, picture_set *set, uint32_t index,
-                                          unsigned char *scratch)
+/* An image's bytes: the store's, or `scratch` filled; NULL if the caller does not have it. */
+static const unsigned char *fetch_image(mts_data *data, image_set *set, uint32_t index,
+                                        unsigned char *scratch)
 {
     const mtsz_data *source = &data->source;
     const bool keep = index < set->kept;
@@ -215,7 +214,7 @@ static const unsigned char *fetch_picture(mts_data *data, picture_set *set, uint
     (void)pthread_mutex_lock(&data->lock);
     bool there = keep && set->there[index];
     if (!there) {
-        there = source->picture(source->context, index, set->width, set->height, pixels) == 0;
+        there = source->image(source->context, index, set->width, set->height, pixels) == 0;
         if (keep) {
             set->there[index] = there;
         }
@@ -243,14 +242,14 @@ static void write_pixel(const mts_preprocess *p, const feed *f, const unsigned c
     }
 }
 
-static void write_picture(const mts_preprocess *p, const feed *f, const picture_set *set,
-                          const unsigned char *pixels, const mts_data_change *change, float *out)
+static void write_image(const mts_preprocess *p, const feed *f, const image_set *set,
+                        const unsigned char *pixels, const mts_data_change *change, float *out)
 {
     for (uint32_t y = 0; y < set->height; y++) {
         const uint32_t from = clamp((int64_t)y - change->down, set->height);
         const unsigned char *row = pixels + 3 * (size_t)from * set->width;
         for (uint32_t x = 0; x < set->width; x++) {
-            /* The picture is mirrored first and moved then. */
+            /* The image is mirrored first and moved then. */
             const uint32_t moved = clamp((int64_t)x - change->right, set->width);
             const uint32_t column = change->mirror ? set->width - 1 - moved : moved;
             write_pixel(p, f, row + 3 * (size_t)column, out + y * f->row + x * f->column);
@@ -258,30 +257,30 @@ static void write_picture(const mts_preprocess *p, const feed *f, const picture_
     }
 }
 
-static mts_status fill_pictures(mts_data *data, uint32_t task, const uint32_t *indices, uint32_t count,
-                                const mts_data_change *changes, float *out, mts_error *error)
+static mts_status fill_images(mts_data *data, uint32_t task, const uint32_t *indices, uint32_t count,
+                              const mts_data_change *changes, float *out, mts_error *error)
 {
     static const mts_data_change none = {0};
     const feed *f = &data->feeds[task];
-    picture_set *set = &data->sets[f->set];
+    image_set *set = &data->sets[f->set];
     const size_t elements = mts_shape_count(&data->tasks[task].graph->inputs[0].shape);
     mts_status code = MTS_STATUS_OK;
     unsigned char *scratch = NULL;
     if (set->kept < data->source.count) {
         scratch = take_scratch(data, set->bytes);
         if (!scratch) {
-            return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a picture of %ux%u",
+            return mts_fail(error, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for an image of %ux%u",
                             set->width, set->height);
         }
     }
     changes = mts_data_changes(data, task) ? changes : NULL;
     for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
-        const unsigned char *pixels = fetch_picture(data, set, indices[i], scratch);
+        const unsigned char *pixels = fetch_image(data, set, indices[i], scratch);
         if (pixels) {
-            write_picture(&data->tasks[task].preprocess, f, set, pixels, changes ? &changes[i] : &none,
-                          out + i * elements);
+            write_image(&data->tasks[task].preprocess, f, set, pixels, changes ? &changes[i] : &none,
+                        out + i * elements);
         } else {
-            code = mts_fail(error, MTS_STATUS_IO, "image %u: it cannot be had as a picture of %ux%u",
+            code = mts_fail(error, MTS_STATUS_IO, "image %u: it cannot be had as an image of %ux%u",
                             indices[i], set->width, set->height);
         }
     }
@@ -361,7 +360,7 @@ mts_status mts_data_fill(mts_data *data, uint32_t task, uint32_t input, const ui
                          uint32_t count, const mts_data_change *changes, float *out, mts_error *error)
 {
     return data->feeds[task].set != MTS_NONE && input == 0
-               ? fill_pictures(data, task, indices, count, changes, out, error)
+               ? fill_images(data, task, indices, count, changes, out, error)
                : fill_tensors(data, task, input, indices, count, out, error);
 }
 

@@ -1,7 +1,7 @@
 /*
  * data.h: calibration images, as the inputs of tasks want them.
  *
- * Fetches pictures from the caller (mtsz_data), once per size that a task wants, and keeps them as bytes.
+ * Fetches images from the caller (mtsz_data), once per size that a task wants, and keeps them as bytes.
  * Checks what it is given: a tensor that holds NaN or infinity, a failing callback, tasks that cannot be fed
  * are refused with the task, the input and the image. Never sees labels.
  */
@@ -14,15 +14,15 @@
 
 typedef struct mts_data mts_data;
 
-/* A change of pictures that keeps what they show; image i of a batch gets its own. */
+/* A change of images that keeps what they show; image i of a batch gets its own. */
 typedef struct mts_data_change {
     bool mirror;         /* left and right */
-    int32_t right, down; /* pixels that the picture moves; what comes in at the border is its edge repeated */
+    int32_t right, down; /* pixels that the image moves; what comes in at the border is its edge repeated */
 } mts_data_change;
 
 /*
  * Data for tasks[count], which outlive it, as does `source`. INVALID_ARGUMENT: no images, or a task that the
- * source cannot feed (more inputs than one, or no picture, without a `tensor` callback). Pictures of more
+ * source cannot feed (more inputs than one, or no image, without a `tensor` callback). Images of more
  * than `memory` bytes are fetched anew each time.
  */
 mts_status mts_data_create(const mtsz_data *source, const mts_task *tasks, uint32_t count, uint64_t memory,
@@ -39,7 +39,7 @@ mts_status mts_data_fill(mts_data *data, uint32_t task, uint32_t input, const ui
 /* Puts images into all inputs of a run of the task's graph, or of one with the same inputs. */
 mts_status mts_data_feed(mts_data *data, uint32_t task, mts_net_run *run, const uint32_t *indices,
                          uint32_t count, const mts_data_change *changes, mts_error *error);
-/* Whether changes have an effect on a task: its only input is a picture. */
+/* Whether changes have an effect on a task: its only input is an image. */
 bool mts_data_changes(const mts_data *data, uint32_t task);
 
 #endif

@@ -2,7 +2,7 @@
  * backward.c: which values have gradients, and the walk over the nodes from the outputs to the inputs.
  *
  * A value needs a gradient if parameters lie before it and an output behind it. So no convolution computes
- * the gradient of a picture.
+ * the gradient of an image.
  */
 #include <string.h>
 

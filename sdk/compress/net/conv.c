@@ -18,9 +18,9 @@ static mts_status run_conv(const mts_step *step, mts_conv_kind kind, float *out)
 {
     const uint32_t input = step->node->inputs[0];
     const mts_view x = mts_run_view(step->run, input, step->first);
-    const int64_t pictures = (int64_t)step->count * mts_run_shape(step->run, input)->dims[0];
+    const int64_t images = (int64_t)step->count * mts_run_shape(step->run, input)->dims[0];
     mts_conv_slot *slot = NULL;
-    const mts_status code = mts_conv_slot_get(step, kind, pictures, &slot);
+    const mts_status code = mts_conv_slot_get(step, kind, images, &slot);
     return code ? code : mts_conv_slot_run(step, slot, kind, x.data, out);
 }
 

@@ -53,12 +53,12 @@ static mts_status data_chunk(const mts_step *step, bool filled)
 {
     mts_net_run *run = step->run;
     const uint32_t input = step->node->inputs[0], output = step->node->output;
-    const int64_t pictures = (int64_t)step->count * mts_run_shape(run, input)->dims[0];
+    const int64_t images = (int64_t)step->count * mts_run_shape(run, input)->dims[0];
     const size_t elements = mts_net_elements(run->net->graph, input);
     const float *d = mts_run_view_gradient(run, output, step->first).data;
     float *target = mts_run_view_gradient(run, input, step->first).data;
     mts_conv_slot *slot = NULL;
-    mts_status code = mts_conv_slot_get(step, MTS_CONV_DATA, pictures, &slot);
+    mts_status code = mts_conv_slot_get(step, MTS_CONV_DATA, images, &slot);
     float *room = target;
     if (code == MTS_STATUS_OK && filled) {
         room = mts_run_scratch(run, elements * step->count, step->error);
@@ -78,9 +78,9 @@ static mts_status weights(const mts_step *step)
     const mts_net_layer *layer = &run->net->layers[step->index];
     const mts_net_layer *gradient = &run->layer_gradients[step->index];
     const size_t filter = (size_t)layer->rows * layer->columns * layer->inputs;
-    const int64_t pictures = (int64_t)step->count * mts_run_shape(run, input)->dims[0];
+    const int64_t images = (int64_t)step->count * mts_run_shape(run, input)->dims[0];
     mts_conv_slot *slot = NULL;
-    mts_status code = mts_conv_slot_get(step, MTS_CONV_WEIGHTS, pictures, &slot);
+    mts_status code = mts_conv_slot_get(step, MTS_CONV_WEIGHTS, images, &slot);
     code = code ? code
                 : mts_conv_slot_weights(step, slot, run->values[input], run->gradients[step->node->output],
                                         gradient->weight, gradient->bias);

@@ -27,9 +27,9 @@ typedef enum mts_conv_kind {
     MTS_CONV_KINDS
 } mts_conv_kind;
 
-/* A primitive for a number of pictures and threads, and the weights in the order that it needs. */
+/* A primitive for a number of images and threads, and the weights in the order that it needs. */
 typedef struct mts_conv_slot {
-    int64_t pictures; /* 0: empty */
+    int64_t images; /* 0: empty */
     int threads;
     uint64_t version, used; /* of the packed weights; when it was last used */
     dnnl_primitive_t primitive, reorder;
@@ -39,7 +39,7 @@ typedef struct mts_conv_slot {
 } mts_conv_slot;
 
 struct mts_conv {
-    mts_conv_slot slots[MTS_CONV_KINDS][2]; /* the usual number of pictures, and that of the last chunk */
+    mts_conv_slot slots[MTS_CONV_KINDS][2]; /* the usual number of images, and that of the last chunk */
     uint64_t clock;
 };
 
@@ -52,8 +52,8 @@ void *mts_cpu_align(void *memory);
 /* At least so many bytes of working memory, aligned from mts_cpu_align on. */
 mts_status mts_cpu_room(mts_net_run *run, size_t bytes, mts_error *error);
 
-/* A slot that is ready for `pictures`: primitive made, weights packed. */
-mts_status mts_conv_slot_get(const mts_step *step, mts_conv_kind kind, int64_t pictures, mts_conv_slot **out);
+/* A slot that is ready for `images`: primitive made, weights packed. */
+mts_status mts_conv_slot_get(const mts_step *step, mts_conv_kind kind, int64_t images, mts_conv_slot **out);
 void mts_conv_slot_clear(const mts_allocator *allocator, mts_conv_slot *slot);
 /* Runs a forward or data primitive from `from` to `to`. */
 mts_status mts_conv_slot_run(const mts_step *step, mts_conv_slot *slot, mts_conv_kind kind, const float *from,

@@ -84,7 +84,7 @@ static void meet(const deconv *d, bool back, const meeting *m)
     }
 }
 
-/* Calls meet for all pairs of pixels of one picture. */
+/* Calls meet for all pairs of pixels of one image. */
 static void walk(const deconv *d, bool back, const meeting *start)
 {
     const mts_attrs_conv *a = d->attrs;
@@ -114,21 +114,21 @@ mts_status mts_forward_deconv(const mts_step *step)
     const mts_net_layer *layer = &step->run->net->layers[step->index];
     const mts_view x = mts_run_view(step->run, step->node->inputs[0], step->first);
     const mts_view y = mts_run_view(step->run, step->node->output, step->first);
-    const size_t pictures = (size_t)mts_run_shape(step->run, step->node->output)->dims[0] * step->count;
+    const size_t images = (size_t)mts_run_shape(step->run, step->node->output)->dims[0] * step->count;
     const size_t in = (size_t)(d.in[0] * d.in[1]) * d.x_channels, pixels = (size_t)(d.out[0] * d.out[1]);
     float *packed = mts_run_scratch(step->run, d.taps * d.x_channels * d.outs, step->error);
     if (!packed) {
         return MTS_STATUS_OUT_OF_MEMORY;
     }
     turn_weight(&d, false, layer->weight, packed);
-    for (size_t i = 0; i < pictures * pixels * d.y_channels; i++) {
+    for (size_t i = 0; i < images * pixels * d.y_channels; i++) {
         y.data[i] = layer->bias ? layer->bias[i % d.y_channels] : 0.0f;
     }
-    for (size_t n = 0; n < pictures; n++) {
+    for (size_t n = 0; n < images; n++) {
         const meeting m = {.x = x.data + n * in, .y = y.data + n * pixels * d.y_channels, .weight = packed};
         walk(&d, false, &m);
     }
-    const size_t count = pictures * pixels * d.y_channels;
+    const size_t count = images * pixels * d.y_channels;
     float *before = step->run->mode == MTS_NET_TRAINING ? step->run->before[step->node->output] : NULL;
     if (before) {
         memcpy(before + (size_t)y.image * step->first, y.data, count * sizeof *before);
@@ -143,7 +143,7 @@ mts_status mts_backward_deconv(const mts_step *step)
     mts_net_run *run = step->run;
     const uint32_t input = step->node->inputs[0], output = step->node->output;
     const mts_net_layer *gradient = &run->layer_gradients[step->index];
-    const size_t pictures = (size_t)mts_run_shape(run, output)->dims[0] * step->count;
+    const size_t images = (size_t)mts_run_shape(run, output)->dims[0] * step->count;
     const size_t in = (size_t)(d.in[0] * d.in[1]) * d.x_channels;
     const size_t out = (size_t)(d.out[0] * d.out[1]) * d.y_channels;
     const size_t weights = d.taps * d.x_channels * d.outs;
@@ -155,12 +155,12 @@ mts_status mts_backward_deconv(const mts_step *step)
     turn_weight(&d, false, run->net->layers[step->index].weight, packed);
     memset(packed + weights, 0, weights * sizeof *packed);
     mts_act_derive(&d.attrs->act, NULL, d.y_channels, run->before[output], run->values[output], y,
-                   pictures * out);
+                   images * out);
     if (mts_run_wants(run, input)) {
         mts_run_open_gradient(run, input, step->count);
         dx = run->gradients[input];
     }
-    for (size_t n = 0; n < pictures; n++) {
+    for (size_t n = 0; n < images; n++) {
         const meeting m = {.x = run->values[input] + n * in,
                            .y = y + n * out,
                            .dx = dx ? dx + n * in : NULL,
@@ -169,7 +169,7 @@ mts_status mts_backward_deconv(const mts_step *step)
         walk(&d, true, &m);
     }
     turn_weight(&d, true, gradient->weight, packed + weights);
-    for (size_t i = 0; i < pictures * out && gradient->bias; i++) {
+    for (size_t i = 0; i < images * out && gradient->bias; i++) {
         gradient->bias[i % d.y_channels] += y[i];
     }
     return MTS_STATUS_OK;

@@ -3,7 +3,7 @@
  *
  * Each is a few moves: rectangles of elements that lie regularly in the operand and in the result. Forwards a
  * move copies, backwards it adds the gradient of the result to that of the operand. What is not regular (a
- * reshape between two pictures, a mirrored border) goes element by element.
+ * reshape between two images, a mirrored border) goes element by element.
  */
 #include <string.h>
 

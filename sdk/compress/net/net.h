@@ -8,7 +8,7 @@
  *
  * Layout: every image of a batch computes the graph on its own, so a value of a batch is `batch` images one
  * after another. An image's value of rank 4, [N,C,H,W] in the graph, lies as [N][H][W][C]; any other rank
- * lies row-major as in the graph. N is 1 in every picture network.
+ * lies row-major as in the graph. N is 1 in every image network.
  *
  * Thread-safety: a net may be read by any number of threads (runs) while no thread changes its parameters. A run
  * belongs to one thread at a time. A run uses the threads of the thread that calls it: callers that run

@@ -1,5 +1,5 @@
 /*
- * primitive.c: oneDNN's primitives of one convolution: made when first needed, for a number of pictures and
+ * primitive.c: oneDNN's primitives of one convolution: made when first needed, for a number of images and
  * threads; weights packed when they have changed. What is computed with them is conv.c's.
  */
 #include <string.h>
@@ -33,7 +33,7 @@ static void describe_window(const mts_attrs_conv *attrs, recipe *r)
     }
 }
 
-static mts_status describe(const mts_step *step, int64_t pictures, recipe *r)
+static mts_status describe(const mts_step *step, int64_t images, recipe *r)
 {
     const mts_attrs_conv *attrs = &step->node->attrs.conv;
     const mts_net_layer *layer = &step->run->net->layers[step->index];
@@ -41,7 +41,7 @@ static mts_status describe(const mts_step *step, int64_t pictures, recipe *r)
     memset(r, 0, sizeof *r);
     copy_dims(r->x, mts_run_shape(step->run, step->node->inputs[0])->dims);
     copy_dims(r->y, mts_run_shape(step->run, step->node->output)->dims);
-    r->x[0] = r->y[0] = pictures;
+    r->x[0] = r->y[0] = images;
     r->bias[0] = layer->outputs;
     const dnnl_dims_t grouped = {attrs->group, layer->outputs / attrs->group, layer->inputs, layer->rows,
                                  layer->columns};
@@ -176,15 +176,15 @@ static mts_status make_reorder(const mts_step *step, mts_conv_kind kind, const r
     return mts_cpu_check(status, "reorder of weights", step->error);
 }
 
-static mts_status fill_slot(const mts_step *step, mts_conv_kind kind, int64_t pictures, mts_conv_slot *slot)
+static mts_status fill_slot(const mts_step *step, mts_conv_kind kind, int64_t images, mts_conv_slot *slot)
 {
     recipe r;
     dnnl_primitive_desc_t desc = NULL;
-    mts_status code = describe(step, pictures, &r);
+    mts_status code = describe(step, images, &r);
     if (code != MTS_STATUS_OK) {
         return code;
     }
-    slot->pictures = pictures;
+    slot->images = images;
     slot->threads = mts_cpu_threads();
     code = mts_cpu_check(create_primitive_desc(step, kind, &r, &desc), "convolution", step->error);
     if (code == MTS_STATUS_OK) {
@@ -282,7 +282,7 @@ static mts_status pack(const mts_step *step, mts_conv_kind kind, mts_conv_slot *
     return code;
 }
 
-mts_status mts_conv_slot_get(const mts_step *step, mts_conv_kind kind, int64_t pictures, mts_conv_slot **out)
+mts_status mts_conv_slot_get(const mts_step *step, mts_conv_kind kind, int64_t images, mts_conv_slot **out)
 {
     mts_conv **conv = &step->run->convs[step->index];
     if (!*conv) {
@@ -293,7 +293,7 @@ mts_status mts_conv_slot_get(const mts_step *step, mts_conv_kind kind, int64_t p
     }
     mts_conv_slot *slots = (*conv)->slots[kind], *slot = NULL;
     for (int i = 0; i < 2; i++) {
-        if (slots[i].primitive && slots[i].pictures == pictures && slots[i].threads == mts_cpu_threads()) {
+        if (slots[i].primitive && slots[i].images == images && slots[i].threads == mts_cpu_threads()) {
             slot = &slots[i];
         }
     }
@@ -301,7 +301,7 @@ mts_status mts_conv_slot_get(const mts_step *step, mts_conv_kind kind, int64_t p
     if (!slot) {
         slot = slots[0].used <= slots[1].used ? &slots[0] : &slots[1];
         mts_conv_slot_clear(step->run->allocator, slot);
-        code = fill_slot(step, kind, pictures, slot);
+        code = fill_slot(step, kind, images, slot);
     }
     code = code ? code : pack(step, kind, slot);
     code = code ? code : mts_cpu_room(step->run, slot->room_bytes, step->error);

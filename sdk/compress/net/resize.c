@@ -136,8 +136,8 @@ static void walk(const mts_step *step, bool back, float *x, float *y)
     const mts_attrs_resize *attrs = &step->node->attrs.resize;
     const int64_t *in = mts_run_shape(step->run, step->node->inputs[0])->dims;
     const resize r = {.attrs = attrs, .channels = (size_t)in[1], .in = {in[2], in[3]}};
-    const size_t picture = (size_t)(in[2] * in[3]) * r.channels;
-    for (size_t n = 0; n < (size_t)in[0] * step->count; n++, x += picture) {
+    const size_t image = (size_t)(in[2] * in[3]) * r.channels;
+    for (size_t n = 0; n < (size_t)in[0] * step->count; n++, x += image) {
         for (uint32_t oy = 0; oy < attrs->out[0]; oy++) {
             const taps rows = find_taps(&r, 0, oy);
             for (uint32_t ox = 0; ox < attrs->out[1]; ox++, y += r.channels) {

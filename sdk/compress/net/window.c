@@ -106,7 +106,7 @@ static pool pool_of(const mts_step *step)
                   .out = {out[2], out[3]}};
 }
 
-static size_t pictures_of(const mts_step *step)
+static size_t images_of(const mts_step *step)
 {
     return (size_t)mts_run_shape(step->run, step->node->output)->dims[0] * step->count;
 }
@@ -117,7 +117,7 @@ mts_status mts_forward_pool(const mts_step *step)
     const size_t in = (size_t)(p.in[0] * p.in[1]) * p.channels;
     const float *x = mts_run_view(step->run, step->node->inputs[0], step->first).data;
     float *y = mts_run_view(step->run, step->node->output, step->first).data;
-    for (size_t n = 0; n < pictures_of(step); n++, x += in) {
+    for (size_t n = 0; n < images_of(step); n++, x += in) {
         for (int64_t oy = 0; oy < p.out[0]; oy++) {
             for (int64_t ox = 0; ox < p.out[1]; ox++, y += p.channels) {
                 pool_pixel(&p, x, oy, ox, y);
@@ -169,7 +169,7 @@ mts_status mts_backward_pool(const mts_step *step)
     const float *y = mts_run_view(step->run, step->node->output, 0).data;
     const float *d = mts_run_view_gradient(step->run, step->node->output, 0).data;
     float *gradient = mts_run_view_gradient(step->run, input, 0).data;
-    for (size_t n = 0; n < pictures_of(step); n++, x += in, gradient += in) {
+    for (size_t n = 0; n < images_of(step); n++, x += in, gradient += in) {
         for (int64_t o = 0; o < p.out[0] * p.out[1]; o++, y += p.channels, d += p.channels) {
             const tap_range rows = pool_range(&p, 0, o / p.out[1]);
             const tap_range columns = pool_range(&p, 1, o % p.out[1]);
@@ -208,7 +208,7 @@ mts_status mts_forward_lrn(const mts_step *step)
     const int64_t *dims = mts_run_shape(step->run, step->node->output)->dims;
     const float *x = mts_run_view(step->run, step->node->inputs[0], step->first).data;
     float *y = mts_run_view(step->run, step->node->output, step->first).data;
-    const size_t pixels = pictures_of(step) * (size_t)(dims[2] * dims[3]);
+    const size_t pixels = images_of(step) * (size_t)(dims[2] * dims[3]);
     for (size_t i = 0; i < pixels; i++) {
         lrn_pixel(&step->node->attrs.lrn, x + i * (size_t)dims[1], y + i * (size_t)dims[1], dims[1]);
     }
@@ -243,7 +243,7 @@ mts_status mts_backward_lrn(const mts_step *step)
     const float *x = mts_run_view(step->run, input, 0).data;
     const float *d = mts_run_view_gradient(step->run, step->node->output, 0).data;
     float *gradient = mts_run_view_gradient(step->run, input, 0).data;
-    const size_t channels = (size_t)dims[1], pixels = pictures_of(step) * (size_t)(dims[2] * dims[3]);
+    const size_t channels = (size_t)dims[1], pixels = images_of(step) * (size_t)(dims[2] * dims[3]);
     for (size_t i = 0; i < pixels; i++) {
         lrn_pixel_back(&step->node->attrs.lrn, x + i * channels, d + i * channels, gradient + i * channels,
                        dims[1]);

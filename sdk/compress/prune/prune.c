@@ -13,7 +13,7 @@
 #include "compress/net/threads.h"
 #include "compress/prune/refit.h"
 
-#define PICTURES_BYTES ((uint64_t)256 << 20)
+#define IMAGES_BYTES ((uint64_t)256 << 20)
 /* Parts of the progress when importance is measured, and when weights are fitted. */
 #define MEASURED 0.3
 #define FITTED 0.95
@@ -137,7 +137,7 @@ static mts_status open_data(work *w, const mtsz_data *data, mts_error *error)
                         w->prune->criterion == MTSZ_CRITERION_L1 ? "refit" : "the criterion");
     }
     mts_status code =
-        mts_data_create(data, w->selected, w->count, PICTURES_BYTES, w->allocator, &w->data, error);
+        mts_data_create(data, w->selected, w->count, IMAGES_BYTES, w->allocator, &w->data, error);
     if (code != MTS_STATUS_OK) {
         return code;
     }

@@ -11,7 +11,7 @@
  * `channels` is mts_channels_find's of the graph; only FREE groups may lose channels (PARTS follow their
  * parts), and each keeps one at least (INVALID_ARGUMENT names the value). Values and nodes keep their names
  * and their numbers; *nodes (may be NULL) receives, in the arena, the node of the copy for each of the
- * graph's. Names and constants that lose nothing stay borrowed. OUT_OF_MEMORY, MALFORMED.
+ * graph's. Names and constants that lose nothing are shared. OUT_OF_MEMORY, MALFORMED.
  */
 mts_status mts_thin(const mts_graph *graph, const mts_channels *channels, const bool *const *keep,
                     mts_arena *arena, mts_graph **out, uint32_t **nodes, mts_error *error);

@@ -216,7 +216,7 @@ static field field_of(const mts_attrs_conv *attrs, const mts_shape *x, const mts
     return f;
 }
 
-/* One row of a receptive field that may stick out of the picture. */
+/* One row of a receptive field that may stick out of the image. */
 static float *gather_edge(const field *f, const float *row, int64_t left, float *to)
 {
     const mts_attrs_conv *a = f->attrs;

@@ -25,8 +25,8 @@ static bool fully_connected(const mts_graph *graph, const mts_node *node)
     const mts_attrs_conv *conv = &node->attrs.conv;
     const mts_shape *x = &graph->values[node->inputs[0]].shape;
     const mts_shape *y = &graph->values[node->output].shape;
-    const bool picture = x->rank == 4 && y->rank == 4;
-    const bool point = picture && x->dims[2] * x->dims[3] == 1 && y->dims[2] * y->dims[3] == 1;
+    const bool feature_map = x->rank == 4 && y->rank == 4;
+    const bool point = feature_map && x->dims[2] * x->dims[3] == 1 && y->dims[2] * y->dims[3] == 1;
     return point && conv->group == 1 && conv->kernel[0] == 1 && conv->kernel[1] == 1 &&
            graph->values[node->inputs[0]].kind == MTS_VALUE_NODE;
 }

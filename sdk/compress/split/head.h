@@ -32,8 +32,8 @@ typedef struct mts_head_layer {
 
 /*
  * A copy of `graph` in `arena` that computes `value` ([1,K,1,1]) and then these layers; its one output is
- * what the last of them says, [1,outputs], named as the graph's first output. Constants that are kept stay
- * borrowed; *nodes (may be NULL) receives, in the arena, the node of the copy for each of the graph's, or
+ * what the last of them says, [1,outputs], named as the graph's first output. Constants that are kept
+ * still refer to their data; *nodes (may be NULL) receives, in the arena, the node of the copy for each of the graph's, or
  * NONE. OUT_OF_MEMORY, MALFORMED.
  */
 mts_status mts_head_replace(const mts_graph *graph, uint32_t value, const mts_head_layer *layers,

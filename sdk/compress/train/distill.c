@@ -70,7 +70,7 @@ static mts_status options_check(const mts_distill_options *o, mts_error *error)
     } else if (!(o->rate > 0) || !isfinite(o->rate)) {
         defect = "the rate is not positive";
     } else if (o->shift > 1024) {
-        defect = "pictures move by more than 1024 pixels";
+        defect = "images move by more than 1024 pixels";
     }
     return defect ? mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "training: %s", defect) : MTS_STATUS_OK;
 }

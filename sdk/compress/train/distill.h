@@ -6,7 +6,7 @@
  * divided by the variance of the teacher's output over the data (so every task counts the same, whatever its
  * outputs mean), taken before a final SOFTMAX or sigmoid where there is one; for outputs of rank 2 plus the
  * Kullback-Leibler divergence of the soft answers. Adam (Kingma, Ba 2015) with a rate that falls along a
- * cosine. Pictures are mirrored and moved at random (data/data.h); the teacher answers the same picture.
+ * cosine. Images are mirrored and moved at random (data/data.h); the teacher answers the same image.
  */
 #ifndef MTS_COMPRESS_TRAIN_DISTILL_H
 #define MTS_COMPRESS_TRAIN_DISTILL_H
@@ -21,7 +21,7 @@ typedef struct mts_distill_options {
     uint32_t batch;  /* images a step */
     float rate;      /* of Adam at its highest, relative to the size of what it changes; students that are
                         close to their teachers from the start take less of it */
-    uint32_t shift;  /* most pixels that pictures move, 0: none */
+    uint32_t shift;  /* most pixels that images move, 0: none */
     bool mirror;
     uint64_t seed;
     bool soft; /* vectors of classes are compared by their divergence alone: for teachers whose scores mean

@@ -94,7 +94,7 @@ static const mts_shape *shape_of(const matching *m, const mts_zip_row *row, uint
 
 /*
  * Group of the channels that a row's convolution writes, if they are free to move in the task and their
- * pictures lie pixel by pixel as the reference's do (tasks may look at pictures of other sizes).
+ * images lie pixel by pixel as the reference's do (tasks may look at images of other sizes).
  */
 static uint32_t group_of(const matching *m, const mts_zip_row *row)
 {

@@ -91,7 +91,7 @@ uint32_t mts_zip_stats_images(const mts_zip *zip, const mts_zip_row *row, uint32
     return least < zip->images ? (uint32_t)least : zip->images;
 }
 
-/* Every how manieth pixel is taken: tasks may look at pictures of other sizes. */
+/* Every how manieth pixel is taken: tasks may look at images of other sizes. */
 static uint32_t step_of(const mts_zip *zip, const mts_zip_row *row, uint32_t t)
 {
     const uint64_t step = mts_zip_stats_images(zip, row, t) * pixels_of(zip, row, t) / rows_wanted(row);

@@ -13,7 +13,7 @@
 #include "compress/train/distill.h"
 #include "compress/zip/ties.h"
 
-#define PICTURES_BYTES ((uint64_t)1 << 30)
+#define IMAGES_BYTES ((uint64_t)1 << 30)
 #define GATE_IMAGES 512u
 #define GATE_IMAGES_GATED 1000u /* more, where a decision hangs on them */
 #define GATE_BYTES ((size_t)256 << 20)
@@ -333,7 +333,7 @@ static mts_status prepare(call *c, const mtsz_data *data)
     mts_zip *zip = &c->zip;
     mts_status code = check_outputs(zip);
     MTS_TRY(code, mts_zip_rows_find(zip));
-    MTS_TRY(code, mts_data_create(data, zip->tasks, zip->count, PICTURES_BYTES, zip->allocator, &zip->data,
+    MTS_TRY(code, mts_data_create(data, zip->tasks, zip->count, IMAGES_BYTES, zip->allocator, &zip->data,
                                   zip->error));
     if (code == MTS_STATUS_OK) {
         zip->images = mts_data_count(zip->data);

@@ -105,7 +105,7 @@ typedef struct mts_bundle mts_bundle;
 /* A bundle on a device with a plan, ready to run. Thread-safety: that of its runtime. */
 typedef struct mts_session mts_session;
 
-/* Which device a runtime opens, how it works, and what the caller lends it. */
+/* Which device a runtime opens, how it works, and what it uses of the caller. */
 typedef struct mts_runtime_options {
     /* sizeof(mts_runtime_options). */
     size_t size;
@@ -130,7 +130,7 @@ typedef struct mts_runtime_options {
        outlive the runtime. NULL (default): the device's primary context and a stream of the
        library's own. A stream requires a context. A device that is not CUDA's is UNSUPPORTED. */
     void *cuda_context, *cuda_stream;
-    /* OpenCL: the driver is told to start after every so many launches. With 2 to 4, a phone can
+    /* OpenCL: the driver is asked to start after every so many launches. With 2 to 4, a phone can
        draw its screen in between. 0 (default): the library chooses by the driver. */
     uint32_t flush_launches;
     /* 1: every command of the device is checked (slower). 0 (default): it is not. */
@@ -302,7 +302,7 @@ typedef enum mts_when_full {
     /* It waits until the oldest run has finished. This requires `done`. */
     MTS_WHEN_FULL_BLOCK = 1,
     /* It drops the oldest submission that is not on the device: a frame that waits, or a finished
-       run that was not taken. This requires at least 2 slots. */
+       run that was not consumed. This requires at least 2 slots. */
     MTS_WHEN_FULL_DROP_OLDEST = 2
 } mts_when_full;
 
@@ -338,7 +338,7 @@ typedef struct mts_session_options {
        does not count. 0 (default): kernels are chosen by the kind of device. With a cache_dir, the
        next session goes on where this one stopped. */
     uint32_t tuning_ms;
-    /* Slots for submissions that were not taken yet, 1..16. 1 (default): one run at a time.
+    /* Slots for submissions that were not consumed yet, 1..16. 1 (default): one run at a time.
        With zero_copy_inputs it has to be 1. See docs/ASYNC.md. */
     uint32_t frames_in_flight;
     /* What a submission does while all slots are in use. */
@@ -436,13 +436,13 @@ MTS_API mts_status mts_session_regions(mts_session *session, const char *task, c
 MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket);
 /*
  * Waits until a run has finished and takes it: mts_session_output then gives its outputs. The call
- * also takes all earlier runs. A second wait for the run that was taken last returns the same
+ * also consumes all earlier runs. A second wait for the run that was consumed last returns the same
  * status.
  * @param session a session
  * @param ticket of a submission
  * @param timeout_ms 0: does not wait. MTS_TIMEOUT_INFINITE: no limit
  * @return TIMEOUT: the run goes on. CANCELLED: the frame was dropped, or the run was cancelled by
- * mts_session_cancel. INVALID_ARGUMENT: no such ticket, or a run before the one that was taken
+ * mts_session_cancel. INVALID_ARGUMENT: no such ticket, or a run before the one that was consumed
  * last. BUSY: `done` is running. Any other status says why the run failed. The library remembers
  * which of the last 64 submissions were dropped; an older one is INVALID_ARGUMENT.
  */
@@ -451,18 +451,18 @@ MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uin
  * Takes the oldest run if it has finished, and gives waiting frames to the device. With `done` the
  * call takes every run that has finished. It does not wait.
  * @param session a session
- * @param ticket receives the number of the run that was taken last
+ * @param ticket receives the number of the run that was consumed last
  * @return the status of that run. BUSY: no run has finished yet, or `done` is running. NOT_FOUND:
  * no submission is in flight. A poll that finds no finished run writes no sentence.
  */
 MTS_API mts_status mts_session_poll(mts_session *session, mts_ticket *ticket);
 /*
- * Gives a view of an output of the run that was taken last.
+ * Gives a view of an output of the run that was consumed last.
  * @param session a session
  * @param task name of the task
  * @param index 0..output_count - 1
- * @param out valid until another run is taken or the session is destroyed
- * @return INVALID_ARGUMENT: no run was taken yet. NOT_FOUND: no such task or output, or the task
+ * @param out valid until another run is consumed or the session is destroyed
+ * @return INVALID_ARGUMENT: no run was consumed yet. NOT_FOUND: no such task or output, or the task
  * has not run, or its last run failed.
  */
 MTS_API mts_status mts_session_output(mts_session *session, const char *task, uint32_t index,
@@ -567,7 +567,7 @@ MTS_API mts_status mts_session_cancel(mts_session *session, mts_ticket ticket);
  * Measures every launch on the inputs that are set: runs once without counting it, then `runs`
  * times, and waits. Each duration is a median over the runs, and so is each gap between launches;
  * start_ms is their sum so far. mts_session_output still gives the outputs of the run that was
- * taken last.
+ * consumed last.
  * @param session a session without a run in flight
  * @param runs 1..10000
  * @param launches array in the order of launches; set launches[0].size to the size of an element

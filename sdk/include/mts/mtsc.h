@@ -63,7 +63,7 @@ typedef struct mtsc_options {
 
 /* What the channels of a model's first input are. */
 typedef enum mtsc_color {
-    /* No picture: the task takes tensors only. */
+    /* No image: the task takes tensors only. */
     MTSC_COLOR_NONE = 0,
     MTSC_COLOR_RGB = 1,
     MTSC_COLOR_BGR = 2,
@@ -96,7 +96,7 @@ typedef struct mtsc_task {
     /* Shapes of inputs; NULL (default) where the model gives all of them. */
     const mtsc_input_shape *shapes;
     uint32_t shape_count;
-    /* Colours of the picture that input 0 takes; default MTSC_COLOR_NONE. */
+    /* Colours of the image that input 0 takes; default MTSC_COLOR_NONE. */
     mtsc_color color;
     /* Input values are (pixel - mean) / std for pixels 0..255, by channel. Defaults: 0 and 1. */
     float mean[4], std[4];
@@ -237,7 +237,7 @@ typedef struct mtsc_synth_options {
     /* Part of a layer's channels that is shared, 0..1; default 0.9. It is counted in the narrowest task, and
        rounded to whole channels. */
     double share;
-    /* Rows and columns of the picture, 32..4096 pixels; default 224. */
+    /* Rows and columns of the image, 32..4096 pixels; default 224. */
     uint32_t input;
     /* Batches, 1..256; task i has batch[i % batch_count]. NULL (default): 1 for all. */
     const uint32_t *batch;

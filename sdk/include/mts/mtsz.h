@@ -35,8 +35,8 @@ typedef struct mtsz_data {
     /* First argument of the callbacks. */
     void *context;
     /* For tasks that take frames: writes an image as height * width pixels of 3 bytes (R, G, B), row by row
-       without gaps. NULL (default): there are no pictures. */
-    int (*picture)(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb);
+       without gaps. NULL (default): there are no images. */
+    int (*image)(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb);
     /* For tasks that take no frames: writes input number `input` of a task, `count` finite numbers, row-major
        in the shape of that input. NULL (default): there are no tensors. */
     int (*tensor)(void *context, uint32_t index, const char *task, uint32_t input, float *out, size_t count);

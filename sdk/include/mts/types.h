@@ -223,11 +223,11 @@ typedef struct mts_frame {
     /* The part that an input shows, unless mts_session_regions has set others. */
     mts_region region;
     /* 0 (default): the library reads HOST memory during the call only. 1: the device reads it in
-       place if it can, and the caller keeps it valid and unchanged until the run is taken or
+       place if it can, and the caller keeps it valid and unchanged until the run is consumed or
        dropped. */
     uint32_t zero_copy;
     /* What kind of memory. The caller keeps memory other than HOST valid and unchanged until the
-       run is taken or dropped. If the device cannot read it (mts_device_desc.reads), the processor
+       run is consumed or dropped. If the device cannot read it (mts_device_desc.reads), the processor
        copies it during the call. */
     mts_memory_kind memory;
     /* ANDROID: the AHardwareBuffer. */
@@ -410,14 +410,14 @@ typedef struct mts_flow {
     size_t size;
     /* Submissions that got a ticket: the sum of the four numbers below. */
     uint64_t submitted;
-    /* Runs that finished and were taken. */
+    /* Runs that finished and were consumed. */
     uint64_t completed;
     /* Frames that were dropped or cancelled before they ran, and finished runs that were dropped
-       before they were taken. */
+       before they were consumed. */
     uint64_t dropped;
     /* Runs that ended with an error. */
     uint64_t failed;
-    /* Submissions that wait, are on the device, or have finished and were not taken. */
+    /* Submissions that wait, are on the device, or have finished and were not consumed. */
     uint32_t in_flight;
 } mts_flow;
 
@@ -425,7 +425,7 @@ typedef struct mts_flow {
 typedef struct mts_task_stats {
     /* sizeof(mts_task_stats), set by the caller. */
     size_t size;
-    /* Runs that were taken. */
+    /* Runs that were consumed. */
     uint64_t runs;
     /* Median and 95th percentile of the last 128 runs. The time of a run goes from the submission
        to the call that finds the run finished; with a deadline, to the call that finds the task's

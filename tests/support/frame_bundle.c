@@ -1,7 +1,7 @@
 /*
- * picture_bundle.c: see picture_bundle.h.
+ * frame_bundle.c: see frame_bundle.h.
  */
-#include "support/picture_bundle.h"
+#include "support/frame_bundle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
 
-static void add_task(mts_archive *archive, uint32_t index, const picture_task *wanted)
+static void add_task(mts_archive *archive, uint32_t index, const frame_task *wanted)
 {
     static const float one = 1.0f;
     const int64_t channels = wanted->color == MTS_COLOR_GREY ? 1 : 3;
@@ -45,7 +45,7 @@ static void add_task(mts_archive *archive, uint32_t index, const picture_task *w
     }
 }
 
-mts_archive *picture_archive_make(const picture_task *tasks, uint32_t count)
+mts_archive *frame_archive_make(const frame_task *tasks, uint32_t count)
 {
     assert_true(count <= sizeof names / sizeof names[0]);
     mts_archive *archive = mts_archive_create(mts_allocator_default());
@@ -59,12 +59,12 @@ mts_archive *picture_archive_make(const picture_task *tasks, uint32_t count)
     return archive;
 }
 
-void picture_bundle_make(const picture_task *tasks, uint32_t count, mts_bundle_bytes *out)
+void frame_bundle_make(const frame_task *tasks, uint32_t count, mts_bundle_bytes *out)
 {
     const mts_discover_options options = {0};
     mts_discover_report report = {0};
     mts_error error = {0};
-    mts_archive *archive = picture_archive_make(tasks, count);
+    mts_archive *archive = frame_archive_make(tasks, count);
     assert_int_equal(mts_discover(archive, &options, &report, &error), MTS_STATUS_OK);
     assert_int_equal(mts_bundle_encode(archive, mts_allocator_default(), out, &error), MTS_STATUS_OK);
     mts_archive_destroy(&archive);

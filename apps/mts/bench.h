@@ -85,6 +85,8 @@ typedef struct cli_bench {
  */
 int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet);
 void cli_bench_release(cli_bench *bench);
+/* Mean number of running programs during the last minute; negative if the system does not say. */
+double cli_bench_load(void);
 
 void cli_bench_print_text(const cli_bench *bench);
 /* Prints to standard output, writes a file (path may be NULL), or both. Returns an exit status. */

@@ -108,6 +108,15 @@ static int half_compare(cli_bench_run *run, size_t index, bool quiet)
     return status;
 }
 
+int cli_bench_same(const cli_bench_run *run, mts_session *want, mts_session *got, bool half, const char *what,
+                   const char *than, double *difference)
+{
+    comparison all;
+    const int status = sessions_compare(run, want, got, half ? -1.0 : TOLERANCE, what, than, &all);
+    *difference = status < 0 ? all.most : 0.0;
+    return status;
+}
+
 int cli_bench_compare(cli_bench_run *run, size_t index, bool quiet)
 {
     const cli_contestant *contestant = &run->bench->contestants[index];

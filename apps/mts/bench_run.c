@@ -175,3 +175,16 @@ double cli_bench_gflops(const cli_bench_result *result)
     return result->latency.median > 0.0 ? 2e-6 * (double)result->stats.mul_adds / result->latency.median
                                         : 0.0;
 }
+
+double cli_bench_load(void)
+{
+    double load = -1.0;
+    FILE *file = fopen("/proc/loadavg", "r");
+    if (file) {
+        if (fscanf(file, "%lf", &load) != 1) {
+            load = -1.0;
+        }
+        (void)fclose(file);
+    }
+    return load;
+}

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "bench_rated.h"
 #include "command.h"
 
 typedef struct arguments {
     cli_open_options open;
     const char *strategies, *precisions, *tasks, *frames, *inputs, *plot, *output;
+    const char *scenario, *schedules;
+    double speed, seconds;
+    uint32_t rounds;
     bool samples, no_probe, replay, no_replay;
     double budget;
     uint32_t warm_ups, runs;
@@ -137,9 +140,69 @@ static int budget_check(const cli_bench *bench)
                   : cli_usage_error("bench", "--budget needs a strategy with +budget, e.g. compact+budget");
 }
 
-static int arguments_take(arguments *args, cli_bench *bench)
+/* What only one of the two ways of measuring understands. */
+static int ways_check(const arguments *args, const char *bundle)
+{
+    if (args->scenario && (args->tasks || args->frames || args->plot || args->samples || args->runs > 0)) {
+        return cli_usage_error("bench",
+                               "--tasks, --frames, --runs, --samples and --plot do not go with --scenario");
+    }
+    if (!args->scenario &&
+        (args->schedules || args->speed > 0.0 || args->seconds > 0.0 || args->rounds > 0)) {
+        return cli_usage_error("bench", "--schedules, --speed, --seconds and --rounds need --scenario");
+    }
+    return args->scenario || bundle ? -1 : cli_usage_error("bench", "give a BUNDLE or --scenario FILE");
+}
+
+static int schedules_take(const arguments *args, cli_rated *rated)
+{
+    cli_list names = {0};
+    char *copy = NULL;
+    int status =
+        names_take("schedules", args->schedules ? args->schedules : "fit", CLI_SCHEDULE_COUNT, &names, &copy);
+    for (size_t i = 0; i < names.count && status < 0; i++) {
+        int found = 0;
+        while (found < CLI_SCHEDULE_COUNT && strcmp(cli_schedule_names[found], names.items[i]) != 0) {
+            found++;
+        }
+        if (found == CLI_SCHEDULE_COUNT) {
+            status = cli_usage_error("bench", "no schedule '%s'; there are: fit, together and alone",
+                                     names.items[i]);
+        } else {
+            rated->schedules[rated->schedule_count++] = (cli_schedule)found;
+        }
+    }
+    cli_list_release(&names);
+    free(copy);
+    return status;
+}
+
+/* A rated workload. */
+static int rated_run(cli_open *app, const arguments *args, const char *bundle, cli_bench *bench)
+{
+    cli_rated *rated = calloc(1, sizeof *rated);
+    if (!rated) {
+        return cli_failure("bench", "no memory");
+    }
+    rated->bench = bench;
+    rated->path = args->scenario;
+    rated->speed = args->speed > 0.0 ? args->speed : 1.0;
+    rated->seconds = args->seconds > 0.0 ? args->seconds : 10.0;
+    rated->rounds = args->rounds > 0 ? args->rounds : 1;
+    int status = schedules_take(args, rated);
+    status = status < 0 ? cli_rated_bench(app, &args->open, bundle, args->output, rated) : status;
+    cli_rated_release(rated);
+    free(rated);
+    return status;
+}
+
+static int arguments_take(arguments *args, const char *bundle, cli_bench *bench)
 {
     bool known = !args->inputs;
+    const int ways = ways_check(args, bundle);
+    if (ways >= 0) {
+        return ways;
+    }
     if (args->frames && strcmp(args->frames, "separate") != 0 && strcmp(args->frames, "common") != 0) {
         return cli_usage_error("bench", "--frames is separate or common, not '%s'", args->frames);
     }
@@ -162,7 +225,7 @@ static int arguments_take(arguments *args, cli_bench *bench)
     bench->priorities = args->open.priorities;
     bench->samples = args->samples;
     bench->warm_ups = args->warm_ups;
-    bench->runs = args->runs;
+    bench->runs = args->runs > 0 ? args->runs : 50;
     int status = contestants_take(args, bench);
     status = status < 0 ? budget_check(bench) : status;
     return status < 0 ? tasks_take(args, bench) : status;
@@ -180,20 +243,6 @@ static int steps_check(const cli_open *app, cli_bench *bench)
         }
     }
     return -1;
-}
-
-/* Mean number of running programs during the last minute; negative if the system does not say. */
-static double machine_load(void)
-{
-    double load = -1.0;
-    FILE *file = fopen("/proc/loadavg", "r");
-    if (file) {
-        if (fscanf(file, "%lf", &load) != 1) {
-            load = -1.0;
-        }
-        (void)fclose(file);
-    }
-    return load;
 }
 
 /* The larger of what was found before and now: a busy machine can only look slower than it is. */
@@ -214,7 +263,7 @@ static int ceilings_find(cli_open *app, cli_bench *bench)
 static int run(cli_open *app, const arguments *args, const char *path, cli_bench *bench)
 {
     bench->bundle = path;
-    bench->load_before = machine_load();
+    bench->load_before = cli_bench_load();
     int status = cli_open_bundle(app, "bench", &args->open, path);
     status = status < 0 ? steps_check(app, bench) : status;
     if (status >= 0) {
@@ -230,7 +279,7 @@ static int run(cli_open *app, const arguments *args, const char *path, cli_bench
     if (status >= 0) {
         return status;
     }
-    bench->load_after = machine_load();
+    bench->load_after = cli_bench_load();
     if (args->plot) {
         status = cli_bench_plot(bench, args->plot);
     }
@@ -250,9 +299,12 @@ static int bench_command(const cli_usage *usage, int argc, char **argv, argument
     cli_open app = {0};
     cli_bench *bench = calloc(1, sizeof *bench);
     int status = bench ? cli_parse(usage, argc, argv, &common) : cli_failure("bench", "no memory");
+    const char *bundle = common.positionals[0];
     args->open.json = common.json;
-    status = status < 0 ? arguments_take(args, bench) : status;
-    status = status < 0 ? run(&app, args, common.positionals[0], bench) : status;
+    status = status < 0 ? arguments_take(args, bundle, bench) : status;
+    if (status < 0) {
+        status = args->scenario ? rated_run(&app, args, bundle, bench) : run(&app, args, bundle, bench);
+    }
     cli_close(&app);
     if (bench) {
         cli_bench_release(bench);
@@ -263,7 +315,7 @@ static int bench_command(const cli_usage *usage, int argc, char **argv, argument
 
 int cli_command_bench(int argc, char **argv)
 {
-    arguments args = {.warm_ups = CLI_WARM_UPS, .runs = 50};
+    arguments args = {.warm_ups = CLI_WARM_UPS};
     const cli_option options[] = {
         {"strategies", 's', CLI_KIND_TEXT, &args.strategies, "S,S",
          "what to compare, the first one is the baseline (default: sequential,compact); with +groups after "
@@ -285,6 +337,18 @@ int cli_command_bench(int argc, char **argv)
          0, 0},
         {"warmup", 0, CLI_KIND_COUNT, &args.warm_ups, "N", "runs that are not counted (default 10)", 0, 1e6},
         {"runs", 'n', CLI_KIND_COUNT, &args.runs, "N", "runs that are measured (default 50)", 1, 1e6},
+        {"scenario", 0, CLI_KIND_TEXT, &args.scenario, "FILE",
+         "a rated workload: frames arrive by the clock (docs/SCENARIOS.md)", 0, 0},
+        {"seconds", 0, CLI_KIND_NUMBER, &args.seconds, "S",
+         "of it for each strategy and schedule (default 10)", 0.01, 3600},
+        {"speed", 0, CLI_KIND_NUMBER, &args.speed, "F", "a factor of its rates (default 1)", 0.001, 1000},
+        {"rounds", 0, CLI_KIND_COUNT, &args.rounds, "N", "turns that make up the seconds (default 1)", 1,
+         1000},
+        {"schedules", 0, CLI_KIND_TEXT, &args.schedules, "S,S",
+         "fit (default): due frames run together as far as their deadlines allow; together: all of them; "
+         "alone: "
+         "one by one",
+         0, 0},
         {"device", 0, CLI_KIND_TEXT, &args.open.device, "N|ID", "device, see 'mts devices' (default: auto)",
          0, 0},
         {"tune", 0, CLI_KIND_COUNT, &args.open.tuning_ms, "MS",
@@ -305,7 +369,7 @@ int cli_command_bench(int argc, char **argv)
     };
     const cli_usage usage = {
         .name = "bench",
-        .positionals = "BUNDLE",
+        .positionals = "[BUNDLE]",
         .summary = "Measures strategies against each other on random inputs: latency, memory, share of the "
                    "device's\n"
                    "peak. Outputs are compared before anything is timed; the strategies take turns. Outputs "
@@ -313,7 +377,13 @@ int cli_command_bench(int argc, char **argv)
                    "compared with float32 of the same strategy: the largest and the mean difference, "
                    "relative to the\n"
                    "largest value of an output.",
-        .positional_count = 1,
+        .details =
+            "With --scenario frames of each network arrive at its rate, on one session. Printed are frames "
+            "kept and\n"
+            "dropped, deadlines missed, latencies, processor time, memory and XRBench's score. Without a "
+            "BUNDLE\n"
+            "the scenario's models are compiled first.",
+        .positional_more = 1,
         .options = options,
         .option_count = sizeof options / sizeof options[0],
     };

@@ -83,11 +83,18 @@ mts_status mts_api_session_task(const mts_session *session, const char *name, ui
                                 mts_error *error);
 /* INVALID_ARGUMENT if the session is NULL, BUSY inside `done`, where its runs must not change. */
 mts_status mts_api_session_free(const mts_session *session, mts_error *error);
-/* INVALID_ARGUMENT if a report of this kind cannot be written into the buffer. */
-mts_status mts_api_report_check(mts_report report, const char *buffer, size_t size, mts_error *error);
-/* Copies a finished text into the caller's buffer by the rules of mts_bundle_inspect. */
-mts_status mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed,
-                            mts_error *error);
+/* An input or output of a task; NOT_FOUND if it has none of that number. */
+mts_status mts_api_port(const mts_task *task, bool output, uint32_t index, const mts_port **port,
+                        mts_error *error);
+/* Ends a call that fills the sized struct `out`, called `name`, from `answer`, which has all `size` bytes. */
+mts_status mts_api_answer(const mts_runtime *runtime, void *out, const void *answer, size_t size,
+                          const char *name);
+/* A whole call that writes a report on `object` into the caller's buffer by the rules of mts_bundle_inspect.
+ * Without a runtime, because the object is NULL: INVALID_ARGUMENT. */
+typedef mts_status mts_api_text_writer(const void *object, mts_report report, mts_text *text,
+                                       mts_error *error);
+mts_status mts_api_text(const mts_runtime *runtime, mts_api_text_writer *write, const void *object,
+                        mts_report report, char *buffer, size_t size, size_t *needed);
 
 /* ---- devices.c, frame.c, session_flow.c ---- */
 

@@ -197,7 +197,6 @@ mts_status mts_bundle_task(const mts_bundle *bundle, uint32_t index, mts_task_de
 static mts_status port_find(const mts_archive *archive, const char *task, bool output, uint32_t index,
                             const mts_port **out, mts_error *error)
 {
-    const char *what = output ? "output" : "input";
     if (!task) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the name of the task is NULL");
     }
@@ -205,14 +204,7 @@ static mts_status port_find(const mts_archive *archive, const char *task, bool o
     if (found == MTS_NONE) {
         return mts_fail(error, MTS_STATUS_NOT_FOUND, "the bundle has no task '%s'", task);
     }
-    const mts_graph *graph = archive->tasks[found].graph;
-    const uint32_t count = output ? graph->output_count : graph->input_count;
-    if (index >= count) {
-        return mts_fail(error, MTS_STATUS_NOT_FOUND, "task '%s' has %" PRIu32 " %ss, there is no %s %" PRIu32,
-                        task, count, what, what, index);
-    }
-    *out = output ? &graph->outputs[index] : &graph->inputs[index];
-    return MTS_STATUS_OK;
+    return mts_api_port(&archive->tasks[found], output, index, out, error);
 }
 
 static mts_status port_describe(const mts_bundle *bundle, const char *task, bool output, uint32_t index,
@@ -243,19 +235,14 @@ mts_status mts_bundle_output(const mts_bundle *bundle, const char *task, uint32_
     return port_describe(bundle, task, true, index, out);
 }
 
+static mts_status inspect(const void *bundle, mts_report report, mts_text *text, mts_error *error)
+{
+    const mts_bundle *self = bundle;
+    return mts_archive_report(self->archive, (mts_report_kind)report, &self->runtime->allocator, text, error);
+}
+
 mts_status mts_bundle_inspect(const mts_bundle *bundle, mts_report report, char *buffer, size_t size,
                               size_t *needed)
 {
-    mts_error error = {0};
-    mts_text text;
-    if (!bundle) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    const mts_allocator *allocator = &bundle->runtime->allocator;
-    mts_text_init(&text, allocator);
-    mts_status status = mts_api_report_check(report, buffer, size, &error);
-    MTS_TRY(status, mts_archive_report(bundle->archive, (mts_report_kind)report, allocator, &text, &error));
-    MTS_TRY(status, mts_api_text_out(&text, buffer, size, needed, &error));
-    mts_text_release(&text);
-    return mts_api_report(&bundle->runtime->sink, status, &error);
+    return mts_api_text(bundle ? bundle->runtime : NULL, inspect, bundle, report, buffer, size, needed);
 }

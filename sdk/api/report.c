@@ -68,7 +68,31 @@ mts_status mts_api_session_free(const mts_session *session, mts_error *error)
                : MTS_STATUS_OK;
 }
 
-mts_status mts_api_report_check(mts_report report, const char *buffer, size_t size, mts_error *error)
+mts_status mts_api_port(const mts_task *task, bool output, uint32_t index, const mts_port **port,
+                        mts_error *error)
+{
+    const char *what = output ? "output" : "input";
+    const uint32_t count = output ? task->graph->output_count : task->graph->input_count;
+    if (index >= count) {
+        return mts_fail(error, MTS_STATUS_NOT_FOUND, "task '%s' has %" PRIu32 " %ss, there is no %s %" PRIu32,
+                        task->name, count, what, what, index);
+    }
+    *port = output ? &task->graph->outputs[index] : &task->graph->inputs[index];
+    return MTS_STATUS_OK;
+}
+
+mts_status mts_api_answer(const mts_runtime *runtime, void *out, const void *answer, size_t size,
+                          const char *name)
+{
+    mts_error error = {0};
+    const mts_status status = mts_sized_check(out, size, name, &error);
+    if (status == MTS_STATUS_OK) {
+        mts_sized_write(out, answer);
+    }
+    return mts_api_report(&runtime->sink, status, &error);
+}
+
+static mts_status text_check(mts_report report, const char *buffer, size_t size, mts_error *error)
 {
     if ((uint32_t)report > MTS_REPORT_DOT) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "unknown kind of report %d", (int)report);
@@ -78,7 +102,7 @@ mts_status mts_api_report_check(mts_report report, const char *buffer, size_t si
                                : MTS_STATUS_OK;
 }
 
-mts_status mts_api_text_out(const mts_text *text, char *buffer, size_t size, size_t *needed, mts_error *error)
+static mts_status text_out(const mts_text *text, char *buffer, size_t size, size_t *needed, mts_error *error)
 {
     if (text->failed) {
         return mts_fail_memory(error);
@@ -96,4 +120,20 @@ mts_status mts_api_text_out(const mts_text *text, char *buffer, size_t size, siz
         return mts_fail(error, MTS_STATUS_LIMIT, "the report has %zu bytes, the buffer %zu", bytes, size);
     }
     return MTS_STATUS_OK;
+}
+
+mts_status mts_api_text(const mts_runtime *runtime, mts_api_text_writer *write, const void *object,
+                        mts_report report, char *buffer, size_t size, size_t *needed)
+{
+    mts_error error = {0};
+    mts_text text;
+    if (!runtime) {
+        return MTS_STATUS_INVALID_ARGUMENT;
+    }
+    mts_text_init(&text, &runtime->allocator);
+    mts_status status = text_check(report, buffer, size, &error);
+    MTS_TRY(status, write(object, report, &text, &error));
+    MTS_TRY(status, text_out(&text, buffer, size, needed, &error));
+    mts_text_release(&text);
+    return mts_api_report(&runtime->sink, status, &error);
 }

@@ -42,8 +42,9 @@ static mts_status options_check(const mts_runtime_options *options, mts_error *e
     if ((uint32_t)options->gemm > MTS_USE_ON) {
         return mts_fail(error, bad, "runtime options: gemm is an mts_use, not %d", (int)options->gemm);
     }
-    if (options->check > 1) {
-        return mts_fail(error, bad, "runtime options: check is 0 or 1, not %" PRIu32, options->check);
+    const mts_status status = mts_check_flag("runtime options", "check", options->check, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (options->cuda_stream && !options->cuda_context) {
         return mts_fail(error, bad, "runtime options: cuda_stream requires cuda_context");
@@ -164,35 +165,23 @@ void mts_runtime_destroy(mts_runtime **runtime)
 
 mts_status mts_runtime_device(const mts_runtime *runtime, mts_device_desc *out)
 {
-    mts_error error = {0};
-    if (!runtime) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    const mts_status status = mts_sized_check(out, sizeof *out, "mts_device_desc", &error);
-    if (status == MTS_STATUS_OK) {
-        mts_sized_write(out, &runtime->desc);
-    }
-    return mts_api_report(&runtime->sink, status, &error);
+    return runtime ? mts_api_answer(runtime, out, &runtime->desc, sizeof *out, "mts_device_desc")
+                   : MTS_STATUS_INVALID_ARGUMENT;
 }
 
 mts_status mts_runtime_cache(const mts_runtime *runtime, mts_cache_stats *stats)
 {
-    mts_error error = {0};
     if (!runtime) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_status status = mts_sized_check(stats, sizeof *stats, "mts_cache_stats", &error);
-    if (status == MTS_STATUS_OK) {
-        const mts_cache_stats known = {
-            .programs = runtime->programs.cache,
-            .plans = runtime->cache.counts[MTS_CACHE_PLANS],
-            .tunings = runtime->cache.counts[MTS_CACHE_TUNINGS],
-            .programs_built = runtime->programs.built,
-            .variants_skipped = runtime->cache.skipped,
-        };
-        mts_sized_write(stats, &known);
-    }
-    return mts_api_report(&runtime->sink, status, &error);
+    const mts_cache_stats known = {
+        .programs = runtime->programs.cache,
+        .plans = runtime->cache.counts[MTS_CACHE_PLANS],
+        .tunings = runtime->cache.counts[MTS_CACHE_TUNINGS],
+        .programs_built = runtime->programs.built,
+        .variants_skipped = runtime->cache.skipped,
+    };
+    return mts_api_answer(runtime, stats, &known, sizeof known, "mts_cache_stats");
 }
 
 mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out)

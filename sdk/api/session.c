@@ -45,56 +45,48 @@ static mts_status tasks_resolve(mts_session *session, const mts_session_options 
     return MTS_STATUS_OK;
 }
 
+static const char where[] = "session options"; /* begins their sentences */
+
 static mts_status in_flight_check(const mts_session_options *options, mts_error *error)
 {
     const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
     if (options->frames_in_flight == 0 || options->frames_in_flight > IN_FLIGHT_MOST) {
-        return mts_fail(error, bad, "session options: frames_in_flight is 1..%u, not %" PRIu32,
-                        IN_FLIGHT_MOST, options->frames_in_flight);
+        return mts_fail(error, bad, "%s: frames_in_flight is 1..%u, not %" PRIu32, where, IN_FLIGHT_MOST,
+                        options->frames_in_flight);
     }
-    if ((uint32_t)options->when_full > MTS_WHEN_FULL_DROP_OLDEST) {
-        return mts_fail(error, bad, "session options: unknown when_full %d", (int)options->when_full);
+    const mts_status status =
+        mts_check_kind(where, "when_full", (int)options->when_full, MTS_WHEN_FULL_DROP_OLDEST, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (options->frames_in_flight > 1 && options->zero_copy_inputs) {
-        return mts_fail(error, bad,
-                        "session options: zero_copy_inputs allows 1 frame in flight, not %" PRIu32,
+        return mts_fail(error, bad, "%s: zero_copy_inputs allows 1 frame in flight, not %" PRIu32, where,
                         options->frames_in_flight);
     }
     if (options->when_full == MTS_WHEN_FULL_BLOCK && !options->done) {
-        return mts_fail(error, bad, "session options: MTS_WHEN_FULL_BLOCK requires `done`");
+        return mts_fail(error, bad, "%s: MTS_WHEN_FULL_BLOCK requires `done`", where);
     }
     if (options->when_full == MTS_WHEN_FULL_DROP_OLDEST && options->frames_in_flight < 2) {
-        return mts_fail(error, bad,
-                        "session options: MTS_WHEN_FULL_DROP_OLDEST requires at least 2 frames_in_flight");
+        return mts_fail(error, bad, "%s: MTS_WHEN_FULL_DROP_OLDEST requires at least 2 frames_in_flight",
+                        where);
     }
     return MTS_STATUS_OK;
 }
 
 static mts_status options_check(const mts_session_options *options, mts_error *error)
 {
-    const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
-    if ((uint32_t)options->strategy > MTS_STRATEGY_DENSE) {
-        return mts_fail(error, bad, "session options: unknown strategy %d", (int)options->strategy);
+    mts_status status = mts_check_kind(where, "strategy", (int)options->strategy, MTS_STRATEGY_DENSE, error);
+    MTS_TRY(status,
+            mts_check_kind(where, "precision", (int)options->precision, MTS_PRECISION_FLOAT16, error));
+    if (status == MTS_STATUS_OK && (options->tasks != NULL) != (options->task_count != 0)) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s: tasks is %s, but task_count is %" PRIu32,
+                          where, options->tasks ? "given" : "NULL", options->task_count);
     }
-    if ((uint32_t)options->precision > MTS_PRECISION_FLOAT16) {
-        return mts_fail(error, bad, "session options: unknown precision %d", (int)options->precision);
-    }
-    if (options->tasks ? options->task_count == 0 : options->task_count != 0) {
-        return mts_fail(error, bad, "session options: tasks is %s, but task_count is %" PRIu32,
-                        options->tasks ? "given" : "NULL", options->task_count);
-    }
-    if ((uint32_t)options->grouping > MTS_GROUPING_MEASURED) {
-        return mts_fail(error, bad, "session options: unknown grouping %d", (int)options->grouping);
-    }
-    if (options->separate_inputs > 1) {
-        return mts_fail(error, bad, "session options: separate_inputs is 0 or 1, not %" PRIu32,
-                        options->separate_inputs);
-    }
-    if (options->zero_copy_inputs > 1) {
-        return mts_fail(error, bad, "session options: zero_copy_inputs is 0 or 1, not %" PRIu32,
-                        options->zero_copy_inputs);
-    }
-    return in_flight_check(options, error);
+    MTS_TRY(status, mts_check_kind(where, "grouping", (int)options->grouping, MTS_GROUPING_MEASURED, error));
+    MTS_TRY(status, mts_check_flag(where, "separate_inputs", options->separate_inputs, error));
+    MTS_TRY(status, mts_check_flag(where, "zero_copy_inputs", options->zero_copy_inputs, error));
+    MTS_TRY(status, in_flight_check(options, error));
+    return status;
 }
 
 /* Runs on the device at a time. Two keep it busy. A frame on the device cannot be dropped any more, so a session
@@ -206,21 +198,24 @@ void mts_session_destroy(mts_session **session)
     mts_alloc_free(&dead->runtime->allocator, dead);
 }
 
+/* The port of a task that the session runs. */
+static mts_status port_find(const mts_session *session, const char *name, bool output, uint32_t index,
+                            uint32_t *task, const mts_port **port, mts_error *error)
+{
+    mts_status status = mts_api_session_task(session, name, task, error);
+    MTS_TRY(status, mts_api_port(&session->bundle->archive->tasks[*task], output, index, port, error));
+    return status;
+}
+
 static mts_status input_set(mts_session *session, const char *name, uint32_t index, const mts_tensor *tensor,
                             mts_error *error)
 {
+    const mts_port *port = NULL;
     uint32_t task = 0;
-    const mts_status found = mts_api_session_task(session, name, &task, error);
-    if (found != MTS_STATUS_OK) {
-        return found;
+    mts_status status = port_find(session, name, false, index, &task, &port, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    const mts_graph *graph = session->bundle->archive->tasks[task].graph;
-    if (index >= graph->input_count) {
-        return mts_fail(error, MTS_STATUS_NOT_FOUND,
-                        "task '%s' has %" PRIu32 " inputs, there is no input %" PRIu32, name,
-                        graph->input_count, index);
-    }
-    const mts_port *port = &graph->inputs[index];
     if (!tensor || !tensor->data || tensor->rank > MTS_TENSOR_RANK_MAX) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "task '%s', input '%s': the tensor is NULL or its rank is"
@@ -240,10 +235,9 @@ static mts_status input_set(mts_session *session, const char *name, uint32_t ind
                         mts_shape_text(&port->shape, want, sizeof want), bytes, (int)tensor->type,
                         mts_shape_text(&shape, have, sizeof have), tensor->bytes);
     }
-    const mts_status code = mts_api_session_free(session, error);
-    return code != MTS_STATUS_OK
-               ? code
-               : mts_engine_set_input(session->engine, task, index, tensor->data, tensor->bytes, error);
+    status = mts_api_session_free(session, error);
+    MTS_TRY(status, mts_engine_set_input(session->engine, task, index, tensor->data, tensor->bytes, error));
+    return status;
 }
 
 mts_status mts_session_input(mts_session *session, const char *task, uint32_t index, const mts_tensor *tensor)
@@ -261,22 +255,13 @@ static mts_status output_get(const mts_session *session, const char *name, uint3
     if (!out) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_output: out is NULL");
     }
+    const mts_port *port = NULL;
     uint32_t task = 0;
-    const mts_status found = mts_api_session_task(session, name, &task, error);
-    if (found != MTS_STATUS_OK) {
-        return found;
+    mts_status status = port_find(session, name, true, index, &task, &port, error);
+    MTS_TRY(status, mts_engine_output(session->engine, task, index, &data, &bytes, error));
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
-    const mts_graph *graph = session->bundle->archive->tasks[task].graph;
-    if (index >= graph->output_count) {
-        return mts_fail(error, MTS_STATUS_NOT_FOUND,
-                        "task '%s' has %" PRIu32 " outputs, there is no output %" PRIu32, name,
-                        graph->output_count, index);
-    }
-    const mts_status code = mts_engine_output(session->engine, task, index, &data, &bytes, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    const mts_port *port = &graph->outputs[index];
     memset(out, 0, sizeof *out);
     out->data = (void *)(uintptr_t)data; /* the public view has one struct for both directions */
     out->bytes = bytes;
@@ -295,50 +280,40 @@ mts_status mts_session_output(mts_session *session, const char *task, uint32_t i
 
 mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *stats)
 {
-    mts_error error = {0};
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_status status = mts_sized_check(stats, sizeof *stats, "mts_session_stats", &error);
-    if (status == MTS_STATUS_OK) {
-        mts_engine_stats inner = {0};
-        mts_engine_stats_get(session->engine, &inner);
-        const mts_session_stats known = {
-            .weight_bytes = inner.weight_bytes,
-            .activation_bytes = inner.activation_bytes,
-            .workspace_bytes = inner.workspace_bytes,
-            .peak_bytes = inner.peak_bytes,
-            .mul_adds = inner.mul_adds,
-            .launches = inner.launches,
-            .groups = inner.groups,
-            .kernels = inner.kernels,
-            .precision = inner.precision,
-            .planning_ms = session->report.planning_ms,
-            .predicted_ms = session->report.predicted_ms,
-        };
-        mts_sized_write(stats, &known);
+    mts_engine_stats inner = {0};
+    mts_engine_stats_get(session->engine, &inner);
+    const mts_session_stats known = {
+        .weight_bytes = inner.weight_bytes,
+        .activation_bytes = inner.activation_bytes,
+        .workspace_bytes = inner.workspace_bytes,
+        .peak_bytes = inner.peak_bytes,
+        .mul_adds = inner.mul_adds,
+        .launches = inner.launches,
+        .groups = inner.groups,
+        .kernels = inner.kernels,
+        .precision = inner.precision,
+        .planning_ms = session->report.planning_ms,
+        .predicted_ms = session->report.predicted_ms,
+    };
+    return mts_api_answer(session->runtime, stats, &known, sizeof known, "mts_session_stats");
+}
+
+static mts_status explain(const void *session, mts_report report, mts_text *text, mts_error *error)
+{
+    const mts_session *self = session;
+    if (report == MTS_REPORT_DOT) {
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED,
+                        "mts_session_explain writes text and JSON; mts_bundle_inspect writes Graphviz");
     }
-    return mts_api_session_report(session, status, &error);
+    mts_explain(self->engine, &self->report, report == MTS_REPORT_JSON, text);
+    return MTS_STATUS_OK;
 }
 
 mts_status mts_session_explain(const mts_session *session, mts_report report, char *buffer, size_t size,
                                size_t *needed)
 {
-    mts_error error = {0};
-    mts_text text;
-    if (!session) {
-        return MTS_STATUS_INVALID_ARGUMENT;
-    }
-    mts_status status = mts_api_report_check(report, buffer, size, &error);
-    if (status == MTS_STATUS_OK && report == MTS_REPORT_DOT) {
-        status = mts_fail(&error, MTS_STATUS_UNSUPPORTED,
-                          "mts_session_explain writes text and JSON; mts_bundle_inspect writes Graphviz");
-    }
-    if (status == MTS_STATUS_OK) {
-        mts_text_init(&text, &session->runtime->allocator);
-        mts_explain(session->engine, &session->report, report == MTS_REPORT_JSON, &text);
-        status = mts_api_text_out(&text, buffer, size, needed, &error);
-        mts_text_release(&text);
-    }
-    return mts_api_session_report(session, status, &error);
+    return mts_api_text(session ? session->runtime : NULL, explain, session, report, buffer, size, needed);
 }

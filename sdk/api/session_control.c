@@ -12,10 +12,7 @@ mts_status mts_session_enable(mts_session *session, const char *task, uint32_t e
     mts_error error = {0};
     uint32_t index = 0;
     mts_status status = mts_api_session_task(session, task, &index, &error);
-    if (status == MTS_STATUS_OK && enabled > 1) {
-        status = mts_fail(&error, MTS_STATUS_INVALID_ARGUMENT,
-                          "mts_session_enable: enabled is 0 or 1, not %" PRIu32, enabled);
-    }
+    MTS_TRY(status, mts_check_flag("mts_session_enable", "enabled", enabled, &error));
     MTS_TRY(status, mts_engine_enable(session->engine, index, enabled != 0, &error));
     return mts_api_session_report(session, status, &error);
 }

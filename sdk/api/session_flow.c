@@ -162,17 +162,12 @@ mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t ti
 
 mts_status mts_session_flow(const mts_session *session, mts_flow *flow)
 {
-    mts_error error = {0};
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    const mts_status status = mts_sized_check(flow, sizeof *flow, "mts_flow", &error);
-    if (status == MTS_STATUS_OK) {
-        mts_flow known = session->flow;
-        known.in_flight = mts_engine_in_flight(session->engine);
-        mts_sized_write(flow, &known);
-    }
-    return mts_api_session_report(session, status, &error);
+    mts_flow known = session->flow;
+    known.in_flight = mts_engine_in_flight(session->engine);
+    return mts_api_answer(session->runtime, flow, &known, sizeof known, "mts_flow");
 }
 
 mts_status mts_session_task_stats(const mts_session *session, const char *task, mts_task_stats *stats)

@@ -3,6 +3,7 @@
  */
 #include "base/sized.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static size_t size_of(const void *sized)
@@ -39,6 +40,20 @@ mts_status mts_sized_read(void *options, size_t known, const void *given, const 
                size_of(given) - sizeof known);
     }
     return status;
+}
+
+mts_status mts_check_kind(const char *where, const char *field, int value, int most, mts_error *error)
+{
+    return value >= 0 && value <= most
+               ? MTS_STATUS_OK
+               : mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s: unknown %s %d", where, field, value);
+}
+
+mts_status mts_check_flag(const char *where, const char *field, uint32_t value, mts_error *error)
+{
+    return value <= 1 ? MTS_STATUS_OK
+                      : mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s: %s is 0 or 1, not %" PRIu32, where,
+                                 field, value);
 }
 
 void mts_sized_write(void *out, const void *result)

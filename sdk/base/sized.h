@@ -30,6 +30,11 @@ mts_status mts_sized_check(const void *sized, size_t known, const char *name, mt
  */
 mts_status mts_sized_read(void *options, size_t known, const void *given, const char *name, mts_error *error);
 
+/* Refuses a value of an enumeration, or a flag, that this library does not know. The sentence begins with
+ * `where` and names the field. */
+mts_status mts_check_kind(const char *where, const char *field, int value, int most, mts_error *error);
+mts_status mts_check_flag(const char *where, const char *field, uint32_t value, mts_error *error);
+
 /* Copies the fields that `out` has from `result`; the size of `out`, checked before, stays. */
 void mts_sized_write(void *out, const void *result);
 

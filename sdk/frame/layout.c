@@ -66,20 +66,14 @@ mts_status mts_region_check(const mts_region *region, const char *what, mts_erro
     if (turn != 0 && turn != 90 && turn != 180 && turn != 270) {
         return mts_fail(error, bad, "%s: rotation %d is not 0, 90, 180 or 270 degrees", what, turn);
     }
-    if (region->mirror > 1) {
-        return mts_fail(error, bad, "%s: mirror is 0 or 1, not %" PRIu32, what, region->mirror);
+    mts_status status = mts_check_flag(what, "mirror", region->mirror, error);
+    MTS_TRY(status, mts_check_kind(what, "fit", (int)region->fit, MTS_FIT_LETTERBOX, error));
+    MTS_TRY(status, mts_check_kind(what, "filter", (int)region->filter, MTS_FILTER_AREA, error));
+    if (status == MTS_STATUS_OK && region->width != 0 && region->height == 0) {
+        status = mts_fail(error, bad, "%s: the region has a width of %" PRIu32 " and no height", what,
+                          region->width);
     }
-    if ((unsigned)region->fit > MTS_FIT_LETTERBOX) {
-        return mts_fail(error, bad, "%s: unknown fit %d", what, (int)region->fit);
-    }
-    if ((unsigned)region->filter > MTS_FILTER_AREA) {
-        return mts_fail(error, bad, "%s: unknown filter %d", what, (int)region->filter);
-    }
-    if (region->width != 0 && region->height == 0) {
-        return mts_fail(error, bad, "%s: the region has a width of %" PRIu32 " and no height", what,
-                        region->width);
-    }
-    return MTS_STATUS_OK;
+    return status;
 }
 
 mts_status mts_region_check_inside(const mts_region *region, uint32_t width, uint32_t height,
@@ -101,17 +95,13 @@ mts_status mts_region_check_inside(const mts_region *region, uint32_t width, uin
 static mts_status check_values(const mts_frame *frame, mts_error *error)
 {
     const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
-    if ((unsigned)frame->format > MTS_PIXEL_FORMAT_UYVY) {
-        return mts_fail(error, bad, "frame: unknown pixel format %d", (int)frame->format);
-    }
-    if ((unsigned)frame->yuv > MTS_YUV_BT709_FULL) {
-        return mts_fail(error, bad, "frame: unknown yuv %d", (int)frame->yuv);
-    }
-    if (frame->zero_copy > 1) {
-        return mts_fail(error, bad, "frame: zero_copy is 0 or 1, not %" PRIu32, frame->zero_copy);
-    }
-    if ((unsigned)frame->memory > MTS_MEMORY_ANDROID) {
-        return mts_fail(error, bad, "frame: unknown kind of memory %d", (int)frame->memory);
+    mts_status status =
+        mts_check_kind("frame", "pixel format", (int)frame->format, MTS_PIXEL_FORMAT_UYVY, error);
+    MTS_TRY(status, mts_check_kind("frame", "yuv", (int)frame->yuv, MTS_YUV_BT709_FULL, error));
+    MTS_TRY(status, mts_check_flag("frame", "zero_copy", frame->zero_copy, error));
+    MTS_TRY(status, mts_check_kind("frame", "kind of memory", (int)frame->memory, MTS_MEMORY_ANDROID, error));
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (frame->memory == MTS_MEMORY_HOST && !frame->data) {
         return mts_fail(error, bad, "frame: data is NULL");

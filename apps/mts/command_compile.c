@@ -23,7 +23,7 @@
 typedef struct arguments {
     const char *output;
     double tolerance;
-    cli_list configs, tasks, shapes, colors, means, stds, labels;
+    cli_list configs, tasks, shapes, values, colors, means, stds, labels;
 } arguments;
 
 /* Everything of one --task; freed by task_release. */
@@ -31,19 +31,22 @@ typedef struct task_input {
     char name[NAME_MOST];
     mtsc_task task;
     mtsc_input_shape *shapes;
-    char **shape_names;
-    size_t shape_count;
+    mtsc_input_value *values;
+    /* of shapes and values */
+    char **names;
+    size_t name_count;
     unsigned char *label_text;
     cli_list labels;
 } task_input;
 
 static void task_release(task_input *input)
 {
-    for (size_t i = 0; i < input->shape_count; i++) {
-        free(input->shape_names[i]);
+    for (size_t i = 0; i < input->name_count; i++) {
+        free(input->names[i]);
     }
-    free(input->shape_names);
+    free(input->names);
     free(input->shapes);
+    free(input->values);
     free(input->label_text);
     cli_list_release(&input->labels);
 }
@@ -65,11 +68,22 @@ static const char *value_for(const char *text, const char *name, char *key, cons
     return strcmp(key, name) == 0 && (!colon || input) ? value : NULL;
 }
 
+/* A copy of an input's name that lives as long as the task; NULL without memory. */
+static const char *name_keep(task_input *input, const char *name)
+{
+    const size_t size = strlen(name) + 1;
+    char *copy = malloc(size);
+    if (copy) {
+        memcpy(copy, name, size);
+        input->names[input->name_count++] = copy;
+    }
+    return copy;
+}
+
 static int shapes_take(const arguments *args, task_input *input)
 {
     input->shapes = calloc(args->shapes.count + 1, sizeof *input->shapes);
-    input->shape_names = calloc(args->shapes.count + 1, sizeof *input->shape_names);
-    if (!input->shapes || !input->shape_names) {
+    if (!input->shapes) {
         return cli_failure("compile", "no memory");
     }
     for (size_t i = 0; i < args->shapes.count; i++) {
@@ -80,7 +94,7 @@ static int shapes_take(const arguments *args, task_input *input)
         if (!value) {
             continue;
         }
-        mtsc_input_shape *shape = &input->shapes[input->shape_count];
+        mtsc_input_shape *shape = &input->shapes[input->task.shape_count];
         const size_t rank = cli_numbers(value, 'x', dims, MTS_TENSOR_RANK_MAX);
         for (size_t d = 0; d < rank; d++) {
             if (dims[d] < 1 || dims[d] > 1 << 24 || dims[d] != (double)(int64_t)dims[d]) {
@@ -94,19 +108,42 @@ static int shapes_take(const arguments *args, task_input *input)
         }
         shape->size = sizeof *shape;
         shape->rank = (uint32_t)rank;
-        if (of) {
-            const size_t size = strlen(of) + 1;
-            input->shape_names[input->shape_count] = malloc(size);
-            if (!input->shape_names[input->shape_count]) {
-                return cli_failure("compile", "no memory");
-            }
-            memcpy(input->shape_names[input->shape_count], of, size);
-            shape->input = input->shape_names[input->shape_count];
+        shape->input = of ? name_keep(input, of) : NULL;
+        if (of && !shape->input) {
+            return cli_failure("compile", "no memory");
         }
-        input->shape_count++;
+        input->task.shape_count++;
     }
     input->task.shapes = input->shapes;
-    input->task.shape_count = (uint32_t)input->shape_count;
+    return -1;
+}
+
+static int values_take(const arguments *args, task_input *input)
+{
+    input->values = calloc(args->values.count + 1, sizeof *input->values);
+    if (!input->values) {
+        return cli_failure("compile", "no memory");
+    }
+    for (size_t i = 0; i < args->values.count; i++) {
+        char key[NAME_MOST];
+        const char *of = NULL;
+        const char *text = value_for(args->values.items[i], input->name, key, &of);
+        if (!text) {
+            continue;
+        }
+        mtsc_input_value *value = &input->values[input->task.value_count];
+        if (!of || cli_numbers(text, ',', &value->number, 1) != 1) {
+            return cli_usage_error("compile", "--value takes NAME:INPUT=NUMBER, not '%s'",
+                                   args->values.items[i]);
+        }
+        value->size = sizeof *value;
+        value->input = name_keep(input, of);
+        if (!value->input) {
+            return cli_failure("compile", "no memory");
+        }
+        input->task.value_count++;
+    }
+    input->task.values = input->values;
     return -1;
 }
 
@@ -197,7 +234,9 @@ static int task_add(mtsc_compiler *compiler, const arguments *args, const char *
     }
     input.task.name = input.name;
     input.task.model = model;
-    int status = shapes_take(args, &input);
+    input.names = calloc(args->shapes.count + args->values.count + 1, sizeof *input.names);
+    int status = input.names ? shapes_take(args, &input) : cli_failure("compile", "no memory");
+    status = status < 0 ? values_take(args, &input) : status;
     status = status < 0 ? color_take(args, &input) : status;
     status = status < 0 ? numbers_take(&args->means, "mean", &input, input.task.mean, false) : status;
     status = status < 0 ? numbers_take(&args->stds, "std", &input, input.task.std, true) : status;
@@ -245,6 +284,7 @@ static int arguments_check(const arguments *args)
         return cli_usage_error("compile", "give at least one --task NAME=FILE or --config FILE");
     }
     int status = names_check(args, &args->shapes, "shape");
+    status = status < 0 ? names_check(args, &args->values, "value") : status;
     status = status < 0 ? names_check(args, &args->colors, "color") : status;
     status = status < 0 ? names_check(args, &args->means, "mean") : status;
     status = status < 0 ? names_check(args, &args->stds, "std") : status;
@@ -325,6 +365,8 @@ int cli_command_compile(int argc, char **argv)
          "a JSON task list; paths in it are relative to it", 0, 0},
         {"shape", 0, CLI_KIND_LIST, &args.shapes, "NAME[:INPUT]=1x3x224x224",
          "size of an input whose model leaves it open", 0, 0},
+        {"value", 0, CLI_KIND_LIST, &args.values, "NAME:INPUT=NUMBER",
+         "an input that becomes a constant, such as a sampling rate", 0, 0},
         {"color", 0, CLI_KIND_LIST, &args.colors, "NAME=rgb|bgr|grey", "the first input is a picture", 0, 0},
         {"mean", 0, CLI_KIND_LIST, &args.means, "NAME=A,B,C", "subtracted from pixel values 0..255", 0, 0},
         {"std", 0, CLI_KIND_LIST, &args.stds, "NAME=A,B,C", "then divided by", 0, 0},
@@ -347,8 +389,8 @@ int cli_command_compile(int argc, char **argv)
     int status = cli_parse(&usage, argc, argv, &common);
     status = status < 0 ? arguments_check(&args) : status;
     status = status < 0 ? compile(&args, common.json) : status;
-    cli_list *const lists[] = {&args.configs, &args.tasks, &args.shapes, &args.colors,
-                               &args.means,   &args.stds,  &args.labels};
+    cli_list *const lists[] = {&args.configs, &args.tasks, &args.shapes, &args.values,
+                               &args.colors,  &args.means, &args.stds,   &args.labels};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         cli_list_release(lists[i]);
     }

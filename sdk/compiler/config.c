@@ -213,11 +213,36 @@ static mts_status read_shapes(config *c, const json_t *value, config_task *out)
     return MTS_STATUS_OK;
 }
 
+/* Inputs that become constants. */
+static mts_status read_values(config *c, const json_t *value, config_task *out)
+{
+    const size_t count = json_object_size(value);
+    mtsc_input_value *values = mts_arena_zero(&c->arena, count, sizeof *values);
+    if (!json_is_object(value) || count > 64) {
+        return refuse(c, "must be an object of input names and numbers");
+    }
+    if (!values) {
+        return no_memory(c);
+    }
+    for (void *it = json_object_iter((json_t *)(uintptr_t)value); it;
+         it = json_object_iter_next((json_t *)(uintptr_t)value, it)) {
+        if (!json_is_number(json_object_iter_value(it))) {
+            return refuse(c, "must be an object of input names and numbers");
+        }
+        values[out->task.value_count++] =
+            (mtsc_input_value){.size = sizeof *values,
+                               .input = json_object_iter_key(it),
+                               .number = json_number_value(json_object_iter_value(it))};
+    }
+    out->task.values = values;
+    return MTS_STATUS_OK;
+}
+
 static mts_status read_input(config *c, const json_t *value, config_task *out)
 {
-    static const config_key keys[] = {{"color", read_color},   {"mean", read_mean},
-                                      {"std", read_std},       {"shape", read_shape},
-                                      {"shapes", read_shapes}, {"layout", read_layout}};
+    static const config_key keys[] = {
+        {"color", read_color},   {"mean", read_mean},     {"std", read_std},      {"shape", read_shape},
+        {"shapes", read_shapes}, {"values", read_values}, {"layout", read_layout}};
     return read_keys(c, value, keys, sizeof(keys) / sizeof(keys[0]), out);
 }
 

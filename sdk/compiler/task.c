@@ -49,12 +49,10 @@ static mts_status check_arguments(const mtsc_compiler *compiler, const mtsc_task
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "task '%s': no model", task->name);
     }
     if ((task->shape_count && !task->shapes) || (task->label_count && !task->labels) ||
-        (task->class_count && !task->class_map) || task->label_count > LABELS_MAX ||
-        task->class_count > LABELS_MAX) {
+        (task->class_count && !task->class_map) || (task->value_count && !task->values) ||
+        task->label_count > LABELS_MAX || task->class_count > LABELS_MAX) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "task '%s': shapes, labels or classes are missing or "
-                        "too many",
-                        task->name);
+                        "task '%s': shapes, values, labels or classes are missing or too many", task->name);
     }
     return MTS_STATUS_OK;
 }
@@ -91,16 +89,49 @@ static mts_status copy_shapes(const mtsc_task *task, mts_arena *arena, mts_impor
     return MTS_STATUS_OK;
 }
 
+static mts_status copy_values(const mtsc_task *task, mts_arena *arena, mts_import_number **out,
+                              mts_error *error)
+{
+    mts_import_number *numbers = mts_arena_zero(arena, task->value_count, sizeof *numbers);
+    if (!numbers) {
+        return mts_fail_memory(error);
+    }
+    for (uint32_t i = 0; i < task->value_count; i++) {
+        mtsc_input_value value = {.size = sizeof value};
+        const unsigned char *given = (const unsigned char *)task->values + i * task->values[0].size;
+        size_t size = 0;
+        memcpy(&size, given, sizeof size);
+        if (size != task->values[0].size) {
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                            "input value %u has %zu bytes, the first has %zu", i, size, task->values[0].size);
+        }
+        const mts_status status = mts_sized_read(&value, sizeof value, given, "mtsc_input_value", error);
+        if (status != MTS_STATUS_OK) {
+            return status;
+        }
+        if (!value.input) {
+            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "input value %u names no input", i);
+        }
+        numbers[i] = (mts_import_number){.input = value.input, .number = value.number};
+    }
+    *out = numbers;
+    return MTS_STATUS_OK;
+}
+
 static mts_status import_graph(const mtsc_task *task, mts_arena *arena, mts_graph **out, mts_error *error)
 {
     mts_import_options options = mts_import_options_default();
     mts_import_shape *shapes = NULL;
+    mts_import_number *numbers = NULL;
     mts_status code = copy_shapes(task, arena, &shapes, error);
+    MTS_TRY(code, copy_values(task, arena, &numbers, error));
     if (code != MTS_STATUS_OK) {
         return code;
     }
     options.shapes = shapes;
     options.shape_count = task->shape_count;
+    options.numbers = numbers;
+    options.number_count = task->value_count;
     mts_graph *imported = NULL;
     code = mts_import_file(task->model, &options, arena, &imported, error);
     if (code != MTS_STATUS_OK) {

@@ -166,6 +166,8 @@ static void a_wrong_list_is_refused_with_place_and_reason_and_adds_nothing(void 
          "finite numbers"},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"std\": 0}}]}", "above 0"},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"shape\": [1,-3]}}]}", "from 1 up"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"values\": {\"r\": \"1\"}}}]}",
+         "must be an object of input names and numbers"},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"shape\": [1,2,3,4,5,6,7]}}]}",
          "at most 6"},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"layout\": \"chwn\"}}]}", "nhwc"},

@@ -82,6 +82,35 @@ static void a_weight_that_is_no_constant_is_refused(void **state)
     assert_int_equal(graph->input_count, 1);
 }
 
+static void begin_rate(void)
+{
+    onnx_model_begin(&model, 13);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
+    onnx_model_input(&model, "rate", ONNX_INT64, INTS(1));
+    onnx_model_node(&model, "Cast", "rate", "f");
+    onnx_model_attr_int(&model, "to", ONNX_FLOAT);
+    onnx_model_node(&model, "Mul", "x,f", "y");
+    onnx_model_output(&model, "y");
+}
+
+static void an_input_with_a_value_becomes_a_constant(void **state)
+{
+    (void)state;
+    mts_import_number number = {"rate", 16000};
+    options.numbers = &number;
+    options.number_count = 1;
+    begin_rate();
+    const mts_graph *graph = imported();
+    assert_int_equal(graph->input_count, 1);
+    assert_string_equal(graph->inputs[0].name, "x");
+    number.number = 0.5;
+    begin_rate();
+    refused(MTS_STATUS_INVALID_ARGUMENT, "the value 0.5 of an input of type int64 is no whole number");
+    number = (mts_import_number){"pitch", 1};
+    begin_rate();
+    refused(MTS_STATUS_INVALID_ARGUMENT, "there is no input 'pitch' to give a value to");
+}
+
 static void float16_weights_stay_float16_and_the_border_says_so(void **state)
 {
     (void)state;
@@ -283,6 +312,7 @@ int main(void)
         TEST(one_dimensional_convolutions_get_a_height_of_one),
         TEST(three_spatial_dimensions_are_refused_with_node_operator_and_opset),
         TEST(a_weight_that_is_no_constant_is_refused),
+        TEST(an_input_with_a_value_becomes_a_constant),
         TEST(float16_weights_stay_float16_and_the_border_says_so),
         TEST(pools_keep_ceil_mode_and_whether_padding_counts),
         TEST(the_indices_of_max_pool_are_refused_only_if_read),

@@ -366,6 +366,49 @@ static void no_transpose_stands_between_operators(void **state)
     assert_string_equal(graph->inputs[0].name, "x");
 }
 
+static void blocks_become_batches_and_come_back(void **state)
+{
+    (void)state;
+    const int32_t block[2] = {2, 2}, edges[4] = {0, 0, 1, 1};
+    int b = tflite_ints(&model, "b", 2, block), e = tflite_ints(&model, "e", 4, edges);
+    /* a row of zeros on either side of columns 1, 2 and 3, 4 */
+    one(38, SHAPE(1, 2, 2, 1), SHAPE(4, 1, 2, 1), b, e);
+    EXPECT(0, 0, 2, 1, 0, 0, 4, 3, 0);
+    b = tflite_ints(&model, "b", 2, block), e = tflite_ints(&model, "e", 4, edges);
+    one(37, SHAPE(4, 1, 2, 1), SHAPE(1, 2, 2, 1), b, e);
+    EXPECT(0, 3, 2, 7, 6);
+    b = tflite_ints(&model, "b", 1, block), e = tflite_ints(&model, "e", 2, edges);
+    one(38, SHAPE(1, 4, 2), SHAPE(2, 2, 2), b, e);
+    EXPECT(0, 1, 2, 5, 6, 3, 4, 7, 8);
+    const int32_t three[2] = {3, 2}, none[2] = {0, 2};
+    b = tflite_ints(&model, "b", 2, three), e = tflite_ints(&model, "e", 4, edges);
+    one(38, SHAPE(1, 2, 2, 1), SHAPE(6, 1, 2, 1), b, e);
+    refused(MTS_STATUS_MALFORMED, "dimension 1 of 2 is not a multiple of its block of 3");
+    b = tflite_ints(&model, "b", 2, three), e = tflite_ints(&model, "e", 4, edges);
+    one(37, SHAPE(4, 1, 2, 1), SHAPE(1, 2, 2, 1), b, e);
+    refused(MTS_STATUS_MALFORMED, "the batch is no multiple of the block");
+    b = tflite_ints(&model, "b", 2, none), e = tflite_ints(&model, "e", 4, edges);
+    one(38, SHAPE(1, 2, 2, 1), SHAPE(1, 2, 2, 1), b, e);
+    refused(MTS_STATUS_MALFORMED, "dimension 0: a block of 0");
+    b = tflite_ints(&model, "b", 2, block), e = tflite_ints(&model, "e", 2, edges);
+    one(38, SHAPE(1, 2, 2, 1), SHAPE(4, 1, 2, 1), b, e);
+    refused(MTS_STATUS_MALFORMED, "a block of 2 dimensions does not fit rank 4");
+}
+
+static void dimensions_of_one_are_inserted_and_removed_where_the_operator_says(void **state)
+{
+    (void)state;
+    const int32_t last = -1, far = 4;
+    int axis = tflite_ints(&model, "axis", 1, &last);
+    one(70, SHAPE(1, 3), SHAPE(1, 3, 1), axis, -1);
+    EXPECT(0, 1, 2, 3);
+    axis = tflite_ints(&model, "axis", 1, &far);
+    one(70, SHAPE(1, 3), SHAPE(1, 3, 1), axis, -1);
+    refused(MTS_STATUS_MALFORMED, "axis 4 does not exist in rank 3");
+    one(43, SHAPE(1, 3, 1), SHAPE(3), -1, -1);
+    EXPECT(0, 1, 2, 3);
+}
+
 static void what_is_not_supported_is_named(void **state)
 {
     (void)state;
@@ -427,6 +470,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(operands_broadcast_along_channels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(weights_are_read_from_every_stored_form, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_transpose_stands_between_operators, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(blocks_become_batches_and_come_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(dimensions_of_one_are_inserted_and_removed_where_the_operator_says,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_supported_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shapes_that_contradict_are_refused, set_up, tear_down),
     };

@@ -152,6 +152,16 @@ static mts_import_value *bind(mts_import *import, const mts_host_tensor *tensor)
     return mts_import_constant(import, tensor->dtype, &tensor->shape, data, lasting);
 }
 
+static const mts_import_number *find_number(const mts_import *import, const char *name)
+{
+    for (size_t i = 0; i < import->options->number_count; i++) {
+        if (strcmp(import->options->numbers[i].input, name) == 0) {
+            return &import->options->numbers[i];
+        }
+    }
+    return NULL;
+}
+
 static mts_import_value *add_input(mts_import *import, const Onnx__ValueInfoProto *info, bool only)
 {
     const char *name = info->name;
@@ -174,7 +184,21 @@ static mts_import_value *add_input(mts_import *import, const Onnx__ValueInfoProt
     } else {
         close_shape(import, name, declared, &shape);
     }
-    return mts_import_emit_input(import, name, dtype, &shape);
+    const mts_import_number *number = find_number(import, name);
+    return number ? mts_import_filled(import, dtype, &shape, number->number)
+                  : mts_import_emit_input(import, name, dtype, &shape);
+}
+
+static void check_numbers(mts_import *import)
+{
+    for (size_t i = 0; i < import->options->number_count && mts_import_ok(import); i++) {
+        const char *name = import->options->numbers[i].input;
+        const mts_import_name *entry = mts_import_find(import, name);
+        if (!entry || !entry->input || entry->tensor) {
+            mts_import_fail(import, MTS_STATUS_INVALID_ARGUMENT, "there is no input '%s' to give a value to",
+                            name);
+        }
+    }
 }
 
 static void define_inputs(mts_import *import)
@@ -196,12 +220,13 @@ static void define_inputs(mts_import *import)
     for (size_t i = 0; i < import->options->shape_count && mts_import_ok(import); i++) {
         const char *name = import->options->shapes[i].input;
         const mts_import_name *entry = name ? mts_import_find(import, name) : NULL;
-        bool known = name ? entry && entry->value && entry->value->id != MTS_NONE : real == 1;
+        bool known = name ? entry && entry->input && entry->value : real == 1;
         if (!known) {
             mts_import_fail(import, MTS_STATUS_INVALID_ARGUMENT, "there is no input '%s' to give a shape to",
                             name ? name : "(the only one)");
         }
     }
+    check_numbers(import);
 }
 
 /* ---- outputs ---- */

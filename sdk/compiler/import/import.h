@@ -28,11 +28,20 @@ typedef struct mts_import_shape {
     mts_shape shape;
 } mts_import_shape;
 
+/* An input of which every element is this number. */
+typedef struct mts_import_number {
+    const char *input;
+    double number;
+} mts_import_number;
+
 typedef struct mts_import_options {
     const mts_import_shape *shapes; /* of inputs whose dimensions the model leaves open */
     size_t shape_count;
     const mts_host_tensor *bindings; /* inputs (by name) that become constants; data is copied */
     size_t binding_count;
+    const mts_import_number
+        *numbers; /* the same for inputs whose type and shape the model or `shapes` gives */
+    size_t number_count;
     size_t file_most;     /* bytes of a file */
     size_t bytes_most;    /* bytes of memory for the graph and its constants */
     size_t computed_most; /* bytes of constants computed from others, beyond twice the file's size */
@@ -45,7 +54,7 @@ mts_import_options mts_import_options_default(void);
 /*
  * Imports a model. `options` may be NULL. The graph and its constants live in `arena`, which the caller
  * releases, also after a failure (*graph is then NULL). Errors: NOT_FOUND, IO, MALFORMED, UNSUPPORTED, LIMIT,
- * OUT_OF_MEMORY, INVALID_ARGUMENT (shapes or bindings that the model does not have or that contradict it);
+ * OUT_OF_MEMORY, INVALID_ARGUMENT (shapes, bindings or numbers that the model does not have or that contradict it);
  * the text starts with the file's name.
  */
 mts_status mts_import_file(const char *path, const mts_import_options *options, mts_arena *arena,

@@ -167,6 +167,29 @@ mts_import_value *mts_import_scalar(mts_import *import, mts_type dtype, double n
     return mts_import_constant(import, dtype, &shape, data, lasting);
 }
 
+mts_import_value *mts_import_filled(mts_import *import, mts_type dtype, const mts_shape *shape, double number)
+{
+    bool lasting = false;
+    if (mts_type_is_int(dtype) && !(fabs(number) <= 9.0e15 && floor(number) == number)) {
+        mts_import_fail(import, MTS_STATUS_INVALID_ARGUMENT,
+                        "the value %g of an input of type %s is no whole number", number,
+                        mts_type_name(dtype));
+        return NULL;
+    }
+    void *data = mts_import_alloc(import, dtype, shape, &lasting);
+    if (!data) {
+        return NULL;
+    }
+    for (size_t i = 0; i < mts_shape_count(shape); i++) {
+        if (mts_type_is_int(dtype)) {
+            mts_host_store_int(dtype, data, i, (int64_t)number);
+        } else {
+            mts_host_store(dtype, data, i, number);
+        }
+    }
+    return mts_import_constant(import, dtype, shape, data, lasting);
+}
+
 mts_import_value *mts_import_vector(mts_import *import, const float *numbers, uint32_t count)
 {
     mts_shape shape = {.rank = 1, .dims = {count}};

@@ -81,6 +81,16 @@ typedef struct mtsc_input_shape {
     int64_t dims[MTS_TENSOR_RANK_MAX];
 } mtsc_input_shape;
 
+/* An input that becomes a constant when the model is compiled, such as the sampling rate of a sound. */
+typedef struct mtsc_input_value {
+    /* sizeof(mtsc_input_value). Elements of mtsc_task.values are that many bytes apart. */
+    size_t size;
+    /* Name of the input; never NULL. */
+    const char *input;
+    /* The value of each of its elements, rounded to the input's type. */
+    double number;
+} mtsc_input_value;
+
 /*
  * A model, and what a camera app needs to know about it.
  *
@@ -106,6 +116,9 @@ typedef struct mtsc_task {
     /* The label of each class of a data set, which `mts eval` uses; NULL (default): none. */
     const uint32_t *class_map;
     uint32_t class_count;
+    /* Inputs that become constants; NULL (default): none. The bundle's task does not have them. */
+    const mtsc_input_value *values;
+    uint32_t value_count;
 } mtsc_task;
 
 /*

@@ -87,6 +87,16 @@ static void apply_given(mts_tflite *model, mts_tflite_tensor *tensor, const mts_
     tensor->shape = *given;
 }
 
+static bool has_input(const mts_tflite *model, const char *name)
+{
+    for (uint32_t i = 0; i < model->inputs.count; i++) {
+        if (strcmp(port(model, &model->inputs, i)->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void check_given(mts_tflite *model)
 {
     const mts_import_options *options = model->import->options;
@@ -96,15 +106,29 @@ static void check_given(mts_tflite *model)
     }
     for (size_t i = 0; i < options->shape_count; i++) {
         const char *name = options->shapes[i].input;
-        bool known = !name && model->inputs.count == 1;
-        for (uint32_t j = 0; name && j < model->inputs.count; j++) {
-            known = known || strcmp(port(model, &model->inputs, j)->name, name) == 0;
-        }
-        if (!known) {
+        if (name ? !has_input(model, name) : model->inputs.count != 1) {
             mts_import_fail(model->import, MTS_STATUS_INVALID_ARGUMENT,
                             "there is no input '%s' to give a shape to", name ? name : "(the only one)");
         }
     }
+    for (size_t i = 0; i < options->number_count; i++) {
+        if (!has_input(model, options->numbers[i].input)) {
+            mts_import_fail(model->import, MTS_STATUS_INVALID_ARGUMENT,
+                            "there is no input '%s' to give a value to", options->numbers[i].input);
+        }
+    }
+}
+
+/* The value that the caller gave an input, or an input of the graph. */
+static mts_import_value *define_input(mts_tflite *model, const mts_tflite_tensor *tensor, mts_type dtype)
+{
+    const mts_import_options *options = model->import->options;
+    for (size_t i = 0; i < options->number_count; i++) {
+        if (strcmp(options->numbers[i].input, tensor->name) == 0) {
+            return mts_import_filled(model->import, dtype, &tensor->shape, options->numbers[i].number);
+        }
+    }
+    return mts_import_emit_input(model->import, tensor->name, dtype, &tensor->shape);
 }
 
 static void define_inputs(mts_tflite *model)
@@ -118,7 +142,7 @@ static void define_inputs(mts_tflite *model)
             apply_given(model, tensor, given);
         }
         if (mts_import_ok(model->import) && port_type(model, tensor, "input", &dtype)) {
-            tensor->native = mts_import_emit_input(model->import, tensor->name, dtype, &tensor->shape);
+            tensor->native = define_input(model, tensor, dtype);
         }
     }
 }

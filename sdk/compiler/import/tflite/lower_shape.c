@@ -51,19 +51,54 @@ void mts_tflite_lower_reshape(mts_tflite *model)
     mts_tflite_out(model, 0, mts_import_emit_reshape(model->import, x, &shape), false);
 }
 
-/* SQUEEZE and EXPAND_DIMS: the shape that the file states for the result says which dimensions of 1. */
+/* Removes the dimensions of 1 that the options name, or all of them. */
 void mts_tflite_lower_squeeze(mts_tflite *model)
 {
     mts_import_value *x = mts_tflite_native(model, mts_tflite_in(model, 0));
-    const mts_shape *shape = mts_tflite_out_shape(model, 0);
-    if (x && shape && mts_shape_count(shape) != mts_shape_count(&x->shape)) {
-        mts_import_fail(model->import, MTS_STATUS_MALFORMED,
-                        "the result's shape has another number of elements");
+    const mts_flat_vector option = mts_flat_list(&model->flat, &model->node->options, 0, 4);
+    uint32_t named = 0;
+    mts_shape shape = {0};
+    for (uint32_t i = 0; x && i < option.count && mts_import_ok(model->import); i++) {
+        named |=
+            1u << mts_tflite_axis(model, mts_flat_at(&model->flat, &option, MTS_FLAT_I32, i), x->shape.rank);
+    }
+    for (uint32_t i = 0; x && i < x->shape.rank; i++) {
+        const bool is_one = x->shape.dims[i] == 1, is_named = (named >> i & 1u) != 0;
+        if (is_named && !is_one) {
+            mts_import_fail(model->import, MTS_STATUS_MALFORMED, "dimension %u of %lld cannot be removed", i,
+                            (long long)x->shape.dims[i]);
+            return;
+        }
+        if (!is_named && (option.count > 0 || !is_one)) {
+            shape.dims[shape.rank++] = x->shape.dims[i];
+        }
+    }
+    if (x) {
+        mts_tflite_out(model, 0, mts_import_emit_reshape(model->import, x, &shape), false);
+    }
+}
+
+/* Inserts a dimension of 1. */
+void mts_tflite_lower_expand_dims(mts_tflite *model)
+{
+    mts_import_value *x = mts_tflite_native(model, mts_tflite_in(model, 0));
+    int64_t stated = 0;
+    const uint32_t count = mts_tflite_ints(model, 1, "the axis", &stated, 1);
+    if (!x || !mts_import_ok(model->import)) {
         return;
     }
-    if (x && shape) {
-        mts_tflite_out(model, 0, mts_import_emit_reshape(model->import, x, shape), false);
+    if (count != 1 || x->shape.rank >= MTS_TENSOR_RANK_MAX) {
+        mts_import_fail(model->import, MTS_STATUS_MALFORMED,
+                        "%u axes for rank %u, one and at most rank %d are possible", count, x->shape.rank,
+                        MTS_TENSOR_RANK_MAX - 1);
+        return;
     }
+    const uint32_t axis = mts_tflite_axis(model, stated, x->shape.rank + 1);
+    mts_shape shape = {.rank = x->shape.rank + 1};
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        shape.dims[i] = i == axis ? 1 : x->shape.dims[i > axis ? i - 1 : i];
+    }
+    mts_tflite_out(model, 0, mts_import_emit_reshape(model->import, x, &shape), false);
 }
 
 void mts_tflite_lower_transpose(mts_tflite *model)

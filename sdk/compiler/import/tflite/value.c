@@ -296,6 +296,16 @@ const mts_shape *mts_tflite_out_shape(mts_tflite *model, uint32_t index)
     return tensor ? &tensor->shape : NULL;
 }
 
+/* Whether a computed shape is the stated one, apart from the dimensions that the file leaves open. */
+static bool holds(const mts_tflite_tensor *tensor, const mts_shape *shape)
+{
+    bool same = shape->rank == tensor->shape.rank;
+    for (uint32_t i = 0; same && i < shape->rank; i++) {
+        same = shape->dims[i] == tensor->shape.dims[i] || (tensor->open >> i & 1u) != 0;
+    }
+    return same;
+}
+
 void mts_tflite_out(mts_tflite *model, uint32_t index, mts_import_value *value, bool planar)
 {
     mts_tflite_tensor *tensor = result(model, index);
@@ -307,7 +317,7 @@ void mts_tflite_out(mts_tflite *model, uint32_t index, mts_import_value *value, 
         shape.dims[i] = value->shape.dims[mts_tflite_dim(true, i)];
     }
     /* an empty shape is one that the file does not state */
-    if (model->shapes_hold && tensor->shape.rank > 0 && !mts_shape_equal(&shape, &tensor->shape)) {
+    if (model->shapes_hold && tensor->shape.rank > 0 && !holds(tensor, &shape)) {
         char stated[96], computed[96];
         mts_import_fail(model->import, MTS_STATUS_MALFORMED, "'%s' has shape %s in the file, %s is computed",
                         tensor->name, mts_shape_text(&tensor->shape, stated, sizeof stated),

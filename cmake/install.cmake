@@ -1,5 +1,5 @@
-# Installed: the public headers, libmts, libmtsc, libmtsz, the mts program, a CMake package (find_package(mts CONFIG),
-# targets mts::mts, mts::mtsc and mts::mtsz) and pkg-config files. Components, which are also packages (package.cmake):
+# Installed: the public headers, libmts, libmtskit, libmtsc, libmtsz, the mts program, a CMake package (find_package(mts
+# CONFIG), targets mts::mts, mts::mtskit, mts::mtsc and mts::mtsz) and pkg-config files. Components, which are also packages (package.cmake):
 # runtime, compiler, compress, development, tools.
 #
 # On Debian and its relatives libraries lie in lib/<architecture> under every prefix, so that what is installed and what is
@@ -13,16 +13,17 @@ include(CMakePackageConfigHelpers)
 set(MTS_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/mts)
 set(MTS_INSTALLED mts mts_static)
 install(FILES sdk/include/mts/mts.h sdk/include/mts/types.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mts COMPONENT development)
-set(MTS_HOST_LIBRARIES "")
+set(MTS_MORE_LIBRARIES mtskit)
 if(MTS_COMPILER)
-  list(APPEND MTS_HOST_LIBRARIES mtsc)
+  list(APPEND MTS_MORE_LIBRARIES mtsc)
 endif()
 if(MTS_COMPRESS)
-  list(APPEND MTS_HOST_LIBRARIES mtsz)
+  list(APPEND MTS_MORE_LIBRARIES mtsz)
 endif()
-foreach(lib ${MTS_HOST_LIBRARIES})
+foreach(lib ${MTS_MORE_LIBRARIES})
   list(APPEND MTS_INSTALLED ${lib} ${lib}_static)
-  install(FILES sdk/include/mts/${lib}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mts COMPONENT development)
+  string(REPLACE mtskit kit header ${lib})
+  install(FILES sdk/include/mts/${header}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/mts COMPONENT development)
 endforeach()
 # mts_options only carries compile flags of this build; the export needs the name, not the flags.
 foreach(target ${MTS_INSTALLED} mts_options)
@@ -51,11 +52,14 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/mts-config.cmake
   ${CMAKE_BINARY_DIR}/generated/mts-config-version.cmake DESTINATION ${MTS_CMAKE_DIR}
   COMPONENT development)
 
-foreach(lib mts ${MTS_HOST_LIBRARIES})
+foreach(lib mts ${MTS_MORE_LIBRARIES})
   set(PC_REQUIRES "")
   if(lib STREQUAL "mts")
     set(PC_DESCRIPTION "Multi-task stitching: many networks on one camera frame, run as one graph")
     set(PC_PRIVATE "-lm -ldl -pthread")
+  elseif(lib STREQUAL "mtskit")
+    set(PC_DESCRIPTION "Decoders of the MTS SDK: from outputs of networks to boxes, points, masks and classes")
+    set(PC_PRIVATE "-lm")
   elseif(lib STREQUAL "mtsc")
     set(PC_DESCRIPTION "Compiler of the MTS SDK: ONNX models in, one bundle out")
     set(PC_PRIVATE "-lprotobuf-c -ljansson -lm")

@@ -65,7 +65,8 @@ endforeach()
 set(same "= ${PROJECT_VERSION}")
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "run-time library
  Runs many neural networks on every camera frame as one graph, on OpenCL or
- CUDA devices or in plain C. Drivers are loaded when the library is used.")
+ CUDA devices or in plain C. Drivers are loaded when the library is used. With
+ libmtskit, which makes boxes, points, masks and classes of outputs.")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_COMPILER_DESCRIPTION "compiler library
  Compiles ONNX models into one file for the run-time library.")

@@ -26,7 +26,7 @@ static void shape_text(const mts_tensor *tensor, char *text, size_t size)
 /* The first values, or, of many, the shape. */
 static void values_text(const mts_tensor *output, char *text, size_t size)
 {
-    const size_t count = cli_value_count(output);
+    const size_t count = mts_kit_count(output);
     if (count > VALUES_SHOWN) {
         shape_text(output, text, size);
         return;
@@ -35,7 +35,7 @@ static void values_text(const mts_tensor *output, char *text, size_t size)
     text[0] = '\0';
     for (size_t i = 0; i < count && length < size; i++) {
         const int added =
-            snprintf(text + length, size - length, "%s%.4g", i ? " " : "", cli_value(output, i));
+            snprintf(text + length, size - length, "%s%.4g", i ? " " : "", mts_kit_value(output, i));
         length += added > 0 ? (size_t)added : 0;
     }
 }
@@ -91,7 +91,7 @@ void results_measure(results *all)
 
 static void output_json(const mts_tensor *output, cli_json *json)
 {
-    const size_t count = cli_value_count(output);
+    const size_t count = mts_kit_count(output);
     cli_json_object(json, NULL);
     cli_json_array(json, "shape");
     for (uint32_t i = 0; i < output->rank; i++) {
@@ -101,7 +101,7 @@ static void output_json(const mts_tensor *output, cli_json *json)
     if (count <= VALUES_JSON_MOST) {
         cli_json_array(json, "values");
         for (size_t i = 0; i < count; i++) {
-            cli_json_number(json, NULL, cli_value(output, i));
+            cli_json_number(json, NULL, mts_kit_value(output, i));
         }
         cli_json_end(json, ']');
     }

@@ -8,26 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mts/kit.h"
 #include "mts/mts.h"
 
 #define CLI_TOP_MOST 100
-
-typedef struct cli_top {
-    uint32_t index;
-    double score; /* probability if the task classifies, else the value */
-} cli_top;
 
 typedef struct cli_answer {
     bool classifies; /* output 0 has one value per label */
     size_t count;    /* of values of output 0 */
     size_t top_count;
-    cli_top top[CLI_TOP_MOST];
+    mts_kit_class top[CLI_TOP_MOST];
     double least, most; /* of all values */
 } cli_answer;
 
-/* Value `index` of a tensor of any type. */
-double cli_value(const mts_tensor *tensor, size_t index);
-size_t cli_value_count(const mts_tensor *tensor);
 /* The `most` largest values. Scores of a classifier become probabilities (softmax) unless they are that
  * already. */
 void cli_answer_find(const mts_task_desc *task, const mts_tensor *output, size_t most, cli_answer *answer);

@@ -1,5 +1,5 @@
 /*
- * faces.c: suppression of overlapping boxes, and rectangles that stay inside of a frame.
+ * faces.c: faces of an UltraFace detector, and rectangles that stay inside of a frame.
  */
 #include "faces.h"
 
@@ -13,72 +13,17 @@ cli_face_rule cli_face_rule_default(void)
     return (cli_face_rule){.least_score = 0.7f, .overlap = 0.4f};
 }
 
-static bool box_usable(const cli_face_box *box)
-{
-    return isfinite(box->score) && isfinite(box->left) && isfinite(box->top) && isfinite(box->right) &&
-           isfinite(box->bottom) && box->left < box->right && box->top < box->bottom && box->left < 1.0f &&
-           box->top < 1.0f && box->right > 0.0f && box->bottom > 0.0f;
-}
-
 static double area(const cli_face_box *box)
 {
     return ((double)box->right - (double)box->left) * ((double)box->bottom - (double)box->top);
 }
 
-/* Intersection over union. */
-static double overlap(const cli_face_box *a, const cli_face_box *b)
-{
-    const double width = fmin((double)a->right, (double)b->right) - fmax((double)a->left, (double)b->left);
-    const double height = fmin((double)a->bottom, (double)b->bottom) - fmax((double)a->top, (double)b->top);
-    if (width <= 0 || height <= 0) {
-        return 0;
-    }
-    return width * height / (area(a) + area(b) - width * height);
-}
-
-static bool better(const cli_face_box *a, const cli_face_box *b)
-{
-    return a->score > b->score || (a->score == b->score && a->index < b->index);
-}
-
-static uint32_t candidates_find(const cli_face_rule *rule, const float *scores, const float *boxes,
-                                uint32_t count, cli_face_box *out)
-{
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const float *corners = boxes + (size_t)4 * i;
-        const cli_face_box box = {corners[0], corners[1], corners[2], corners[3], scores[(size_t)2 * i + 1],
-                                  i};
-        if (box.score >= rule->least_score && box_usable(&box)) {
-            out[found++] = box;
-        }
-    }
-    return found;
-}
-
-/* The best of the rest comes to the front, and what overlaps it leaves, until nothing is left. */
 uint32_t cli_faces_decode(const cli_face_rule *rule, const float *scores, const float *boxes, uint32_t count,
                           cli_face_box *faces)
 {
-    uint32_t left = candidates_find(rule, scores, boxes, count, faces);
-    uint32_t kept = 0;
-    while (kept < left) {
-        uint32_t best = kept;
-        for (uint32_t i = kept + 1; i < left; i++) {
-            best = better(&faces[i], &faces[best]) ? i : best;
-        }
-        const cli_face_box face = faces[best];
-        faces[best] = faces[kept];
-        faces[kept++] = face;
-        uint32_t stay = kept;
-        for (uint32_t i = kept; i < left; i++) {
-            if (overlap(&face, &faces[i]) <= (double)rule->overlap) {
-                faces[stay++] = faces[i];
-            }
-        }
-        left = stay;
-    }
-    return kept;
+    const mts_kit_nms_options nms = {.size = sizeof nms, .overlap = rule->overlap};
+    const uint32_t found = mts_kit_corners_decode(scores, boxes, count, 2, rule->least_score, faces);
+    return mts_kit_nms(&nms, faces, found);
 }
 
 void cli_faces_sort(cli_face_box *faces, uint32_t count)

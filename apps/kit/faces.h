@@ -7,15 +7,12 @@
 
 #include <stdint.h>
 
+#include "mts/kit.h"
 #include "mts/mts.h"
 
 /* A box in parts of the width and height of what the frame shows (its region, turned and mirrored); may reach
    beyond 0..1. */
-typedef struct cli_face_box {
-    float left, top, right, bottom;
-    float score;
-    uint32_t index; /* of the detector's candidates */
-} cli_face_box;
+typedef mts_kit_detection cli_face_box;
 
 typedef struct cli_face_rule {
     float least_score; /* candidates below are none */

@@ -24,14 +24,14 @@ typedef struct comparison {
 /* Infinity where there is no number to compare. */
 static void tensor_compare(const mts_tensor *a, const mts_tensor *b, comparison *all)
 {
-    const size_t count = cli_value_count(b);
+    const size_t count = mts_kit_count(b);
     double most = 0.0;
     double sum = 0.0;
     double largest = 0.0;
-    bool finite = cli_value_count(a) == count;
+    bool finite = mts_kit_count(a) == count;
     for (size_t i = 0; i < count && finite; i++) {
-        const double x = cli_value(a, i);
-        const double y = cli_value(b, i);
+        const double x = mts_kit_value(a, i);
+        const double y = mts_kit_value(b, i);
         finite = isfinite(x) && isfinite(y);
         most = fmax(most, fabs(x - y));
         sum += fabs(x - y);

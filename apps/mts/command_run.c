@@ -117,7 +117,7 @@ static double *outputs_copy(cli_open *app, size_t *count)
                 free(values);
                 return NULL;
             }
-            const size_t added = cli_value_count(&output);
+            const size_t added = mts_kit_count(&output);
             double *grown = realloc(values, (*count + added + 1) * sizeof *values);
             if (!grown) {
                 free(values);
@@ -125,7 +125,7 @@ static double *outputs_copy(cli_open *app, size_t *count)
             }
             values = grown;
             for (size_t v = 0; v < added; v++) {
-                values[(*count)++] = cli_value(&output, v);
+                values[(*count)++] = mts_kit_value(&output, v);
             }
         }
     }

@@ -29,12 +29,12 @@ static const char *shape_text(const mts_tensor *tensor, char *text, size_t size)
 
 static const char *values_text(const mts_tensor *output, char *text, size_t size)
 {
-    const size_t count = cli_value_count(output);
+    const size_t count = mts_kit_count(output);
     size_t length = 0;
     text[0] = '\0';
     for (size_t i = 0; i < count && i < VALUES_SHOWN && length < size; i++) {
         const int added =
-            snprintf(text + length, size - length, "%s%.4g", i ? " " : "", cli_value(output, i));
+            snprintf(text + length, size - length, "%s%.4g", i ? " " : "", mts_kit_value(output, i));
         length += added > 0 ? (size_t)added : 0;
     }
     if (count > VALUES_SHOWN && length < size) {
@@ -220,7 +220,7 @@ int cli_run_print_text(cli_open *app, const cli_result *result)
 
 static void output_json(cli_json *json, const char *name, const mts_tensor *output)
 {
-    const size_t count = cli_value_count(output);
+    const size_t count = mts_kit_count(output);
     cli_json_object(json, NULL);
     cli_json_string(json, "name", name);
     cli_json_string(json, "type", cli_type_name(output->type));
@@ -232,7 +232,7 @@ static void output_json(cli_json *json, const char *name, const mts_tensor *outp
     /* large outputs are for --save, not for text */
     cli_json_array(json, "values");
     for (size_t i = 0; i < count && count <= VALUES_JSON_MOST; i++) {
-        cli_json_number(json, NULL, cli_value(output, i));
+        cli_json_number(json, NULL, mts_kit_value(output, i));
     }
     cli_json_end(json, ']');
     cli_json_end(json, '}');

@@ -358,6 +358,13 @@ typedef struct mts_space_to_depth_params {
  * and shift[0] are 0. The upper one is row m / (2 rows) of the region, rounded down, m = (2 i + 1) h - rows,
  * and the rest is the lower one's weight.
  *
+ * With `turned_by` 1 the region is a rectangle at any place and angle instead. Point (u, v) of the part of the
+ * image that shows it, 0, 0 at its upper left corner and u in columns, is point (m[0] u + m[1] v + m[2], m[3] u +
+ * m[4] v + m[5]) of the frame, where the middle of the first pixel is 0.5, 0.5. An image pixel is the mean of box[0]
+ * rows of box[1] points, evenly spread over it, each mixed of the four pixels next to it. Of these, the ones outside of
+ * the w x h pixels from (x, y) on, which are all that the frame has of the rectangle, have the colour `fill` or, with
+ * `edge` 1, that of the nearest one inside. turned, flip_x, flip_y and packed are 0 then.
+ *
  * A pixel of the frame is three bytes: the first at plane[0] + y * stride[0] + x * pixel[0], the others at
  * plane[k] + (y >> shift[0]) * stride[k] + (x >> shift[1]) * pixel[1]. They are red, green, blue, or with yuv
  * 1 Y = gain a + bias, red = Y + rv (c - 128), green = Y - gu (b - 128) - gv (c - 128), blue = Y + bu (b -
@@ -379,6 +386,8 @@ typedef struct mts_frame_params {
     mts_f32 gain, bias, bu, gu, gv, rv;
     mts_u32 order[4];
     mts_f32 mean[4], scale[4], bar[4];
+    mts_u32 turned_by, edge;
+    mts_f32 m[6], fill[3];
 } mts_frame_params;
 
 #endif

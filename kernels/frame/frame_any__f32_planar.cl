@@ -1,6 +1,6 @@
 /*
  * frame_any: a region of a camera frame of bytes to one image of a model's input: colour conversion, crop,
- * rotation, mirror, resize (bilinear or the mean of an area), letterbox bars, channel order, mean and scale. See
+ * rotation by any angle, mirror, resize (bilinear or the mean of an area), letterbox bars, channel order, mean and scale. See
  * mts_frame_params. The launch passes the frame as `pool`: bytes, whatever HALF is. A work-item owns pixels of one
  * row of the image, all channels of them, so that a source pixel is converted once for all channels:
  *
@@ -145,6 +145,51 @@ INLINE frame_rgb frame_mix(const frame_source *s, const frame_taps *rows, const 
     return sum;
 }
 
+/* A pixel of the frame that the region may reach beyond. */
+INLINE frame_rgb frame_near(const frame_source *s, GLOBAL const mts_frame_params *r, int x, int y) {
+    const int x_end = (int)(r->x + r->w) - 1, y_end = (int)(r->y + r->h) - 1;
+    const int column = x < (int)r->x ? (int)r->x : x > x_end ? x_end : x;
+    const int row = y < (int)r->y ? (int)r->y : y > y_end ? y_end : y;
+    if (r->edge || (row == y && column == x)) return frame_pixel(s, (mts_u32)row - r->y, (mts_u32)column - r->x);
+    frame_rgb fill;
+    fill.r = r->fill[0];
+    fill.g = r->fill[1];
+    fill.b = r->fill[2];
+    return fill;
+}
+
+/* Adds the colour at a point of the frame, mixed of the four pixels next to it. */
+INLINE void frame_point(frame_rgb *sum, const frame_source *s, GLOBAL const mts_frame_params *r, float x, float y) {
+    const float left = mts_floor(x - 0.5f), top = mts_floor(y - 0.5f);
+    const float right = x - 0.5f - left, down = y - 0.5f - top;
+    for (int k = 0; k < 4; k++) {
+        const float weight = (k & 1 ? right : 1.0f - right) * (k & 2 ? down : 1.0f - down);
+        const frame_rgb v = frame_near(s, r, (int)left + (k & 1), (int)top + (k >> 1));
+        sum->r += weight * v.r;
+        sum->g += weight * v.g;
+        sum->b += weight * v.b;
+    }
+}
+
+/* Pixel (i, j) of the part of the image that shows a region at any angle. */
+INLINE frame_rgb frame_turned(const frame_source *s, GLOBAL const mts_frame_params *r, mts_u32 i, mts_u32 j) {
+    const mts_u32 rows = r->box[0], columns = r->box[1];
+    frame_rgb sum;
+    sum.r = sum.g = sum.b = 0.0f;
+    for (mts_u32 p = 0; p < rows; p++) {
+        const float v = (float)i + ((float)p + 0.5f) / (float)rows;
+        for (mts_u32 q = 0; q < columns; q++) {
+            const float u = (float)j + ((float)q + 0.5f) / (float)columns;
+            frame_point(&sum, s, r, r->m[0] * u + r->m[1] * v + r->m[2], r->m[3] * u + r->m[4] * v + r->m[5]);
+        }
+    }
+    const float each = 1.0f / (float)(rows * columns);
+    sum.r *= each;
+    sum.g *= each;
+    sum.b *= each;
+    return sum;
+}
+
 /* Columns [from, end) of a row that are bars. */
 INLINE void frame_bar(GLOBAL mts_real *row, GLOBAL const mts_frame_params *r, mts_u32 from, mts_u32 end) {
     for (mts_u32 c = 0; c < r->channels; c++)
@@ -165,6 +210,7 @@ KERNEL void frame_any__f32_planar(MTS_ARGS) {
     const frame_source s = frame_open((GLOBAL const frame_byte *)pool, r);
     const mts_u32 left = r->left, right = left + r->columns, h = r->turned ? r->w : r->h,
                   w = r->turned ? r->h : r->w;
+    const int turned = (int)r->turned_by;
     const frame_taps rows = r->packed ? frame_find_packed(i - r->top, r->rows, h)
                                       : frame_find(i - r->top, h, (int)r->box[0], r->ratio[0], r->inverse[0]);
     const mts_u32 from = mts_least(mts_most(start, left), end), to = mts_most(mts_least(end, right), from);
@@ -173,7 +219,7 @@ KERNEL void frame_any__f32_planar(MTS_ARGS) {
     frame_bar(row, r, start, from);
     for (mts_u32 j = from; j < to; j++) {
         const frame_taps columns = frame_find(j - left, w, box, ratio, inverse);
-        const frame_rgb v = frame_mix(&s, &rows, &columns);
+        const frame_rgb v = turned ? frame_turned(&s, r, i - r->top, j - left) : frame_mix(&s, &rows, &columns);
         for (mts_u32 c = 0; c < r->channels; c++) {
             const mts_u32 colour = r->order[c & 3];
             const float value = colour == 0   ? v.r

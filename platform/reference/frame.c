@@ -30,6 +30,10 @@ static const char *check_region(const mts_reference_call *call, const mts_frame_
     }
     const uint64_t x = (uint64_t)r->x + r->w - 1;
     const uint64_t y = (uint64_t)r->y + (r->packed ? 2 * (uint64_t)r->rows : r->h) - 1;
+    if (r->turned_by &&
+        (r->packed || r->turned || r->flip_x || r->flip_y || r->box[0] == 0 || r->box[1] == 0)) {
+        return "a rectangle at any angle is turned otherwise too";
+    }
     if (r->packed && (r->turned || r->flip_y || r->box[0] || r->h / 2 < r->rows || r->rows == 0)) {
         return "rows are packed that cannot be";
     }
@@ -132,11 +136,51 @@ static void mix(const mts_reference_call *call, const mts_frame_params *r, const
     }
 }
 
+/* Red, green, blue and luma of a pixel that the region may reach beyond. */
+static void near_colours(const mts_reference_call *call, const mts_frame_params *r, double x, double y,
+                         double colours[4])
+{
+    const double column = fmin(fmax(x, r->x), r->x + r->w - 1.0);
+    const double row = fmin(fmax(y, r->y), r->y + r->h - 1.0);
+    if (r->edge || (column == x && row == y)) {
+        pixel_colours(call, r, (uint32_t)row - r->y, (uint32_t)column - r->x, colours);
+        return;
+    }
+    for (int k = 0; k < 3; k++) {
+        colours[k] = (double)r->fill[k];
+    }
+    colours[3] = 0.299 * colours[0] + 0.587 * colours[1] + 0.114 * colours[2];
+}
+
+/* The mean of the points of pixel (i, j) of the part that shows a rectangle at any angle. */
+static void mix_turned(const mts_reference_call *call, const mts_frame_params *r, uint32_t i, uint32_t j,
+                       double sum[4])
+{
+    const uint32_t points = r->box[0] * r->box[1];
+    for (uint32_t p = 0; p < points; p++) {
+        const double u = j + (p % r->box[1] + 0.5) / r->box[1];
+        const double v = i + (p / r->box[1] + 0.5) / r->box[0];
+        const double x = (double)r->m[0] * u + (double)r->m[1] * v + (double)r->m[2] - 0.5;
+        const double y = (double)r->m[3] * u + (double)r->m[4] * v + (double)r->m[5] - 0.5;
+        for (int corner = 0; corner < 4; corner++) {
+            const double across = corner & 1 ? x - floor(x) : 1.0 - (x - floor(x));
+            const double down = corner & 2 ? y - floor(y) : 1.0 - (y - floor(y));
+            double colours[4];
+            near_colours(call, r, floor(x) + (corner & 1), floor(y) + (corner >> 1), colours);
+            for (int k = 0; k < 4; k++) {
+                sum[k] += across * down * colours[k] / points;
+            }
+        }
+    }
+}
+
 static void write_pixel(const mts_reference_call *call, const mts_frame_params *r, uint32_t i, uint32_t j)
 {
     const bool bar = i < r->top || i - r->top >= r->rows || j < r->left || j - r->left >= r->columns;
     double sum[4] = {0};
-    if (!bar) {
+    if (!bar && r->turned_by) {
+        mix_turned(call, r, i - r->top, j - r->left, sum);
+    } else if (!bar) {
         const span rows = find_span(r, 0, i - r->top, r->turned ? r->w : r->h);
         const span columns = find_span(r, 1, j - r->left, r->turned ? r->h : r->w);
         mix(call, r, &rows, &columns, sum);

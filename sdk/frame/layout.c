@@ -5,11 +5,16 @@
 #include "frame/layout.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 
 #include "base/sized.h"
 
 #define SIDE_MOST 16384u
+/* Of rectangles at any place: float32 still tells tenths of a pixel apart. */
+#define SIDES_MOST 65536.0
+#define MIDDLE_MOST 1048576.0
+#define ANGLE_MOST 65536.0
 #define BYTES_MOST ((uint64_t)INT32_MAX) /* kernels count the bytes of a frame in 32 bits */
 
 static uint32_t half_up(uint32_t x)
@@ -59,6 +64,32 @@ size_t mts_frame_plane_bytes(const mts_frame_planes *planes, const uint32_t *str
     return (size_t)bytes_of(planes, stride, plane);
 }
 
+/* A rectangle at any place and angle. */
+static mts_status check_sides(const mts_region *region, const char *what, mts_error *error)
+{
+    const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
+    const double wide = (double)region->sides[0];
+    const double high = (double)region->sides[1];
+    const double x = (double)region->middle[0];
+    const double y = (double)region->middle[1];
+    const double angle = (double)region->angle;
+    if (wide == 0.0) {
+        return MTS_STATUS_OK;
+    }
+    if (!(wide > 0.0 && high > 0.0 && wide <= SIDES_MOST && high <= SIDES_MOST)) {
+        return mts_fail(error, bad, "%s: sides of %g and %g pixels; they are above 0 and at most %g", what,
+                        wide, high, SIDES_MOST);
+    }
+    if (!(fabs(x) <= MIDDLE_MOST && fabs(y) <= MIDDLE_MOST && fabs(angle) <= ANGLE_MOST)) {
+        return mts_fail(error, bad, "%s: a middle of %g, %g and an angle of %g; they are at most %g and %g",
+                        what, x, y, angle, MIDDLE_MOST, ANGLE_MOST);
+    }
+    if (region->x != 0 || region->y != 0 || region->width != 0 || region->height != 0) {
+        return mts_fail(error, bad, "%s: x, y, width and height are 0 where sides are given", what);
+    }
+    return MTS_STATUS_OK;
+}
+
 mts_status mts_region_check(const mts_region *region, const char *what, mts_error *error)
 {
     const mts_status bad = MTS_STATUS_INVALID_ARGUMENT;
@@ -73,6 +104,8 @@ mts_status mts_region_check(const mts_region *region, const char *what, mts_erro
         status = mts_fail(error, bad, "%s: the region has a width of %" PRIu32 " and no height", what,
                           region->width);
     }
+    MTS_TRY(status, mts_check_kind(what, "outside", (int)region->outside, MTS_OUTSIDE_EDGE, error));
+    MTS_TRY(status, check_sides(region, what, error));
     return status;
 }
 

@@ -8,7 +8,7 @@
 
 static bool is_packable(const mts_frame_params *r)
 {
-    return !r->turned && !r->box[0] && r->h / 2 >= r->rows;
+    return !r->turned_by && !r->turned && !r->box[0] && r->h / 2 >= r->rows;
 }
 
 /* The first image of the batch that is made of the same rows. */

@@ -6,6 +6,9 @@
 
 #include <math.h>
 
+/* Of an image pixel, in one direction. */
+#define POINTS_MOST 32.0
+
 /* The constants of libyuv: their unit is 1/64, and the factor of blue is at most 128/64. */
 typedef struct yuv_constants {
     uint32_t gain; /* 65536/257 of Y's factor, in 1/64 */
@@ -94,7 +97,7 @@ static void set_bars(mts_frame_params *r, const uint8_t fill[3])
 }
 
 /* Finds the part of the image that a region covers; the upright region is `high` by `wide` pixels. */
-static void fit(mts_frame_params *r, mts_fit kind, uint32_t high, uint32_t wide)
+static void fit(mts_frame_params *r, mts_fit kind, double high, double wide)
 {
     r->rows = r->height;
     r->columns = r->width;
@@ -116,8 +119,73 @@ static void scale(mts_frame_params *r, int direction, uint32_t from, uint32_t to
     r->box[direction] = filter == MTS_FILTER_AREA && from > to;
 }
 
-void mts_frame_params_show(mts_frame_params *r, const mts_frame_view *view, const mts_region *region,
-                           const uint32_t at[MTS_FRAME_PLANES])
+/* Point (s, t) of the region as it is seen upright, 0..1 each, in the frame. */
+static void turned_point(const mts_region *region, double s, double t, double out[2])
+{
+    double a = region->mirror != 0 ? 1.0 - s : s;
+    double b = t;
+    for (int turns = 0; turns < (int)region->rotation / 90; turns++) { /* undoes quarter turns to the right */
+        const double before = a;
+        a = b;
+        b = 1.0 - before;
+    }
+    const double x = (a - 0.5) * (double)region->sides[0];
+    const double y = (b - 0.5) * (double)region->sides[1];
+    const double c = cos((double)region->angle);
+    const double d = sin((double)region->angle);
+    out[0] = (double)region->middle[0] + x * c - y * d;
+    out[1] = (double)region->middle[1] + x * d + y * c;
+}
+
+/* First of the pixels from `low` to `high` that lie in 0..size, and their number, at least one. */
+static void clip(double low, double high, uint32_t size, mts_u32 *first, mts_u32 *count)
+{
+    const double begin = fmin(fmax(floor(low), 0.0), size - 1.0);
+    const double end = fmin(fmax(ceil(high), 0.0), size - 1.0);
+    *first = (mts_u32)begin;
+    *count = (mts_u32)(end - begin) + 1;
+}
+
+/* Points that an image pixel is the mean of, in a direction where it covers this many pixels of the frame. */
+static mts_u32 points_each(double covered, mts_filter filter)
+{
+    return filter == MTS_FILTER_AREA ? (mts_u32)fmin(fmax(ceil(covered), 1.0), POINTS_MOST) : 1;
+}
+
+/* A rectangle at any place and angle. */
+static void show_turned(mts_frame_params *r, const mts_frame_view *view, const mts_region *region)
+{
+    const bool quarter = region->rotation == MTS_ROTATION_90 || region->rotation == MTS_ROTATION_270;
+    const double high = (double)region->sides[quarter ? 0 : 1];
+    const double wide = (double)region->sides[quarter ? 1 : 0];
+    double corner[4][2];
+    fit(r, region->fit, high, wide);
+    for (int i = 0; i < 4; i++) {
+        turned_point(region, i & 1, i >> 1, corner[i]);
+    }
+    for (int k = 0; k < 2; k++) {
+        r->m[3 * k] = (float)((corner[1][k] - corner[0][k]) / r->columns);
+        r->m[3 * k + 1] = (float)((corner[2][k] - corner[0][k]) / r->rows);
+        r->m[3 * k + 2] = (float)corner[0][k];
+        const double low = fmin(fmin(corner[0][k], corner[1][k]), fmin(corner[2][k], corner[3][k]));
+        const double most = fmax(fmax(corner[0][k], corner[1][k]), fmax(corner[2][k], corner[3][k]));
+        /* with the pixels next to a point, and room for rounding */
+        clip(low - 2.0, most + 2.0, k == 0 ? view->frame.width : view->frame.height, k == 0 ? &r->x : &r->y,
+             k == 0 ? &r->w : &r->h);
+    }
+    r->turned_by = 1;
+    r->edge = region->outside == MTS_OUTSIDE_EDGE;
+    r->turned = r->flip_x = r->flip_y = 0;
+    r->box[0] = points_each(high / r->rows, region->filter);
+    r->box[1] = points_each(wide / r->columns, region->filter);
+    r->ratio[0] = r->ratio[1] = r->inverse[0] = r->inverse[1] = 1.0f;
+    for (int c = 0; c < 3; c++) {
+        r->fill[c] = (float)region->fill[c];
+    }
+}
+
+/* Whole pixels of the frame, turned by quarters. */
+static void show_upright(mts_frame_params *r, const mts_frame_view *view, const mts_region *region)
 {
     const bool whole = region->width == 0;
     r->x = whole ? 0 : region->x;
@@ -137,6 +205,16 @@ void mts_frame_params_show(mts_frame_params *r, const mts_frame_view *view, cons
     fit(r, region->fit, high, wide);
     scale(r, 0, high, r->rows, region->filter);
     scale(r, 1, wide, r->columns, region->filter);
+}
+
+void mts_frame_params_show(mts_frame_params *r, const mts_frame_view *view, const mts_region *region,
+                           const uint32_t at[MTS_FRAME_PLANES])
+{
+    if (region->sides[0] > 0.0f) {
+        show_turned(r, view, region);
+    } else {
+        show_upright(r, view, region);
+    }
     set_planes(r, view, at);
     set_colours(r, view);
     set_bars(r, region->fill);

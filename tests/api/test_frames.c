@@ -156,6 +156,24 @@ static void frames_that_contradict_themselves_are_refused_with_the_reason(void *
     f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
     f.region.filter = (mts_filter)-1;
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "filter");
+    static const struct {
+        mts_region region;
+        const char *words;
+    } rectangles[] = {
+        {{.sides = {-1, 1}}, "sides of -1"},
+        {{.sides = {NAN, 1}}, "sides of"},
+        {{.sides = {1, 0}}, "1 and 0 pixels"},
+        {{.sides = {INFINITY, 1}}, "sides of inf"},
+        {{.sides = {1, 1}, .angle = NAN}, "angle"},
+        {{.sides = {1, 1}, .middle = {2e6f, 0}}, "middle"},
+        {{.sides = {1, 1}, .width = 1, .height = 1}, "x, y, width and height are 0"},
+        {{.outside = (mts_outside)2}, "outside 2"},
+    };
+    for (size_t i = 0; i < sizeof rectangles / sizeof rectangles[0]; i++) {
+        f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
+        f.region = rectangles[i].region;
+        expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, rectangles[i].words);
+    }
     f = frame_of(&w, MTS_PIXEL_FORMAT_I420);
     f.region = (mts_region){.x = WIDTH - 1, .width = 2, .height = 1};
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "not inside 31x21");
@@ -309,6 +327,12 @@ static void a_large_frame_is_seen_as_it_is_however_it_is_copied(void **state)
                 regions[i].rotation = rotations[n / 10];
             }
             regions[0].y = (uint32_t)n;
+            if (n % 3 == 0) { /* two thirds of the runs have a rectangle at an angle, beyond the frame */
+                regions[1] = (mts_region){.middle = {40, 10.0f * (float)n},
+                                          .sides = {150, 90},
+                                          .angle = 0.3f * (float)n,
+                                          .fill = {9, 9, 9}};
+            }
             assert_int_equal(mts_session_regions(w.session, NULL, regions, n % 4 ? BATCH : 2), MTS_STATUS_OK);
             f.zero_copy = 1;
             run(&w, &f);

@@ -178,19 +178,23 @@ static void a_crop_is_a_square_around_the_middle_of_the_box(void **state)
 {
     (void)state;
     const mts_frame frame = {.size = sizeof frame, .width = 600, .height = 400};
-    const cli_face_box box = {0.25f, 0.25f, 0.35f, 0.5f, 0.9f, 0}; /* 60 x 100 around 180, 150 */
+    const cli_face_box box = {.left = 0.25f,
+                              .top = 0.25f,
+                              .right = 0.35f,
+                              .bottom = 0.5f,
+                              .score = 0.9f}; /* 60 x 100 around 180, 150 */
     const cli_face_crop crop = cli_face_crop_of(&frame, &box, 1.1);
     assert_int_equal(crop.width, 110);
     assert_int_equal(crop.height, 110);
     assert_int_equal(crop.x, 125);
     assert_int_equal(crop.y, 95);
-    const cli_face_box corner = {-0.05f, 0.9f, 0.05f, 1.1f, 0.9f, 0};
+    const cli_face_box corner = {.left = -0.05f, .top = 0.9f, .right = 0.05f, .bottom = 1.1f, .score = 0.9f};
     const cli_face_crop moved = cli_face_crop_of(&frame, &corner, 1.5);
     assert_int_equal(moved.width, 120);
     assert_int_equal(moved.height, 120);
     assert_int_equal(moved.x, 0);
     assert_int_equal(moved.y, 280);
-    const cli_face_box large = {0.1f, 0.1f, 0.9f, 0.9f, 0.9f, 0};
+    const cli_face_box large = {.left = 0.1f, .top = 0.1f, .right = 0.9f, .bottom = 0.9f, .score = 0.9f};
     const cli_face_crop cut = cli_face_crop_of(&frame, &large, 1.4); /* 672 pixels */
     assert_int_equal(cut.width, 600);
     assert_int_equal(cut.height, 400);

@@ -55,6 +55,15 @@ static mts_region random_region(kernel_pair *pair, const mts_frame_view *view)
     for (int c = 0; c < 3; c++) {
         region.fill[c] = (uint8_t)kernel_pair_pick(pair, 0, 255);
     }
+    if (kernel_pair_pick(pair, 0, 1) == 0) { /* at any place and angle, outside of the frame too */
+        region.x = region.y = region.width = region.height = 0;
+        for (int k = 0; k < 2; k++) {
+            region.middle[k] = (float)kernel_pair_pick(pair, 0, 800) / 8.0f - 25.0f;
+            region.sides[k] = (float)kernel_pair_pick(pair, 1, 800) / 8.0f;
+        }
+        region.angle = (float)kernel_pair_pick(pair, 0, 1000) / 100.0f - 5.0f;
+        region.outside = (mts_outside)kernel_pair_pick(pair, 0, 1);
+    }
     return region;
 }
 
@@ -194,6 +203,45 @@ static void a_crop_is_all_that_is_seen(void **state)
     expect_grey(*state, &region, 1, 4, values);
 }
 
+/* The whole frame as a rectangle at any place, turned by quarters through its angle or its rotation. */
+static void a_rectangle_is_turned_clockwise_by_its_angle(void **state)
+{
+    static const float turned[4][6] = {
+        {0, 10, 20, 30, 40, 50}, {30, 0, 40, 10, 50, 20}, {50, 40, 30, 20, 10, 0}, {20, 50, 10, 40, 0, 30}};
+    static const float diagonal[1] = {20};
+    for (uint32_t turns = 0; turns < 4; turns++) {
+        const uint32_t h = turns % 2 ? 3 : 2;
+        mts_region region = {.middle = {1.5f, 1}, .sides = {3, 2}, .rotation = (mts_rotation)(90 * turns)};
+        expect_grey(*state, &region, h, 5 - h, turned[turns]);
+        /* an angle turns the rectangle, and so what it shows the other way round */
+        region = (mts_region){
+            .middle = {1.5f, 1}, .sides = {(float)(5 - h), (float)h}, .angle = -1.57079633f * (float)turns};
+        expect_grey(*state, &region, h, 5 - h, turned[turns]);
+    }
+    const mts_region point = {.middle = {1, 1}, .sides = {0.001f, 0.001f}, .angle = 0.785398f};
+    expect_grey(*state, &point, 1, 1, diagonal); /* the mean of the four pixels around */
+}
+
+static void a_rectangle_may_reach_beyond_the_frame(void **state)
+{
+    static const float filled[15] = {7, 7, 7, 7, 7, 7, 0, 10, 20, 7, 7, 30, 40, 50, 7};
+    static const float edge[15] = {0, 0, 10, 20, 20, 0, 0, 10, 20, 20, 30, 30, 40, 50, 50};
+    static const float far[2] = {7, 7};
+    static const float corner[2] = {50, 50};
+    static const float mean[1] = {(5 * 7 + 150 + 7 * 4) / 15.0f};
+    mts_region region = {.middle = {1.5f, 0.5f}, .sides = {5, 3}, .fill = {7, 7, 7}};
+    expect_grey(*state, &region, 3, 5, filled);
+    region.filter = MTS_FILTER_AREA;
+    expect_grey(*state, &region, 1, 1, mean);
+    region.filter = MTS_FILTER_BILINEAR;
+    region.outside = MTS_OUTSIDE_EDGE;
+    expect_grey(*state, &region, 3, 5, edge);
+    region = (mts_region){.middle = {1e6f, 1e6f}, .sides = {4, 2}, .fill = {7, 7, 7}};
+    expect_grey(*state, &region, 1, 2, far);
+    region.outside = MTS_OUTSIDE_EDGE;
+    expect_grey(*state, &region, 1, 2, corner);
+}
+
 /* The colours of libyuv's own documentation: video black and white, and what is beyond. */
 static void limited_range_has_its_black_at_16_and_its_white_at_235(void **state)
 {
@@ -264,6 +312,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_of_every_format_agree_with_the_reference),
         cmocka_unit_test(a_frame_is_turned_clockwise_and_then_mirrored),
+        cmocka_unit_test(a_rectangle_is_turned_clockwise_by_its_angle),
+        cmocka_unit_test(a_rectangle_may_reach_beyond_the_frame),
         cmocka_unit_test(an_area_is_the_mean_of_what_it_covers),
         cmocka_unit_test(a_letterbox_keeps_the_shape_in_the_middle),
         cmocka_unit_test(a_crop_is_all_that_is_seen),

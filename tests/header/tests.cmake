@@ -11,6 +11,9 @@ add_test(NAME header/compiles_alone
 add_test(NAME header/exports_of_libmts
   COMMAND ${header_folder}/exports.sh ${include_folder}/mts/mts.h $<TARGET_FILE:mts> ${CMAKE_C_COMPILER}
           ${include_folder})
+add_test(NAME header/exports_of_libmtskit
+  COMMAND ${header_folder}/exports.sh ${include_folder}/mts/kit.h $<TARGET_FILE:mtskit> ${CMAKE_C_COMPILER}
+          ${include_folder})
 foreach(lib mtsc mtsz)
   if(TARGET ${lib})
     add_test(NAME header/exports_of_lib${lib}

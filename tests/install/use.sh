@@ -10,7 +10,7 @@ use() {
         { cat "$work.log"; return 1; }
     grep -q "^mts_DIR:PATH=$prefix" "$work/CMakeCache.txt" || { echo "another package was found"; return 1; }
     cmake --build "$work" >"$work.log" 2>&1 || { cat "$work.log"; return 1; }
-    for program in runtime runtime_static cxx shared compress static compress_static; do
+    for program in runtime runtime_static kit kit_static cxx shared compress static compress_static; do
         [ -x "$work/$program" ] || { [[ "$program" == *static ]] && [ "$static" = OFF ] && continue; }
         LD_LIBRARY_PATH=$libdir "$work/$program" | grep -qx "0.1.0 1" || { echo "$program does not work"; return 1; }
         echo "find_package: $program works"
@@ -22,11 +22,12 @@ use() {
     # shellcheck disable=SC2046,SC2086
     {
         "$cc" $flags -o "$work/pc_runtime" "$sources/runtime.c" $(pkg-config --cflags --libs mts)
+        "$cc" $flags -o "$work/pc_kit" "$sources/kit.c" $(pkg-config --cflags --libs mtskit)
         "$cxx" $flags -o "$work/pc_cxx" "$sources/runtime.cpp" $(pkg-config --cflags --libs mts)
         "$cc" $flags -o "$work/pc_shared" "$sources/main.c" $(pkg-config --cflags --libs mtsc mts)
         "$cc" $flags -o "$work/pc_compress" "$sources/compress.c" $(pkg-config --cflags --libs mtsz mts)
     }
-    for program in pc_runtime pc_cxx pc_shared pc_compress; do
+    for program in pc_runtime pc_kit pc_cxx pc_shared pc_compress; do
         LD_LIBRARY_PATH=$libdir "$work/$program" | grep -qx "0.1.0 1" || { echo "$program does not work"; return 1; }
         echo "pkg-config: $program works"
     done

@@ -47,13 +47,6 @@
 
 #include "mts/types.h"
 
-/* Marks a function that the library exports. */
-#if defined(__GNUC__)
-#define MTS_API __attribute__((visibility("default")))
-#else
-#define MTS_API
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif

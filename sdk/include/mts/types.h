@@ -14,6 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Marks a function that a library exports. */
+#if defined(__GNUC__)
+#define MTS_API __attribute__((visibility("default")))
+#else
+#define MTS_API
+#endif
+
 /* Most dimensions of a tensor. */
 #define MTS_TENSOR_RANK_MAX 6
 
@@ -180,11 +187,19 @@ typedef enum mts_filter {
     MTS_FILTER_AREA = 1
 } mts_filter;
 
+/* What a region shows outside of the frame. */
+typedef enum mts_outside {
+    /* The colour `fill` (default). */
+    MTS_OUTSIDE_FILL = 0,
+    /* The nearest pixel of the frame. */
+    MTS_OUTSIDE_EDGE = 1
+} mts_outside;
+
 /* A part of a frame, and how it becomes an input. All zeros: the whole frame, stretched. */
 typedef struct mts_region {
     /* First column and row, in pixels of the frame as it lies in memory. */
     uint32_t x, y;
-    /* Columns and rows. width 0: the whole frame. */
+    /* Columns and rows. width 0: the whole frame, unless `sides` says otherwise. */
     uint32_t width, height;
     /* Rotation after cropping. */
     mts_rotation rotation;
@@ -196,6 +211,17 @@ typedef struct mts_region {
     mts_filter filter;
     /* Red, green, blue of letterbox bars, 0..255. The fourth byte is not read. */
     uint8_t fill[4];
+    /* A rectangle at any place and angle, which may reach beyond the frame, in place of x, y, width
+       and height, which are 0 then. Its middle, in pixels of the frame as it lies in memory: the
+       middle of the first pixel is 0.5, 0.5. */
+    float middle[2];
+    /* Its width and height in pixels, up to 65536. sides[0] 0 (default): x, y, width and height
+       count. */
+    float sides[2];
+    /* Radians by which it is turned, clockwise. `rotation` and `mirror` then act on what it shows. */
+    float angle;
+    /* What it shows outside of the frame. */
+    mts_outside outside;
 } mts_region;
 
 /*

@@ -1,0 +1,118 @@
+/*
+ * map.c: where the pixels of an input lie in the frame. Not responsible for points that need more than
+ * an affine map (landmarks.c).
+ */
+#include <math.h>
+
+#include "mts/kit.h"
+
+/* The part of an input that shows the region, in pixels of the input. */
+typedef struct shown {
+    double top, left, rows, columns;
+} shown;
+
+/* As the run-time rounds letterbox bars. */
+static shown find_shown(mts_fit fit, double high, double wide, uint32_t input_width, uint32_t input_height)
+{
+    shown part = {.rows = input_height, .columns = input_width};
+    if (fit == MTS_FIT_LETTERBOX) {
+        const double scale = fmin(input_height / high, input_width / wide);
+        part.rows = fmin(fmax(floor(high * scale + 0.5), 1.0), input_height);
+        part.columns = fmin(fmax(floor(wide * scale + 0.5), 1.0), input_width);
+    }
+    part.top = floor((input_height - part.rows) / 2);
+    part.left = floor((input_width - part.columns) / 2);
+    return part;
+}
+
+/* Pixel of the frame at (s, t) of the region as it is seen upright, 0..1 each. */
+static void find_place(const mts_region *region, double s, double t, double place[2])
+{
+    const double across = region->mirror ? 1.0 - s : s;
+    double a = across;
+    double b = t;
+    switch (region->rotation) {
+    case MTS_ROTATION_0:
+        break;
+    case MTS_ROTATION_90:
+        a = t;
+        b = 1.0 - across;
+        break;
+    case MTS_ROTATION_180:
+        a = 1.0 - across;
+        b = 1.0 - t;
+        break;
+    case MTS_ROTATION_270:
+        a = 1.0 - t;
+        b = across;
+        break;
+    }
+    const double x = (a - 0.5) * (double)region->sides[0];
+    const double y = (b - 0.5) * (double)region->sides[1];
+    const double c = cos((double)region->angle);
+    const double d = sin((double)region->angle);
+    place[0] = (double)region->middle[0] + x * c - y * d;
+    place[1] = (double)region->middle[1] + x * d + y * c;
+}
+
+void mts_kit_map_of_region(const mts_region *region, uint32_t frame_width, uint32_t frame_height,
+                           uint32_t input_width, uint32_t input_height, mts_kit_map *map)
+{
+    mts_region box = *region;
+    if (box.sides[0] <= 0.0f) {
+        const int whole = box.width == 0;
+        box.sides[0] = (float)(whole ? frame_width : box.width);
+        box.sides[1] = (float)(whole ? frame_height : box.height);
+        box.middle[0] = (whole ? 0.0f : (float)box.x) + box.sides[0] / 2;
+        box.middle[1] = (whole ? 0.0f : (float)box.y) + box.sides[1] / 2;
+        box.angle = 0.0f;
+    }
+    const int turned = box.rotation == MTS_ROTATION_90 || box.rotation == MTS_ROTATION_270;
+    const shown part = find_shown(box.fit, (double)box.sides[turned ? 0 : 1],
+                                  (double)box.sides[turned ? 1 : 0], input_width, input_height);
+    double corner[3][2]; /* of the input: upper left, upper right, lower left */
+    for (int i = 0; i < 3; i++) {
+        const double u = i == 1 ? input_width : 0;
+        const double v = i == 2 ? input_height : 0;
+        find_place(&box, (u - part.left) / part.columns, (v - part.top) / part.rows, corner[i]);
+    }
+    for (int k = 0; k < 2; k++) {
+        map->m[3 * k] = corner[1][k] - corner[0][k];
+        map->m[3 * k + 1] = corner[2][k] - corner[0][k];
+        map->m[3 * k + 2] = corner[0][k];
+    }
+}
+
+void mts_kit_point_map(const mts_kit_map *map, float point[2])
+{
+    const double *m = map->m;
+    const double x = (double)point[0];
+    const double y = (double)point[1];
+    point[0] = (float)(m[0] * x + m[1] * y + m[2]);
+    point[1] = (float)(m[3] * x + m[4] * y + m[5]);
+}
+
+static void box_map(const mts_kit_map *map, mts_kit_detection *d)
+{
+    float corners[4][2] = {
+        {d->left, d->top}, {d->right, d->top}, {d->right, d->bottom}, {d->left, d->bottom}};
+    for (int i = 0; i < 4; i++) {
+        mts_kit_point_map(map, corners[i]);
+        const float x = corners[i][0];
+        const float y = corners[i][1];
+        d->left = i == 0 || x < d->left ? x : d->left;
+        d->right = i == 0 || x > d->right ? x : d->right;
+        d->top = i == 0 || y < d->top ? y : d->top;
+        d->bottom = i == 0 || y > d->bottom ? y : d->bottom;
+    }
+}
+
+void mts_kit_detections_map(const mts_kit_map *map, mts_kit_detection *detections, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        box_map(map, &detections[i]);
+        for (uint32_t p = 0; p < detections[i].point_count && p < MTS_KIT_POINTS_MAX; p++) {
+            mts_kit_point_map(map, detections[i].points[p]);
+        }
+    }
+}

@@ -22,9 +22,14 @@ typedef float mts_f32;
 #define MTS_PARAM_WORDS(type) ((uint32_t)(sizeof(type) / sizeof(mts_u32)))
 
 typedef struct mts_kernel_source {
-    const char *name;   /* <op>_<variant>__<dtype>_<layout> */
-    const char *source; /* program text after `head`, packed as `head` is; plain ASCII is packed text too */
-    const char *head;   /* that kernels of the manifest have in common: prelude, kinds, records; NULL: none */
+    /* <op>_<variant>__<dtype>_<layout> */
+    const char *name;
+    /* The whole program text. NULL: that of a kernel of the manifest, which is packed; then the fields below hold. */
+    const char *source;
+    /* Its part behind the head: bytes of all texts, unpacked. */
+    uint32_t first, length;
+    /* Of head and part. */
+    uint64_t hash;
 } mts_kernel_source;
 
 /* The manifest's rows; *count receives their number. Constant data. */
@@ -33,12 +38,14 @@ const mts_kernel_source *mts_kernel_table(size_t *count);
 const mts_kernel_source *mts_kernel_find(const char *name);
 
 /*
- * What packed text is short for: byte 128 + n stands for word n. Words end with a zero each, the last is
- * empty. A byte beyond them stands for itself. Generated, like the table.
+ * The texts of the manifest's kernels as a deflate stream: first the head that all have in common (prelude,
+ * kinds, parameters, walk), of so many bytes, then the rows' own parts. Generated, like the table.
  */
-const char *mts_kernel_words(void);
+extern const uint32_t mts_kernel_head;
+extern const unsigned char mts_kernel_packed[];
+extern const size_t mts_kernel_packed_size;
 
-/* Of the whole program text, head and source. The hash is that of the packed one and of the words. */
+/* Of the whole program text. */
 size_t mts_kernel_length(const mts_kernel_source *kernel);
 uint64_t mts_kernel_hash(const mts_kernel_source *kernel, uint64_t seed);
 /* The whole program text, terminated; NULL: no memory. Freed by mts_alloc_free. */

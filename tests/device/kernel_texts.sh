@@ -32,7 +32,7 @@ for keep in ON OFF; do
     mkdir "$place/$keep"
     "$cmake" -DROOT="$source" -DOUT="$place/$keep/table.c" -DKEEP=$keep -P "$source/cmake/embed_kernels.cmake"
     "$cc" -I"$source/sdk" -I"$source" -o "$place/$keep/write" "$place/write.c" "$place/$keep/table.c" \
-        "$source"/sdk/device/kernel.c "$source"/sdk/base/{alloc,hash}.c
+        "$source"/sdk/device/kernel.c "$source"/sdk/base/{alloc,hash,inflate}.c
     (cd "$place/$keep" && ./write)
 done
 tokens() { "$cc" -E -P -w -x c $2 "$1" 2>/dev/null | tr -d ' \n'; }

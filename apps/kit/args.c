@@ -110,18 +110,22 @@ static const char *value_store(const cli_option *option, const char *value, bool
         return cli_list_add(option->target, value) ? NULL : "found no memory";
     case CLI_KIND_COUNT:
     case CLI_KIND_NUMBER:
+    case CLI_KIND_BYTES:
         break;
     }
     if (seen) {
         return "is given twice";
     }
-    if (cli_numbers(value, ',', &number, 1) != 1) {
+    if (option->kind == CLI_KIND_BYTES && !cli_bytes_parse(value, &number)) {
+        return "takes bytes, such as 20000000, 20M or 20MiB";
+    }
+    if (option->kind != CLI_KIND_BYTES && cli_numbers(value, ',', &number, 1) != 1) {
         return "takes a number";
     }
     if (number < option->least || number > option->most) {
         return "is out of range";
     }
-    if (option->kind == CLI_KIND_NUMBER) {
+    if (option->kind != CLI_KIND_COUNT) {
         *(double *)option->target = number;
         return NULL;
     }
@@ -157,7 +161,7 @@ static int option_take(const cli_usage *usage, int argc, char **argv, int *at, u
     const size_t index = (size_t)(option - usage->options);
     const char *defect = value_store(option, value, (*seen >> index) & 1u);
     *seen |= (uint64_t)1 << index;
-    if (defect && (option->kind == CLI_KIND_COUNT || option->kind == CLI_KIND_NUMBER)) {
+    if (defect && option->kind >= CLI_KIND_COUNT) {
         return cli_usage_error(usage->name, "option --%s %s (%g to %g), not '%s'", option->name, defect,
                                option->least, option->most, value);
     }

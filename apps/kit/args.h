@@ -20,6 +20,7 @@ typedef enum cli_kind {
     CLI_KIND_LIST,   /* target: cli_list; may be given many times */
     CLI_KIND_COUNT,  /* target: uint32_t, least..most */
     CLI_KIND_NUMBER, /* target: double, least..most */
+    CLI_KIND_BYTES,  /* target: double, least..most; "20000000", "20M" or "20MiB" */
 } cli_kind;
 
 /* Texts that the arguments hold; items on the heap, texts are argv's. */
@@ -77,5 +78,8 @@ bool cli_list_split(char *copy, char separator, cli_list *out);
 const char *cli_split_pair(const char *text, char *key, size_t key_size);
 /* "1x3x224x224" or "1,2.5,3": up to `most` numbers; returns how many, 0 if the text is none. */
 size_t cli_numbers(const char *text, char separator, double *numbers, size_t most);
+/* "20000000", "20M", "20MB" (of 10^6 bytes) or "20Mi", "20MiB" (of 2^20 bytes), likewise K and G. False: the
+ * text is no such number. */
+bool cli_bytes_parse(const char *text, double *bytes);
 
 #endif

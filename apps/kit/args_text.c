@@ -84,3 +84,22 @@ size_t cli_numbers(const char *text, char separator, double *numbers, size_t mos
         text = end + 1;
     }
 }
+
+bool cli_bytes_parse(const char *text, double *bytes)
+{
+    static const char prefixes[] = "KMG";
+    char *end = NULL;
+    if (!number_read(text, &end, bytes)) {
+        return false;
+    }
+    const char *prefix = *end ? strchr(prefixes, *end) : NULL;
+    if (prefix) {
+        const bool binary = end[1] == 'i';
+        for (const char *power = prefixes; power <= prefix; power++) {
+            *bytes *= binary ? 1024.0 : 1000.0;
+        }
+        end += binary ? 2 : 1;
+    }
+    end += *end == 'B' ? 1 : 0;
+    return *end == '\0';
+}

@@ -124,6 +124,13 @@ int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *op
     return -1;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text);
+    const size_t tail = strlen(end);
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
 int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *options, const char *path)
 {
     if (options->tasks) {
@@ -137,7 +144,12 @@ int cli_open_bundle(cli_open *app, const char *name, const cli_open_options *opt
         return opened;
     }
     if (mts_bundle_open(app->runtime, path, &app->bundle) != MTS_STATUS_OK) {
-        return cli_failure(name, "%s", app->error);
+        return ends_with(path, ".onnx") || ends_with(path, ".tflite")
+                   ? cli_failure(name,
+                                 "'%s' is a model, not a bundle; compile it first: mts compile "
+                                 "--task NAME=%s -o app.mtsb",
+                                 path, path)
+                   : cli_failure(name, "%s", app->error);
     }
     for (size_t i = 0; i < app->tasks.count; i++) {
         mts_port_desc port = {.size = sizeof port};
@@ -195,7 +207,7 @@ int cli_open_session(cli_open *app, const char *name, const cli_open_options *op
     session.done = options->done;
     session.context = options->done ? options->context : &progress;
     session.progress = options->done ? NULL : cli_progress_step;
-    cli_progress_begin(&progress, options->json);
+    cli_progress_begin(&progress);
     const mts_status status = mts_session_create(app->runtime, app->bundle, &session, &app->session);
     cli_progress_end(&progress);
     free(priorities);

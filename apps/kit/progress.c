@@ -8,9 +8,9 @@
 
 #define BAR 30
 
-void cli_progress_begin(cli_progress *progress, bool json)
+void cli_progress_begin(cli_progress *progress)
 {
-    progress->shown = !json && isatty(STDOUT_FILENO) == 1;
+    progress->shown = isatty(STDERR_FILENO) == 1;
     progress->percent = -1;
 }
 
@@ -24,17 +24,17 @@ int cli_progress_step(void *context, float fraction, const char *what)
     }
     const int full = percent * BAR / 100;
     progress->percent = percent;
-    printf("\r\033[K[%.*s%*s] %3d %% %.36s", full, "##############################", BAR - full, "", percent,
-           what ? what : "");
-    (void)fflush(stdout);
+    (void)fprintf(stderr, "\r\033[K[%.*s%*s] %3d %% %.36s", full, "##############################",
+                  BAR - full, "", percent, what ? what : "");
+    (void)fflush(stderr);
     return 0;
 }
 
 void cli_progress_end(cli_progress *progress)
 {
     if (progress->shown && progress->percent >= 0) {
-        printf("\r\033[K");
-        (void)fflush(stdout);
+        (void)fprintf(stderr, "\r\033[K");
+        (void)fflush(stderr);
     }
     progress->percent = -1;
 }

@@ -37,7 +37,6 @@ typedef struct cli_bench_result {
     double *samples; /* milliseconds, as they came; on the heap */
     double *submits; /* the part of each that handing the run over took; on the heap */
     double submit;   /* median of them */
-    double cpu;      /* milliseconds of the processor, all threads together; mean of the measured runs */
     double
         device; /* of all launches of a run together, on the device's clock; negative: it does not measure */
     mts_session_stats stats;
@@ -84,7 +83,7 @@ typedef struct cli_bench {
  * Runs all contestants on the first `tasks` tasks and appends their results: outputs are compared, then the
  * contestants take turns run by run. Returns -1 to go on, else the exit status.
  */
-int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet);
+int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks);
 void cli_bench_release(cli_bench *bench);
 /* Mean number of running programs during the last minute; negative if the system does not say. */
 double cli_bench_load(void);

@@ -56,8 +56,7 @@ static int network_add(mtsc_compiler *compiler, const cli_scenario_network *netw
     return -1;
 }
 
-int cli_bench_bundle_make(const cli_scenario *scenario, const char *scenario_path, char *path, size_t size,
-                          bool quiet)
+int cli_bench_bundle_make(const cli_scenario *scenario, const char *scenario_path, char *path, size_t size)
 {
     char error[CLI_ERROR] = "";
     cli_progress progress;
@@ -69,7 +68,7 @@ int cli_bench_bundle_make(const cli_scenario *scenario, const char *scenario_pat
     options.error_size = sizeof error;
     options.context = &progress;
     options.progress = cli_progress_step;
-    cli_progress_begin(&progress, quiet);
+    cli_progress_begin(&progress);
     int status =
         mtsc_compiler_create(&options, &compiler) == MTS_STATUS_OK ? -1 : cli_failure("bench", "%s", error);
     for (size_t n = 0; n < scenario->count && status < 0; n++) {

@@ -11,7 +11,6 @@
  * arrival. `path` receives the name of a new file, which the caller removes; it is empty
  * if none was made. Returns -1 to go on, else the exit status.
  */
-int cli_bench_bundle_make(const cli_scenario *scenario, const char *scenario_path, char *path, size_t size,
-                          bool quiet);
+int cli_bench_bundle_make(const cli_scenario *scenario, const char *scenario_path, char *path, size_t size);
 
 #endif

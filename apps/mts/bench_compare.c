@@ -82,7 +82,7 @@ static size_t base_find(const cli_bench *bench, const cli_contestant *of)
     return i;
 }
 
-static int half_compare(cli_bench_run *run, size_t index, bool quiet)
+static int half_compare(cli_bench_run *run, size_t index)
 {
     cli_contestant like = run->bench->contestants[index];
     const size_t base = base_find(run->bench, &like);
@@ -93,7 +93,7 @@ static int half_compare(cli_bench_run *run, size_t index, bool quiet)
         like.precision = MTS_PRECISION_FLOAT32;
         like.grouping = MTS_GROUPING_FAMILY; /* its outputs count, and it may need more than the budget */
         like.budget = false;
-        status = cli_bench_session(run, &like, quiet, &own);
+        status = cli_bench_session(run, &like, &own);
     }
     if (status < 0) {
         status =
@@ -117,13 +117,13 @@ int cli_bench_same(const cli_bench_run *run, mts_session *want, mts_session *got
     return status;
 }
 
-int cli_bench_compare(cli_bench_run *run, size_t index, bool quiet)
+int cli_bench_compare(cli_bench_run *run, size_t index)
 {
     const cli_contestant *contestant = &run->bench->contestants[index];
     size_t first = 0;
     comparison all;
     if (contestant->precision != MTS_PRECISION_FLOAT32) {
-        return half_compare(run, index, quiet);
+        return half_compare(run, index);
     }
     while (run->bench->contestants[first].precision != MTS_PRECISION_FLOAT32) {
         first++;

@@ -110,7 +110,7 @@ static int bundle_open(cli_open *app, const cli_open_options *open, const char *
     rated->bench->bundle = bundle ? bundle : rated->path;
     int status = -1;
     if (!bundle) {
-        status = cli_bench_bundle_make(&rated->scenario, rated->path, path, sizeof path, open->json);
+        status = cli_bench_bundle_make(&rated->scenario, rated->path, path, sizeof path);
     }
     status = status < 0 ? cli_open_bundle(app, "bench", open, bundle ? bundle : path) : status;
     if (path[0]) {
@@ -162,20 +162,20 @@ static int inputs_make(cli_open *app, cli_rated *rated)
     return status;
 }
 
-static int session_make(cli_rated *rated, size_t contestant, bool quiet)
+static int session_make(cli_rated *rated, size_t contestant)
 {
-    const int status = cli_bench_session(&rated->run, &rated->bench->contestants[contestant], quiet,
+    const int status = cli_bench_session(&rated->run, &rated->bench->contestants[contestant],
                                          &rated->run.sessions[contestant]);
     return status < 0 ? cli_rated_prepare(rated, contestant) : status;
 }
 
 /* Outputs of all sessions beside those of the strategy sequential. */
-static int sessions_compare(cli_rated *rated, bool quiet)
+static int sessions_compare(cli_rated *rated)
 {
     const cli_contestant like = {
         .name = "sequential", .label = "sequential", .strategy = MTS_STRATEGY_SEQUENTIAL};
     mts_session *sequential = NULL;
-    int status = cli_bench_session(&rated->run, &like, quiet, &sequential);
+    int status = cli_bench_session(&rated->run, &like, &sequential);
     for (size_t i = 0; i < rated->result_count && status < 0; i++) {
         cli_rated_result *result = &rated->results[i];
         const cli_contestant *contestant = &rated->bench->contestants[result->contestant];
@@ -230,14 +230,14 @@ int cli_rated_bench(cli_open *app, const cli_open_options *open, const char *bun
     status = status < 0 ? bundle_open(app, open, bundle, rated) : status;
     status = status < 0 ? inputs_make(app, rated) : status;
     for (size_t i = 0; i < bench->contestant_count && status < 0; i++) {
-        status = session_make(rated, i, open->json);
+        status = session_make(rated, i);
     }
-    status = status < 0 ? sessions_compare(rated, open->json) : status;
+    status = status < 0 ? sessions_compare(rated) : status;
     bench->load_before = cli_bench_load();
     status = status < 0 ? turns_run(rated) : status;
     bench->load_after = cli_bench_load();
     status = status < 0 ? memory_find(rated) : status;
-    status = status < 0 ? sessions_compare(rated, open->json) : status;
+    status = status < 0 ? sessions_compare(rated) : status;
     if (status >= 0) {
         return status;
     }

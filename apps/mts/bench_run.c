@@ -27,13 +27,13 @@ static cli_bench_task *groups_find(const cli_bench_run *s, const mts_session *se
     return tasks;
 }
 
-static int session_make(cli_bench_run *s, size_t index, bool quiet)
+static int session_make(cli_bench_run *s, size_t index)
 {
     const cli_contestant *contestant = &s->bench->contestants[index];
     cli_bench_result *result = &s->results[index];
     *result = (cli_bench_result){.tasks = s->tasks, .contestant = contestant};
     result->stats.size = sizeof result->stats;
-    const int status = cli_bench_session(s, contestant, quiet, &s->sessions[index]);
+    const int status = cli_bench_session(s, contestant, &s->sessions[index]);
     if (status >= 0) {
         return status;
     }
@@ -53,7 +53,6 @@ static int sessions_time(cli_bench_run *s)
     for (uint32_t r = 0; r < bench->warm_ups + bench->runs; r++) {
         for (size_t i = 0; i < bench->contestant_count; i++) {
             double submit = 0.0;
-            const double cpu = cli_cpu_ms();
             const double start = cli_now_ms();
             if (cli_bench_once(s, s->sessions[i], &submit) != MTS_STATUS_OK) {
                 return cli_failure("bench", "%s", s->app->error);
@@ -61,7 +60,6 @@ static int sessions_time(cli_bench_run *s)
             if (r >= bench->warm_ups) {
                 s->results[i].samples[r - bench->warm_ups] = cli_now_ms() - start;
                 s->results[i].submits[r - bench->warm_ups] = submit;
-                s->results[i].cpu += (cli_cpu_ms() - cpu) / bench->runs;
             }
         }
     }
@@ -135,7 +133,7 @@ static void step_release(cli_bench_run *s)
     free(s->names);
 }
 
-int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet)
+int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks)
 {
     cli_bench_run s = {
         .app = app, .bench = bench, .tasks = tasks, .results = &bench->results[bench->result_count]};
@@ -149,11 +147,11 @@ int cli_bench_step(cli_open *app, cli_bench *bench, uint32_t tasks, bool quiet)
     made = made && cli_inputs_make(&s.inputs, app->bundle, s.names, tasks, bench->common);
     int status = made ? -1 : cli_failure("bench", "no memory for the inputs");
     for (size_t i = 0; i < bench->contestant_count && status < 0; i++) {
-        status = session_make(&s, i, quiet);
+        status = session_make(&s, i);
         bench->result_count++;
     }
     for (size_t i = 0; i < bench->contestant_count && status < 0; i++) {
-        status = cli_bench_compare(&s, i, quiet);
+        status = cli_bench_compare(&s, i);
     }
     status = status < 0 ? sessions_time(&s) : status;
     status = status < 0 ? latencies_find(&s) : status;

@@ -22,10 +22,10 @@ typedef struct cli_bench_run {
 mts_status cli_bench_once(const cli_bench_run *run, mts_session *session, double *submit);
 /* The next three return -1 to go on, else the exit status. */
 /* A session with its inputs set, after one run. */
-int cli_bench_session(cli_bench_run *run, const cli_contestant *contestant, bool quiet, mts_session **out);
+int cli_bench_session(cli_bench_run *run, const cli_contestant *contestant, mts_session **out);
 /* Fills the differences of a contestant's result; all sessions have run. A failure if float32 is not the
  * same. */
-int cli_bench_compare(cli_bench_run *run, size_t index, bool quiet);
+int cli_bench_compare(cli_bench_run *run, size_t index);
 /* All outputs of a session beside another's, which both have run. A failure if they differ and `half` is not
  * set. */
 int cli_bench_same(const cli_bench_run *run, mts_session *want, mts_session *got, bool half, const char *what,

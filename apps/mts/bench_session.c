@@ -18,7 +18,7 @@ mts_status cli_bench_once(const cli_bench_run *s, mts_session *session, double *
     return status == MTS_STATUS_OK ? mts_session_wait(session, ticket, MTS_TIMEOUT_INFINITE) : status;
 }
 
-int cli_bench_session(cli_bench_run *s, const cli_contestant *contestant, bool quiet, mts_session **out)
+int cli_bench_session(cli_bench_run *s, const cli_contestant *contestant, mts_session **out)
 {
     cli_progress progress;
     mts_session_options options;
@@ -42,7 +42,7 @@ int cli_bench_session(cli_bench_run *s, const cli_contestant *contestant, bool q
     options.zero_copy_inputs = s->bench->inputs == CLI_BENCH_INPUTS_ZERO_COPY ? 1 : 0;
     options.context = &progress;
     options.progress = cli_progress_step;
-    cli_progress_begin(&progress, quiet);
+    cli_progress_begin(&progress);
     mts_status status = mts_session_create(s->app->runtime, s->app->bundle, &options, out);
     cli_progress_end(&progress);
     free(priorities);

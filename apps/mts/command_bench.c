@@ -273,7 +273,7 @@ static int run(cli_open *app, const arguments *args, const char *path, cli_bench
     (void)mts_runtime_device(app->runtime, &bench->device);
     status = args->no_probe ? -1 : ceilings_find(app, bench);
     for (size_t i = 0; i < bench->step_count && status < 0; i++) {
-        status = cli_bench_step(app, bench, bench->steps[i], args->open.json);
+        status = cli_bench_step(app, bench, bench->steps[i]);
     }
     status = status < 0 && bench->has_ceilings ? ceilings_find(app, bench) : status;
     if (status >= 0) {
@@ -325,8 +325,8 @@ int cli_command_bench(int argc, char **argv)
          "each strategy in each of float32 (default), float16-storage, float16; errors against float32 are "
          "printed",
          0, 0},
-        {"budget", 'b', CLI_KIND_NUMBER, &args.budget, "BYTES",
-         "device memory that those with +budget may take", 1, 1e15},
+        {"budget", 'b', CLI_KIND_BYTES, &args.budget, "BYTES",
+         "device memory that those with +budget may take; 20M and 20MiB are possible too", 1, 1e15},
         {"tasks", 't', CLI_KIND_TEXT, &args.tasks, "N,N", "the first N tasks, for each N (default: all)", 0,
          0},
         {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",

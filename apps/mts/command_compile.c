@@ -15,7 +15,6 @@
 #include "kit/measure.h"
 #include "mts/mtsc.h"
 #include "kit/progress.h"
-#include "operators.h"
 #include "summary.h"
 
 #define NAME_MOST 128
@@ -24,7 +23,6 @@
 typedef struct arguments {
     const char *output;
     double tolerance;
-    bool operators;
     cli_list configs, tasks, shapes, values, colors, means, stds, labels;
 } arguments;
 
@@ -320,6 +318,15 @@ static int summary_print(const arguments *args, const mtsc_summary *summary, boo
     return cli_json_finish(&json) ? CLI_EXIT_OK : cli_failure("compile", "no memory");
 }
 
+/* Failures come back as a status, and are printed there. */
+static void warning_print(void *context, mts_log_severity severity, const char *text)
+{
+    (void)context;
+    if (severity == MTS_LOG_WARNING) {
+        (void)fprintf(stderr, "%s compile: warning: %s\n", cli_program, text);
+    }
+}
+
 static int compile(const arguments *args, bool json)
 {
     char error[CLI_ERROR] = "";
@@ -329,12 +336,13 @@ static int compile(const arguments *args, bool json)
     mtsc_summary summary = {.size = sizeof summary};
     int status = -1;
     mtsc_options_default(&options);
-    cli_progress_begin(&progress, json);
+    cli_progress_begin(&progress);
     options.tolerance = (float)args->tolerance;
     options.error_text = error;
     options.error_size = sizeof error;
     options.context = &progress;
     options.progress = cli_progress_step;
+    options.log = warning_print;
     if (mtsc_compiler_create(&options, &compiler) != MTS_STATUS_OK) {
         return cli_failure("compile", "%s", error);
     }
@@ -370,13 +378,12 @@ int cli_command_compile(int argc, char **argv)
         {"value", 0, CLI_KIND_LIST, &args.values, "NAME:INPUT=NUMBER",
          "an input that becomes a constant, such as a sampling rate", 0, 0},
         {"color", 0, CLI_KIND_LIST, &args.colors, "NAME=rgb|bgr|grey", "the first input is a picture", 0, 0},
-        {"mean", 0, CLI_KIND_LIST, &args.means, "NAME=A,B,C", "subtracted from pixel values 0..255", 0, 0},
+        {"mean", 0, CLI_KIND_LIST, &args.means, "NAME=A,B,C",
+         "subtracted from pixel values 0..255; needs --color", 0, 0},
         {"std", 0, CLI_KIND_LIST, &args.stds, "NAME=A,B,C", "then divided by", 0, 0},
         {"labels", 0, CLI_KIND_LIST, &args.labels, "NAME=FILE", "names of the classes, one a line", 0, 0},
         {"tolerance", 0, CLI_KIND_NUMBER, &args.tolerance, "X",
          "share blocks that differ by at most X times their largest weight (default 0: bit-equal)", 0.0, 1.0},
-        {"operators", 0, CLI_KIND_FLAG, &args.operators, "",
-         "print the operators that models may have, and stop", 0, 0},
         {"output", 'o', CLI_KIND_TEXT, &args.output, "FILE", "the bundle to write", 0, 0},
     };
     const cli_usage usage = {
@@ -391,9 +398,6 @@ int cli_command_compile(int argc, char **argv)
     };
     cli_common common = {0};
     int status = cli_parse(&usage, argc, argv, &common);
-    if (status < 0 && args.operators) {
-        status = cli_operators_print(common.json);
-    }
     status = status < 0 ? arguments_check(&args) : status;
     status = status < 0 ? compile(&args, common.json) : status;
     cli_list *const lists[] = {&args.configs, &args.tasks, &args.shapes, &args.values,

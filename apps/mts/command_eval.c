@@ -186,8 +186,7 @@ static int subjects_score(const subjects *measured, bool second, scores *all)
     return added ? -1 : cli_failure("eval", "no memory");
 }
 
-static int subjects_run(cli_open *app, const cli_dataset *data, bool json, subjects *measured, bool second,
-                        scores *all)
+static int subjects_run(cli_open *app, const cli_dataset *data, subjects *measured, bool second, scores *all)
 {
     const uint32_t images = cli_dataset_count(data);
     cli_progress progress;
@@ -195,7 +194,7 @@ static int subjects_run(cli_open *app, const cli_dataset *data, bool json, subje
     if (status >= 0) {
         return status;
     }
-    cli_progress_begin(&progress, json);
+    cli_progress_begin(&progress);
     for (uint32_t i = 0; i < images && status < 0; i++) {
         status = image_run(app, data, i, measured);
         (void)cli_progress_step(&progress, (float)i / (float)images, second ? "second bundle" : "images");
@@ -219,7 +218,7 @@ static int bundle_run(const char *path, const cli_open_options *open, mts_strate
         all->precision = stats.precision;
         subjects measured;
         status = subjects_make(&measured, cli_task_count(&app))
-                     ? subjects_run(&app, data, open->json, &measured, second, all)
+                     ? subjects_run(&app, data, &measured, second, all)
                      : cli_failure("eval", "no memory");
         subjects_release(&measured);
     }

@@ -142,7 +142,7 @@ int cli_command_inspect(int argc, char **argv)
          "with --plan; family: all tasks that fit together (default); measured: groups are chosen by "
          "measuring",
          0, 0},
-        {"budget", 'b', CLI_KIND_NUMBER, &args.budget, "BYTES",
+        {"budget", 'b', CLI_KIND_BYTES, &args.budget, "BYTES",
          "with --plan; device memory that the session may take, its inputs included", 1, 1e15},
         {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",
          "with --plan; separate: a frame per task (default); common: one for all", 0, 0},

@@ -117,7 +117,7 @@ static mts_status make_session(const kernels *self, mts_runtime *runtime, mts_bu
     options.precision = self->precision;
     options.context = &progress;
     options.progress = cli_progress_step;
-    cli_progress_begin(&progress, self->json);
+    cli_progress_begin(&progress);
     mts_status status = mts_session_create(runtime, bundle, &options, &session);
     cli_progress_end(&progress);
     if (status == MTS_STATUS_OK && takes_frames(bundle)) {

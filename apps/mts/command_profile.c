@@ -148,7 +148,7 @@ int cli_command_profile(int argc, char **argv)
     const cli_option options[] = {
         {"grouping", 0, CLI_KIND_TEXT, &args.grouping, "HOW",
          "family: all tasks that fit together (default); measured: groups are chosen by measuring", 0, 0},
-        {"budget", 'b', CLI_KIND_NUMBER, &args.budget, "BYTES",
+        {"budget", 'b', CLI_KIND_BYTES, &args.budget, "BYTES",
          "device memory that the session may take, inputs are zero-copy", 1, 1e15},
         {"frames", 'f', CLI_KIND_TEXT, &args.frames, "HOW",
          "separate: a frame per task (default); common: one for all", 0, 0},

@@ -108,7 +108,7 @@ static int prune_run(const arguments *args, const char *bundle, const mtsz_prune
     mtsc_options options;
     mtsz_prune_report report = {.size = sizeof report};
     mtsc_options_default(&options);
-    cli_progress_begin(&progress, json);
+    cli_progress_begin(&progress);
     options.error_text = error;
     options.error_size = sizeof error;
     options.context = &progress;

@@ -58,28 +58,76 @@ static uint32_t input_find(const cli_open *app, const char *task, const char *in
     return UINT32_MAX;
 }
 
-static int raw_set(cli_open *app, const char *text)
+/* A --raw, taken apart. */
+typedef struct raw_input {
+    char task[256];
+    uint32_t index;
+    const char *path; /* in the argument */
+} raw_input;
+
+static int raw_parse(const cli_open *app, const char *text, raw_input *out)
 {
-    char key[256];
-    mts_tensor tensor;
-    const char *path = cli_split_pair(text, key, sizeof key);
-    if (!path) {
+    out->path = cli_split_pair(text, out->task, sizeof out->task);
+    if (!out->path) {
         return cli_usage_error("run", "--raw takes TASK=FILE.npy or TASK:INPUT=FILE.npy, not '%s'", text);
     }
-    char *colon = strchr(key, ':');
+    char *colon = strchr(out->task, ':');
     if (colon) {
         *colon = '\0';
     }
-    const uint32_t index = input_find(app, key, colon ? colon + 1 : NULL);
-    if (index == UINT32_MAX) {
-        return cli_failure("run", "--raw %s: the bundle has no such task or input", text);
+    out->index = input_find(app, out->task, colon ? colon + 1 : NULL);
+    return out->index == UINT32_MAX
+               ? cli_failure("run", "--raw %s: the bundle has no such task or input", text)
+               : -1;
+}
+
+/* The same input twice would keep the last file without a word. */
+static int raws_check(const cli_open *app, const arguments *args)
+{
+    for (size_t i = 0; i < args->raw.count; i++) {
+        raw_input raw;
+        raw_input other;
+        const int status = raw_parse(app, args->raw.items[i], &raw);
+        if (status >= 0) {
+            return status;
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (raw_parse(app, args->raw.items[k], &other) < 0 && raw.index == other.index &&
+                strcmp(raw.task, other.task) == 0) {
+                return cli_usage_error("run", "--raw %s and --raw %s give the same input", args->raw.items[k],
+                                       args->raw.items[i]);
+            }
+        }
     }
-    if (!cli_npy_read(path, &tensor, app->error)) {
+    return -1;
+}
+
+static int raw_set(cli_open *app, const char *text)
+{
+    raw_input raw;
+    mts_tensor tensor;
+    const int parsed = raw_parse(app, text, &raw);
+    if (parsed >= 0) {
+        return parsed;
+    }
+    if (!cli_npy_read(raw.path, &tensor, app->error)) {
         return cli_failure("run", "%s", app->error);
     }
-    const mts_status status = mts_session_input(app->session, key, index, &tensor);
+    const mts_status status = mts_session_input(app->session, raw.task, raw.index, &tensor);
     free(tensor.data);
     return status == MTS_STATUS_OK ? -1 : cli_failure("run", "--raw %s: %s", text, app->error);
+}
+
+/* Whether a --raw gives this input of the task. */
+static bool raw_gives(const cli_open *app, const arguments *args, const char *task, uint32_t index)
+{
+    raw_input raw;
+    bool given = false;
+    for (size_t i = 0; i < args->raw.count && !given; i++) {
+        given =
+            raw_parse(app, args->raw.items[i], &raw) < 0 && raw.index == index && strcmp(raw.task, task) == 0;
+    }
+    return given;
 }
 
 /* Every input must come from somewhere: zeros would look like answers. */
@@ -87,18 +135,21 @@ static int inputs_check(const cli_open *app, const arguments *args)
 {
     for (uint32_t i = 0; i < cli_task_count(app); i++) {
         const mts_task_desc task = cli_task(app, i);
-        const size_t length = strlen(task.name);
-        bool given = task.takes_frames && args->picture.path;
-        for (size_t r = 0; r < args->raw.count && !given; r++) {
-            const char *raw = args->raw.items[r];
-            given = strncmp(raw, task.name, length) == 0 && (raw[length] == '=' || raw[length] == ':');
-        }
-        if (!given && task.input_count > 0) {
-            return cli_failure(
-                "run", "task '%s' %s: give --raw %s=FILE.npy, or choose other tasks with --tasks", task.name,
-                args->picture.path ? "takes no picture (it has no color, or its input is not one image)"
-                                   : "has no input given",
-                task.name);
+        for (uint32_t k = 0; k < task.input_count; k++) {
+            const bool picture = k == 0 && task.takes_frames && args->picture.path;
+            mts_port_desc port = {.size = sizeof port};
+            if (picture || raw_gives(app, args, task.name, k)) {
+                continue;
+            }
+            (void)mts_bundle_input(app->bundle, task.name, k, &port);
+            return cli_failure("run",
+                               "task '%s': input '%s' has no value%s; give --raw %s:%u=FILE.npy, or choose "
+                               "other tasks with --tasks",
+                               task.name, port.name,
+                               k == 0 && args->picture.path
+                                   ? " and takes no picture (it has no color, or is not one image)"
+                                   : "",
+                               task.name, k);
         }
     }
     return -1;
@@ -143,16 +194,38 @@ static double largest_difference(const double *a, const double *b, size_t count)
     return largest;
 }
 
+/*
+ * Gives every task its inputs. Where a --raw was given, tasks have inputs of their own: a file for one
+ * of them would otherwise replace what all of them see. The picture then goes to each of the others.
+ */
+static int inputs_set(cli_open *app, const arguments *args, const mts_frame *picture)
+{
+    int status = -1;
+    for (size_t i = 0; i < args->raw.count && status < 0; i++) {
+        status = raw_set(app, args->raw.items[i]);
+    }
+    for (uint32_t i = 0; picture && i < cli_task_count(app) && status < 0; i++) {
+        const mts_task_desc task = cli_task(app, i);
+        if (!raw_gives(app, args, task.name, 0) &&
+            mts_session_input_frame(app->session, task.name, picture) != MTS_STATUS_OK) {
+            status = cli_failure("run", "%s", app->error);
+        }
+    }
+    return status;
+}
+
 /* Makes a session with the strategy, runs it once, measures it if asked to. */
 static int strategy_run(cli_open *app, const arguments *args, cli_result *result, cli_run *run,
                         uint32_t repeat)
 {
     mts_ticket ticket = 0;
-    const mts_frame *frame = result->picture.frame.data ? &result->picture.frame : NULL;
-    int status = cli_open_session(app, "run", &args->open, run->strategy);
-    for (size_t i = 0; i < args->raw.count && status < 0; i++) {
-        status = raw_set(app, args->raw.items[i]);
-    }
+    const mts_frame *picture = result->picture.frame.data ? &result->picture.frame : NULL;
+    const bool separate = args->raw.count > 0;
+    const mts_frame *frame = separate ? NULL : picture;
+    cli_open_options open = args->open;
+    open.separate_inputs = separate;
+    int status = cli_open_session(app, "run", &open, run->strategy);
+    status = status < 0 && separate ? inputs_set(app, args, picture) : status;
     if (status >= 0) {
         return status;
     }
@@ -245,6 +318,7 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, cons
                cli_result *result)
 {
     int status = cli_open_bundle(app, "run", &args->open, bundle);
+    status = status < 0 ? raws_check(app, args) : status;
     status = status < 0 ? inputs_check(app, args) : status;
     if (status >= 0) {
         return status;

@@ -103,7 +103,7 @@ static int split(const arguments *args, const char *bundle, const mtsz_split_opt
     int status = cli_calibration_open(&calibration, "split", bundle, args->task, args->data, args->limit);
     if (status < 0) {
         mtsc_options_default(&options);
-        cli_progress_begin(&progress, json);
+        cli_progress_begin(&progress);
         options.error_text = error;
         options.error_size = sizeof error;
         options.context = &progress;

@@ -129,7 +129,7 @@ static int synth(const arguments *args, const request *wanted, bool json)
     mtsc_options options;
     mtsc_summary summary = {.size = sizeof summary};
     mtsc_options_default(&options);
-    cli_progress_begin(&progress, json);
+    cli_progress_begin(&progress);
     options.error_text = error;
     options.error_size = sizeof error;
     options.context = &progress;

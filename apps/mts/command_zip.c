@@ -125,7 +125,7 @@ static int zip_run(const arguments *args, const char *bundle, mtsz_zip_options *
     mtsz_zip_report report = {.size = sizeof report};
     layers told = {.json = json};
     mtsc_options_default(&options);
-    cli_progress_begin(&told.progress, json);
+    cli_progress_begin(&told.progress);
     options.error_text = error;
     options.error_size = sizeof error;
     options.context = &told.progress;

@@ -164,6 +164,18 @@ static void planning_print(const cli_result *result)
     }
 }
 
+/* The ratio of two medians, or that they differ by less than each run's own spread. */
+static const char *speed_text(const cli_latency *before, const cli_latency *after, char *text, size_t size)
+{
+    const bool noise = (after->median >= before->p5 && after->median <= before->p95) ||
+                       (before->median >= after->p5 && before->median <= after->p95);
+    if (noise) {
+        return "as fast within the noise";
+    }
+    (void)snprintf(text, size, "%.2f times as fast", before->median / after->median);
+    return text;
+}
+
 static void runs_print(const cli_result *result)
 {
     char weights[32];
@@ -182,11 +194,11 @@ static void runs_print(const cli_result *result)
     }
     if (result->run_count == 2 && result->runs[1].latency.median > 0.0 &&
         result->runs[0].stats.peak_bytes > 0) {
-        printf("%s is %.2f times as fast, with %.2f times the weights and %.2f times the memory; outputs "
-               "differ by "
-               "at most %.1e\n",
+        char speed[64];
+        printf("%s is %s, with %.2f times the weights and %.2f times the memory; outputs differ by at most "
+               "%.1e\n",
                cli_strategy_name(result->runs[1].strategy),
-               result->runs[0].latency.median / result->runs[1].latency.median,
+               speed_text(&result->runs[0].latency, &result->runs[1].latency, speed, sizeof speed),
                (double)result->runs[1].stats.weight_bytes / (double)result->runs[0].stats.weight_bytes,
                (double)result->runs[1].stats.peak_bytes / (double)result->runs[0].stats.peak_bytes,
                result->difference);

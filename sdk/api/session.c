@@ -229,11 +229,11 @@ static mts_status input_set(mts_session *session, const char *name, uint32_t ind
         bytes != tensor->bytes) {
         char have[96];
         char want[96];
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "task '%s', input '%s' takes %s %s (%zu bytes), given: type %d, %s, %zu bytes", name,
-                        port->name, mts_type_name(port->dtype),
-                        mts_shape_text(&port->shape, want, sizeof want), bytes, (int)tensor->type,
-                        mts_shape_text(&shape, have, sizeof have), tensor->bytes);
+        return mts_fail(
+            error, MTS_STATUS_INVALID_ARGUMENT,
+            "task '%s', input '%s' takes %s %s (%zu bytes), given: %s %s (%zu bytes)", name, port->name,
+            mts_type_name(port->dtype), mts_shape_text(&port->shape, want, sizeof want), bytes,
+            mts_type_name((mts_type)tensor->type), mts_shape_text(&shape, have, sizeof have), tensor->bytes);
     }
     status = mts_api_session_free(session, error);
     MTS_TRY(status, mts_engine_set_input(session->engine, task, index, tensor->data, tensor->bytes, error));

@@ -8,6 +8,7 @@
 #include "compiler/models/options.h"
 #include "compiler/passes/fold.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LABELS_MAX 1000000u
@@ -33,6 +34,15 @@ void mts_compiler_drop_tasks(mtsc_compiler *compiler, size_t count)
     }
 }
 
+static bool normalises(const mtsc_task *task)
+{
+    bool changed = false;
+    for (int i = 0; i < 4; i++) {
+        changed = changed || task->mean[i] != 0.0f || task->std[i] != 1.0f;
+    }
+    return changed;
+}
+
 static mts_status check_arguments(const mtsc_compiler *compiler, const mtsc_task *task, mts_error *error)
 {
     if (!task->name || !mts_task_name_valid(task->name)) {
@@ -53,6 +63,12 @@ static mts_status check_arguments(const mtsc_compiler *compiler, const mtsc_task
         task->label_count > LABELS_MAX || task->class_count > LABELS_MAX) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "task '%s': shapes, values, labels or classes are missing or too many", task->name);
+    }
+    if (task->color == MTSC_COLOR_NONE && normalises(task)) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "task '%s': mean and std normalise pictures, but the task has no color; give one "
+                        "(rgb, bgr or grey), or leave them out",
+                        task->name);
     }
     return MTS_STATUS_OK;
 }
@@ -172,6 +188,50 @@ static mts_status copy_labels(const mtsc_task *task, mts_arena *arena, mts_task 
     return MTS_STATUS_OK;
 }
 
+/* Means and deviations of pixels 0..1, which are published more often than those of pixels 0..255. */
+static bool normalises_unit_range(const mtsc_task *task)
+{
+    bool within = normalises(task);
+    for (int i = 0; i < 4; i++) {
+        within = within && task->mean[i] >= -1.0f && task->mean[i] <= 1.0f && task->std[i] <= 1.0f;
+    }
+    return within;
+}
+
+static void warn_of_unit_range(const mtsc_options *options, const mtsc_task *task)
+{
+    char text[512];
+    const double mean = (double)task->mean[0];
+    const double std = (double)task->std[0];
+    if (options->log && normalises_unit_range(task)) {
+        (void)snprintf(
+            text, sizeof text,
+            "task '%s': mean %g and std %g look like those of pixels 0..1; pixels are 0..255 here, "
+            "so multiply both by 255 (mean %g, std %g)",
+            task->name, mean, std, 255.0 * mean, 255.0 * std);
+        options->log(options->context, MTS_LOG_WARNING, text);
+    }
+}
+
+/*
+ * A classifier's output has one value for each label. Outputs of more than two dimensions belong to
+ * detectors and segmenters, whose heads also hold boxes: their labels cannot be counted here.
+ */
+static mts_status check_labels(const mtsc_task *task, const mts_graph *graph, mts_error *error)
+{
+    if (task->label_count == 0 || graph->output_count == 0) {
+        return MTS_STATUS_OK;
+    }
+    const mts_shape *shape = &graph->values[graph->outputs[0].value].shape;
+    const int64_t classes = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
+    if (shape->rank == 0 || shape->rank > 2 || classes == (int64_t)task->label_count) {
+        return MTS_STATUS_OK;
+    }
+    return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                    "%u labels, but output '%s' has %lld values; give one label for each of them",
+                    task->label_count, graph->outputs[0].name, (long long)classes);
+}
+
 static mts_status fill_task(const mtsc_task *task, mts_compiler_layout layout, mts_arena *arena,
                             mts_task *out, mts_error *error)
 {
@@ -185,7 +245,8 @@ static mts_status fill_task(const mtsc_task *task, mts_compiler_layout layout, m
         out->preprocess.interleaved = wants_interleaved(out->graph, layout, out->preprocess.color);
         memcpy(out->preprocess.mean, task->mean, sizeof(task->mean));
         memcpy(out->preprocess.std, task->std, sizeof(task->std));
-        code = copy_labels(task, arena, out, error);
+        code = check_labels(task, out->graph, error);
+        MTS_TRY(code, copy_labels(task, arena, out, error));
     }
     MTS_TRY(code, mts_task_check(out, error));
     return code;
@@ -218,5 +279,6 @@ mts_status mts_compiler_add_task(mtsc_compiler *compiler, const mtsc_task *task,
         mts_compiler_drop_tasks(compiler, compiler->count - 1);
         return mts_fail_prefix(error, code, "task '%s'", task->name);
     }
+    warn_of_unit_range(&compiler->options, task);
     return MTS_STATUS_OK;
 }

@@ -229,7 +229,7 @@ static mts_status prepare(mts_builder *b)
             .act = e->launches.act, .params = e->launches.params, .first = from->first, .label = from->label};
         memcpy(to->global, from->global, sizeof to->global);
         memcpy(to->local, from->local, sizeof to->local);
-        mts_status status = report(b, 0.1f + 0.9f * (float)i / (float)e->launches.count, from->label);
+        mts_status status = report(b, 0.1f + 0.6f * (float)i / (float)e->launches.count, from->label);
         to->gemm = from->gemm;
         if (status == MTS_STATUS_OK && from->kind != MTS_LAUNCH_GEMM) {
             status = find_kernel(b, from, &to->kernel);
@@ -307,6 +307,7 @@ static mts_status make(mts_builder *b, const mts_engine_options *options)
     MTS_TRY(status, mts_submissions_create(b->engine, b->error));
     b->in_kernels = status == MTS_STATUS_OK;
     MTS_TRY(status, prepare(b));
+    MTS_TRY(status, report(b, 0.7f, "first run, for which drivers finish kernels"));
     MTS_TRY(status, run_once(b));
     MTS_TRY(status, report(b, 1.0f, "ready"));
     return status;

@@ -62,7 +62,7 @@ static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void
         {"inspect x --json --dot", "not both"},
         {"inspect x --dot=yes", "no value"},
         {"inspect x --plan --dot", "not both"},
-        {"inspect x --budget 5", "--plan"},
+        {"inspect x --budget 5M", "--plan"},
         {"inspect x --plan --grouping some", "family or measured"},
         {"inspect x --plan --frames one", "separate or common"},
         {"inspect x --plan --strategy none", "no strategy"},

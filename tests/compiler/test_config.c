@@ -175,8 +175,8 @@ static void a_wrong_list_is_refused_with_place_and_reason_and_adds_nothing(void 
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"class_map\": [0.5]}]}", "whole numbers"},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"class_map\": [-1]}]}", "whole numbers"},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
-         "small_pet.onnx\", \"labels\": [\"x\"], \"class_map\": [0, 1]}]}",
-         "class 1 maps to label 1 of 1"},
+         "small_pet.onnx\", \"labels\": [\"x\", \"y\", \"z\"], \"class_map\": [0, 3]}]}",
+         "class 1 maps to label 3 of 3"},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
          "small_pet.onnx\", \"input\": {\"color\": \"grey\"}}]}",
          "1 channels does not fit"},

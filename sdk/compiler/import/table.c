@@ -121,11 +121,6 @@ static const mts_lower_row rows[] = {
     {"ReduceLogSumExp", 18, LAST, 1, 2, mts_lower_reduce_composed},
 };
 
-const mts_lower_row *mts_lower_row_at(size_t index)
-{
-    return index < sizeof rows / sizeof rows[0] ? &rows[index] : NULL;
-}
-
 const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known)
 {
     *known = false;

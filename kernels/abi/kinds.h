@@ -51,6 +51,21 @@
 #define MTS_REDUCE_SUM 1u
 #define MTS_REDUCE_MAX 2u
 #define MTS_REDUCE_MIN 3u
+#define MTS_REDUCE_PROD 4u
+/* The position of the largest or smallest element of one dimension: of the first such, or of the last. */
+#define MTS_REDUCE_ARG_MAX 5u
+#define MTS_REDUCE_ARG_MIN 6u
+#define MTS_REDUCE_ARG_MAX_LAST 7u
+#define MTS_REDUCE_ARG_MIN_LAST 8u
+#define MTS_REDUCE_COUNT 9u
+
+#define MTS_SCAN_SUM 0u
+#define MTS_SCAN_PROD 1u
+
+/* What lies outside of an image that is sampled. */
+#define MTS_SAMPLE_ZEROS 0u
+#define MTS_SAMPLE_BORDER 1u
+#define MTS_SAMPLE_REFLECT 2u
 
 #define MTS_RESIZE_NEAREST 0u
 #define MTS_RESIZE_LINEAR 1u

@@ -301,6 +301,41 @@ typedef struct mts_resize_params {
     mts_f32 cubic_a, extrapolation;
 } mts_resize_params;
 
+/*
+ * y(.., b, n, j) = src(.., b, k, j), k = index(.., b, n, j), a whole number: `length` is added to one below 0, then 0 and
+ * length - 1 bound it.
+ */
+typedef struct mts_take_params {
+    mts_dest_params dest;
+    mts_view_params src, index;
+    mts_u32 src_pool, index_pool; /* 1: base is a pool offset */
+    mts_u32 length;               /* of coordinate 4 of src */
+} mts_take_params;
+
+/* Sums or products (kind) of the elements along `axis` up to each one: from the end if `reverse`, without itself if
+   `exclusive`. */
+typedef struct mts_scan_params {
+    mts_dest_params dest;
+    mts_view_params src;
+    mts_u32 axis, length, kind, exclusive, reverse;
+} mts_scan_params;
+
+/* Positions of the dest.dims[5] largest or smallest of `length` elements along coordinate 5, in order. */
+typedef struct mts_order_params {
+    mts_dest_params dest;
+    mts_view_params src;
+    mts_u32 length, largest;
+} mts_order_params;
+
+/* Planes of in_h x in_w pixels at the columns (grid(.., 0)) and rows (grid(.., 1)) of a grid in -1..1. */
+typedef struct mts_sample_params {
+    mts_dest_params dest;
+    mts_view_params src, grid; /* grid: coordinates image, row, column, 0 or 1 */
+    mts_u32 in_h, in_w;
+    mts_u32 src_pool, grid_pool; /* 1: base is a pool offset */
+    mts_u32 mode, padding, align;
+} mts_sample_params;
+
 /* out[.., i, j] = alpha sum_k lhs[.., i, k] rhs[.., k, j] + beta add[.., i, j]. */
 typedef struct mts_matmul_params {
     mts_dest_params dest;

@@ -1,5 +1,5 @@
 /*
- * reduce_any: mean, sum, maximum or minimum over any set of dimensions.
+ * reduce_any: mean, sum, product, maximum or minimum over any set of dimensions; the position of one over a dimension.
  *
  * Where the last dimension is reduced and contiguous (a global average pool) a vector runs along it and its
  * lanes are combined at the end; elsewhere a vector holds neighbouring outputs.
@@ -7,11 +7,14 @@
 INLINE mts_vec reduce_take(mts_u32 kind, mts_vec v, mts_vec x) {
     if (kind == MTS_REDUCE_MAX) return mts_vec_max(v, x);
     if (kind == MTS_REDUCE_MIN) return mts_vec_min(v, x);
-    return mts_vec_add(v, x);
+    return kind == MTS_REDUCE_PROD ? mts_vec_mul(v, x) : mts_vec_add(v, x);
 }
 
 INLINE mts_vec reduce_start(mts_u32 kind) {
-    return mts_vec_splat(kind == MTS_REDUCE_MAX ? -INFINITY : kind == MTS_REDUCE_MIN ? INFINITY : 0.0f);
+    return mts_vec_splat(kind == MTS_REDUCE_MAX    ? -INFINITY
+                         : kind == MTS_REDUCE_MIN  ? INFINITY
+                         : kind == MTS_REDUCE_PROD ? 1.0f
+                                                   : 0.0f);
 }
 
 /* The last dimension of `left` neighbouring outputs. */
@@ -54,10 +57,38 @@ INLINE mts_vec reduce_all(GLOBAL const mts_real *act, GLOBAL const mts_reduce_pa
     return v;
 }
 
+INLINE float reduce_product(mts_vec v) {
+    float product = 1.0f;
+    for (int i = 0; i < VEC; i++) product *= ((const float *)&v)[i];
+    return product;
+}
+
 INLINE float reduce_lanes(mts_u32 kind, mts_vec v) {
-    return kind == MTS_REDUCE_MAX   ? mts_vec_most(v)
-           : kind == MTS_REDUCE_MIN ? mts_vec_least(v)
-                                    : mts_vec_sum(v);
+    return kind == MTS_REDUCE_MAX    ? mts_vec_most(v)
+           : kind == MTS_REDUCE_MIN  ? mts_vec_least(v)
+           : kind == MTS_REDUCE_PROD ? reduce_product(v)
+                                     : mts_vec_sum(v);
+}
+
+/* Positions of the extremes of `left` neighbouring outputs: `count` elements `step` apart. */
+INLINE mts_vec reduce_where(GLOBAL const mts_real *p, mts_u32 kind, mts_u32 count, mts_u32 step, mts_i32 column,
+                            mts_u32 left) {
+    const int least = kind == MTS_REDUCE_ARG_MIN || kind == MTS_REDUCE_ARG_MIN_LAST;
+    const int last = kind >= MTS_REDUCE_ARG_MAX_LAST;
+    mts_vec where = mts_vec_splat(0.0f);
+    float best[VEC], lanes[VEC];
+    mts_vec_spill(best, mts_row_load(p, column, left, 0));
+    for (mts_u32 k = 1; k < count; k++) {
+        mts_vec_spill(lanes, mts_row_load(p + k * step, column, left, 0));
+        for (mts_u32 i = 0; i < VEC; i++) {
+            const int better = least ? lanes[i] < best[i] : lanes[i] > best[i];
+            if (better || (last && lanes[i] == best[i])) {
+                best[i] = lanes[i];
+                ((float *)&where)[i] = (float)k;
+            }
+        }
+    }
+    return where;
 }
 
 /* Offset after the operand's last element. */
@@ -73,13 +104,18 @@ KERNEL void reduce_any__f32_planar(MTS_ARGS) {
         r->extent[0] * r->extent[1] * r->extent[2] * r->extent[3] * r->extent[4] * r->extent[5];
     const float divisor = r->kind == MTS_REDUCE_MEAN ? (float)count : 1.0f;
     const mts_u32 end = reduce_end(r);
-    const int along = r->step[5] == 1 && r->extent[5] > 1;
+    const int where = r->kind >= MTS_REDUCE_ARG_MAX;
+    const int along = r->step[5] == 1 && r->extent[5] > 1 && !where;
+    /* of one dimension all others are 0 */
+    const mts_u32 step = r->step[0] + r->step[1] + r->step[2] + r->step[3] + r->step[4] + r->step[5];
     mts_span s = mts_span_open(act, &r->dest);
     while (mts_span_next(act, &r->dest, &s)) {
         const mts_u32 from = mts_view_at(&r->src, &s);
         for (mts_u32 i = 0; i < s.n; i += along ? 1 : VEC) {
             const mts_u32 left = along ? 1 : s.n - i;
-            mts_vec v = reduce_all(act, r, from + i * r->src.stride[5], along, left, end);
+            const mts_u32 at = from + i * r->src.stride[5];
+            mts_vec v = where ? reduce_where(act + at, r->kind, count, step, (mts_i32)r->src.stride[5], left)
+                              : reduce_all(act, r, at, along, left, end);
             if (along) v = mts_vec_splat(reduce_lanes(r->kind, v));
             mts_row_store(act + s.to + i, mts_vec_div(v, mts_vec_splat(divisor)), left, s.stop - s.to - i);
         }

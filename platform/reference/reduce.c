@@ -27,17 +27,32 @@ static uint64_t reduce_count(const mts_reduce_params *r)
     return count;
 }
 
+/* The position in one dimension. */
+static float reduce_where(const mts_reduce_params *r, const float *src, uint64_t count)
+{
+    const bool least = r->kind == MTS_REDUCE_ARG_MIN || r->kind == MTS_REDUCE_ARG_MIN_LAST;
+    const bool last = r->kind >= MTS_REDUCE_ARG_MAX_LAST;
+    uint64_t best = 0;
+    for (uint64_t n = 1; n < count; n++) {
+        const float a = src[reduce_offset(r, n)], b = src[reduce_offset(r, best)];
+        const bool better = least ? a < b : a > b;
+        best = better || (last && a == b) ? n : best;
+    }
+    return (float)best;
+}
+
 static float reduce_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
     const mts_reduce_params *r = params;
     const float *src = call->act + mts_reference_view_at(&r->src, at);
     const uint64_t count = reduce_count(r);
-    double sum = 0.0;
+    double sum = 0.0, product = 1.0;
     float most = -INFINITY;
     float least = INFINITY;
     for (uint64_t n = 0; n < count; n++) {
         const float v = src[reduce_offset(r, n)];
         sum += v;
+        product *= v;
         most = v > most ? v : most;
         least = v < least ? v : least;
     }
@@ -48,6 +63,13 @@ static float reduce_value(const mts_reference_call *call, const void *params, co
         return least;
     case MTS_REDUCE_SUM:
         return (float)sum;
+    case MTS_REDUCE_PROD:
+        return (float)product;
+    case MTS_REDUCE_ARG_MAX:
+    case MTS_REDUCE_ARG_MIN:
+    case MTS_REDUCE_ARG_MAX_LAST:
+    case MTS_REDUCE_ARG_MIN_LAST:
+        return reduce_where(r, src, count);
     default:
         return (float)(sum / (double)count);
     }

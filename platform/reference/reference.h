@@ -49,6 +49,10 @@ typedef const char *(*mts_reference_fn)(const mts_reference_call *call);
     X(softmax_any)                                                                                           \
     X(lrn_any)                                                                                               \
     X(resize_any)                                                                                            \
+    X(take_any)                                                                                              \
+    X(scan_any)                                                                                              \
+    X(order_any)                                                                                             \
+    X(sample_any)                                                                                            \
     X(matmul_any)                                                                                            \
     X(deconv_any)                                                                                            \
     X(space_to_depth_any)                                                                                    \

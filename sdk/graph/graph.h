@@ -101,6 +101,21 @@ typedef struct mts_attrs_resize {
     float scale[2], roi_start[2], roi_end[2];
     float cubic_a, extrapolation;
 } mts_attrs_resize;
+typedef struct mts_attrs_scan {
+    uint32_t kind; /* MTS_SCAN_ */
+    uint32_t axis;
+    uint32_t exclusive; /* 1: without the element itself */
+    uint32_t reverse;   /* 1: from the end to the element */
+} mts_attrs_scan;
+typedef struct mts_attrs_order {
+    uint32_t count;
+    uint32_t largest; /* 1: the largest, 0: the smallest */
+} mts_attrs_order;
+typedef struct mts_attrs_sample {
+    uint32_t mode;    /* MTS_RESIZE_ */
+    uint32_t padding; /* MTS_SAMPLE_ */
+    uint32_t align;   /* 1: -1 and 1 are centres of the outer pixels, 0: their outer edges */
+} mts_attrs_sample;
 
 typedef union mts_attrs {
     mts_attrs_conv conv;
@@ -118,6 +133,9 @@ typedef union mts_attrs {
     mts_attrs_transpose transpose;
     mts_attrs_reshape reshape;
     mts_attrs_resize resize;
+    mts_attrs_scan scan;
+    mts_attrs_order order;
+    mts_attrs_sample sample;
 } mts_attrs;
 
 /* Cells [out_first, out_first + out_count) x [in_first, in_first + in_count) of a weight matrix. `data` holds

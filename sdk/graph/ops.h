@@ -24,6 +24,12 @@
  *   RESHAPE   x (same elements, row-major)
  *   EXPAND    x
  *   RESIZE    x [N,C,H,W]
+ *   TAKE      x [B,D,J]; index [B or 1,N,J or 1].   y[b,n,j] = x[b,index[b,n,j],j]; an index below 0 counts
+ *             from the end, and what is then outside 0..D-1 is moved to the nearer end
+ *   SCAN      x: sums or products of all elements up to each one, along an axis
+ *   ORDER     x [..,D]: positions of the `count` largest or smallest elements of each row, in order; of equal
+ *             elements the first one comes first
+ *   SAMPLE    x [N,C,H,W]; grid [N,H',W',2] of columns and rows in -1..1.   [N,C,H',W']
  *
  * All run-time values are float32 in a task's graph; the dtype of a graph input or output says what the
  * caller passes or gets, converted at the border.
@@ -51,7 +57,11 @@
     X(TRANSPOSE, transpose)  \
     X(RESHAPE, reshape)      \
     X(EXPAND, expand)        \
-    X(RESIZE, resize)
+    X(RESIZE, resize)        \
+    X(TAKE, take)            \
+    X(SCAN, scan)            \
+    X(ORDER, order)          \
+    X(SAMPLE, sample)
 /* clang-format on */
 
 #endif

@@ -24,6 +24,10 @@ void mts_fill_slice(mts_encoding *encoding, const mts_member *member, void *para
 void mts_fill_pad(mts_encoding *encoding, const mts_member *member, void *params);
 void mts_fill_gather(mts_encoding *encoding, const mts_member *member, void *params);
 void mts_fill_transpose(mts_encoding *encoding, const mts_member *member, void *params);
+void mts_fill_take(mts_encoding *encoding, const mts_member *member, void *params);
+void mts_fill_scan(mts_encoding *encoding, const mts_member *member, void *params);
+void mts_fill_order(mts_encoding *encoding, const mts_member *member, void *params);
+void mts_fill_sample(mts_encoding *encoding, const mts_member *member, void *params);
 void mts_fill_expand(mts_encoding *encoding, const mts_member *member, void *params);
 
 /* ---- steps that are not layers ---- */

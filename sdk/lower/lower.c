@@ -10,6 +10,8 @@
 #include "lower/implementations.h"
 #include "lower/traffic.h"
 
+#define HALF_WHOLE_MAX 2048u /* float16 holds every whole number up to this one */
+
 /* An operator that is one launch with the same kernel parameters for each member. */
 typedef struct operator_row {
     const char *kernel, *label;
@@ -48,6 +50,10 @@ typedef struct operator_row {
 #define ROW_transpose ROW(transpose, copy)
 #define ROW_expand ROW(expand, copy)
 #define ROW_resize ROW(resize, resize)
+#define ROW_take ROW(take, take)
+#define ROW_scan ROW(scan, scan)
+#define ROW_order ROW(order, order)
+#define ROW_sample ROW(sample, sample)
 
 /* An operator without ROW_<row> does not compile. */
 static const operator_row operators[MTS_OP_COUNT] = {
@@ -56,9 +62,47 @@ static const operator_row operators[MTS_OP_COUNT] = {
 #undef OPERATOR_ROW
 };
 
+/* Elements of the dimension whose positions are values of a node; 0: they are not. */
+static uint32_t positions_of(const mts_stitched *stitched, const mts_member *member)
+{
+    const mts_node *node = mts_member_node(stitched, member);
+    const mts_shape *in = &mts_member_operand(stitched, member, 0)->shape;
+    uint32_t axis = node->op == MTS_OP_TAKE ? 1 : in->rank - 1;
+    if (node->op == MTS_OP_REDUCE && node->attrs.reduce.kind >= MTS_REDUCE_ARG_MAX) {
+        for (axis = 0; !(node->attrs.reduce.axes >> axis & 1u);) {
+            axis++;
+        }
+    } else if (node->op != MTS_OP_TAKE && node->op != MTS_OP_ORDER) {
+        return 0;
+    }
+    return (uint32_t)in->dims[axis];
+}
+
+static mts_status check_positions(const mts_encoding *encoding, const mts_layer *layer)
+{
+    for (uint32_t i = 0; encoding->precision != MTS_PRECISION_FLOAT32 && i < layer->count; i++) {
+        const mts_member *member = &encoding->stitched->members[layer->first + i];
+        const uint32_t positions = positions_of(encoding->stitched, member);
+        if (positions > HALF_WHOLE_MAX) {
+            const mts_graph *graph = encoding->stitched->graphs[member->graph];
+            return mts_fail(
+                encoding->error, MTS_STATUS_UNSUPPORTED,
+                "layer %s of task %s names positions in a dimension of %u, and float16 holds whole "
+                "numbers up to %u; use float32",
+                mts_node_title(graph, mts_member_node(encoding->stitched, member)), graph->name, positions,
+                HALF_WHOLE_MAX);
+        }
+    }
+    return MTS_STATUS_OK;
+}
+
 static mts_status encode_operator(mts_encoding *encoding, const mts_layer *layer)
 {
     const operator_row *row = &operators[layer->op];
+    const mts_status status = check_positions(encoding, layer);
+    if (status != MTS_STATUS_OK) {
+        return status;
+    }
     char *params = mts_arena_zero(encoding->arena, layer->count, row->words * sizeof(mts_u32));
     for (uint32_t i = 0; params && i < layer->count; i++) {
         row->fill(encoding, &encoding->stitched->members[layer->first + i],

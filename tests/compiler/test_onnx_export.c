@@ -213,7 +213,7 @@ static void scales_return_bit_for_bit(void **state)
 static void reductions_and_normalisations_return(void **state)
 {
     (void)state;
-    for (uint32_t kind = 0; kind < 4; kind++) {
+    for (uint32_t kind = 0; kind <= MTS_REDUCE_PROD; kind++) {
         const mts_attrs attrs = {.reduce = {.kind = kind, .axes = 0xa, .keep = kind & 1u}};
         (void)same_attrs(NODE(MTS_OP_REDUCE, attrs, x), sizeof(attrs.reduce));
         tear_down(NULL);
@@ -266,6 +266,57 @@ static void gathers_return_with_indices_of_any_rank(void **state)
         tear_down(NULL);
         set_up(NULL);
     }
+}
+
+/* Casts that return between them are not the graph's. */
+static void positions_return_through_casts(void **state)
+{
+    (void)state;
+    const mts_attrs attrs[] = {{.reduce = {.kind = MTS_REDUCE_ARG_MAX, .axes = 2, .keep = 1}},
+                               {.reduce = {.kind = MTS_REDUCE_ARG_MIN, .axes = 8}},
+                               {.reduce = {.kind = MTS_REDUCE_ARG_MAX_LAST, .axes = 4}},
+                               {.reduce = {.kind = MTS_REDUCE_ARG_MIN_LAST, .axes = 2}},
+                               {.order = {.count = 3, .largest = 1}},
+                               {.order = {.count = 6}}};
+    for (size_t i = 0; i < sizeof attrs / sizeof attrs[0]; i++) {
+        const mts_op op = i < 4 ? MTS_OP_REDUCE : MTS_OP_ORDER;
+        output("y", NODE(op, attrs[i], x), MTS_TYPE_FLOAT32);
+        const mts_graph *back = there_and_back();
+        assert_int_equal(back->node_count, 1);
+        assert_int_equal(back->nodes[0].op, op);
+        assert_memory_equal(&back->nodes[0].attrs, &attrs[i],
+                            i < 4 ? sizeof(mts_attrs_reduce) : sizeof(mts_attrs_order));
+        tear_down(NULL);
+        set_up(NULL);
+    }
+}
+
+static void scans_return_but_no_products(void **state)
+{
+    (void)state;
+    void *data = NULL;
+    size_t size = 1;
+    mts_attrs attrs = {.scan = {.axis = 2, .exclusive = 1, .reverse = 1}};
+    (void)same_attrs(NODE(MTS_OP_SCAN, attrs, x), sizeof(attrs.scan));
+    tear_down(NULL);
+    set_up(NULL);
+    attrs.scan.kind = MTS_SCAN_PROD;
+    output("y", NODE(MTS_OP_SCAN, attrs, x), MTS_TYPE_FLOAT32);
+    assert_int_equal(mts_onnx_export(graph, mts_allocator_default(), &data, &size, &error),
+                     MTS_STATUS_UNSUPPORTED);
+    assert_null(data);
+    assert_non_null(strstr(error.text, "scan"));
+}
+
+static void indices_return_as_whole_numbers_of_the_result_s_shape(void **state)
+{
+    (void)state;
+    const mts_attrs rows = {.reshape = {.shape = {3, {4, 6, 6}}}}, none = {0};
+    const uint32_t y = NODE(MTS_OP_TAKE, none, NODE(MTS_OP_RESHAPE, rows, x), constant(SHAPE(1, 5, 1)));
+    output("y", y, MTS_TYPE_FLOAT32);
+    const mts_graph *back = there_and_back();
+    assert_int_equal(back->nodes[back->node_count - 1].op, MTS_OP_TAKE);
+    assert_true(mts_shape_equal(&back->outputs[0].shape, &graph->outputs[0].shape));
 }
 
 static void resizes_return_by_scales_or_by_sizes(void **state)
@@ -384,6 +435,9 @@ int main(void)
         TEST(reductions_and_normalisations_return),
         TEST(movements_return),
         TEST(gathers_return_with_indices_of_any_rank),
+        TEST(positions_return_through_casts),
+        TEST(scans_return_but_no_products),
+        TEST(indices_return_as_whole_numbers_of_the_result_s_shape),
         TEST(resizes_return_by_scales_or_by_sizes),
         TEST(products_with_factors_return_the_same_values),
         TEST(types_shapes_and_names_of_the_border_stay),

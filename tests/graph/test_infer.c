@@ -163,8 +163,11 @@ static void numbers_of_functions_and_modes_are_checked(void **state)
                      MTS_STATUS_MALFORMED);
     assert_int_equal(INFER(MTS_OP_BINARY, ((mts_attrs){.binary = {.kind = MTS_BIN_COUNT}}), x, x),
                      MTS_STATUS_MALFORMED);
-    assert_int_equal(INFER(MTS_OP_REDUCE, ((mts_attrs){.reduce = {.kind = 4, .axes = 1}}), x),
+    assert_int_equal(INFER(MTS_OP_REDUCE, ((mts_attrs){.reduce = {.kind = MTS_REDUCE_COUNT, .axes = 1}}), x),
                      MTS_STATUS_MALFORMED);
+    assert_int_equal(
+        INFER(MTS_OP_REDUCE, ((mts_attrs){.reduce = {.kind = MTS_REDUCE_ARG_MIN, .axes = 3}}), x),
+        MTS_STATUS_MALFORMED);
     assert_int_equal(INFER(MTS_OP_REDUCE, ((mts_attrs){.reduce = {.axes = 16}}), x), MTS_STATUS_MALFORMED);
     assert_int_equal(INFER(MTS_OP_SOFTMAX, ((mts_attrs){.softmax = {.axis = 4}}), x), MTS_STATUS_MALFORMED);
     assert_int_equal(INFER(MTS_OP_LRN, ((mts_attrs){.lrn = {.size = 0}}), x), MTS_STATUS_MALFORMED);
@@ -245,6 +248,56 @@ static void gathers_put_the_index_shape_in_place_of_the_axis(void **state)
     assert_int_equal(INFER(MTS_OP_GATHER, attrs, SHAPE(2, 9, 4, 1, 1), SHAPE(3, 5, 1)), MTS_STATUS_MALFORMED);
 }
 
+static void indices_are_broadcast_beside_the_dimension_that_they_name(void **state)
+{
+    (void)state;
+    const mts_attrs none = {0};
+    assert_int_equal(INFER(MTS_OP_TAKE, none, SHAPE(2, 9, 4), SHAPE(2, 5, 4)), MTS_STATUS_OK);
+    assert_result(SHAPE(2, 5, 4));
+    assert_int_equal(INFER(MTS_OP_TAKE, none, SHAPE(2, 9, 4), SHAPE(1, 5, 1)), MTS_STATUS_OK);
+    assert_result(SHAPE(2, 5, 4));
+    assert_int_equal(INFER(MTS_OP_TAKE, none, SHAPE(2, 9, 4), SHAPE(2, 5, 3)), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_TAKE, none, SHAPE(2, 9, 4), SHAPE(3, 5, 1)), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_TAKE, none, SHAPE(2, 9), SHAPE(2, 5)), MTS_STATUS_MALFORMED);
+}
+
+static void positions_that_float32_cannot_name_are_refused(void **state)
+{
+    (void)state;
+    const mts_attrs none = {0}, arg = {.reduce = {.kind = MTS_REDUCE_ARG_MAX, .axes = 1}};
+    const mts_attrs order = {.order = {.count = 5}};
+    const int64_t most = (int64_t)1 << 24;
+    assert_int_equal(INFER(MTS_OP_TAKE, none, SHAPE(1, most, 1), SHAPE(1, 5, 1)), MTS_STATUS_OK);
+    assert_int_equal(INFER(MTS_OP_TAKE, none, SHAPE(1, most + 1, 1), SHAPE(1, 5, 1)), MTS_STATUS_LIMIT);
+    assert_int_equal(INFER(MTS_OP_REDUCE, arg, SHAPE(most)), MTS_STATUS_OK);
+    assert_int_equal(INFER(MTS_OP_REDUCE, arg, SHAPE(most + 1)), MTS_STATUS_LIMIT);
+    assert_int_equal(INFER(MTS_OP_ORDER, order, SHAPE(2, most)), MTS_STATUS_OK);
+    assert_result(SHAPE(2, 5));
+    assert_int_equal(INFER(MTS_OP_ORDER, order, SHAPE(2, most + 1)), MTS_STATUS_LIMIT);
+    assert_non_null(strstr(error.text, "16777216"));
+}
+
+static void orders_scans_and_samples_check_what_they_are_told(void **state)
+{
+    (void)state;
+    const mts_shape *x = SHAPE(1, 2, 3, 4);
+    assert_int_equal(INFER(MTS_OP_ORDER, ((mts_attrs){.order = {.count = 0}}), x), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_ORDER, ((mts_attrs){.order = {.count = 5}}), x), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_ORDER, ((mts_attrs){.order = {.count = 1, .largest = 2}}), x),
+                     MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_SCAN, ((mts_attrs){.scan = {.axis = 4}}), x), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_SCAN, ((mts_attrs){.scan = {.kind = 2}}), x), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_SCAN, ((mts_attrs){.scan = {.reverse = 2}}), x), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_SAMPLE, ((mts_attrs){0}), x, SHAPE(1, 5, 6, 2)), MTS_STATUS_OK);
+    assert_result(SHAPE(1, 2, 5, 6));
+    assert_int_equal(INFER(MTS_OP_SAMPLE, ((mts_attrs){0}), x, SHAPE(1, 5, 6, 3)), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_SAMPLE, ((mts_attrs){0}), x, SHAPE(2, 5, 6, 2)), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_SAMPLE, ((mts_attrs){.sample = {.mode = 3}}), x, SHAPE(1, 5, 6, 2)),
+                     MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_SAMPLE, ((mts_attrs){.sample = {.padding = 3}}), x, SHAPE(1, 5, 6, 2)),
+                     MTS_STATUS_MALFORMED);
+}
+
 static void transposes_need_a_permutation(void **state)
 {
     (void)state;
@@ -317,6 +370,9 @@ int main(void)
         cmocka_unit_test(slices_stay_inside_their_input),
         cmocka_unit_test(padding_may_crop_but_not_reflect_twice),
         cmocka_unit_test(gathers_put_the_index_shape_in_place_of_the_axis),
+        cmocka_unit_test(indices_are_broadcast_beside_the_dimension_that_they_name),
+        cmocka_unit_test(positions_that_float32_cannot_name_are_refused),
+        cmocka_unit_test(orders_scans_and_samples_check_what_they_are_told),
         cmocka_unit_test(transposes_need_a_permutation),
         cmocka_unit_test(reshapes_keep_the_element_count),
         cmocka_unit_test(a_resize_needs_sizes_and_scales),

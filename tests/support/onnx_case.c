@@ -19,89 +19,111 @@
 static const struct claim {
     const char *op;
     uint32_t constant; /* bit i: input i */
+    bool index;        /* its positions, or elements of any type, may be inputs and outputs */
 } claims[] = {
-    {"Conv", 6},
-    {"ConvTranspose", 6},
-    {"Gemm", 6},
-    {"MatMul", 0},
-    {"BatchNormalization", 30},
-    {"Relu", 0},
-    {"LeakyRelu", 0},
-    {"PRelu", 2},
-    {"Clip", 6},
-    {"Sigmoid", 0},
-    {"HardSigmoid", 0},
-    {"HardSwish", 0},
-    {"Tanh", 0},
-    {"Exp", 0},
-    {"Sqrt", 0},
-    {"Softmax", 0},
-    {"Add", 0},
-    {"Sub", 0},
-    {"Mul", 0},
-    {"Div", 0},
-    {"Sum", 0},
-    {"MaxPool", 0},
-    {"AveragePool", 0},
-    {"GlobalAveragePool", 0},
-    {"GlobalMaxPool", 0},
-    {"ReduceMean", 2},
-    {"ReduceSum", 2},
-    {"ReduceMax", 2},
-    {"ReduceMin", 2},
-    {"Max", 0},
-    {"Min", 0},
-    {"Mean", 0},
-    {"Pow", 0},
-    {"Abs", 0},
-    {"Neg", 0},
-    {"Floor", 0},
-    {"Ceil", 0},
-    {"Log", 0},
-    {"Reciprocal", 0},
-    {"LogSoftmax", 0},
-    {"Tile", 2},
-    {"DepthToSpace", 0},
-    {"SpaceToDepth", 0},
-    {"Elu", 0},
-    {"Selu", 0},
-    {"Celu", 0},
-    {"Softplus", 0},
-    {"Mish", 0},
-    {"Softsign", 0},
-    {"Swish", 0},
-    {"ThresholdedRelu", 0},
-    {"LayerNormalization", 6},
-    {"RMSNormalization", 2},
-    {"InstanceNormalization", 6},
-    {"GroupNormalization", 6},
-    {"MeanVarianceNormalization", 0},
-    {"LpNormalization", 0},
-    {"ReduceL1", 2},
-    {"ReduceL2", 2},
-    {"ReduceSumSquare", 2},
-    {"ReduceLogSum", 2},
-    {"ReduceLogSumExp", 2},
-    {"LRN", 0},
-    {"Concat", 0},
-    {"Split", 2},
-    {"Slice", 30},
-    {"Pad", 14},
-    {"Gather", 2},
-    {"Transpose", 0},
-    {"Reshape", 2},
-    {"Flatten", 0},
-    {"Squeeze", 2},
-    {"Unsqueeze", 2},
-    {"Resize", 14},
-    {"Upsample", 2},
-    {"Cast", 0},
-    {"Expand", 2},
-    {"Dropout", 6},
-    {"Identity", 0},
-    {"Constant", 0},
-    {"ConstantOfShape", 1},
-    {"Shape", 0},
+    {"Conv", 6, false},
+    {"ConvTranspose", 6, false},
+    {"Gemm", 6, false},
+    {"MatMul", 0, false},
+    {"BatchNormalization", 30, false},
+    {"Relu", 0, false},
+    {"LeakyRelu", 0, false},
+    {"PRelu", 2, false},
+    {"Clip", 6, false},
+    {"Sigmoid", 0, false},
+    {"HardSigmoid", 0, false},
+    {"HardSwish", 0, false},
+    {"Tanh", 0, false},
+    {"Exp", 0, false},
+    {"Sqrt", 0, false},
+    {"Softmax", 0, false},
+    {"Add", 0, false},
+    {"Sub", 0, false},
+    {"Mul", 0, false},
+    {"Div", 0, false},
+    {"Sum", 0, false},
+    {"MaxPool", 0, false},
+    {"AveragePool", 0, false},
+    {"GlobalAveragePool", 0, false},
+    {"GlobalMaxPool", 0, false},
+    {"ReduceMean", 2, false},
+    {"ReduceSum", 2, false},
+    {"ReduceMax", 2, false},
+    {"ReduceMin", 2, false},
+    {"Max", 0, false},
+    {"Min", 0, false},
+    {"Mean", 0, false},
+    {"Pow", 0, false},
+    {"Abs", 0, false},
+    {"Neg", 0, false},
+    {"Floor", 0, false},
+    {"Ceil", 0, false},
+    {"Log", 0, false},
+    {"Reciprocal", 0, false},
+    {"LogSoftmax", 0, false},
+    {"Tile", 2, false},
+    {"DepthToSpace", 0, false},
+    {"SpaceToDepth", 0, false},
+    {"Elu", 0, false},
+    {"Selu", 0, false},
+    {"Celu", 0, false},
+    {"Softplus", 0, false},
+    {"Mish", 0, false},
+    {"Softsign", 0, false},
+    {"Swish", 0, false},
+    {"ThresholdedRelu", 0, false},
+    {"LayerNormalization", 6, false},
+    {"RMSNormalization", 2, false},
+    {"InstanceNormalization", 6, false},
+    {"GroupNormalization", 6, false},
+    {"MeanVarianceNormalization", 0, false},
+    {"LpNormalization", 0, false},
+    {"ReduceL1", 2, false},
+    {"ReduceL2", 2, false},
+    {"ReduceSumSquare", 2, false},
+    {"ReduceLogSum", 2, false},
+    {"ReduceLogSumExp", 2, false},
+    {"LRN", 0, false},
+    {"Concat", 0, false},
+    {"Split", 2, false},
+    {"Slice", 30, false},
+    {"Pad", 14, false},
+    {"Gather", 2, false},
+    {"Transpose", 0, false},
+    {"Reshape", 2, false},
+    {"Flatten", 0, false},
+    {"Squeeze", 2, false},
+    {"Unsqueeze", 2, false},
+    {"Resize", 14, false},
+    {"Upsample", 2, false},
+    {"Cast", 0, false},
+    {"Expand", 2, false},
+    {"Dropout", 6, false},
+    {"Identity", 0, false},
+    {"Constant", 0, false},
+    {"ConstantOfShape", 1, false},
+    {"Shape", 0, false},
+    {"ReduceProd", 2, false},
+    {"GatherElements", 0, true},
+    {"GatherND", 0, true},
+    {"Compress", 2, false},
+    {"ReverseSequence", 2, false},
+    {"Trilu", 2, true},
+    {"Scatter", 2, true},
+    {"ScatterElements", 2, true},
+    {"ScatterND", 2, true},
+    {"ArgMax", 0, true},
+    {"ArgMin", 0, true},
+    {"TopK", 2, true},
+    {"OneHot", 6, true},
+    {"Hardmax", 0, false},
+    {"CumSum", 2, true},
+    {"CumProd", 2, true},
+    {"GridSample", 0, false},
+    {"EyeLike", 0, true},
+    {"NonZero", 1, true},
+    {"Einsum", 0, false},
+    {"Range", 7, true},
 };
 
 static const struct claim *claim_of(const char *op)
@@ -153,26 +175,47 @@ static int32_t element_type(const Onnx__ValueInfoProto *port)
                : 0;
 }
 
+static bool fits_rank(const Onnx__ValueInfoProto *port)
+{
+    const Onnx__TypeProto__Tensor *type = element_type(port) != 0 ? port->type->tensor_type : NULL;
+    return !type || !type->shape || type->shape->n_dim <= MTS_TENSOR_RANK_MAX;
+}
+
 static bool is_integer(int32_t type)
 {
     return type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64 || type == ONNX__TENSOR_PROTO__DATA_TYPE__INT32;
 }
 
-/* Float32 everywhere, but for integers (and Dropout's switch) at constant positions and the result of Shape.
- */
+static bool takes_integers(const Onnx__GraphProto *graph)
+{
+    for (size_t i = 0; i < graph->n_node; i++) {
+        if (claim_of(graph->node[i]->op_type)->index) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Float32 everywhere, but for integers (and Dropout's switch) at constant positions, the result of Shape, and
+   integers of operators whose positions are values; and at most as many dimensions as the SDK has. */
 static bool types_in_scope(const Onnx__GraphProto *graph)
 {
+    const bool index = takes_integers(graph);
     for (size_t i = 0; i < graph->n_input; i++) {
         const int32_t type = element_type(graph->input[i]);
         const bool parameter = is_parameter(graph, graph->input[i]->name);
-        if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
+        if (!fits_rank(graph->input[i])) {
+            return false;
+        }
+        if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && !(index && is_integer(type)) &&
             !(parameter && (is_integer(type) || type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL))) {
             return false;
         }
     }
     for (size_t i = 0; i < graph->n_output; i++) {
         const int32_t type = element_type(graph->output[i]);
-        if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && !(is_integer(type) && only_shape(graph))) {
+        if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
+            !(is_integer(type) && (index || only_shape(graph)))) {
             return false;
         }
     }

@@ -429,6 +429,67 @@ static void step_expand(builder *b)
     }
 }
 
+/* Sums along a dimension of the picture. */
+static void step_scan(builder *b)
+{
+    const mts_attrs attrs = {.scan = {.axis = draw(&b->family, 2, 3),
+                                      .exclusive = draw(&b->family, 0, 1),
+                                      .reverse = draw(&b->family, 0, 1)}};
+    const mts_attrs tame = {.unary = {.act = {.fn = MTS_FN_TANH}}};
+    if (add_node(b, MTS_OP_UNARY, &b->x, 1, &tame, &b->x)) {
+        (void)add_node(b, MTS_OP_SCAN, &b->x, 1, &attrs, &b->x);
+    }
+}
+
+/* Every column sorted, or minus its largest, its smallest element: what positions that rounding moves give too. */
+static void step_positions(builder *b)
+{
+    const mts_shape s = *shape_of(b, b->x);
+    const bool sorts = chance(&b->family, 50);
+    const mts_shape planes =
+        mts_shape_make(3, (const int64_t[]){s.dims[0] * s.dims[1], s.dims[2], s.dims[3]});
+    const mts_attrs rows = {.reshape = {.shape = planes}}, back = {.reshape = {.shape = s}}, none = {0};
+    const mts_attrs turn = {.transpose = {.perm = {0, 2, 1}}}, sub = {.binary = {.kind = MTS_BIN_SUB}};
+    const mts_attrs order = {.order = {.count = (uint32_t)s.dims[2], .largest = draw(&b->family, 0, 1)}};
+    const mts_attrs arg = {.reduce = {.kind = draw(&b->family, MTS_REDUCE_ARG_MAX, MTS_REDUCE_ARG_MIN_LAST),
+                                      .axes = 2,
+                                      .keep = 1}};
+    uint32_t y = b->x, at = b->x;
+    bool good = add_node(b, MTS_OP_RESHAPE, &b->x, 1, &rows, &y);
+    if (sorts) {
+        good = good && add_node(b, MTS_OP_TRANSPOSE, &y, 1, &turn, &at) &&
+               add_node(b, MTS_OP_ORDER, &at, 1, &order, &at) &&
+               add_node(b, MTS_OP_TRANSPOSE, &at, 1, &turn, &at);
+    } else {
+        good = good && add_node(b, MTS_OP_REDUCE, &y, 1, &arg, &at);
+    }
+    good = good && add_node(b, MTS_OP_TAKE, (const uint32_t[]){y, at}, 2, &none, &at);
+    if (good && !sorts) {
+        good = add_node(b, MTS_OP_BINARY, (const uint32_t[]){y, at}, 2, &sub, &at);
+    }
+    if (good) {
+        (void)add_node(b, MTS_OP_RESHAPE, &at, 1, &back, &b->x);
+    }
+}
+
+/* The picture at other positions, which float16 holds exactly. */
+static void step_sample(builder *b)
+{
+    const mts_shape s = *shape_of(b, b->x);
+    const mts_attrs attrs = {.sample = {.mode = draw(&b->family, MTS_RESIZE_NEAREST, MTS_RESIZE_CUBIC),
+                                        .padding = draw(&b->family, 0, 2),
+                                        .align = draw(&b->family, 0, 1)}};
+    const mts_shape shape = mts_shape_make(4, (const int64_t[]){s.dims[0], s.dims[2], s.dims[3], 2});
+    const size_t count = mts_shape_count(&shape);
+    float *grid = mts_arena_zero(b->arena, count, sizeof *grid);
+    for (size_t i = 0; grid && i < count; i++) {
+        grid[i] = ((float)draw(&b->family, 0, 150) - 75.0f) / 64.0f;
+    }
+    const uint32_t inputs[2] = {
+        b->x, mts_graph_add_const(b->graph, fresh_name(b, "g"), MTS_TYPE_FLOAT32, &shape, grid)};
+    (void)add_node(b, MTS_OP_SAMPLE, inputs, 2, &attrs, &b->x);
+}
+
 static void add_output(builder *b, uint32_t value)
 {
     if (mts_graph_add_output(b->graph, fresh_name(b, "out"), value, MTS_TYPE_FLOAT32, shape_of(b, value),
@@ -465,10 +526,10 @@ static void add_head(builder *b)
 static void add_steps(builder *b)
 {
     static void (*const steps[])(builder *) = {
-        step_conv,   step_conv,   step_conv,   step_residual, step_residual, step_groups,
-        step_pool,   step_concat, step_scale,  step_unary,    step_gate,     step_shuffle,
-        step_resize, step_pad,    step_slice,  step_branches, step_deconv,   step_lrn,
-        step_gather, step_matmul, step_expand, step_long};
+        step_conv,   step_conv,     step_conv,      step_residual, step_residual, step_groups, step_pool,
+        step_concat, step_scale,    step_unary,     step_gate,     step_shuffle,  step_resize, step_pad,
+        step_slice,  step_branches, step_deconv,    step_lrn,      step_gather,   step_matmul, step_expand,
+        step_long,   step_scan,     step_positions, step_sample};
     for (uint32_t i = 0; i < b->plan->steps; i++) {
         const uint32_t kind = draw(&b->family, 0, (uint32_t)(sizeof steps / sizeof *steps) - 1);
         const bool out = chance(&b->family, 15);

@@ -50,6 +50,12 @@ const char *mts_onnx_value(mts_onnx *onnx, uint32_t value);
 /* A constant as dense float32 array on the arena. */
 float *mts_onnx_dense(mts_onnx *onnx, uint32_t value);
 
+/* Operators whose values or results are positions, and sums of elements up to each one (onnx_index.c). */
+void mts_onnx_add_arg(mts_onnx *onnx, const mts_node *node, const char *output);
+void mts_onnx_add_take(mts_onnx *onnx, const mts_node *node, const char *output);
+void mts_onnx_add_scan(mts_onnx *onnx, const mts_node *node, const char *output);
+void mts_onnx_add_order(mts_onnx *onnx, const mts_node *node, const char *output);
+
 /* Adds what computes a node of the graph (onnx_node.c). Errors: UNSUPPORTED. */
 mts_status mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error);
 

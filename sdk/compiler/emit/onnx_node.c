@@ -294,8 +294,12 @@ static mts_status add_pool(mts_onnx *onnx, const mts_node *node, const char *out
 
 static void add_reduce(mts_onnx *onnx, const mts_node *node, const char *output)
 {
-    static const char *const names[] = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"};
+    static const char *const names[] = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"};
     const mts_attrs_reduce *reduce = &node->attrs.reduce;
+    if (reduce->kind >= MTS_REDUCE_ARG_MAX) {
+        mts_onnx_add_arg(onnx, node, output);
+        return;
+    }
     int64_t axes[MTS_TENSOR_RANK_MAX];
     uint32_t count = 0;
     for (uint32_t i = 0; i < MTS_TENSOR_RANK_MAX; i++) {
@@ -495,12 +499,25 @@ typedef void add_function(mts_onnx *onnx, const mts_node *node, const char *outp
 
 /* Operators that always have an ONNX form; pools and resizes may have none. */
 static add_function *const add_functions[MTS_OP_COUNT] = {
-    [MTS_OP_CONV] = add_conv,     [MTS_OP_DECONV] = add_deconv,       [MTS_OP_MATMUL] = add_matmul,
-    [MTS_OP_SCALE] = add_scale,   [MTS_OP_UNARY] = add_unary,         [MTS_OP_BINARY] = add_binary,
-    [MTS_OP_REDUCE] = add_reduce, [MTS_OP_SOFTMAX] = add_softmax,     [MTS_OP_LRN] = add_lrn,
-    [MTS_OP_CONCAT] = add_concat, [MTS_OP_SLICE] = add_slice,         [MTS_OP_PAD] = add_pad,
-    [MTS_OP_GATHER] = add_gather, [MTS_OP_TRANSPOSE] = add_transpose, [MTS_OP_RESHAPE] = add_reshape,
+    [MTS_OP_CONV] = add_conv,
+    [MTS_OP_DECONV] = add_deconv,
+    [MTS_OP_MATMUL] = add_matmul,
+    [MTS_OP_SCALE] = add_scale,
+    [MTS_OP_UNARY] = add_unary,
+    [MTS_OP_BINARY] = add_binary,
+    [MTS_OP_REDUCE] = add_reduce,
+    [MTS_OP_SOFTMAX] = add_softmax,
+    [MTS_OP_LRN] = add_lrn,
+    [MTS_OP_CONCAT] = add_concat,
+    [MTS_OP_SLICE] = add_slice,
+    [MTS_OP_PAD] = add_pad,
+    [MTS_OP_GATHER] = add_gather,
+    [MTS_OP_TRANSPOSE] = add_transpose,
+    [MTS_OP_RESHAPE] = add_reshape,
     [MTS_OP_EXPAND] = add_expand,
+    [MTS_OP_TAKE] = mts_onnx_add_take,
+    [MTS_OP_ORDER] = mts_onnx_add_order,
+    [MTS_OP_SCAN] = mts_onnx_add_scan,
 };
 
 mts_status mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error)
@@ -512,8 +529,10 @@ mts_status mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error)
     if (node->op == MTS_OP_RESIZE) {
         return add_resize(onnx, node, output, error);
     }
-    if ((unsigned)node->op >= MTS_OP_COUNT || !add_functions[node->op]) {
-        return mts_fail(error, MTS_STATUS_INTERNAL, "operator '%s' has no ONNX form", mts_op_name(node->op));
+    const bool product = node->op == MTS_OP_SCAN && node->attrs.scan.kind != MTS_SCAN_SUM;
+    if ((unsigned)node->op >= MTS_OP_COUNT || !add_functions[node->op] || product) {
+        return mts_fail(error, MTS_STATUS_UNSUPPORTED,
+                        "operator '%s' has no form in the ONNX opset that is written", mts_op_name(node->op));
     }
     add_functions[node->op](onnx, node, output);
     return MTS_STATUS_OK;

@@ -152,7 +152,7 @@ mts_import_value *mts_import_emit(mts_import *import, mts_op op, const mts_attrs
     if (!mts_import_ok(import) || !inputs[0]) {
         return NULL;
     }
-    if (mts_host_can_eval(op) && all_const(inputs, count)) {
+    if (mts_host_can_eval(op, attrs) && all_const(inputs, count)) {
         return evaluate(import, op, attrs, inputs, count);
     }
     return append(import, op, attrs, inputs, count);
@@ -212,6 +212,24 @@ mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts
         value->id = x->id;
     }
     return value;
+}
+
+mts_import_value *mts_import_convert(mts_import *import, mts_import_value *x, mts_type dtype)
+{
+    if (!x || !mts_import_ok(import) || !mts_import_is_const(x)) {
+        return mts_import_retype(import, x, dtype);
+    }
+    bool lasting = false;
+    void *out = mts_import_alloc(import, dtype, &x->shape, &lasting);
+    size_t count = mts_shape_count(&x->shape);
+    for (size_t i = 0; out && i < count; i++) {
+        if (mts_type_is_int(x->dtype)) {
+            mts_host_store_int(dtype, out, i, mts_host_load_int(x->dtype, x->data, i));
+        } else {
+            mts_host_store(dtype, out, i, mts_host_load(x->dtype, x->data, i));
+        }
+    }
+    return mts_import_constant(import, dtype, &x->shape, out, lasting);
 }
 
 /* ---- inputs and outputs of the graph ---- */

@@ -135,6 +135,24 @@ static bool eval_gather(const mts_attrs *attrs, const mts_import_value *x, const
     return true;
 }
 
+/* x [B,D,J] at positions [B or 1,N,J or 1] */
+static void eval_take(const mts_import_value *x, const mts_import_value *index, const mts_shape *shape,
+                      void *out)
+{
+    const size_t size = mts_type_size(x->dtype);
+    stride_walk walk = broadcast_walk(&index->shape, shape);
+    const int64_t dim = x->shape.dims[1], columns = shape->dims[2];
+    for (size_t i = 0; i < mts_shape_count(shape); i++) {
+        int64_t at = mts_host_load_int(index->dtype, index->data, step(&walk));
+        at = at < 0 ? at + dim : at;
+        at = at < 0 ? 0 : at >= dim ? dim - 1 : at;
+        const int64_t plane = (int64_t)i / (shape->dims[1] * columns);
+        memcpy((char *)out + i * size,
+               (const char *)x->data + (size_t)((plane * dim + at) * columns + (int64_t)i % columns) * size,
+               size);
+    }
+}
+
 static double apply(const mts_act *act, double x)
 {
     switch (act->fn) {
@@ -253,15 +271,19 @@ static void eval_reduce(const mts_attrs *attrs, const mts_import_value *x, doubl
         to.stride[i] = attrs->reduce.axes >> i & 1u ? 0 : strides[i];
     }
     uint32_t kind = attrs->reduce.kind;
-    double start = kind == MTS_REDUCE_MAX ? -INFINITY : kind == MTS_REDUCE_MIN ? INFINITY : 0;
+    double start = kind == MTS_REDUCE_MAX    ? -INFINITY
+                   : kind == MTS_REDUCE_MIN  ? INFINITY
+                   : kind == MTS_REDUCE_PROD ? 1
+                                             : 0;
     for (size_t i = 0; i < outputs; i++) {
         sums[i] = start;
     }
     for (size_t i = 0; i < mts_shape_count(&x->shape); i++) {
         double number = mts_host_load(x->dtype, x->data, i), *sum = &sums[step(&to)];
-        uint32_t how = kind == MTS_REDUCE_MAX   ? MTS_BIN_MAX
-                       : kind == MTS_REDUCE_MIN ? MTS_BIN_MIN
-                                                : MTS_BIN_ADD;
+        uint32_t how = kind == MTS_REDUCE_MAX    ? MTS_BIN_MAX
+                       : kind == MTS_REDUCE_MIN  ? MTS_BIN_MIN
+                       : kind == MTS_REDUCE_PROD ? MTS_BIN_MUL
+                                                 : MTS_BIN_ADD;
         *sum = combine(how, number, *sum);
     }
     for (size_t i = 0; i < outputs; i++) {
@@ -269,11 +291,14 @@ static void eval_reduce(const mts_attrs *attrs, const mts_import_value *x, doubl
     }
 }
 
-bool mts_host_can_eval(mts_op op)
+bool mts_host_can_eval(mts_op op, const mts_attrs *attrs)
 {
-    return op == MTS_OP_SLICE || op == MTS_OP_TRANSPOSE || op == MTS_OP_RESHAPE || op == MTS_OP_EXPAND ||
-           op == MTS_OP_CONCAT || op == MTS_OP_GATHER || op == MTS_OP_UNARY || op == MTS_OP_BINARY ||
-           op == MTS_OP_REDUCE;
+    if (op == MTS_OP_REDUCE) {
+        return attrs->reduce.kind < MTS_REDUCE_ARG_MAX;
+    }
+    return op == MTS_OP_TAKE || op == MTS_OP_SLICE || op == MTS_OP_TRANSPOSE || op == MTS_OP_RESHAPE ||
+           op == MTS_OP_EXPAND || op == MTS_OP_CONCAT || op == MTS_OP_GATHER || op == MTS_OP_UNARY ||
+           op == MTS_OP_BINARY;
 }
 
 static bool run(mts_import *import, mts_op op, const mts_attrs *attrs, mts_import_value *const *inputs,
@@ -300,6 +325,9 @@ static bool run(mts_import *import, mts_op op, const mts_attrs *attrs, mts_impor
         return true;
     case MTS_OP_GATHER:
         return eval_gather(attrs, x, inputs[1], out);
+    case MTS_OP_TAKE:
+        eval_take(x, inputs[1], shape, out);
+        return true;
     case MTS_OP_BINARY:
         eval_binary(attrs, inputs, shape, out);
         return true;

@@ -161,6 +161,8 @@ mts_import_value *mts_import_emit_binary(mts_import *import, uint32_t kind, mts_
                                          mts_import_value *b);
 mts_import_value *mts_import_emit_unary(mts_import *import, uint32_t fn, float a, float b,
                                         mts_import_value *x);
+/* a [..,M,K] times b [..,K,N]; a constant matrix is the weight of a fully connected layer. */
+mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b);
 /* x [N,K] times weight [O,K] transposed, times scale, plus bias [O] (may be NULL) -> [N,O]. */
 mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value *x, mts_import_value *weight,
                                             float scale, mts_import_value *bias);
@@ -187,8 +189,10 @@ mts_import_value *mts_import_emit_input(mts_import *import, const char *name, mt
 void mts_import_emit_output(mts_import *import, const char *name, const mts_import_value *value);
 /* The same value under another element type. */
 mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_type dtype);
+/* The same, but numbers of a constant are converted. */
+mts_import_value *mts_import_convert(mts_import *import, mts_import_value *x, mts_type dtype);
 /* Computes an operator on constants (host.c); false if it is not one of those. */
-bool mts_host_can_eval(mts_op op);
+bool mts_host_can_eval(mts_op op, const mts_attrs *attrs);
 mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *attrs,
                                 mts_import_value *const *inputs, uint32_t count, const mts_shape *shape);
 
@@ -253,7 +257,9 @@ const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known);
     X(range) X(where) X(compare) X(not) X(slice) X(split) X(concat) X(gather) X(pad) X(resize) \
     X(resize_10) X(upsample_7) X(matmul) X(gemm) X(reduce) X(elu) X(softplus) X(softsign) X(swish)            \
     X(thresholded_relu) X(layer_norm) X(instance_norm) X(group_norm) X(mean_variance_norm) X(lp_norm)     \
-    X(reduce_composed)
+    X(reduce_composed) X(gather_elements) X(gather_nd) X(compress) X(reverse_sequence) X(trilu)               \
+    X(scatter_elements) X(scatter_nd) X(arg) X(top_k) X(one_hot) X(hardmax) X(scan) X(grid_sample)            \
+    X(eye_like) X(non_zero) X(einsum)
 /* clang-format on */
 #define MTS_LOWER_DECLARE(name) void mts_lower_##name(mts_import *import);
 MTS_LOWER_FUNCTIONS(MTS_LOWER_DECLARE)

@@ -187,3 +187,59 @@ void mts_lower_not(mts_import *import)
     mts_import_out(import, 0,
                    data ? mts_import_constant(import, MTS_TYPE_BOOL, &x->shape, data, lasting) : NULL);
 }
+
+/* Ones on a diagonal; only the shape of the input is read. */
+void mts_lower_eye_like(mts_import *import)
+{
+    const mts_import_value *x = mts_import_in(import, 0);
+    const int64_t shift = mts_attr_int(import, "k", 0), type = mts_attr_int(import, "dtype", 0);
+    mts_type dtype = x->dtype;
+    if (type != 0 && (type < 0 || type > INT32_MAX || !mts_proto_dtype((int32_t)type, &dtype))) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "elements of type %lld are not supported",
+                        (long long)type);
+        return;
+    }
+    if (x->shape.rank != 2) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "rank %u instead of 2", x->shape.rank);
+        return;
+    }
+    bool lasting = false;
+    void *data = mts_import_alloc(import, dtype, &x->shape, &lasting);
+    const int64_t columns = x->shape.dims[1];
+    for (int64_t i = 0; data && i < x->shape.dims[0] * columns; i++) {
+        mts_host_store(dtype, data, (size_t)i, i % columns - i / columns == shift ? 1.0 : 0.0);
+    }
+    mts_import_out(import, 0, data ? mts_import_constant(import, dtype, &x->shape, data, lasting) : NULL);
+}
+
+/* Positions of a constant's elements that are not 0: a column for each. */
+void mts_lower_non_zero(mts_import *import)
+{
+    const mts_import_value *x = mts_import_in(import, 0);
+    if (!mts_import_is_const(x)) {
+        mts_import_fail(
+            import, MTS_STATUS_UNSUPPORTED,
+            "the number of results depends on values that are not known when the model is compiled");
+        return;
+    }
+    const size_t all = mts_shape_count(&x->shape);
+    mts_shape shape = {.rank = 2, .dims = {x->shape.rank, 0}};
+    for (size_t i = 0; i < all; i++) {
+        shape.dims[1] += mts_host_load(x->dtype, x->data, i) != 0;
+    }
+    bool lasting = false;
+    int64_t *data = mts_import_alloc(import, MTS_TYPE_INT64, &shape, &lasting), column = 0;
+    for (size_t i = 0; data && i < all; i++) {
+        if (mts_host_load(x->dtype, x->data, i) == 0) {
+            continue;
+        }
+        size_t rest = i;
+        for (uint32_t d = x->shape.rank; d-- > 0;) {
+            data[d * shape.dims[1] + column] = (int64_t)(rest % (size_t)x->shape.dims[d]);
+            rest /= (size_t)x->shape.dims[d];
+        }
+        column++;
+    }
+    mts_import_out(import, 0,
+                   data ? mts_import_constant(import, MTS_TYPE_INT64, &shape, data, lasting) : NULL);
+}

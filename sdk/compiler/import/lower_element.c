@@ -258,21 +258,6 @@ void mts_lower_identity(mts_import *import)
     mts_import_out(import, 0, mts_import_in(import, 0));
 }
 
-static mts_import_value *cast_const(mts_import *import, const mts_import_value *x, mts_type dtype)
-{
-    bool lasting = false;
-    void *out = mts_import_alloc(import, dtype, &x->shape, &lasting);
-    size_t count = mts_shape_count(&x->shape);
-    for (size_t i = 0; out && i < count; i++) {
-        if (mts_type_is_int(x->dtype)) {
-            mts_host_store_int(dtype, out, i, mts_host_load_int(x->dtype, x->data, i));
-        } else {
-            mts_host_store(dtype, out, i, mts_host_load(x->dtype, x->data, i));
-        }
-    }
-    return mts_import_constant(import, dtype, &x->shape, out, lasting);
-}
-
 void mts_lower_cast(mts_import *import)
 {
     mts_import_value *x = mts_import_in(import, 0);
@@ -284,7 +269,7 @@ void mts_lower_cast(mts_import *import)
         return;
     }
     if (mts_import_is_const(x)) {
-        mts_import_out(import, 0, cast_const(import, x, dtype));
+        mts_import_out(import, 0, mts_import_convert(import, x, dtype));
         return;
     }
     if (dtype == MTS_TYPE_BOOL && x->dtype != MTS_TYPE_BOOL) {

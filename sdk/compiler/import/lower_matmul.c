@@ -48,7 +48,7 @@ mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value
     return mts_import_emit_reshape(import, mts_import_emit(import, MTS_OP_CONV, &attrs, inputs, count), &out);
 }
 
-static mts_import_value *emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b)
+mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b)
 {
     if (!a || !b) {
         return NULL;
@@ -76,7 +76,7 @@ void mts_lower_matmul(mts_import *import)
     mts_shape b_shape = {.rank = 2, .dims = {b->shape.dims[0], 1}};
     a = row ? mts_import_emit_reshape(import, a, &a_shape) : a;
     b = column ? mts_import_emit_reshape(import, b, &b_shape) : b;
-    mts_import_value *y = emit_matmul(import, a, b);
+    mts_import_value *y = mts_import_emit_matmul(import, a, b);
     if (!y) {
         return;
     }
@@ -161,15 +161,10 @@ void mts_lower_gemm(mts_import *import)
     mts_import_out(import, 0, mts_import_emit(import, MTS_OP_MATMUL, &attrs, inputs, c ? 3 : 2));
 }
 
-/* Product over all elements, for shape arithmetic only. */
-static void reduce_product(mts_import *import, uint32_t axes, bool keep)
+/* Product over all elements of a constant, of which shape arithmetic may have none. */
+static void product_of_shape(mts_import *import, bool keep)
 {
     const mts_import_value *x = mts_import_in(import, 0);
-    if (!mts_import_is_const(x) || axes + 1u != 1u << x->shape.rank) {
-        mts_import_fail(import, MTS_STATUS_UNSUPPORTED,
-                        "only the product of a constant's elements is supported");
-        return;
-    }
     double product = 1.0;
     for (size_t i = 0; i < mts_shape_count(&x->shape); i++) {
         product *= mts_host_load(x->dtype, x->data, i);
@@ -199,15 +194,17 @@ void mts_lower_reduce(mts_import *import)
     static const mts_import_kind kinds[] = {{"ReduceMean", MTS_REDUCE_MEAN},
                                             {"ReduceSum", MTS_REDUCE_SUM},
                                             {"ReduceMax", MTS_REDUCE_MAX},
-                                            {"ReduceMin", MTS_REDUCE_MIN}};
+                                            {"ReduceMin", MTS_REDUCE_MIN},
+                                            {"ReduceProd", MTS_REDUCE_PROD}};
     mts_import_value *x = mts_import_in(import, 0);
     const bool is_sum = mts_import_is_op(import, "ReduceSum");
     bool keep = true;
     mts_attrs attrs = {0};
     attrs.reduce.axes = mts_import_reduce_axes(import, x, import->opset >= (is_sum ? 13 : 18), &keep);
     attrs.reduce.keep = keep;
-    if (mts_import_is_op(import, "ReduceProd")) {
-        reduce_product(import, attrs.reduce.axes, attrs.reduce.keep != 0);
+    if (mts_import_is_op(import, "ReduceProd") && mts_import_is_const(x) &&
+        attrs.reduce.axes + 1u == 1u << x->shape.rank) {
+        product_of_shape(import, keep);
         return;
     }
     attrs.reduce.kind = mts_import_op_kind(import, kinds, sizeof kinds / sizeof kinds[0], MTS_REDUCE_MEAN);

@@ -1,5 +1,5 @@
 /*
- * lower_move.c: operators that pick, join or pad elements: Slice, Split, Concat, Gather, Pad.
+ * lower_move.c: operators that pick, join or pad elements: Slice, Split, Concat, Pad.
  */
 #include "compiler/import/lower.h"
 
@@ -186,31 +186,6 @@ void mts_lower_concat(mts_import *import)
                    count == 0   ? import->inputs[0]
                    : count == 1 ? parts[0]
                                 : mts_import_emit(import, MTS_OP_CONCAT, &attrs, parts, count));
-}
-
-void mts_lower_gather(mts_import *import)
-{
-    mts_import_value *x = mts_import_in(import, 0), *index = mts_import_in(import, 1);
-    uint32_t axis = mts_import_axis(import, mts_attr_int(import, "axis", 0), x->shape.rank);
-    if (!mts_import_is_const(index)) {
-        mts_import_fail(import, MTS_STATUS_UNSUPPORTED,
-                        "the indices must be known when the model is compiled");
-    }
-    bool lasting = false;
-    int32_t *numbers = mts_import_alloc(import, MTS_TYPE_INT32, &index->shape, &lasting);
-    for (size_t i = 0; numbers && i < mts_shape_count(&index->shape); i++) {
-        int64_t at = mts_host_load_int(index->dtype, index->data, i), dim = x->shape.dims[axis];
-        if (at < -dim || at >= dim) {
-            mts_import_fail(import, MTS_STATUS_MALFORMED, "index %lld is outside a dimension of %lld",
-                            (long long)at, (long long)dim);
-            return;
-        }
-        numbers[i] = (int32_t)(at < 0 ? at + dim : at);
-    }
-    mts_attrs attrs = {.gather = {.axis = axis}};
-    mts_import_value *inputs[2] = {
-        x, mts_import_constant(import, MTS_TYPE_INT32, &index->shape, numbers, lasting)};
-    mts_import_out(import, 0, mts_import_emit(import, MTS_OP_GATHER, &attrs, inputs, 2));
 }
 
 /* Pads of some axes (opset 18) as pads of all; their number. */

@@ -115,11 +115,30 @@ static mts_status check_value(const mts_value *value, mts_error *error)
                           value->name, mts_shape_text(&value->shape, text, sizeof text));
 }
 
+/* Operators of positions are for what follows a network; they have no gradient. */
+static bool has_step(const mts_node *node)
+{
+    switch (node->op) {
+    case MTS_OP_TAKE:
+    case MTS_OP_SCAN:
+    case MTS_OP_ORDER:
+    case MTS_OP_SAMPLE:
+        return false;
+    case MTS_OP_REDUCE:
+        return node->attrs.reduce.kind <= MTS_REDUCE_MIN;
+    default:
+        return true;
+    }
+}
+
 /* Why a node cannot be run, or NULL. */
 static const char *node_defect(const mts_graph *graph, const mts_node *node)
 {
     if ((unsigned)node->op >= MTS_OP_COUNT) {
         return "not an operator";
+    }
+    if (!has_step(node)) {
+        return "an operator that can be neither calibrated nor trained";
     }
     for (uint32_t i = 2; node->op == MTS_OP_CONV && i < node->input_count; i++) {
         const mts_shape *shape = node->inputs[i] == MTS_NONE ? NULL : &graph->values[node->inputs[i]].shape;

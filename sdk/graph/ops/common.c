@@ -69,6 +69,17 @@ mts_status mts_infer_window(const mts_infer_call *call, const uint32_t *kernel, 
     return MTS_STATUS_OK;
 }
 
+mts_status mts_infer_positions(const mts_infer_call *call, int64_t count)
+{
+    if (count > MTS_GRAPH_INDEX_MAX) {
+        return mts_fail(call->error, MTS_STATUS_LIMIT,
+                        "positions in a dimension of %lld are above %lld, up to which float32 holds every "
+                        "whole number",
+                        (long long)count, (long long)MTS_GRAPH_INDEX_MAX);
+    }
+    return MTS_STATUS_OK;
+}
+
 /* ---- costs ---- */
 
 uint64_t mts_cost_input(const mts_graph *graph, const mts_node *node)

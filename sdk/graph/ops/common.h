@@ -17,6 +17,8 @@ mts_status mts_infer_act(const mts_infer_call *call, const mts_act *act, bool ha
 /* Rows and columns of a sliding window are in range. */
 mts_status mts_infer_window(const mts_infer_call *call, const uint32_t *kernel, const uint32_t *stride,
                             const uint32_t *dilation, const int32_t *pad);
+/* A dimension whose positions are run-time values has at most MTS_GRAPH_INDEX_MAX elements. LIMIT. */
+mts_status mts_infer_positions(const mts_infer_call *call, int64_t count);
 
 /* ---- costs: one multiply-add for each element of input 0, or of the output ---- */
 uint64_t mts_cost_input(const mts_graph *graph, const mts_node *node);

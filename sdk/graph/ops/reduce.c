@@ -7,12 +7,26 @@ static mts_status reduce_infer(const mts_infer_call *call, mts_shape *out)
 {
     const mts_attrs_reduce *reduce = &call->attrs->reduce;
     const mts_shape *x = call->inputs[0];
-    if (reduce->kind > MTS_REDUCE_MIN || reduce->keep > 1) {
+    if (reduce->kind >= MTS_REDUCE_COUNT || reduce->keep > 1) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED, "a mode is out of range");
     }
     if (reduce->axes == 0 || reduce->axes >= 1u << x->rank) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED, "axes 0x%x do not fit rank %u", reduce->axes,
                         x->rank);
+    }
+    if (reduce->kind >= MTS_REDUCE_ARG_MAX) {
+        uint32_t axis = 0;
+        while (!(reduce->axes >> axis & 1u)) {
+            axis++;
+        }
+        if (reduce->axes != 1u << axis) {
+            return mts_fail(call->error, MTS_STATUS_MALFORMED,
+                            "a position lies in one dimension, not in axes 0x%x", reduce->axes);
+        }
+        const mts_status status = mts_infer_positions(call, x->dims[axis]);
+        if (status != MTS_STATUS_OK) {
+            return status;
+        }
     }
     out->rank = 0;
     for (uint32_t i = 0; i < x->rank; i++) {
@@ -37,7 +51,8 @@ static mts_propagation reduce_channels(const mts_graph *graph, const mts_node *n
 static void reduce_print(const mts_graph *graph, const mts_node *node, mts_text *text)
 {
     (void)graph;
-    static const char *const names[] = {"mean", "sum", "max", "min"};
+    static const char *const names[MTS_REDUCE_COUNT] = {
+        "mean", "sum", "max", "min", "product", "arg_max", "arg_min", "arg_max last", "arg_min last"};
     mts_text_add(text, " %s axes 0x%x", names[node->attrs.reduce.kind], node->attrs.reduce.axes);
 }
 

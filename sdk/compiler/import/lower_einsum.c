@@ -1,0 +1,379 @@
+/*
+ * lower_einsum.c: Einsum as transposes, sums, products of matrices and element-wise products.
+ *
+ * Operands are combined from left to right. A label that neither the result nor a later operand has is summed
+ * at the first chance. Two operands become matrices [batch, left, sum] and [batch, sum, right].
+ */
+#include "compiler/import/lower.h"
+
+#include <string.h>
+
+typedef mts_import_value *value;
+
+#define LETTERS 52u
+#define LABELS (LETTERS + MTS_TENSOR_RANK_MAX) /* the dimensions of "..." count from the last one */
+#define OPERANDS 8u
+
+/* A value and what its dimensions are called. */
+typedef struct term {
+    value x;
+    uint32_t rank, labels[MTS_TENSOR_RANK_MAX];
+} term;
+
+typedef struct einsum {
+    mts_import *import;
+    int64_t dims[LABELS]; /* 0: the label does not occur */
+    uint32_t occurs[LABELS];
+    uint32_t dots; /* dimensions of "..." */
+    term terms[OPERANDS], result;
+    uint32_t count;
+} einsum;
+
+static bool has(const term *t, uint32_t label)
+{
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (t->labels[i] == label) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void malformed(const einsum *e, const char *why)
+{
+    mts_import_fail(e->import, MTS_STATUS_MALFORMED, "the equation: %s", why);
+}
+
+/* ---- the equation ---- */
+
+static uint32_t letter_of(char c)
+{
+    return c >= 'a' && c <= 'z'   ? (uint32_t)(c - 'a')
+           : c >= 'A' && c <= 'Z' ? (uint32_t)(c - 'A') + 26
+                                  : LETTERS;
+}
+
+static void add_label(const einsum *e, term *t, uint32_t label)
+{
+    if (t->rank == MTS_TENSOR_RANK_MAX) {
+        malformed(e, "a term has too many labels");
+        return;
+    }
+    t->labels[t->rank++] = label;
+}
+
+/* Reads a term up to a comma, an arrow or the end. `rank` is that of the operand, which says how many
+   dimensions "..." stands for; the result has as many as all operands. */
+static const char *read_term(const einsum *e, const char *text, term *t, uint32_t rank, uint32_t *dots)
+{
+    uint32_t letters = 0;
+    bool seen = false;
+    for (const char *c = text; *c && *c != ',' && *c != '-'; c++) {
+        letters += letter_of(*c) < LETTERS;
+    }
+    *dots = rank == MTS_NONE ? e->dots : rank - letters;
+    if (rank != MTS_NONE && letters > rank) {
+        malformed(e, "a term has more labels than its operand has dimensions");
+        return text;
+    }
+    for (; *text && *text != ',' && *text != '-'; text++) {
+        if (letter_of(*text) < LETTERS) {
+            add_label(e, t, letter_of(*text));
+        } else if (strncmp(text, "...", 3) == 0 && !seen) {
+            seen = true;
+            text += 2;
+            for (uint32_t i = *dots; i-- > 0;) {
+                add_label(e, t, LETTERS + i);
+            }
+        } else if (*text != ' ') {
+            malformed(e, "a character is not known");
+            return text;
+        }
+    }
+    if (rank != MTS_NONE && *dots > 0 && !seen) {
+        malformed(e, "an operand has more dimensions than its term has labels");
+    }
+    *dots = seen ? *dots : 0;
+    return text;
+}
+
+static void measure(einsum *e, const term *t)
+{
+    for (uint32_t i = 0; i < t->rank; i++) {
+        int64_t *dim = &e->dims[t->labels[i]];
+        const int64_t own = t->x->shape.dims[i];
+        if (*dim > 1 && own > 1 && *dim != own) {
+            malformed(e, "a label stands for dimensions of different sizes");
+        }
+        *dim = own > *dim ? own : *dim;
+        e->occurs[t->labels[i]]++;
+    }
+}
+
+/* Without an arrow: the dimensions of "...", then the letters that occur once, sorted. */
+static void implicit_result(einsum *e)
+{
+    for (uint32_t i = e->dots; i-- > 0;) {
+        add_label(e, &e->result, LETTERS + i);
+    }
+    /* capital letters come first */
+    for (uint32_t i = 0; i < LETTERS; i++) {
+        const uint32_t label = i < 26 ? i + 26 : i - 26;
+        if (e->occurs[label] == 1) {
+            add_label(e, &e->result, label);
+        }
+    }
+}
+
+static void read_equation(einsum *e)
+{
+    const char *text = mts_attr_string(e->import, "equation", "");
+    e->count = e->import->input_count;
+    for (uint32_t i = 0; i < e->count && mts_import_ok(e->import); i++) {
+        uint32_t dots = 0;
+        e->terms[i].x = mts_import_in(e->import, i);
+        text = read_term(e, text, &e->terms[i], e->terms[i].x->shape.rank, &dots);
+        e->dots = dots > e->dots ? dots : e->dots;
+        if (mts_import_ok(e->import)) {
+            measure(e, &e->terms[i]);
+        }
+        if (i + 1 < e->count && *text++ != ',') {
+            malformed(e, "it has another number of terms than the node has inputs");
+        }
+    }
+    if (mts_import_ok(e->import) && strncmp(text, "->", 2) == 0) {
+        uint32_t dots = 0;
+        text = read_term(e, text + 2, &e->result, MTS_NONE, &dots);
+    } else if (mts_import_ok(e->import)) {
+        implicit_result(e);
+    }
+    for (uint32_t i = 0; i < e->result.rank; i++) {
+        const uint32_t label = e->result.labels[i];
+        const term before = {.rank = i,
+                             .labels = {e->result.labels[0], e->result.labels[1], e->result.labels[2],
+                                        e->result.labels[3], e->result.labels[4]}};
+        if (e->occurs[label] == 0 || has(&before, label)) {
+            malformed(e, "a label of the result occurs in no term, or twice in the result");
+        }
+    }
+    if (*text && mts_import_ok(e->import)) {
+        malformed(e, "characters follow its end");
+    }
+}
+
+/* ---- one operand ---- */
+
+/* Dimensions in another order: position i of the result is dimension from[i]. */
+static void reorder(const einsum *e, term *t, const uint32_t *from)
+{
+    const term before = *t;
+    bool same = true;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        t->labels[i] = before.labels[from[i]];
+        same = same && from[i] == i;
+    }
+    t->x = same ? t->x : mts_import_emit_transpose(e->import, t->x, from);
+}
+
+/* A label that stands twice: those elements whose positions in both dimensions are equal. */
+static void take_diagonal(const einsum *e, term *t, uint32_t first, uint32_t second)
+{
+    uint32_t from[MTS_TENSOR_RANK_MAX], count = 0;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        if (i != first && i != second) {
+            from[count++] = i;
+        }
+    }
+    from[count] = first;
+    from[count + 1] = second;
+    if (t->x->shape.dims[first] != t->x->shape.dims[second]) {
+        malformed(e, "a label stands for dimensions of different sizes");
+        return;
+    }
+    reorder(e, t, from);
+    if (!t->x) {
+        return;
+    }
+    mts_shape shape = t->x->shape;
+    const int64_t n = shape.dims[count];
+    shape.rank = --t->rank;
+    shape.dims[count] = n * n;
+    mts_attrs attrs = {0};
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        attrs.slice.size[i] = i == count ? n : shape.dims[i];
+        attrs.slice.step[i] = i == count && n > 1 ? n + 1 : 1;
+    }
+    t->x = mts_import_emit_reshape(e->import, t->x, &shape);
+    t->x = n > 1 ? mts_import_emit(e->import, MTS_OP_SLICE, &attrs, &t->x, 1) : t->x;
+}
+
+static void take_diagonals(const einsum *e, term *t)
+{
+    for (uint32_t i = 0; i < t->rank; i++) {
+        for (uint32_t k = i + 1; k < t->rank && t->x; k++) {
+            if (t->labels[i] == t->labels[k]) {
+                take_diagonal(e, t, i, k);
+                i = MTS_NONE; /* positions have changed: from the beginning */
+                break;
+            }
+        }
+    }
+}
+
+/* Drops dimensions of 1 that are broadcast, and sums those whose labels nothing needs. */
+static void simplify(const einsum *e, term *t, const bool *needed)
+{
+    uint32_t axes = 0, rank = 0;
+    term kept = {.x = t->x};
+    for (uint32_t i = 0; i < t->rank; i++) {
+        const uint32_t label = t->labels[i];
+        const bool broadcast = t->x->shape.dims[i] == 1 && e->dims[label] > 1;
+        if (broadcast || !needed[label]) {
+            axes |= 1u << i;
+        } else {
+            kept.labels[rank++] = label;
+        }
+    }
+    const mts_attrs sum = {.reduce = {.kind = MTS_REDUCE_SUM, .axes = axes}};
+    kept.rank = rank;
+    kept.x = axes != 0 ? mts_import_emit(e->import, MTS_OP_REDUCE, &sum, &t->x, 1) : t->x;
+    *t = kept;
+}
+
+/* ---- two operands ---- */
+
+/* The term's labels that are (not) in the other one and (not) needed, appended to out. */
+static uint32_t select(const term *t, const term *other, bool shared, const bool *needed, bool wanted,
+                       uint32_t *out)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        const uint32_t label = t->labels[i];
+        if (has(other, label) == shared && (!shared || needed[label] == wanted)) {
+            out[count++] = label;
+        }
+    }
+    return count;
+}
+
+static int64_t size_of(const einsum *e, const uint32_t *labels, uint32_t count)
+{
+    int64_t size = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        size *= e->dims[labels[i]];
+    }
+    return size;
+}
+
+/* The term in the order of these labels, seen as [a,b,c]. */
+static value arranged(const einsum *e, term *t, const uint32_t *labels, int64_t a, int64_t b, int64_t c)
+{
+    uint32_t from[MTS_TENSOR_RANK_MAX] = {0};
+    for (uint32_t i = 0; i < t->rank; i++) {
+        for (uint32_t k = 0; k < t->rank; k++) {
+            from[i] = t->labels[k] == labels[i] ? k : from[i];
+        }
+    }
+    const mts_shape shape = {.rank = 3, .dims = {a, b, c}};
+    reorder(e, t, from);
+    return t->x ? mts_import_emit_reshape(e->import, t->x, &shape) : NULL;
+}
+
+/* Matrices; without a batch as such, so that a constant one is a weight. */
+static value product(const einsum *e, value a, value b)
+{
+    if (!a || !b || a->shape.dims[0] != 1) {
+        return a && b ? mts_import_emit_matmul(e->import, a, b) : NULL;
+    }
+    const mts_shape left = {.rank = 2, .dims = {a->shape.dims[1], a->shape.dims[2]}};
+    const mts_shape right = {.rank = 2, .dims = {b->shape.dims[1], b->shape.dims[2]}};
+    return mts_import_emit_matmul(e->import, mts_import_emit_reshape(e->import, a, &left),
+                                  mts_import_emit_reshape(e->import, b, &right));
+}
+
+static term combine(const einsum *e, term a, term b, const bool *needed)
+{
+    uint32_t left[3 * MTS_TENSOR_RANK_MAX], right[3 * MTS_TENSOR_RANK_MAX];
+    term y = {0};
+    const uint32_t batch = select(&a, &b, true, needed, true, left);
+    const uint32_t rows = select(&a, &b, false, needed, true, left + batch);
+    const uint32_t sums = select(&a, &b, true, needed, false, left + batch + rows);
+    memcpy(right, left, batch * sizeof *right);
+    memcpy(right + batch, left + batch + rows, sums * sizeof *right);
+    const uint32_t columns = select(&b, &a, false, needed, true, right + batch + sums);
+    if (batch + rows + columns > MTS_TENSOR_RANK_MAX) {
+        mts_import_fail(e->import, MTS_STATUS_LIMIT, "an intermediate result has rank %u, above %d",
+                        batch + rows + columns, MTS_TENSOR_RANK_MAX);
+        return y;
+    }
+    const int64_t n = size_of(e, left, batch), m = size_of(e, left + batch, rows);
+    const int64_t k = size_of(e, left + batch + rows, sums);
+    const int64_t c = size_of(e, right + batch + sums, columns);
+    value p = arranged(e, &a, left, n, m, k), q = arranged(e, &b, right, n, k, c);
+    y.x = sums > 0 ? product(e, p, q) : mts_import_emit_binary(e->import, MTS_BIN_MUL, p, q);
+    mts_shape shape = {0};
+    for (uint32_t i = 0; i < batch + rows + columns; i++) {
+        const uint32_t label = i < batch + rows ? left[i] : right[sums + i - rows];
+        y.labels[y.rank++] = label;
+        shape.dims[shape.rank++] = e->dims[label];
+    }
+    y.x = y.x ? mts_import_emit_reshape(e->import, y.x, &shape) : NULL;
+    return y;
+}
+
+/* Labels that the result or an operand from `first` on has. */
+static void find_needed(const einsum *e, uint32_t first, bool *needed)
+{
+    for (uint32_t label = 0; label < LABELS; label++) {
+        needed[label] = has(&e->result, label);
+        for (uint32_t i = first; i < e->count; i++) {
+            needed[label] = needed[label] || has(&e->terms[i], label);
+        }
+    }
+}
+
+void mts_lower_einsum(mts_import *import)
+{
+    einsum e = {.import = import};
+    bool needed[LABELS];
+    read_equation(&e);
+    for (uint32_t i = 0; i < e.count && mts_import_ok(import); i++) {
+        take_diagonals(&e, &e.terms[i]);
+    }
+    if (!mts_import_ok(import)) {
+        return;
+    }
+    term y = e.terms[0];
+    find_needed(&e, 1, needed);
+    simplify(&e, &y, needed);
+    for (uint32_t i = 1; i < e.count && mts_import_ok(import); i++) {
+        term next = e.terms[i];
+        find_needed(&e, i + 1, needed);
+        bool both[LABELS];
+        for (uint32_t label = 0; label < LABELS; label++) {
+            both[label] = needed[label] || has(&y, label);
+        }
+        simplify(&e, &next, both);
+        for (uint32_t label = 0; label < LABELS; label++) {
+            both[label] = needed[label] || has(&next, label);
+        }
+        if (mts_import_ok(import)) {
+            simplify(&e, &y, both);
+        }
+        if (mts_import_ok(import)) {
+            y = combine(&e, y, next, needed);
+        }
+    }
+    if (!mts_import_ok(import) || y.rank != e.result.rank) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the equation is not supported");
+        return;
+    }
+    uint32_t from[MTS_TENSOR_RANK_MAX] = {0};
+    for (uint32_t i = 0; i < y.rank; i++) {
+        for (uint32_t k = 0; k < y.rank; k++) {
+            from[i] = y.labels[k] == e.result.labels[i] ? k : from[i];
+        }
+    }
+    reorder(&e, &y, from);
+    mts_import_out(import, 0, y.x);
+}

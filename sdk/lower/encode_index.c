@@ -1,0 +1,62 @@
+/*
+ * encode_index.c: operators whose values or results are positions, and scans.
+ */
+#include "lower/encoders.h"
+
+/* The view of an operand as it is. */
+static mts_view_params operand(mts_encoding *encoding, const mts_member *member, uint32_t input,
+                               uint32_t *pool)
+{
+    uint32_t own[MTS_PARAM_RANK];
+    mts_shape_pad(&mts_member_operand(encoding->stitched, member, input)->shape, own);
+    return mts_encode_operand(encoding, member, input, own, pool);
+}
+
+void mts_fill_take(mts_encoding *encoding, const mts_member *member, void *params)
+{
+    mts_take_params *r = params;
+    r->dest = mts_encode_output(encoding, member);
+    r->src = operand(encoding, member, 0, &r->src_pool);
+    r->index = mts_encode_operand(encoding, member, 1, r->dest.dims, &r->index_pool);
+    r->length = (mts_u32)mts_member_operand(encoding->stitched, member, 0)->shape.dims[1];
+}
+
+void mts_fill_scan(mts_encoding *encoding, const mts_member *member, void *params)
+{
+    const mts_attrs_scan *scan = &mts_member_node(encoding->stitched, member)->attrs.scan;
+    const mts_shape *shape = &encoding->stitched->values[member->output].shape;
+    *(mts_scan_params *)params = (mts_scan_params){.dest = mts_encode_output(encoding, member),
+                                                   .src = mts_encode_view(encoding, member->inputs[0]),
+                                                   .axis = MTS_PARAM_RANK - shape->rank + scan->axis,
+                                                   .length = (mts_u32)shape->dims[scan->axis],
+                                                   .kind = scan->kind,
+                                                   .exclusive = scan->exclusive,
+                                                   .reverse = scan->reverse};
+}
+
+void mts_fill_order(mts_encoding *encoding, const mts_member *member, void *params)
+{
+    const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
+    *(mts_order_params *)params =
+        (mts_order_params){.dest = mts_encode_output(encoding, member),
+                           .src = mts_encode_view(encoding, member->inputs[0]),
+                           .length = (mts_u32)in->dims[in->rank - 1],
+                           .largest = mts_member_node(encoding->stitched, member)->attrs.order.largest};
+}
+
+void mts_fill_sample(mts_encoding *encoding, const mts_member *member, void *params)
+{
+    const mts_attrs_sample *sample = &mts_member_node(encoding->stitched, member)->attrs.sample;
+    const mts_shape *in = &mts_member_operand(encoding->stitched, member, 0)->shape;
+    mts_sample_params *r = params;
+    r->dest = mts_encode_output(encoding, member);
+    r->src = operand(encoding, member, 0, &r->src_pool);
+    r->grid = operand(encoding, member, 1, &r->grid_pool);
+    r->in_h = (mts_u32)in->dims[2];
+    r->in_w = (mts_u32)in->dims[3];
+    r->mode = sample->mode;
+    r->padding = sample->padding;
+    r->align = sample->align;
+    encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph],
+                                            mts_member_node(encoding->stitched, member));
+}

@@ -1,0 +1,264 @@
+/*
+ * test_import_index.c: imported operators that pick and place elements by position, of constants and of
+ * run-time values. What they compute at run time is checked by tests/conformance.
+ */
+#include "import_fixture.h"
+
+/* A constant [3,4] of 0..11 named "m". */
+static void matrix(void)
+{
+    onnx_model_floats(&model, "m", 2, DIMS(3, 4), ramp);
+}
+
+static void int_matrix(const char *name, int rows, int columns, const int64_t *numbers)
+{
+    onnx_model_tensor(&model, name, ONNX_INT64, 2, DIMS(rows, columns), numbers,
+                      (size_t)(rows * columns) * sizeof *numbers);
+}
+
+static void run_time_indices_of_a_table_become_one_take(void **state)
+{
+    (void)state;
+    onnx_model_begin(&model, 18);
+    onnx_model_floats(&model, "table", 2, DIMS(50, 8), ramp);
+    onnx_model_input(&model, "words", ONNX_INT64, INTS(1, 5));
+    onnx_model_node(&model, "Gather", "table,words", "y");
+    onnx_model_output(&model, "y");
+    const mts_graph *graph = imported();
+    const mts_node *take = node_of(graph, MTS_OP_TAKE, 0);
+    assert_int_equal(graph->values[take->inputs[0]].kind, MTS_VALUE_CONST);
+    assert_int_equal(graph->inputs[0].dtype, MTS_TYPE_INT64);
+    assert_shape(&graph->outputs[0].shape, INTS(1, 5, 8));
+}
+
+static void constant_indices_are_checked_and_may_count_from_the_end(void **state)
+{
+    (void)state;
+    const int64_t good[] = {-1, 0, 2, -3}, bad[] = {0, 1, 2, 3}, low[] = {0, 0, 0, -4};
+    onnx_model_begin(&model, 18);
+    matrix();
+    int_matrix("i", 1, 4, good);
+    onnx_model_node(&model, "GatherElements", "m,i", "y");
+    onnx_model_output(&model, "y");
+    NUMBERS(imported(), 8, 1, 10, 3);
+    for (int i = 0; i < 2; i++) {
+        onnx_model_end(&model);
+        onnx_model_begin(&model, 18);
+        matrix();
+        int_matrix("i", 1, 4, i == 0 ? bad : low);
+        onnx_model_node(&model, "GatherElements", "m,i", "y");
+        onnx_model_output(&model, "y");
+        refused(MTS_STATUS_MALFORMED, i == 0 ? "index 3" : "index -4");
+    }
+}
+
+static void tuples_of_indices_name_elements_or_rows(void **state)
+{
+    (void)state;
+    const int64_t pairs[] = {0, 1, -1, -1}, far[] = {0, 4};
+    onnx_model_begin(&model, 18);
+    matrix();
+    int_matrix("i", 2, 2, pairs);
+    onnx_model_node(&model, "GatherND", "m,i", "y");
+    onnx_model_output(&model, "y");
+    NUMBERS(imported(), 1, 11);
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    matrix();
+    int_matrix("i", 1, 2, far);
+    onnx_model_node(&model, "GatherND", "m,i", "y");
+    onnx_model_output(&model, "y");
+    refused(MTS_STATUS_MALFORMED, "index 4");
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 3));
+    onnx_model_input(&model, "i", ONNX_INT64, INTS(4, 3));
+    onnx_model_node(&model, "GatherND", "x,i", "y");
+    onnx_model_output(&model, "y");
+    refused(MTS_STATUS_MALFORMED, "do not fit");
+}
+
+static void scatter(const char *op, const char *reduction, const int64_t *index, int rows, int columns,
+                    const float *updates)
+{
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    matrix();
+    int_matrix("i", rows, columns, index);
+    onnx_model_floats(&model, "u", 2, DIMS(rows, op[7] == 'N' ? 4 : columns), updates);
+    onnx_model_node(&model, op, "m,i,u", "y");
+    onnx_model_attr_text(&model, "reduction", reduction);
+    onnx_model_output(&model, "y");
+}
+
+static void updates_replace_or_are_combined(void **state)
+{
+    (void)state;
+    const int64_t twice[] = {1, 1}, cells[] = {0, 2, 0, 0}, far[] = {3, 0};
+    const float updates[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    scatter("ScatterND", "none", twice, 2, 1, updates); /* the last one stays */
+    NUMBERS(imported(), 0, 1, 2, 3, 5, 6, 7, 8, 8, 9, 10, 11);
+    scatter("ScatterND", "add", twice, 2, 1, updates);
+    NUMBERS(imported(), 0, 1, 2, 3, 10, 13, 16, 19, 8, 9, 10, 11);
+    scatter("ScatterND", "min", twice, 2, 1, updates);
+    NUMBERS(imported(), 0, 1, 2, 3, 1, 2, 3, 4, 8, 9, 10, 11);
+    scatter("ScatterElements", "mul", cells, 1, 4, updates);
+    NUMBERS(imported(), 0, 1, 6, 12, 4, 5, 6, 7, 8, 18, 10, 11);
+    scatter("ScatterND", "add", far, 2, 1, updates);
+    refused(MTS_STATUS_MALFORMED, "index 3");
+    scatter("ScatterND", "median", twice, 2, 1, updates);
+    refused(MTS_STATUS_UNSUPPORTED, "median");
+}
+
+static void updates_at_run_time_are_placed_by_one_gather(void **state)
+{
+    (void)state;
+    const int64_t rows[] = {2, 0};
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(3, 4));
+    onnx_model_input(&model, "u", ONNX_FLOAT, INTS(2, 4));
+    int_matrix("i", 2, 1, rows);
+    onnx_model_node(&model, "ScatterND", "x,i,u", "y");
+    onnx_model_output(&model, "y");
+    const mts_graph *graph = imported();
+    assert_int_equal(graph->node_count, 2);
+    const mts_node *gather = node_of(graph, MTS_OP_GATHER, 0);
+    const int32_t *from = graph->values[gather->inputs[1]].blocks[0].data;
+    assert_true(from[0] == 4 && from[1] == 1 && from[2] == 3);
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(3, 4));
+    onnx_model_input(&model, "u", ONNX_FLOAT, INTS(2, 4));
+    onnx_model_input(&model, "i", ONNX_INT64, INTS(2, 1));
+    onnx_model_node(&model, "ScatterND", "x,i,u", "y");
+    onnx_model_output(&model, "y");
+    refused(MTS_STATUS_UNSUPPORTED, "known when the model is compiled");
+}
+
+static void constants_of_positions_are_computed(void **state)
+{
+    (void)state;
+    const float mixed[] = {0, 5, -1, 0, 0, 2};
+    onnx_model_begin(&model, 18);
+    onnx_model_floats(&model, "x", 2, DIMS(2, 3), mixed);
+    onnx_model_node(&model, "NonZero", "x", "y");
+    onnx_model_output(&model, "y");
+    NUMBERS(imported(), 0, 0, 1, 1, 2, 2);
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 3));
+    onnx_model_node(&model, "EyeLike", "x", "y");
+    onnx_model_attr_int(&model, "k", 1);
+    onnx_model_output(&model, "y");
+    NUMBERS(imported(), 0, 1, 0, 0, 0, 1);
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    matrix();
+    onnx_model_node(&model, "Trilu", "m", "y");
+    onnx_model_output(&model, "y");
+    NUMBERS(imported(), 0, 1, 2, 3, 0, 5, 6, 7, 0, 0, 10, 11);
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    onnx_model_ints(&model, "i", INTS(1, -1, 7));
+    onnx_model_ints(&model, "depth", INTS(3));
+    onnx_model_floats(&model, "v", 1, DIMS(2), mixed);
+    onnx_model_node(&model, "OneHot", "i,depth,v", "y");
+    onnx_model_output(&model, "y");
+    NUMBERS(imported(), 0, 5, 0, 0, 0, 5, 0, 0, 0);
+}
+
+static void the_number_of_results_must_be_known(void **state)
+{
+    (void)state;
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 3));
+    onnx_model_node(&model, "NonZero", "x", "y");
+    onnx_model_output(&model, "y");
+    refused(MTS_STATUS_UNSUPPORTED, "number of results");
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(2, 3));
+    onnx_model_ints(&model, "k", INTS(4));
+    onnx_model_node(&model, "TopK", "x,k", "y,i");
+    onnx_model_output(&model, "y");
+    refused(MTS_STATUS_UNSUPPORTED, "4 of 3");
+}
+
+static void einsum(const char *equation, int second)
+{
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "a", ONNX_FLOAT, INTS(2, 3, 4));
+    onnx_model_input(&model, "b", ONNX_FLOAT, INTS(2, 4, 5));
+    onnx_model_node(&model, "Einsum", second ? "a,b" : "a", "y");
+    onnx_model_attr_text(&model, "equation", equation);
+    onnx_model_output(&model, "y");
+}
+
+static void equations_become_products_sums_and_transposes(void **state)
+{
+    (void)state;
+    einsum("bij,bjk->bik", 1);
+    const mts_graph *graph = imported();
+    assert_int_equal(graph->node_count, 1);
+    assert_int_equal(graph->nodes[0].op, MTS_OP_MATMUL);
+    einsum("...ij, ...jk -> ...ik", 1);
+    assert_shape(&imported()->outputs[0].shape, INTS(2, 3, 5));
+    einsum("bij,cjk->ikbc", 1);
+    assert_shape(&imported()->outputs[0].shape, INTS(3, 5, 2, 2));
+    einsum("bij,bjk", 1); /* without an arrow: bik without b, which occurs twice */
+    assert_shape(&imported()->outputs[0].shape, INTS(3, 5));
+    einsum("bij->", 0);
+    assert_int_equal(imported()->outputs[0].shape.rank, 0);
+}
+
+static void equations_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"bij,bjk->bxk",    "bij,bjk->bii", "bij",          "bij,bjk,kl->bi",
+                                      "bijkl,bjk->b",    "bi,bjk->b",    "bij,bjk->b?",  "bij,bik->bj",
+                                      "b..ij,bjk->bik",  "->",           "bij,bjk->b,i", "bij,bjk->bik-",
+                                      "......ij,bjk->b", "iij,bjk->bk"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        einsum(bad[i], 1);
+        refused(MTS_STATUS_MALFORMED, "equation");
+    }
+}
+
+static void samples_of_volumes_are_refused(void **state)
+{
+    (void)state;
+    onnx_model_begin(&model, 20);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 2, 3, 4, 5));
+    onnx_model_input(&model, "g", ONNX_FLOAT, INTS(1, 2, 2, 2, 3));
+    onnx_model_node(&model, "GridSample", "x,g", "y");
+    onnx_model_output(&model, "y");
+    refused(MTS_STATUS_UNSUPPORTED, "two dimensions");
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 20);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 2, 3, 4));
+    onnx_model_input(&model, "g", ONNX_FLOAT, INTS(1, 2, 2, 2));
+    onnx_model_node(&model, "GridSample", "x,g", "y");
+    onnx_model_attr_text(&model, "padding_mode", "wrap");
+    onnx_model_output(&model, "y");
+    refused(MTS_STATUS_UNSUPPORTED, "wrap");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(run_time_indices_of_a_table_become_one_take),
+        TEST(constant_indices_are_checked_and_may_count_from_the_end),
+        TEST(tuples_of_indices_name_elements_or_rows),
+        TEST(updates_replace_or_are_combined),
+        TEST(updates_at_run_time_are_placed_by_one_gather),
+        TEST(constants_of_positions_are_computed),
+        TEST(the_number_of_results_must_be_known),
+        TEST(equations_become_products_sums_and_transposes),
+        TEST(equations_that_do_not_fit_are_refused),
+        TEST(samples_of_volumes_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

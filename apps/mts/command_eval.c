@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/finite.h"
 #include "kit/answers.h"
 #include "combine.h"
 #include "command.h"
@@ -33,6 +34,7 @@ typedef struct subjects {
     mts_task_desc *tasks; /* [count], as are the others */
     mts_tensor *outputs;  /* of the image in hand */
     uint32_t *right;
+    uint32_t *broken; /* images with outputs that are infinite or NaN */
     cli_sets sets;
     mts_tensor *set_outputs; /* [count], of the set in hand */
     uint32_t *set_right;     /* [sets.count] */
@@ -73,9 +75,10 @@ static bool subjects_make(subjects *all, uint32_t most)
     all->tasks = calloc(room, sizeof *all->tasks);
     all->outputs = calloc(room, sizeof *all->outputs);
     all->right = calloc(room, sizeof *all->right);
+    all->broken = calloc(room, sizeof *all->broken);
     all->set_outputs = calloc(room, sizeof *all->set_outputs);
     all->set_right = calloc(room, sizeof *all->set_right);
-    return all->tasks && all->outputs && all->right && all->set_outputs && all->set_right;
+    return all->tasks && all->outputs && all->right && all->broken && all->set_outputs && all->set_right;
 }
 
 static void subjects_release(subjects *all)
@@ -83,6 +86,7 @@ static void subjects_release(subjects *all)
     free(all->tasks);
     free(all->outputs);
     free(all->right);
+    free(all->broken);
     free(all->set_outputs);
     free(all->set_right);
     cli_sets_release(&all->sets);
@@ -146,6 +150,8 @@ static int image_run(cli_open *app, const cli_dataset *data, uint32_t index, sub
         if (mts_session_output(app->session, task->name, 0, &all->outputs[t]) != MTS_STATUS_OK) {
             return cli_failure("eval", "%s", app->error);
         }
+        size_t values = 0;
+        all->broken[t] += cli_not_finite(app, task, &values) > 0 ? 1 : 0;
         all->right[t] += cli_value_largest(&all->outputs[t]) == task->class_map[label] ? 1 : 0;
     }
     sets_count(all, label);
@@ -200,6 +206,12 @@ static int subjects_run(cli_open *app, const cli_dataset *data, subjects *measur
         (void)cli_progress_step(&progress, (float)i / (float)images, second ? "second bundle" : "images");
     }
     cli_progress_end(&progress);
+    for (uint32_t t = 0; t < measured->count; t++) {
+        if (measured->broken[t] > 0) {
+            cli_not_finite_print("eval", measured->tasks[t].name, measured->broken[t], images,
+                                 "images' outputs", all->precision);
+        }
+    }
     return status < 0 ? subjects_score(measured, second, all) : status;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "command.h"
+#include "kit/finite.h"
 #include "run.h"
 
 #define COMPARE_RUNS 50u
@@ -240,9 +241,11 @@ static int strategy_run(cli_open *app, const arguments *args, cli_result *result
         }
     }
     run->stats.size = sizeof run->stats;
-    return mts_session_stats_get(app->session, &run->stats) == MTS_STATUS_OK
-               ? -1
-               : cli_failure("run", "%s", app->error);
+    if (mts_session_stats_get(app->session, &run->stats) != MTS_STATUS_OK) {
+        return cli_failure("run", "%s", app->error);
+    }
+    cli_warn_not_finite(app, "run", run->stats.precision);
+    return -1;
 }
 
 static int strategies_run(cli_open *app, const arguments *args, mts_strategy strategy, cli_result *result)

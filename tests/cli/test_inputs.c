@@ -19,6 +19,18 @@
 
 enum { PIXELS = 3 * 32 * 32, HEADER = 128, PET_BYTES = 3 * sizeof(float) };
 
+/* The header of an array of the shape that the demo's networks take. */
+static void header_write(unsigned char file[HEADER], const char *type)
+{
+    char text[HEADER];
+    const int length = snprintf(text, sizeof text,
+                                "{'descr': '%s', 'fortran_order': False, 'shape': (1, 3, 32, 32), }", type);
+    memset(file, ' ', HEADER);
+    memcpy(file, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memcpy(file + 10, text, (size_t)length);
+    file[HEADER - 1] = '\n';
+}
+
 /* An input of the demo's networks that differs with the seed. */
 static void write_input(const char *path, uint32_t seed)
 {
@@ -27,11 +39,7 @@ static void write_input(const char *path, uint32_t seed)
     for (uint32_t i = 0; i < PIXELS; i++) {
         values[i] = (float)((i * seed + seed * seed) % 97) / 50.0f - 1.0f;
     }
-    memset(file, ' ', HEADER);
-    memcpy(file,
-           "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 32, 32), }",
-           10 + 66);
-    file[HEADER - 1] = '\n';
+    header_write(file, "<f4");
     memcpy(file + HEADER, values, sizeof values);
     write_file(path, file, sizeof file);
 }
@@ -109,11 +117,7 @@ static void a_tensor_of_another_type_is_named(void **state)
     unsigned char file[HEADER + PIXELS * 8] = {0};
     (void)state;
     compile_demo();
-    memset(file, ' ', HEADER);
-    memcpy(file,
-           "\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': False, 'shape': (1, 3, 32, 32), }",
-           10 + 66);
-    file[HEADER - 1] = '\n';
+    header_write(file, "<f8");
     write_file("d.npy", file, sizeof file);
     refused(1, "run small.mtsb --device reference --tasks pet --raw pet=d.npy", "given: float64 1x3x32x32");
 }
@@ -167,6 +171,29 @@ static void a_budget_may_have_a_unit(void **state)
     }
 }
 
+/* float16 ends at 65504; the same input is fine in float32. */
+static void numbers_that_do_not_fit_float16_are_warned_of(void **state)
+{
+    unsigned char file[HEADER + PIXELS * sizeof(float)];
+    float values[PIXELS];
+    (void)state;
+    compile_demo();
+    for (uint32_t i = 0; i < PIXELS; i++) {
+        values[i] = i % 2 ? 90000.0f : 80000.0f;
+    }
+    header_write(file, "<f4");
+    memcpy(file + HEADER, values, sizeof values);
+    write_file("large.npy", file, sizeof file);
+    result r = expect(0, "run small.mtsb --tasks pet --raw pet=large.npy --device reference");
+    assert_string_equal(r.err, "");
+    result_release(&r);
+    r = expect(
+        0, "run small.mtsb --tasks pet --raw pet=large.npy --device reference --precision float16-storage");
+    assert_non_null(strstr(r.err, "warning: task 'pet': 3 of 3 output values are infinite or NaN"));
+    assert_non_null(strstr(r.err, "--precision float32"));
+    result_release(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +205,7 @@ int main(void)
         IN_FOLDER(labels_are_counted),
         IN_FOLDER(a_model_is_no_bundle),
         IN_FOLDER(a_budget_may_have_a_unit),
+        IN_FOLDER(numbers_that_do_not_fit_float16_are_warned_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

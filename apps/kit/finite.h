@@ -1,0 +1,21 @@
+/*
+ * finite.h: finds outputs that are no numbers. They follow from float16, whose largest number is 65504, or from
+ * inputs that the network was not made for, and would pass as results.
+ */
+#ifndef MTS_KIT_FINITE_H
+#define MTS_KIT_FINITE_H
+
+#include <stdbool.h>
+
+#include "open.h"
+
+/* Values of all outputs of a task that are infinite or NaN; *all receives how many values there are. 0 if an
+ * output cannot be had. */
+size_t cli_not_finite(const cli_open *app, const mts_task_desc *task, size_t *all);
+/* Warns on standard error of every task of the session that has such values; `name` is the subcommand's. */
+void cli_warn_not_finite(const cli_open *app, const char *name, mts_precision precision);
+/* The warning itself: what of the task is not finite, and what to do. */
+void cli_not_finite_print(const char *name, const char *task, size_t count, size_t all, const char *what,
+                          mts_precision precision);
+
+#endif

@@ -141,6 +141,11 @@ static const mts_lower_row rows[] = {
     {"Einsum", 12, LAST, 1, 8, mts_lower_einsum},
 };
 
+const mts_lower_row *mts_lower_row_at(size_t index)
+{
+    return index < sizeof rows / sizeof rows[0] ? &rows[index] : NULL;
+}
+
 const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known)
 {
     *known = false;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exif.h"
+
 #include <stb/stb_image.h>
 #include <stb/stb_image_write.h>
 
@@ -77,6 +79,11 @@ static bool decode(const char *path, const unsigned char *file, size_t size, cli
     }
     image->width = (uint32_t)columns;
     image->height = (uint32_t)rows;
+    if (!cli_image_upright(image, cli_exif_orientation(file, size))) {
+        (void)snprintf(error, CLI_ERROR, "no memory to turn '%s' upright", path);
+        cli_image_release(image);
+        return false;
+    }
     return true;
 }
 

@@ -7,6 +7,7 @@ if(TARGET mts_kit)
   endforeach()
 endif()
 if(TARGET mts_kit)
+  target_include_directories(apps_exif SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/generated/stb) # writes photos
   add_executable(apps_pixels ${CMAKE_CURRENT_LIST_DIR}/pixels.c)
   target_link_libraries(apps_pixels PRIVATE mts_kit)
 endif()
@@ -25,4 +26,15 @@ if(MTS_TEST_PYTHON AND TARGET mts_program AND TARGET sample_faces AND NOT MTS_SA
             --sample ${CMAKE_SOURCE_DIR}/apps/samples/faces --data ${MTS_CASCADE_DATA}
             --work ${CMAKE_BINARY_DIR}/cascade_onnxruntime)
   set_tests_properties(apps/cascade_beside_onnxruntime PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()
+
+# The cascade of MediaPipe's networks beside MediaPipe's answers (numbers in the test; the networks are unpacked by
+# toolchains/host; skipped where they or the photographs are missing).
+if(MTS_TEST_PYTHON AND TARGET mts_program AND TARGET sample_holistic AND NOT MTS_SANITIZE)
+  add_test(NAME apps/holistic_beside_mediapipe
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/holistic_test.py --mts $<TARGET_FILE:mts_program>
+            --holistic $<TARGET_FILE:sample_holistic> --list ${CMAKE_SOURCE_DIR}/apps/samples/holistic/holistic.json
+            --modules ${CMAKE_SOURCE_DIR}/build/mediapipe/mediapipe/modules --photos ${MTS_CASCADE_DATA}/photos
+            --work ${CMAKE_BINARY_DIR}/holistic_mediapipe)
+  set_tests_properties(apps/holistic_beside_mediapipe PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()

@@ -19,18 +19,10 @@
 #include "platform/os/os.h"
 #include "tune/tune.h"
 
-/* Where the sentence of a failure goes. */
-typedef struct mts_api_sink {
-    char *text; /* caller's buffer or NULL */
-    size_t size;
-    void *context;
-    void (*write)(void *context, mts_log_severity severity, const char *text);
-} mts_api_sink;
-
 struct mts_runtime {
     mts_allocator allocator; /* the caller's callbacks or malloc */
     mts_log log;             /* for the modules below; its context is the sink */
-    mts_api_sink sink;
+    mts_sink sink;
     void *context; /* of the caller's allocator */
     void *(*alloc)(void *context, size_t size);
     void (*free)(void *context, void *memory);
@@ -73,9 +65,7 @@ struct mts_session {
 
 /* ---- what public calls have in common (report.c) ---- */
 
-/* Hands a failure to the sink and returns its status; OK passes through silently. */
-mts_status mts_api_report(const mts_api_sink *sink, mts_status status, const mts_error *error);
-/* The same for a call of a session, which may be NULL: INVALID_ARGUMENT, without a sentence. */
+/* mts_sink_report for a call of a session, which may be NULL: INVALID_ARGUMENT, without a sentence. */
 mts_status mts_api_session_report(const mts_session *session, mts_status status, const mts_error *error);
 /* Finds the archive's index of a task that the session runs. INVALID_ARGUMENT if the session or the name is
    NULL, NOT_FOUND if the session does not run the task. */

@@ -108,7 +108,7 @@ static mts_status bundle_open(mts_runtime *runtime, const bundle_source *source,
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     const mts_status code = bundle_make(runtime, source, out, &error);
-    return mts_api_report(&runtime->sink, code, &error);
+    return mts_sink_report(&runtime->sink, code, &error);
 }
 
 mts_status mts_bundle_open(mts_runtime *runtime, const char *path, mts_bundle **out)
@@ -191,7 +191,7 @@ mts_status mts_bundle_task(const mts_bundle *bundle, uint32_t index, mts_task_de
         return MTS_STATUS_INVALID_ARGUMENT;
     }
     const mts_status status = task_describe(bundle->archive, index, out, &error);
-    return mts_api_report(&bundle->runtime->sink, status, &error);
+    return mts_sink_report(&bundle->runtime->sink, status, &error);
 }
 
 static mts_status port_find(const mts_archive *archive, const char *task, bool output, uint32_t index,
@@ -222,7 +222,7 @@ static mts_status port_describe(const mts_bundle *bundle, const char *task, bool
         memcpy(known.dims, port->shape.dims, sizeof known.dims);
         mts_sized_write(out, &known);
     }
-    return mts_api_report(&bundle->runtime->sink, status, &error);
+    return mts_sink_report(&bundle->runtime->sink, status, &error);
 }
 
 mts_status mts_bundle_input(const mts_bundle *bundle, const char *task, uint32_t index, mts_port_desc *out)

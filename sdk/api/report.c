@@ -21,24 +21,9 @@ const char *mts_version(void)
     return VERSION_TEXT(MTS_VERSION_MAJOR, MTS_VERSION_MINOR, MTS_VERSION_PATCH);
 }
 
-mts_status mts_api_report(const mts_api_sink *sink, mts_status status, const mts_error *error)
-{
-    if (status == MTS_STATUS_OK) {
-        return MTS_STATUS_OK;
-    }
-    const char *text = error && error->text[0] ? error->text : mts_status_text(status);
-    if (sink->text && sink->size > 0) {
-        (void)snprintf(sink->text, sink->size, "%s", text);
-    }
-    if (sink->write) {
-        sink->write(sink->context, MTS_LOG_ERROR, text);
-    }
-    return status;
-}
-
 mts_status mts_api_session_report(const mts_session *session, mts_status status, const mts_error *error)
 {
-    return session ? mts_api_report(&session->runtime->sink, status, error) : MTS_STATUS_INVALID_ARGUMENT;
+    return session ? mts_sink_report(&session->runtime->sink, status, error) : MTS_STATUS_INVALID_ARGUMENT;
 }
 
 mts_status mts_api_session_task(const mts_session *session, const char *name, uint32_t *task,
@@ -89,7 +74,7 @@ mts_status mts_api_answer(const mts_runtime *runtime, void *out, const void *ans
     if (status == MTS_STATUS_OK) {
         mts_sized_write(out, answer);
     }
-    return mts_api_report(&runtime->sink, status, &error);
+    return mts_sink_report(&runtime->sink, status, &error);
 }
 
 static mts_status text_check(mts_report report, const char *buffer, size_t size, mts_error *error)
@@ -135,5 +120,5 @@ mts_status mts_api_text(const mts_runtime *runtime, mts_api_text_writer *write, 
     MTS_TRY(status, write(object, report, &text, &error));
     MTS_TRY(status, text_out(&text, buffer, size, needed, &error));
     mts_text_release(&text);
-    return mts_api_report(&runtime->sink, status, &error);
+    return mts_sink_report(&runtime->sink, status, &error);
 }

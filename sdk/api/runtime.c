@@ -25,7 +25,7 @@ static void caller_free(void *context, void *memory)
 
 static void caller_log(void *context, mts_log_severity level, const char *text)
 {
-    const mts_api_sink *sink = context;
+    const mts_sink *sink = context;
     sink->write(sink->context, level, text);
 }
 
@@ -72,7 +72,7 @@ static mts_runtime *runtime_make(const mts_runtime_options *options)
     runtime->alloc = caller.alloc;
     runtime->free = caller.free;
     runtime->allocator = (mts_allocator){runtime, caller_alloc, caller_free};
-    runtime->sink = (mts_api_sink){options->error_text, options->error_size, options->context, options->log};
+    runtime->sink = (mts_sink){options->error_text, options->error_size, options->context, options->log};
     runtime->log = (mts_log){&runtime->sink, options->log ? caller_log : NULL};
     return runtime;
 }
@@ -113,8 +113,7 @@ static mts_status device_open(mts_runtime *runtime, const mts_runtime_options *o
 void mts_runtime_options_default(mts_runtime_options *options)
 {
     if (options) {
-        memset(options, 0, sizeof *options);
-        options->size = sizeof *options;
+        *options = (mts_runtime_options){.size = sizeof *options};
     }
 }
 
@@ -130,7 +129,7 @@ mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **
     if (options && mts_sized_read(&known, sizeof known, options, "mts_runtime_options", NULL)) {
         return MTS_STATUS_INVALID_ARGUMENT; /* the buffer of the sentence cannot be trusted either */
     }
-    const mts_api_sink sink = {known.error_text, known.error_size, known.context, known.log};
+    const mts_sink sink = {known.error_text, known.error_size, known.context, known.log};
     mts_status status = options_check(&known, &error);
     mts_runtime *runtime = status == MTS_STATUS_OK ? runtime_make(&known) : NULL;
     if (status == MTS_STATUS_OK && !runtime) {
@@ -143,7 +142,7 @@ mts_status mts_runtime_create(const mts_runtime_options *options, mts_runtime **
     MTS_TRY(status, device_open(runtime, &known, &error));
     if (status != MTS_STATUS_OK) {
         mts_runtime_destroy(&runtime);
-        return mts_api_report(&sink, status, &error);
+        return mts_sink_report(&sink, status, &error);
     }
     *out = runtime;
     return MTS_STATUS_OK;
@@ -197,5 +196,5 @@ mts_status mts_runtime_measure(mts_runtime *runtime, mts_ceilings *out)
         const mts_ceilings known = {.gflops = probe.flops * 1e-9, .copy_gbps = probe.copy * 1e-9};
         mts_sized_write(out, &known);
     }
-    return mts_api_report(&runtime->sink, status, &error);
+    return mts_sink_report(&runtime->sink, status, &error);
 }

@@ -132,10 +132,8 @@ static mts_status session_build(mts_session *session, const mts_session_options 
 void mts_session_options_default(mts_session_options *options)
 {
     if (options) {
-        memset(options, 0, sizeof *options);
-        options->size = sizeof *options;
-        options->strategy = MTS_STRATEGY_COMPACT;
-        options->frames_in_flight = 1;
+        *options = (mts_session_options){
+            .size = sizeof *options, .strategy = MTS_STRATEGY_COMPACT, .frames_in_flight = 1};
     }
 }
 
@@ -173,7 +171,7 @@ mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle, const mt
     }
     if (status != MTS_STATUS_OK) {
         mts_session_destroy(&session);
-        return mts_api_report(&runtime->sink, status, &error);
+        return mts_sink_report(&runtime->sink, status, &error);
     }
     *out = session;
     return MTS_STATUS_OK;

@@ -51,7 +51,7 @@ static mts_status consume(mts_session *session)
     session->end = code;
     session->flow.completed += well ? 1 : 0;
     session->flow.failed += well ? 0 : 1;
-    const mts_status status = mts_api_report(&session->runtime->sink, code, &error);
+    const mts_status status = mts_sink_report(&session->runtime->sink, code, &error);
     notify(session, run.number, status);
     return status;
 }
@@ -142,7 +142,7 @@ static mts_status wait_for(mts_session *session, mts_ticket ticket, uint64_t unt
         }
     }
     MTS_TRY(code, outcome(session, ticket, &error));
-    return mts_api_report(&session->runtime->sink, code, &error);
+    return mts_sink_report(&session->runtime->sink, code, &error);
 }
 
 mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms)

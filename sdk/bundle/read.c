@@ -7,12 +7,8 @@
 static mts_status read_labels(mts_reader *reader, uint32_t count, mts_task *task)
 {
     const unsigned char *records = NULL;
-    void *array = NULL;
-    mts_status code = mts_reader_take(reader, &reader->labels, count, sizeof *task->labels, &records, &array);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    task->labels = array;
+    mts_status code = mts_reader_take(reader, &reader->labels, count, sizeof *task->labels, &records,
+                                      (void **)&task->labels);
     for (uint32_t i = 0; i < count && code == MTS_STATUS_OK; i++) {
         code = mts_section_string(&reader->sections, mts_load_u32(records + 4u * (size_t)i), &task->labels[i],
                                   reader->error);

@@ -100,14 +100,9 @@ static mts_status read_value(mts_reader *reader, const unsigned char *record, mt
 static mts_status read_values(mts_reader *reader, mts_graph *graph, uint32_t count)
 {
     const unsigned char *records = NULL;
-    void *array = NULL;
-    mts_status code =
-        mts_reader_take(reader, &reader->values, count, sizeof *graph->values, &records, &array);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    graph->values = array;
-    for (uint32_t i = 0; i < count; i++) {
+    mts_status code = mts_reader_take(reader, &reader->values, count, sizeof *graph->values, &records,
+                                      (void **)&graph->values);
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
         code = read_value(reader, records + i * mts_section_stride(MTS_FORMAT_VALUES), &graph->values[i]);
         if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(reader->error, code, "value %u", i);
@@ -115,7 +110,7 @@ static mts_status read_values(mts_reader *reader, mts_graph *graph, uint32_t cou
     }
     graph->value_count = count;
     graph->value_capacity = count;
-    return MTS_STATUS_OK;
+    return code;
 }
 
 static mts_status read_attrs(mts_reader *reader, uint32_t count, mts_node *out)
@@ -178,13 +173,9 @@ static mts_status read_node(mts_reader *reader, mts_graph *graph, uint32_t index
 static mts_status read_nodes(mts_reader *reader, mts_graph *graph, uint32_t count)
 {
     const unsigned char *records = NULL;
-    void *array = NULL;
-    mts_status code = mts_reader_take(reader, &reader->nodes, count, sizeof *graph->nodes, &records, &array);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    graph->nodes = array;
-    for (uint32_t i = 0; i < count; i++) {
+    mts_status code = mts_reader_take(reader, &reader->nodes, count, sizeof *graph->nodes, &records,
+                                      (void **)&graph->nodes);
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
         code = read_node(reader, graph, i, records + i * mts_section_stride(MTS_FORMAT_NODES));
         if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(reader->error, code, "node %u", i);
@@ -192,7 +183,7 @@ static mts_status read_nodes(mts_reader *reader, mts_graph *graph, uint32_t coun
     }
     graph->node_count = count;
     graph->node_capacity = count;
-    return MTS_STATUS_OK;
+    return code;
 }
 
 static mts_status read_port(mts_reader *reader, const unsigned char *record, mts_port *out)
@@ -208,20 +199,14 @@ static mts_status read_port(mts_reader *reader, const unsigned char *record, mts
 static mts_status read_ports(mts_reader *reader, uint32_t count, mts_port **out)
 {
     const unsigned char *records = NULL;
-    void *array = NULL;
-    mts_status code = mts_reader_take(reader, &reader->ports, count, sizeof(mts_port), &records, &array);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    mts_port *ports = array;
-    for (uint32_t i = 0; i < count; i++) {
-        code = read_port(reader, records + i * mts_section_stride(MTS_FORMAT_PORTS), &ports[i]);
+    mts_status code = mts_reader_take(reader, &reader->ports, count, sizeof **out, &records, (void **)out);
+    for (uint32_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
+        code = read_port(reader, records + i * mts_section_stride(MTS_FORMAT_PORTS), &(*out)[i]);
         if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(reader->error, code, "port %u", i);
         }
     }
-    *out = ports;
-    return MTS_STATUS_OK;
+    return code;
 }
 
 mts_status mts_reader_shape(mts_reader *reader, const unsigned char *rank, const unsigned char *dims,

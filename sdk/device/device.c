@@ -53,11 +53,33 @@ static mts_status after(mts_device *device, mts_status code, mts_error *error)
     return code;
 }
 
-static mts_status no_object(const mts_device *device, mts_error *error)
+/* Begins `call`, which makes an object of the device. */
+static mts_status check_create(mts_device *device, bool has_out, const char *call, mts_error *error)
 {
-    return mts_fail(error, MTS_STATUS_INTERNAL, "backend '%s' reported success without an object",
-                    device->info.backend);
+    return has_out ? check_device(device, error)
+                   : mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%s: out is NULL", call);
 }
+
+static mts_status check_made(const mts_device *device, bool made, mts_error *error)
+{
+    return made ? MTS_STATUS_OK
+                : mts_fail(error, MTS_STATUS_INTERNAL, "backend '%s' reported success without an object",
+                           device->info.backend);
+}
+
+/* What an entry of the backend says. `error` is that of the function around. */
+#define CALL(device, entry, ...) after(device, (device)->ops->entry(device, __VA_ARGS__, error), error)
+
+/* Destroys an object of a device and clears the caller's handle. */
+#define DESTROY(handle, entry)                                                                               \
+    do {                                                                                                     \
+        if ((handle) && *(handle)) {                                                                         \
+            mts_device *device = (*(handle))->device;                                                        \
+            device->ops->entry(device, *(handle));                                                           \
+            *(handle) = NULL;                                                                                \
+            see_loss(device);                                                                                \
+        }                                                                                                    \
+    } while (0)
 
 static mts_status check_range(const mts_buffer *buffer, size_t offset, const void *data, size_t size,
                               mts_error *error)
@@ -69,9 +91,9 @@ static mts_status check_range(const mts_buffer *buffer, size_t offset, const voi
     if (!data && size) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "data is NULL");
     }
-    const mts_status code = check_device(buffer->device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    const mts_status status = check_device(buffer->device, error);
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (buffer->imported) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
@@ -159,34 +181,27 @@ void mts_device_destroy(mts_device **device)
 static mts_status make_buffer(mts_device *device, const mts_memory *memory, size_t size, mts_buffer **out,
                               mts_error *error)
 {
-    if (!out) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_buffer_create: out is NULL");
+    mts_status status = check_create(device, out, "mts_buffer_create", error);
+    if (out) {
+        *out = NULL;
     }
-    *out = NULL;
-    mts_status code = check_device(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status == MTS_STATUS_OK && size == 0) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "a buffer needs at least one byte");
     }
-    if (size == 0) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "a buffer needs at least one byte");
-    }
-    if (size > device->info.buffer_bytes) {
-        return mts_fail(error, MTS_STATUS_LIMIT, "a buffer of %zu bytes exceeds the %llu of device '%s'",
-                        size, (unsigned long long)device->info.buffer_bytes, device->info.name);
+    if (status == MTS_STATUS_OK && size > device->info.buffer_bytes) {
+        status = mts_fail(error, MTS_STATUS_LIMIT, "a buffer of %zu bytes exceeds the %llu of device '%s'",
+                          size, (unsigned long long)device->info.buffer_bytes, device->info.name);
     }
     mts_buffer *buffer = NULL;
-    code = after(device, device->ops->buffer_create(device, memory, size, &buffer, error), error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    MTS_TRY(status, CALL(device, buffer_create, memory, size, &buffer));
+    MTS_TRY(status, check_made(device, buffer, error));
+    if (status == MTS_STATUS_OK) {
+        buffer->device = device;
+        buffer->size = size;
+        buffer->imported = memory;
+        *out = buffer;
     }
-    if (!buffer) {
-        return no_object(device, error);
-    }
-    buffer->device = device;
-    buffer->size = size;
-    buffer->imported = memory;
-    *out = buffer;
-    return MTS_STATUS_OK;
+    return status;
 }
 
 mts_status mts_buffer_create(mts_device *device, size_t size, mts_buffer **out, mts_error *error)
@@ -215,85 +230,62 @@ mts_status mts_buffer_import(mts_device *device, const mts_memory *memory, mts_b
 
 void mts_buffer_destroy(mts_buffer **buffer)
 {
-    if (buffer && *buffer) {
-        mts_buffer *gone = *buffer;
-        mts_device *device = gone->device;
-        *buffer = NULL;
-        device->ops->buffer_destroy(device, gone);
-        see_loss(device);
-    }
-}
-
-static mts_status write_data(mts_buffer *buffer, size_t offset, const void *data, size_t size, bool async,
-                             mts_error *error)
-{
-    const mts_status code = check_range(buffer, offset, data, size, error);
-    if (code != MTS_STATUS_OK || size == 0) {
-        return code;
-    }
-    mts_device *device = buffer->device;
-    return after(device, device->ops->buffer_write(device, buffer, offset, data, size, async, error), error);
+    DESTROY(buffer, buffer_destroy);
 }
 
 mts_status mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size,
                             mts_error *error)
 {
-    return write_data(buffer, offset, data, size, false, error);
+    const mts_status status = check_range(buffer, offset, data, size, error);
+    return status == MTS_STATUS_OK && size > 0
+               ? CALL(buffer->device, buffer_write, buffer, offset, data, size, false)
+               : status;
 }
 
 mts_status mts_buffer_write_async(mts_buffer *buffer, size_t offset, const void *data, size_t size,
                                   mts_error *error)
 {
-    return write_data(buffer, offset, data, size, true, error);
+    const mts_status status = check_range(buffer, offset, data, size, error);
+    return status == MTS_STATUS_OK && size > 0
+               ? CALL(buffer->device, buffer_write, buffer, offset, data, size, true)
+               : status;
 }
 
 mts_status mts_buffer_read_async(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
 {
-    const mts_status code = check_range(buffer, offset, data, size, error);
-    if (code != MTS_STATUS_OK || size == 0) {
-        return code;
-    }
-    mts_device *device = buffer->device;
-    return after(device, device->ops->buffer_read_async(device, buffer, offset, data, size, error), error);
+    const mts_status status = check_range(buffer, offset, data, size, error);
+    return status == MTS_STATUS_OK && size > 0
+               ? CALL(buffer->device, buffer_read_async, buffer, offset, data, size)
+               : status;
 }
 
 mts_status mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
 {
-    const mts_status code = check_range(buffer, offset, data, size, error);
-    if (code != MTS_STATUS_OK || size == 0) {
-        return code;
-    }
-    mts_device *device = buffer->device;
-    return after(device, device->ops->buffer_read(device, buffer, offset, data, size, error), error);
+    const mts_status status = check_range(buffer, offset, data, size, error);
+    return status == MTS_STATUS_OK && size > 0 ? CALL(buffer->device, buffer_read, buffer, offset, data, size)
+                                               : status;
 }
 
 mts_status mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error)
 {
-    const mts_status code = check_range(buffer, offset, &word, size, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = check_range(buffer, offset, &word, size, error);
+    if (status == MTS_STATUS_OK && (offset % sizeof word != 0 || size % sizeof word != 0)) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                          "filling %zu bytes at offset %zu: both have to be multiples of 4", size, offset);
     }
-    if (offset % sizeof word != 0 || size % sizeof word != 0) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "filling %zu bytes at offset %zu: both have to be multiples of 4", size, offset);
-    }
-    if (size == 0) {
-        return MTS_STATUS_OK;
-    }
-    mts_device *device = buffer->device;
-    return after(device, device->ops->buffer_fill(device, buffer, offset, size, word, error), error);
+    return status == MTS_STATUS_OK && size > 0 ? CALL(buffer->device, buffer_fill, buffer, offset, size, word)
+                                               : status;
 }
 
 mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
                              mts_error *error)
 {
-    if (!out) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_kernel_create: out is NULL");
+    mts_status status = check_create(device, out, "mts_kernel_create", error);
+    if (out) {
+        *out = NULL;
     }
-    *out = NULL;
-    mts_status code = check_device(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    if (status != MTS_STATUS_OK) {
+        return status;
     }
     if (!desc || !desc->name || !desc->name[0]) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "the kernel has no name");
@@ -303,99 +295,84 @@ mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mt
     }
     const mts_kernel_desc whole = {desc->name, desc->defines ? desc->defines : ""};
     mts_kernel *kernel = NULL;
-    code = after(device, device->ops->kernel_create(device, &whole, &kernel, error), error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    status = CALL(device, kernel_create, &whole, &kernel);
+    MTS_TRY(status, check_made(device, kernel, error));
+    if (status == MTS_STATUS_OK) {
+        kernel->device = device;
+        *out = kernel;
     }
-    if (!kernel) {
-        return no_object(device, error);
-    }
-    kernel->device = device;
-    *out = kernel;
-    return MTS_STATUS_OK;
+    return status;
 }
 
 void mts_kernel_destroy(mts_kernel **kernel)
 {
-    if (kernel && *kernel) {
-        mts_kernel *gone = *kernel;
-        mts_device *device = gone->device;
-        *kernel = NULL;
-        device->ops->kernel_destroy(device, gone);
-        see_loss(device);
+    DESTROY(kernel, kernel_destroy);
+}
+
+static mts_status check_launches(const mts_device *device, const mts_launch *launches, size_t count,
+                                 mts_error *error)
+{
+    mts_status status = MTS_STATUS_OK;
+    for (size_t i = 0; status == MTS_STATUS_OK && i < count; i++) {
+        status = check_launch(device, &launches[i], error);
     }
+    return status;
 }
 
 mts_status mts_command_list_create(mts_device *device, const mts_launch *launches, size_t count,
                                    mts_command_list **out, mts_error *error)
 {
-    if (!out) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_command_list_create: out is NULL");
-    }
-    *out = NULL;
-    mts_status code = check_device(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
     size_t bytes = 0;
-    if ((!launches && count) || !mts_size_mul(count, sizeof *launches, &bytes)) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                        "a list of %zu launches, but launches is NULL or the count too large", count);
-    }
-    for (size_t i = 0; i < count; i++) {
-        code = check_launch(device, &launches[i], error);
-        if (code != MTS_STATUS_OK) {
-            return code;
-        }
-    }
     mts_command_list *list = NULL;
-    code = after(device, device->ops->command_list_create(device, launches, count, &list, error), error);
-    if (code != MTS_STATUS_OK) {
-        return code;
+    mts_status status = check_create(device, out, "mts_command_list_create", error);
+    if (out) {
+        *out = NULL;
     }
-    if (!list) {
-        return no_object(device, error);
+    if (status == MTS_STATUS_OK && ((!launches && count) || !mts_size_mul(count, sizeof *launches, &bytes))) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                          "a list of %zu launches, but launches is NULL or the count too large", count);
     }
-    list->device = device;
-    list->count = count;
-    *out = list;
-    return MTS_STATUS_OK;
+    MTS_TRY(status, check_launches(device, launches, count, error));
+    MTS_TRY(status, CALL(device, command_list_create, launches, count, &list));
+    MTS_TRY(status, check_made(device, list, error));
+    if (status == MTS_STATUS_OK) {
+        list->device = device;
+        list->count = count;
+        *out = list;
+    }
+    return status;
 }
 
 void mts_command_list_destroy(mts_command_list **list)
 {
-    if (list && *list) {
-        mts_command_list *gone = *list;
-        mts_device *device = gone->device;
-        *list = NULL;
-        device->ops->command_list_destroy(device, gone);
-        see_loss(device);
+    DESTROY(list, command_list_destroy);
+}
+
+/* `array`: `count` elements that go with the launches of a list; called `what`. */
+static mts_status check_list(const mts_command_list *list, const void *array, size_t count, const char *what,
+                             mts_error *error)
+{
+    if (!list || (!array && count)) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "command list or %s is NULL", what);
     }
+    const mts_status status = check_device(list->device, error);
+    return status == MTS_STATUS_OK && count != list->count
+               ? mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu %s for a command list of %zu launches",
+                          count, what, list->count)
+               : status;
 }
 
 mts_status mts_command_list_update(mts_command_list *list, const mts_launch *launches, size_t count,
                                    mts_error *error)
 {
-    if (!list || (!launches && count)) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "command list or launches is NULL");
+    mts_status status = check_list(list, launches, count, "launches", error);
+    MTS_TRY(status, check_launches(list->device, launches, count, error));
+    if (status == MTS_STATUS_OK && !list->device->ops->command_list_update) {
+        status = mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' does not update command lists",
+                          list->device->info.name);
     }
-    mts_device *device = list->device;
-    mts_status code = check_device(device, error);
-    if (code == MTS_STATUS_OK && count != list->count) {
-        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu launches for a command list of %zu", count,
-                        list->count);
-    }
-    for (size_t i = 0; code == MTS_STATUS_OK && i < count; i++) {
-        code = check_launch(device, &launches[i], error);
-    }
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    if (!device->ops->command_list_update) {
-        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' does not update command lists",
-                        device->info.name);
-    }
-    return after(device, device->ops->command_list_update(device, list, launches, count, error), error);
+    MTS_TRY(status, CALL(list->device, command_list_update, list, launches, count));
+    return status;
 }
 
 mts_status mts_command_list_submit(mts_command_list *list, mts_error *error)
@@ -403,43 +380,26 @@ mts_status mts_command_list_submit(mts_command_list *list, mts_error *error)
     if (!list) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "command list is NULL");
     }
-    mts_device *device = list->device;
-    const mts_status code = check_device(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    return after(device, device->ops->command_list_submit(device, list, error), error);
+    const mts_status status = check_device(list->device, error);
+    return status == MTS_STATUS_OK ? CALL(list->device, command_list_submit, list) : status;
 }
 
 mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *times, size_t count,
                                     mts_error *error)
 {
-    if (!list || (!times && count)) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "command list or times is NULL");
+    mts_status status = check_list(list, times, count, "times", error);
+    if (status == MTS_STATUS_OK && !list->device->ops->command_list_profile) {
+        status = mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' does not measure launches",
+                          list->device->info.name);
     }
-    mts_device *device = list->device;
-    const mts_status code = check_device(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    if (count != list->count) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "%zu times for a command list of %zu launches", count,
-                        list->count);
-    }
-    if (!device->ops->command_list_profile) {
-        return mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' does not measure launches",
-                        device->info.name);
-    }
-    return after(device, device->ops->command_list_profile(device, list, times, count, error), error);
+    MTS_TRY(status, CALL(list->device, command_list_profile, list, times, count));
+    return status;
 }
 
 mts_status mts_device_wait(mts_device *device, mts_error *error)
 {
-    const mts_status code = check_device(device, error);
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
-    return after(device, device->ops->wait(device, error), error);
+    const mts_status status = check_device(device, error);
+    return status == MTS_STATUS_OK ? after(device, device->ops->wait(device, error), error) : status;
 }
 
 void mts_device_drain(mts_device *device)
@@ -451,28 +411,26 @@ void mts_device_drain(mts_device *device)
 
 static mts_status check_event(mts_device *device, uint32_t index, mts_error *error)
 {
-    const mts_status code = check_device(device, error);
-    if (code == MTS_STATUS_OK && index >= MTS_DEVICE_EVENTS) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "there is no event %u; a device has 0..%u", index,
-                        MTS_DEVICE_EVENTS - 1);
-    }
-    return code;
+    const mts_status status = check_device(device, error);
+    return status == MTS_STATUS_OK && index >= MTS_DEVICE_EVENTS
+               ? mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "there is no event %u; a device has 0..%u",
+                          index, MTS_DEVICE_EVENTS - 1)
+               : status;
 }
 
 mts_status mts_device_event_record(mts_device *device, uint32_t index, mts_error *error)
 {
-    const mts_status code = check_event(device, index, error);
-    return code == MTS_STATUS_OK ? after(device, device->ops->event_record(device, index, error), error)
-                                 : code;
+    const mts_status status = check_event(device, index, error);
+    return status == MTS_STATUS_OK ? CALL(device, event_record, index) : status;
 }
 
 static mts_status query_event(mts_device *device, uint32_t index, bool wait, bool *passed, mts_error *error)
 {
     bool answer = false;
-    mts_status code = check_event(device, index, error);
-    MTS_TRY(code, after(device, device->ops->event_query(device, index, wait, &answer, error), error));
-    *passed = code == MTS_STATUS_OK && answer;
-    return code;
+    mts_status status = check_event(device, index, error);
+    MTS_TRY(status, CALL(device, event_query, index, wait, &answer));
+    *passed = status == MTS_STATUS_OK && answer;
+    return status;
 }
 
 mts_status mts_device_event_passed(mts_device *device, uint32_t index, bool *passed, mts_error *error)
@@ -509,26 +467,18 @@ static mts_status allocate_host(const mts_device *device, size_t size, void **ou
 
 mts_status mts_host_create(mts_device *device, size_t size, void **out, mts_error *error)
 {
-    if (!out) {
-        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_host_create: out is NULL");
-    }
-    *out = NULL;
-    mts_status code = check_device(device, error);
-    if (code == MTS_STATUS_OK && size == 0) {
-        code = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "host memory needs at least one byte");
-    }
-    if (code != MTS_STATUS_OK) {
-        return code;
-    }
     void *memory = NULL;
-    code = device->ops->host_create ? device->ops->host_create(device, size, &memory, error)
-                                    : allocate_host(device, size, &memory, error);
-    code = after(device, code, error);
-    if (code == MTS_STATUS_OK && !memory) {
-        code = no_object(device, error);
+    mts_status status = check_create(device, out, "mts_host_create", error);
+    if (status == MTS_STATUS_OK && size == 0) {
+        status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "host memory needs at least one byte");
     }
-    *out = code == MTS_STATUS_OK ? memory : NULL;
-    return code;
+    MTS_TRY(status, device->ops->host_create ? CALL(device, host_create, size, &memory)
+                                             : allocate_host(device, size, &memory, error));
+    MTS_TRY(status, check_made(device, memory, error));
+    if (out) {
+        *out = status == MTS_STATUS_OK ? memory : NULL;
+    }
+    return status;
 }
 
 void mts_host_destroy(mts_device *device, void **memory)

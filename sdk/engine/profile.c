@@ -12,7 +12,7 @@ static int compare(const void *left, const void *right)
 {
     const double a = *(const double *)left;
     const double b = *(const double *)right;
-    return (a > b) - (a < b);
+    return MTS_COMPARE(a, b);
 }
 
 static double median(double *values, uint32_t count)
@@ -36,12 +36,12 @@ static void summarise(const mts_engine *engine, uint32_t runs, const mts_launch_
     for (size_t i = 0; i < count; i++) {
         const mts_encoded_launch *from = &engine->launches.encoded[i];
         out[i] = (mts_launch_profile){.label = from->label,
-                                     .kernel = from->kernel,
-                                     .group = from->group,
-                                     .computations = from->members,
-                                     .tasks = from->tasks,
-                                     .mul_adds = from->mul_adds,
-                                     .bytes = from->bytes};
+                                      .kernel = from->kernel,
+                                      .group = from->group,
+                                      .computations = from->members,
+                                      .tasks = from->tasks,
+                                      .mul_adds = from->mul_adds,
+                                      .bytes = from->bytes};
         for (uint32_t r = 0; r < runs; r++) {
             const mts_launch_time *run = times + r * count;
             column[r] = milliseconds(i == 0 ? 0 : run[i - 1].end, run[i].start);

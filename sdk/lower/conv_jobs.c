@@ -9,6 +9,7 @@
 #include "lower/conv_jobs.h"
 
 #include "base/hash.h"
+#include "base/size.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,17 +189,10 @@ static void add_member(mts_tiler *t, uint32_t index)
 /* Larger first; equal work by weight rows, so that neighbours in the list use the same weights. */
 static int compare_jobs(const void *left, const void *right)
 {
-    const mts_tile_job *a = left;
-    const mts_tile_job *b = right;
-    const uint64_t x = a->work * a->params.tile;
-    const uint64_t y = b->work * b->params.tile;
-    if (x != y) {
-        return x < y ? 1 : -1;
-    }
-    if (a->order != b->order) {
-        return a->order < b->order ? -1 : 1;
-    }
-    return a->params.in < b->params.in ? -1 : a->params.in > b->params.in;
+    const mts_tile_job *a = left, *b = right;
+    int order = MTS_COMPARE(b->work * b->params.tile, a->work * a->params.tile);
+    order = order != 0 ? order : MTS_COMPARE(a->order, b->order);
+    return order != 0 ? order : MTS_COMPARE(a->params.in, b->params.in);
 }
 
 /* Keeps the tasks of each epilogue of a job; t->shared has room for all jobs that have several. */

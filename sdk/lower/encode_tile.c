@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/size.h"
 #include "lower/conv_jobs.h"
 #include "lower/encoders.h"
 
@@ -170,28 +171,18 @@ typedef struct placed {
 
 static int by_input(const void *left, const void *right)
 {
-    const placed *a = left;
-    const placed *b = right;
-    if (a->in != b->in) {
-        return a->in < b->in ? -1 : 1;
-    }
-    if (a->params.pixel != b->params.pixel) {
-        return a->params.pixel < b->params.pixel ? -1 : 1;
-    }
-    return a->job < b->job ? -1 : a->job > b->job;
+    const placed *a = left, *b = right;
+    int order = MTS_COMPARE(a->in, b->in);
+    order = order != 0 ? order : MTS_COMPARE(a->params.pixel, b->params.pixel);
+    return order != 0 ? order : MTS_COMPARE(a->job, b->job);
 }
 
 static int by_batch(const void *left, const void *right)
 {
-    const placed *a = left;
-    const placed *b = right;
-    if (a->batch != b->batch) {
-        return a->batch < b->batch ? -1 : 1;
-    }
-    if (a->job != b->job) {
-        return a->job < b->job ? -1 : 1;
-    }
-    return a->params.pixel < b->params.pixel ? -1 : a->params.pixel > b->params.pixel;
+    const placed *a = left, *b = right;
+    int order = MTS_COMPARE(a->batch, b->batch);
+    order = order != 0 ? order : MTS_COMPARE(a->job, b->job);
+    return order != 0 ? order : MTS_COMPARE(a->params.pixel, b->params.pixel);
 }
 
 /* A tile reads the same pixels of each channel, in each of the phases that its taps point into. */

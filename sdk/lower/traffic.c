@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/size.h"
 #include "lower/encode.h"
 
 /* Something that is read: a value (kind 0), a block of weights (1) or a constant without a number (2). */
@@ -62,15 +63,10 @@ static void add_constant(sources *s, const mts_member *member, const mts_value *
 
 static int compare_sources(const void *left, const void *right)
 {
-    const source *a = left;
-    const source *b = right;
-    if (a->kind != b->kind) {
-        return a->kind < b->kind ? -1 : 1;
-    }
-    if (a->owner != b->owner) {
-        return a->owner < b->owner ? -1 : 1;
-    }
-    return a->id < b->id ? -1 : a->id > b->id;
+    const source *a = left, *b = right;
+    int order = MTS_COMPARE(a->kind, b->kind);
+    order = order != 0 ? order : MTS_COMPARE(a->owner, b->owner);
+    return order != 0 ? order : MTS_COMPARE(a->id, b->id);
 }
 
 static uint64_t layer_bytes(const mts_encoding *encoding, const mts_layer *layer)

@@ -116,14 +116,19 @@ static uint32_t store(mts_weights *pool, const float *space, uint32_t offset)
     return offset;
 }
 
-static void identify(pool_key *key, const mts_block_ref *ref)
+/* Rows `row`, row + 1, .. of the value that the block is a part of. */
+static pool_key key_of(key_kind kind, const mts_block_ref *ref, uint32_t owner, uint32_t row, uint32_t rows)
 {
-    if (ref->block != MTS_NONE) {
-        key->identity = ref->block;
-    } else {
-        key->identity = (uint64_t)(uintptr_t)ref->data;
-        key->by_address = 1; /* an address must not be taken for a block number */
-    }
+    const bool numbered = ref->block != MTS_NONE;
+    pool_key key;
+    memset(&key, 0, sizeof key);
+    key.identity = numbered ? ref->block : (uint64_t)(uintptr_t)ref->data;
+    key.by_address = !numbered; /* an address must not be taken for a block number */
+    key.kind = kind;
+    key.owner = owner;
+    key.row = row;
+    key.rows = rows;
+    return key;
 }
 
 static float element(const mts_value *value, const void *data, size_t index)
@@ -146,13 +151,7 @@ uint32_t mts_weights_rows(mts_weights *pool, const mts_value *weight, uint32_t r
     uint32_t in = 0;
     uint32_t inner = 0;
     mts_value_matrix(weight, &out, &in, &inner);
-    pool_key key;
-    memset(&key, 0, sizeof key);
-    identify(&key, ref);
-    key.kind = KEY_ROWS;
-    key.owner = owner;
-    key.row = row - ref->out_first;
-    key.rows = rows;
+    pool_key key = key_of(KEY_ROWS, ref, owner, row - ref->out_first, rows);
     uint32_t offset = 0;
     const size_t cells = (size_t)ref->in_count * inner;
     key.other = cells; /* equal bytes are one block, also where they are other rows by columns */
@@ -191,13 +190,7 @@ uint32_t mts_weights_winograd(mts_weights *pool, const mts_value *weight, uint32
     const mts_block_ref *ref = &weight->blocks[ref_index];
     const size_t skip = channel - ref->in_first;
     const size_t position = (size_t)count * rows; /* floats of one */
-    pool_key key;
-    memset(&key, 0, sizeof key);
-    identify(&key, ref);
-    key.kind = KEY_WINOGRAD;
-    key.owner = owner;
-    key.row = row - ref->out_first;
-    key.rows = rows;
+    pool_key key = key_of(KEY_WINOGRAD, ref, owner, row - ref->out_first, rows);
     key.lanes = count;
     key.other = (uint64_t)ref->in_count << 32 | skip;
     uint32_t offset = 0;
@@ -223,13 +216,7 @@ uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t 
                            uint32_t rows, uint32_t lanes, uint32_t owner)
 {
     const mts_block_ref *ref = &weight->blocks[ref_index];
-    pool_key key;
-    memset(&key, 0, sizeof key);
-    identify(&key, ref);
-    key.kind = KEY_LANES;
-    key.owner = owner;
-    key.row = row - ref->out_first;
-    key.rows = rows;
+    pool_key key = key_of(KEY_LANES, ref, owner, row - ref->out_first, rows);
     key.lanes = lanes;
     const size_t depth = ref->in_count;
     key.other = depth;
@@ -247,11 +234,7 @@ uint32_t mts_weights_lanes(mts_weights *pool, const mts_value *weight, uint32_t 
 
 uint32_t mts_weights_dense(mts_weights *pool, const mts_value *value, uint32_t owner)
 {
-    pool_key key;
-    memset(&key, 0, sizeof key);
-    identify(&key, &value->blocks[0]);
-    key.kind = KEY_DENSE;
-    key.owner = owner;
+    pool_key key = key_of(KEY_DENSE, &value->blocks[0], owner, 0, 0);
     key.other =
         value->block_count == 1 ? 0 : (uint64_t)(uintptr_t)value; /* several blocks: not shared as a whole */
     const size_t count = mts_shape_count(&value->shape);
@@ -273,11 +256,7 @@ uint32_t mts_weights_ordered(mts_weights *pool, const mts_value *value, const ui
     if (!order) {
         return mts_weights_dense(pool, value, owner);
     }
-    pool_key key;
-    memset(&key, 0, sizeof key);
-    identify(&key, &value->blocks[0]);
-    key.kind = KEY_ORDERED;
-    key.owner = owner;
+    pool_key key = key_of(KEY_ORDERED, &value->blocks[0], owner, 0, 0);
     key.other = (uint64_t)(uintptr_t)order;
     uint32_t offset = 0;
     float *space = claim(pool, &key, count, &offset);
@@ -316,8 +295,7 @@ bool mts_weights_holds(const mts_weights *pool, size_t at, const mts_value *valu
         high = pool->entries[middle].offset <= at ? high : middle;
     }
     for (uint32_t b = 0; low < high && b < value->block_count; b++) {
-        pool_key key = {0};
-        identify(&key, &value->blocks[b]);
+        const pool_key key = key_of(KEY_ROWS, &value->blocks[b], 0, 0, 0);
         if (pool->entries[low].key.kind != KEY_MASK && pool->entries[low].key.identity == key.identity &&
             pool->entries[low].key.by_address == key.by_address) {
             return true;

@@ -5,18 +5,16 @@
 
 #include <stdlib.h>
 
+#include "base/size.h"
+
 /* Larger first; equal sizes by birth and then position, so that the result is deterministic. */
 static int compare_spans(const void *left, const void *right)
 {
     const mts_span *a = *(mts_span *const *)left;
     const mts_span *b = *(mts_span *const *)right;
-    if (a->size != b->size) {
-        return a->size < b->size ? 1 : -1;
-    }
-    if (a->first != b->first) {
-        return a->first < b->first ? -1 : 1;
-    }
-    return a < b ? -1 : a > b;
+    int order = MTS_COMPARE(b->size, a->size);
+    order = order != 0 ? order : MTS_COMPARE(a->first, b->first);
+    return order != 0 ? order : MTS_COMPARE(a, b);
 }
 
 /* Inserts into the list of placed spans, which is kept in order of offset. */

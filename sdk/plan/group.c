@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "base/size.h"
+
 /* A plan of a part of the tasks: its last group, and the partial plan before it. */
 typedef struct partial {
     double latency;
@@ -268,12 +270,9 @@ typedef struct ranked {
 
 static int compare_ranked(const void *left, const void *right)
 {
-    const ranked *a = left;
-    const ranked *b = right;
-    if (a->latency < b->latency || a->latency > b->latency) {
-        return a->latency < b->latency ? 1 : -1;
-    }
-    return a->task < b->task ? -1 : 1;
+    const ranked *a = left, *b = right;
+    const int order = MTS_COMPARE(b->latency, a->latency);
+    return order != 0 ? order : MTS_COMPARE(a->task, b->task);
 }
 
 typedef struct greedy {

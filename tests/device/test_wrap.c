@@ -106,7 +106,7 @@ static void objects_that_outlive_the_device_are_found_and_freed(void **state)
     mts_device_destroy(&world.device);
     assert_true(device_fixture_logged(&world, "check: buffer #1 is alive"));
     assert_true(device_fixture_logged(&world, "check: kernel #4 " KERNEL_NAME " is alive"));
-    assert_true(device_fixture_logged(&world, "check: list #5 is alive"));
+    assert_true(device_fixture_logged(&world, "check: command list #5 is alive"));
     assert_int_equal(world.allocator.alive, 0);
 }
 
@@ -259,7 +259,7 @@ static void launching_on_tables_and_pools_nothing_wrote_is_found(void **state)
     assert_int_equal(mts_command_list_create(world.device, &launch, 1, &list, NULL), MTS_STATUS_OK);
     assert_int_equal(mts_command_list_submit(list, NULL), MTS_STATUS_OK);
     assert_int_equal(findings(), 2);
-    assert_true(device_fixture_logged(&world, "launch 'one' reads record 2"));
+    assert_true(device_fixture_logged(&world, "launch 'one' reads parameter word 2"));
     assert_true(device_fixture_logged(&world, "as its pool"));
     mts_command_list_destroy(&list);
     destroy_launch(&launch);

@@ -70,14 +70,22 @@ static void add_cast(mts_onnx *onnx, const char *from, mts_type dtype, const cha
     mts_onnx_int(onnx, mts_onnx_node(onnx, "Cast", &from, 1, to), "to", mts_onnx_dtype(dtype));
 }
 
+static Onnx__ValueInfoProto **make_infos(mts_onnx *onnx, const mts_port *ports, uint32_t count, size_t *made)
+{
+    Onnx__ValueInfoProto **infos = mts_onnx_alloc(onnx, count, sizeof *infos);
+    for (*made = 0; *made < count && !onnx->failed; ++*made) {
+        const mts_port *port = &ports[*made];
+        infos[*made] = mts_onnx_value_info(onnx, port->name, port->dtype, &port->shape);
+    }
+    return infos;
+}
+
 static void add_inputs(mts_onnx *onnx)
 {
     const mts_graph *graph = onnx->graph;
-    onnx->proto->input = mts_onnx_alloc(onnx, graph->input_count, sizeof(Onnx__ValueInfoProto *));
+    onnx->proto->input = make_infos(onnx, graph->inputs, graph->input_count, &onnx->proto->n_input);
     for (uint32_t i = 0; i < graph->input_count && !onnx->failed; i++) {
         const mts_port *port = &graph->inputs[i];
-        onnx->proto->input[onnx->proto->n_input++] =
-            mts_onnx_value_info(onnx, port->name, port->dtype, &port->shape);
         if (port->dtype != MTS_TYPE_FLOAT32) {
             add_cast(onnx, port->name, MTS_TYPE_FLOAT32, onnx->names[port->value]);
         }
@@ -87,11 +95,9 @@ static void add_inputs(mts_onnx *onnx)
 static void add_outputs(mts_onnx *onnx)
 {
     const mts_graph *graph = onnx->graph;
-    onnx->proto->output = mts_onnx_alloc(onnx, graph->output_count, sizeof(Onnx__ValueInfoProto *));
+    onnx->proto->output = make_infos(onnx, graph->outputs, graph->output_count, &onnx->proto->n_output);
     for (uint32_t i = 0; i < graph->output_count && !onnx->failed; i++) {
         const mts_port *port = &graph->outputs[i];
-        onnx->proto->output[onnx->proto->n_output++] =
-            mts_onnx_value_info(onnx, port->name, port->dtype, &port->shape);
         const char *from = mts_onnx_value(onnx, port->value);
         /* the value itself, or an input that is handed on as it came */
         if (strcmp(from, port->name) == 0 || names_port(graph->inputs, graph->input_count, port->name)) {

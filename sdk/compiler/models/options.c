@@ -4,8 +4,8 @@
 #include "compiler/models/options.h"
 
 #include <math.h>
-#include <stdio.h>
 
+#include "base/log.h"
 #include "base/sized.h"
 
 mts_status mts_options_take(const mtsc_options *given, mtsc_options *out, mts_error *error)
@@ -41,17 +41,8 @@ mts_status mts_options_progress(const mtsc_options *options, float fraction, con
 
 mts_status mts_options_report(const mtsc_options *options, mts_status status, const mts_error *error)
 {
-    if (status == MTS_STATUS_OK) {
-        return status;
-    }
-    const char *text = error->text[0] ? error->text : mts_status_text(status);
-    if (options->error_text && options->error_size > 0) {
-        (void)snprintf(options->error_text, options->error_size, "%s", text);
-    }
-    if (options->log) {
-        options->log(options->context, MTS_LOG_ERROR, text);
-    }
-    return status;
+    const mts_sink sink = {options->error_text, options->error_size, options->context, options->log};
+    return mts_sink_report(&sink, status, error);
 }
 
 mts_status mts_options_finish(const mtsc_options *options, mts_status status, const mts_error *error)

@@ -25,7 +25,7 @@ static int compare_sets(const void *a, const void *b)
 {
     const task_set *x = a, *y = b;
     const uint32_t p = mts_bits_count(x->tasks), q = mts_bits_count(y->tasks);
-    return p != q ? (p < q) - (p > q) : (x->tasks > y->tasks) - (x->tasks < y->tasks);
+    return p != q ? MTS_COMPARE(q, p) : MTS_COMPARE(x->tasks, y->tasks);
 }
 
 /* Bytes that a set saves are proportional to this. */
@@ -37,7 +37,7 @@ static size_t set_gain(const task_set *set)
 static int compare_gain(const void *a, const void *b)
 {
     const size_t p = set_gain(a), q = set_gain(b);
-    return p != q ? (p < q) - (p > q) : compare_sets(a, b);
+    return p != q ? MTS_COMPARE(q, p) : compare_sets(a, b);
 }
 
 /* The distinct sets of two or more tasks; at most one per entry. */

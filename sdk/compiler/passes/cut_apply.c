@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
+
 typedef struct weight_row {
     uint32_t label, channel;
 } weight_row;
@@ -26,8 +28,8 @@ typedef struct writer {
 static int compare_rows(const void *a, const void *b)
 {
     const weight_row *x = a, *y = b;
-    return x->label != y->label ? (x->label > y->label) - (x->label < y->label)
-                                : (x->channel > y->channel) - (x->channel < y->channel);
+    const int order = MTS_COMPARE(x->label, y->label);
+    return order != 0 ? order : MTS_COMPARE(x->channel, y->channel);
 }
 
 /* Adds the block of rows [row, row + rows) and channels [first, end). */

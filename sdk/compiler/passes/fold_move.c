@@ -36,37 +36,25 @@ static bool pad_is_none(const mts_node *node, uint32_t rank)
     return true;
 }
 
+/* Whether a node gives what it reads. */
+static bool does_nothing(const mts_node *node, const mts_shape *in, const mts_shape *out)
+{
+    const mts_op op = node->op;
+    return op == MTS_OP_UNARY                            ? node->attrs.unary.act.fn == MTS_FN_NONE
+           : op == MTS_OP_RESHAPE || op == MTS_OP_EXPAND ? mts_shape_equal(in, out)
+           : op == MTS_OP_TRANSPOSE                      ? perm_is_identity(node, in->rank)
+           : op == MTS_OP_SLICE                          ? slice_is_whole(node, in)
+           : op == MTS_OP_PAD                            ? pad_is_none(node, in->rank)
+                                                         : op == MTS_OP_CONCAT && node->input_count == 1;
+}
+
 bool mts_fold_drop(mts_fold_work *work, mts_node *node)
 {
     uint32_t input = mts_fold_input(work, node, 0);
     const mts_shape *in = &mts_fold_value(work, input)->shape,
                     *out = &mts_fold_value(work, node->output)->shape;
-    bool nothing = false;
-    switch (node->op) {
-    case MTS_OP_UNARY:
-        nothing = node->attrs.unary.act.fn == MTS_FN_NONE;
-        break;
-    case MTS_OP_RESHAPE:
-    case MTS_OP_EXPAND:
-        nothing = mts_shape_equal(in, out);
-        break;
-    case MTS_OP_TRANSPOSE:
-        nothing = perm_is_identity(node, in->rank);
-        break;
-    case MTS_OP_SLICE:
-        nothing = slice_is_whole(node, in);
-        break;
-    case MTS_OP_PAD:
-        nothing = pad_is_none(node, in->rank);
-        break;
-    case MTS_OP_CONCAT:
-        nothing = node->input_count == 1;
-        break;
-    default:
-        break;
-    }
     /* a constant may only stand for a value where constants may stand at all: at few operands */
-    if (!nothing || mts_fold_value(work, input)->kind == MTS_VALUE_CONST) {
+    if (!does_nothing(node, in, out) || mts_fold_value(work, input)->kind == MTS_VALUE_CONST) {
         return false;
     }
     mts_fold_replace(work, node, input);

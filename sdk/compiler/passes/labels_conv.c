@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/size.h"
 
 #define CANDIDATES_MAX 12u
 
@@ -66,8 +67,8 @@ static void add_candidate(conv_row *c, uint64_t tasks)
 static int compare_inputs(const void *a, const void *b)
 {
     const input *x = a, *y = b;
-    return x->label != y->label ? (x->label > y->label) - (x->label < y->label)
-                                : (x->channel > y->channel) - (x->channel < y->channel);
+    const int order = MTS_COMPARE(x->label, y->label);
+    return order != 0 ? order : MTS_COMPARE(x->channel, y->channel);
 }
 
 /* Channels of a task's input that all of `tasks` have. */

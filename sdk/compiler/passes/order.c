@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/size.h"
 
 /* What the channels of a group are known by. */
 typedef struct known {
@@ -96,19 +97,11 @@ static bool add_task(mts_family *family, uint32_t task, known *groups, mts_class
 static int compare_places(const void *a, const void *b)
 {
     const place *x = a, *y = b;
-    if (x->count != y->count) {
-        return x->count < y->count ? 1 : -1;
-    }
-    if (x->tasks != y->tasks) {
-        return x->tasks < y->tasks ? -1 : 1;
-    }
-    if (x->depth != y->depth) {
-        return x->depth < y->depth ? 1 : -1;
-    }
-    if (x->class != y->class) {
-        return x->class < y->class ? -1 : 1;
-    }
-    return (x->channel > y->channel) - (x->channel < y->channel);
+    int order = MTS_COMPARE(y->count, x->count);
+    order = order != 0 ? order : MTS_COMPARE(x->tasks, y->tasks);
+    order = order != 0 ? order : MTS_COMPARE(y->depth, x->depth);
+    order = order != 0 ? order : MTS_COMPARE(x->class, y->class);
+    return order != 0 ? order : MTS_COMPARE(x->channel, y->channel);
 }
 
 /* The order of one group; NULL in *out if it stays as it is. */

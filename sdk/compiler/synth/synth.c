@@ -178,14 +178,13 @@ static mts_status synthesize(const mtsc_synth_options *synth, const char *path, 
 void mtsc_synth_options_default(mtsc_synth_options *options)
 {
     if (options) {
-        memset(options, 0, sizeof *options);
-        options->size = sizeof *options;
-        options->arch = MTSC_ARCH_RESNET18;
-        options->tasks = 8;
-        options->share = 0.9;
-        options->input = 224;
-        options->classes = 10;
-        options->seed = 1;
+        *options = (mtsc_synth_options){.size = sizeof *options,
+                                        .arch = MTSC_ARCH_RESNET18,
+                                        .tasks = 8,
+                                        .share = 0.9,
+                                        .input = 224,
+                                        .classes = 10,
+                                        .seed = 1};
     }
 }
 

@@ -10,18 +10,6 @@
 #include "compress/net/inside.h"
 #include "kernels/abi/kinds.h"
 
-static const mts_step_function backwards[MTS_OP_COUNT] = {
-    [MTS_OP_CONV] = mts_backward_conv,       [MTS_OP_DECONV] = mts_backward_deconv,
-    [MTS_OP_MATMUL] = mts_backward_matmul,   [MTS_OP_SCALE] = mts_backward_scale,
-    [MTS_OP_UNARY] = mts_backward_unary,     [MTS_OP_BINARY] = mts_backward_binary,
-    [MTS_OP_POOL] = mts_backward_pool,       [MTS_OP_REDUCE] = mts_backward_reduce,
-    [MTS_OP_SOFTMAX] = mts_backward_softmax, [MTS_OP_CONCAT] = mts_backward_move,
-    [MTS_OP_SLICE] = mts_backward_move,      [MTS_OP_PAD] = mts_backward_move,
-    [MTS_OP_GATHER] = mts_backward_move,     [MTS_OP_TRANSPOSE] = mts_backward_move,
-    [MTS_OP_RESHAPE] = mts_backward_move,    [MTS_OP_EXPAND] = mts_backward_move,
-    [MTS_OP_RESIZE] = mts_backward_resize,   [MTS_OP_LRN] = mts_backward_lrn,
-};
-
 /* Why gradients cannot pass, or NULL. */
 static const char *defect(const mts_node *node)
 {
@@ -194,11 +182,9 @@ static void begin_backward(mts_net_run *run, uint32_t images)
     for (uint32_t i = 0; i < graph->output_count; i++) {
         const uint32_t value = graph->outputs[i].value;
         const size_t count = mts_net_elements(graph, value) * images;
-        if (mts_run_wants(run, value)) {
-            mts_run_open_gradient(run, value, images);
-            for (size_t k = 0; k < count; k++) {
-                run->gradients[value][k] += run->output_gradients[i][k];
-            }
+        float *gradient = mts_run_open_gradient(run, value, images);
+        for (size_t k = 0; gradient && k < count; k++) {
+            gradient[k] += run->output_gradients[i][k];
         }
     }
 }
@@ -222,7 +208,7 @@ mts_status mts_net_run_backward(mts_net_run *run, uint32_t images, mts_error *er
         if (!run->gradients[node->output] || !run->filled[node->output]) {
             continue;
         }
-        const mts_status code = backwards[node->op](&step);
+        const mts_status code = mts_net_ops[node->op].backward(&step);
         if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(error, code, "node '%s', backwards", mts_node_title(graph, node));
         }

@@ -151,15 +151,12 @@ mts_status mts_backward_deconv(const mts_step *step)
     if (!packed) {
         return MTS_STATUS_OUT_OF_MEMORY;
     }
-    float *y = mts_run_view_gradient(run, output, 0).data, *dx = NULL;
+    float *y = mts_run_view_gradient(run, output, 0).data;
     turn_weight(&d, false, run->net->layers[step->index].weight, packed);
     memset(packed + weights, 0, weights * sizeof *packed);
     mts_act_derive(&d.attrs->act, NULL, d.y_channels, run->before[output], run->values[output], y,
                    images * out);
-    if (mts_run_wants(run, input)) {
-        mts_run_open_gradient(run, input, step->count);
-        dx = run->gradients[input];
-    }
+    float *dx = mts_run_open_gradient(run, input, step->count);
     for (size_t n = 0; n < images; n++) {
         const meeting m = {.x = run->values[input] + n * in,
                            .y = y + n * out,

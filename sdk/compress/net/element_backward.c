@@ -70,12 +70,8 @@ mts_status mts_backward_scale(const mts_step *step)
                              .inner = innermost ? 1 : elements / (size_t)shape->dims[0] / layer->outputs,
                              .count = elements * step->count};
     const float *x = run->values[input], *d = run->gradients[output];
-    float *dx = NULL;
     derive_scale(step, &form);
-    if (mts_run_wants(run, input)) {
-        mts_run_open_gradient(run, input, step->count);
-        dx = run->gradients[input];
-    }
+    float *dx = mts_run_open_gradient(run, input, step->count);
     for (size_t i = 0; i < form.count; i += form.inner) {
         const size_t c = i / form.inner % form.channels;
         for (size_t k = i; k < i + form.inner; k++) {

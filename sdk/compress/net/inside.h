@@ -69,8 +69,8 @@ mts_view mts_run_view_gradient(const mts_net_run *run, uint32_t value, uint32_t 
 /* At least `count` floats of working memory, whose content is lost at the next call; NULL if memory is short.
  */
 float *mts_run_scratch(mts_net_run *run, size_t count, mts_error *error);
-/* Makes a gradient ready to be added to: zeroes it where nothing has been put yet. */
-void mts_run_open_gradient(mts_net_run *run, uint32_t value, uint32_t images);
+/* Makes a gradient ready to be added to: zeroes it where nothing has been put yet. NULL: none is wanted. */
+float *mts_run_open_gradient(mts_net_run *run, uint32_t value, uint32_t images);
 
 /* A node's part of the graph for images first .. first + count - 1 of a run. */
 typedef struct mts_step {
@@ -82,32 +82,25 @@ typedef struct mts_step {
 } mts_step;
 typedef mts_status (*mts_step_function)(const mts_step *step);
 
-mts_status mts_forward_conv(const mts_step *step);
-mts_status mts_forward_deconv(const mts_step *step);
-mts_status mts_forward_matmul(const mts_step *step);
-mts_status mts_forward_scale(const mts_step *step);
-mts_status mts_forward_unary(const mts_step *step);
-mts_status mts_forward_binary(const mts_step *step);
-mts_status mts_forward_pool(const mts_step *step);
-mts_status mts_forward_reduce(const mts_step *step);
-mts_status mts_forward_softmax(const mts_step *step);
-mts_status mts_forward_lrn(const mts_step *step);
-mts_status mts_forward_move(const mts_step *step); /* CONCAT SLICE PAD GATHER TRANSPOSE RESHAPE EXPAND */
-mts_status mts_forward_resize(const mts_step *step);
+/* What an operator does. `backward` is called for all images at once, while the gradient of the output is
+ * filled. `move` is CONCAT, SLICE, PAD, GATHER, TRANSPOSE, RESHAPE and EXPAND. */
+/* clang-format off */
+#define MTS_NET_FUNCTIONS(X)                                                                                 \
+    X(conv) X(deconv) X(matmul) X(scale) X(unary) X(binary) X(pool) X(reduce) X(softmax) X(lrn) X(move)      \
+    X(resize)
+/* clang-format on */
+#define MTS_NET_DECLARE(name)                                                                                \
+    mts_status mts_forward_##name(const mts_step *step);                                                     \
+    mts_status mts_backward_##name(const mts_step *step);
+MTS_NET_FUNCTIONS(MTS_NET_DECLARE)
+#undef MTS_NET_DECLARE
 
-/* ---- backward.c: called for all images at once, while the gradient of the output is filled ---- */
-mts_status mts_backward_conv(const mts_step *step);
-mts_status mts_backward_deconv(const mts_step *step);
-mts_status mts_backward_matmul(const mts_step *step);
-mts_status mts_backward_scale(const mts_step *step);
-mts_status mts_backward_unary(const mts_step *step);
-mts_status mts_backward_binary(const mts_step *step);
-mts_status mts_backward_pool(const mts_step *step);
-mts_status mts_backward_reduce(const mts_step *step);
-mts_status mts_backward_softmax(const mts_step *step);
-mts_status mts_backward_lrn(const mts_step *step);
-mts_status mts_backward_move(const mts_step *step);
-mts_status mts_backward_resize(const mts_step *step);
+typedef struct mts_net_op {
+    mts_step_function forward, backward; /* both NULL: not computed here */
+} mts_net_op;
+extern const mts_net_op mts_net_ops[MTS_OP_COUNT]; /* ops.c */
+
+/* ---- backward.c ---- */
 /* Whether a gradient has to pass to a value. */
 static inline bool mts_run_wants(const mts_net_run *run, uint32_t value)
 {

@@ -195,12 +195,8 @@ static bool gradient_of(const mts_step *step, uint32_t index, const matrix *like
         out->data = layer->bias;
         return true;
     }
-    if (!mts_run_wants(step->run, value)) {
-        return false;
-    }
-    mts_run_open_gradient(step->run, value, step->count);
-    out->data = mts_run_view_gradient(step->run, value, 0).data;
-    return true;
+    out->data = mts_run_open_gradient(step->run, value, step->count);
+    return out->data;
 }
 
 typedef struct targets {

@@ -296,10 +296,7 @@ mts_status mts_backward_move(const mts_step *step)
 {
     bool any = false;
     for (uint32_t i = 0; i < step->node->input_count; i++) {
-        if (mts_run_wants(step->run, step->node->inputs[i])) {
-            mts_run_open_gradient(step->run, step->node->inputs[i], step->count);
-            any = true;
-        }
+        any = mts_run_open_gradient(step->run, step->node->inputs[i], step->count) || any;
     }
     if (any) {
         const mover m = {

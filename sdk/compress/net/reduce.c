@@ -103,10 +103,9 @@ static void choose_line(const void *context, float *const *at, const ptrdiff_t *
 mts_status mts_backward_reduce(const mts_step *step)
 {
     const uint32_t input = step->node->inputs[0];
-    if (!mts_run_wants(step->run, input)) {
+    if (!mts_run_open_gradient(step->run, input, step->count)) {
         return MTS_STATUS_OK;
     }
-    mts_run_open_gradient(step->run, input, step->count);
     const mts_view x = mts_run_view_gradient(step->run, input, 0);
     const mts_view y = mts_run_view_gradient(step->run, step->node->output, 0);
     const uint32_t kind = step->node->attrs.reduce.kind;
@@ -208,10 +207,9 @@ mts_status mts_forward_softmax(const mts_step *step)
 mts_status mts_backward_softmax(const mts_step *step)
 {
     const uint32_t input = step->node->inputs[0];
-    if (!mts_run_wants(step->run, input)) {
+    if (!mts_run_open_gradient(step->run, input, step->count)) {
         return MTS_STATUS_OK;
     }
-    mts_run_open_gradient(step->run, input, step->count);
     const mts_view x = mts_run_view_gradient(step->run, input, 0);
     const mts_view y = mts_run_view(step->run, step->node->output, 0);
     const mts_view d = mts_run_view_gradient(step->run, step->node->output, 0);

@@ -158,10 +158,9 @@ mts_status mts_forward_resize(const mts_step *step)
 mts_status mts_backward_resize(const mts_step *step)
 {
     const uint32_t input = step->node->inputs[0];
-    if (mts_run_wants(step->run, input)) {
-        mts_run_open_gradient(step->run, input, step->count);
-        walk(step, true, mts_run_view_gradient(step->run, input, 0).data,
-             mts_run_view_gradient(step->run, step->node->output, 0).data);
+    float *gradient = mts_run_open_gradient(step->run, input, step->count);
+    if (gradient) {
+        walk(step, true, gradient, mts_run_view_gradient(step->run, step->node->output, 0).data);
     }
     return MTS_STATUS_OK;
 }

@@ -12,18 +12,6 @@
 
 #define CHUNK_FLOATS ((size_t)256 << 10) /* of the largest node's inputs and output together */
 
-static const mts_step_function forwards[MTS_OP_COUNT] = {
-    [MTS_OP_CONV] = mts_forward_conv,       [MTS_OP_DECONV] = mts_forward_deconv,
-    [MTS_OP_MATMUL] = mts_forward_matmul,   [MTS_OP_SCALE] = mts_forward_scale,
-    [MTS_OP_UNARY] = mts_forward_unary,     [MTS_OP_BINARY] = mts_forward_binary,
-    [MTS_OP_POOL] = mts_forward_pool,       [MTS_OP_REDUCE] = mts_forward_reduce,
-    [MTS_OP_SOFTMAX] = mts_forward_softmax, [MTS_OP_LRN] = mts_forward_lrn,
-    [MTS_OP_CONCAT] = mts_forward_move,     [MTS_OP_SLICE] = mts_forward_move,
-    [MTS_OP_PAD] = mts_forward_move,        [MTS_OP_GATHER] = mts_forward_move,
-    [MTS_OP_TRANSPOSE] = mts_forward_move,  [MTS_OP_RESHAPE] = mts_forward_move,
-    [MTS_OP_EXPAND] = mts_forward_move,     [MTS_OP_RESIZE] = mts_forward_resize,
-};
-
 /* ---- creation ---- */
 
 static bool takes_room(const mts_graph *graph, uint32_t value)
@@ -168,6 +156,17 @@ float *mts_net_run_value(mts_net_run *run, uint32_t value)
     return run->values[value];
 }
 
+/* A node for the images from `first` on that pass through the nodes together. */
+static mts_step step_at(mts_net_run *run, uint32_t node, uint32_t first, uint32_t images, mts_error *error)
+{
+    return (mts_step){.run = run,
+                      .node = &run->net->graph->nodes[node],
+                      .index = node,
+                      .first = first,
+                      .count = images - first < run->chunk ? images - first : run->chunk,
+                      .error = error};
+}
+
 mts_status mts_net_run_forward(mts_net_run *run, uint32_t images, uint32_t first, uint32_t end,
                                mts_error *error)
 {
@@ -178,13 +177,8 @@ mts_status mts_net_run_forward(mts_net_run *run, uint32_t images, uint32_t first
     }
     for (uint32_t image = 0; image < images; image += run->chunk) {
         for (uint32_t i = first; i < end; i++) {
-            const mts_step step = {.run = run,
-                                   .node = &graph->nodes[i],
-                                   .index = i,
-                                   .first = image,
-                                   .count = images - image < run->chunk ? images - image : run->chunk,
-                                   .error = error};
-            const mts_status code = forwards[step.node->op](&step);
+            const mts_step step = step_at(run, i, image, images, error);
+            const mts_status code = mts_net_ops[step.node->op].forward(&step);
             if (code != MTS_STATUS_OK) {
                 return mts_fail_prefix(error, code, "node '%s'", mts_node_title(graph, step.node));
             }
@@ -203,12 +197,7 @@ mts_status mts_net_run_linear(mts_net_run *run, uint32_t images, uint32_t node, 
     }
     const size_t elements = mts_net_elements(graph, graph->nodes[node].output);
     for (uint32_t image = 0; image < images; image += run->chunk) {
-        const mts_step step = {.run = run,
-                               .node = &graph->nodes[node],
-                               .index = node,
-                               .first = image,
-                               .count = images - image < run->chunk ? images - image : run->chunk,
-                               .error = error};
+        const mts_step step = step_at(run, node, image, images, error);
         const mts_status code = mts_conv_linear(&step, raw, out + image * elements);
         if (code != MTS_STATUS_OK) {
             return mts_fail_prefix(error, code, "node '%s'", mts_node_title(graph, step.node));

@@ -40,11 +40,15 @@ float *mts_run_scratch(mts_net_run *run, size_t count, mts_error *error)
     return run->scratch;
 }
 
-void mts_run_open_gradient(mts_net_run *run, uint32_t value, uint32_t images)
+float *mts_run_open_gradient(mts_net_run *run, uint32_t value, uint32_t images)
 {
+    if (!mts_run_wants(run, value)) {
+        return NULL;
+    }
     if (!run->filled[value]) {
         memset(run->gradients[value], 0,
                mts_net_elements(run->net->graph, value) * images * sizeof **run->gradients);
         run->filled[value] = true;
     }
+    return run->gradients[value];
 }

@@ -159,16 +159,15 @@ static void give_share(const pool *p, const tap_range *rows, const tap_range *co
 mts_status mts_backward_pool(const mts_step *step)
 {
     const uint32_t input = step->node->inputs[0];
-    if (!mts_run_wants(step->run, input)) {
+    float *gradient = mts_run_open_gradient(step->run, input, step->count);
+    if (!gradient) {
         return MTS_STATUS_OK;
     }
     const pool p = pool_of(step);
     const size_t in = (size_t)(p.in[0] * p.in[1]) * p.channels;
-    mts_run_open_gradient(step->run, input, step->count);
     const float *x = mts_run_view(step->run, input, 0).data;
     const float *y = mts_run_view(step->run, step->node->output, 0).data;
     const float *d = mts_run_view_gradient(step->run, step->node->output, 0).data;
-    float *gradient = mts_run_view_gradient(step->run, input, 0).data;
     for (size_t n = 0; n < images_of(step); n++, x += in, gradient += in) {
         for (int64_t o = 0; o < p.out[0] * p.out[1]; o++, y += p.channels, d += p.channels) {
             const tap_range rows = pool_range(&p, 0, o / p.out[1]);
@@ -235,14 +234,13 @@ static void lrn_pixel_back(const mts_attrs_lrn *attrs, const float *x, const flo
 mts_status mts_backward_lrn(const mts_step *step)
 {
     const uint32_t input = step->node->inputs[0];
-    if (!mts_run_wants(step->run, input)) {
+    float *gradient = mts_run_open_gradient(step->run, input, step->count);
+    if (!gradient) {
         return MTS_STATUS_OK;
     }
-    mts_run_open_gradient(step->run, input, step->count);
     const int64_t *dims = mts_run_shape(step->run, input)->dims;
     const float *x = mts_run_view(step->run, input, 0).data;
     const float *d = mts_run_view_gradient(step->run, step->node->output, 0).data;
-    float *gradient = mts_run_view_gradient(step->run, input, 0).data;
     const size_t channels = (size_t)dims[1], pixels = images_of(step) * (size_t)(dims[2] * dims[3]);
     for (size_t i = 0; i < pixels; i++) {
         lrn_pixel_back(&step->node->attrs.lrn, x + i * channels, d + i * channels, gradient + i * channels,

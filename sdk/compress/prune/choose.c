@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/size.h"
+
 typedef struct ranked {
     double importance;
     uint32_t channel;
@@ -29,10 +31,8 @@ typedef struct chooser {
 static int compare(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
-    if (x->importance < y->importance || x->importance > y->importance) {
-        return x->importance < y->importance ? 1 : -1;
-    }
-    return x->channel < y->channel ? -1 : x->channel > y->channel;
+    const int order = MTS_COMPARE(y->importance, x->importance);
+    return order != 0 ? order : MTS_COMPARE(x->channel, y->channel);
 }
 
 static bool start(chooser *c, mts_arena *arena)

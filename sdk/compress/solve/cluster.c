@@ -121,12 +121,9 @@ typedef struct wish {
 
 static int wish_compare(const void *a, const void *b)
 {
-    const wish *x = a;
-    const wish *y = b;
-    if (x->regret < y->regret || x->regret > y->regret) {
-        return x->regret < y->regret ? 1 : -1;
-    }
-    return x->point < y->point ? -1 : x->point > y->point ? 1 : 0;
+    const wish *x = a, *y = b;
+    const int order = MTS_COMPARE(y->regret, x->regret);
+    return order != 0 ? order : MTS_COMPARE(x->point, y->point);
 }
 
 static wish wish_make(const means *m, size_t point)

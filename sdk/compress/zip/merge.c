@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "compress/zip/fit.h"
 
 typedef struct candidate {
@@ -15,16 +16,14 @@ typedef struct candidate {
 static int compare_candidates(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
-    if (x->price != y->price) {
-        return x->price < y->price ? -1 : 1;
-    }
-    return x->channel < y->channel ? -1 : x->channel > y->channel;
+    const int order = MTS_COMPARE(x->price, y->price);
+    return order != 0 ? order : MTS_COMPARE(x->channel, y->channel);
 }
 
 static int compare_numbers(const void *a, const void *b)
 {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
+    return MTS_COMPARE(x, y);
 }
 
 static double price_of(const mts_zip_fit *fit, uint32_t o)

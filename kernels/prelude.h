@@ -85,6 +85,7 @@ INLINE mts_u32 mts_local_size(int d) { return d == 0 ? blockDim.x : d == 1 ? blo
 #define mts_floor(x) floorf(x)
 #define mts_ceil(x) ceilf(x)
 #define mts_trunc(x) truncf(x)
+#define mts_rint(x) rintf(x)
 #define mts_fabs(x) fabsf(x)
 
 /* Float16 as bits: the runtime compiler has no header for it. A program that runs on no GPU (tests) brings its own. */
@@ -175,6 +176,7 @@ typedef float mts_f32;
 #define mts_floor(x) floor(x)
 #define mts_ceil(x) ceil(x)
 #define mts_trunc(x) trunc(x)
+#define mts_rint(x) rint(x)
 #define mts_fabs(x) fabs(x)
 
 /* Without cl_khr_fp16 a half is only loaded and stored, which OpenCL 1.2 can everywhere. */
@@ -278,6 +280,7 @@ MTS_VEC_MAP(tanh)
 MTS_VEC_MAP(floor)
 MTS_VEC_MAP(ceil)
 MTS_VEC_MAP(trunc)
+MTS_VEC_MAP(rint)
 MTS_VEC_MAP(fabs)
 
 #else /* OpenCL vectors and plain scalars have operators */
@@ -315,6 +318,7 @@ MTS_VEC_MAP(fabs)
 #define mts_vec_floor(v) mts_floor(v)
 #define mts_vec_ceil(v) mts_ceil(v)
 #define mts_vec_trunc(v) mts_trunc(v)
+#define mts_vec_rint(v) mts_rint(v)
 #define mts_vec_fabs(v) mts_fabs(v)
 INLINE mts_vec mts_vec_max(mts_vec a, mts_vec b) { return a > b ? a : b; }
 INLINE mts_vec mts_vec_min(mts_vec a, mts_vec b) { return a < b ? a : b; }
@@ -416,6 +420,9 @@ INLINE void mts_matrix_store(float *p, mts_u32 step, const mts_matrix_sum *c) {
 #define mts_vec_hard_sigmoid(v, a, b)                                                                        \
     mts_vec_clip(mts_vec_fma(v, mts_vec_splat(a), mts_vec_splat(b)), 0.0f, 1.0f)
 
+#define mts_vec_quant(v, a, b, width)                                                                        \
+    mts_vec_mul(mts_vec_splat(a), mts_vec_clip(mts_vec_rint(mts_vec_div(v, mts_vec_splat(a))), b, (b) + (width)))
+
 /* Functions that a few vector instructions do: MTS_FN_NONE to MTS_FN_PRELU are y = clip(slope(v, s), lo, hi). */
 #define mts_fn_is_simple(fn) ((fn) <= MTS_FN_PRELU)
 #define mts_fn_slope(fn, a) ((fn) == MTS_FN_LEAKY ? (a) : 1.0f)
@@ -441,6 +448,8 @@ INLINE void mts_matrix_store(float *p, mts_u32 step, const mts_matrix_sum *c) {
      : (fn) == MTS_FN_CEIL         ? mts_vec_ceil(v)                                                         \
      : (fn) == MTS_FN_LOG          ? mts_vec_log(v)                                                          \
      : (fn) == MTS_FN_RECIPROCAL   ? mts_vec_div(mts_vec_splat(1.0f), v)                                     \
+     : (fn) == MTS_FN_QUANT8       ? mts_vec_quant(v, a, b, 255.0f)                                           \
+     : (fn) == MTS_FN_QUANT16      ? mts_vec_quant(v, a, b, 65535.0f)                                         \
      : (fn) == MTS_FN_NOT_ZERO     ? mts_vec_keep(v, mts_vec_splat(1.0f))                                    \
                                    : (v))
 

@@ -20,7 +20,8 @@ static const struct {
     [MTS_TYPE_FLOAT32] = {"<f4", "float32", 4}, [MTS_TYPE_FLOAT16] = {"<f2", "float16", 2},
     [MTS_TYPE_INT32] = {"<i4", "int32", 4},     [MTS_TYPE_INT64] = {"<i8", "int64", 8},
     [MTS_TYPE_UINT8] = {"|u1", "uint8", 1},     [MTS_TYPE_BOOL] = {"|b1", "bool", 1},
-    [MTS_TYPE_FLOAT64] = {"<f8", "float64", 8},
+    [MTS_TYPE_FLOAT64] = {"<f8", "float64", 8}, [MTS_TYPE_INT8] = {"|i1", "int8", 1},
+    [MTS_TYPE_UINT16] = {"<u2", "uint16", 2},   [MTS_TYPE_INT16] = {"<i2", "int16", 2},
 };
 
 size_t cli_type_size(mts_type type)

@@ -37,6 +37,13 @@ static void element_fill(mts_tensor *tensor, size_t i, uint64_t *state)
     case MTS_TYPE_UINT8:
         ((uint8_t *)tensor->data)[i] = (uint8_t)bits;
         break;
+    case MTS_TYPE_INT8:
+        ((int8_t *)tensor->data)[i] = (int8_t)((int)(bits % 256) - 128);
+        break;
+    case MTS_TYPE_UINT16:
+    case MTS_TYPE_INT16:
+        ((uint16_t *)tensor->data)[i] = (uint16_t)(bits % 256);
+        break;
     case MTS_TYPE_BOOL:
         ((uint8_t *)tensor->data)[i] = (uint8_t)(bits & 1u);
         break;

@@ -28,7 +28,11 @@
 #define MTS_FN_LOG 17u
 #define MTS_FN_RECIPROCAL 18u
 #define MTS_FN_NOT_ZERO 19u /* x != 0 ? 1 : 0: a cast to bool and back */
-#define MTS_FN_COUNT 20u
+/* Quantised to 8 or 16 bits and back: a c, where c is x / a rounded to the nearest integer, halves to the even one,
+   then to the nearest of b .. b + 255 (65535). a > 0; b is an integer, and 0 is among the numbers. */
+#define MTS_FN_QUANT8 20u
+#define MTS_FN_QUANT16 21u
+#define MTS_FN_COUNT 22u
 
 #define MTS_BIN_ADD 0u
 #define MTS_BIN_SUB 1u

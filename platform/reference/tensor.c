@@ -188,6 +188,10 @@ float mts_reference_apply(uint32_t fn, float x, float a, float b, float slope)
         return logf(x);
     case MTS_FN_RECIPROCAL:
         return 1.0f / x;
+    case MTS_FN_QUANT8:
+        return a * clip(rintf(x / a), b, b + 255.0f);
+    case MTS_FN_QUANT16:
+        return a * clip(rintf(x / a), b, b + 65535.0f);
     case MTS_FN_NOT_ZERO:
         return x != 0.0f ? 1.0f : 0.0f;
     default:

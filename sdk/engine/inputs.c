@@ -28,6 +28,15 @@ static void to_floats(mts_type dtype, const void *from, float *to, size_t count)
         case MTS_TYPE_UINT8:
             to[i] = (float)((const uint8_t *)from)[i];
             break;
+        case MTS_TYPE_INT8:
+            to[i] = (float)((const int8_t *)from)[i];
+            break;
+        case MTS_TYPE_UINT16:
+            to[i] = (float)((const uint16_t *)from)[i];
+            break;
+        case MTS_TYPE_INT16:
+            to[i] = (float)((const int16_t *)from)[i];
+            break;
         case MTS_TYPE_BOOL:
             to[i] = ((const uint8_t *)from)[i] != 0 ? 1.0f : 0.0f;
             break;

@@ -38,6 +38,15 @@ static void from_floats(mts_type dtype, const float *from, void *to, size_t coun
         case MTS_TYPE_UINT8:
             ((uint8_t *)to)[i] = (uint8_t)clamp(from[i], 0.0, 255.0);
             break;
+        case MTS_TYPE_INT8:
+            ((int8_t *)to)[i] = (int8_t)clamp(from[i], -128.0, 127.0);
+            break;
+        case MTS_TYPE_UINT16:
+            ((uint16_t *)to)[i] = (uint16_t)clamp(from[i], 0.0, 65535.0);
+            break;
+        case MTS_TYPE_INT16:
+            ((int16_t *)to)[i] = (int16_t)clamp(from[i], -32768.0, 32767.0);
+            break;
         case MTS_TYPE_BOOL:
             ((uint8_t *)to)[i] = from[i] < 0.0f || from[i] > 0.0f ? 1 : 0;
             break;

@@ -24,9 +24,11 @@ static mts_status check_input(const mts_graph *graph, const mts_node *node, uint
         return MTS_STATUS_OK;
     }
     const bool weight = wanted == MTS_OP_INPUT_BLOCKS || wanted == MTS_OP_INPUT_WEIGHT;
-    const bool fits = wanted == MTS_OP_INPUT_INDEX
-                          ? value->dtype == MTS_TYPE_INT32
-                          : value->dtype == MTS_TYPE_FLOAT32 || (weight && value->dtype == MTS_TYPE_FLOAT16);
+    const bool fits =
+        wanted == MTS_OP_INPUT_INDEX
+            ? value->dtype == MTS_TYPE_INT32
+            : value->dtype == MTS_TYPE_FLOAT32 ||
+                  (weight && (value->dtype == MTS_TYPE_FLOAT16 || value->dtype == MTS_TYPE_INT8));
     if (!fits) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "input %u ('%s') may not be of type %s", index,
                         value->name, mts_type_name(value->dtype));

@@ -21,6 +21,10 @@
 #include "graph/ops.h"
 #include "tensor/tensor.h"
 
+/* int8 weights are fixed-point numbers: -1 to 127/128. The convolution's scale makes the quantised weights of them,
+   so that sums in float16 stay small. */
+#define MTS_INT8_STEP (1.0f / 128.0f)
+
 #define MTS_NONE 0xffffffffu /* an absent value, node or block */
 
 typedef enum mts_op {
@@ -153,7 +157,8 @@ typedef struct mts_value {
     /* Of the ONNX value where there is one, else generated; unique in the graph. */
     const char *name;
     mts_value_kind kind;
-    /* INPUT: what the caller passes. CONST: of the data (float32, float16 weights, int32 indices). NODE: float32. */
+    /* INPUT: what the caller passes. CONST: of the data (float32; weights also float16 or int8, which stands for
+       MTS_INT8_STEP times the integer; int32 indices). NODE: float32. */
     mts_type dtype;
     mts_shape shape;
     /* Node, or MTS_NONE. */

@@ -18,9 +18,9 @@ typedef enum mts_op_input {
     MTS_OP_INPUT_VALUE,
     /* A graph input or node output, never a constant: plan and launches look for its storage. */
     MTS_OP_INPUT_DATA,
-    /* A constant, float32 or float16, that may consist of several weight blocks. */
+    /* A constant, float32, float16 or int8, that may consist of several weight blocks. */
     MTS_OP_INPUT_BLOCKS,
-    /* A constant, float32 or float16, of one block. */
+    /* A constant, float32, float16 or int8, of one block. */
     MTS_OP_INPUT_WEIGHT,
     /* A float32 constant. */
     MTS_OP_INPUT_VECTOR,

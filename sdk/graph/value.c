@@ -13,6 +13,10 @@ static void read_row(const mts_value *value, const void *data, size_t first, siz
 {
     if (value->dtype == MTS_TYPE_FLOAT16) {
         mts_half_array_to_float((const uint16_t *)data + first, out, count);
+    } else if (value->dtype == MTS_TYPE_INT8) {
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (float)((const int8_t *)data)[first + i] * MTS_INT8_STEP;
+        }
     } else if (value->dtype == MTS_TYPE_INT32) {
         for (size_t i = 0; i < count; i++) {
             out[i] = (float)((const int32_t *)data)[first + i];

@@ -35,7 +35,7 @@ static mts_status check_value(const mts_value *value, uint32_t index, mts_error 
                                                   "value '%s' is no constant but has blocks", value->name);
     }
     if (value->dtype != MTS_TYPE_FLOAT32 && value->dtype != MTS_TYPE_FLOAT16 &&
-        value->dtype != MTS_TYPE_INT32) {
+        value->dtype != MTS_TYPE_INT8 && value->dtype != MTS_TYPE_INT32) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "constant '%s' may not be of type %s", value->name,
                         mts_type_name(value->dtype));
     }

@@ -11,9 +11,12 @@ static size_t type_size(mts_type type)
 {
     switch (type) {
     case MTS_TYPE_UINT8:
+    case MTS_TYPE_INT8:
     case MTS_TYPE_BOOL:
         return 1;
     case MTS_TYPE_FLOAT16:
+    case MTS_TYPE_UINT16:
+    case MTS_TYPE_INT16:
         return 2;
     case MTS_TYPE_FLOAT32:
     case MTS_TYPE_INT32:
@@ -61,6 +64,12 @@ double mts_kit_value(const mts_tensor *tensor, size_t index)
         ELEMENT(int32_t)
     case MTS_TYPE_INT64:
         ELEMENT(int64_t)
+    case MTS_TYPE_INT8:
+        ELEMENT(int8_t)
+    case MTS_TYPE_UINT16:
+        ELEMENT(uint16_t)
+    case MTS_TYPE_INT16:
+        ELEMENT(int16_t)
     case MTS_TYPE_UINT8:
     case MTS_TYPE_BOOL:
         return bytes[0];

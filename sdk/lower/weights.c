@@ -136,6 +136,8 @@ static float element(const mts_value *value, const void *data, size_t index)
     switch (value->dtype) {
     case MTS_TYPE_FLOAT16:
         return mts_half_to_float(((const uint16_t *)data)[index]);
+    case MTS_TYPE_INT8:
+        return (float)((const int8_t *)data)[index] * MTS_INT8_STEP;
     case MTS_TYPE_INT32:
         return (float)((const int32_t *)data)[index];
     default:

@@ -14,9 +14,11 @@ static const struct {
     uint8_t size;
     const char *name;
 } dtypes[MTS_TYPE_COUNT] = {
-    [MTS_TYPE_FLOAT32] = {4, "float32"}, [MTS_TYPE_FLOAT16] = {2, "float16"}, [MTS_TYPE_INT32] = {4, "int32"},
-    [MTS_TYPE_INT64] = {8, "int64"},     [MTS_TYPE_UINT8] = {1, "uint8"},     [MTS_TYPE_BOOL] = {1, "bool"},
-    [MTS_TYPE_FLOAT64] = {8, "float64"},
+    [MTS_TYPE_FLOAT32] = {4, "float32"}, [MTS_TYPE_FLOAT16] = {2, "float16"},
+    [MTS_TYPE_INT32] = {4, "int32"},     [MTS_TYPE_INT64] = {8, "int64"},
+    [MTS_TYPE_UINT8] = {1, "uint8"},     [MTS_TYPE_BOOL] = {1, "bool"},
+    [MTS_TYPE_FLOAT64] = {8, "float64"}, [MTS_TYPE_INT8] = {1, "int8"},
+    [MTS_TYPE_UINT16] = {2, "uint16"},   [MTS_TYPE_INT16] = {2, "int16"},
 };
 
 /* Element count; false if a dimension is negative or the product overflows, even where another dimension is

@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 
-#define MTS_TYPE_COUNT 7 /* of mts_type */
+#define MTS_TYPE_COUNT 10 /* of mts_type */
 
 /* Row-major; a scalar has rank 0 and one element; a dimension may be 0. */
 typedef struct mts_shape {

@@ -418,8 +418,8 @@ static void what_is_not_supported_is_named(void **state)
     model.operators[0].custom = "TransformLandmarks";
     refused(MTS_STATUS_UNSUPPORTED, "operator 0 'y' (TransformLandmarks): the custom operator");
     one(19, SHAPE(4), SHAPE(4), -1, -1);
-    model.tensors[0].type = TFLITE_INT8;
-    refused(MTS_STATUS_UNSUPPORTED, "input 'x' has type INT8: quantised activations are not supported");
+    model.tensors[0].type = 5; /* STRING */
+    refused(MTS_STATUS_UNSUPPORTED, "input 'x' has type STRING");
     one(19, SHAPE(4), SHAPE(4), -1, -1);
     model.subgraphs = 2;
     refused(MTS_STATUS_UNSUPPORTED, "2 subgraphs");

@@ -52,7 +52,9 @@ static void element_functions_match_the_reference_device(void **state)
         fixture_begin(&f, 1);
         const mts_shape shape = fixture_shape4(1, 3, 7, 9);
         uint32_t x = fixture_input(&f, &shape);
-        const mts_attrs attrs = {.unary = {.act = {.fn = fn, .a = -0.3f, .b = 0.4f}}};
+        const bool quantised = fn == MTS_FN_QUANT8 || fn == MTS_FN_QUANT16;
+        const mts_attrs attrs = {
+            .unary = {.act = {.fn = fn, .a = quantised ? 0.0625f : -0.3f, .b = quantised ? -40.0f : 0.4f}}};
         const mts_attrs wide = {.unary = {.act = {.fn = MTS_FN_HARD_SWISH}}};
         fixture_output(&f, "z", fixture_node(&f, MTS_OP_UNARY, &x, 1, &wide));
         if (fn == MTS_FN_SQRT || fn == MTS_FN_LOG || fn == MTS_FN_RECIPROCAL) {

@@ -30,6 +30,10 @@ static void unary_agrees_for_every_function_and_layout(void **state)
             }
             params[m].a = kernel_pair_float(pair, -1.0f, 0.5f);
             params[m].b = kernel_pair_float(pair, 0.5f, 1.0f);
+            if (params[m].fn == MTS_FN_QUANT8 || params[m].fn == MTS_FN_QUANT16) {
+                params[m].a = 1.0f / 64.0f;
+                params[m].b = -40.0f;
+            }
         }
         kernel_pair_run_dest(pair, "unary_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }

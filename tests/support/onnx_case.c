@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "compiler/import/proto.h"
 #include "onnx/onnx.pb-c.h"
 #include "platform/os/os.h"
 
@@ -124,7 +125,27 @@ static const struct claim {
     {"NonZero", 1, true},
     {"Einsum", 0, false},
     {"Range", 7, true},
+    {"QuantizeLinear", 6, false},
+    {"DynamicQuantizeLinear", 0, false},
+    {"MatMulInteger", 14, false},
+    {"ConvInteger", 14, false},
+    {"QLinearConv", 0x1fe, false},
+    {"QLinearMatMul", 0xfe, false},
 };
+
+/* Operators whose cases hold quantised numbers. */
+static bool is_quantising(const char *op)
+{
+    static const char *const ops[] = {"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear",
+                                      "MatMulInteger",  "ConvInteger",      "QLinearConv",
+                                      "QLinearMatMul"};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        if (strcmp(ops[i], op) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static const struct claim *claim_of(const char *op)
 {
@@ -196,11 +217,37 @@ static bool takes_integers(const Onnx__GraphProto *graph)
     return false;
 }
 
+/* Floating point and integers of 8, 16 and 32 bits. */
+static bool codes_in_scope(const Onnx__GraphProto *graph)
+{
+    bool fits = true;
+    mts_type dtype;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        fits = fits && mts_proto_dtype(element_type(graph->input[i]), &dtype);
+    }
+    for (size_t i = 0; i < graph->n_output; i++) {
+        fits = fits && mts_proto_dtype(element_type(graph->output[i]), &dtype);
+    }
+    return fits;
+}
+
+static bool is_quantised(const Onnx__GraphProto *graph)
+{
+    bool quantised = graph->n_node > 0;
+    for (size_t i = 0; i < graph->n_node; i++) {
+        quantised = quantised && is_quantising(graph->node[i]->op_type);
+    }
+    return quantised;
+}
+
 /* Float32 everywhere, but for integers (and Dropout's switch) at constant positions, the result of Shape, and
    integers of operators whose positions are values; and at most as many dimensions as the SDK has. */
 static bool types_in_scope(const Onnx__GraphProto *graph)
 {
     const bool index = takes_integers(graph);
+    if (is_quantised(graph)) {
+        return codes_in_scope(graph);
+    }
     for (size_t i = 0; i < graph->n_input; i++) {
         const int32_t type = element_type(graph->input[i]);
         const bool parameter = is_parameter(graph, graph->input[i]->name);
@@ -331,6 +378,18 @@ const float *onnx_tensor_floats(const mts_host_tensor *tensor, mts_arena *arena)
         switch (tensor->dtype) {
         case MTS_TYPE_FLOAT32:
             out[i] = ((const float *)tensor->data)[i];
+            break;
+        case MTS_TYPE_UINT8:
+            out[i] = (float)((const uint8_t *)tensor->data)[i];
+            break;
+        case MTS_TYPE_INT8:
+            out[i] = (float)((const int8_t *)tensor->data)[i];
+            break;
+        case MTS_TYPE_UINT16:
+            out[i] = (float)((const uint16_t *)tensor->data)[i];
+            break;
+        case MTS_TYPE_INT16:
+            out[i] = (float)((const int16_t *)tensor->data)[i];
             break;
         case MTS_TYPE_INT64:
             out[i] = (float)((const int64_t *)tensor->data)[i];

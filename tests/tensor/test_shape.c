@@ -118,7 +118,7 @@ static void padding_puts_ones_on_the_left(void **state)
 static void every_element_type_has_a_size_and_a_name(void **state)
 {
     (void)state;
-    static const size_t sizes[MTS_TYPE_COUNT] = {4, 2, 4, 8, 1, 1, 8};
+    static const size_t sizes[MTS_TYPE_COUNT] = {4, 2, 4, 8, 1, 1, 8, 1, 2, 2};
     for (int i = 0; i < MTS_TYPE_COUNT; i++) {
         assert_true(mts_type_size((mts_type)i) == sizes[i]);
         assert_string_not_equal(mts_type_name((mts_type)i), "unknown");

@@ -196,7 +196,10 @@ int32_t mts_onnx_dtype(mts_type dtype)
                                                   [MTS_TYPE_INT64] = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
                                                   [MTS_TYPE_UINT8] = ONNX__TENSOR_PROTO__DATA_TYPE__UINT8,
                                                   [MTS_TYPE_BOOL] = ONNX__TENSOR_PROTO__DATA_TYPE__BOOL,
-                                                  [MTS_TYPE_FLOAT64] = ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE};
+                                                  [MTS_TYPE_FLOAT64] = ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE,
+                                                  [MTS_TYPE_INT8] = ONNX__TENSOR_PROTO__DATA_TYPE__INT8,
+                                                  [MTS_TYPE_UINT16] = ONNX__TENSOR_PROTO__DATA_TYPE__UINT16,
+                                                  [MTS_TYPE_INT16] = ONNX__TENSOR_PROTO__DATA_TYPE__INT16};
     return types[dtype];
 }
 

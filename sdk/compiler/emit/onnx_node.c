@@ -56,6 +56,24 @@ static void add_round_trip(mts_onnx *onnx, mts_type dtype, const char *x, const 
     cast(onnx, between, MTS_TYPE_FLOAT32, output);
 }
 
+/* 8 bits go through uint8; 16 bits, which only new opsets know, through arithmetic. */
+static void add_quantisation(mts_onnx *onnx, const mts_act *act, const char *x, const char *output)
+{
+    const char *step = mts_onnx_float_const(onnx, act->a);
+    const char *codes = mts_onnx_temporary(onnx);
+    if (act->fn == MTS_FN_QUANT8) {
+        const char *zero = mts_onnx_temporary(onnx);
+        cast(onnx, mts_onnx_float_const(onnx, -act->b), MTS_TYPE_UINT8, zero);
+        const char *const in[3] = {x, step, zero}, *const back[3] = {codes, step, zero};
+        (void)mts_onnx_node(onnx, "QuantizeLinear", in, 3, codes);
+        (void)mts_onnx_node(onnx, "DequantizeLinear", back, 3, output);
+        return;
+    }
+    const mts_act range = {.fn = MTS_FN_CLIP, .a = act->b, .b = act->b + 65535.0f};
+    add_clip(onnx, &range, one(onnx, "Round", two(onnx, "Div", x, step, NULL), NULL), codes);
+    (void)two(onnx, "Mul", codes, step, output);
+}
+
 static const char *plain_name(uint32_t fn)
 {
     static const char *const names[MTS_FN_COUNT] = {
@@ -97,6 +115,10 @@ static void add_act(mts_onnx *onnx, const mts_act *act, const char *slope, const
         break;
     case MTS_FN_TRUNC:
         add_round_trip(onnx, MTS_TYPE_INT64, x, output);
+        break;
+    case MTS_FN_QUANT8:
+    case MTS_FN_QUANT16:
+        add_quantisation(onnx, act, x, output);
         break;
     case MTS_FN_NOT_ZERO:
         add_round_trip(onnx, MTS_TYPE_BOOL, x, output);

@@ -60,9 +60,9 @@ static uint32_t id_of(mts_import *import, mts_import_value *value, mts_op_input 
         return value->id;
     }
     const bool weight = wanted == MTS_OP_INPUT_BLOCKS || wanted == MTS_OP_INPUT_WEIGHT;
-    const mts_type dtype = wanted == MTS_OP_INPUT_INDEX                 ? MTS_TYPE_INT32
-                           : weight && value->dtype == MTS_TYPE_FLOAT16 ? MTS_TYPE_FLOAT16
-                                                                        : MTS_TYPE_FLOAT32;
+    const mts_type dtype = wanted == MTS_OP_INPUT_INDEX                                   ? MTS_TYPE_INT32
+                           : weight && (value->dtype == MTS_TYPE_FLOAT16 || value->fixed) ? value->dtype
+                                                                                          : MTS_TYPE_FLOAT32;
     uint32_t *id = dtype == MTS_TYPE_FLOAT32 ? &value->id : &value->raw_id;
     if (*id == MTS_NONE) {
         *id = add_const(import, value, dtype);
@@ -146,9 +146,29 @@ static mts_import_value *append(mts_import *import, mts_op op, const mts_attrs *
     return wrap(import, id, inputs[0]->dtype);
 }
 
+/* The integers of a quantised value, now that they are read: (x / scale) rounded and clamped, plus zero. */
+static void emit_codes(mts_import *import, mts_import_value *value)
+{
+    const mts_import_quantised *q = value ? value->quantised : NULL;
+    if (!q || value->id != MTS_NONE || !mts_import_ok(import)) {
+        return;
+    }
+    const mts_attrs divide = {.binary = {.kind = MTS_BIN_DIV, .act = q->codes}};
+    const mts_attrs add = {.binary = {.kind = MTS_BIN_ADD}};
+    mts_import_value *both[2] = {q->x, q->scale};
+    mts_import_value *codes = append(import, MTS_OP_BINARY, &divide, both, 2);
+    both[0] = codes;
+    both[1] = q->zero;
+    codes = codes && q->zero ? append(import, MTS_OP_BINARY, &add, both, 2) : codes;
+    value->id = codes ? codes->id : MTS_NONE;
+}
+
 mts_import_value *mts_import_emit(mts_import *import, mts_op op, const mts_attrs *attrs,
                                   mts_import_value *const *inputs, uint32_t count)
 {
+    for (uint32_t i = 0; i < count; i++) {
+        emit_codes(import, inputs[i]);
+    }
     if (!mts_import_ok(import) || !inputs[0]) {
         return NULL;
     }
@@ -158,13 +178,28 @@ mts_import_value *mts_import_emit(mts_import *import, mts_op op, const mts_attrs
     return append(import, op, attrs, inputs, count);
 }
 
+static mts_import_value *reshape_constant(mts_import *import, mts_import_value *x, const mts_shape *shape)
+{
+    mts_import_value *y = mts_import_constant(import, x->dtype, shape, x->data, x->lasting);
+    const bool rows_stay = shape->rank > 0 && x->shape.rank > 0 && shape->dims[0] == x->shape.dims[0];
+    if (y) {
+        y->fixed = x->fixed;
+    }
+    if (y && x->codes && (x->codes->count == 1 || (x->codes->axis == 0 && rows_stay))) {
+        mts_import_value *codes = x->codes->codes;
+        mts_import_keep_codes(
+            import, x, mts_import_constant(import, codes->dtype, shape, codes->data, codes->lasting), 0, y);
+    }
+    return y;
+}
+
 mts_import_value *mts_import_emit_reshape(mts_import *import, mts_import_value *x, const mts_shape *shape)
 {
     if (!x || !mts_import_ok(import) || mts_shape_equal(&x->shape, shape)) {
         return x;
     }
     if (mts_import_is_const(x) && mts_shape_count(&x->shape) == mts_shape_count(shape)) {
-        return mts_import_constant(import, x->dtype, shape, x->data, x->lasting);
+        return reshape_constant(import, x, shape);
     }
     mts_attrs attrs = {.reshape = {.shape = *shape}};
     return mts_import_emit(import, MTS_OP_RESHAPE, &attrs, &x, 1);
@@ -177,7 +212,17 @@ mts_import_value *mts_import_emit_transpose(mts_import *import, mts_import_value
     }
     mts_attrs attrs = {0};
     memcpy(attrs.transpose.perm, perm, x->shape.rank * sizeof(*perm));
-    return mts_import_emit(import, MTS_OP_TRANSPOSE, &attrs, &x, 1);
+    mts_import_value *y = mts_import_emit(import, MTS_OP_TRANSPOSE, &attrs, &x, 1);
+    if (y && x->codes) {
+        mts_import_value *codes = x->codes->codes;
+        uint32_t axis = 0;
+        while (axis + 1 < x->shape.rank && perm[axis] != x->codes->axis) {
+            axis++;
+        }
+        mts_import_keep_codes(import, x, mts_import_emit(import, MTS_OP_TRANSPOSE, &attrs, &codes, 1), axis,
+                              y);
+    }
+    return y;
 }
 
 mts_import_value *mts_import_emit_binary(mts_import *import, uint32_t kind, mts_import_value *a,
@@ -210,6 +255,7 @@ mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts
     mts_import_value *value = mts_import_constant(import, dtype, &x->shape, x->data, x->lasting);
     if (value) {
         value->id = x->id;
+        value->quantised = x->quantised;
     }
     return value;
 }
@@ -278,8 +324,9 @@ static uint32_t const_output(mts_import *import, const char *name, const mts_imp
     return id;
 }
 
-void mts_import_emit_output(mts_import *import, const char *name, const mts_import_value *value)
+void mts_import_emit_output(mts_import *import, const char *name, mts_import_value *value)
 {
+    emit_codes(import, value);
     if (!value || !mts_import_ok(import)) {
         return;
     }

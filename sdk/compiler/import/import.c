@@ -279,8 +279,8 @@ static mts_status import_model(const Onnx__ModelProto *model, size_t size, const
                          .computed_left = options->computed_most,
                          .code = MTS_STATUS_OK,
                          .error = error};
-    /* converting and transposing what the file holds is no multiplication */
-    import.computed_left += size < SIZE_MAX / 4 ? 2 * size : 0;
+    /* converting what the file holds, int8 weights to float32 too, and transposing it is no multiplication */
+    import.computed_left += size < SIZE_MAX / 8 ? 8 * size : 0;
     if (!model->graph) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "there is no graph in the model");
     }

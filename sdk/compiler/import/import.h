@@ -44,7 +44,7 @@ typedef struct mts_import_options {
     size_t number_count;
     size_t file_most;     /* bytes of a file */
     size_t bytes_most;    /* bytes of memory for the graph and its constants */
-    size_t computed_most; /* bytes of constants computed from others, beyond twice the file's size */
+    size_t computed_most; /* bytes of constants computed from others, beyond eight times the file's size */
     uint32_t nodes_most;  /* ONNX nodes */
 } mts_import_options;
 

@@ -15,13 +15,34 @@
 #include "compiler/import/import.h"
 #include "compiler/import/proto.h"
 
+struct mts_import_value;
+
+/* The integers of a dequantised constant: numbers are scale * (code - zero). */
+typedef struct mts_import_codes {
+    struct mts_import_value *codes; /* int8 or uint8 */
+    const float *scale;
+    const int32_t *zero;
+    uint32_t count; /* 1, or the length of dimension `axis` */
+    uint32_t axis;
+} mts_import_codes;
+
+/* What was quantised at run time. Its integers are emitted when something reads them. */
+typedef struct mts_import_quantised {
+    struct mts_import_value *real; /* what dequantising gives */
+    struct mts_import_value *x, *scale, *zero;
+    mts_act codes; /* of x / scale, before the zero point is added */
+} mts_import_quantised;
+
 typedef struct mts_import_value {
-    mts_type dtype;   /* by ONNX; run-time values are float32 whatever it says */
-    mts_shape shape;  /* a constant may have dimensions of 0 */
-    const void *data; /* of a constant, else NULL */
-    bool lasting;     /* data lies in the graph's arena */
-    uint32_t id;      /* in the graph; MTS_NONE while a constant is not there */
-    uint32_t raw_id;  /* the same as float16 weight or int32 index */
+    mts_type dtype;                        /* by ONNX; run-time values are float32 whatever it says */
+    mts_shape shape;                       /* a constant may have dimensions of 0 */
+    const void *data;                      /* of a constant, else NULL */
+    bool lasting;                          /* data lies in the graph's arena */
+    uint32_t id;                           /* in the graph; MTS_NONE while a constant is not there */
+    uint32_t raw_id;                       /* the same as float16 or int8 weight, or int32 index */
+    bool fixed;                            /* int8 in steps of MTS_INT8_STEP, as weights are stored */
+    const mts_import_codes *codes;         /* of a constant, or NULL */
+    const mts_import_quantised *quantised; /* of a run-time value of integers, or NULL */
 } mts_import_value;
 
 typedef struct mts_import_name {
@@ -183,10 +204,53 @@ mts_attrs_pool mts_import_window_pool(const mts_import_window *window, uint32_t 
 mts_import_value *mts_import_emit_conv(mts_import *import, mts_op op, const mts_attrs *attrs,
                                        mts_import_value *x, mts_import_value *weight, mts_import_value *bias);
 
+/* The convolution that the node's attributes describe, of its first three inputs. */
+mts_import_value *mts_import_conv(mts_import *import);
+
+/* ---- quantised constants (coded.c) ---- */
+/* x / scale rounded, halves to even, and brought into the range. */
+double mts_host_quantize(float x, float scale, double low, double high);
+/* Range of a type that numbers are quantised to; false for others. */
+bool mts_import_code_range(mts_type dtype, double *low, double *high);
+/* Numbers of scale and zero along dimension `axis`. */
+typedef struct mts_import_parameters {
+    const float *scale;
+    const int32_t *zero;
+    uint32_t count; /* 1, or the length of the dimension */
+    uint32_t axis;
+} mts_import_parameters;
+/* Whether as many scales and zero points are there as the shape needs; fails if not. */
+bool mts_import_parameters_fit(mts_import *import, const mts_shape *shape, const mts_import_value *scale,
+                               const mts_import_value *zero, uint32_t axis);
+/* Constant ones, checked. */
+bool mts_import_parameters_read(mts_import *import, const mts_shape *shape, const mts_import_value *scale,
+                                const mts_import_value *zero, uint32_t axis, mts_import_parameters *out);
+mts_import_value *mts_import_dequantize_constant(mts_import *import, mts_import_value *x,
+                                                 const mts_import_value *scale, const mts_import_value *zero,
+                                                 uint32_t axis);
+mts_import_value *mts_import_quantize_constant(mts_import *import, mts_import_value *x,
+                                               const mts_import_value *scale, const mts_import_value *zero,
+                                               mts_type dtype, uint32_t axis);
+/* A convolution's weight as it is stored: of quantised ones the integers, and in *scale what multiplies each
+ * row, times `factor`; of others the weight itself, and NULL. */
+mts_import_value *mts_import_fixed(mts_import *import, mts_import_value *weight, float factor,
+                                   mts_import_value **scale);
+/* `to` is `from` with elements moved: its codes are `codes`, with their scales along `axis`. */
+void mts_import_keep_codes(mts_import *import, const mts_import_value *from, mts_import_value *codes,
+                           uint32_t axis, mts_import_value *to);
+
+/* ---- quantised values (quantize.c) ---- */
+/* scale * (x - zero); zero may be NULL. Scale and zero are one number, or one for each index of dimension
+ * `axis`. */
+mts_import_value *mts_import_dequantize(mts_import *import, mts_import_value *x, mts_import_value *scale,
+                                        mts_import_value *zero, uint32_t axis);
+/* The integers of type `dtype` that stand for x. */
+mts_import_value *mts_import_quantize(mts_import *import, mts_import_value *x, mts_import_value *scale,
+                                      mts_import_value *zero, mts_type dtype, uint32_t axis);
 /* An input or output of the graph. */
 mts_import_value *mts_import_emit_input(mts_import *import, const char *name, mts_type dtype,
                                         const mts_shape *shape);
-void mts_import_emit_output(mts_import *import, const char *name, const mts_import_value *value);
+void mts_import_emit_output(mts_import *import, const char *name, mts_import_value *value);
 /* The same value under another element type. */
 mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_type dtype);
 /* The same, but numbers of a constant are converted. */
@@ -244,8 +308,6 @@ typedef struct mts_lower_row {
     uint32_t required, most; /* inputs */
     void (*lower)(mts_import *import);
 } mts_lower_row;
-/* Row number `index`, or NULL after the last. */
-const mts_lower_row *mts_lower_row_at(size_t index);
 /* Row of an operator in this opset, or NULL; *known tells whether another opset has one. */
 const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known);
 
@@ -261,7 +323,9 @@ const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known);
     X(thresholded_relu) X(layer_norm) X(instance_norm) X(group_norm) X(mean_variance_norm) X(lp_norm)     \
     X(reduce_composed) X(gather_elements) X(gather_nd) X(compress) X(reverse_sequence) X(trilu)               \
     X(scatter_elements) X(scatter_nd) X(arg) X(top_k) X(one_hot) X(hardmax) X(scan) X(grid_sample)            \
-    X(eye_like) X(non_zero) X(einsum)
+    X(eye_like) X(non_zero) X(einsum)  \
+    X(quantize) X(dequantize) X(dynamic_quantize) X(matmul_integer) X(conv_integer)    \
+    X(qlinear_conv) X(qlinear_matmul)
 /* clang-format on */
 #define MTS_LOWER_DECLARE(name) void mts_lower_##name(mts_import *import);
 MTS_LOWER_FUNCTIONS(MTS_LOWER_DECLARE)

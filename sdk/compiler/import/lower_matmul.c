@@ -41,14 +41,17 @@ mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value
               cells = {.rank = 4, .dims = {columns, inner, 1, 1}};
     mts_shape out = {.rank = 2, .dims = {rows, columns}};
     mts_attrs attrs = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
-    mts_import_value *inputs[4] = {mts_import_emit_reshape(import, x, &in),
-                                   mts_import_emit_reshape(import, weight, &cells),
-                                   scale != 1.0f ? filled(import, columns, scale) : NULL, bias};
-    uint32_t count = bias ? 4 : inputs[2] ? 3 : 2;
+    mts_import_value *rows_scale = NULL;
+    weight = mts_import_fixed(import, mts_import_emit_reshape(import, weight, &cells), scale, &rows_scale);
+    if (!rows_scale && scale != 1.0f) {
+        rows_scale = filled(import, columns, scale);
+    }
+    mts_import_value *inputs[4] = {mts_import_emit_reshape(import, x, &in), weight, rows_scale, bias};
+    uint32_t count = bias ? 4 : rows_scale ? 3 : 2;
     return mts_import_emit_reshape(import, mts_import_emit(import, MTS_OP_CONV, &attrs, inputs, count), &out);
 }
 
-mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b)
+static mts_import_value *multiply(mts_import *import, mts_import_value *a, mts_import_value *b)
 {
     if (!a || !b) {
         return NULL;
@@ -64,21 +67,23 @@ mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a
 }
 
 /* A vector on the left is a row, on the right a column; the dimension goes again afterwards. */
-void mts_lower_matmul(mts_import *import)
+mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b)
 {
-    mts_import_value *a = mts_import_in(import, 0), *b = mts_import_in(import, 1);
+    if (!a || !b) {
+        return NULL;
+    }
     bool row = a->shape.rank == 1, column = b->shape.rank == 1;
     if (a->shape.rank == 0 || b->shape.rank == 0) {
         mts_import_fail(import, MTS_STATUS_MALFORMED, "an operand is a scalar");
-        return;
+        return NULL;
     }
     mts_shape a_shape = {.rank = 2, .dims = {1, a->shape.dims[0]}};
     mts_shape b_shape = {.rank = 2, .dims = {b->shape.dims[0], 1}};
     a = row ? mts_import_emit_reshape(import, a, &a_shape) : a;
     b = column ? mts_import_emit_reshape(import, b, &b_shape) : b;
-    mts_import_value *y = mts_import_emit_matmul(import, a, b);
+    mts_import_value *y = multiply(import, a, b);
     if (!y) {
-        return;
+        return NULL;
     }
     mts_shape shape = {.rank = y->shape.rank - 2};
     memcpy(shape.dims, y->shape.dims, sizeof(shape.dims));
@@ -88,7 +93,13 @@ void mts_lower_matmul(mts_import *import)
     if (!column) {
         shape.dims[shape.rank++] = y->shape.dims[y->shape.rank - 1];
     }
-    mts_import_out(import, 0, mts_import_emit_reshape(import, y, &shape));
+    return mts_import_emit_reshape(import, y, &shape);
+}
+
+void mts_lower_matmul(mts_import *import)
+{
+    mts_import_out(import, 0,
+                   mts_import_emit_matmul(import, mts_import_in(import, 0), mts_import_in(import, 1)));
 }
 
 /* beta * C as a vector over the columns, if that is its shape; NULL if it is not. */

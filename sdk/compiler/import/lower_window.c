@@ -142,7 +142,7 @@ static int64_t read_group(mts_import *import)
     return group;
 }
 
-void mts_lower_conv(mts_import *import)
+mts_import_value *mts_import_conv(mts_import *import)
 {
     window_attrs window = {0};
     mts_import_value *x = begin_window(import, &window);
@@ -151,11 +151,16 @@ void mts_lower_conv(mts_import *import)
     int64_t group = read_group(import);
     end_padding(import, &window);
     if (!mts_import_ok(import)) {
-        return;
+        return NULL;
     }
     mts_attrs attrs = {.conv = mts_import_window_conv(&window.size, group)};
     mts_import_value *y = mts_import_emit_conv(import, MTS_OP_CONV, &attrs, x, weight, bias);
-    mts_import_out(import, 0, end_window(import, &window, y));
+    return end_window(import, &window, y);
+}
+
+void mts_lower_conv(mts_import *import)
+{
+    mts_import_out(import, 0, mts_import_conv(import));
 }
 
 /* Pads of ConvTranspose from output_shape or auto_pad, as ONNX defines them. */

@@ -190,6 +190,15 @@ bool mts_proto_dtype(int32_t onnx, mts_type *dtype)
     case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
         *dtype = MTS_TYPE_UINT8;
         return true;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
+        *dtype = MTS_TYPE_INT8;
+        return true;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
+        *dtype = MTS_TYPE_UINT16;
+        return true;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
+        *dtype = MTS_TYPE_INT16;
+        return true;
     case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL:
         *dtype = MTS_TYPE_BOOL;
         return true;
@@ -200,9 +209,13 @@ bool mts_proto_dtype(int32_t onnx, mts_type *dtype)
 
 const char *mts_proto_dtype_name(int32_t onnx)
 {
-    static const char *const names[] = {"undefined", "float32", "uint8",   "int8",    "uint16",  "int16",
-                                        "int32",     "int64",   "string",  "bool",    "float16", "float64",
-                                        "uint32",    "uint64",  "complex", "complex", "bfloat16"};
+    static const char *const names[] = {
+        "undefined",      "float32",  "uint8",        "int8",           "uint16",
+        "int16",          "int32",    "int64",        "string",         "bool",
+        "float16",        "float64",  "uint32",       "uint64",         "complex",
+        "complex",        "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2",
+        "float8e5m2fnuz", "uint4",    "int4",         "float4e2m1",     "float8e8m0",
+        "uint2",          "int2"};
     return onnx >= 0 && (size_t)onnx < sizeof(names) / sizeof(names[0]) ? names[onnx] : "unknown";
 }
 
@@ -246,11 +259,11 @@ static const void *typed_field(const Onnx__TensorProto *proto, mts_type dtype, s
     }
 }
 
-/* float16, uint8 and bool lie one per int32. */
+/* Types of 16 bits and fewer lie one per int32. */
 static void narrow(const int32_t *in, size_t count, mts_type dtype, void *out)
 {
     for (size_t i = 0; i < count; i++) {
-        if (dtype == MTS_TYPE_FLOAT16) {
+        if (mts_type_size(dtype) == 2) {
             ((uint16_t *)out)[i] = (uint16_t)in[i];
         } else if (dtype == MTS_TYPE_BOOL) {
             ((uint8_t *)out)[i] = in[i] != 0;

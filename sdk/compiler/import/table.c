@@ -139,12 +139,14 @@ static const mts_lower_row rows[] = {
     {"EyeLike", 9, LAST, 1, 1, mts_lower_eye_like},
     {"NonZero", 9, LAST, 1, 1, mts_lower_non_zero},
     {"Einsum", 12, LAST, 1, 8, mts_lower_einsum},
+    {"QuantizeLinear", 10, LAST, 2, 3, mts_lower_quantize},
+    {"DequantizeLinear", 10, LAST, 2, 3, mts_lower_dequantize},
+    {"DynamicQuantizeLinear", 11, LAST, 1, 1, mts_lower_dynamic_quantize},
+    {"MatMulInteger", 10, LAST, 2, 4, mts_lower_matmul_integer},
+    {"ConvInteger", 10, LAST, 2, 4, mts_lower_conv_integer},
+    {"QLinearConv", 10, LAST, 8, 9, mts_lower_qlinear_conv},
+    {"QLinearMatMul", 10, LAST, 8, 8, mts_lower_qlinear_matmul},
 };
-
-const mts_lower_row *mts_lower_row_at(size_t index)
-{
-    return index < sizeof rows / sizeof rows[0] ? &rows[index] : NULL;
-}
 
 const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known)
 {

@@ -17,7 +17,8 @@ bool mts_import_is_const(const mts_import_value *value)
 
 bool mts_type_is_int(mts_type dtype)
 {
-    return dtype == MTS_TYPE_INT32 || dtype == MTS_TYPE_INT64 || dtype == MTS_TYPE_UINT8 ||
+    return dtype == MTS_TYPE_INT8 || dtype == MTS_TYPE_UINT16 || dtype == MTS_TYPE_INT16 ||
+           dtype == MTS_TYPE_INT32 || dtype == MTS_TYPE_INT64 || dtype == MTS_TYPE_UINT8 ||
            dtype == MTS_TYPE_BOOL;
 }
 
@@ -56,6 +57,12 @@ int64_t mts_host_load_int(mts_type dtype, const void *data, size_t index)
         return ((const int64_t *)data)[index];
     case MTS_TYPE_UINT8:
         return ((const uint8_t *)data)[index];
+    case MTS_TYPE_INT8:
+        return ((const int8_t *)data)[index];
+    case MTS_TYPE_UINT16:
+        return ((const uint16_t *)data)[index];
+    case MTS_TYPE_INT16:
+        return ((const int16_t *)data)[index];
     case MTS_TYPE_BOOL:
         return ((const uint8_t *)data)[index] != 0;
     default:
@@ -93,7 +100,12 @@ void mts_host_store_int(mts_type dtype, void *data, size_t index, int64_t number
         ((int64_t *)data)[index] = number;
         break;
     case MTS_TYPE_UINT8:
+    case MTS_TYPE_INT8:
         ((uint8_t *)data)[index] = (uint8_t)(uint64_t)number;
+        break;
+    case MTS_TYPE_UINT16:
+    case MTS_TYPE_INT16:
+        ((uint16_t *)data)[index] = (uint16_t)(uint64_t)number;
         break;
     case MTS_TYPE_BOOL:
         ((uint8_t *)data)[index] = number != 0;

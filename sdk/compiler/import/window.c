@@ -65,9 +65,13 @@ mts_import_value *mts_import_emit_conv(mts_import *import, mts_op op, const mts_
 {
     const uint32_t at = op == MTS_OP_CONV ? 3 : 2;
     const bool is_const = bias && mts_import_is_const(bias);
-    mts_import_value *inputs[4] = {x, weight, NULL, NULL};
-    inputs[at] = is_const ? bias : NULL;
-    mts_import_value *y = mts_import_emit(import, op, attrs, inputs, is_const ? at + 1 : 2);
+    mts_import_value *scale = NULL;
+    if (op == MTS_OP_CONV) {
+        weight = mts_import_fixed(import, weight, 1.0f, &scale);
+    }
+    mts_import_value *inputs[4] = {x, weight, scale, NULL};
+    inputs[at] = is_const ? bias : inputs[at];
+    mts_import_value *y = mts_import_emit(import, op, attrs, inputs, is_const ? at + 1 : scale ? 3 : 2);
     if (!y || !bias || is_const) {
         return y;
     }

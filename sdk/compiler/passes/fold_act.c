@@ -49,8 +49,34 @@ static mts_node *owner_of(mts_fold_work *work, const mts_node *node)
     return producer && mts_fold_single_use(work, producer) && mts_fold_free_act(producer) ? producer : NULL;
 }
 
+/* Whether what an activation cuts off is cut off by the quantisation after it anyway. */
+static bool is_spare(const mts_act *act, const mts_act *next)
+{
+    const float width = next->fn == MTS_FN_QUANT8 ? 255.0f : 65535.0f;
+    const bool cuts = act->fn == MTS_FN_RELU || act->fn == MTS_FN_CLIP;
+    const bool quantises = next->fn == MTS_FN_QUANT8 || next->fn == MTS_FN_QUANT16;
+    const float low = act->fn == MTS_FN_CLIP ? act->a : 0.0f;
+    const float high = act->fn == MTS_FN_CLIP ? act->b : INFINITY;
+    return cuts && quantises && rintf(low / next->a) <= next->b && rintf(high / next->a) >= next->b + width;
+}
+
+/* An activation before a quantisation that makes it needless goes. */
+static void drop_spare(mts_fold_work *work, const mts_node *node)
+{
+    mts_node *before = mts_fold_producer(work, node, 0);
+    mts_act *act = before ? (mts_act *)mts_node_act(before) : NULL;
+    if (!act || !mts_fold_single_use(work, before) || !is_spare(act, &node->attrs.unary.act)) {
+        return;
+    }
+    *act = (mts_act){.fn = MTS_FN_NONE};
+    if (before->op == MTS_OP_UNARY) {
+        mts_fold_replace(work, before, mts_fold_input(work, before, 0));
+    }
+}
+
 static bool join_function(mts_fold_work *work, mts_node *node)
 {
+    drop_spare(work, node);
     mts_node *owner = owner_of(work, node);
     if (!owner) {
         return false;

@@ -50,6 +50,10 @@ static float slow_function(const mts_act *act, float x)
         return logf(x);
     case MTS_FN_RECIPROCAL:
         return 1.0f / x;
+    case MTS_FN_QUANT8:
+        return act->a * clip(rintf(x / act->a), act->b, act->b + 255.0f);
+    case MTS_FN_QUANT16:
+        return act->a * clip(rintf(x / act->a), act->b, act->b + 65535.0f);
     case MTS_FN_NOT_ZERO:
         return x != 0.0f ? 1.0f : 0.0f;
     default:
@@ -122,6 +126,8 @@ bool mts_act_has_derivative(const mts_act *act)
     case MTS_FN_FLOOR:
     case MTS_FN_CEIL:
     case MTS_FN_NOT_ZERO:
+    case MTS_FN_QUANT8:
+    case MTS_FN_QUANT16:
         return false;
     default:
         return act->fn < MTS_FN_COUNT;

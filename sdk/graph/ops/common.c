@@ -33,6 +33,19 @@ mts_status mts_infer_rank(const mts_infer_call *call, uint32_t index, uint32_t l
     return MTS_STATUS_OK;
 }
 
+static bool is_quantisation(const mts_act *act)
+{
+    return act->fn == MTS_FN_QUANT8 || act->fn == MTS_FN_QUANT16;
+}
+
+/* A step, and a least integer, so that 0 is one of the numbers. */
+static bool quantisation_fits(const mts_act *act)
+{
+    const float width = act->fn == MTS_FN_QUANT8 ? 255.0f : 65535.0f;
+    return act->a > 0.0f && isfinite(act->a) && act->b >= -width && act->b <= 0.0f &&
+           !(act->b < floorf(act->b) || act->b > floorf(act->b));
+}
+
 mts_status mts_infer_act(const mts_infer_call *call, const mts_act *act, bool has_slope)
 {
     if (act->fn >= MTS_FN_COUNT) {
@@ -41,6 +54,13 @@ mts_status mts_infer_act(const mts_infer_call *call, const mts_act *act, bool ha
     if (isnan(act->a) || isnan(act->b)) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED,
                         "a parameter of the element function is not a number");
+    }
+    if (is_quantisation(act) && !quantisation_fits(act)) {
+        return mts_fail(
+            call->error, MTS_STATUS_MALFORMED,
+            "quantisation with step %g and least integer %g: the step must be positive, the integer "
+            "whole, and 0 within the range",
+            (double)act->a, (double)act->b);
     }
     if ((act->fn == MTS_FN_PRELU) != has_slope) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED, "a slope vector is %s",
@@ -137,9 +157,9 @@ mts_propagation mts_channels_kept_after(const mts_act *act)
 /* ---- listings ---- */
 
 static const char *const fn_names[MTS_FN_COUNT] = {
-    "none",       "relu",  "leaky", "clip", "prelu",      "sigmoid",  "hard_sigmoid",
-    "hard_swish", "tanh",  "exp",   "sqrt", "silu",       "trunc",    "abs",
-    "neg",        "floor", "ceil",  "log",  "reciprocal", "not_zero",
+    "none", "relu", "leaky",      "clip",     "prelu",  "sigmoid", "hard_sigmoid", "hard_swish",
+    "tanh", "exp",  "sqrt",       "silu",     "trunc",  "abs",     "neg",          "floor",
+    "ceil", "log",  "reciprocal", "not_zero", "quant8", "quant16",
 };
 
 void mts_print_act(const mts_act *act, mts_text *text)
@@ -150,7 +170,7 @@ void mts_print_act(const mts_act *act, mts_text *text)
     mts_text_add(text, " %s", fn_names[act->fn]);
     if (act->fn == MTS_FN_LEAKY) {
         mts_text_add(text, "(%g)", (double)act->a);
-    } else if (act->fn == MTS_FN_CLIP || act->fn == MTS_FN_HARD_SIGMOID) {
+    } else if (act->fn == MTS_FN_CLIP || act->fn == MTS_FN_HARD_SIGMOID || is_quantisation(act)) {
         mts_text_add(text, "(%g,%g)", (double)act->a, (double)act->b);
     }
 }

@@ -94,7 +94,13 @@ typedef enum mts_type {
     /* One byte, 0 or 1. */
     MTS_TYPE_BOOL = 5,
     /* IEEE 754, 64 bits. */
-    MTS_TYPE_FLOAT64 = 6
+    MTS_TYPE_FLOAT64 = 6,
+    /* Signed, 8 bits. */
+    MTS_TYPE_INT8 = 7,
+    /* Unsigned, 16 bits. */
+    MTS_TYPE_UINT16 = 8,
+    /* Signed, 16 bits. */
+    MTS_TYPE_INT16 = 9
 } mts_type;
 
 /* A view of a dense, row-major array. It does not own the memory. */

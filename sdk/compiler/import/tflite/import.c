@@ -24,37 +24,24 @@ static mts_tflite_tensor *port(const mts_tflite *model, const mts_flat_vector *p
 
 static bool port_type(mts_tflite *model, const mts_tflite_tensor *tensor, const char *what, mts_type *dtype)
 {
-    const mts_flat_vector scales = mts_flat_list(&model->flat, &tensor->quantization, 2, 4);
-    switch (tensor->type) {
-    case MTS_TFLITE_FLOAT32:
-        *dtype = MTS_TYPE_FLOAT32;
-        return true;
-    case MTS_TFLITE_FLOAT16:
-        *dtype = MTS_TYPE_FLOAT16;
-        return true;
-    case MTS_TFLITE_INT32:
-        *dtype = MTS_TYPE_INT32;
-        break;
-    case MTS_TFLITE_INT64:
-        *dtype = MTS_TYPE_INT64;
-        break;
-    case MTS_TFLITE_BOOL:
-        *dtype = MTS_TYPE_BOOL;
-        break;
-    default:
-        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED,
-                        "%s '%s' has type %s: quantised activations are not supported", what, tensor->name,
-                        mts_tflite_type_name(tensor->type));
-        return false;
+    static const struct {
+        int type;
+        mts_type dtype;
+    } types[] = {{MTS_TFLITE_FLOAT32, MTS_TYPE_FLOAT32}, {MTS_TFLITE_FLOAT16, MTS_TYPE_FLOAT16},
+                 {MTS_TFLITE_INT32, MTS_TYPE_INT32},     {MTS_TFLITE_INT64, MTS_TYPE_INT64},
+                 {MTS_TFLITE_BOOL, MTS_TYPE_BOOL},       {MTS_TFLITE_INT8, MTS_TYPE_INT8},
+                 {MTS_TFLITE_UINT8, MTS_TYPE_UINT8},     {MTS_TFLITE_INT16, MTS_TYPE_INT16}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (types[i].type == tensor->type) {
+            *dtype = types[i].dtype;
+            return true;
+        }
     }
-    if (scales.count > 0) {
-        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED,
-                        "%s '%s' is quantised: quantised activations are not supported", what, tensor->name);
-    }
-    return scales.count == 0;
+    mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "%s '%s' has type %s", what, tensor->name,
+                    mts_tflite_type_name(tensor->type));
+    return false;
 }
 
-/* The caller's shape of an input, or NULL. */
 static const mts_shape *given_shape(const mts_tflite *model, const char *name)
 {
     const mts_import_options *options = model->import->options;
@@ -142,7 +129,9 @@ static void define_inputs(mts_tflite *model)
             apply_given(model, tensor, given);
         }
         if (mts_import_ok(model->import) && port_type(model, tensor, "input", &dtype)) {
-            tensor->native = define_input(model, tensor, dtype);
+            mts_import_value *value = define_input(model, tensor, dtype);
+            tensor->native =
+                mts_tflite_is_quantised(model, tensor) ? mts_tflite_real(model, tensor, value) : value;
         }
     }
 }
@@ -224,8 +213,9 @@ static void define_outputs(mts_tflite *model)
         mts_type dtype = MTS_TYPE_FLOAT32;
         mts_import_value *value = mts_tflite_native(model, tensor);
         if (value && port_type(model, tensor, "output", &dtype)) {
-            mts_import_emit_output(model->import, tensor->name,
-                                   mts_import_retype(model->import, value, dtype));
+            value = mts_tflite_is_quantised(model, tensor) ? mts_tflite_codes(model, tensor, value)
+                                                           : mts_import_retype(model->import, value, dtype);
+            mts_import_emit_output(model->import, tensor->name, value);
         }
     }
 }
@@ -261,7 +251,7 @@ mts_status mts_tflite_import(const void *data, size_t size, const char *name,
                          .error = error};
     mts_tflite model = {.import = &import, .flat = {.data = data, .size = size}, .shapes_hold = true};
     /* converting and reordering what the file holds is no multiplication */
-    import.computed_left += size < SIZE_MAX / 4 ? 2 * size : 0;
+    import.computed_left += size < SIZE_MAX / 8 ? 8 * size : 0;
     mts_arena_init(&import.scratch, arena->allocator);
     run_import(&model, arena);
     mts_arena_release(&import.scratch);

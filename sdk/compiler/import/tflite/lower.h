@@ -30,6 +30,19 @@ uint32_t mts_tflite_axis(mts_tflite *model, int64_t axis, uint32_t rank);
 /* Numbers of a constant operand; absent: none. */
 uint32_t mts_tflite_ints(mts_tflite *model, uint32_t index, const char *what, int64_t *out, uint32_t most);
 
+/* ---- quantised tensors (quant.c) ---- */
+/* Whether the tensor holds integers that stand for real numbers. */
+bool mts_tflite_is_quantised(mts_tflite *model, const mts_tflite_tensor *tensor);
+/* The real numbers that a quantised tensor's integers stand for. */
+mts_import_value *mts_tflite_real(mts_tflite *model, const mts_tflite_tensor *tensor,
+                                  mts_import_value *codes);
+/* The integers of a quantised tensor that stand for real numbers. */
+mts_import_value *mts_tflite_codes(mts_tflite *model, const mts_tflite_tensor *tensor,
+                                   mts_import_value *real);
+/* Real numbers rounded to those that the operator's result can hold; others as they are. */
+mts_import_value *mts_tflite_round(mts_tflite *model, const mts_tflite_tensor *tensor,
+                                   mts_import_value *real);
+
 /* ---- options of the operator at hand, by field number ---- */
 int64_t mts_tflite_option(mts_tflite *model, uint32_t field, mts_flat_kind kind, int64_t fallback);
 /* The activation that the options of number `field` ask for, applied. */

@@ -124,15 +124,14 @@ void mts_tflite_lower_softmax(mts_tflite *model)
     mts_tflite_out(model, 0, mts_import_emit(model->import, MTS_OP_SOFTMAX, &attrs, &x, 1), planar);
 }
 
-/* Of constants, whose numbers were converted when they were read. float16 stays float16 for weights. */
+/* DEQUANTIZE, QUANTIZE and DENSIFY: tensors are held as real numbers, dense, so that only their result is
+   rounded where it is quantised. float16 constants stay float16 for weights. */
 void mts_tflite_lower_dequantize(mts_tflite *model)
 {
-    mts_import_value *x = mts_tflite_weight(model, mts_tflite_in(model, 0));
-    if (x && !mts_import_is_const(x)) {
-        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED,
-                        "quantised activations are not supported, only weights may be quantised");
-    }
-    mts_tflite_out(model, 0, x, false);
+    mts_tflite_tensor *tensor = mts_tflite_in(model, 0);
+    const bool planar = mts_tflite_is_planar(tensor);
+    mts_tflite_out(model, 0, planar ? mts_tflite_planar(model, tensor) : mts_tflite_weight(model, tensor),
+                   planar);
 }
 
 static uint32_t reduce_kind(uint32_t code)

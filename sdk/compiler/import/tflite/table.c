@@ -2,7 +2,6 @@
  * table.c: which TensorFlow Lite operators are imported, with how many operands, by which function.
  */
 #include "compiler/import/tflite/lower.h"
-#include "compiler/import/tflite/tflite.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +69,7 @@ static const mts_tflite_row rows[] = {
     {101, "ABS", 1, 1, mts_tflite_lower_unary},
     {102, "SPLIT_V", 3, 3, mts_tflite_lower_split_sizes},
     {104, "CEIL", 1, 1, mts_tflite_lower_unary},
+    {114, "QUANTIZE", 1, 1, mts_tflite_lower_dequantize},
     {117, "HARD_SWISH", 1, 1, mts_tflite_lower_unary},
     {124, "DENSIFY", 1, 1, mts_tflite_lower_dequantize},
     {126, "BATCH_MATMUL", 2, 2, mts_tflite_lower_batch_matmul},
@@ -102,7 +102,6 @@ static const struct {
                {107, "GATHER_ND"},
                {108, "COS"},
                {111, "ELU"},
-               {114, "QUANTIZE"},
                {116, "ROUND"},
                {118, "IF"},
                {119, "WHILE"},
@@ -111,15 +110,6 @@ static const struct {
                {130, "BROADCAST_TO"},
                {142, "VAR_HANDLE"},
                {150, "GELU"}};
-
-const char *mts_tflite_operator_at(size_t index, uint32_t *code)
-{
-    if (index >= sizeof rows / sizeof rows[0]) {
-        return NULL;
-    }
-    *code = rows[index].code;
-    return rows[index].op;
-}
 
 const mts_tflite_row *mts_tflite_find(const mts_tflite_operator *node)
 {

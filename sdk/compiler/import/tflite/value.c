@@ -19,7 +19,7 @@ static bool host_type(int type, mts_type *dtype, size_t *size)
     } types[] = {{MTS_TFLITE_FLOAT32, MTS_TYPE_FLOAT32, 4}, {MTS_TFLITE_FLOAT16, MTS_TYPE_FLOAT16, 2},
                  {MTS_TFLITE_INT32, MTS_TYPE_INT32, 4},     {MTS_TFLITE_INT64, MTS_TYPE_INT64, 8},
                  {MTS_TFLITE_UINT8, MTS_TYPE_UINT8, 1},     {MTS_TFLITE_BOOL, MTS_TYPE_BOOL, 1},
-                 {MTS_TFLITE_INT8, MTS_TYPE_INT32, 1},      {MTS_TFLITE_INT16, MTS_TYPE_INT32, 2}};
+                 {MTS_TFLITE_INT8, MTS_TYPE_INT8, 1},       {MTS_TFLITE_INT16, MTS_TYPE_INT16, 2}};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (types[i].type == type) {
             *dtype = types[i].dtype;
@@ -28,56 +28,6 @@ static bool host_type(int type, mts_type *dtype, size_t *size)
         }
     }
     return false;
-}
-
-static int64_t stored_int(int type, const unsigned char *data, size_t index)
-{
-    int32_t wide = 0;
-    int16_t narrow = 0;
-    switch (type) {
-    case MTS_TFLITE_INT8:
-        return (int8_t)data[index];
-    case MTS_TFLITE_UINT8:
-        return data[index];
-    case MTS_TFLITE_INT16:
-        memcpy(&narrow, data + index * sizeof narrow, sizeof narrow);
-        return narrow;
-    default:
-        memcpy(&wide, data + index * sizeof wide, sizeof wide);
-        return wide;
-    }
-}
-
-/* (stored - zero point) * scale, by tensor or by position along one dimension. */
-static mts_import_value *dequantize(mts_tflite *model, const mts_tflite_tensor *tensor,
-                                    const mts_flat_vector *scales, const unsigned char *data)
-{
-    const mts_flat_vector zeros = mts_flat_list(&model->flat, &tensor->quantization, 3, 8);
-    const int64_t dim = mts_flat_int(&model->flat, &tensor->quantization, 6, MTS_FLAT_I32, 0);
-    const mts_shape *shape = &tensor->shape;
-    size_t inner = 1;
-    bool lasting = false;
-    bool fits = scales->count == 1 ||
-                (dim >= 0 && dim < (int64_t)shape->rank && shape->dims[dim] == (int64_t)scales->count);
-    fits = fits && (zeros.count == 0 || zeros.count == 1 || zeros.count == scales->count);
-    if (!fits) {
-        mts_import_fail(model->import, MTS_STATUS_MALFORMED, "tensor '%s': %u scales do not fit its shape",
-                        tensor->name, scales->count);
-        return NULL;
-    }
-    for (uint32_t i = (uint32_t)dim + 1; scales->count > 1 && i < shape->rank; i++) {
-        inner *= (size_t)shape->dims[i];
-    }
-    float *out = mts_import_alloc(model->import, MTS_TYPE_FLOAT32, shape, &lasting);
-    const size_t count = mts_shape_count(shape);
-    for (size_t i = 0; out && i < count; i++) {
-        const uint32_t at = (uint32_t)(i / inner % scales->count);
-        const uint32_t zero_at = zeros.count == 1 ? 0 : at;
-        const int64_t zero = zeros.count ? mts_flat_at(&model->flat, &zeros, MTS_FLAT_I64, zero_at) : 0;
-        const double stored = (double)stored_int(tensor->type, data, i) - (double)zero;
-        out[i] = (float)(stored * (double)mts_flat_float_at(&model->flat, scales, at));
-    }
-    return out ? mts_import_constant(model->import, MTS_TYPE_FLOAT32, shape, out, lasting) : NULL;
 }
 
 /* The stored bytes, dense and aligned. */
@@ -123,21 +73,8 @@ static mts_import_value *constant_of(mts_tflite *model, const mts_tflite_tensor 
     if (!data || !mts_import_ok(model->import)) {
         return NULL;
     }
-    const mts_flat_vector scales = mts_flat_list(&model->flat, &tensor->quantization, 2, 4);
-    const bool is_narrow = tensor->type == MTS_TFLITE_INT8 || tensor->type == MTS_TFLITE_INT16;
-    const bool is_int = is_narrow || tensor->type == MTS_TFLITE_UINT8 || tensor->type == MTS_TFLITE_INT32;
-    if (is_int && scales.count > 0) {
-        return dequantize(model, tensor, &scales, data);
-    }
-    if (!is_narrow) {
-        return mts_import_constant(model->import, dtype, &tensor->shape, data, false);
-    }
-    bool lasting = false;
-    int32_t *wide = mts_import_alloc(model->import, MTS_TYPE_INT32, &tensor->shape, &lasting);
-    for (size_t i = 0; wide && i < mts_shape_count(&tensor->shape); i++) {
-        wide[i] = (int32_t)stored_int(tensor->type, data, i);
-    }
-    return wide ? mts_import_constant(model->import, dtype, &tensor->shape, wide, lasting) : NULL;
+    mts_import_value *stored = mts_import_constant(model->import, dtype, &tensor->shape, data, false);
+    return mts_tflite_is_quantised(model, tensor) ? mts_tflite_real(model, tensor, stored) : stored;
 }
 
 /* ---- operands ---- */
@@ -309,7 +246,8 @@ static bool holds(const mts_tflite_tensor *tensor, const mts_shape *shape)
 void mts_tflite_out(mts_tflite *model, uint32_t index, mts_import_value *value, bool planar)
 {
     mts_tflite_tensor *tensor = result(model, index);
-    if (!tensor || !value || !mts_import_ok(model->import)) {
+    value = tensor && value ? mts_tflite_round(model, tensor, value) : NULL;
+    if (!value || !mts_import_ok(model->import)) {
         return;
     }
     mts_shape shape = value->shape;

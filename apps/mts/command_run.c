@@ -18,6 +18,7 @@
 typedef struct arguments {
     cli_open_options open;
     cli_picture_options picture;
+    cli_decode_options decode;
     const char *annotate, *save;
     cli_list raw;
     uint32_t top, repeat;
@@ -38,6 +39,9 @@ static int arguments_check(const arguments *args, mts_strategy *strategy, mts_fr
     }
     if (!args->picture.path && args->annotate) {
         return cli_usage_error("run", "--annotate needs --image");
+    }
+    if (!args->picture.path && args->decode.kinds.count > 0) {
+        return cli_usage_error("run", "--decode needs --image");
     }
     if (args->explain && args->open.json) {
         return cli_usage_error("run", "--explain is text: leave --json out");
@@ -323,6 +327,7 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, cons
     int status = cli_open_bundle(app, "run", &args->open, bundle);
     status = status < 0 ? raws_check(app, args) : status;
     status = status < 0 ? inputs_check(app, args) : status;
+    status = status < 0 ? cli_decode_plan(app, &args->decode, &result->decoded) : status;
     if (status >= 0) {
         return status;
     }
@@ -334,6 +339,8 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, cons
     result->device.size = sizeof result->device;
     (void)mts_runtime_device(app->runtime, &result->device);
     status = status < 0 ? strategies_run(app, args, strategy, result) : status;
+    status =
+        status < 0 ? cli_decode_run(app, &args->decode, &result->picture.frame, result->decoded) : status;
     status = status < 0 && args->save ? outputs_save(app, args->save) : status;
     if (status >= 0) {
         return status;
@@ -355,12 +362,13 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, cons
 
 int cli_command_run(int argc, char **argv)
 {
-    arguments args = {.top = 3};
+    arguments args = {.top = 3, .decode.least_score = -1};
     const cli_option options[] = {
         CLI_PICTURE_OPTIONS(args.picture),
         {"raw", 0, CLI_KIND_LIST, &args.raw, "TASK[:INPUT]=FILE.npy",
          "an input that is no picture; may be repeated", 0, 0},
         {"top", 0, CLI_KIND_COUNT, &args.top, "N", "labels shown per task (default 3)", 1, CLI_TOP_MOST},
+        CLI_DECODE_OPTIONS(args.decode),
         {"annotate", 0, CLI_KIND_TEXT, &args.annotate, "FILE.png", "draw the answers onto the picture", 0, 0},
         {"save", 0, CLI_KIND_TEXT, &args.save, "DIR", "write every output as DIR/TASK.N.npy", 0, 0},
         {"repeat", 0, CLI_KIND_COUNT, &args.repeat, "N", "measure the latency over N runs, after 10 warm-ups",
@@ -386,7 +394,11 @@ int cli_command_run(int argc, char **argv)
     args.open.json = common.json;
     status = status < 0 ? arguments_check(&args, &strategy, &result.picture.frame) : status;
     status = status < 0 ? run(&app, &args, strategy, common.positionals[0], &result) : status;
+    if (app.bundle) {
+        cli_decoded_release(&result.decoded, cli_task_count(&app));
+    }
     cli_close(&app);
+    cli_list_release(&args.decode.kinds);
     cli_picture_release(&result.picture);
     cli_list_release(&args.raw);
     return status;

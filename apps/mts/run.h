@@ -1,6 +1,6 @@
 /*
- * run.h: what mts run finds out, between the file that runs (command_run.c) and the one that prints
- * (run_print.c).
+ * run.h: what mts run finds out, between the file that runs (command_run.c) and those that print
+ * (run_print.c) and draw (annotate.c).
  */
 #ifndef MTS_APPS_RUN_H
 #define MTS_APPS_RUN_H
@@ -8,6 +8,7 @@
 #include "kit/answers.h"
 #include "kit/measure.h"
 #include "kit/open.h"
+#include "decode.h"
 #include "picture.h"
 
 #define CLI_RUNS_MOST 2
@@ -27,6 +28,7 @@ typedef struct cli_result {
     uint32_t top; /* answers per task */
     bool tuned;   /* kernels were measured */
     uint32_t run_count;
+    cli_decoded *decoded;        /* [tasks of the session] */
     cli_run runs[CLI_RUNS_MOST]; /* the session is that of the last one */
     double difference; /* largest |a - b| / max(1, |b|) between two runs' outputs; negative: one run */
 } cli_result;

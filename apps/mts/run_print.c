@@ -1,5 +1,5 @@
 /*
- * run_print.c: the answers of mts run as a table, as JSON, and drawn onto the picture.
+ * run_print.c: the answers of mts run as a table and as JSON. Drawn they are by annotate.c.
  */
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 
 #include "combine.h"
 #include "command.h"
-#include "kit/draw.h"
 #include "run.h"
 
 #define VALUES_SHOWN 4u
@@ -215,6 +214,10 @@ int cli_run_print_text(cli_open *app, const cli_result *result)
     printf("%-20s %s\n", "task", "answer");
     for (uint32_t i = 0; i < cli_task_count(app); i++) {
         const mts_task_desc task = cli_task(app, i);
+        if (result->decoded[i].kind > CLI_DECODE_CLASSES) {
+            cli_decoded_print(&task, &result->decoded[i]);
+            continue;
+        }
         const int status = task_print(app, &task, result->top);
         if (status >= 0) {
             return status;
@@ -250,7 +253,8 @@ static void output_json(cli_json *json, const char *name, const mts_tensor *outp
     cli_json_end(json, '}');
 }
 
-static int task_json(cli_open *app, cli_json *json, const mts_task_desc *task, uint32_t top)
+static int task_json(cli_open *app, cli_json *json, const mts_task_desc *task, const cli_decoded *decoded,
+                     uint32_t top)
 {
     cli_answer answer = {0};
     cli_json_object(json, NULL);
@@ -278,6 +282,9 @@ static int task_json(cli_open *app, cli_json *json, const mts_task_desc *task, u
         cli_json_end(json, '}');
     }
     cli_json_end(json, ']');
+    if (decoded->kind > CLI_DECODE_CLASSES) {
+        cli_decoded_json(task, decoded, json);
+    }
     cli_json_end(json, '}');
     return -1;
 }
@@ -350,7 +357,7 @@ static int result_json(cli_open *app, cli_json *json, const cli_result *result)
     cli_json_array(json, "tasks");
     for (uint32_t i = 0; i < cli_task_count(app); i++) {
         const mts_task_desc task = cli_task(app, i);
-        const int status = task_json(app, json, &task, result->top);
+        const int status = task_json(app, json, &task, &result->decoded[i], result->top);
         if (status >= 0) {
             return status;
         }
@@ -388,32 +395,4 @@ int cli_run_print_json(cli_open *app, const cli_result *result)
         return status;
     }
     return cli_json_finish(&json) ? CLI_EXIT_OK : cli_failure("run", "no memory");
-}
-
-int cli_run_annotate(cli_open *app, cli_result *result, const char *path)
-{
-    enum { TEXT = 64 };
-    const mts_region *region = &result->picture.frame.region;
-    const uint32_t crop[4] = {region->x, region->y, region->width, region->height};
-    const uint32_t count = cli_task_count(app);
-    cli_line *lines = calloc(count, sizeof *lines);
-    char(*texts)[TEXT] = calloc(count, sizeof *texts);
-    int status = lines && texts ? -1 : cli_failure("run", "no memory");
-    for (uint32_t i = 0; i < count && status < 0; i++) {
-        const mts_task_desc task = cli_task(app, i);
-        mts_tensor output;
-        if (mts_session_output(app->session, task.name, 0, &output) != MTS_STATUS_OK) {
-            status = cli_failure("run", "%s", app->error);
-        } else {
-            lines[i].name = task.name;
-            lines[i].text = cli_answer_text(&task, &output, texts[i], TEXT, &lines[i].score);
-        }
-    }
-    if (status < 0 && (!cli_draw_answers(&result->picture.image, crop, lines, count, app->error) ||
-                       !cli_image_write_png(path, &result->picture.image, app->error))) {
-        status = cli_failure("run", "%s", app->error);
-    }
-    free(lines);
-    free(texts);
-    return status;
 }

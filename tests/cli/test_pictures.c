@@ -204,6 +204,40 @@ static void raw_pixels_can_be_annotated(void **state)
     result_release(&r);
 }
 
+/* The ten numbers of a classifier may pass for five landmarks: what is tested is the way from options to JSON. */
+static void outputs_are_decoded_and_drawn_at_the_size_of_the_picture(void **state)
+{
+    (void)state;
+    result r =
+        expect(0, "run small.mtsb --device reference --image p.ppm --tasks object,pet --decode "
+                  "object=landmarks:2 --decode pet=classes --crop 8,0,32,32 --json --annotate points.png");
+    json_t *root = json_loads(r.out, 0, NULL);
+    result_release(&r);
+    const json_t *task = json_array_get(json_object_get(root, "tasks"), 0);
+    const json_t *decoded = json_object_get(task, "decoded");
+    assert_string_equal(json_string_value(json_object_get(decoded, "kind")), "landmarks");
+    assert_int_equal(json_array_size(json_object_get(decoded, "landmarks")), 5);
+    const json_t *given = json_object_get(json_array_get(json_object_get(task, "outputs"), 0),
+                                          "values"); /* pixels of the input */
+    const json_t *first = json_array_get(json_object_get(decoded, "landmarks"), 0);
+    assert_float_equal(json_number_value(json_array_get(first, 0)),
+                       json_number_value(json_array_get(given, 0)) + 8, 1e-3);
+    assert_float_equal(json_number_value(json_array_get(first, 1)),
+                       json_number_value(json_array_get(given, 1)), 1e-3);
+    assert_null(json_object_get(json_array_get(json_object_get(root, "tasks"), 1), "decoded"));
+    json_decref(root);
+    r = expect(
+        0, "run small.mtsb --device reference --image p.ppm --tasks object --decode landmarks:2 --annotate "
+           "same.png");
+    assert_non_null(strstr(r.out, "5 landmarks"));
+    result_release(&r);
+    r = expect(0, "run small.mtsb --device reference --image same.png --tasks object --json");
+    root = json_loads(r.out, 0, NULL);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "image"), "width")), 48);
+    json_decref(root);
+    result_release(&r);
+}
+
 static void a_mistake_is_named(void **state)
 {
     (void)state;
@@ -224,6 +258,16 @@ static void a_mistake_is_named(void **state)
         {1, "--image p.ppm --pixels nv12:4x4", "no whole frames of 24"},
         {1, "--image none.nv12 --pixels nv12:4x4", "none.nv12"},
         {1, "--image p.ppm --crop 0,0,49,4", "not inside"},
+        {2, "--image p.ppm --decode boxes", "not 'boxes'"},
+        {2, "--image p.ppm --decode landmarks:6", "not 'landmarks:6'"},
+        {2, "--image p.ppm --decode mask:2", "not 'mask:2'"},
+        {2, "--raw pet=x.npy --decode yolo", "--decode needs --image"},
+        {1, "--image p.ppm --decode cat=yolo", "no such task"},
+        {1, "--image p.ppm --decode object=face", "has no input of 128 x 128"},
+        {1, "--image p.ppm --decode object=yolo", "no known head"},
+        {1, "--image p.ppm --decode object=ultraface", "N x 2 scores"},
+        {1, "--image p.ppm --decode object=mask", "1 x H x W x 1"},
+        {1, "--image p.ppm --decode object=landmarks:3", "no multiple"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char line[256];
@@ -245,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_picture_that_lies_askew_is_put_upright),
         cmocka_unit_test(crop_fit_and_filter_change_what_is_seen),
         cmocka_unit_test(raw_pixels_can_be_annotated),
+        cmocka_unit_test(outputs_are_decoded_and_drawn_at_the_size_of_the_picture),
         cmocka_unit_test(a_mistake_is_named),
     };
     return cmocka_run_group_tests(tests, begin, folder_remove);

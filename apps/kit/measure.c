@@ -4,6 +4,7 @@
 #include "measure.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "precision.h"
@@ -13,6 +14,14 @@ double cli_now_ms(void)
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+double cli_cpu_ms(void)
+{
+    struct rusage used = {0};
+    (void)getrusage(RUSAGE_SELF, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e3 +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e3;
 }
 
 static int compare(const void *a, const void *b)

@@ -19,6 +19,8 @@ typedef struct cli_latency {
 
 /* Of a monotonic clock. */
 double cli_now_ms(void);
+/* Processor time of the process so far, all threads together, in milliseconds. */
+double cli_cpu_ms(void);
 /* Sorts the times. */
 cli_latency cli_latency_of(double *times, uint32_t runs);
 /* Warm-ups first, then `runs` measured runs. frame may be NULL. */

@@ -37,6 +37,7 @@ typedef struct cli_bench_result {
     double *samples; /* milliseconds, as they came; on the heap */
     double *submits; /* the part of each that handing the run over took; on the heap */
     double submit;   /* median of them */
+    double cpu;      /* milliseconds of the processor, all threads together; mean of the measured runs */
     double
         device; /* of all launches of a run together, on the device's clock; negative: it does not measure */
     mts_session_stats stats;

@@ -148,6 +148,7 @@ static void result_json(cli_json *json, const cli_bench *bench, const cli_bench_
     cli_json_number(json, "p95", r->latency.p95);
     cli_json_end(json, '}');
     cli_json_number(json, "submit_ms", r->submit);
+    cli_json_number(json, "cpu_ms", r->cpu);
     if (r->device >= 0.0) {
         cli_json_number(json, "device_ms", r->device);
     } else {

@@ -4,7 +4,6 @@
  */
 #include "bench_rated.h"
 
-#include <sys/resource.h>
 #include <time.h>
 
 #include "command.h"
@@ -31,15 +30,6 @@ double cli_rated_interval(const cli_rated *rated, const cli_scenario_network *ne
 double cli_rated_deadline_of(const cli_rated *rated, const cli_scenario_network *network)
 {
     return network->deadline_ms > 0.0 ? network->deadline_ms : cli_rated_interval(rated, network);
-}
-
-/* Of the process, all threads together. */
-static double cpu_ms(void)
-{
-    struct rusage used = {0};
-    (void)getrusage(RUSAGE_SELF, &used);
-    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e3 +
-           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e3;
 }
 
 /* Runs the chosen tasks of a session in one submission. */
@@ -118,13 +108,13 @@ int cli_rated_run_turn(cli_rated *rated, cli_rated_result *result, double ms, bo
         rated->tasks[i].frames = cli_rated_frames(rated->tasks[i].interval_ms, ms);
         rated->tasks[i].cost_ms = rated->costs[contestant * count + i];
     }
-    const double cpu = cpu_ms();
+    const double cpu = cli_cpu_ms();
     if (!cli_rated_turn(rated->tasks, count, result->schedule, &world, rated->chosen)) {
         return cli_failure("bench", "%s", rated->run.app->error);
     }
     if (counts) {
         result->wall_ms += cli_now_ms() - t.began;
-        result->cpu_ms += cpu_ms() - cpu;
+        result->cpu_ms += cli_cpu_ms() - cpu;
     }
     return -1;
 }

@@ -53,6 +53,7 @@ static int sessions_time(cli_bench_run *s)
     for (uint32_t r = 0; r < bench->warm_ups + bench->runs; r++) {
         for (size_t i = 0; i < bench->contestant_count; i++) {
             double submit = 0.0;
+            const double cpu = cli_cpu_ms();
             const double start = cli_now_ms();
             if (cli_bench_once(s, s->sessions[i], &submit) != MTS_STATUS_OK) {
                 return cli_failure("bench", "%s", s->app->error);
@@ -60,6 +61,7 @@ static int sessions_time(cli_bench_run *s)
             if (r >= bench->warm_ups) {
                 s->results[i].samples[r - bench->warm_ups] = cli_now_ms() - start;
                 s->results[i].submits[r - bench->warm_ups] = submit;
+                s->results[i].cpu += (cli_cpu_ms() - cpu) / bench->runs;
             }
         }
     }

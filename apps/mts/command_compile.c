@@ -15,6 +15,7 @@
 #include "kit/measure.h"
 #include "mts/mtsc.h"
 #include "kit/progress.h"
+#include "operators.h"
 #include "summary.h"
 
 #define NAME_MOST 128
@@ -23,6 +24,7 @@
 typedef struct arguments {
     const char *output;
     double tolerance;
+    bool operators;
     cli_list configs, tasks, shapes, values, colors, means, stds, labels;
 } arguments;
 
@@ -384,6 +386,8 @@ int cli_command_compile(int argc, char **argv)
         {"labels", 0, CLI_KIND_LIST, &args.labels, "NAME=FILE", "names of the classes, one a line", 0, 0},
         {"tolerance", 0, CLI_KIND_NUMBER, &args.tolerance, "X",
          "share blocks that differ by at most X times their largest weight (default 0: bit-equal)", 0.0, 1.0},
+        {"operators", 0, CLI_KIND_FLAG, &args.operators, "",
+         "print the operators that models may have, and stop", 0, 0},
         {"output", 'o', CLI_KIND_TEXT, &args.output, "FILE", "the bundle to write", 0, 0},
     };
     const cli_usage usage = {
@@ -398,6 +402,9 @@ int cli_command_compile(int argc, char **argv)
     };
     cli_common common = {0};
     int status = cli_parse(&usage, argc, argv, &common);
+    if (status < 0 && args.operators) {
+        status = cli_operators_print(common.json);
+    }
     status = status < 0 ? arguments_check(&args) : status;
     status = status < 0 ? compile(&args, common.json) : status;
     cli_list *const lists[] = {&args.configs, &args.tasks, &args.shapes, &args.values,

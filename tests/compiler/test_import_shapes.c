@@ -178,6 +178,23 @@ static void transposes_expands_and_tiles_of_constants_are_computed(void **state)
     NUMBERS(graph, 0, 2, 0, 2, 1, 3, 1, 3, 0, 2, 0, 2, 1, 3, 1, 3);
 }
 
+/* Networks with standardised weights normalise them so. */
+static void a_normalisation_of_a_constant_is_computed(void **state)
+{
+    (void)state;
+    const float scale[2] = {2, 3}, bias[2] = {1, -1}, mean[2] = {0, 1}, variance[2] = {1, 4};
+    onnx_model_begin(&model, 15);
+    onnx_model_floats(&model, "x", INTS(1, 2, 2), ramp);
+    onnx_model_floats(&model, "s", INTS(2), scale);
+    onnx_model_floats(&model, "b", INTS(2), bias);
+    onnx_model_floats(&model, "m", INTS(2), mean);
+    onnx_model_floats(&model, "v", INTS(2), variance);
+    onnx_model_node(&model, "BatchNormalization", "x,s,b,m,v", "y");
+    onnx_model_attr_float(&model, "epsilon", 0);
+    onnx_model_output(&model, "y");
+    NUMBERS(imported(), 1, 3, 0.5, 2);
+}
+
 static void resize_reads_scales_or_sizes_and_upsample_is_asymmetric(void **state)
 {
     (void)state;
@@ -323,6 +340,7 @@ int main(void)
         TEST(integers_are_computed_as_integers),
         TEST(ranges_comparisons_and_choices_are_constants),
         TEST(transposes_expands_and_tiles_of_constants_are_computed),
+        TEST(a_normalisation_of_a_constant_is_computed),
         TEST(resize_reads_scales_or_sizes_and_upsample_is_asymmetric),
         TEST(open_dimensions_are_given_by_the_caller),
         TEST(a_batch_of_one_is_another_if_the_caller_says_so_and_the_graph_allows),

@@ -31,3 +31,18 @@ if(MTS_TEST_PYTHON AND TARGET mts_program)
             --work ${CMAKE_BINARY_DIR}/differential-tflite)
   set_tests_properties(differential/tflite PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
 endif()
+# Hours, so only where asked: MTS_TEST_REAL is a folder with the files of real_models.txt, MTS_TEST_TORCH a Python with
+# torch, torchvision and timm (toolchains/host real makes both and runs these).
+if(MTS_TEST_PYTHON AND TARGET mts_program AND DEFINED ENV{MTS_TEST_REAL})
+  add_test(NAME differential/real
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/differential/real_models.py
+            --program $<TARGET_FILE:mts_program> --folder $ENV{MTS_TEST_REAL}
+            --work ${CMAKE_BINARY_DIR}/differential-real)
+  set_tests_properties(differential/real PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 14400)
+endif()
+if(TARGET mts_program AND DEFINED ENV{MTS_TEST_TORCH})
+  add_test(NAME differential/torch
+    COMMAND $ENV{MTS_TEST_TORCH} ${CMAKE_CURRENT_SOURCE_DIR}/differential/torch_exports.py
+            --program $<TARGET_FILE:mts_program> --work ${CMAKE_BINARY_DIR}/differential-torch)
+  set_tests_properties(differential/torch PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 14400)
+endif()

@@ -6,3 +6,9 @@ if(NOT CMAKE_CROSSCOMPILING)
     set_tests_properties(docs/names PROPERTIES TIMEOUT 120)
   endif()
 endif()
+
+# docs/OPERATORS.md is what the program prints.
+if(TARGET mts_program AND NOT MTS_SANITIZE)
+  add_test(NAME docs/operators
+    COMMAND bash -c "'$<TARGET_FILE:mts_program>' compile --operators | diff '${CMAKE_SOURCE_DIR}/docs/OPERATORS.md' - || { echo 'run: mts compile --operators > docs/OPERATORS.md'; exit 1; }")
+endif()

@@ -1,20 +1,27 @@
 """One other runtime in a process of its own: loads exported models, checks and times them on request.
 
-Started by peers.py. Speaks JSON lines: after loading it says what it is and where its outputs lie; then each number of
-frames it reads is answered by that many times in milliseconds; at the end of input it says how much memory it took.
-One frame is one run of every model. Settings are those under which each runtime is fastest with float32 and never
-more threads than cores.
+Started by peers.py and peers_scenario.py. Speaks JSON lines: after loading it says what it is and where its outputs lie;
+then it answers each line that it reads; at the end of input it says how much memory it took. A number of frames is
+answered by that many times in milliseconds. {"runs": 9, "models": [0, 0, 3]} is answered by the times of 9 frames of
+these models, and their processor time together. {"ms": 2000, "schedule": "fit", "networks": [...]} is a turn of a rated
+workload (rated.py), answered by what became of its frames. Settings are those under which each runtime is fastest
+with float32 and never more threads than cores.
 """
 
 import argparse
+import importlib.metadata
 import json
 import os
+import pathlib
 import queue
+import resource
 import sys
 import threading
 import time
 
 import numpy
+
+import rated
 
 
 def memory_bytes():
@@ -47,6 +54,7 @@ class OnnxRuntime:
         self.options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         # many sessions have many thread pools: a pool that spins takes the others' cores
         self.options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self.options.add_session_config_entry("session.set_denormal_as_zero", "1")
 
     def load(self, model, data):
         session = self.library.InferenceSession(model["onnx"], self.options, providers=["CPUExecutionProvider"])
@@ -145,7 +153,63 @@ class Mnn:
         return lambda: [numpy.array(value.read()) for value in module.forward(values)]
 
 
-RUNTIMES = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "ncnn": Ncnn, "mnn": Mnn}
+class LiteRt:
+    """TensorFlow Lite files with XNNPACK, which is its default. Inputs stay in the interpreter, outputs are read there.
+
+    It does not know MediaPipe's Convolution2DTransposeBias: a network that ends in it runs without its end, and NumPy
+    computes that when outputs are compared.
+    """
+
+    modes = {"sequential": (0, 1), "sequential, 1 thread": (1, 1), "2 workers of 1 thread": (1, 2)}
+
+    def __init__(self, threads, workers):
+        from ai_edge_litert import interpreter
+
+        self.library = interpreter
+        self.version = importlib.metadata.version("ai-edge-litert")
+        self.threads = threads
+
+    def load(self, model, data):
+        content, finish = {"model_path": model["tflite"]}, None
+        if b"Convolution2DTransposeBias" in pathlib.Path(model["tflite"]).read_bytes():
+            sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "differential"))
+            from tflite_beside_litert import Cut
+
+            cut = Cut(model["tflite"])
+            content, finish = {"model_content": cut.data}, cut.finish
+        net = self.library.Interpreter(num_threads=self.threads, **content)
+        net.allocate_tensors()
+        ports = {port["name"]: port["index"] for port in net.get_input_details()}
+        for entry, array in zip(model["inputs"], data):
+            net.set_tensor(ports[entry["name"]], array)
+        views = [net.tensor(port["index"]) for port in net.get_output_details()]
+
+        def run():
+            net.invoke()
+            return [view() for view in views]
+
+        def checked():
+            run()
+            run()  # inputs must outlive a run
+            values = [numpy.array(view()) for view in views]
+            return [finish(values[0])] if finish else values
+
+        run.checked = checked
+        return run
+
+
+RUNTIMES = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "ncnn": Ncnn, "mnn": Mnn, "litert": LiteRt}
+
+
+def one_at_a_time(run):
+    """A model that a frame has several times is still one interpreter."""
+    lock = threading.Lock()
+
+    def locked():
+        with lock:
+            run()
+
+    return locked
 
 
 class Workers:
@@ -187,6 +251,53 @@ def say(answer):
     os.write(say.descriptor, (json.dumps(answer) + "\n").encode())
 
 
+def cpu_ms():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return (used.ru_utime + used.ru_stime) * 1e3
+
+
+def times_of(frames, runs, pool):
+    times = []
+    for _ in range(frames):
+        start = time.perf_counter()
+        if pool:
+            pool.frame(runs)
+        else:
+            for run in runs:
+                run()
+        times.append((time.perf_counter() - start) * 1e3)
+    return times
+
+
+def wait_for(changed, ms):
+    changed.wait(ms if ms is None else max(ms, 0) / 1e3)
+
+
+def turn(order, names, runs, workers):
+    """A turn of a rated workload: what became of each network's frames, and the time of the processor."""
+    networks = [rated.Network(**network) for network in order["networks"]]
+    begin, used = time.perf_counter(), cpu_ms()
+    submissions = rated.run_turn(networks, order["schedule"], order["ms"], workers,
+                                 lambda: (time.perf_counter() - begin) * 1e3, wait_for, dict(zip(names, runs)))
+    return {"submissions": submissions, "wall_ms": (time.perf_counter() - begin) * 1e3, "cpu_ms": cpu_ms() - used,
+            "networks": {n.name: {"latencies": n.latencies, "dropped": n.dropped} for n in networks}}
+
+
+def answer_lines(names, runs, workers):
+    pool = Workers(workers) if workers > 1 else None
+    runs = [one_at_a_time(run) for run in runs] if pool else runs
+    for line in sys.stdin:
+        order = json.loads(line)
+        used = cpu_ms()
+        if not isinstance(order, dict):
+            say(times_of(order, runs, pool))
+        elif "models" in order:
+            times = times_of(order["runs"], [runs[index] for index in order["models"]], pool)
+            say({"times": times, "cpu_ms": cpu_ms() - used})
+        else:
+            say(turn(order, names, runs, workers))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("name", choices=RUNTIMES)
@@ -202,21 +313,11 @@ def main():
     data = [[arrays[key] for key in model["data"]] for model in request["models"]]
     before = memory_bytes()
     runs = [runtime.load(model, inputs) for model, inputs in zip(request["models"], data)]
-    outputs = {f"{index}": numpy.concatenate([dense(value) for value in run()]) for index, run in enumerate(runs)}
+    outputs = {f"{index}": numpy.concatenate([dense(value) for value in getattr(run, "checked", run)()])
+               for index, run in enumerate(runs)}
     numpy.savez(request["outputs"], **outputs)
-    pool = Workers(workers) if workers > 1 else None
     say({"version": runtime.version})
-    for line in sys.stdin:
-        times = []
-        for _ in range(int(line)):
-            start = time.perf_counter()
-            if pool:
-                pool.frame(runs)
-            else:
-                for run in runs:
-                    run()
-            times.append((time.perf_counter() - start) * 1e3)
-        say(times)
+    answer_lines([model["name"] for model in request["models"]], runs, workers)
     say({"peak_bytes": memory_bytes() - before})
 
 

@@ -9,7 +9,7 @@ several times, and the times of all turns count. Memory of a peer is VmHWM minus
 a model; that of mts is its own accounting of device memory.
 
 Runtimes that are not installed are left out: pip install onnxruntime openvino ncnn pnnx MNN (pnnx only converts, and
-does not need its dependencies: pip install --no-deps pnnx).
+does not need its dependencies: pip install --no-deps pnnx). LiteRT reads .tflite files only: peers_scenario.py measures it.
 """
 
 import argparse
@@ -29,7 +29,8 @@ import numpy
 import peer
 
 TOLERANCE = 1e-3  # of the largest output: other runtimes sum in another order, some use Winograd's algorithm
-MODULES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "ncnn": "ncnn", "mnn": "MNN"}
+MODULES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "ncnn": "ncnn", "mnn": "MNN",
+           "litert": "ai_edge_litert"}
 
 
 def note(text):
@@ -61,12 +62,30 @@ def pnnx_program():
 def missing(name):
     """Why a peer cannot be measured, or None."""
     if not importlib.util.find_spec(MODULES[name]):
-        return f"pip install {MODULES[name]}"
+        return f"pip install {MODULES[name].replace('_', '-')}"
     if name == "ncnn" and not pnnx_program():
         return "pip install --no-deps pnnx"
     if name == "mnn" and not tool("mnnconvert"):
         return "mnnconvert is not beside this Python"
     return None
+
+
+def convert(models, folder, name):
+    """Files of ONNX models for a runtime that has a format of its own."""
+    for model in models:
+        stem = re.sub(r"[^A-Za-z0-9]", "_", model["name"])
+        if name == "mnn" and "mnn" not in model:
+            model["mnn"] = str(folder / f"{stem}.mnn")
+            run([tool("mnnconvert"), "-f", "ONNX", "--modelFile", model["onnx"], "--MNNModel", model["mnn"],
+                 "--bizCode", "mts"])
+        if name == "ncnn" and "ncnn_param" not in model:
+            work = folder / f"ncnn_{stem}"
+            work.mkdir(exist_ok=True)
+            shutil.copy(model["onnx"], work / "model.onnx")
+            shapes = ",".join(str(entry["shape"]).replace(" ", "") for entry in model["inputs"])
+            run([pnnx_program(), "model.onnx", f"inputshape={shapes}", "fp16=0"], cwd=work)
+            model["ncnn_param"] = str(work / "model.ncnn.param")
+            model["ncnn_bin"] = str(work / "model.ncnn.bin")
 
 
 class Models:
@@ -97,22 +116,6 @@ class Models:
             self.models.append(model)
         self.inputs = str(folder / "inputs.npz")
         numpy.savez(self.inputs, **self.arrays)
-
-    def convert(self, name):
-        for model in self.models:
-            stem = re.sub(r"[^A-Za-z0-9]", "_", model["name"])
-            if name == "mnn" and "mnn" not in model:
-                model["mnn"] = str(self.folder / f"{stem}.mnn")
-                run([tool("mnnconvert"), "-f", "ONNX", "--modelFile", model["onnx"], "--MNNModel", model["mnn"],
-                     "--bizCode", "mts"])
-            if name == "ncnn" and "ncnn_param" not in model:
-                work = self.folder / f"ncnn_{stem}"
-                work.mkdir(exist_ok=True)
-                shutil.copy(model["onnx"], work / "model.onnx")
-                shapes = ",".join(str(entry["shape"]).replace(" ", "") for entry in model["inputs"])
-                run([pnnx_program(), "model.onnx", f"inputshape={shapes}", "fp16=0"], cwd=work)
-                model["ncnn_param"] = str(work / "model.ncnn.param")
-                model["ncnn_bin"] = str(work / "model.ncnn.bin")
 
     def expected(self, count):
         """Outputs of mts for the inputs that the peers get, one array per task."""
@@ -198,7 +201,7 @@ def start_peers(arguments, models, count, folder, names):
     peers = []
     expected = models.expected(count)
     for name in names:
-        models.convert(name)
+        convert(models.models, folder, name)
         for mode in peer.RUNTIMES[name].modes:
             note(f"loading {name}, {mode}, {count} models")
             try:
@@ -280,7 +283,7 @@ def main():
     parser.add_argument("--tasks", default="32", help="numbers of tasks (default: %(default)s)")
     parser.add_argument("--strategies", default="sequential,compact", help="the last one is compared with")
     parser.add_argument("--frames", choices=["separate", "common"], default="separate")
-    parser.add_argument("--peers", default=",".join(MODULES), help="default: %(default)s")
+    parser.add_argument("--peers", default="onnxruntime,openvino,ncnn,mnn", help="default: %(default)s")
     parser.add_argument("--device", help="of mts")
     parser.add_argument("--rounds", type=int, default=3, help="turns that each takes (default: %(default)s)")
     parser.add_argument("--warmup", type=int, default=10, help="runs of a turn that are not counted")
@@ -292,7 +295,7 @@ def main():
     for name in arguments.peers.split(","):
         if name not in MODULES:
             parser.error(f"no peer {name}; there are {', '.join(MODULES)}")
-        reason = missing(name)
+        reason = missing(name) if name != "litert" else "it reads .tflite files, and bundles are exported as ONNX"
         if reason:
             note(f"{name} is left out: {reason}")
         else:

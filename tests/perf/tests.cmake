@@ -33,6 +33,10 @@ if(TARGET mts_program)
            $<TARGET_FILE:bench_stream> ${CMAKE_SOURCE_DIR}/apps/mts/demo/small.json ${CMAKE_BINARY_DIR})
   set_tests_properties(perf/stream PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()
+# The arrivals and the score of other runtimes in a rated workload, by a clock of the test's own.
+if(MTS_TEST_PYTHON)
+  add_test(NAME perf/rated COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/perf/rated_test.py)
+endif()
 # bench_frames: what a camera's frame adds to a run
 add_executable(bench_frames ${CMAKE_CURRENT_SOURCE_DIR}/perf/frames.c)
 target_link_libraries(bench_frames PRIVATE mts_options mts_static)

@@ -229,6 +229,23 @@ static int64_t combine_int(uint32_t kind, int64_t a, int64_t b)
     }
 }
 
+/* y = scale x + bias by channel, as a normalisation of constants leaves it. */
+static void eval_scale(mts_import_value *const *inputs, const mts_shape *shape, void *out)
+{
+    const mts_import_value *x = inputs[0], *scale = inputs[1], *bias = inputs[2];
+    size_t inner = 1;
+    for (uint32_t i = 2; i < shape->rank; i++) {
+        inner *= (size_t)shape->dims[i];
+    }
+    for (size_t i = 0; i < mts_shape_count(shape); i++) {
+        const size_t channel = i / inner % (size_t)shape->dims[1];
+        const double factor = mts_host_load(scale->dtype, scale->data, channel);
+        mts_host_store(x->dtype, out, i,
+                       mts_host_load(x->dtype, x->data, i) * factor +
+                           mts_host_load(bias->dtype, bias->data, channel));
+    }
+}
+
 static void eval_binary(const mts_attrs *attrs, mts_import_value *const *inputs, const mts_shape *shape,
                         void *out)
 {
@@ -302,7 +319,7 @@ bool mts_host_can_eval(mts_op op, const mts_attrs *attrs)
     }
     return op == MTS_OP_TAKE || op == MTS_OP_SLICE || op == MTS_OP_TRANSPOSE || op == MTS_OP_RESHAPE ||
            op == MTS_OP_EXPAND || op == MTS_OP_CONCAT || op == MTS_OP_GATHER || op == MTS_OP_UNARY ||
-           op == MTS_OP_BINARY;
+           op == MTS_OP_BINARY || op == MTS_OP_SCALE;
 }
 
 static bool run(mts_import *import, mts_op op, const mts_attrs *attrs, mts_import_value *const *inputs,
@@ -337,6 +354,9 @@ static bool run(mts_import *import, mts_op op, const mts_attrs *attrs, mts_impor
         return true;
     case MTS_OP_UNARY:
         eval_unary(attrs, x, out);
+        return true;
+    case MTS_OP_SCALE:
+        eval_scale(inputs, shape, out);
         return true;
     default: {
         bool lasting = false;

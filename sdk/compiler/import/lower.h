@@ -308,6 +308,8 @@ typedef struct mts_lower_row {
     uint32_t required, most; /* inputs */
     void (*lower)(mts_import *import);
 } mts_lower_row;
+/* Row number `index`, or NULL after the last. */
+const mts_lower_row *mts_lower_row_at(size_t index);
 /* Row of an operator in this opset, or NULL; *known tells whether another opset has one. */
 const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known);
 

@@ -148,6 +148,11 @@ static const mts_lower_row rows[] = {
     {"QLinearMatMul", 10, LAST, 8, 8, mts_lower_qlinear_matmul},
 };
 
+const mts_lower_row *mts_lower_row_at(size_t index)
+{
+    return index < sizeof rows / sizeof rows[0] ? &rows[index] : NULL;
+}
+
 const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known)
 {
     *known = false;

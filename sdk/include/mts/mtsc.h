@@ -227,6 +227,30 @@ MTS_API mts_status mtsc_export(const char *bundle_path, const char *task, const 
 MTS_API mts_status mtsc_file_write(const char *path, const void *data, size_t size,
                                    const mtsc_options *options);
 
+/* An operator of a model format that models may have. */
+typedef struct mtsc_operator {
+    /* sizeof(mtsc_operator), set by the caller. */
+    size_t size;
+    /* "ONNX" or "TensorFlow Lite". Strings live as long as the program. */
+    const char *format;
+    /* The operator as the format calls it. */
+    const char *name;
+    /* ONNX: the first and the last opset in which it is known. TensorFlow Lite: its number in the schema,
+       twice; 32: MediaPipe's own. */
+    uint32_t first, last;
+} mtsc_operator;
+
+/*
+ * Tells which operators models may have. An operator may be refused all the same, for example with an operand
+ * that has to be a constant; the message of mtsc_compiler_add says so.
+ *
+ * @param index 0 for the first operator.
+ * @param out written on success.
+ * @return OK; NOT_FOUND: there are at most `index` operators; INVALID_ARGUMENT: `out` is NULL or has no valid
+ *     size.
+ */
+MTS_API mts_status mtsc_operator_at(uint32_t index, mtsc_operator *out);
+
 /* An architecture of mtsc_synth. */
 typedef enum mtsc_arch { MTSC_ARCH_RESNET18 = 0, MTSC_ARCH_RESNET50 = 1, MTSC_ARCH_VGG16 = 2 } mtsc_arch;
 

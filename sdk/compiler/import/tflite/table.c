@@ -2,6 +2,7 @@
  * table.c: which TensorFlow Lite operators are imported, with how many operands, by which function.
  */
 #include "compiler/import/tflite/lower.h"
+#include "compiler/import/tflite/tflite.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -110,6 +111,15 @@ static const struct {
                {130, "BROADCAST_TO"},
                {142, "VAR_HANDLE"},
                {150, "GELU"}};
+
+const char *mts_tflite_operator_at(size_t index, uint32_t *code)
+{
+    if (index >= sizeof rows / sizeof rows[0]) {
+        return NULL;
+    }
+    *code = rows[index].code;
+    return rows[index].op;
+}
 
 const mts_tflite_row *mts_tflite_find(const mts_tflite_operator *node)
 {

@@ -16,5 +16,7 @@ bool mts_tflite_is(const void *data, size_t size);
 mts_status mts_tflite_import(const void *data, size_t size, const char *name,
                              const mts_import_options *options, mts_arena *arena, mts_graph **graph,
                              mts_error *error);
+/* Name and number of an operator of the table; NULL after the last. */
+const char *mts_tflite_operator_at(size_t index, uint32_t *code);
 
 #endif

@@ -463,7 +463,7 @@ static void operators_opsets_and_domains_that_are_not_known_are_named(void **sta
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
     onnx_model_node(&model, "Add", "x,x", "y");
     onnx_model_output(&model, "y");
-    refused(MTS_STATUS_UNSUPPORTED, "(Add, opset 5): the operator is not supported in this opset");
+    refused(MTS_STATUS_UNSUPPORTED, "(Add, opset 5): the operator is known in opsets 7 to 28: export the model in one of these");
     onnx_model_begin(&model, 11);
     onnx_model_input(&model, "x", 22, INTS(1, 4));
     onnx_model_node(&model, "Relu", "x", "y");

@@ -310,8 +310,9 @@ typedef struct mts_lower_row {
 } mts_lower_row;
 /* Row number `index`, or NULL after the last. */
 const mts_lower_row *mts_lower_row_at(size_t index);
-/* Row of an operator in this opset, or NULL; *known tells whether another opset has one. */
-const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known);
+/* Row of an operator in this opset, or NULL. known receives the first and the last opset
+ * that has one; the last is 0 if none has. */
+const mts_lower_row *mts_lower_find(const char *op, int64_t opset, int known[2]);
 
 /* A list, not a statement. */
 /* clang-format off */

@@ -195,7 +195,7 @@ static void take_branch(mts_import *import)
 static void lower_node(mts_import *import)
 {
     const Onnx__NodeProto *node = import->node;
-    bool known = false;
+    int known[2] = {0, 0};
     const bool standard = !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
     const mts_function *function = mts_function_find(import, node);
     if (function) {
@@ -206,11 +206,16 @@ static void lower_node(mts_import *import)
         take_branch(import);
         return;
     }
-    const mts_lower_row *row = standard ? mts_lower_find(node->op_type, import->opset, &known) : NULL;
+    const mts_lower_row *row = standard ? mts_lower_find(node->op_type, import->opset, known) : NULL;
+    if (!row && known[1] != 0) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED,
+                        "the operator is known in opsets %d to %d: export the model in one of these",
+                        known[0], known[1]);
+        return;
+    }
     if (!row) {
-        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the operator is not supported%s%s%s",
-                        known ? " in this opset" : "", standard ? "" : ": it is of domain ",
-                        standard ? "" : node->domain);
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "the operator is not supported%s%s",
+                        standard ? "" : ": it is of domain ", standard ? "" : node->domain);
         return;
     }
     take_inputs(import, row->required, row->most);

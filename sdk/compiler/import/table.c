@@ -3,9 +3,16 @@
  */
 #include "compiler/import/lower.h"
 
+#include <limits.h>
 #include <string.h>
 
-#define LAST 28 /* newest opset of the table: what every row up to LAST was checked against */
+/*
+ * The newest opset that every row up to LAST was checked against. A later opset may change
+ * an operator without a sign of it in the model, so nodes of later opsets are refused. To
+ * raise LAST, read what the new opset changes, and end the rows of operators that it gives
+ * another meaning.
+ */
+#define LAST 28
 #define ANY MTS_LOWER_ANY
 
 static const mts_lower_row rows[] = {
@@ -153,14 +160,16 @@ const mts_lower_row *mts_lower_row_at(size_t index)
     return index < sizeof rows / sizeof rows[0] ? &rows[index] : NULL;
 }
 
-const mts_lower_row *mts_lower_find(const char *op, int64_t opset, bool *known)
+const mts_lower_row *mts_lower_find(const char *op, int64_t opset, int known[2])
 {
-    *known = false;
+    known[0] = INT_MAX;
+    known[1] = 0;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (strcmp(rows[i].op, op) != 0) {
             continue;
         }
-        *known = true;
+        known[0] = rows[i].since < known[0] ? rows[i].since : known[0];
+        known[1] = rows[i].until > known[1] ? rows[i].until : known[1];
         if (opset >= rows[i].since && opset <= rows[i].until) {
             return &rows[i];
         }

@@ -38,84 +38,88 @@ static void help_and_version_are_printed_for_every_command(void **state)
     }
 }
 
+/* What is wrong, and what the message says of it. */
+typedef struct mistake {
+    const char *arguments, *said;
+} mistake;
+
+static const mistake mistakes[] = {
+    {"", "usage"},
+    {"frobnicate", "frobnicate"},
+    {"devices extra", "extra"},
+    {"devices --nonsense", "--nonsense"},
+    {"compile", "-o"},
+    {"compile -o x.mtsb", "--task"},
+    {"compile -o", "value"},
+    {"compile --task a=b --tolerance banana -o x.mtsb", "banana"},
+    {"compile --task a=b --tolerance 7 -o x.mtsb", "range"},
+    {"compile --task a=b --tolerance nan -o x.mtsb", "nan"},
+    {"compile --task nofile -o x.mtsb", "nofile"},
+    {"compile --task a=b --shape c=1x3x8x8 -o x.mtsb", "c=1x3x8x8"},
+    {"compile --task a=b --shape a=1xx8 -o x.mtsb", "1xx8"},
+    {"compile --task a=b --color a=mauve -o x.mtsb", "mauve"},
+    {"compile --task a=b --std a=0 -o x.mtsb", "greater"},
+    {"inspect", "BUNDLE"},
+    {"inspect x --json --dot", "not both"},
+    {"inspect x --dot=yes", "no value"},
+    {"inspect x --plan --dot", "not both"},
+    {"inspect x --budget 5M", "--plan"},
+    {"inspect x --plan --grouping some", "family or measured"},
+    {"inspect x --plan --frames one", "separate or common"},
+    {"inspect x --plan --strategy none", "no strategy"},
+    {"inspect x --plan --precision none", "no precision"},
+    {"inspect x --precision float16", "--plan"},
+    {"inspect x --plan --tune 0", "--tune"},
+    {"run x.mtsb", "--image"},
+    {"run x.mtsb --image p.png --strategy fastest", "fastest"},
+    {"run x.mtsb --image p.png --precision half", "half"},
+    {"run x.mtsb --image p.png --fit squeeze", "squeeze"},
+    {"run x.mtsb --image p.png --crop 1,2,3", "X,Y,WIDTH,HEIGHT"},
+    {"run x.mtsb --image p.png --top 0", "range"},
+    {"run x.mtsb --image p.png --top 1.5", "whole"},
+    {"run x.mtsb --image p.png --image q.png", "twice"},
+    {"run x.mtsb --image p.png --tasks a,,b", "a,,b"},
+    {"run x.mtsb --raw a=b.npy --annotate o.png", "--image"},
+    {"eval x.mtsb", "--data"},
+    {"eval x.mtsb --data d.bin --precision half", "half"},
+    {"export x.mtsb --task a", "-o"},
+    {"synth -o x.mtsb", "--arch"},
+    {"synth --arch lenet -o x.mtsb", "lenet"},
+    {"synth --arch vgg16", "-o"},
+    {"synth --arch vgg16 --prune 1 -o x.mtsb", "0.999"},
+    {"synth --arch vgg16 --prune 0.9,,0.8 -o x.mtsb", "0.9,,0.8"},
+    {"synth --arch vgg16 --batch 1.5 -o x.mtsb", "1.5"},
+    {"synth --arch vgg16 --share 1.1 -o x.mtsb", "1.1"},
+    {"bench", "BUNDLE"},
+    {"bench x.mtsb --strategies compact,quick", "quick"},
+    {"bench x.mtsb --strategies +groups", "+groups"},
+    {"bench x.mtsb --strategies compact+budget", "--budget"},
+    {"bench x.mtsb --budget 9", "+budget"},
+    {"bench x.mtsb --tasks 4,none", "none"},
+    {"bench x.mtsb --precisions float32,half", "half"},
+    {"bench x.mtsb --precisions float32,,float16", "float32,,float16"},
+    {"bench x.mtsb --strategies sequential,compact,netfuse,dense,compact --precisions "
+     "float32,float16-storage,float16",
+     "12 at most"},
+    {"bench x.mtsb --frames both", "both"},
+    {"bench x.mtsb --runs 0", "range"},
+    {"bench x.mtsb --replay --no-replay", "not both"},
+    {"profile", "BUNDLE"},
+    {"profile x.mtsb --strategy quick", "quick"},
+    {"profile x.mtsb --precision double", "no precision 'double'"},
+    {"profile x.mtsb --grouping best", "best"},
+    {"profile x.mtsb --frames both", "both"},
+    {"profile x.mtsb --runs 10001", "range"},
+};
+
 static void a_mistake_on_the_command_line_is_status_2_and_names_the_mistake(void **state)
 {
-    static const struct {
-        const char *arguments, *said;
-    } cases[] = {
-        {"", "usage"},
-        {"frobnicate", "frobnicate"},
-        {"devices extra", "extra"},
-        {"devices --nonsense", "--nonsense"},
-        {"compile", "-o"},
-        {"compile -o x.mtsb", "--task"},
-        {"compile -o", "value"},
-        {"compile --task a=b --tolerance banana -o x.mtsb", "banana"},
-        {"compile --task a=b --tolerance 7 -o x.mtsb", "range"},
-        {"compile --task a=b --tolerance nan -o x.mtsb", "nan"},
-        {"compile --task nofile -o x.mtsb", "nofile"},
-        {"compile --task a=b --shape c=1x3x8x8 -o x.mtsb", "c=1x3x8x8"},
-        {"compile --task a=b --shape a=1xx8 -o x.mtsb", "1xx8"},
-        {"compile --task a=b --color a=mauve -o x.mtsb", "mauve"},
-        {"compile --task a=b --std a=0 -o x.mtsb", "greater"},
-        {"inspect", "BUNDLE"},
-        {"inspect x --json --dot", "not both"},
-        {"inspect x --dot=yes", "no value"},
-        {"inspect x --plan --dot", "not both"},
-        {"inspect x --budget 5M", "--plan"},
-        {"inspect x --plan --grouping some", "family or measured"},
-        {"inspect x --plan --frames one", "separate or common"},
-        {"inspect x --plan --strategy none", "no strategy"},
-        {"inspect x --plan --precision none", "no precision"},
-        {"inspect x --precision float16", "--plan"},
-        {"inspect x --plan --tune 0", "--tune"},
-        {"run x.mtsb", "--image"},
-        {"run x.mtsb --image p.png --strategy fastest", "fastest"},
-        {"run x.mtsb --image p.png --precision half", "half"},
-        {"run x.mtsb --image p.png --fit squeeze", "squeeze"},
-        {"run x.mtsb --image p.png --crop 1,2,3", "X,Y,WIDTH,HEIGHT"},
-        {"run x.mtsb --image p.png --top 0", "range"},
-        {"run x.mtsb --image p.png --top 1.5", "whole"},
-        {"run x.mtsb --image p.png --image q.png", "twice"},
-        {"run x.mtsb --image p.png --tasks a,,b", "a,,b"},
-        {"run x.mtsb --raw a=b.npy --annotate o.png", "--image"},
-        {"eval x.mtsb", "--data"},
-        {"eval x.mtsb --data d.bin --precision half", "half"},
-        {"export x.mtsb --task a", "-o"},
-        {"synth -o x.mtsb", "--arch"},
-        {"synth --arch lenet -o x.mtsb", "lenet"},
-        {"synth --arch vgg16", "-o"},
-        {"synth --arch vgg16 --prune 1 -o x.mtsb", "0.999"},
-        {"synth --arch vgg16 --prune 0.9,,0.8 -o x.mtsb", "0.9,,0.8"},
-        {"synth --arch vgg16 --batch 1.5 -o x.mtsb", "1.5"},
-        {"synth --arch vgg16 --share 1.1 -o x.mtsb", "1.1"},
-        {"bench", "BUNDLE"},
-        {"bench x.mtsb --strategies compact,quick", "quick"},
-        {"bench x.mtsb --strategies +groups", "+groups"},
-        {"bench x.mtsb --strategies compact+budget", "--budget"},
-        {"bench x.mtsb --budget 9", "+budget"},
-        {"bench x.mtsb --tasks 4,none", "none"},
-        {"bench x.mtsb --precisions float32,half", "half"},
-        {"bench x.mtsb --precisions float32,,float16", "float32,,float16"},
-        {"bench x.mtsb --strategies sequential,compact,netfuse,dense,compact --precisions "
-         "float32,float16-storage,float16",
-         "12 at most"},
-        {"bench x.mtsb --frames both", "both"},
-        {"bench x.mtsb --runs 0", "range"},
-        {"bench x.mtsb --replay --no-replay", "not both"},
-        {"profile", "BUNDLE"},
-        {"profile x.mtsb --strategy quick", "quick"},
-        {"profile x.mtsb --precision double", "no precision 'double'"},
-        {"profile x.mtsb --grouping best", "best"},
-        {"profile x.mtsb --frames both", "both"},
-        {"profile x.mtsb --runs 10001", "range"},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        result r = expect(2, cases[i].arguments);
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        result r = expect(2, mistakes[i].arguments);
         assert_string_equal(r.out, "");
-        if (!strstr(r.err, cases[i].said)) {
-            fail_msg("mts %s: '%s' is not in: %s", cases[i].arguments, cases[i].said, r.err);
+        if (!strstr(r.err, mistakes[i].said)) {
+            fail_msg("mts %s: '%s' is not in: %s", mistakes[i].arguments, mistakes[i].said, r.err);
         }
         result_release(&r);
     }
@@ -313,13 +317,9 @@ static double number_of(const json_t *object, const char *key)
     return json_number_value(number);
 }
 
-static void eval_compares_two_bundles_by_the_names_of_their_tasks(void **state)
+/* turned.mtsb: of the demo `object`, whose classes are turned by one, and `pet` as it is. */
+static void make_turned_bundle(void)
 {
-    (void)state;
-    compile_demo();
-    write_right_records("right.bin", 3);
-    result r = expect(0, "compile --config " DEMO "/small.json -o all.mtsb");
-    result_release(&r);
     json_t *config = json_load_file(DEMO "/small.json", 0, NULL);
     json_t *tasks = json_object_get(config, "tasks");
     json_t *chosen = json_array();
@@ -343,9 +343,18 @@ static void eval_compares_two_bundles_by_the_names_of_their_tasks(void **state)
     json_object_set_new(config, "tasks", chosen);
     assert_int_equal(json_dump_file(config, "turned.json", 0), 0);
     json_decref(config);
-    r = expect(0, "compile --config turned.json -o turned.mtsb");
+    result r = expect(0, "compile --config turned.json -o turned.mtsb");
     result_release(&r);
+}
 
+static void eval_compares_two_bundles_by_the_names_of_their_tasks(void **state)
+{
+    (void)state;
+    compile_demo();
+    write_right_records("right.bin", 3);
+    result r = expect(0, "compile --config " DEMO "/small.json -o all.mtsb");
+    result_release(&r);
+    make_turned_bundle();
     json_t *root = expect_json("eval all.mtsb turned.mtsb --data right.bin --device reference --json");
     const json_t *found = json_object_get(root, "tasks");
     assert_int_equal(json_array_size(found), 8);
@@ -375,9 +384,15 @@ static void eval_compares_two_bundles_by_the_names_of_their_tasks(void **state)
     assert_non_null(strstr(r.err, "missing.mtsb"));
     assert_string_equal(r.out, "");
     result_release(&r);
+}
+
+static void eval_needs_labels(void **state)
+{
+    (void)state;
+    compile_demo();
     assert_int_equal(mkdir("pictures", 0777), 0);
     write_picture("pictures/a.ppm", 8, 8);
-    r = expect(1, "eval all.mtsb --data pictures --device reference");
+    result r = expect(1, "eval small.mtsb --data pictures --device reference");
     assert_non_null(strstr(r.err, "no labels"));
     result_release(&r);
 }
@@ -427,52 +442,49 @@ static void labels_and_shapes_come_from_the_command_line(void **state)
     json_decref(root);
 }
 
+/* The command line is right, and a file or a device is not. */
+static const mistake failures[] = {
+    {"compile --task a=missing.onnx -o x.mtsb", "missing.onnx"},
+    {"compile --task a=text.txt -o x.mtsb", "text.txt"},
+    {"compile --config text.txt -o x.mtsb", "text.txt"},
+    {"compile --config " DEMO "/small.json -o no/such/folder/x.mtsb", "no/such/folder"},
+    {"compile --task a=" DEMO "/models/small_pet.onnx --labels a=none.txt -o x.mtsb", "none.txt"},
+    {"compile --task a=" DEMO "/models/small_pet.onnx --task a=" DEMO "/models/small_pet.onnx -o x.mtsb",
+     "a"},
+    {"inspect missing.mtsb", "missing.mtsb"},
+    {"inspect text.txt", "text.txt"},
+    {"run text.txt --image p.ppm --device reference", "text.txt"},
+    {"run small.mtsb --image missing.png --device reference", "missing.png"},
+    {"run small.mtsb --image text.txt --device reference", "text.txt"},
+    {"run small.mtsb --image . --device reference", "'.'"},
+    {"run small.mtsb --image huge.ppm --device reference", "huge.ppm"},
+    {"run small.mtsb --image empty.ppm --device reference", "empty.ppm"},
+    {"run small.mtsb --image huge.png --device reference", "too large, 20000x20000 pixels; at most 16384"},
+    {"run small.mtsb --image wide.ppm --device reference", "too large, 99999x2 pixels; at most 16384"},
+    {"run small.mtsb --image p.ppm --device 4000", "no device 4000"},
+    {"compile --config " DEMO "/small.json -o fifo", "only a file can be replaced"},
+    {"run small.mtsb --image p.ppm --tasks pet --device reference --annotate fifo",
+     "only a file can be replaced"},
+    {"run small.mtsb --image p.ppm --device nonsense", "mts devices"},
+    {"run small.mtsb --image p.ppm --tasks weather --device reference", "weather"},
+    {"run small.mtsb --image p.ppm --crop 0,0,900,2 --device reference", "900"},
+    {"run small.mtsb --raw pet=text.txt --tasks pet --device reference", "text.txt"},
+    {"run small.mtsb --image p.ppm --tasks pet --device reference --annotate no/folder/a.png", "no/folder"},
+    {"eval small.mtsb --data missing.bin --device reference", "missing.bin"},
+    {"export text.txt --task a -o a.onnx", "text.txt"},
+    {"synth --arch resnet18 --prune 0.95 --tasks 1 -o no/folder/x.mtsb", "no/folder"},
+    {"bench text.txt --device reference", "text.txt"},
+    {"bench small.mtsb --tasks 9 --device reference", "8 tasks"},
+    {"profile text.txt --device reference", "text.txt"},
+    {"profile small.mtsb --tasks weather --device reference", "weather"},
+    {"profile small.mtsb --tasks pet --runs 1 --device reference --trace no/folder/t.json", "no/folder"},
+    {"inspect small.mtsb --plan --tasks pet --budget 4096 --device reference", "smallest that can be met"},
+    {"inspect small.mtsb --plan --tasks weather --device reference", "weather"},
+    {"profile small.mtsb --tasks pet --budget 4096 --device reference", "smallest that can be met"},
+};
+
 static void a_failure_is_status_1_names_the_file_and_leaves_nothing_behind(void **state)
 {
-    static const struct {
-        const char *arguments, *said;
-    } cases[] = {
-        {"compile --task a=missing.onnx -o x.mtsb", "missing.onnx"},
-        {"compile --task a=text.txt -o x.mtsb", "text.txt"},
-        {"compile --config text.txt -o x.mtsb", "text.txt"},
-        {"compile --config " DEMO "/small.json -o no/such/folder/x.mtsb", "no/such/folder"},
-        {"compile --task a=" DEMO "/models/small_pet.onnx --labels a=none.txt -o x.mtsb", "none.txt"},
-        {"compile --task a=" DEMO "/models/small_pet.onnx --task a=" DEMO "/models/small_pet.onnx -o x.mtsb",
-         "a"},
-        {"inspect missing.mtsb", "missing.mtsb"},
-        {"inspect text.txt", "text.txt"},
-        {"run text.txt --image p.ppm --device reference", "text.txt"},
-        {"run small.mtsb --image missing.png --device reference", "missing.png"},
-        {"run small.mtsb --image text.txt --device reference", "text.txt"},
-        {"run small.mtsb --image . --device reference", "'.'"},
-        {"run small.mtsb --image huge.ppm --device reference", "huge.ppm"},
-        {"run small.mtsb --image empty.ppm --device reference", "empty.ppm"},
-        {"run small.mtsb --image huge.png --device reference",
-         "too large, 20000x20000 pixels; at most 16384"},
-        {"run small.mtsb --image wide.ppm --device reference", "too large, 99999x2 pixels; at most 16384"},
-        {"run small.mtsb --image p.ppm --device 4000", "no device 4000"},
-        {"compile --config " DEMO "/small.json -o fifo", "only a file can be replaced"},
-        {"run small.mtsb --image p.ppm --tasks pet --device reference --annotate fifo",
-         "only a file can be replaced"},
-        {"run small.mtsb --image p.ppm --device nonsense", "mts devices"},
-        {"run small.mtsb --image p.ppm --tasks weather --device reference", "weather"},
-        {"run small.mtsb --image p.ppm --crop 0,0,900,2 --device reference", "900"},
-        {"run small.mtsb --raw pet=text.txt --tasks pet --device reference", "text.txt"},
-        {"run small.mtsb --image p.ppm --tasks pet --device reference --annotate no/folder/a.png",
-         "no/folder"},
-        {"eval small.mtsb --data missing.bin --device reference", "missing.bin"},
-        {"export text.txt --task a -o a.onnx", "text.txt"},
-        {"synth --arch resnet18 --prune 0.95 --tasks 1 -o no/folder/x.mtsb", "no/folder"},
-        {"bench text.txt --device reference", "text.txt"},
-        {"bench small.mtsb --tasks 9 --device reference", "8 tasks"},
-        {"profile text.txt --device reference", "text.txt"},
-        {"profile small.mtsb --tasks weather --device reference", "weather"},
-        {"profile small.mtsb --tasks pet --runs 1 --device reference --trace no/folder/t.json", "no/folder"},
-        {"inspect small.mtsb --plan --tasks pet --budget 4096 --device reference",
-         "smallest that can be met"},
-        {"inspect small.mtsb --plan --tasks weather --device reference", "weather"},
-        {"profile small.mtsb --tasks pet --budget 4096 --device reference", "smallest that can be met"},
-    };
     static const unsigned char png[] = {0x89, 'P',  'N', 'G', '\r', '\n', 0x1a, '\n', 0,    0, 0,
                                         13,   'I',  'H', 'D', 'R',  0,    0,    0x4e, 0x20, 0, 0,
                                         0x4e, 0x20, 8,   2,   0,    0,    0,    0,    0,    0, 0};
@@ -487,16 +499,16 @@ static void a_failure_is_status_1_names_the_file_and_leaves_nothing_behind(void 
     write_file("huge.png", png, sizeof png);
     assert_int_equal(mkfifo("fifo", 0600), 0);
     const uint32_t files = files_in_folder();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        result r = expect(1, cases[i].arguments);
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        result r = expect(1, failures[i].arguments);
         assert_string_equal(r.out, "");
         assert_memory_equal(r.err, "mts ", 4);
-        if (!strstr(r.err, cases[i].said)) {
-            fail_msg("mts %s: '%s' is not in: %s", cases[i].arguments, cases[i].said, r.err);
+        if (!strstr(r.err, failures[i].said)) {
+            fail_msg("mts %s: '%s' is not in: %s", failures[i].arguments, failures[i].said, r.err);
         }
         result_release(&r);
         if (files_in_folder() != files) {
-            fail_msg("mts %s left a file behind", cases[i].arguments);
+            fail_msg("mts %s left a file behind", failures[i].arguments);
         }
     }
     assert_int_equal(lstat("fifo", &facts), 0);
@@ -562,6 +574,7 @@ int main(void)
         IN_FOLDER(saved_outputs_are_arrays_and_can_be_given_back_as_raw_inputs),
         IN_FOLDER(eval_counts_right_answers_of_cifar_records),
         IN_FOLDER(eval_compares_two_bundles_by_the_names_of_their_tasks),
+        IN_FOLDER(eval_needs_labels),
         IN_FOLDER(an_exported_task_compiles_again_and_gives_the_same_answers),
         IN_FOLDER(labels_and_shapes_come_from_the_command_line),
         IN_FOLDER(a_failure_is_status_1_names_the_file_and_leaves_nothing_behind),

@@ -108,7 +108,6 @@ int cli_open_runtime(cli_open *app, const char *name, const cli_open_options *op
         return resolved;
     }
     runtime.cache_dir = !options->no_cache && cache_folder(cache, sizeof cache) ? cache : NULL;
-    runtime.threads = options->threads;
     runtime.check = options->check ? 1 : 0;
     runtime.replay = options->replay;
     runtime.flush_launches = options->flush_launches;

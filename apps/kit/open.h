@@ -35,7 +35,6 @@ typedef struct cli_open_options {
     const char *priorities;                    /* "a=2,b=1" or NULL */
     mts_use replay;                            /* AUTO if not set */
     bool gemm;                                 /* let --tune try a library's matrix products */
-    uint32_t threads;                          /* of a CPU device that has its own, 0: all */
     uint32_t flush_launches, frames_in_flight; /* as in mts.h; 0: its defaults */
     mts_when_full when_full;
     void *context; /* handed to done, which takes the place of the progress bar */
@@ -45,14 +44,6 @@ typedef struct cli_open_options {
 /* Rows of an option table for the device and the session, and for what else cli_open_options holds. */
 #define CLI_OPEN_SESSION(o)                                                                                   \
     {"device", 0, CLI_KIND_TEXT, &(o).device, "N|ID", "device, see 'mts devices' (default: auto)", 0, 0},     \
-        {"threads",                                                                                           \
-         0,                                                                                                   \
-         CLI_KIND_COUNT,                                                                                      \
-         &(o).threads,                                                                                        \
-         "N",                                                                                                 \
-         "of a device that is a CPU, where it can (default: all)",                                            \
-         1,                                                                                                   \
-         1024},                                                                                               \
         {"strategy", 0, CLI_KIND_TEXT, &(o).strategy, "S", "compact (default), sequential, netfuse or dense", \
          0,          0},                                                                                      \
         {"precision", 0, CLI_KIND_TEXT, &(o).precision, "P", "float32 (default), float16-storage or float16", \

@@ -84,20 +84,16 @@ static mts_status device_open(mts_runtime *runtime, const mts_runtime_options *o
         .log = &runtime->log,
         .cache_dir = runtime->cache_dir,
         .programs = &runtime->programs,
-        .threads = options->threads,
-
         .replay = options->replay,
         .flush_launches = options->flush_launches,
-
         .gemm = options->gemm,
         .external_context = options->cuda_context,
         .external_queue = options->cuda_stream,
     };
     runtime->cache =
         (mts_cache){.directory = runtime->cache_dir, .allocator = &runtime->allocator, .log = &runtime->log};
-    (void)snprintf(runtime->cache.setting, sizeof runtime->cache.setting,
-                   "replay %u gemm %u check %u threads %u", (unsigned)options->replay,
-                   (unsigned)options->gemm, options->check, options->threads);
+    (void)snprintf(runtime->cache.setting, sizeof runtime->cache.setting, "replay %u gemm %u check %u",
+                   (unsigned)options->replay, (unsigned)options->gemm, options->check);
     mts_status code =
         mts_api_device_open(options->device, &device_options, &runtime->device, &runtime->desc, error);
     if (code == MTS_STATUS_OK && options->check) {

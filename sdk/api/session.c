@@ -281,21 +281,10 @@ mts_status mts_session_stats_get(const mts_session *session, mts_session_stats *
     if (!session) {
         return MTS_STATUS_INVALID_ARGUMENT;
     }
-    mts_engine_stats inner = {0};
-    mts_engine_stats_get(session->engine, &inner);
-    const mts_session_stats known = {
-        .weight_bytes = inner.weight_bytes,
-        .activation_bytes = inner.activation_bytes,
-        .workspace_bytes = inner.workspace_bytes,
-        .peak_bytes = inner.peak_bytes,
-        .mul_adds = inner.mul_adds,
-        .launches = inner.launches,
-        .groups = inner.groups,
-        .kernels = inner.kernels,
-        .precision = inner.precision,
-        .planning_ms = session->report.planning_ms,
-        .predicted_ms = session->report.predicted_ms,
-    };
+    mts_session_stats known;
+    mts_engine_stats_get(session->engine, &known);
+    known.planning_ms = session->report.planning_ms;
+    known.predicted_ms = session->report.predicted_ms;
     return mts_api_answer(session->runtime, stats, &known, sizeof known, "mts_session_stats");
 }
 

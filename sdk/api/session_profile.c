@@ -48,7 +48,7 @@ static mts_status profile(mts_session *session, uint32_t runs, uint32_t count, m
 static mts_status profile_checked(mts_session *session, uint32_t runs, mts_launch_profile *launches,
                                   uint32_t capacity, uint32_t *count, mts_error *error)
 {
-    mts_engine_stats stats = {0};
+    mts_session_stats stats = {0};
     if (!count || (!launches && capacity > 0)) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT, "mts_session_profile: %s is NULL",
                         count ? "launches" : "count");

@@ -253,8 +253,6 @@ typedef struct mts_device_options {
     const mts_log *log;
     /* Directory of program binaries; NULL: no cache on disk. */
     const char *cache_dir;
-    /* Threads of a CPU backend that has its own; 0: all. */
-    uint32_t threads;
     /* Graph replay: the driver records command lists. The bits are the same. */
     mts_use replay;
     /* A library for matrix products, see mts_device_info.gemm. */

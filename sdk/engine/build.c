@@ -363,7 +363,7 @@ mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
 
 mts_status mts_engine_footprint(mts_device *device, const mts_archive *archive,
                                 const mts_engine_options *options, const mts_decision *decision,
-                                mts_engine_stats *stats, mts_error *error)
+                                mts_session_stats *stats, mts_error *error)
 {
     mts_builder builder = {.decision = *decision, .dry_run = true, .error = error};
     mts_engine *engine = NULL;

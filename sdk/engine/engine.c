@@ -26,7 +26,7 @@ void mts_engine_destroy(mts_engine **engine_at)
     mts_alloc_free(engine->allocator, engine);
 }
 
-void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats)
+void mts_engine_stats_get(const mts_engine *engine, mts_session_stats *stats)
 {
     *stats = engine->stats;
     stats->workspace_bytes += mts_frames_bytes(&engine->frames);

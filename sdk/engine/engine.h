@@ -47,13 +47,6 @@ typedef struct mts_engine_options {
     int (*progress)(void *context, float fraction, const char *what);
 } mts_engine_options;
 
-typedef struct mts_engine_stats {
-    uint64_t weight_bytes, activation_bytes, workspace_bytes, peak_bytes;
-    uint64_t mul_adds;
-    uint32_t launches, groups, kernels;
-    mts_precision precision; /* that is used */
-} mts_engine_stats;
-
 /* What building an engine may use, and what it reports besides its status. */
 typedef struct mts_engine_build {
     /* An engine whose kernels the new one shares where the device still has them; NULL: none. */
@@ -73,7 +66,7 @@ mts_status mts_engine_create(mts_device *device, const mts_archive *archive,
  */
 mts_status mts_engine_footprint(mts_device *device, const mts_archive *archive,
                                 const mts_engine_options *options, const mts_decision *decision,
-                                mts_engine_stats *stats, mts_error *error);
+                                mts_session_stats *stats, mts_error *error);
 void mts_engine_destroy(mts_engine **engine);
 
 /*
@@ -159,7 +152,7 @@ mts_status mts_engine_latency(const mts_engine *engine, uint32_t task, uint64_t 
 
 /* ---- reports ---- */
 
-void mts_engine_stats_get(const mts_engine *engine, mts_engine_stats *stats);
+void mts_engine_stats_get(const mts_engine *engine, mts_session_stats *stats);
 
 /* What an engine was built of; valid as long as the engine. */
 typedef struct mts_engine_view {

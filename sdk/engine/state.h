@@ -16,7 +16,7 @@ struct mts_engine {
     mts_engine_options options;
     /* Ports, labels, names. */
     mts_arena arena;
-    mts_engine_stats stats;
+    mts_session_stats stats;
     /* Why tasks were not put into one task group, or "". */
     const char *note;
     /* Which kernels were built: a later engine that shares them asks for the same. */

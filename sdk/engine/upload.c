@@ -105,14 +105,14 @@ mts_status mts_build_footprint(const mts_builder *b)
     const uint64_t act = mts_precision_bytes(precision_of(b), b->plan->arena_floats);
     const uint64_t pool = mts_precision_bytes(precision_of(b), b->encoding.pool.count);
     const uint64_t params = b->encoding.params.count * sizeof(uint32_t) + zero_copy_bytes(b);
-    e->stats = (mts_engine_stats){.weight_bytes = pool,
-                                  .activation_bytes = act,
-                                  .workspace_bytes = params,
-                                  .peak_bytes = act + pool + params,
-                                  .mul_adds = b->encoding.mul_adds,
-                                  .launches = e->launches.count,
-                                  .groups = e->tasks.group_count,
-                                  .precision = e->stats.precision};
+    e->stats = (mts_session_stats){.weight_bytes = pool,
+                                   .activation_bytes = act,
+                                   .workspace_bytes = params,
+                                   .peak_bytes = act + pool + params,
+                                   .mul_adds = b->encoding.mul_adds,
+                                   .launches = e->launches.count,
+                                   .groups = e->tasks.group_count,
+                                   .precision = e->stats.precision};
     const mts_memory_budget budget = e->options.memory_budget;
     if (!mts_memory_budget_fits(budget, e->stats.peak_bytes)) {
         return mts_fail(b->error, MTS_STATUS_LIMIT, "the session needs %llu bytes, the memory budget is %llu",

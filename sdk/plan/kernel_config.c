@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/map.h"
 
 bool mts_kernel_config_equal(const mts_kernel_config *a, const mts_kernel_config *b)
 {
@@ -25,33 +26,32 @@ uint64_t mts_kernel_config_slice_bytes(const mts_device_info *device)
 
 /* Numbers of things in order of first appearance, so that a signature depends on what is equal only. */
 typedef struct numbering {
-    uint32_t *seen, *slots; /* slots: open-addressed, index + 1 */
-    size_t count, slot_count;
+    uint32_t *seen;
+    mts_map map; /* of `seen` */
 } numbering;
 
 static bool open_numbering(numbering *n, size_t most, mts_arena *scratch)
 {
-    *n = (numbering){.slot_count = 16};
-    while (n->slot_count < most * 2) {
-        n->slot_count *= 2;
-    }
     n->seen = mts_arena_zero(scratch, most, sizeof *n->seen);
-    n->slots = mts_arena_zero(scratch, n->slot_count, sizeof *n->slots);
-    return n->seen && n->slots;
+    mts_map_init_arena(&n->map, scratch);
+    return n->seen && mts_map_reserve(&n->map, most);
+}
+
+static bool same_thing(const void *seen, uint32_t index, const void *thing)
+{
+    return ((const uint32_t *)seen)[index] == *(const uint32_t *)thing;
 }
 
 static uint32_t number_of(numbering *n, uint32_t thing)
 {
-    size_t slot = (size_t)mts_hash(&thing, sizeof thing, 0) & (n->slot_count - 1);
-    while (n->slots[slot] != 0) {
-        if (n->seen[n->slots[slot] - 1] == thing) {
-            return n->slots[slot] - 1;
-        }
-        slot = (slot + 1) & (n->slot_count - 1);
+    const uint64_t hash = mts_hash(&thing, sizeof thing, 0);
+    uint32_t number = mts_map_find(&n->map, hash, same_thing, n->seen, &thing);
+    if (number == MTS_MAP_NONE) {
+        number = (uint32_t)n->map.count;
+        n->seen[number] = thing;
+        (void)mts_map_add(&n->map, hash, number); /* reserved */
     }
-    n->seen[n->count++] = thing;
-    n->slots[slot] = (uint32_t)n->count;
-    return (uint32_t)n->count - 1;
+    return number;
 }
 
 static uint64_t mix(uint64_t hash, const void *data, size_t size)

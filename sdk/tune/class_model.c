@@ -51,7 +51,7 @@ static uint32_t next_size(uint32_t size, uint32_t count)
 static mts_status run_set(task_class *c, const uint32_t *indices, uint32_t count, mts_planning_sample *sample)
 {
     mts_planning *p = c->p;
-    mts_engine_stats stats = {0};
+    mts_session_stats stats = {0};
     uint32_t *positions = mts_arena_zero(&p->arena, count, sizeof *positions);
     if (!positions) {
         return mts_planning_memory(p);

@@ -169,7 +169,7 @@ typedef struct explained {
     const mts_engine *engine;
     const mts_planning_report *report;
     mts_engine_view view;
-    mts_engine_stats stats;
+    mts_session_stats stats;
 } explained;
 
 static void add_group_names(const explained *e, uint32_t group, bool json, mts_text *text)
@@ -193,7 +193,7 @@ static void add_group_names(const explained *e, uint32_t group, bool json, mts_t
 
 static void explain_json(const explained *e, mts_text *text)
 {
-    const mts_engine_stats *s = &e->stats;
+    const mts_session_stats *s = &e->stats;
     mts_text_add(text, "{\"device\": ");
     mts_text_add_json(text, e->view.device->info.name);
     mts_text_add(text, ", \"strategy\": \"%s\", \"precision\": \"%s\", \"groups\": [",
@@ -227,7 +227,7 @@ static void explain_json(const explained *e, mts_text *text)
 
 static void explain_text(const explained *e, mts_text *text)
 {
-    const mts_engine_stats *s = &e->stats;
+    const mts_session_stats *s = &e->stats;
     mts_text_add(text, "strategy %s in %s on %s, %u task(s) in %u group(s)\n",
                  strategy_name(e->view.options->strategy), mts_precision_name(s->precision),
                  e->view.device->info.name, e->view.task_count, e->view.group_count);

@@ -415,7 +415,7 @@ static mts_status group_class(mts_planning *p, uint32_t number, uint64_t until, 
 /* The session that is created without measuring, and the decision. */
 typedef struct final {
     mts_sample_request usual, decided;
-    mts_engine_stats usual_stats, decided_stats;
+    mts_session_stats usual_stats, decided_stats;
     double usual_ms, decided_ms;
 } final;
 

@@ -114,7 +114,7 @@ static mts_status profile(tuner *t, mts_engine *engine, timing *list, uint32_t *
 
 static uint32_t launch_count(const mts_engine *engine)
 {
-    mts_engine_stats stats;
+    mts_session_stats stats;
     mts_engine_stats_get(engine, &stats);
     return stats.launches;
 }

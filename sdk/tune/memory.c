@@ -26,7 +26,7 @@ static int slice_sizes(const mts_planning *p, uint64_t sizes[SIZES_MOST])
 }
 
 mts_status mts_memory_footprint(mts_planning *p, const uint32_t *group_of, uint64_t slice_bytes,
-                                const mts_kernel_configs *configs, mts_engine_stats *stats)
+                                const mts_kernel_configs *configs, mts_session_stats *stats)
 {
     const mts_sample_request request = {.group_of = group_of, .slice_bytes = slice_bytes, .configs = configs};
     return mts_sample_footprint(p, &request, stats);
@@ -47,7 +47,7 @@ static mts_status try_slices(mts_planning *p, const uint32_t *group_of, const mt
     mts_status status = MTS_STATUS_OK;
     *out = (attempt){.least = UINT64_MAX};
     for (int i = 0; status == MTS_STATUS_OK && !out->fits && i < count; i++) {
-        mts_engine_stats stats = {0};
+        mts_session_stats stats = {0};
         status = mts_memory_footprint(p, group_of, sizes[i], configs, &stats);
         out->slice_bytes = sizes[i];
         out->peak = stats.peak_bytes;
@@ -83,7 +83,7 @@ typedef struct smallest {
 
 static mts_status consider(mts_planning *p, const uint32_t *group_of, uint64_t slice_bytes, smallest *least)
 {
-    mts_engine_stats stats = {0};
+    mts_session_stats stats = {0};
     const mts_status status = mts_memory_footprint(p, group_of, slice_bytes, NULL, &stats);
     if (status != MTS_STATUS_OK) {
         return mts_sample_is_recoverable(status) && least->group_of ? MTS_STATUS_OK : status;
@@ -141,7 +141,7 @@ mts_status mts_memory_find_least(mts_planning *p)
 /* The slices stay: what is measured next is measured with the usual ones. */
 mts_status mts_memory_use_least(mts_planning *p)
 {
-    mts_engine_stats stats = {0};
+    mts_session_stats stats = {0};
     mts_status status = mts_memory_find_least(p);
     if (status != MTS_STATUS_OK || !mts_memory_budget_is_limited(p->options.memory_budget)) {
         return status;

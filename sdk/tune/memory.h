@@ -12,7 +12,7 @@
 
 /* The footprint of the session with these groups, slices and configurations (NULL: defaults). */
 mts_status mts_memory_footprint(mts_planning *p, const uint32_t *group_of, uint64_t slice_bytes,
-                                const mts_kernel_configs *configs, mts_engine_stats *stats);
+                                const mts_kernel_configs *configs, mts_session_stats *stats);
 /*
  * The peak of the session with these groups and the slices decided so far; with smaller slices where that is
  * over the budget and they help. `group_of` stays valid as long as the planning.

@@ -60,7 +60,7 @@ static mts_status prepare(mts_planning *p, const mts_sample_request *request, pr
     return MTS_STATUS_OK;
 }
 
-mts_status mts_sample_footprint(mts_planning *p, const mts_sample_request *request, mts_engine_stats *stats)
+mts_status mts_sample_footprint(mts_planning *p, const mts_sample_request *request, mts_session_stats *stats)
 {
     prepared with;
     mts_status status = prepare(p, request, &with);
@@ -147,7 +147,7 @@ mts_status mts_sample_time(mts_planning *p, mts_engine *engine, double *ms)
     return status;
 }
 
-mts_status mts_sample_run(mts_planning *p, const mts_sample_request *request, mts_engine_stats *stats,
+mts_status mts_sample_run(mts_planning *p, const mts_sample_request *request, mts_session_stats *stats,
                           double *ms)
 {
     mts_engine *created = NULL;

@@ -24,13 +24,13 @@ typedef struct mts_sample_request {
  */
 bool mts_sample_is_recoverable(mts_status status);
 /* The exact memory of such a session, by a dry run. */
-mts_status mts_sample_footprint(mts_planning *p, const mts_sample_request *request, mts_engine_stats *stats);
+mts_status mts_sample_footprint(mts_planning *p, const mts_sample_request *request, mts_session_stats *stats);
 /* An engine whose inputs are neither zero nor denormal; the caller destroys it. */
 mts_status mts_sample_create(mts_planning *p, const mts_sample_request *request, mts_engine **out);
 /* Milliseconds of the fastest of some runs. */
 mts_status mts_sample_time(mts_planning *p, mts_engine *engine, double *ms);
 /* Creates an engine and times it alone; it becomes p->previous. */
-mts_status mts_sample_run(mts_planning *p, const mts_sample_request *request, mts_engine_stats *stats,
+mts_status mts_sample_run(mts_planning *p, const mts_sample_request *request, mts_session_stats *stats,
                           double *ms);
 
 /*

@@ -11,7 +11,7 @@ enum { CANDIDATES_MOST = 6 };
 
 typedef struct candidate {
     mts_considered_plan plan;
-    mts_engine_stats stats;
+    mts_session_stats stats;
 } candidate;
 
 /* The candidates, and the engine of the best so far. */

@@ -254,8 +254,8 @@ static void rates_that_alternate_allocate_nothing_and_make_no_list(void **state)
     mts_fault_allocator_init(&memory, 0);
     mts_device *device = slow_open(&memory.allocator, 0);
     mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_COMPACT, 0);
-    mts_engine_stats before;
-    mts_engine_stats after;
+    mts_session_stats before;
+    mts_session_stats after;
     mts_engine_stats_get(engine, &before);
     control_must(mts_engine_rate(engine, 1, 2, &error), &error, "rate");
     control_must(mts_engine_rate(engine, 2, 4, &error), &error, "rate");
@@ -319,7 +319,7 @@ static void a_budget_without_room_for_other_lists_refuses_them(void **state)
 {
     control_world w;
     mts_error error = {0};
-    mts_engine_stats stats;
+    mts_session_stats stats;
     (void)state;
     common_make(&w);
     mts_engine *engine = engine_make(&w, control_devices[0], MTS_STRATEGY_SEQUENTIAL, 0);
@@ -374,7 +374,7 @@ static void a_profile_shows_all_and_leaves_outputs_as_they_were(void **state)
 {
     control_world w;
     mts_error error = {0};
-    mts_engine_stats stats;
+    mts_session_stats stats;
     (void)state;
     common_make(&w);
     mts_engine *engine = engine_make(&w, control_devices[0], MTS_STRATEGY_COMPACT, 0);

@@ -372,7 +372,7 @@ static void what_a_device_cannot_read_in_place_is_counted(void **state)
     uint64_t peak[WAY_COUNT];
     for (way_of_input how = ZERO_COPY; how < WAY_COUNT; how++) {
         world w;
-        mts_engine_stats stats;
+        mts_session_stats stats;
         open_zero_copy(&w, 3, MTS_TYPE_FLOAT32, how);
         mts_engine_stats_get(w.engine, &stats);
         peak[how] = stats.peak_bytes;

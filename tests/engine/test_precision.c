@@ -155,7 +155,7 @@ static void a_library_for_float32_multiplies_nothing_in_float16(void **state)
     const mts_kernel_config gemm = {.kernel = MTS_KERNEL_CONFIG_GEMM, .rows = 8, .vectors = 4, .local = 1};
     const mts_kernel_configs forced = {.forced = &gemm};
     const mts_decision decision = {.configs = &forced};
-    mts_engine_stats stats[2];
+    mts_session_stats stats[2];
     mts_error error = {0};
     devices[0]->info.gemm = true; /* weighing launches nothing */
     for (int p = 0; p < 2; p++) {
@@ -182,7 +182,7 @@ static void a_budget_that_float32_does_not_keep_float16_keeps(void **state)
     mts_engine_options options = {.strategy = MTS_STRATEGY_SEQUENTIAL, .separate_inputs = true};
     test_must(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error), &error,
               "float32");
-    const mts_engine_stats full = engine->stats;
+    const mts_session_stats full = engine->stats;
     mts_engine_destroy(&engine);
     options.memory_budget.bytes = full.peak_bytes - 1;
     assert_int_equal(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error),
@@ -200,12 +200,12 @@ static void a_budget_that_float32_does_not_keep_float16_keeps(void **state)
     test_synth_close(&b);
 }
 
-static mts_engine_stats weigh(const mts_archive *archive, mts_precision precision, uint64_t slice_bytes)
+static mts_session_stats weigh(const mts_archive *archive, mts_precision precision, uint64_t slice_bytes)
 {
     const mts_engine_options options = {
         .strategy = MTS_STRATEGY_COMPACT, .precision = precision, .separate_inputs = true};
     const mts_decision decision = {.slice_bytes = slice_bytes};
-    mts_engine_stats stats;
+    mts_session_stats stats;
     mts_error error = {0};
     test_must(mts_engine_footprint(devices[0], archive, &options, &decision, &stats, &error), &error,
               "weigh");
@@ -219,10 +219,10 @@ static void a_slice_of_the_same_bytes_holds_more_in_float16(void **state)
     test_synth b;
     (void)state;
     open_resnet(&b, 8);
-    const mts_engine_stats whole = weigh(b.archive, MTS_PRECISION_FLOAT32, 0);
-    const mts_engine_stats full = weigh(b.archive, MTS_PRECISION_FLOAT32, SLICE);
-    const mts_engine_stats half = weigh(b.archive, MTS_PRECISION_FLOAT16_STORAGE, SLICE);
-    const mts_engine_stats same = weigh(b.archive, MTS_PRECISION_FLOAT16_STORAGE, SLICE / 2);
+    const mts_session_stats whole = weigh(b.archive, MTS_PRECISION_FLOAT32, 0);
+    const mts_session_stats full = weigh(b.archive, MTS_PRECISION_FLOAT32, SLICE);
+    const mts_session_stats half = weigh(b.archive, MTS_PRECISION_FLOAT16_STORAGE, SLICE);
+    const mts_session_stats same = weigh(b.archive, MTS_PRECISION_FLOAT16_STORAGE, SLICE / 2);
     assert_true(full.launches > whole.launches);
     assert_true(half.launches < full.launches);
     assert_int_equal(same.launches, full.launches);

@@ -235,7 +235,7 @@ static void what_a_device_cannot_read_in_place_is_counted_as_float32(void **stat
     (void)state;
     open_resnet(&b);
     const uint32_t usual = devices[0]->info.imports;
-    mts_engine_stats stats[2];
+    mts_session_stats stats[2];
     for (int own = 0; own < 2; own++) {
         devices[0]->info.imports = own == 0 ? MTS_MEMORY_BIT(MTS_MEMORY_HOST) : 0;
         mts_engine *engine = make(devices[0], b.archive, MTS_PRECISION_FLOAT16_STORAGE, true);

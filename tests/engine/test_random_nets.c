@@ -168,7 +168,7 @@ static void run_rounds(const world *w, mts_engine *engine, const char *how)
     free(kept);
 }
 
-static mts_engine_stats run_with(const world *w, int device, mts_strategy strategy, mts_precision precision)
+static mts_session_stats run_with(const world *w, int device, mts_strategy strategy, mts_precision precision)
 {
     static const uint64_t slices[] = {0, 1, 3000, 30000};
     const mts_engine_options options = {.strategy = strategy,
@@ -177,7 +177,7 @@ static mts_engine_stats run_with(const world *w, int device, mts_strategy strate
                                         .zero_copy_inputs = w->family.seed % 3 != 0};
     const mts_decision decision = {.slice_bytes = slices[w->family.seed / 3 % 4]};
     mts_engine *engine = NULL;
-    mts_engine_stats stats;
+    mts_session_stats stats;
     mts_error error = {0};
     char how[64];
     (void)snprintf(how, sizeof how, "%s, %s, %s", device_names[device], strategy_names[strategy],
@@ -200,8 +200,8 @@ static void run_world(const random_family *family)
         }
         for (int p = 0; p <= MTS_PRECISION_FLOAT16_STORAGE; p++) {
             const mts_precision precision = (mts_precision)p;
-            const mts_engine_stats apart = run_with(&w, d, MTS_STRATEGY_SEQUENTIAL, precision);
-            const mts_engine_stats together = run_with(&w, d, MTS_STRATEGY_COMPACT, precision);
+            const mts_session_stats apart = run_with(&w, d, MTS_STRATEGY_SEQUENTIAL, precision);
+            const mts_session_stats together = run_with(&w, d, MTS_STRATEGY_COMPACT, precision);
             assert_true(together.mul_adds <= apart.mul_adds);
             assert_true(together.launches <= apart.launches);
             (void)run_with(&w, d, MTS_STRATEGY_NETFUSE, precision);

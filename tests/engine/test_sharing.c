@@ -106,14 +106,14 @@ static void run(const world *w, mts_engine *engine)
 }
 
 /* Runs the first `tasks` tasks, compares when all ran, and gives the engine's numbers. */
-static mts_engine_stats run_tasks(const world *w, int device, mts_strategy strategy, bool separate,
-                                  uint32_t tasks)
+static mts_session_stats run_tasks(const world *w, int device, mts_strategy strategy, bool separate,
+                                   uint32_t tasks)
 {
     const uint32_t list[TASKS_MOST] = {0, 1, 2, 3};
     const mts_engine_options options = {
         .strategy = strategy, .separate_inputs = separate, .tasks = list, .task_count = tasks};
     mts_engine *engine = NULL;
-    mts_engine_stats stats;
+    mts_session_stats stats;
     mts_error error = {0};
     must(mts_planned_engine_create(devices[device], w->net.archive, &options, NULL, &engine, NULL, &error),
          &error, "engine");
@@ -148,8 +148,8 @@ static void the_same_model_twice_on_one_frame_is_computed_and_stored_once(void *
         world w;
         equal_models(&w, seed, true);
         for (int d = 0; d < 2 && devices[d] && (d == 0 || seed < 302); d++) {
-            const mts_engine_stats one = run_tasks(&w, d, MTS_STRATEGY_COMPACT, false, 1);
-            const mts_engine_stats two = run_tasks(&w, d, MTS_STRATEGY_COMPACT, false, 2);
+            const mts_session_stats one = run_tasks(&w, d, MTS_STRATEGY_COMPACT, false, 1);
+            const mts_session_stats two = run_tasks(&w, d, MTS_STRATEGY_COMPACT, false, 2);
             assert_int_equal(two.mul_adds, one.mul_adds);
             assert_int_equal(two.weight_bytes, one.weight_bytes);
             assert_int_equal(two.launches, one.launches);
@@ -166,8 +166,8 @@ static void the_same_model_twice_on_two_frames_is_stored_once_and_launched_toget
         world w;
         equal_models(&w, seed, false);
         for (int d = 0; d < 2 && devices[d] && (d == 0 || seed < 402); d++) {
-            const mts_engine_stats one = run_tasks(&w, d, MTS_STRATEGY_COMPACT, true, 1);
-            const mts_engine_stats two = run_tasks(&w, d, MTS_STRATEGY_COMPACT, true, 2);
+            const mts_session_stats one = run_tasks(&w, d, MTS_STRATEGY_COMPACT, true, 1);
+            const mts_session_stats two = run_tasks(&w, d, MTS_STRATEGY_COMPACT, true, 2);
             assert_int_equal(two.mul_adds, 2 * one.mul_adds);
             assert_int_equal(two.weight_bytes, one.weight_bytes);
             assert_int_equal(two.launches, one.launches);
@@ -181,8 +181,8 @@ static void sequential_gives_every_model_its_own_weights(void **state)
     (void)state;
     world w;
     equal_models(&w, 300, true);
-    const mts_engine_stats one = run_tasks(&w, 0, MTS_STRATEGY_SEQUENTIAL, false, 1);
-    const mts_engine_stats two = run_tasks(&w, 0, MTS_STRATEGY_SEQUENTIAL, false, 2);
+    const mts_session_stats one = run_tasks(&w, 0, MTS_STRATEGY_SEQUENTIAL, false, 1);
+    const mts_session_stats two = run_tasks(&w, 0, MTS_STRATEGY_SEQUENTIAL, false, 2);
     assert_int_equal(two.mul_adds, 2 * one.mul_adds);
     assert_true(two.weight_bytes > one.weight_bytes * 3 / 2); /* masks are no weights and are common */
     world_end(&w);
@@ -413,7 +413,7 @@ static void a_shared_block_lies_on_the_device_once(void **state)
     for (int i = 0; i < 5; i++) {
         uxyz u;
         uxyz_of(&u, TASKS_MOST, cases[i][0], cases[i] + 1, false);
-        const mts_engine_stats stats = run_tasks(&u.w, 0, MTS_STRATEGY_COMPACT, true, TASKS_MOST);
+        const mts_session_stats stats = run_tasks(&u.w, 0, MTS_STRATEGY_COMPACT, true, TASKS_MOST);
         if (stats.weight_bytes > block_bytes(&u) + slack(&u)) {
             print_error("%u shared channels: %llu bytes on the device for %llu bytes of blocks\n",
                         cases[i][0], (unsigned long long)stats.weight_bytes,
@@ -432,7 +432,7 @@ static void shared_channels_of_a_common_input_are_multiplied_once(void **state)
     for (int i = 0; i < 5; i++) {
         uxyz u;
         uxyz_of(&u, TASKS_MOST, cases[i][0], cases[i] + 1, true);
-        const mts_engine_stats stats = run_tasks(&u.w, 0, MTS_STRATEGY_COMPACT, false, TASKS_MOST);
+        const mts_session_stats stats = run_tasks(&u.w, 0, MTS_STRATEGY_COMPACT, false, TASKS_MOST);
         uint64_t rows = cases[i][0], cells = 0;
         for (uint32_t t = 0; t < TASKS_MOST; t++) {
             const uint64_t all = cases[i][0] + cases[i][t + 1];

@@ -33,7 +33,7 @@ static const char *const strategy_names[STRATEGIES] = {"sequential", "compact", 
 typedef struct result {
     float *outputs;
     size_t count;
-    mts_engine_stats stats;
+    mts_session_stats stats;
     double predicted_ms;
 } result;
 
@@ -144,7 +144,7 @@ static void compare(const mts_archive *archive, const result *want, const result
 }
 
 /* Runs all strategies and compares; stats may be NULL. */
-static void agree(const mts_archive *archive, int device, inputs how, mts_engine_stats *stats)
+static void agree(const mts_archive *archive, int device, inputs how, mts_session_stats *stats)
 {
     result first = run(archive, device, MTS_STRATEGY_SEQUENTIAL, how, MTS_GROUPING_FAMILY);
     for (uint32_t s = 1; s < STRATEGIES; s++) {
@@ -198,7 +198,7 @@ static void pruned_resnets_agree_and_mts_costs_the_dense_product(void **state)
     (void)state;
     const double prune = 0.9;
     test_synth b;
-    mts_engine_stats stats[STRATEGIES];
+    mts_session_stats stats[STRATEGIES];
     const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.9);
     test_synth_open(&b, &o);
     for (int d = 0; d < 2 && devices[d]; d++) {
@@ -221,7 +221,7 @@ static void nothing_or_everything_shared_agrees(void **state)
     const double prune = 0.9;
     for (int share = 0; share < 2; share++) {
         test_synth b;
-        mts_engine_stats stats[STRATEGIES];
+        mts_session_stats stats[STRATEGIES];
         const mtsc_synth_options o = test_synth_options(MTSC_ARCH_VGG16, 3, &prune, 1, (double)share);
         test_synth_open(&b, &o);
         agree(b.archive, 0, SEPARATE, stats);
@@ -235,14 +235,14 @@ static void netfuse_pads_to_the_widest_and_the_statistics_show_it(void **state)
     (void)state;
     const double prune[2] = {0.9, 0.8};
     test_synth b;
-    mts_engine_stats stats[STRATEGIES];
+    mts_session_stats stats[STRATEGIES];
     const uint32_t wide = 1;
     const mts_engine_options options = {
         .strategy = MTS_STRATEGY_SEQUENTIAL, .separate_inputs = true, .tasks = &wide, .task_count = 1};
     const mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, prune, 2, 0.9);
     mts_engine *engine = NULL;
     mts_error error = {0};
-    mts_engine_stats alone;
+    mts_session_stats alone;
     test_synth_open(&b, &o);
     agree(b.archive, 0, SEPARATE, stats);
     test_must(mts_planned_engine_create(devices[0], b.archive, &options, NULL, &engine, NULL, &error), &error,
@@ -263,7 +263,7 @@ static void unequal_batches_agree_and_netfuse_does_not_group_them(void **state)
     const double prune = 0.9;
     const uint32_t batch[2] = {1, 3};
     test_synth b;
-    mts_engine_stats stats[STRATEGIES];
+    mts_session_stats stats[STRATEGIES];
     mtsc_synth_options o = test_synth_options(MTSC_ARCH_RESNET18, 4, &prune, 1, 0.9);
     o.batch = batch;
     o.batch_count = 2;
@@ -308,7 +308,7 @@ static void a_memory_budget_of_sequential_is_kept(void **state)
                                                 .memory_budget = {first.stats.peak_bytes}};
             const mts_planning_options planning = {.grouping = MTS_GROUPING_MEASURED};
             mts_engine *engine = NULL;
-            mts_engine_stats stats;
+            mts_session_stats stats;
             mts_error error = {0};
             test_must(
                 mts_planned_engine_create(devices[0], b.archive, &options, &planning, &engine, NULL, &error),
@@ -363,13 +363,13 @@ static void set_act(mts_graph *graph, uint32_t fn)
     }
 }
 
-static mts_engine_stats planted(mts_net_build build, const mts_net_plan *plan, uint32_t fn)
+static mts_session_stats planted(mts_net_build build, const mts_net_plan *plan, uint32_t fn)
 {
     mts_arena arena;
     mts_error error = {0};
     test_net net;
     const mts_graph *graphs[TASKS_MOST];
-    mts_engine_stats stats[STRATEGIES];
+    mts_session_stats stats[STRATEGIES];
     mts_arena_init(&arena, mts_allocator_default());
     for (uint32_t t = 0; t < plan->tasks; t++) {
         mts_net made;
@@ -421,7 +421,7 @@ static void tasks_of_different_structure_agree_in_groups_of_their_own(void **sta
     mts_error error = {0};
     test_net net;
     const mts_graph *graphs[3];
-    mts_engine_stats stats[STRATEGIES];
+    mts_session_stats stats[STRATEGIES];
     mts_arena_init(&arena, mts_allocator_default());
     for (uint32_t t = 0; t < 3; t++) {
         mts_net made;
@@ -451,7 +451,7 @@ static void random_families_agree(void **state)
         mts_error error = {0};
         test_net net;
         const mts_graph *graphs[TASKS_MOST];
-        mts_engine_stats stats[STRATEGIES];
+        mts_session_stats stats[STRATEGIES];
         mts_arena_init(&arena, mts_allocator_default());
         for (uint32_t t = 0; t < family.tasks; t++) {
             graphs[t] = random_net(&family, t, &arena);

@@ -79,7 +79,7 @@ static void try_session(const mts_archive *archive)
     const mts_engine_options options = {
         .strategy = sessions++ % 2 ? MTS_STRATEGY_SEQUENTIAL : MTS_STRATEGY_COMPACT, .separate_inputs = true};
     mts_engine *engine = NULL;
-    mts_engine_stats stats;
+    mts_session_stats stats;
     mts_error error = {0};
     const mts_status code = mts_planned_engine_create(device, archive, &options, NULL, &engine, NULL, &error);
     assert_true((code == MTS_STATUS_OK) == (engine != NULL));

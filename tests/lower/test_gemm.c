@@ -125,7 +125,7 @@ static void agree_on(mts_device *device, const test_synth *f, const uint32_t lea
     for (uint32_t s = 0; s < MTS_STRATEGY_COUNT; s++) {
         mts_engine *tiles = engine_make(device, f, (mts_strategy)s, false);
         mts_engine *gemm = engine_make(device, f, (mts_strategy)s, true);
-        mts_engine_stats stats[2];
+        mts_session_stats stats[2];
         assert_int_equal(count_products(tiles), 0); /* never unless it was chosen */
         if (count_products(gemm) < least[s]) {
             fail_msg("%s: %u products instead of %u", strategy_names[s], count_products(gemm), least[s]);

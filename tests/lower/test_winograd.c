@@ -183,8 +183,8 @@ static void plain_stacks_agree_from_separate_and_from_common_frames(void **state
 static void a_shared_block_is_transformed_once(void **state)
 {
     test_synth f;
-    mts_engine_stats one;
-    mts_engine_stats direct;
+    mts_session_stats one;
+    mts_session_stats direct;
     (void)state;
     mts_device *device = device_open("reference");
     assert_non_null(device);

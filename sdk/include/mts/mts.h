@@ -110,9 +110,6 @@ typedef struct mts_runtime_options {
        (default): no cache. If the directory cannot be written, calls succeed without it. The string
        is copied. */
     const char *cache_dir;
-    /* Number of threads of a device that starts CPU threads of its own; 0 (default): all. No device
-       of this version does. */
-    uint32_t threads;
     /* Graph replay: the launches of a run are recorded once and submitted with one driver call. */
     mts_use replay;
     /* Matrix products by a library (CLBlast). mts_session_options.tuning_ms then measures it for

@@ -1,5 +1,5 @@
 # Writes kernel_table.c: for every row KERNEL(folder, name) of kernels/manifest.def the kernel's text, and once the head
-# that all have in common (prelude, kinds, parameters, walk). All texts, one after the other, are one deflate stream,
+# that all have in common (prelude, kinds, functions, parameters, walk). All texts, one after the other, are one deflate stream,
 # which sdk/device/kernel.c unpacks.
 #
 # The library carries these texts onto every device, so comments, blanks and #include lines are left out. Line
@@ -69,7 +69,8 @@ function(deflate out text)
 endfunction()
 
 file(STRINGS ${ROOT}/kernels/manifest.def rows REGEX "^KERNEL\\(")
-read_text(head kernels/prelude.h kernels/abi/kinds.h kernels/abi/params.h kernels/dest.h)
+read_text(head kernels/prelude.h kernels/abi/kinds.h kernels/abi/functions.h
+          kernels/abi/params.h kernels/dest.h)
 set(all "${head}")
 string(LENGTH "${head}" head_length)
 set(entries "")

@@ -380,8 +380,26 @@ INLINE mts_vec mts_reach_close(const mts_reach *r, mts_vec v) {
     }
 #endif
 
+/* One of the functions that may end a convolution (kernels/abi/functions.h), but PRELU; NONE gives v. */
+#define MTS_FN_CHOICE(NAME, formula) fn == MTS_FN_##NAME ? (formula) :
+INLINE mts_vec mts_vec_element(mts_u32 fn, mts_vec v, float a, float b) {
+    return MTS_FUNCTIONS_FUSED(MTS_FN_CHOICE) v;
+}
+
+/*
+ * -DFN=n: the program applies just this function, one of those that may not end a convolution. The other programs do
+ * not know these, so that they cost no registers there.
+ */
+#ifndef FN
+#define FN 0
+#endif
+
 /* fn of a vector; PRELU takes its slope in `a`. */
 INLINE mts_vec mts_row_fn(mts_u32 fn, mts_vec v, float a, float b) {
+#if FN
+#define MTS_FN_ONLY(NAME, formula) FN == MTS_FN_##NAME ? (formula) :
+    return MTS_FUNCTIONS_ALONE(MTS_FN_ONLY) v;
+#endif
     if (fn == MTS_FN_NONE) return v;
     if (fn == MTS_FN_PRELU) return mts_vec_slope(v, mts_vec_splat(a));
     return mts_vec_element(fn, v, a, b);

@@ -17,9 +17,10 @@
  * multiple of the vector's size or of 16 bytes, whichever is less). mts_vec_get and mts_vec_put are for floats at any
  * address: private and LOCAL scratch, which stays float or is mts_half by choice, and the caller's memory.
  *
- * Vector helpers: mts_vec_spill (to private floats), mts_vec_splat, mts_vec_fma(a, b, c) = a b + c, mts_vec_max,
- * mts_vec_min (NaN in b stays), mts_vec_keep(m, v) = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ? v : s v, add, sub,
- * mul, div and the componentwise mathematics. Of the 2 VEC floats a b: mts_vec_even, mts_vec_odd; of a0 b0 a1 b1 ..:
+ * Vector helpers: mts_vec_spill (to private floats), mts_vec_splat, mts_vec_of (of a literal), mts_vec_fma(a, b, c) =
+ * a b + c, mts_vec_max, mts_vec_min (NaN in b stays), mts_vec_keep(m, v) = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ?
+ * v : s v, mts_vec_above(a, b) = a > b ? 1 : 0, mts_vec_same(a, b) = a == b ? 1 : 0, add, sub, mul, div, neg and the
+ * componentwise mathematics; mts_vec_call(name, v) and mts_vec_call_2(name, a, b) for functions without a word. Of the 2 VEC floats a b: mts_vec_even, mts_vec_odd; of a0 b0 a1 b1 ..:
  * the first VEC, mts_vec_zip_low, and the others, mts_vec_zip_high. LOCAL declares memory of a work-group, LOCAL_PTR
  * points to it.
  */
@@ -87,6 +88,7 @@ INLINE mts_u32 mts_local_size(int d) { return d == 0 ? blockDim.x : d == 1 ? blo
 #define mts_trunc(x) truncf(x)
 #define mts_rint(x) rintf(x)
 #define mts_fabs(x) fabsf(x)
+#define mts_math(name) name##f
 
 /* Float16 as bits: the runtime compiler has no header for it. A program that runs on no GPU (tests) brings its own. */
 typedef unsigned short mts_half;
@@ -178,6 +180,7 @@ typedef float mts_f32;
 #define mts_trunc(x) trunc(x)
 #define mts_rint(x) rint(x)
 #define mts_fabs(x) fabs(x)
+#define mts_math(name) name
 
 /* Without cl_khr_fp16 a half is only loaded and stored, which OpenCL 1.2 can everywhere. */
 typedef half mts_half;
@@ -232,6 +235,9 @@ typedef float16 mts_vec;
 
 #endif /* language */
 
+#define mts_number(x) x##f
+#define mts_vec_of(x) mts_vec_splat(x##f)
+
 #if defined(__CUDACC__) && VEC > 1
 
 #define MTS_VEC_MAKE(expression)                                                                             \
@@ -258,6 +264,9 @@ INLINE mts_vec mts_vec_max(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] > b.s[i] 
 INLINE mts_vec mts_vec_min(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] < b.s[i] ? a.s[i] : b.s[i]); }
 INLINE mts_vec mts_vec_keep(mts_vec m, mts_vec v) { MTS_VEC_MAKE(m.s[i] != 0.0f ? v.s[i] : 0.0f); }
 INLINE mts_vec mts_vec_slope(mts_vec v, mts_vec k) { MTS_VEC_MAKE(v.s[i] > 0.0f ? v.s[i] : k.s[i] * v.s[i]); }
+INLINE mts_vec mts_vec_above(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] > b.s[i] ? 1.0f : 0.0f); }
+INLINE mts_vec mts_vec_same(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] == b.s[i] ? 1.0f : 0.0f); }
+INLINE mts_vec mts_vec_neg(mts_vec v) { MTS_VEC_MAKE(-v.s[i]); }
 INLINE mts_vec mts_vec_sub(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] - b.s[i]); }
 INLINE mts_vec mts_vec_mul(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] * b.s[i]); }
 INLINE mts_vec mts_vec_div(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] / b.s[i]); }
@@ -282,6 +291,27 @@ MTS_VEC_MAP(ceil)
 MTS_VEC_MAP(trunc)
 MTS_VEC_MAP(rint)
 MTS_VEC_MAP(fabs)
+#define mts_vec_call(name, v) mts_vec_call_##name(v)
+#define mts_vec_call_2(name, a, b) mts_vec_call_##name(a, b)
+#define MTS_VEC_CALL(name)                                                                                   \
+    INLINE mts_vec mts_vec_call_##name(mts_vec v) { MTS_VEC_MAKE(name##f(v.s[i])); }
+#define MTS_VEC_CALL_2(name)                                                                                 \
+    INLINE mts_vec mts_vec_call_##name(mts_vec a, mts_vec b) { MTS_VEC_MAKE(name##f(a.s[i], b.s[i])); }
+MTS_VEC_CALL(erf)
+MTS_VEC_CALL(sin)
+MTS_VEC_CALL(cos)
+MTS_VEC_CALL(tan)
+MTS_VEC_CALL(asin)
+MTS_VEC_CALL(acos)
+MTS_VEC_CALL(atan)
+MTS_VEC_CALL(sinh)
+MTS_VEC_CALL(cosh)
+MTS_VEC_CALL(asinh)
+MTS_VEC_CALL(acosh)
+MTS_VEC_CALL(atanh)
+MTS_VEC_CALL(expm1)
+MTS_VEC_CALL(log1p)
+MTS_VEC_CALL_2(pow)
 
 #else /* OpenCL vectors and plain scalars have operators */
 
@@ -320,6 +350,11 @@ MTS_VEC_MAP(fabs)
 #define mts_vec_trunc(v) mts_trunc(v)
 #define mts_vec_rint(v) mts_rint(v)
 #define mts_vec_fabs(v) mts_fabs(v)
+#define mts_vec_neg(v) (-(v))
+#define mts_vec_call(name, v) mts_math(name)(v)
+#define mts_vec_call_2(name, a, b) mts_math(name)(a, b)
+INLINE mts_vec mts_vec_above(mts_vec a, mts_vec b) { return a > b ? mts_vec_splat(1.0f) : mts_vec_splat(0.0f); }
+INLINE mts_vec mts_vec_same(mts_vec a, mts_vec b) { return a == b ? mts_vec_splat(1.0f) : mts_vec_splat(0.0f); }
 INLINE mts_vec mts_vec_max(mts_vec a, mts_vec b) { return a > b ? a : b; }
 INLINE mts_vec mts_vec_min(mts_vec a, mts_vec b) { return a < b ? a : b; }
 INLINE mts_vec mts_vec_keep(mts_vec m, mts_vec v) { return m != mts_vec_splat(0.0f) ? v : mts_vec_splat(0.0f); }
@@ -410,47 +445,12 @@ INLINE void mts_matrix_store(float *p, mts_u32 step, const mts_matrix_sum *c) {
 #endif
 
 /*
- * The element functions (kernels/abi/kinds.h). They are macros because the program text has the kinds after this file; v is
- * a variable (it is read several times). PRELU needs a slope vector and is left to the kernels that have one.
+ * Element functions (kernels/abi/functions.h) that a few vector instructions do: MTS_FN_NONE to MTS_FN_PRELU are y =
+ * clip(slope(v, s), lo, hi). They are macros because the program text has the kinds after this file.
  */
-#define mts_vec_clip(v, lo, hi) mts_vec_min(mts_vec_splat(hi), mts_vec_max(mts_vec_splat(lo), v))
-#define mts_vec_sigmoid(v)                                                                                   \
-    mts_vec_div(mts_vec_splat(1.0f),                                                                         \
-                mts_vec_add(mts_vec_splat(1.0f), mts_vec_exp(mts_vec_sub(mts_vec_splat(0.0f), v))))
-#define mts_vec_hard_sigmoid(v, a, b)                                                                        \
-    mts_vec_clip(mts_vec_fma(v, mts_vec_splat(a), mts_vec_splat(b)), 0.0f, 1.0f)
-
-#define mts_vec_quant(v, a, b, width)                                                                        \
-    mts_vec_mul(mts_vec_splat(a), mts_vec_clip(mts_vec_rint(mts_vec_div(v, mts_vec_splat(a))), b, (b) + (width)))
-
-/* Functions that a few vector instructions do: MTS_FN_NONE to MTS_FN_PRELU are y = clip(slope(v, s), lo, hi). */
 #define mts_fn_is_simple(fn) ((fn) <= MTS_FN_PRELU)
 #define mts_fn_slope(fn, a) ((fn) == MTS_FN_LEAKY ? (a) : 1.0f)
 #define mts_fn_low(fn, a) ((fn) == MTS_FN_RELU ? 0.0f : (fn) == MTS_FN_CLIP ? (a) : -INFINITY)
 #define mts_fn_high(fn, b) ((fn) == MTS_FN_CLIP ? (b) : INFINITY)
-
-/* All the others. */
-#define mts_vec_element(fn, v, a, b)                                                                         \
-    ((fn) == MTS_FN_RELU           ? mts_vec_max(mts_vec_splat(0.0f), v)                                     \
-     : (fn) == MTS_FN_LEAKY        ? mts_vec_slope(v, mts_vec_splat(a))                                      \
-     : (fn) == MTS_FN_CLIP         ? mts_vec_clip(v, a, b)                                                   \
-     : (fn) == MTS_FN_SIGMOID      ? mts_vec_sigmoid(v)                                                      \
-     : (fn) == MTS_FN_HARD_SIGMOID ? mts_vec_hard_sigmoid(v, a, b)                                           \
-     : (fn) == MTS_FN_HARD_SWISH   ? mts_vec_mul(v, mts_vec_hard_sigmoid(v, 1.0f / 6.0f, 0.5f))              \
-     : (fn) == MTS_FN_TANH         ? mts_vec_tanh(v)                                                         \
-     : (fn) == MTS_FN_EXP          ? mts_vec_exp(v)                                                          \
-     : (fn) == MTS_FN_SQRT         ? mts_vec_sqrt(v)                                                         \
-     : (fn) == MTS_FN_SILU         ? mts_vec_mul(v, mts_vec_sigmoid(v))                                      \
-     : (fn) == MTS_FN_TRUNC        ? mts_vec_trunc(v)                                                        \
-     : (fn) == MTS_FN_ABS          ? mts_vec_fabs(v)                                                         \
-     : (fn) == MTS_FN_NEG          ? mts_vec_sub(mts_vec_splat(0.0f), v)                                     \
-     : (fn) == MTS_FN_FLOOR        ? mts_vec_floor(v)                                                        \
-     : (fn) == MTS_FN_CEIL         ? mts_vec_ceil(v)                                                         \
-     : (fn) == MTS_FN_LOG          ? mts_vec_log(v)                                                          \
-     : (fn) == MTS_FN_RECIPROCAL   ? mts_vec_div(mts_vec_splat(1.0f), v)                                     \
-     : (fn) == MTS_FN_QUANT8       ? mts_vec_quant(v, a, b, 255.0f)                                           \
-     : (fn) == MTS_FN_QUANT16      ? mts_vec_quant(v, a, b, 65535.0f)                                         \
-     : (fn) == MTS_FN_NOT_ZERO     ? mts_vec_keep(v, mts_vec_splat(1.0f))                                    \
-                                   : (v))
 
 #endif

@@ -32,7 +32,32 @@
    then to the nearest of b .. b + 255 (65535). a > 0; b is an integer, and 0 is among the numbers. */
 #define MTS_FN_QUANT8 20u
 #define MTS_FN_QUANT16 21u
-#define MTS_FN_COUNT 22u
+/* The functions before this one may end a convolution; those from it on are applied by UNARY, BINARY and
+   SCALE, whose programs are built for one of them (functions.h). */
+#define MTS_FN_ALONE 22u
+#define MTS_FN_ERF 22u
+#define MTS_FN_GELU 23u      /* x (1 + erf(x / sqrt(2))) / 2 */
+#define MTS_FN_GELU_TANH 24u /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 */
+#define MTS_FN_ROUND 25u     /* to the nearest integer, halves to the even one */
+#define MTS_FN_SIGN 26u      /* -1, 0, 1 */
+#define MTS_FN_SIN 27u
+#define MTS_FN_COS 28u
+#define MTS_FN_TAN 29u
+#define MTS_FN_ASIN 30u
+#define MTS_FN_ACOS 31u
+#define MTS_FN_ATAN 32u
+#define MTS_FN_SINH 33u
+#define MTS_FN_COSH 34u
+#define MTS_FN_ASINH 35u
+#define MTS_FN_ACOSH 36u
+#define MTS_FN_ATANH 37u
+#define MTS_FN_ELU 38u      /* b (x > 0 ? x : a (exp(x) - 1)) */
+#define MTS_FN_SOFTPLUS 39u /* log(1 + exp(x)) */
+#define MTS_FN_MISH 40u     /* x tanh(softplus(x)) */
+#define MTS_FN_IS_ZERO 41u  /* x == 0 ? 1 : 0: the logical not */
+#define MTS_FN_IS_NAN 42u   /* 1 or 0 */
+#define MTS_FN_IS_INF 43u   /* a for -infinity, b for infinity, else 0 */
+#define MTS_FN_COUNT 44u
 
 #define MTS_BIN_ADD 0u
 #define MTS_BIN_SUB 1u

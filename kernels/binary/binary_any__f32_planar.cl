@@ -2,25 +2,11 @@
  * binary_any: y = fn(lhs kind rhs), elementwise; either operand may be broadcast (strides 0) or a constant of
  * the pool.
  */
-INLINE mts_vec binary_pow(mts_vec x, mts_vec y) {
-#if VEC == 1 || !defined(__CUDACC__)
-    return mts_pow(x, y);
-#else
-    for (int i = 0; i < VEC; i++) x.s[i] = mts_pow(x.s[i], y.s[i]);
-    return x;
-#endif
-}
-
 INLINE mts_vec binary_kind(mts_u32 kind, mts_vec x, mts_vec y) {
+#define BINARY_CASE(NAME, formula) case MTS_BIN_##NAME: return formula;
     switch (kind) {
-    case MTS_BIN_ADD: return mts_vec_add(x, y);
-    case MTS_BIN_SUB: return mts_vec_sub(x, y);
-    case MTS_BIN_MUL: return mts_vec_mul(x, y);
-    case MTS_BIN_DIV: return mts_vec_div(x, y);
-    case MTS_BIN_PRELU: return mts_vec_slope(x, y);
-    case MTS_BIN_MAX: return mts_vec_max(x, y);
-    case MTS_BIN_MIN: return mts_vec_min(x, y);
-    default: return binary_pow(x, y);
+        MTS_BINARIES(BINARY_CASE)
+    default: return x;
     }
 }
 

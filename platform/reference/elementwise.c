@@ -1,8 +1,6 @@
 /*
  * elementwise.c: reference kernels whose outputs each depend on one element of every operand.
  */
-#include <math.h>
-
 #include "platform/reference/reference.h"
 
 static float read_view(const mts_reference_call *call, const mts_view_params *view, const uint32_t *at,
@@ -31,34 +29,12 @@ const char *mts_reference_unary_any(const mts_reference_call *call)
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_unary_params), unary_member);
 }
 
-static float combine(uint32_t kind, float x, float y)
-{
-    switch (kind) {
-    case MTS_BIN_ADD:
-        return x + y;
-    case MTS_BIN_SUB:
-        return x - y;
-    case MTS_BIN_MUL:
-        return x * y;
-    case MTS_BIN_DIV:
-        return x / y;
-    case MTS_BIN_PRELU:
-        return x > 0.0f ? x : x * y;
-    case MTS_BIN_MAX:
-        return x > y ? x : y;
-    case MTS_BIN_MIN:
-        return x < y ? x : y;
-    default:
-        return powf(x, y);
-    }
-}
-
 static float binary_value(const mts_reference_call *call, const void *params, const uint32_t *at)
 {
     const mts_binary_params *r = params;
     const float x = read_view(call, &r->lhs, at, r->lhs_pool);
     const float y = read_view(call, &r->rhs, at, r->rhs_pool);
-    return mts_reference_apply(r->fn, combine(r->kind, x, y), r->a, r->b, 1.0f);
+    return mts_reference_apply(r->fn, mts_reference_combine(r->kind, x, y), r->a, r->b, 1.0f);
 }
 
 static const char *binary_member(const mts_reference_call *call, const void *params)

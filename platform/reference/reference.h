@@ -110,5 +110,7 @@ const char *mts_reference_write(const mts_reference_call *call, const mts_dest_p
 
 /* An element function; slope is for MTS_FN_PRELU. */
 float mts_reference_apply(uint32_t fn, float x, float a, float b, float slope);
+/* A kind of the binary operator. */
+float mts_reference_combine(uint32_t kind, float x, float y);
 
 #endif

@@ -1,11 +1,14 @@
 /*
- * tensor.c: parameters, views and destinations of the reference kernels, and the element functions.
+ * tensor.c: parameters, views and destinations of the reference kernels, and the element functions in float.
  *
  * Responsible for finding things in the three buffers without leaving them. Not responsible for any operator.
  */
 #include "platform/reference/reference.h"
 
-#include <math.h>
+#define MTS_REAL float
+#define MTS_MATH(name) name##f
+#define mts_number(x) x##f
+#include "kernels/abi/scalar.h"
 
 const void *mts_reference_params(const mts_reference_call *call, uint64_t index, uint64_t count)
 {
@@ -138,63 +141,12 @@ const char *mts_reference_write(const mts_reference_call *call, const mts_dest_p
     return NULL;
 }
 
-static float clip(float x, float low, float high)
-{
-    const float raised = x < low ? low : x; /* NaN stays */
-    return raised > high ? high : raised;
-}
-
-static float sigmoid(float x)
-{
-    return 1.0f / (1.0f + expf(-x));
-}
-
 float mts_reference_apply(uint32_t fn, float x, float a, float b, float slope)
 {
-    switch (fn) {
-    case MTS_FN_RELU:
-        return x < 0.0f ? 0.0f : x;
-    case MTS_FN_LEAKY:
-        return x > 0.0f ? x : a * x;
-    case MTS_FN_CLIP:
-        return clip(x, a, b);
-    case MTS_FN_PRELU:
-        return x > 0.0f ? x : slope * x;
-    case MTS_FN_SIGMOID:
-        return sigmoid(x);
-    case MTS_FN_HARD_SIGMOID:
-        return clip(a * x + b, 0.0f, 1.0f);
-    case MTS_FN_HARD_SWISH:
-        return x * clip(x / 6.0f + 0.5f, 0.0f, 1.0f);
-    case MTS_FN_TANH:
-        return tanhf(x);
-    case MTS_FN_EXP:
-        return expf(x);
-    case MTS_FN_SQRT:
-        return sqrtf(x);
-    case MTS_FN_SILU:
-        return x * sigmoid(x);
-    case MTS_FN_TRUNC:
-        return truncf(x);
-    case MTS_FN_ABS:
-        return fabsf(x);
-    case MTS_FN_NEG:
-        return -x;
-    case MTS_FN_FLOOR:
-        return floorf(x);
-    case MTS_FN_CEIL:
-        return ceilf(x);
-    case MTS_FN_LOG:
-        return logf(x);
-    case MTS_FN_RECIPROCAL:
-        return 1.0f / x;
-    case MTS_FN_QUANT8:
-        return a * clip(rintf(x / a), b, b + 255.0f);
-    case MTS_FN_QUANT16:
-        return a * clip(rintf(x / a), b, b + 65535.0f);
-    case MTS_FN_NOT_ZERO:
-        return x != 0.0f ? 1.0f : 0.0f;
-    default:
-        return x;
-    }
+    return fn == MTS_FN_PRELU ? (x > 0.0f ? x : slope * x) : mts_scalar_function(fn, x, a, b);
+}
+
+float mts_reference_combine(uint32_t kind, float x, float y)
+{
+    return mts_scalar_binary(kind, x, y);
 }

@@ -252,6 +252,8 @@ bool mts_op_takes_constant(mts_op op, uint32_t index);
 uint32_t mts_op_weight_out(mts_op op);
 /* The activation that a node applies to its result; NULL if the operator has none. */
 const mts_act *mts_node_act(const mts_node *node);
+/* Whether nodes of an operator can apply an element function to their result: convolutions know fewer. */
+bool mts_op_applies(mts_op op, uint32_t fn);
 /* How channels pass through a node. */
 mts_propagation mts_node_propagation(const mts_graph *graph, const mts_node *node);
 /* What people call a node: its name, or that of its output where the model gave none; never NULL. */

@@ -52,6 +52,11 @@ const mts_act *mts_node_act(const mts_node *node)
     return NULL;
 }
 
+bool mts_op_applies(mts_op op, uint32_t fn)
+{
+    return fn < MTS_FN_ALONE || op == MTS_OP_UNARY || op == MTS_OP_BINARY || op == MTS_OP_SCALE;
+}
+
 uint64_t mts_node_mul_adds(const mts_graph *graph, const mts_node *node)
 {
     const mts_op_row *row = rows[node->op];

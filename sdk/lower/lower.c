@@ -4,6 +4,7 @@
  */
 #include "lower/lower.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lower/encoders.h"
@@ -96,10 +97,25 @@ static mts_status check_positions(const mts_encoding *encoding, const mts_layer 
     return MTS_STATUS_OK;
 }
 
+/* Functions that convolutions cannot end with have programs of their own (kernels/dest.h). */
+static mts_status build_for_function(mts_encoding *encoding, const mts_layer *layer)
+{
+    const mts_member *member = &encoding->stitched->members[layer->first];
+    const mts_act *act = mts_node_act(mts_member_node(encoding->stitched, member));
+    if (!act || act->fn < MTS_FN_ALONE) {
+        return MTS_STATUS_OK;
+    }
+    mts_encoded_launch *launch = &encoding->launches[encoding->launch_count - 1];
+    char text[128];
+    (void)snprintf(text, sizeof text, "%s -DFN=%u", launch->defines, act->fn);
+    launch->defines = mts_arena_string(encoding->strings, text);
+    return launch->defines ? MTS_STATUS_OK : mts_encode_memory(encoding);
+}
+
 static mts_status encode_operator(mts_encoding *encoding, const mts_layer *layer)
 {
     const operator_row *row = &operators[layer->op];
-    const mts_status status = check_positions(encoding, layer);
+    mts_status status = check_positions(encoding, layer);
     if (status != MTS_STATUS_OK) {
         return status;
     }
@@ -108,8 +124,10 @@ static mts_status encode_operator(mts_encoding *encoding, const mts_layer *layer
         row->fill(encoding, &encoding->stitched->members[layer->first + i],
                   params + (size_t)i * row->words * sizeof(mts_u32));
     }
-    return mts_encode_dests(encoding, row->kernel, mts_encode_label(encoding, layer, row->label), params,
-                            row->words, layer->count);
+    status = mts_encode_dests(encoding, row->kernel, mts_encode_label(encoding, layer, row->label), params,
+                              row->words, layer->count);
+    MTS_TRY(status, build_for_function(encoding, layer));
+    return status;
 }
 
 /* Launches with one set of kernel parameters per member work for the tasks of those members. */

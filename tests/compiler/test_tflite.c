@@ -412,8 +412,8 @@ static void dimensions_of_one_are_inserted_and_removed_where_the_operator_says(v
 static void what_is_not_supported_is_named(void **state)
 {
     (void)state;
-    one(150, SHAPE(4), SHAPE(4), -1, -1);
-    refused(MTS_STATUS_UNSUPPORTED, "operator 0 'y' (GELU): the operator is not supported");
+    one(16, SHAPE(4), SHAPE(4), -1, -1);
+    refused(MTS_STATUS_UNSUPPORTED, "operator 0 'y' (LSTM): the operator is not supported");
     one(TFLITE_CUSTOM, SHAPE(4), SHAPE(4), -1, -1);
     model.operators[0].custom = "TransformLandmarks";
     refused(MTS_STATUS_UNSUPPORTED, "operator 0 'y' (TransformLandmarks): the custom operator");

@@ -57,7 +57,13 @@ static void element_functions_match_the_reference_device(void **state)
             .unary = {.act = {.fn = fn, .a = quantised ? 0.0625f : -0.3f, .b = quantised ? -40.0f : 0.4f}}};
         const mts_attrs wide = {.unary = {.act = {.fn = MTS_FN_HARD_SWISH}}};
         fixture_output(&f, "z", fixture_node(&f, MTS_OP_UNARY, &x, 1, &wide));
-        if (fn == MTS_FN_SQRT || fn == MTS_FN_LOG || fn == MTS_FN_RECIPROCAL) {
+        if (fn == MTS_FN_ASIN || fn == MTS_FN_ACOS || fn == MTS_FN_ATANH) {
+            const mts_attrs inside = {.unary = {.act = {.fn = MTS_FN_CLIP, .a = -0.9f, .b = 0.9f}}};
+            x = fixture_node(&f, MTS_OP_UNARY, &x, 1, &inside);
+        } else if (fn == MTS_FN_ACOSH) {
+            const mts_attrs above = {.unary = {.act = {.fn = MTS_FN_CLIP, .a = 1.1f, .b = 9.0f}}};
+            x = fixture_node(&f, MTS_OP_UNARY, &x, 1, &above);
+        } else if (fn == MTS_FN_SQRT || fn == MTS_FN_LOG || fn == MTS_FN_RECIPROCAL) {
             const mts_attrs positive = {.unary = {.act = {.fn = MTS_FN_EXP}}};
             x = fixture_node(&f, MTS_OP_UNARY, &x, 1, &positive);
         }

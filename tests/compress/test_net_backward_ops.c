@@ -25,10 +25,12 @@ static void scales_of_every_rank(void **state)
 
 static void element_functions(void **state)
 {
-    static const uint32_t fns[] = {MTS_FN_RELU,         MTS_FN_SIGMOID,    MTS_FN_TANH,       MTS_FN_EXP,
-                                   MTS_FN_SILU,         MTS_FN_HARD_SWISH, MTS_FN_ABS,        MTS_FN_NEG,
-                                   MTS_FN_SQRT,         MTS_FN_LOG,        MTS_FN_RECIPROCAL, MTS_FN_CLIP,
-                                   MTS_FN_HARD_SIGMOID, MTS_FN_LEAKY};
+    static const uint32_t fns[] = {
+        MTS_FN_RELU,         MTS_FN_SIGMOID,  MTS_FN_TANH, MTS_FN_EXP,  MTS_FN_SILU,       MTS_FN_HARD_SWISH,
+        MTS_FN_ABS,          MTS_FN_NEG,      MTS_FN_SQRT, MTS_FN_LOG,  MTS_FN_RECIPROCAL, MTS_FN_CLIP,
+        MTS_FN_HARD_SIGMOID, MTS_FN_LEAKY,    MTS_FN_ERF,  MTS_FN_GELU, MTS_FN_GELU_TANH,  MTS_FN_SIN,
+        MTS_FN_COS,          MTS_FN_TAN,      MTS_FN_ATAN, MTS_FN_SINH, MTS_FN_COSH,       MTS_FN_ASINH,
+        MTS_FN_ELU,          MTS_FN_SOFTPLUS, MTS_FN_MISH};
     (void)state;
     for (size_t i = 0; i < sizeof fns / sizeof *fns; i++) {
         fixture f;

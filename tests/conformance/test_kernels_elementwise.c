@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -24,7 +25,7 @@ static void unary_agrees_for_every_function_and_layout(void **state)
             kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
             params[m].src = kernel_pair_operand(pair, dims, m == 1, NULL);
             params[m].dest = kernel_pair_output(pair, dims);
-            params[m].fn = (n + (uint32_t)m * 7) % MTS_FN_COUNT;
+            params[m].fn = (n + (uint32_t)m * 7) % MTS_FN_ALONE;
             if (params[m].fn == MTS_FN_PRELU) {
                 params[m].fn = MTS_FN_NONE; /* it needs a slope vector, which unary has not */
             }
@@ -36,6 +37,29 @@ static void unary_agrees_for_every_function_and_layout(void **state)
             }
         }
         kernel_pair_run_dest(pair, "unary_any__f32_planar", params, MEMBERS, sizeof params[0]);
+    }
+}
+
+/* Each has a program of its own. */
+static void unary_agrees_for_functions_with_a_program_of_their_own(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t fn = MTS_FN_ALONE; fn < MTS_FN_COUNT; fn++) {
+        mts_unary_params params[MEMBERS] = {0};
+        char define[32];
+        kernel_pair_start(pair, fn + 1);
+        for (int m = 0; m < MEMBERS; m++) {
+            uint32_t dims[MTS_PARAM_RANK];
+            kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
+            params[m].src = kernel_pair_operand(pair, dims, m == 1, NULL);
+            params[m].dest = kernel_pair_output(pair, dims);
+            params[m].fn = fn;
+            params[m].a = kernel_pair_float(pair, -1.0f, 0.5f);
+            params[m].b = kernel_pair_float(pair, 0.5f, 1.0f);
+        }
+        (void)snprintf(define, sizeof define, " -DFN=%u", fn);
+        const kernel_pair_members all = {params, MEMBERS, sizeof params[0]};
+        kernel_pair_run_dest_once(pair, "unary_any__f32_planar", define, fn, &all);
     }
 }
 
@@ -102,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unary_agrees_for_every_function_and_layout),
+        cmocka_unit_test(unary_agrees_for_functions_with_a_program_of_their_own),
         cmocka_unit_test(unary_may_work_in_place),
         cmocka_unit_test(binary_agrees_for_every_kind_broadcast_and_constant),
         cmocka_unit_test(scale_agrees_with_and_without_its_vectors),

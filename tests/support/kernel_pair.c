@@ -380,7 +380,7 @@ void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines,
     if (!is_asked_for(pair, defines)) {
         return;
     }
-    const int most = pair->devices[1]->info.half_products ? 2 : 1;
+    const int most = pair->float32_only ? 0 : pair->devices[1]->info.half_products ? 2 : 1;
     for (int half = 0; half <= most; half++) {
         const trial t = make_trial(kernel, defines, half, first, grid, local);
         size_t size = 0;
@@ -395,27 +395,46 @@ void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines,
     }
 }
 
-void kernel_pair_run_dest(kernel_pair *pair, const char *kernel, const void *records, uint32_t members,
-                          size_t size)
+/* Builds of kernels over a destination, and how a grid is cut for them. */
+static const struct {
+    const char *defines;
+    uint32_t run, local;
+} builds[] = {{"-DVEC=1", 1, 16}, {"-DVEC=16", 96, 1}, {"-DVEC=4", 7, 4}, {"-DVEC=8", 1, 64}};
+
+static void run_dest(kernel_pair *pair, const char *kernel, const char *define, uint32_t first_build,
+                     uint32_t build_count, const kernel_pair_members *launch)
 {
-    static const struct {
-        const char *defines;
-        uint32_t run, local;
-    } builds[] = {{"-DVEC=1", 1, 16}, {"-DVEC=16", 96, 1}, {"-DVEC=4", 7, 4}, {"-DVEC=8", 1, 64}};
-    const uint32_t words = (uint32_t)(size / sizeof(uint32_t));
-    const uint32_t first = kernel_pair_words(pair, records, members * words);
+    const uint32_t words = (uint32_t)(launch->size / sizeof(uint32_t));
+    const uint32_t first = kernel_pair_words(pair, launch->data, launch->members * words);
     uint32_t pitch = 0;
     uint32_t planes = 0;
-    for (uint32_t m = 0; m < members; m++) {
+    for (uint32_t m = 0; m < launch->members; m++) {
         mts_dest_params dest;
-        memcpy(&dest, (const char *)records + m * size, sizeof dest);
+        memcpy(&dest, (const char *)launch->data + m * launch->size, sizeof dest);
         pitch = dest.pitch > pitch ? dest.pitch : pitch;
         planes = planes_of(&dest) > planes ? planes_of(&dest) : planes;
     }
-    for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+    for (uint32_t i = first_build; i < first_build + build_count; i++) {
         const uint32_t local[3] = {builds[i].local, 1, 1};
         const uint32_t items = (pitch + builds[i].run - 1) / builds[i].run;
-        const uint32_t grid[3] = {(items + local[0] - 1) / local[0] * local[0], planes + 1, members};
-        kernel_pair_run(pair, kernel, builds[i].defines, first, grid, local);
+        const uint32_t grid[3] = {(items + local[0] - 1) / local[0] * local[0], planes + 1, launch->members};
+        char defines[128];
+        (void)snprintf(defines, sizeof defines, "%s%s", builds[i].defines, define);
+        kernel_pair_run(pair, kernel, defines, first, grid, local);
     }
+}
+
+void kernel_pair_run_dest(kernel_pair *pair, const char *kernel, const void *params, uint32_t members,
+                          size_t size)
+{
+    const kernel_pair_members all = {params, members, size};
+    run_dest(pair, kernel, "", 0, sizeof builds / sizeof builds[0], &all);
+}
+
+void kernel_pair_run_dest_once(kernel_pair *pair, const char *kernel, const char *define, uint32_t number,
+                               const kernel_pair_members *launch)
+{
+    pair->float32_only = number % 8 != 0;
+    run_dest(pair, kernel, define, number % (pair->devices[1]->info.is_gpu ? 1 : 4), 1, launch);
+    pair->float32_only = false;
 }

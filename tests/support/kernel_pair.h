@@ -34,7 +34,8 @@ typedef struct kernel_pair {
     uint32_t act_used, pool_used, table_used;
     kernel_region regions[KERNEL_PAIR_REGIONS];
     uint32_t region_count;
-    bool raw_pool; /* the pool is a frame, or floats of a zero-copy input: never float16 */
+    bool raw_pool;     /* the pool is a frame, or floats of a zero-copy input: never float16 */
+    bool float32_only; /* nothing is run with float16 stored */
     float
         tolerance; /* of |reference - other| / max(1, |reference|), without the rounding of what is stored */
     float
@@ -83,7 +84,19 @@ void kernel_pair_run(kernel_pair *pair, const char *kernel, const char *defines,
                      const uint32_t *grid, const uint32_t *local);
 
 /* `members` records of `size` bytes, each beginning with a mts_dest_params, in several builds and grids. */
-void kernel_pair_run_dest(kernel_pair *pair, const char *kernel, const void *records, uint32_t members,
+void kernel_pair_run_dest(kernel_pair *pair, const char *kernel, const void *params, uint32_t members,
                           size_t size);
+typedef struct kernel_pair_members {
+    const void *data;
+    uint32_t members;
+    size_t size;
+} kernel_pair_members;
+
+/*
+ * The same in one build, which `number` picks, with one more build option (" -DNAME=.."): for programs that differ only
+ * by it, of which there are too many to build each in every way.
+ */
+void kernel_pair_run_dest_once(kernel_pair *pair, const char *kernel, const char *define, uint32_t number,
+                               const kernel_pair_members *launch);
 
 #endif

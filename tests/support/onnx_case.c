@@ -61,6 +61,23 @@ static const struct claim {
     {"Ceil", 0, false},
     {"Log", 0, false},
     {"Reciprocal", 0, false},
+    {"Erf", 0, false},
+    {"Gelu", 0, false},
+    {"Round", 0, false},
+    {"Sign", 0, false},
+    {"Sin", 0, false},
+    {"Cos", 0, false},
+    {"Tan", 0, false},
+    {"Asin", 0, false},
+    {"Acos", 0, false},
+    {"Atan", 0, false},
+    {"Sinh", 0, false},
+    {"Cosh", 0, false},
+    {"Asinh", 0, false},
+    {"Acosh", 0, false},
+    {"Atanh", 0, false},
+    {"IsNaN", 0, false},
+    {"IsInf", 0, false},
     {"LogSoftmax", 0, false},
     {"Tile", 2, false},
     {"DepthToSpace", 0, false},
@@ -241,7 +258,7 @@ static bool is_quantised(const Onnx__GraphProto *graph)
 }
 
 /* Float32 everywhere, but for integers (and Dropout's switch) at constant positions, the result of Shape, and
-   integers of operators whose positions are values; and at most as many dimensions as the SDK has. */
+   integers of operators whose positions are values; bool results; and at most as many dimensions as the SDK has. */
 static bool types_in_scope(const Onnx__GraphProto *graph)
 {
     const bool index = takes_integers(graph);
@@ -261,7 +278,7 @@ static bool types_in_scope(const Onnx__GraphProto *graph)
     }
     for (size_t i = 0; i < graph->n_output; i++) {
         const int32_t type = element_type(graph->output[i]);
-        if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
+        if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && type != ONNX__TENSOR_PROTO__DATA_TYPE__BOOL &&
             !(is_integer(type) && (index || only_shape(graph)))) {
             return false;
         }
@@ -396,6 +413,9 @@ const float *onnx_tensor_floats(const mts_host_tensor *tensor, mts_arena *arena)
             break;
         case MTS_TYPE_INT32:
             out[i] = (float)((const int32_t *)tensor->data)[i];
+            break;
+        case MTS_TYPE_BOOL:
+            out[i] = ((const uint8_t *)tensor->data)[i] != 0 ? 1.0f : 0.0f;
             break;
         default:
             return NULL;

@@ -262,3 +262,21 @@ const char *mts_onnx_value(mts_onnx *onnx, uint32_t value)
     }
     return onnx->names[value];
 }
+
+const char *mts_onnx_one(mts_onnx *onnx, const char *op, const char *x, const char *output)
+{
+    output = output ? output : mts_onnx_temporary(onnx);
+    return mts_onnx_node(onnx, op, &x, 1, output) ? output : NULL;
+}
+
+const char *mts_onnx_two(mts_onnx *onnx, const char *op, const char *a, const char *b, const char *output)
+{
+    const char *both[2] = {a, b};
+    output = output ? output : mts_onnx_temporary(onnx);
+    return mts_onnx_node(onnx, op, both, 2, output) ? output : NULL;
+}
+
+void mts_onnx_cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output)
+{
+    mts_onnx_int(onnx, mts_onnx_node(onnx, "Cast", &x, 1, output), "to", mts_onnx_dtype(dtype));
+}

@@ -34,6 +34,11 @@ void mts_onnx_text(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, cons
 void mts_onnx_ints(mts_onnx *onnx, Onnx__NodeProto *node, const char *name, const int64_t *numbers,
                    uint32_t count);
 
+/* One node on one or two inputs; NULL output: a temporary. The output's name is returned. */
+const char *mts_onnx_one(mts_onnx *onnx, const char *op, const char *x, const char *output);
+const char *mts_onnx_two(mts_onnx *onnx, const char *op, const char *a, const char *b, const char *output);
+void mts_onnx_cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output);
+
 /* Initialisers; floats are referred to, ints are copied. The name is returned. */
 const char *mts_onnx_floats_const(mts_onnx *onnx, const char *name, const mts_shape *shape,
                                   const float *data);
@@ -56,6 +61,9 @@ void mts_onnx_add_take(mts_onnx *onnx, const mts_node *node, const char *output)
 void mts_onnx_add_scan(mts_onnx *onnx, const mts_node *node, const char *output);
 void mts_onnx_add_order(mts_onnx *onnx, const mts_node *node, const char *output);
 
+/* Adds what computes an element function of x; slope: for PRELU (onnx_function.c). */
+void mts_onnx_function(mts_onnx *onnx, const mts_act *act, const char *slope, const char *x,
+                       const char *output);
 /* Adds what computes a node of the graph (onnx_node.c). Errors: UNSUPPORTED. */
 mts_status mts_onnx_add(mts_onnx *onnx, const mts_node *node, mts_error *error);
 

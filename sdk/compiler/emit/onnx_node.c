@@ -21,113 +21,6 @@ static const mts_shape *shape_of(const mts_onnx *onnx, uint32_t value)
     return &onnx->graph->values[value].shape;
 }
 
-/* One node on one input; NULL output: a temporary. The output's name is returned. */
-static const char *one(mts_onnx *onnx, const char *op, const char *x, const char *output)
-{
-    output = output ? output : mts_onnx_temporary(onnx);
-    return mts_onnx_node(onnx, op, &x, 1, output) ? output : NULL;
-}
-
-static const char *two(mts_onnx *onnx, const char *op, const char *a, const char *b, const char *output)
-{
-    const char *both[2] = {a, b};
-    output = output ? output : mts_onnx_temporary(onnx);
-    return mts_onnx_node(onnx, op, both, 2, output) ? output : NULL;
-}
-
-static void cast(mts_onnx *onnx, const char *x, mts_type dtype, const char *output)
-{
-    mts_onnx_int(onnx, mts_onnx_node(onnx, "Cast", &x, 1, output), "to", mts_onnx_dtype(dtype));
-}
-
-/* ---- element functions ---- */
-
-static void add_clip(mts_onnx *onnx, const mts_act *act, const char *x, const char *output)
-{
-    const char *inputs[3] = {x, mts_onnx_float_const(onnx, act->a), mts_onnx_float_const(onnx, act->b)};
-    (void)mts_onnx_node(onnx, "Clip", inputs, 3, output);
-}
-
-/* A cast there and back. */
-static void add_round_trip(mts_onnx *onnx, mts_type dtype, const char *x, const char *output)
-{
-    const char *between = mts_onnx_temporary(onnx);
-    cast(onnx, x, dtype, between);
-    cast(onnx, between, MTS_TYPE_FLOAT32, output);
-}
-
-/* 8 bits go through uint8; 16 bits, which only new opsets know, through arithmetic. */
-static void add_quantisation(mts_onnx *onnx, const mts_act *act, const char *x, const char *output)
-{
-    const char *step = mts_onnx_float_const(onnx, act->a);
-    const char *codes = mts_onnx_temporary(onnx);
-    if (act->fn == MTS_FN_QUANT8) {
-        const char *zero = mts_onnx_temporary(onnx);
-        cast(onnx, mts_onnx_float_const(onnx, -act->b), MTS_TYPE_UINT8, zero);
-        const char *const in[3] = {x, step, zero}, *const back[3] = {codes, step, zero};
-        (void)mts_onnx_node(onnx, "QuantizeLinear", in, 3, codes);
-        (void)mts_onnx_node(onnx, "DequantizeLinear", back, 3, output);
-        return;
-    }
-    const mts_act range = {.fn = MTS_FN_CLIP, .a = act->b, .b = act->b + 65535.0f};
-    add_clip(onnx, &range, one(onnx, "Round", two(onnx, "Div", x, step, NULL), NULL), codes);
-    (void)two(onnx, "Mul", codes, step, output);
-}
-
-static const char *plain_name(uint32_t fn)
-{
-    static const char *const names[MTS_FN_COUNT] = {
-        [MTS_FN_NONE] = "Identity", [MTS_FN_RELU] = "Relu", [MTS_FN_SIGMOID] = "Sigmoid",
-        [MTS_FN_TANH] = "Tanh",     [MTS_FN_EXP] = "Exp",   [MTS_FN_SQRT] = "Sqrt",
-        [MTS_FN_ABS] = "Abs",       [MTS_FN_NEG] = "Neg",   [MTS_FN_FLOOR] = "Floor",
-        [MTS_FN_CEIL] = "Ceil",     [MTS_FN_LOG] = "Log",   [MTS_FN_RECIPROCAL] = "Reciprocal"};
-    return names[fn];
-}
-
-static void add_act(mts_onnx *onnx, const mts_act *act, const char *slope, const char *x, const char *output)
-{
-    Onnx__NodeProto *node = NULL;
-    switch (act->fn) {
-    case MTS_FN_LEAKY:
-        mts_onnx_float(onnx, mts_onnx_node(onnx, "LeakyRelu", &x, 1, output), "alpha", act->a);
-        break;
-    case MTS_FN_CLIP:
-        add_clip(onnx, act, x, output);
-        break;
-    case MTS_FN_PRELU:
-        (void)two(onnx, "PRelu", x, slope, output);
-        break;
-    case MTS_FN_HARD_SIGMOID:
-        node = mts_onnx_node(onnx, "HardSigmoid", &x, 1, output);
-        mts_onnx_float(onnx, node, "alpha", act->a);
-        mts_onnx_float(onnx, node, "beta", act->b);
-        break;
-    case MTS_FN_HARD_SWISH: {
-        const char *gate = mts_onnx_temporary(onnx);
-        node = mts_onnx_node(onnx, "HardSigmoid", &x, 1, gate);
-        mts_onnx_float(onnx, node, "alpha", 1.0f / 6.0f);
-        mts_onnx_float(onnx, node, "beta", 0.5f);
-        (void)two(onnx, "Mul", x, gate, output);
-        break;
-    }
-    case MTS_FN_SILU:
-        (void)two(onnx, "Mul", x, one(onnx, "Sigmoid", x, NULL), output);
-        break;
-    case MTS_FN_TRUNC:
-        add_round_trip(onnx, MTS_TYPE_INT64, x, output);
-        break;
-    case MTS_FN_QUANT8:
-    case MTS_FN_QUANT16:
-        add_quantisation(onnx, act, x, output);
-        break;
-    case MTS_FN_NOT_ZERO:
-        add_round_trip(onnx, MTS_TYPE_BOOL, x, output);
-        break;
-    default:
-        (void)one(onnx, plain_name(act->fn), x, output);
-    }
-}
-
 /* Where a node's result goes before its activation. */
 static const char *before_act(mts_onnx *onnx, const mts_act *act, const char *output)
 {
@@ -137,7 +30,7 @@ static const char *before_act(mts_onnx *onnx, const mts_act *act, const char *ou
 static void end_act(mts_onnx *onnx, const mts_act *act, const char *slope, const char *x, const char *output)
 {
     if (act->fn != MTS_FN_NONE) {
-        add_act(onnx, act, slope, x, output);
+        mts_onnx_function(onnx, act, slope, x, output);
     }
 }
 
@@ -234,7 +127,7 @@ static void add_conv(mts_onnx *onnx, const mts_node *node, const char *output)
         (void)conv_node(onnx, node, "Conv", inputs, has(node, 3) ? 3 : 2, sum);
     }
     if (residual) {
-        (void)two(onnx, "Add", sum, input(onnx, node, 4), last);
+        (void)mts_onnx_two(onnx, "Add", sum, input(onnx, node, 4), last);
     }
     end_act(onnx, &conv->act, slope_name(onnx, node, 5, 4), last, output);
 }
@@ -256,7 +149,7 @@ static void add_deconv(mts_onnx *onnx, const mts_node *node, const char *output)
 
 static const char *times(mts_onnx *onnx, const char *x, float factor, const char *output)
 {
-    return two(onnx, "Mul", x, mts_onnx_float_const(onnx, factor), output);
+    return mts_onnx_two(onnx, "Mul", x, mts_onnx_float_const(onnx, factor), output);
 }
 
 static bool is_one(float number)
@@ -268,13 +161,14 @@ static void add_matmul(mts_onnx *onnx, const mts_node *node, const char *output)
 {
     const mts_attrs_matmul *matmul = &node->attrs.matmul;
     const char *c = has(node, 2) ? input(onnx, node, 2) : NULL;
-    const char *y = two(onnx, "MatMul", input(onnx, node, 0), input(onnx, node, 1),
-                        c || !is_one(matmul->alpha) ? NULL : output);
+    const char *y = mts_onnx_two(onnx, "MatMul", input(onnx, node, 0), input(onnx, node, 1),
+                                 c || !is_one(matmul->alpha) ? NULL : output);
     if (!is_one(matmul->alpha)) {
         y = times(onnx, y, matmul->alpha, c ? NULL : output);
     }
     if (c) {
-        (void)two(onnx, "Add", y, is_one(matmul->beta) ? c : times(onnx, c, matmul->beta, NULL), output);
+        (void)mts_onnx_two(onnx, "Add", y, is_one(matmul->beta) ? c : times(onnx, c, matmul->beta, NULL),
+                           output);
     }
 }
 
@@ -293,7 +187,7 @@ static void add_binary(mts_onnx *onnx, const mts_node *node, const char *output)
                                                      "PRelu", "Max", "Min", "Pow"};
     const mts_attrs_binary *binary = &node->attrs.binary;
     const char *last = before_act(onnx, &binary->act, output);
-    (void)two(onnx, names[binary->kind], input(onnx, node, 0), input(onnx, node, 1), last);
+    (void)mts_onnx_two(onnx, names[binary->kind], input(onnx, node, 0), input(onnx, node, 1), last);
     end_act(onnx, &binary->act, "", last, output);
 }
 
@@ -406,7 +300,7 @@ static void add_gather(mts_onnx *onnx, const mts_node *node, const char *output)
     /* the list becomes an initialiser of the index's shape by a Reshape, which every run-time folds */
     const char *flat = wide ? mts_onnx_ints_const(onnx, wide, (uint32_t)count) : NULL;
     const char *shape = mts_onnx_ints_const(onnx, index->shape.dims, index->shape.rank);
-    const char *shaped = index->shape.rank == 1 ? flat : two(onnx, "Reshape", flat, shape, NULL);
+    const char *shaped = index->shape.rank == 1 ? flat : mts_onnx_two(onnx, "Reshape", flat, shape, NULL);
     const char *inputs[2] = {input(onnx, node, 0), shaped};
     mts_onnx_int(onnx, mts_onnx_node(onnx, "Gather", inputs, 2, output), "axis", node->attrs.gather.axis);
 }
@@ -425,7 +319,8 @@ static void add_transpose(mts_onnx *onnx, const mts_node *node, const char *outp
 static void add_shaped(mts_onnx *onnx, const mts_node *node, const char *op, const char *output)
 {
     const mts_shape *shape = &node->attrs.reshape.shape;
-    (void)two(onnx, op, input(onnx, node, 0), mts_onnx_ints_const(onnx, shape->dims, shape->rank), output);
+    (void)mts_onnx_two(onnx, op, input(onnx, node, 0), mts_onnx_ints_const(onnx, shape->dims, shape->rank),
+                       output);
 }
 
 /* Whether the scales give the output sizes by ONNX's rule, so that they may be written instead of the sizes.
@@ -497,7 +392,7 @@ static mts_status add_resize(mts_onnx *onnx, const mts_node *node, const char *o
 
 static void add_unary(mts_onnx *onnx, const mts_node *node, const char *output)
 {
-    add_act(onnx, &node->attrs.unary.act, "", input(onnx, node, 0), output);
+    mts_onnx_function(onnx, &node->attrs.unary.act, "", input(onnx, node, 0), output);
 }
 
 static void add_softmax(mts_onnx *onnx, const mts_node *node, const char *output)

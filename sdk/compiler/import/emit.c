@@ -247,6 +247,11 @@ mts_import_value *mts_import_emit_unary(mts_import *import, uint32_t fn, float a
     return mts_import_emit(import, MTS_OP_UNARY, &attrs, &x, 1);
 }
 
+mts_import_value *mts_import_emit_test(mts_import *import, uint32_t fn, float a, float b, mts_import_value *x)
+{
+    return mts_import_convert(import, mts_import_emit_unary(import, fn, a, b, x), MTS_TYPE_BOOL);
+}
+
 mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_type dtype)
 {
     if (!x || !mts_import_ok(import)) {

@@ -7,10 +7,12 @@
  */
 #include "compiler/import/lower.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "graph/binary.h"
+#define MTS_REAL double
+#define MTS_MATH(name) name
+#define mts_number(x) x
+#include "kernels/abi/scalar.h"
 
 typedef struct stride_walk {
     mts_shape shape;                     /* of the output */
@@ -156,52 +158,14 @@ static void eval_take(const mts_import_value *x, const mts_import_value *index, 
 static double apply(const mts_act *act, double x)
 {
     switch (act->fn) {
-    case MTS_FN_RELU:
-        return x > 0 ? x : 0;
-    case MTS_FN_LEAKY:
-        return x > 0 ? x : (double)act->a * x;
-    case MTS_FN_CLIP:
-        return fmin(fmax(x, (double)act->a), (double)act->b);
-    case MTS_FN_SIGMOID:
-        return 1 / (1 + exp(-x));
-    case MTS_FN_HARD_SIGMOID:
-        return fmin(fmax((double)act->a * x + (double)act->b, 0), 1);
-    case MTS_FN_HARD_SWISH:
-        return x * fmin(fmax(x / 6 + 0.5, 0), 1);
-    case MTS_FN_TANH:
-        return tanh(x);
-    case MTS_FN_EXP:
-        return exp(x);
-    case MTS_FN_SQRT:
-        return sqrt(x);
-    case MTS_FN_SILU:
-        return x / (1 + exp(-x));
-    case MTS_FN_TRUNC:
-        return trunc(x);
-    case MTS_FN_ABS:
-        return fabs(x);
-    case MTS_FN_NEG:
-        return -x;
-    case MTS_FN_FLOOR:
-        return floor(x);
-    case MTS_FN_CEIL:
-        return ceil(x);
-    case MTS_FN_LOG:
-        return log(x);
-    case MTS_FN_RECIPROCAL:
-        return 1 / x;
     case MTS_FN_QUANT8:
         return mts_host_quantize((float)x, act->a, (double)act->b, (double)act->b + 255.0) * (double)act->a;
     case MTS_FN_QUANT16:
         return mts_host_quantize((float)x, act->a, (double)act->b, (double)act->b + 65535.0) * (double)act->a;
-    case MTS_FN_NOT_ZERO:
-        return x != 0;
     default:
-        return x;
+        return mts_scalar_function(act->fn, x, (double)act->a, (double)act->b);
     }
 }
-
-MTS_BINARY_DEFINE(combine, double, pow)
 
 /* Wraps around as the run-times of ONNX do; division by 0 gives 0. */
 static int64_t combine_int(uint32_t kind, int64_t a, int64_t b)
@@ -261,8 +225,8 @@ static void eval_binary(const mts_attrs *attrs, mts_import_value *const *inputs,
                                combine_int(attrs->binary.kind, mts_host_load_int(a->dtype, a->data, at_a),
                                            mts_host_load_int(b->dtype, b->data, at_b)));
         } else {
-            double y = combine(attrs->binary.kind, mts_host_load(a->dtype, a->data, at_a),
-                               mts_host_load(b->dtype, b->data, at_b));
+            double y = mts_scalar_binary(attrs->binary.kind, mts_host_load(a->dtype, a->data, at_a),
+                                         mts_host_load(b->dtype, b->data, at_b));
             mts_host_store(a->dtype, out, i, apply(&attrs->binary.act, y));
         }
     }
@@ -305,7 +269,7 @@ static void eval_reduce(const mts_attrs *attrs, const mts_import_value *x, doubl
                        : kind == MTS_REDUCE_MIN  ? MTS_BIN_MIN
                        : kind == MTS_REDUCE_PROD ? MTS_BIN_MUL
                                                  : MTS_BIN_ADD;
-        *sum = combine(how, number, *sum);
+        *sum = mts_scalar_binary(how, number, *sum);
     }
     for (size_t i = 0; i < outputs; i++) {
         mts_host_store(x->dtype, out, i, kind == MTS_REDUCE_MEAN ? sums[i] / count : sums[i]);

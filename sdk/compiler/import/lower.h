@@ -184,6 +184,9 @@ mts_import_value *mts_import_emit_unary(mts_import *import, uint32_t fn, float a
                                         mts_import_value *x);
 /* a [..,M,K] times b [..,K,N]; a constant matrix is the weight of a fully connected layer. */
 mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b);
+/* A unary operator whose results are 0 and 1, as bool. */
+mts_import_value *mts_import_emit_test(mts_import *import, uint32_t fn, float a, float b,
+                                       mts_import_value *x);
 /* x [N,K] times weight [O,K] transposed, times scale, plus bias [O] (may be NULL) -> [N,O]. */
 mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value *x, mts_import_value *weight,
                                             float scale, mts_import_value *bias);
@@ -318,11 +321,11 @@ const mts_lower_row *mts_lower_find(const char *op, int64_t opset, int known[2])
 /* clang-format off */
 #define MTS_LOWER_FUNCTIONS(X)                                                                               \
     X(conv) X(conv_transpose) X(max_pool) X(average_pool) X(global_pool) X(batch_norm) X(lrn) X(unary) \
-    X(clip_attrs) X(clip) X(prelu) X(hard_swish) X(softmax) X(softmax_legacy) X(binary) X(pow) X(nary) \
+    X(clip_attrs) X(clip) X(prelu) X(gelu) X(is_number) X(softmax) X(softmax_legacy) X(binary) X(pow) X(nary) \
     X(dropout) X(identity) X(cast) X(reshape) X(flatten) X(squeeze) X(unsqueeze) X(transpose) X(expand) \
     X(shape) X(size) X(tile) X(depth_to_space) X(space_to_depth) X(constant) X(constant_of_shape) \
     X(range) X(where) X(compare) X(not) X(slice) X(split) X(concat) X(gather) X(pad) X(resize) \
-    X(resize_10) X(upsample_7) X(matmul) X(gemm) X(reduce) X(elu) X(softplus) X(softsign) X(swish)            \
+    X(resize_10) X(upsample_7) X(matmul) X(gemm) X(reduce) X(elu) X(celu) X(softsign) X(swish)            \
     X(thresholded_relu) X(layer_norm) X(instance_norm) X(group_norm) X(mean_variance_norm) X(lp_norm)     \
     X(reduce_composed) X(gather_elements) X(gather_nd) X(compress) X(reverse_sequence) X(trilu)               \
     X(scatter_elements) X(scatter_nd) X(arg) X(top_k) X(one_hot) X(hardmax) X(scan) X(grid_sample)            \

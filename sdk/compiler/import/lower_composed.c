@@ -25,11 +25,6 @@ static value unary(mts_import *import, uint32_t fn, value x)
     return mts_import_emit_unary(import, fn, 0.0f, 0.0f, x);
 }
 
-static value clip(mts_import *import, value x, float low, float high)
-{
-    return mts_import_emit_unary(import, MTS_FN_CLIP, low, high, x);
-}
-
 static value reduce(mts_import *import, uint32_t kind, value x, uint32_t axes, bool keep)
 {
     const mts_attrs attrs = {.reduce = {.kind = kind, .axes = axes, .keep = keep}};
@@ -38,41 +33,17 @@ static value reduce(mts_import *import, uint32_t kind, value x, uint32_t axes, b
 
 /* ---- activations ---- */
 
-/* a (exp(min(x / c, 0)) - 1): what Elu, Selu and Celu are below 0. */
-static value exponential_part(mts_import *import, value x, double a, double c)
+/* alpha elu(x / alpha) */
+void mts_lower_celu(mts_import *import)
 {
-    value below =
-        unary(import, MTS_FN_EXP, clip(import, with_number(import, MTS_BIN_DIV, x, c), -1e30f, 0.0f));
-    return with_number(import, MTS_BIN_MUL, with_number(import, MTS_BIN_SUB, below, 1.0), a);
-}
-
-void mts_lower_elu(mts_import *import)
-{
-    const bool selu = mts_import_is_op(import, "Selu");
-    const bool celu = mts_import_is_op(import, "Celu");
-    const double alpha = (double)mts_attr_float(import, "alpha", selu ? 1.67326319217681884765625f : 1.0f);
-    const double gamma = selu ? (double)mts_attr_float(import, "gamma", 1.05070102214813232421875f) : 1.0;
-    value x = mts_import_in(import, 0);
-    value y = binary(import, MTS_BIN_ADD, unary(import, MTS_FN_RELU, x),
-                     exponential_part(import, x, alpha, celu ? alpha : 1.0));
-    mts_import_out(import, 0, selu ? with_number(import, MTS_BIN_MUL, y, gamma) : y);
-}
-
-/* log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)), which does not overflow. */
-static value softplus(mts_import *import, value x)
-{
-    value small = unary(import, MTS_FN_EXP, unary(import, MTS_FN_NEG, unary(import, MTS_FN_ABS, x)));
-    value rest = unary(import, MTS_FN_LOG, with_number(import, MTS_BIN_ADD, small, 1.0));
-    return binary(import, MTS_BIN_ADD, unary(import, MTS_FN_RELU, x), rest);
-}
-
-void mts_lower_softplus(mts_import *import)
-{
-    value x = mts_import_in(import, 0);
-    value y = softplus(import, x);
-    mts_import_out(
-        import, 0,
-        mts_import_is_op(import, "Mish") ? binary(import, MTS_BIN_MUL, x, unary(import, MTS_FN_TANH, y)) : y);
+    const float alpha = mts_attr_float(import, "alpha", 1.0f);
+    if (!(alpha > 0.0f)) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "alpha is %g; only numbers above 0 are supported",
+                        (double)alpha);
+    }
+    value inner = with_number(import, MTS_BIN_DIV, mts_import_in(import, 0), (double)alpha);
+    value y = mts_import_emit_unary(import, MTS_FN_ELU, 1.0f, 1.0f, inner);
+    mts_import_out(import, 0, with_number(import, MTS_BIN_MUL, y, (double)alpha));
 }
 
 void mts_lower_softsign(mts_import *import)

@@ -21,7 +21,24 @@ void mts_lower_unary(mts_import *import)
                                                 {"Floor", MTS_FN_FLOOR},
                                                 {"Ceil", MTS_FN_CEIL},
                                                 {"Log", MTS_FN_LOG},
-                                                {"Reciprocal", MTS_FN_RECIPROCAL}};
+                                                {"Reciprocal", MTS_FN_RECIPROCAL},
+                                                {"Erf", MTS_FN_ERF},
+                                                {"Round", MTS_FN_ROUND},
+                                                {"Sign", MTS_FN_SIGN},
+                                                {"Sin", MTS_FN_SIN},
+                                                {"Cos", MTS_FN_COS},
+                                                {"Tan", MTS_FN_TAN},
+                                                {"Asin", MTS_FN_ASIN},
+                                                {"Acos", MTS_FN_ACOS},
+                                                {"Atan", MTS_FN_ATAN},
+                                                {"Sinh", MTS_FN_SINH},
+                                                {"Cosh", MTS_FN_COSH},
+                                                {"Asinh", MTS_FN_ASINH},
+                                                {"Acosh", MTS_FN_ACOSH},
+                                                {"Atanh", MTS_FN_ATANH},
+                                                {"HardSwish", MTS_FN_HARD_SWISH},
+                                                {"Softplus", MTS_FN_SOFTPLUS},
+                                                {"Mish", MTS_FN_MISH}};
     const uint32_t fn =
         mts_import_op_kind(import, functions, sizeof functions / sizeof functions[0], MTS_FN_NONE);
     float a = 0.0f, b = 0.0f;
@@ -78,10 +95,37 @@ void mts_lower_prelu(mts_import *import)
     mts_import_out(import, 0, mts_import_emit_binary(import, MTS_BIN_PRELU, x, slope));
 }
 
-void mts_lower_hard_swish(mts_import *import)
+/* b (x > 0 ? x : a (exp(x) - 1)) */
+void mts_lower_elu(mts_import *import)
 {
+    const bool selu = mts_import_is_op(import, "Selu");
+    const float alpha = mts_attr_float(import, "alpha", selu ? 1.67326319217681884765625f : 1.0f);
+    const float gamma = selu ? mts_attr_float(import, "gamma", 1.05070102214813232421875f) : 1.0f;
     mts_import_out(import, 0,
-                   mts_import_emit_unary(import, MTS_FN_HARD_SWISH, 0.0f, 0.0f, mts_import_in(import, 0)));
+                   mts_import_emit_unary(import, MTS_FN_ELU, alpha, gamma, mts_import_in(import, 0)));
+}
+
+void mts_lower_gelu(mts_import *import)
+{
+    const char *form = mts_attr_string(import, "approximate", "none");
+    const bool tanh = form && strcmp(form, "tanh") == 0;
+    if (form && !tanh && strcmp(form, "none") != 0) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "approximate is '%s', not 'none' or 'tanh'", form);
+    }
+    mts_import_out(import, 0,
+                   mts_import_emit_unary(import, tanh ? MTS_FN_GELU_TANH : MTS_FN_GELU, 0.0f, 0.0f,
+                                         mts_import_in(import, 0)));
+}
+
+/* IsNaN and IsInf. */
+void mts_lower_is_number(mts_import *import)
+{
+    const bool nan = mts_import_is_op(import, "IsNaN");
+    const bool below = !nan && mts_attr_int(import, "detect_negative", 1) != 0;
+    const bool above = !nan && mts_attr_int(import, "detect_positive", 1) != 0;
+    mts_import_out(import, 0,
+                   mts_import_emit_test(import, nan ? MTS_FN_IS_NAN : MTS_FN_IS_INF, below ? 1.0f : 0.0f,
+                                        above ? 1.0f : 0.0f, mts_import_in(import, 0)));
 }
 
 static mts_import_value *softmax_along(mts_import *import, mts_import_value *x, uint32_t axis)

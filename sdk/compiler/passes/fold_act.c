@@ -46,7 +46,10 @@ static mts_node *owner_of(mts_fold_work *work, const mts_node *node)
     while (producer && producer->op == MTS_OP_RESHAPE && mts_fold_single_use(work, producer)) {
         producer = mts_fold_producer(work, producer, 0);
     }
-    return producer && mts_fold_single_use(work, producer) && mts_fold_free_act(producer) ? producer : NULL;
+    return producer && mts_fold_single_use(work, producer) && mts_fold_free_act(producer) &&
+                   mts_op_applies(producer->op, node->attrs.unary.act.fn)
+               ? producer
+               : NULL;
 }
 
 /* Whether what an activation cuts off is cut off by the quantisation after it anyway. */
@@ -91,7 +94,7 @@ static bool join_function(mts_fold_work *work, mts_node *node)
 static bool take_residual(mts_fold_work *work, mts_node *node)
 {
     const mts_shape *shape = &mts_fold_value(work, node->output)->shape;
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 2 && mts_op_applies(MTS_OP_CONV, node->attrs.binary.act.fn); i++) {
         mts_node *conv = mts_fold_producer(work, node, i);
         uint32_t other = mts_fold_input(work, node, 1 - i);
         bool fits = conv && conv->op == MTS_OP_CONV && mts_fold_single_use(work, conv) &&

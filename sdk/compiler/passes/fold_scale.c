@@ -181,7 +181,7 @@ static void set_operand(mts_fold_work *work, mts_node *node, uint32_t index, con
 static bool absorb_scale(mts_fold_work *work, mts_node *node)
 {
     mts_node *before = affine_before(work, node);
-    if (!before) {
+    if (!before || !mts_op_applies(before->op, node->attrs.unary.act.fn)) {
         return false;
     }
     bool conv = before->op == MTS_OP_CONV;

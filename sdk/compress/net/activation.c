@@ -1,65 +1,14 @@
 /*
  * activation.c: element functions and their derivatives over dense arrays whose channels lie innermost.
  */
-#include <math.h>
-
 #include "compress/net/inside.h"
-#include "kernels/abi/kinds.h"
+
+#define MTS_REAL float
+#define MTS_MATH(name) name##f
+#define mts_number(x) x##f
+#include "kernels/abi/scalar.h"
 
 /* ---- forward ---- */
-
-static inline float clip(float x, float low, float high)
-{
-    const float raised = x < low ? low : x;
-    return raised > high ? high : raised;
-}
-
-static inline float sigmoid(float x)
-{
-    return 1.0f / (1.0f + expf(-x));
-}
-
-static float slow_function(const mts_act *act, float x)
-{
-    switch (act->fn) {
-    case MTS_FN_SIGMOID:
-        return sigmoid(x);
-    case MTS_FN_HARD_SIGMOID:
-        return clip(act->a * x + act->b, 0.0f, 1.0f);
-    case MTS_FN_HARD_SWISH:
-        return x * clip(x / 6.0f + 0.5f, 0.0f, 1.0f);
-    case MTS_FN_TANH:
-        return tanhf(x);
-    case MTS_FN_EXP:
-        return expf(x);
-    case MTS_FN_SQRT:
-        return sqrtf(x);
-    case MTS_FN_SILU:
-        return x * sigmoid(x);
-    case MTS_FN_TRUNC:
-        return truncf(x);
-    case MTS_FN_ABS:
-        return fabsf(x);
-    case MTS_FN_NEG:
-        return -x;
-    case MTS_FN_FLOOR:
-        return floorf(x);
-    case MTS_FN_CEIL:
-        return ceilf(x);
-    case MTS_FN_LOG:
-        return logf(x);
-    case MTS_FN_RECIPROCAL:
-        return 1.0f / x;
-    case MTS_FN_QUANT8:
-        return act->a * clip(rintf(x / act->a), act->b, act->b + 255.0f);
-    case MTS_FN_QUANT16:
-        return act->a * clip(rintf(x / act->a), act->b, act->b + 65535.0f);
-    case MTS_FN_NOT_ZERO:
-        return x != 0.0f ? 1.0f : 0.0f;
-    default:
-        return x;
-    }
-}
 
 static void prelu(const float *slope, size_t channels, float *x, size_t count)
 {
@@ -71,37 +20,87 @@ static void prelu(const float *slope, size_t channels, float *x, size_t count)
     }
 }
 
+/* A loop of its own for each function. */
+#define APPLY(NAME, formula)                                                                                 \
+    case MTS_FN_##NAME:                                                                                      \
+        for (size_t i = 0; i < count; i++) {                                                                 \
+            const float v = x[i];                                                                            \
+            x[i] = formula;                                                                                  \
+        }                                                                                                    \
+        break;
+
 void mts_act_apply(const mts_act *act, const float *slope, size_t channels, float *x, size_t count)
 {
+    const float a = act->a, b = act->b;
     switch (act->fn) {
-    case MTS_FN_NONE:
-        break;
-    case MTS_FN_RELU:
-        for (size_t i = 0; i < count; i++) {
-            x[i] = x[i] < 0.0f ? 0.0f : x[i];
-        }
-        break;
-    case MTS_FN_LEAKY:
-        for (size_t i = 0; i < count; i++) {
-            x[i] = x[i] > 0.0f ? x[i] : act->a * x[i];
-        }
-        break;
-    case MTS_FN_CLIP:
-        for (size_t i = 0; i < count; i++) {
-            x[i] = clip(x[i], act->a, act->b);
-        }
-        break;
+        MTS_FUNCTIONS(APPLY)
     case MTS_FN_PRELU:
         prelu(slope, channels, x, count);
         break;
     default:
-        for (size_t i = 0; i < count; i++) {
-            x[i] = slow_function(act, x[i]);
-        }
+        break;
     }
 }
 
 /* ---- backward ---- */
+
+/*
+ * X(NAME, derivative): of the functions of kernels/abi/functions.h at v, which gave y. Those of the first list need y
+ * alone. LEAKY, whose first half reads the sign that v and y have in common, and PRELU are not here. A function without
+ * a row has no derivative that a training could use: it is a step or a test.
+ */
+#define DERIVATIVES_OF_RESULTS(X)                                                                            \
+    X(RELU, y > 0.0f ? 1.0f : 0.0f)                                                                          \
+    X(CLIP, y > a && y < b ? 1.0f : 0.0f)                                                                    \
+    X(SIGMOID, y *(1.0f - y))                                                                                \
+    X(HARD_SIGMOID, y > 0.0f && y < 1.0f ? a : 0.0f)                                                         \
+    X(TANH, 1.0f - y * y)                                                                                    \
+    X(EXP, y)                                                                                                \
+    X(SQRT, 0.5f / y)                                                                                        \
+    X(NEG, -1.0f)                                                                                            \
+    X(RECIPROCAL, -y *y)                                                                                     \
+    X(TAN, 1.0f + y * y)                                                                                     \
+    X(SOFTPLUS, 1.0f - expf(-y))
+#define DERIVATIVES(X)                                                                                       \
+    X(HARD_SWISH, v <= -3.0f ? 0.0f : v >= 3.0f ? 1.0f : v / 3.0f + 0.5f)                                    \
+    X(SILU, silu_derivative(v))                                                                              \
+    X(ABS, v > 0.0f ? 1.0f : v < 0.0f ? -1.0f : 0.0f)                                                        \
+    X(LOG, 1.0f / v)                                                                                         \
+    X(ERF, 1.1283791670955126f * expf(-v * v))                                                               \
+    X(GELU, 0.5f + 0.5f * erff(0.70710678f * v) + 0.39894228f * v * expf(-0.5f * v * v))                     \
+    X(GELU_TANH, gelu_tanh_derivative(v))                                                                    \
+    X(SIN, cosf(v))                                                                                          \
+    X(COS, -sinf(v))                                                                                         \
+    X(ASIN, 1.0f / sqrtf(1.0f - v * v))                                                                      \
+    X(ACOS, -1.0f / sqrtf(1.0f - v * v))                                                                     \
+    X(ATAN, 1.0f / (1.0f + v * v))                                                                           \
+    X(SINH, coshf(v))                                                                                        \
+    X(COSH, sinhf(v))                                                                                        \
+    X(ASINH, 1.0f / sqrtf(v * v + 1.0f))                                                                     \
+    X(ACOSH, 1.0f / sqrtf(v * v - 1.0f))                                                                     \
+    X(ATANH, 1.0f / (1.0f - v * v))                                                                          \
+    X(ELU, v > 0.0f ? b : b * a * expf(v))                                                                   \
+    X(MISH, mish_derivative(v))
+
+static float silu_derivative(float v)
+{
+    const float s = mts_vec_sigmoid(v);
+    return s * (1.0f + v * (1.0f - s));
+}
+
+static float gelu_tanh_derivative(float v)
+{
+    const float t = tanhf(0.79788456f * (v + 0.044715f * v * v * v));
+    return 0.5f * (1.0f + t) + 0.5f * v * (1.0f - t * t) * 0.79788456f * (1.0f + 0.134145f * v * v);
+}
+
+static float mish_derivative(float v)
+{
+    const float t = tanhf(mts_vec_softplus(v));
+    return t + v * (1.0f - t * t) * mts_vec_sigmoid(v);
+}
+
+#define CASE(NAME, derivative) case MTS_FN_##NAME:
 
 bool mts_act_needs_before(const mts_act *act)
 {
@@ -109,10 +108,7 @@ bool mts_act_needs_before(const mts_act *act)
     case MTS_FN_LEAKY:
         return !(act->a > 0.0f); /* else the sign of the result is that of what was read */
     case MTS_FN_PRELU:
-    case MTS_FN_HARD_SWISH:
-    case MTS_FN_SILU:
-    case MTS_FN_ABS:
-    case MTS_FN_LOG:
+        DERIVATIVES(CASE)
         return true;
     default:
         return false;
@@ -122,71 +118,44 @@ bool mts_act_needs_before(const mts_act *act)
 bool mts_act_has_derivative(const mts_act *act)
 {
     switch (act->fn) {
-    case MTS_FN_TRUNC:
-    case MTS_FN_FLOOR:
-    case MTS_FN_CEIL:
-    case MTS_FN_NOT_ZERO:
-    case MTS_FN_QUANT8:
-    case MTS_FN_QUANT16:
-        return false;
-    default:
-        return act->fn < MTS_FN_COUNT;
-    }
-}
-
-static float slow_derivative(const mts_act *act, float x, float y)
-{
-    switch (act->fn) {
-    case MTS_FN_SIGMOID:
-        return y * (1.0f - y);
-    case MTS_FN_HARD_SIGMOID:
-        return y > 0.0f && y < 1.0f ? act->a : 0.0f;
-    case MTS_FN_HARD_SWISH:
-        return x <= -3.0f ? 0.0f : x >= 3.0f ? 1.0f : x / 3.0f + 0.5f;
-    case MTS_FN_TANH:
-        return 1.0f - y * y;
-    case MTS_FN_EXP:
-        return y;
-    case MTS_FN_SQRT:
-        return 0.5f / y;
-    case MTS_FN_SILU: {
-        const float s = sigmoid(x);
-        return s * (1.0f + x * (1.0f - s));
-    }
-    case MTS_FN_ABS:
-        return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f;
-    case MTS_FN_NEG:
-        return -1.0f;
-    case MTS_FN_LOG:
-        return 1.0f / x;
-    case MTS_FN_RECIPROCAL:
-        return -y * y;
-    default:
-        return 1.0f;
-    }
-}
-
-void mts_act_derive(const mts_act *act, const float *slope, size_t channels, const float *x, const float *y,
-                    float *d, size_t count)
-{
-    switch (act->fn) {
     case MTS_FN_NONE:
-        break;
-    case MTS_FN_RELU:
-        for (size_t i = 0; i < count; i++) {
-            d[i] = y[i] > 0.0f ? d[i] : 0.0f;
-        }
-        break;
-    case MTS_FN_LEAKY: {
-        const float *sign = x ? x : y;
-        for (size_t i = 0; i < count; i++) {
-            d[i] = sign[i] > 0.0f ? d[i] : act->a * d[i];
-        }
-        break;
+    case MTS_FN_LEAKY:
+    case MTS_FN_PRELU:
+        DERIVATIVES_OF_RESULTS(CASE)
+        DERIVATIVES(CASE)
+        return true;
+    default:
+        return false;
     }
-    case MTS_FN_CLIP:
+}
+
+#define DERIVE_RESULT(NAME, derivative)                                                                      \
+    case MTS_FN_##NAME:                                                                                      \
+        for (size_t i = 0; i < count; i++) {                                                                 \
+            const float y = results[i];                                                                      \
+            (void)y;                                                                                         \
+            d[i] *= derivative;                                                                              \
+        }                                                                                                    \
+        break;
+#define DERIVE(NAME, derivative)                                                                             \
+    case MTS_FN_##NAME:                                                                                      \
+        for (size_t i = 0; i < count; i++) {                                                                 \
+            const float v = x[i];                                                                            \
+            d[i] *= derivative;                                                                              \
+        }                                                                                                    \
+        break;
+
+void mts_act_derive(const mts_act *act, const float *slope, size_t channels, const float *x,
+                    const float *results, float *d, size_t count)
+{
+    const float a = act->a, b = act->b;
+    const float *sign = x ? x : results;
+    switch (act->fn) {
+        DERIVATIVES_OF_RESULTS(DERIVE_RESULT)
+        DERIVATIVES(DERIVE)
+    case MTS_FN_LEAKY:
         for (size_t i = 0; i < count; i++) {
-            d[i] = y[i] > act->a && y[i] < act->b ? d[i] : 0.0f;
+            d[i] = sign[i] > 0.0f ? d[i] : a * d[i];
         }
         break;
     case MTS_FN_PRELU:
@@ -197,9 +166,7 @@ void mts_act_derive(const mts_act *act, const float *slope, size_t channels, con
         }
         break;
     default:
-        for (size_t i = 0; i < count; i++) {
-            d[i] *= slow_derivative(act, x ? x[i] : 0.0f, y[i]);
-        }
+        break;
     }
 }
 

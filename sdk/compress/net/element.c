@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "compress/net/inside.h"
-#include "graph/binary.h"
-#include "kernels/abi/kinds.h"
+
+#define MTS_REAL float
+#define MTS_MATH(name) name##f
+#define mts_number(x) x##f
+#include "kernels/abi/scalar.h"
 
 mts_status mts_forward_unary(const mts_step *step)
 {
@@ -69,8 +72,6 @@ mts_status mts_forward_scale(const mts_step *step)
 
 /* ---- binary ---- */
 
-MTS_BINARY_DEFINE(combine, float, powf)
-
 static void add_dense(float *restrict y, const float *restrict a, const float *restrict b, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -96,7 +97,7 @@ static void binary_line(const void *context, float *const *at, const ptrdiff_t *
     } else {
         for (size_t i = 0; i < count; i++) {
             const ptrdiff_t k = (ptrdiff_t)i;
-            at[0][k * step[0]] = combine(kind, at[1][k * step[1]], at[2][k * step[2]]);
+            at[0][k * step[0]] = mts_scalar_binary(kind, at[1][k * step[1]], at[2][k * step[2]]);
         }
     }
 }

@@ -117,9 +117,9 @@ void mts_act_apply(const mts_act *act, const float *slope, size_t channels, floa
 /* Whether the derivative needs what the function read, not only what it gave. */
 bool mts_act_needs_before(const mts_act *act);
 bool mts_act_has_derivative(const mts_act *act);
-/* d *= derivative. y: results; x: what was read, may be NULL where it is not needed. */
-void mts_act_derive(const mts_act *act, const float *slope, size_t channels, const float *x, const float *y,
-                    float *d, size_t count);
+/* d *= derivative. x: what was read, may be NULL where it is not needed. */
+void mts_act_derive(const mts_act *act, const float *slope, size_t channels, const float *x,
+                    const float *results, float *d, size_t count);
 /* slope gradient += d * min(x, 0), before mts_act_derive. */
 void mts_act_derive_slope(size_t channels, const float *x, const float *d, size_t count, float *gradient);
 

@@ -51,6 +51,10 @@ mts_status mts_infer_act(const mts_infer_call *call, const mts_act *act, bool ha
     if (act->fn >= MTS_FN_COUNT) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED, "element function %u does not exist", act->fn);
     }
+    if (!mts_op_applies(call->op, act->fn)) {
+        return mts_fail(call->error, MTS_STATUS_MALFORMED, "%s cannot end with element function %u",
+                        mts_op_name(call->op), act->fn);
+    }
     if (isnan(act->a) || isnan(act->b)) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED,
                         "a parameter of the element function is not a number");
@@ -137,9 +141,17 @@ static float act_of_zero(const mts_act *act)
     case MTS_FN_HARD_SIGMOID:
         return fminf(fmaxf(act->b, 0.0f), 1.0f);
     case MTS_FN_EXP:
+    case MTS_FN_COS:
+    case MTS_FN_COSH:
+    case MTS_FN_IS_ZERO:
         return 1.0f;
+    case MTS_FN_ACOS:
+        return 1.5707964f;
+    case MTS_FN_SOFTPLUS:
+        return 0.6931472f;
     case MTS_FN_LOG:
     case MTS_FN_RECIPROCAL:
+    case MTS_FN_ACOSH: /* not a number */
         return INFINITY;
     default:
         return 0.0f;
@@ -151,16 +163,18 @@ mts_propagation mts_channels_kept_after(const mts_act *act)
     const float zero = act_of_zero(act);
     return (mts_propagation){.pass = MTS_CHANNELS_KEPT,
                              .dirty = zero < 0.0f || zero > 0.0f,
-                             .reason = isinf(zero) ? "an element function that is infinite at 0" : NULL};
+                             .reason =
+                                 isinf(zero) ? "an element function that has no finite value at 0" : NULL};
 }
 
 /* ---- listings ---- */
 
 static const char *const fn_names[MTS_FN_COUNT] = {
-    "none", "relu", "leaky",      "clip",     "prelu",  "sigmoid", "hard_sigmoid", "hard_swish",
-    "tanh", "exp",  "sqrt",       "silu",     "trunc",  "abs",     "neg",          "floor",
-    "ceil", "log",  "reciprocal", "not_zero", "quant8", "quant16",
-};
+    "none",       "relu",     "leaky",  "clip",     "prelu", "sigmoid", "hard_sigmoid", "hard_swish", "tanh",
+    "exp",        "sqrt",     "silu",   "trunc",    "abs",   "neg",     "floor",        "ceil",       "log",
+    "reciprocal", "not_zero", "quant8", "quant16",  "erf",   "gelu",    "gelu_tanh",    "round",      "sign",
+    "sin",        "cos",      "tan",    "asin",     "acos",  "atan",    "sinh",         "cosh",       "asinh",
+    "acosh",      "atanh",    "elu",    "softplus", "mish",  "is_zero", "is_nan",       "is_inf"};
 
 void mts_print_act(const mts_act *act, mts_text *text)
 {
@@ -170,7 +184,8 @@ void mts_print_act(const mts_act *act, mts_text *text)
     mts_text_add(text, " %s", fn_names[act->fn]);
     if (act->fn == MTS_FN_LEAKY) {
         mts_text_add(text, "(%g)", (double)act->a);
-    } else if (act->fn == MTS_FN_CLIP || act->fn == MTS_FN_HARD_SIGMOID || is_quantisation(act)) {
+    } else if (act->fn == MTS_FN_CLIP || act->fn == MTS_FN_HARD_SIGMOID || act->fn == MTS_FN_ELU ||
+               act->fn == MTS_FN_IS_INF || is_quantisation(act)) {
         mts_text_add(text, "(%g,%g)", (double)act->a, (double)act->b);
     }
 }

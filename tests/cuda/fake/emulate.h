@@ -24,7 +24,9 @@
 extern "C" {
 float expf(float), logf(float), sqrtf(float), tanhf(float), powf(float, float), floorf(float), ceilf(float),
     truncf(float), fabsf(float), fmaf(float, float, float), fmaxf(float, float), fminf(float, float),
-    rintf(float), exp2f(float), log2f(float), erff(float), sinf(float), cosf(float);
+    rintf(float), exp2f(float), log2f(float), erff(float), sinf(float), cosf(float), tanf(float),
+    asinf(float), acosf(float), atanf(float), sinhf(float), coshf(float), asinhf(float), acoshf(float),
+    atanhf(float), expm1f(float), log1pf(float), fmodf(float, float);
 void *memcpy(void *, const void *, __SIZE_TYPE__) noexcept;
 }
 

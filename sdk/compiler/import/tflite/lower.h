@@ -71,7 +71,7 @@ const char *mts_tflite_operator_name(const mts_tflite_operator *node, char *text
 /* clang-format off */
 #define MTS_TFLITE_FUNCTIONS(X)                                                                              \
     X(conv) X(depthwise) X(transpose_conv) X(transpose_bias) X(max_pool) X(average_pool) X(resize_bilinear)   \
-    X(resize_nearest) X(unary) X(leaky) X(prelu) X(binary) X(squared_difference) X(softmax)  \
+    X(resize_nearest) X(unary) X(gelu) X(leaky) X(prelu) X(binary) X(squared_difference) X(softmax)  \
     X(dequantize) X(reduce) X(fully_connected) X(batch_matmul) X(concat) X(pad) X(mirror_pad) X(slice)       \
     X(strided_slice) X(split) X(split_sizes) X(gather) X(pack) X(unpack) X(reshape) X(squeeze)               \
     X(transpose) X(depth_to_space) X(space_to_depth) X(shape) X(expand_dims)  \

@@ -34,7 +34,9 @@ void mts_tflite_lower_unary(mts_tflite *model)
                      {75, MTS_FN_SQRT, 0.0f, 0.0f},        {CODE_RSQRT, MTS_FN_SQRT, 0.0f, 0.0f},
                      {101, MTS_FN_ABS, 0.0f, 0.0f},        {59, MTS_FN_NEG, 0.0f, 0.0f},
                      {8, MTS_FN_FLOOR, 0.0f, 0.0f},        {104, MTS_FN_CEIL, 0.0f, 0.0f},
-                     {73, MTS_FN_LOG, 0.0f, 0.0f}};
+                     {73, MTS_FN_LOG, 0.0f, 0.0f},         {66, MTS_FN_SIN, 0.0f, 0.0f},
+                     {108, MTS_FN_COS, 0.0f, 0.0f},        {111, MTS_FN_ELU, 1.0f, 1.0f},
+                     {116, MTS_FN_ROUND, 0.0f, 0.0f},      {158, MTS_FN_SIGN, 0.0f, 0.0f}};
     mts_tflite_tensor *tensor = mts_tflite_in(model, 0);
     const bool planar = mts_tflite_is_planar(tensor);
     mts_import_value *x = mts_tflite_value(model, tensor, planar);
@@ -50,6 +52,17 @@ void mts_tflite_lower_unary(mts_tflite *model)
         x = mts_import_emit_unary(model->import, MTS_FN_RECIPROCAL, 0.0f, 0.0f, x);
     }
     mts_tflite_out(model, 0, x, planar);
+}
+
+void mts_tflite_lower_gelu(mts_tflite *model)
+{
+    mts_tflite_tensor *tensor = mts_tflite_in(model, 0);
+    const bool planar = mts_tflite_is_planar(tensor);
+    const bool tanh = mts_tflite_option(model, 0, MTS_FLAT_U8, 0) != 0;
+    mts_import_value *x = mts_tflite_value(model, tensor, planar);
+    mts_tflite_out(model, 0,
+                   mts_import_emit_unary(model->import, tanh ? MTS_FN_GELU_TANH : MTS_FN_GELU, 0.0f, 0.0f, x),
+                   planar);
 }
 
 void mts_tflite_lower_leaky(mts_tflite *model)

@@ -50,6 +50,7 @@ static const mts_tflite_row rows[] = {
     {59, "NEG", 1, 1, mts_tflite_lower_unary},
     {60, "PADV2", 3, 3, mts_tflite_lower_pad},
     {65, "SLICE", 3, 3, mts_tflite_lower_slice},
+    {66, "SIN", 1, 1, mts_tflite_lower_unary},
     {67, "TRANSPOSE_CONV", 3, 4, mts_tflite_lower_transpose_conv},
     {70, "EXPAND_DIMS", 2, 2, mts_tflite_lower_expand_dims},
     {73, "LOG", 1, 1, mts_tflite_lower_unary},
@@ -70,11 +71,16 @@ static const mts_tflite_row rows[] = {
     {101, "ABS", 1, 1, mts_tflite_lower_unary},
     {102, "SPLIT_V", 3, 3, mts_tflite_lower_split_sizes},
     {104, "CEIL", 1, 1, mts_tflite_lower_unary},
+    {108, "COS", 1, 1, mts_tflite_lower_unary},
+    {111, "ELU", 1, 1, mts_tflite_lower_unary},
     {114, "QUANTIZE", 1, 1, mts_tflite_lower_dequantize},
+    {116, "ROUND", 1, 1, mts_tflite_lower_unary},
     {117, "HARD_SWISH", 1, 1, mts_tflite_lower_unary},
     {124, "DENSIFY", 1, 1, mts_tflite_lower_dequantize},
     {126, "BATCH_MATMUL", 2, 2, mts_tflite_lower_batch_matmul},
+    {150, "GELU", 1, 1, mts_tflite_lower_gelu},
     {152, "RELU_0_TO_1", 1, 1, mts_tflite_lower_unary},
+    {158, "SIGN", 1, 1, mts_tflite_lower_unary},
     {MTS_TFLITE_CUSTOM, "Convolution2DTransposeBias", 2, 3, mts_tflite_lower_transpose_bias}};
 
 /* Operators that files hold often and that are refused, so that messages can name them. */
@@ -92,7 +98,6 @@ static const struct {
                {61, "GREATER"},
                {62, "GREATER_EQUAL"},
                {64, "SELECT"},
-               {66, "SIN"},
                {69, "TILE"},
                {71, "EQUAL"},
                {81, "REDUCE_PROD"},
@@ -101,16 +106,12 @@ static const struct {
                {96, "RANGE"},
                {106, "ADD_N"},
                {107, "GATHER_ND"},
-               {108, "COS"},
-               {111, "ELU"},
-               {116, "ROUND"},
                {118, "IF"},
                {119, "WHILE"},
                {120, "NON_MAX_SUPPRESSION_V4"},
                {123, "SELECT_V2"},
                {130, "BROADCAST_TO"},
-               {142, "VAR_HANDLE"},
-               {150, "GELU"}};
+               {142, "VAR_HANDLE"}};
 
 const char *mts_tflite_operator_at(size_t index, uint32_t *code)
 {

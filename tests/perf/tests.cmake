@@ -37,6 +37,12 @@ endif()
 if(MTS_TEST_PYTHON)
   add_test(NAME perf/rated COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/perf/rated_test.py)
 endif()
+# The smallest network of XRBench as a file, and as a bundle.
+if(MTS_TEST_PYTHON AND TARGET mts_program AND NOT MTS_SANITIZE)
+  add_test(NAME perf/xrbench COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/perf/xrbench.sh ${MTS_TEST_PYTHON}
+           $<TARGET_FILE:mts_program> ${CMAKE_BINARY_DIR}/xrbench)
+  set_tests_properties(perf/xrbench PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
+endif()
 # bench_frames: what a camera's frame adds to a run
 add_executable(bench_frames ${CMAKE_CURRENT_SOURCE_DIR}/perf/frames.c)
 target_link_libraries(bench_frames PRIVATE mts_options mts_static)

@@ -9,11 +9,12 @@
 
 #include "engine/state.h"
 
-static bool allocate_kept(const mts_engine *engine, mts_filters *s, uint32_t launches)
+static bool allocate_kept(const mts_engine *engine, mts_filters *s, uint32_t end)
 {
     const mts_allocator *a = engine->allocator;
     const uint32_t groups = engine->tasks.group_count;
-    for (uint32_t k = 0; k < s->kept_count; k++) {
+    const uint32_t launches = s->sizes.launches;
+    for (uint32_t k = s->kept_count; k < end; k++) {
         mts_filtered *kept = &s->kept[k];
         mts_filtered_launches *l = &kept->launches;
         kept->active = mts_alloc_zero(a, engine->tasks.mask_words, sizeof *kept->active);
@@ -28,24 +29,19 @@ static bool allocate_kept(const mts_engine *engine, mts_filters *s, uint32_t lau
     return true;
 }
 
-/* How many masks are kept: as many as the memory budget allows. */
-static mts_status limit_kept(const mts_engine *engine, mts_filters *s, mts_error *error)
+/* Masks of a further chunk: as many as the memory budget allows. */
+static uint32_t chunk_masks(const mts_engine *engine, const mts_filters *s)
 {
-    const uint64_t base = engine->launches.params->size;
+    const uint64_t base = s->base_words * sizeof(uint32_t);
     const uint64_t used = engine->stats.peak_bytes + mts_frames_bytes(&engine->frames) + base;
     const mts_memory_budget budget = engine->options.memory_budget;
     const uint64_t region = s->region_words * sizeof(uint32_t);
-    s->base_words = (uint32_t)(base / sizeof(uint32_t));
-    s->kept_count = MTS_FILTERS_KEPT;
-    while (s->kept_count > 0 && (!mts_memory_budget_fits(budget, used + s->kept_count * region) ||
-                                 s->base_words + s->kept_count * s->region_words >= UINT32_MAX)) {
-        s->kept_count--;
+    uint32_t count = MTS_FILTERS_CHUNK;
+    while (count > 0 && (!mts_memory_budget_fits(budget, used + count * region) ||
+                         s->base_words + count * s->region_words >= UINT32_MAX)) {
+        count--;
     }
-    return s->kept_count > 0 ? MTS_STATUS_OK
-                             : mts_fail(error, MTS_STATUS_LIMIT,
-                                        "running some of the tasks needs %" PRIu64
-                                        " more bytes, which the memory budget of %" PRIu64 " does not allow",
-                                        base + region, budget.bytes);
+    return count;
 }
 
 static mts_status allocate(const mts_engine *engine, mts_filters *s, mts_error *error)
@@ -71,19 +67,14 @@ static mts_status allocate(const mts_engine *engine, mts_filters *s, mts_error *
                                     .task_group = s->task_group,
                                     .task_count = tasks->count,
                                     .group_count = tasks->group_count};
-    const mts_task_filter_sizes sizes = mts_task_filter_prepare(f);
-    s->region_words = sizes.region_words;
-    const mts_status status = limit_kept(engine, s, error);
-    if (status != MTS_STATUS_OK) {
-        return status;
-    }
+    s->sizes = mts_task_filter_prepare(f);
+    s->region_words = s->sizes.region_words;
+    s->base_words = (uint32_t)(engine->launches.params->size / sizeof(uint32_t));
     s->base = mts_alloc_zero(a, s->base_words, sizeof *s->base);
     f->of.params = s->base;
     f->region = mts_alloc_zero(a, s->region_words, sizeof *f->region);
-    f->moved = mts_alloc_zero(a, sizes.jobs, sizeof *f->moved);
-    return s->base && f->region && f->moved && allocate_kept(engine, s, sizes.launches)
-               ? MTS_STATUS_OK
-               : mts_fail_memory(error);
+    f->moved = mts_alloc_zero(a, s->sizes.jobs, sizeof *f->moved);
+    return s->base && f->region && f->moved ? MTS_STATUS_OK : mts_fail_memory(error);
 }
 
 static void drop_lists(const mts_engine *engine, mts_filtered *filtered)
@@ -93,20 +84,28 @@ static void drop_lists(const mts_engine *engine, mts_filtered *filtered)
     }
 }
 
+static void release_kept(const mts_engine *engine, mts_filtered *kept)
+{
+    const mts_allocator *a = engine->allocator;
+    drop_lists(engine, kept);
+    mts_alloc_free(a, kept->active);
+    mts_alloc_free(a, kept->launches.launches);
+    mts_alloc_free(a, kept->launches.sources);
+    mts_alloc_free(a, kept->launches.stage_first);
+    mts_alloc_free(a, kept->lists);
+    *kept = (mts_filtered){0};
+}
+
 void mts_filters_release(mts_engine *engine)
 {
     const mts_allocator *a = engine->allocator;
     mts_filters *s = &engine->filters;
     for (uint32_t k = 0; k < MTS_FILTERS_KEPT; k++) {
-        mts_filtered *kept = &s->kept[k];
-        drop_lists(engine, kept);
-        mts_alloc_free(a, kept->active);
-        mts_alloc_free(a, kept->launches.launches);
-        mts_alloc_free(a, kept->launches.sources);
-        mts_alloc_free(a, kept->launches.stage_first);
-        mts_alloc_free(a, kept->lists);
+        release_kept(engine, &s->kept[k]);
     }
-    mts_buffer_destroy(&s->params);
+    for (uint32_t c = 0; c < MTS_FILTERS_KEPT / MTS_FILTERS_CHUNK; c++) {
+        mts_buffer_destroy(&s->params[c]);
+    }
     mts_alloc_free(a, s->base);
     mts_alloc_free(a, s->task_group);
     mts_alloc_free(a, s->filter.region);
@@ -116,35 +115,65 @@ void mts_filters_release(mts_engine *engine)
     *s = (mts_filters){.masks = s->masks, .mask_count = s->mask_count};
 }
 
-/* Makes everything that all masks share; the engine's kernel parameters go to the start of the buffer. */
-static mts_status prepare(mts_engine *engine, mts_error *error)
+/* Space for further masks; the engine's kernel parameters go to the start of its buffer. */
+static mts_status add_chunk(mts_engine *engine, mts_error *error)
 {
     mts_filters *s = &engine->filters;
-    mts_status status = allocate(engine, s, error);
+    mts_buffer **params = &s->params[s->kept_count / MTS_FILTERS_CHUNK];
+    const uint32_t count = chunk_masks(engine, s);
     const size_t base = s->base_words * sizeof *s->base;
-    const size_t bytes = base + s->kept_count * s->region_words * sizeof *s->base;
-    MTS_TRY(status, mts_buffer_read(engine->launches.params, 0, s->base, base, error));
-    MTS_TRY(status, mts_buffer_create(engine->device, bytes, &s->params, error));
-    MTS_TRY(status, mts_buffer_write(s->params, 0, s->base, base, error));
+    const size_t bytes = base + count * s->region_words * sizeof *s->base;
+    if (count == 0) {
+        return mts_fail(error, MTS_STATUS_LIMIT,
+                        "running some of the tasks needs %" PRIu64
+                        " more bytes, which the memory budget of %" PRIu64 " does not allow",
+                        (uint64_t)base + s->region_words * sizeof *s->base,
+                        engine->options.memory_budget.bytes);
+    }
+    mts_status status =
+        allocate_kept(engine, s, s->kept_count + count) ? MTS_STATUS_OK : mts_fail_memory(error);
+    MTS_TRY(status, mts_buffer_create(engine->device, bytes, params, error));
+    MTS_TRY(status, mts_buffer_write(*params, 0, s->base, base, error));
     if (status != MTS_STATUS_OK) {
-        mts_filters_release(engine);
+        mts_buffer_destroy(params);
+        for (uint32_t k = s->kept_count; k < s->kept_count + count; k++) {
+            release_kept(engine, &s->kept[k]);
+        }
         return status;
     }
+    s->kept_count += count;
+    s->full = count < MTS_FILTERS_CHUNK || s->kept_count == MTS_FILTERS_KEPT;
     engine->stats.workspace_bytes += bytes;
     engine->stats.peak_bytes += bytes;
     return MTS_STATUS_OK;
 }
 
+/* Makes everything that all masks share, and space for the first ones. */
+static mts_status prepare(mts_engine *engine, mts_error *error)
+{
+    mts_filters *s = &engine->filters;
+    mts_status status = allocate(engine, s, error);
+    MTS_TRY(status,
+            mts_buffer_read(engine->launches.params, 0, s->base, s->base_words * sizeof *s->base, error));
+    MTS_TRY(status, add_chunk(engine, error));
+    if (status != MTS_STATUS_OK) {
+        mts_filters_release(engine);
+    }
+    return status;
+}
+
 static mts_status make_lists(const mts_engine *engine, mts_filtered *filtered, mts_error *error)
 {
     const mts_filtered_launches *l = &filtered->launches;
+    const size_t chunk = (size_t)(filtered - engine->filters.kept) / MTS_FILTERS_CHUNK;
+    mts_buffer *params = engine->filters.params[chunk];
     mts_status status = MTS_STATUS_OK;
     drop_lists(engine, filtered);
     for (uint32_t g = 0; status == MTS_STATUS_OK && g < engine->tasks.group_count; g++) {
         const uint32_t first = l->stage_first[g];
         const uint32_t count = l->stage_first[g + 1] - first;
         for (uint32_t i = first; i < first + count; i++) {
-            l->launches[i].params = engine->filters.params;
+            l->launches[i].params = params;
             l->launches[i].pool = mts_launches_pool(&engine->launches, &engine->inputs.slots, l->sources[i]);
         }
         if (count > 0) {
@@ -160,11 +189,12 @@ static mts_status make_lists(const mts_engine *engine, mts_filtered *filtered, m
 static mts_status make(mts_engine *engine, mts_filtered *filtered, mts_error *error)
 {
     mts_filters *s = &engine->filters;
-    const size_t slot = (size_t)(filtered - s->kept);
+    const size_t slot = (size_t)(filtered - s->kept) % MTS_FILTERS_CHUNK;
+    mts_buffer *params = s->params[(size_t)(filtered - s->kept) / MTS_FILTERS_CHUNK];
     const uint32_t origin = s->base_words + (uint32_t)(slot * s->region_words);
     const size_t words =
         mts_task_filter_run(&s->filter, filtered->active, filtered->split, origin, &filtered->launches);
-    const mts_status status = mts_buffer_write(s->params, origin * sizeof(uint32_t), s->filter.region,
+    const mts_status status = mts_buffer_write(params, origin * sizeof(uint32_t), s->filter.region,
                                                words * sizeof(uint32_t), error);
     return status == MTS_STATUS_OK ? make_lists(engine, filtered, error) : status;
 }
@@ -191,11 +221,15 @@ mts_status mts_filters_get(mts_engine *engine, const uint32_t *active, bool spli
     mts_filters *s = &engine->filters;
     const size_t mask_bytes = engine->tasks.mask_words * sizeof *active;
     bool found = false;
-    mts_status status = !s->params ? prepare(engine, error) : MTS_STATUS_OK;
+    mts_status status = !s->base ? prepare(engine, error) : MTS_STATUS_OK;
     if (status != MTS_STATUS_OK) {
         return status;
     }
     mts_filtered *filtered = find(s, active, mask_bytes, split, &found);
+    if (!found && filtered->made && !s->full) { /* a mask goes only where no further chunk fits */
+        s->full = add_chunk(engine, NULL) != MTS_STATUS_OK || s->full;
+        filtered = find(s, active, mask_bytes, split, &found);
+    }
     if (!found) {
         filtered->made = false;
         filtered->split = split;

@@ -1,8 +1,8 @@
 /*
  * filter.h: command lists for some of an engine's tasks.
  *
- * The lists of the last few active-task masks are kept. The kernel parameter buffer that they need, and host
- * memory, are made for the first mask; for a new mask its lists are recorded anew, after a wait. Split lists
+ * The lists of the last active-task masks are kept. Device and host memory for them comes in chunks of a few
+ * masks, the first one with the first mask; for a new mask its lists are recorded anew, after a wait. Split lists
  * are one for each task group, in order, so that the clock can be looked at between them.
  */
 #ifndef MTS_ENGINE_FILTER_H
@@ -13,7 +13,9 @@
 #include "engine/tasks.h"
 #include "lower/filter.h"
 
-#define MTS_FILTERS_KEPT 8
+/* Masks that are kept at most, and those whose kernel parameters lie in one buffer. */
+#define MTS_FILTERS_KEPT 32
+#define MTS_FILTERS_CHUNK 8
 
 /* The lists of one active-task mask. */
 typedef struct mts_filtered {
@@ -35,10 +37,10 @@ typedef struct mts_filters {
     uint32_t *masks;
     uint32_t mask_count;
 
-    /* All that follows exists from the first mask on; params NULL: not yet. */
+    /* All that follows exists from the first mask on; base NULL: not yet. */
 
-    /* The engine's kernel parameters, then a region for each kept mask. */
-    mts_buffer *params;
+    /* Of each chunk of kept masks: the engine's kernel parameters, then a region for each mask. */
+    mts_buffer *params[MTS_FILTERS_KEPT / MTS_FILTERS_CHUNK];
     /* The engine's kernel parameters on the host, and their number. */
     uint32_t *base;
     uint32_t base_words;
@@ -46,8 +48,13 @@ typedef struct mts_filters {
     uint32_t *task_group;
     mts_task_filter filter;
     uint64_t clock;
+    /* Sizes of what a kept mask needs. */
+    mts_task_filter_sizes sizes;
+    /* kept_count of them exist: whole chunks, only the last may be smaller. */
     mts_filtered kept[MTS_FILTERS_KEPT];
     uint32_t kept_count;
+    /* No further chunk fits. */
+    bool full;
 } mts_filters;
 
 /*

@@ -282,6 +282,54 @@ static void rates_that_alternate_allocate_nothing_and_make_no_list(void **state)
     control_world_release(&w);
 }
 
+/* Every set but all and none, two times; how many lists the second time makes. */
+static uint32_t run_all_sets_again(const control_world *w, mts_engine *engine)
+{
+    uint32_t lists = 0;
+    for (int again = 0; again < 2; again++) {
+        lists = slowness.lists;
+        for (uint32_t set = 1; set + 1 < 1u << TASKS; set++) {
+            control_enable(engine, set);
+            control_run_round(w, engine, set % 2);
+        }
+        control_enable(engine, 0x5);
+        control_run_round(w, engine, 1);
+        control_check_outputs(w, engine, 0x5, "set 5");
+    }
+    return slowness.lists - lists;
+}
+
+static void more_sets_than_one_chunk_holds_are_kept_where_the_budget_allows(void **state)
+{
+    control_world w;
+    mts_fault_allocator memory;
+    mts_engine_stats first;
+    mts_engine_stats all;
+    (void)state;
+    common_make(&w);
+    mts_fault_allocator_init(&memory, 0);
+    mts_device *device = slow_open(&memory.allocator, 0);
+    mts_engine *engine = engine_make(&w, device, MTS_STRATEGY_COMPACT, 0);
+    control_keep_outputs(&w, engine);
+    control_enable(engine, 0x1);
+    control_run_round(&w, engine, 0);
+    mts_engine_stats_get(engine, &first);
+    assert_int_equal(run_all_sets_again(&w, engine), 0);
+    mts_engine_stats_get(engine, &all);
+    assert_true(all.workspace_bytes > first.workspace_bytes);
+    mts_engine_destroy(&engine);
+    /* With space for one chunk only, sets take the place of others. */
+    engine = engine_make(&w, device, MTS_STRATEGY_COMPACT, first.peak_bytes);
+    control_keep_outputs(&w, engine);
+    assert_true(run_all_sets_again(&w, engine) > 0);
+    mts_engine_stats_get(engine, &all);
+    assert_true(all.peak_bytes <= first.peak_bytes);
+    mts_engine_destroy(&engine);
+    mts_device_destroy(&device);
+    assert_int_equal(memory.alive, 0);
+    control_world_release(&w);
+}
+
 static void a_set_whose_lists_cannot_be_made_fails_and_may_be_tried_again(void **state)
 {
     control_world w;
@@ -408,6 +456,7 @@ int main(void)
         cmocka_unit_test(groups_that_begin_too_late_are_left_out),
         cmocka_unit_test(a_cancelled_run_leaves_out_what_has_not_begun),
         cmocka_unit_test(rates_that_alternate_allocate_nothing_and_make_no_list),
+        cmocka_unit_test(more_sets_than_one_chunk_holds_are_kept_where_the_budget_allows),
         cmocka_unit_test(a_set_whose_lists_cannot_be_made_fails_and_may_be_tried_again),
         cmocka_unit_test(a_budget_without_room_for_other_lists_refuses_them),
         cmocka_unit_test(a_disabled_task_has_no_work_group),

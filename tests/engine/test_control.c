@@ -303,8 +303,8 @@ static void more_sets_than_one_chunk_holds_are_kept_where_the_budget_allows(void
 {
     control_world w;
     mts_fault_allocator memory;
-    mts_engine_stats first;
-    mts_engine_stats all;
+    mts_session_stats first;
+    mts_session_stats all;
     (void)state;
     common_make(&w);
     mts_fault_allocator_init(&memory, 0);

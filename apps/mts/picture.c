@@ -31,22 +31,35 @@ static bool crop_parse(const char *text, mts_region *region)
     return true;
 }
 
+static bool fit_find(const char *name, mts_fit *fit)
+{
+    static const char *const names[] = {[MTS_FIT_STRETCH] = "stretch",
+                                        [MTS_FIT_LETTERBOX] = "letterbox",
+                                        [MTS_FIT_LETTERBOX_CORNER] = "letterbox-corner",
+                                        [MTS_FIT_CROP] = "crop"};
+    for (int i = MTS_FIT_STRETCH; i <= (int)MTS_FIT_CROP; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *fit = (mts_fit)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static int region_check(const cli_picture_options *options, mts_region *region)
 {
-    if (options->crop && options->fit && strcmp(options->fit, "crop") == 0) {
-        return cli_usage_error("run", "give --fit crop or --crop, not both");
-    }
     if (options->crop && !crop_parse(options->crop, region)) {
         return cli_usage_error("run", "--crop takes X,Y,WIDTH,HEIGHT in pixels");
     }
-    if (options->fit && strcmp(options->fit, "letterbox") == 0) {
-        region->fit = MTS_FIT_LETTERBOX;
-    } else if (options->fit && strcmp(options->fit, "stretch") != 0 && strcmp(options->fit, "crop") != 0) {
-        return cli_usage_error("run", "--fit is stretch, letterbox or crop, not '%s'", options->fit);
+    if (options->fit && !fit_find(options->fit, &region->fit)) {
+        return cli_usage_error("run", "--fit is stretch, letterbox, letterbox-corner or crop, not '%s'",
+                               options->fit);
     }
     if (options->filter && strcmp(options->filter, "area") == 0) {
         region->filter = MTS_FILTER_AREA;
-    } else if (options->filter && strcmp(options->filter, "bilinear") != 0) {
+    } else if (options->filter && strcmp(options->filter, "bilinear") == 0) {
+        region->filter = MTS_FILTER_BILINEAR;
+    } else if (options->filter) {
         return cli_usage_error("run", "--filter is bilinear or area, not '%s'", options->filter);
     }
     if (!cli_rotation_find(options->rotate, &region->rotation)) {
@@ -113,7 +126,7 @@ static int photo_read(const cli_picture_options *options, cli_picture *picture)
     return -1;
 }
 
-/* The part of the picture that the networks see. */
+/* The part of the picture that is fitted into inputs. */
 static int region_find(const cli_picture_options *options, mts_frame *frame)
 {
     mts_region *region = &frame->region;
@@ -125,13 +138,6 @@ static int region_find(const cli_picture_options *options, mts_frame *frame)
     }
     region->width = frame->width;
     region->height = frame->height;
-    if (options->fit && strcmp(options->fit, "crop") == 0) {
-        const uint32_t side = frame->width < frame->height ? frame->width : frame->height;
-        region->x = (frame->width - side) / 2;
-        region->y = (frame->height - side) / 2;
-        region->width = side;
-        region->height = side;
-    }
     return -1;
 }
 

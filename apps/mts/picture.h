@@ -38,9 +38,14 @@ typedef struct cli_picture {
         {"crop", 0, CLI_KIND_TEXT, &(o).crop, "X,Y,W,H", "use this part of the picture", 0, 0},              \
         {"rotate", 0, CLI_KIND_COUNT, &(o).rotate, "DEGREES", "turn it clockwise: 90, 180 or 270", 0, 270},  \
         {"mirror", 0, CLI_KIND_FLAG, &(o).mirror, "", "swap left and right, after turning", 0, 0},           \
-        {"fit",    0,     CLI_KIND_TEXT,                                                                     \
-         &(o).fit, "HOW", "stretch it (default), letterbox it, or crop its middle square",                   \
-         0,        0},                                                                                       \
+        {"fit",                                                                                              \
+         0,                                                                                                  \
+         CLI_KIND_TEXT,                                                                                      \
+         &(o).fit,                                                                                           \
+         "HOW",                                                                                              \
+         "stretch, letterbox, letterbox-corner or crop (default: as the task list says, else stretch)",      \
+         0,                                                                                                  \
+         0},                                                                                                 \
     {                                                                                                        \
         "filter", 0, CLI_KIND_TEXT, &(o).filter, "HOW",                                                      \
             "bilinear (default), or area: the mean of all pixels that become one", 0, 0                      \

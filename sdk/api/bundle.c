@@ -179,6 +179,9 @@ static mts_status task_describe(const mts_archive *archive, uint32_t index, mts_
         .labels = task->labels,
         .class_count = task->class_count,
         .class_map = task->class_map,
+        .fit = (mts_fit)task->preprocess.fit,
+        .filter = (mts_filter)task->preprocess.filter,
+        .fill = {task->preprocess.fill[0], task->preprocess.fill[1], task->preprocess.fill[2]},
     };
     mts_sized_write(out, &known);
     return MTS_STATUS_OK;

@@ -59,7 +59,8 @@ bool mts_preprocess_takes_frames(const mts_preprocess *preprocess, const mts_gra
 
 static bool same_preprocess(const mts_preprocess *a, const mts_preprocess *b)
 {
-    if (a->color != b->color || a->interleaved != b->interleaved) {
+    if (a->color != b->color || a->interleaved != b->interleaved || a->fit != b->fit ||
+        a->filter != b->filter || memcmp(a->fill, b->fill, sizeof a->fill) != 0) {
         return false;
     }
     for (int c = 0; c < 4; c++) {

@@ -20,6 +20,9 @@ typedef struct mts_preprocess {
     uint32_t color;       /* MTS_COLOR_ */
     uint32_t interleaved; /* 1: the model wants [N,H,W,C] */
     float mean[4], std[4];
+    /* How a frame fits where the caller does not say: mts_fit, mts_filter, and the colour of bars. */
+    uint32_t fit, filter;
+    uint8_t fill[4];
 } mts_preprocess;
 
 /* Whether input 0 of a task takes images: its colour is known, and the input is one image, or a batch of

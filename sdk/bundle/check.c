@@ -14,6 +14,10 @@ static mts_status check_preprocess(const mts_task *task, mts_error *error)
     if (p->color > MTS_COLOR_GREY || p->interleaved > 1) {
         return mts_fail(error, MTS_STATUS_MALFORMED, "preprocessing of unknown kind %u", p->color);
     }
+    if (p->fit > MTS_FIT_CROP || p->filter > MTS_FILTER_AREA || p->fill[3] != 0) {
+        return mts_fail(error, MTS_STATUS_MALFORMED, "fit %u or filter %u of frames is not known", p->fit,
+                        p->filter);
+    }
     for (uint32_t i = 0; i < 4; i++) {
         if (!isfinite(p->mean[i]) || !isfinite(p->std[i]) || p->std[i] == 0.0f) {
             return mts_fail(error, MTS_STATUS_MALFORMED, "mean or std of channel %u is not usable", i);

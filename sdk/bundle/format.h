@@ -71,7 +71,10 @@ typedef enum mts_format_section {
 #define MTS_TASK_OUTPUTS 60u
 #define MTS_TASK_LABELS 64u
 #define MTS_TASK_CLASSES 68u
-#define MTS_TASK_RESERVED 72u /* u64: zero */
+#define MTS_TASK_FIT 72u      /* u8: mts_fit */
+#define MTS_TASK_FILTER 73u   /* u8: mts_filter */
+#define MTS_TASK_RESERVED 74u /* u8[2]: zero */
+#define MTS_TASK_FILL 76u     /* u8[4]: red, green, blue of bars, zero */
 
 /* Port. */
 #define MTS_PORT_NAME 0u

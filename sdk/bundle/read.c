@@ -25,6 +25,9 @@ static void read_preprocess(const unsigned char *record, mts_preprocess *out)
         out->mean[i] = mts_load_f32(record + MTS_TASK_MEAN + 4 * i);
         out->std[i] = mts_load_f32(record + MTS_TASK_STD + 4 * i);
     }
+    out->fit = record[MTS_TASK_FIT];
+    out->filter = record[MTS_TASK_FILTER];
+    memcpy(out->fill, record + MTS_TASK_FILL, sizeof out->fill);
 }
 
 static mts_status read_task_name(mts_reader *reader, const unsigned char *record, mts_task *task)
@@ -65,7 +68,7 @@ static mts_status read_task_graph(mts_reader *reader, const unsigned char *recor
 
 static mts_status read_task(mts_reader *reader, const unsigned char *record, mts_task *task)
 {
-    if (mts_load_u64(record + MTS_TASK_RESERVED) != 0) {
+    if (record[MTS_TASK_RESERVED] != 0 || record[MTS_TASK_RESERVED + 1] != 0) {
         return mts_fail(reader->error, MTS_STATUS_MALFORMED, "a reserved field is not zero");
     }
     read_preprocess(record, &task->preprocess);

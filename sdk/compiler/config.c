@@ -98,17 +98,51 @@ static mts_status read_model(config *c, const json_t *value, config_task *out)
     return MTS_STATUS_OK;
 }
 
+/* Index of a text in a list of words; `count` if it is none of them. */
+static uint32_t find_word(const json_t *value, const char *const *words, uint32_t count)
+{
+    const char *text = json_string_value(value);
+    uint32_t i = 0;
+    while (i < count && (!text || strcmp(words[i], text) != 0)) {
+        i++;
+    }
+    return i;
+}
+
 static mts_status read_color(config *c, const json_t *value, config_task *out)
 {
     static const char *const names[] = {"none", "rgb", "bgr", "grey"};
-    const char *name = json_string_value(value);
-    for (uint32_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(names[i], name) == 0) {
-            out->task.color = (mtsc_color)i;
-            return MTS_STATUS_OK;
-        }
+    const uint32_t found = find_word(value, names, 4);
+    out->task.color = (mtsc_color)found;
+    return found < 4 ? MTS_STATUS_OK : refuse(c, "must be \"rgb\", \"bgr\", \"grey\" or \"none\"");
+}
+
+static mts_status read_fit(config *c, const json_t *value, config_task *out)
+{
+    static const char *const names[] = {"stretch", "letterbox", "letterbox-corner", "crop"};
+    const uint32_t found = find_word(value, names, 4);
+    out->task.fit = (mts_fit)(MTS_FIT_STRETCH + found);
+    return found < 4 ? MTS_STATUS_OK
+                     : refuse(c, "must be \"stretch\", \"letterbox\", \"letterbox-corner\" or \"crop\"");
+}
+
+static mts_status read_filter(config *c, const json_t *value, config_task *out)
+{
+    static const char *const names[] = {"bilinear", "area"};
+    const uint32_t found = find_word(value, names, 2);
+    out->task.filter = (mts_filter)(MTS_FILTER_BILINEAR + found);
+    return found < 2 ? MTS_STATUS_OK : refuse(c, "must be \"bilinear\" or \"area\"");
+}
+
+static mts_status read_fill(config *c, const json_t *value, config_task *out)
+{
+    bool right = json_is_array(value) && json_array_size(value) == 3;
+    for (size_t i = 0; right && i < 3; i++) {
+        const json_t *byte = json_array_get(value, i);
+        right = json_is_integer(byte) && json_integer_value(byte) >= 0 && json_integer_value(byte) <= 255;
+        out->task.fill[i] = right ? (uint8_t)json_integer_value(byte) : 0;
     }
-    return refuse(c, "must be \"rgb\", \"bgr\", \"grey\" or \"none\"");
+    return right ? MTS_STATUS_OK : refuse(c, "must be [red, green, blue], each from 0 to 255");
 }
 
 static mts_status read_layout(config *c, const json_t *value, config_task *out)
@@ -241,8 +275,9 @@ static mts_status read_values(config *c, const json_t *value, config_task *out)
 static mts_status read_input(config *c, const json_t *value, config_task *out)
 {
     static const config_key keys[] = {
-        {"color", read_color},   {"mean", read_mean},     {"std", read_std},      {"shape", read_shape},
-        {"shapes", read_shapes}, {"values", read_values}, {"layout", read_layout}};
+        {"color", read_color},   {"mean", read_mean},     {"std", read_std},       {"shape", read_shape},
+        {"shapes", read_shapes}, {"values", read_values}, {"layout", read_layout}, {"fit", read_fit},
+        {"filter", read_filter}, {"fill", read_fill}};
     return read_keys(c, value, keys, sizeof(keys) / sizeof(keys[0]), out);
 }
 

@@ -64,6 +64,19 @@ static mts_status check_arguments(const mtsc_compiler *compiler, const mtsc_task
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "task '%s': shapes, values, labels or classes are missing or too many", task->name);
     }
+    if ((int)task->fit < 0 || (int)task->fit > MTS_FIT_CROP || (int)task->filter < 0 ||
+        (int)task->filter > MTS_FILTER_AREA || task->fill[3] != 0) {
+        return mts_fail(
+            error, MTS_STATUS_INVALID_ARGUMENT,
+            "task '%s': fit %d, filter %d or the fourth byte of fill is none of mts_fit, mts_filter, 0",
+            task->name, (int)task->fit, (int)task->filter);
+    }
+    if (task->color == MTSC_COLOR_NONE && (task->fit != MTS_FIT_TASK || task->filter != MTS_FILTER_TASK)) {
+        return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                        "task '%s': fit and filter are for pictures, but the task has no color; give one "
+                        "(rgb, bgr or grey), or leave them out",
+                        task->name);
+    }
     if (task->color == MTSC_COLOR_NONE && normalises(task)) {
         return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                         "task '%s': mean and std normalise pictures, but the task has no color; give one "
@@ -245,6 +258,9 @@ static mts_status fill_task(const mtsc_task *task, mts_compiler_layout layout, m
         out->preprocess.interleaved = wants_interleaved(out->graph, layout, out->preprocess.color);
         memcpy(out->preprocess.mean, task->mean, sizeof(task->mean));
         memcpy(out->preprocess.std, task->std, sizeof(task->std));
+        out->preprocess.fit = (uint32_t)task->fit;
+        out->preprocess.filter = (uint32_t)task->filter;
+        memcpy(out->preprocess.fill, task->fill, sizeof(task->fill));
         code = check_labels(task, out->graph, error);
         MTS_TRY(code, copy_labels(task, arena, out, error));
     }

@@ -98,7 +98,7 @@ mts_status mts_region_check(const mts_region *region, const char *what, mts_erro
         return mts_fail(error, bad, "%s: rotation %d is not 0, 90, 180 or 270 degrees", what, turn);
     }
     mts_status status = mts_check_flag(what, "mirror", region->mirror, error);
-    MTS_TRY(status, mts_check_kind(what, "fit", (int)region->fit, MTS_FIT_LETTERBOX, error));
+    MTS_TRY(status, mts_check_kind(what, "fit", (int)region->fit, MTS_FIT_CROP, error));
     MTS_TRY(status, mts_check_kind(what, "filter", (int)region->filter, MTS_FILTER_AREA, error));
     if (status == MTS_STATUS_OK && region->width != 0 && region->height == 0) {
         status = mts_fail(error, bad, "%s: the region has a width of %" PRIu32 " and no height", what,

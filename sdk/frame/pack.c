@@ -80,7 +80,8 @@ void mts_frame_pack_rows(const mts_frame_batch *batch, const mts_frame_view *vie
         if (find_same(batch, i) == i) {
             copy(&batch->packs[i], view, to);
         }
-        mts_frame_params_show(r, &dense, mts_frame_region(&batch->images[i], view), batch->packs[i].at);
+        const mts_region region = mts_frame_region(&batch->images[i], view);
+        mts_frame_params_show(r, &dense, &region, batch->packs[i].at);
         r->packed = 1;
         r->y = r->flip_y = r->shift[0] = 0;
     }

@@ -99,17 +99,11 @@ static void set_bars(mts_frame_params *r, const uint8_t fill[3])
 /* Finds the part of the image that a region covers; the upright region is `high` by `wide` pixels. */
 static void fit(mts_frame_params *r, mts_fit kind, double high, double wide)
 {
-    r->rows = r->height;
-    r->columns = r->width;
-    if (kind == MTS_FIT_LETTERBOX) {
-        const double scale = fmin((double)r->height / high, (double)r->width / wide);
-        const double rows = fmax(floor(high * scale + 0.5), 1.0);
-        const double columns = fmax(floor(wide * scale + 0.5), 1.0);
-        r->rows = (mts_u32)fmin(rows, r->height);
-        r->columns = (mts_u32)fmin(columns, r->width);
-    }
-    r->top = (r->height - r->rows) / 2;
-    r->left = (r->width - r->columns) / 2;
+    const mts_region_part part = mts_region_part_of(kind, wide, high, r->width, r->height);
+    r->rows = part.rows;
+    r->columns = part.columns;
+    r->top = part.top;
+    r->left = part.left;
 }
 
 static void scale(mts_frame_params *r, int direction, uint32_t from, uint32_t to, mts_filter filter)
@@ -220,7 +214,13 @@ void mts_frame_params_show(mts_frame_params *r, const mts_frame_view *view, cons
     set_bars(r, region->fill);
 }
 
-const mts_region *mts_frame_region(const mts_frame_image *image, const mts_frame_view *view)
+const mts_region *mts_frame_given_region(const mts_frame_image *image, const mts_frame_view *view)
 {
     return image->show == MTS_FRAME_SHOW_REGION ? &image->region : &view->frame.region;
+}
+
+mts_region mts_frame_region(const mts_frame_image *image, const mts_frame_view *view)
+{
+    return mts_region_resolve(mts_frame_given_region(image, view), &image->defaults, view->frame.width,
+                              view->frame.height, image->params.width, image->params.height);
 }

@@ -10,6 +10,7 @@
 #include "bundle/archive.h"
 #include "device/kernel.h"
 #include "frame/layout.h"
+#include "frame/region.h"
 
 /* What an image of an input shows of the next frame. */
 typedef enum mts_frame_show {
@@ -21,6 +22,7 @@ typedef enum mts_frame_show {
 typedef struct mts_frame_image {
     /* The part that no frame changes: where it goes, colours, mean and scale. */
     mts_frame_params params;
+    mts_region_defaults defaults;
     mts_frame_show show;
     mts_region region;
 } mts_frame_image;
@@ -29,10 +31,12 @@ typedef struct mts_frame_image {
  * `offset` elements from the start of the arena. */
 mts_frame_params mts_frame_params_of(const mts_preprocess *preprocess, const int64_t dims[4], uint64_t offset,
                                      uint32_t index);
-/* Completes them: a region of a frame whose planes begin `at` bytes from the start of the buffer. */
+/* Completes them: a resolved region of a frame whose planes begin `at` bytes from the start of the buffer. */
 void mts_frame_params_show(mts_frame_params *params, const mts_frame_view *view, const mts_region *region,
                            const uint32_t at[MTS_FRAME_PLANES]);
-/* The region that an image shows of a frame. */
-const mts_region *mts_frame_region(const mts_frame_image *image, const mts_frame_view *view);
+/* The region that the caller gave for an image, or for the frame. */
+const mts_region *mts_frame_given_region(const mts_frame_image *image, const mts_frame_view *view);
+/* The region that an image shows of a frame, which is resolved. */
+mts_region mts_frame_region(const mts_frame_image *image, const mts_frame_view *view);
 
 #endif

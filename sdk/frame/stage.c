@@ -224,7 +224,7 @@ static mts_status check_regions(const mts_frames *frames, const mts_frame_list *
     for (uint32_t i = list->first; status == MTS_STATUS_OK && i < list->first + list->count; i++) {
         const mts_frame_image *image = &frames->images[i];
         if (image->show != MTS_FRAME_SHOW_NOTHING) {
-            status = mts_region_check_inside(mts_frame_region(image, view), view->frame.width,
+            status = mts_region_check_inside(mts_frame_given_region(image, view), view->frame.width,
                                              view->frame.height, error);
         }
     }
@@ -242,7 +242,8 @@ static void describe(const mts_frames *frames, mts_staged_frame *staged, const m
         if (image->show == MTS_FRAME_SHOW_NOTHING) {
             staged->params[i].idle = 1;
         } else {
-            mts_frame_params_show(&staged->params[i], view, mts_frame_region(image, view), where->at);
+            const mts_region region = mts_frame_region(image, view);
+            mts_frame_params_show(&staged->params[i], view, &region, where->at);
         }
     }
 }

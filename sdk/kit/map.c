@@ -4,26 +4,8 @@
  */
 #include <math.h>
 
+#include "frame/region.h"
 #include "mts/kit.h"
-
-/* The part of an input that shows the region, in pixels of the input. */
-typedef struct shown {
-    double top, left, rows, columns;
-} shown;
-
-/* As the run-time rounds letterbox bars. */
-static shown find_shown(mts_fit fit, double high, double wide, uint32_t input_width, uint32_t input_height)
-{
-    shown part = {.rows = input_height, .columns = input_width};
-    if (fit == MTS_FIT_LETTERBOX) {
-        const double scale = fmin(input_height / high, input_width / wide);
-        part.rows = fmin(fmax(floor(high * scale + 0.5), 1.0), input_height);
-        part.columns = fmin(fmax(floor(wide * scale + 0.5), 1.0), input_width);
-    }
-    part.top = floor((input_height - part.rows) / 2);
-    part.left = floor((input_width - part.columns) / 2);
-    return part;
-}
 
 /* Pixel of the frame at (s, t) of the region as it is seen upright, 0..1 each. */
 static void find_place(const mts_region *region, double s, double t, double place[2])
@@ -58,7 +40,7 @@ static void find_place(const mts_region *region, double s, double t, double plac
 void mts_kit_map_of_region(const mts_region *region, uint32_t frame_width, uint32_t frame_height,
                            uint32_t input_width, uint32_t input_height, mts_kit_map *map)
 {
-    mts_region box = *region;
+    mts_region box = mts_region_resolve(region, NULL, frame_width, frame_height, input_width, input_height);
     if (box.sides[0] <= 0.0f) {
         const int whole = box.width == 0;
         box.sides[0] = (float)(whole ? frame_width : box.width);
@@ -68,8 +50,9 @@ void mts_kit_map_of_region(const mts_region *region, uint32_t frame_width, uint3
         box.angle = 0.0f;
     }
     const int turned = box.rotation == MTS_ROTATION_90 || box.rotation == MTS_ROTATION_270;
-    const shown part = find_shown(box.fit, (double)box.sides[turned ? 0 : 1],
-                                  (double)box.sides[turned ? 1 : 0], input_width, input_height);
+    const mts_region_part part =
+        mts_region_part_of(box.fit, (double)box.sides[turned ? 1 : 0], (double)box.sides[turned ? 0 : 1],
+                           input_width, input_height);
     double corner[3][2]; /* of the input: upper left, upper right, lower left */
     for (int i = 0; i < 3; i++) {
         const double u = i == 1 ? input_width : 0;

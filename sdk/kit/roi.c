@@ -220,6 +220,7 @@ void mts_kit_region_of_roi(const mts_kit_roi *roi, mts_outside outside, mts_regi
 {
     *region = (mts_region){.middle = {roi->x, roi->y},
                            .sides = {roi->width, roi->height},
+                           .fit = MTS_FIT_STRETCH,
                            .angle = roi->angle,
                            .outside = outside};
 }

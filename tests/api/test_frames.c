@@ -151,7 +151,7 @@ static void frames_that_contradict_themselves_are_refused_with_the_reason(void *
     f.region.mirror = 2;
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "mirror");
     f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
-    f.region.fit = (mts_fit)2;
+    f.region.fit = (mts_fit)5;
     expect_refused(&w, &f, MTS_STATUS_INVALID_ARGUMENT, "fit");
     f = frame_of(&w, MTS_PIXEL_FORMAT_GREY);
     f.region.filter = (mts_filter)-1;

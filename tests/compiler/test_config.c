@@ -87,7 +87,9 @@ static void a_task_list_becomes_a_bundle_with_everything_it_says(void **state)
     const char *json =
         "{\"tasks\": [{\"name\": \"pet\", \"model\": \"" MODELS "small_pet.onnx\", \"input\": {"
         "\"color\": \"rgb\", \"mean\": [125.3, 123.0, 113.9], \"std\": 63, \"shape\": [1,3,32,32], "
-        "\"layout\": \"nchw\"}, \"labels\": [\"cat\", \"dog\", \"no pet\"], \"class_map\": [2, 0, 1]},"
+        "\"layout\": \"nchw\", \"fit\": \"letterbox-corner\", \"filter\": \"area\", \"fill\": [114, 0, "
+        "255]}, "
+        "\"labels\": [\"cat\", \"dog\", \"no pet\"], \"class_map\": [2, 0, 1]},"
         "{\"name\": \"raw\", \"model\": \"" MODELS "small_pet.onnx\"}]}";
     assert_int_equal(add_config(f, json, strlen(json)), MTS_STATUS_OK);
     mtsc_summary summary;
@@ -99,6 +101,10 @@ static void a_task_list_becomes_a_bundle_with_everything_it_says(void **state)
     assert_int_equal(task->preprocess.color, MTS_COLOR_RGB);
     assert_int_equal(task->preprocess.interleaved, 0);
     assert_true(task->preprocess.mean[1] == 123.0f && task->preprocess.std[2] == 63.0f);
+    assert_int_equal(task->preprocess.fit, MTS_FIT_LETTERBOX_CORNER);
+    assert_int_equal(task->preprocess.filter, MTS_FILTER_AREA);
+    assert_int_equal(task->preprocess.fill[2], 255);
+    assert_int_equal(archive->tasks[1].preprocess.fit, MTS_FIT_TASK);
     assert_int_equal(task->label_count, 3);
     assert_string_equal(task->labels[2], "no pet");
     assert_int_equal(task->class_count, 3);
@@ -174,6 +180,14 @@ static void a_wrong_list_is_refused_with_place_and_reason_and_adds_nothing(void 
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"labels\": [\"x\", 1]}]}", "strings only"},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"class_map\": [0.5]}]}", "whole numbers"},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"class_map\": [-1]}]}", "whole numbers"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"fit\": \"squeeze\"}}]}",
+         "\"letterbox-corner\""},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"filter\": 1}}]}", "\"area\""},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"m\", \"input\": {\"fill\": [0, 0, 256]}}]}",
+         "0 to 255"},
+        {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
+         "small_pet.onnx\", \"input\": {\"fit\": \"crop\"}}]}",
+         "the task has no color"},
         {"{\"tasks\": [{\"name\": \"a\", \"model\": \"" MODELS
          "small_pet.onnx\", \"labels\": [\"x\", \"y\", \"z\"], \"class_map\": [0, 3]}]}",
          "class 1 maps to label 3 of 3"},

@@ -44,8 +44,8 @@ static mts_region random_region(kernel_pair *pair, const mts_frame_view *view)
 {
     mts_region region = {.rotation = (mts_rotation)(90 * kernel_pair_pick(pair, 0, 3)),
                          .mirror = kernel_pair_pick(pair, 0, 1),
-                         .fit = (mts_fit)kernel_pair_pick(pair, 0, 1),
-                         .filter = (mts_filter)kernel_pair_pick(pair, 0, 1)};
+                         .fit = (mts_fit)kernel_pair_pick(pair, MTS_FIT_STRETCH, MTS_FIT_LETTERBOX_CORNER),
+                         .filter = (mts_filter)kernel_pair_pick(pair, MTS_FILTER_BILINEAR, MTS_FILTER_AREA)};
     if (kernel_pair_pick(pair, 0, 3) > 0) {
         region.width = kernel_pair_pick(pair, 1, view->frame.width);
         region.height = kernel_pair_pick(pair, 1, view->frame.height);

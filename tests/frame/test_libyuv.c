@@ -92,8 +92,8 @@ static mts_frame random_frame(mts_pixel_format format)
     }
     f.region.rotation = (mts_rotation)(pick(0, 3) * 90);
     f.region.mirror = pick(0, 1);
-    f.region.fit = (mts_fit)pick(0, 1);
-    f.region.filter = (mts_filter)pick(0, 1);
+    f.region.fit = (mts_fit)pick(MTS_FIT_STRETCH, MTS_FIT_LETTERBOX);
+    f.region.filter = (mts_filter)pick(MTS_FILTER_BILINEAR, MTS_FILTER_AREA);
     f.region.fill[0] = 10;
     f.region.fill[1] = 130;
     f.region.fill[2] = 250;

@@ -13,6 +13,8 @@ typedef struct frame_task {
     uint32_t interleaved;
     uint32_t batch, height, width;
     float mean, deviation; /* of every channel */
+    uint32_t fit;          /* mts_fit */
+    uint8_t fill;          /* of all colours of bars */
 } frame_task;
 
 /* Tasks named "a", "b", ... Fails the test if it cannot; the caller destroys. */

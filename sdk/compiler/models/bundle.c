@@ -173,6 +173,9 @@ static void put_task_record(encoder *e, const mts_task *task)
         mts_store_f32(record + MTS_TASK_MEAN + 4 * i, task->preprocess.mean[i]);
         mts_store_f32(record + MTS_TASK_STD + 4 * i, task->preprocess.std[i]);
     }
+    record[MTS_TASK_FIT] = (unsigned char)task->preprocess.fit;
+    record[MTS_TASK_FILTER] = (unsigned char)task->preprocess.filter;
+    memcpy(record + MTS_TASK_FILL, task->preprocess.fill, sizeof task->preprocess.fill);
     mts_store_u32(record + MTS_TASK_VALUES, graph->value_count);
     mts_store_u32(record + MTS_TASK_NODES, graph->node_count);
     mts_store_u32(record + MTS_TASK_INPUTS, graph->input_count);

@@ -82,7 +82,8 @@ typedef struct mts_kit_map {
 
 /*
  * Finds where the pixels of an input lie in the frame, letterbox bars, rotation and mirror included.
- * @param region what the input shows; all zeros: the whole frame, stretched
+ * @param region what the input shows; all zeros: the whole frame, stretched. Where its fit is
+ * MTS_FIT_TASK, put mts_task_desc.fit there first
  * @param frame_width, frame_height pixels of the frame, at least 1
  * @param input_width, input_height pixels of the network's input, at least 1
  * @param map written

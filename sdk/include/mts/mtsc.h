@@ -110,6 +110,12 @@ typedef struct mtsc_task {
     mtsc_color color;
     /* Input values are (pixel - mean) / std for pixels 0..255, by channel. Defaults: 0 and 1. */
     float mean[4], std[4];
+    /* How frames become input 0 where a caller's region does not say: default MTS_FIT_TASK, that is
+       stretched, and MTS_FILTER_TASK, that is bilinear. */
+    mts_fit fit;
+    mts_filter filter;
+    /* Red, green, blue of letterbox bars, 0..255. The fourth byte is 0. */
+    uint8_t fill[4];
     /* Names of the classes of output 0, in order; NULL (default): none. */
     const char *const *labels;
     uint32_t label_count;

@@ -178,19 +178,28 @@ typedef enum mts_rotation {
 
 /* How a region fits into an input of another aspect ratio. */
 typedef enum mts_fit {
-    /* The region covers the whole input (default). */
-    MTS_FIT_STRETCH = 0,
+    /* As the task list says for each task (mtsc_task.fit), with its colour for bars. A task of which
+       it says nothing is stretched (default). */
+    MTS_FIT_TASK = 0,
+    /* The region covers the whole input. */
+    MTS_FIT_STRETCH = 1,
     /* The region keeps its aspect ratio and lies in the middle. Bars have the colour `fill`. */
-    MTS_FIT_LETTERBOX = 1
+    MTS_FIT_LETTERBOX = 2,
+    /* The same, but the region lies in the upper left corner. */
+    MTS_FIT_LETTERBOX_CORNER = 3,
+    /* The largest part in the middle of the region that has the input's aspect ratio. */
+    MTS_FIT_CROP = 4
 } mts_fit;
 
 /* How a region is resized to an input. */
 typedef enum mts_filter {
-    /* Mean of the four nearest pixels, weighted by distance (default). */
-    MTS_FILTER_BILINEAR = 0,
+    /* As the task list says for each task (mtsc_task.filter); otherwise bilinear (default). */
+    MTS_FILTER_TASK = 0,
+    /* Mean of the four nearest pixels, weighted by distance. */
+    MTS_FILTER_BILINEAR = 1,
     /* Mean of all pixels that an input pixel covers. A direction in which the region is enlarged is
        bilinear instead. */
-    MTS_FILTER_AREA = 1
+    MTS_FILTER_AREA = 2
 } mts_filter;
 
 /* What a region shows outside of the frame. */
@@ -201,7 +210,7 @@ typedef enum mts_outside {
     MTS_OUTSIDE_EDGE = 1
 } mts_outside;
 
-/* A part of a frame, and how it becomes an input. All zeros: the whole frame, stretched. */
+/* A part of a frame, and how it becomes an input. All zeros: the whole frame, as each task says. */
 typedef struct mts_region {
     /* First column and row, in pixels of the frame as it lies in memory. */
     uint32_t x, y;
@@ -424,6 +433,11 @@ typedef struct mts_task_desc {
     uint32_t class_count;
     /* For each class of the data set, the index of this task's label. */
     const uint32_t *class_map;
+    /* What MTS_FIT_TASK and MTS_FILTER_TASK stand for in frames of this task. */
+    mts_fit fit;
+    mts_filter filter;
+    /* Red, green, blue of letterbox bars that `fit` makes. */
+    uint8_t fill[4];
 } mts_task_desc;
 
 /* Form of a report. */

@@ -1,0 +1,72 @@
+/*
+ * region.c: see region.h.
+ */
+#include "frame/region.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Shrinks one side, so that the sides relate as the input's; the middle stays. */
+static void crop(mts_region *region, uint32_t frame_width, uint32_t frame_height, uint32_t input_width,
+                 uint32_t input_height)
+{
+    const bool quarter = region->rotation == MTS_ROTATION_90 || region->rotation == MTS_ROTATION_270;
+    const double across = quarter ? input_height : input_width;
+    const double down = quarter ? input_width : input_height;
+    if (region->sides[0] > 0.0f) {
+        const double scale = fmin((double)region->sides[0] / across, (double)region->sides[1] / down);
+        region->sides[0] = (float)(scale * across);
+        region->sides[1] = (float)(scale * down);
+        return;
+    }
+    const bool whole = region->width == 0;
+    const uint32_t width = whole ? frame_width : region->width;
+    const uint32_t height = whole ? frame_height : region->height;
+    const double scale = fmin(width / across, height / down);
+    const uint32_t cut_width = (uint32_t)fmin(fmax(floor(scale * across + 0.5), 1.0), width);
+    const uint32_t cut_height = (uint32_t)fmin(fmax(floor(scale * down + 0.5), 1.0), height);
+    region->x = (whole ? 0 : region->x) + (width - cut_width) / 2;
+    region->y = (whole ? 0 : region->y) + (height - cut_height) / 2;
+    region->width = cut_width;
+    region->height = cut_height;
+}
+
+mts_region mts_region_resolve(const mts_region *region, const mts_region_defaults *defaults,
+                              uint32_t frame_width, uint32_t frame_height, uint32_t input_width,
+                              uint32_t input_height)
+{
+    mts_region shown = *region;
+    if (shown.fit == MTS_FIT_TASK && defaults && defaults->fit != MTS_FIT_TASK) {
+        shown.fit = defaults->fit;
+        memcpy(shown.fill, defaults->fill, sizeof shown.fill);
+    }
+    if (shown.filter == MTS_FILTER_TASK) {
+        shown.filter =
+            defaults && defaults->filter == MTS_FILTER_AREA ? MTS_FILTER_AREA : MTS_FILTER_BILINEAR;
+    }
+    if (shown.fit == MTS_FIT_CROP) {
+        crop(&shown, frame_width, frame_height, input_width, input_height);
+    }
+    if (shown.fit == MTS_FIT_TASK || shown.fit == MTS_FIT_CROP) {
+        shown.fit = MTS_FIT_STRETCH;
+    }
+    return shown;
+}
+
+mts_region_part mts_region_part_of(mts_fit fit, double wide, double high, uint32_t input_width,
+                                   uint32_t input_height)
+{
+    mts_region_part part = {.rows = input_height, .columns = input_width};
+    if (fit != MTS_FIT_LETTERBOX && fit != MTS_FIT_LETTERBOX_CORNER) {
+        return part;
+    }
+    const double scale = fmin(input_height / high, input_width / wide);
+    part.rows = (uint32_t)fmin(fmax(floor(high * scale + 0.5), 1.0), input_height);
+    part.columns = (uint32_t)fmin(fmax(floor(wide * scale + 0.5), 1.0), input_width);
+    if (fit == MTS_FIT_LETTERBOX) {
+        part.top = (input_height - part.rows) / 2;
+        part.left = (input_width - part.columns) / 2;
+    }
+    return part;
+}

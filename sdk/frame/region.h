@@ -1,0 +1,33 @@
+/*
+ * region.h: the fit of a region: what of it an input shows, and where. Pure; the run-time and the decoders of
+ * libmtskit both use it, so that boxes come back to the pixels that the network saw.
+ */
+#ifndef MTS_FRAME_REGION_H
+#define MTS_FRAME_REGION_H
+
+#include "mts/types.h"
+
+/* What a task says of its frames; it counts where a region says MTS_FIT_TASK or MTS_FILTER_TASK. */
+typedef struct mts_region_defaults {
+    mts_fit fit;
+    mts_filter filter;
+    uint8_t fill[4];
+} mts_region_defaults;
+
+/* Pixels of the input that show the region; the others are bars. */
+typedef struct mts_region_part {
+    uint32_t top, left, rows, columns;
+} mts_region_part;
+
+/*
+ * The region that is shown: fit and filter are a task's or the usual ones, and CROP becomes the smaller region
+ * that it shows. `defaults` may be NULL.
+ */
+mts_region mts_region_resolve(const mts_region *region, const mts_region_defaults *defaults,
+                              uint32_t frame_width, uint32_t frame_height, uint32_t input_width,
+                              uint32_t input_height);
+/* The part of the input that a resolved region covers; seen upright, the region is `wide` by `high` pixels. */
+mts_region_part mts_region_part_of(mts_fit fit, double wide, double high, uint32_t input_width,
+                                   uint32_t input_height);
+
+#endif

@@ -84,6 +84,7 @@ static void a_weight_that_is_no_constant_is_refused(void **state)
 
 static void begin_rate(void)
 {
+    onnx_model_end(&model);
     onnx_model_begin(&model, 13);
     onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 4));
     onnx_model_input(&model, "rate", ONNX_INT64, INTS(1));

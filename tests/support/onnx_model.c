@@ -214,6 +214,15 @@ void onnx_model_attr_ints(onnx_model *model, const char *name, int count, const 
     put_attribute(model, name, 7, &value);
 }
 
+void onnx_model_attr_texts(onnx_model *model, const char *name, int count, const char *const *texts)
+{
+    onnx_bytes value = {0};
+    for (int i = 0; i < count; i++) {
+        put_text(&value, 9, texts[i]);
+    }
+    put_attribute(model, name, 8, &value);
+}
+
 void onnx_model_attr_floats(onnx_model *model, const char *name, int count, const float *numbers)
 {
     onnx_bytes value = {0};

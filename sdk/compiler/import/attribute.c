@@ -155,6 +155,30 @@ uint32_t mts_attr_floats(mts_import *import, const char *name, float *out, uint3
     return list ? copy_list(import, name, list->floats, list->n_floats, sizeof *out, out, most) : 0;
 }
 
+uint32_t mts_attr_strings(mts_import *import, const char *name, char (*out)[16], uint32_t most)
+{
+    const Onnx__AttributeProto *list = FIND(import, name, STRINGS);
+    const size_t count = list ? list->n_strings : 0;
+    if (count > most) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "attribute '%s' has %zu texts, at most %u fit", name,
+                        count, most);
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const ProtobufCBinaryData *text = &list->strings[i];
+        if (text->len >= sizeof out[0] || memchr(text->data, 0, text->len)) {
+            mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "attribute '%s' has a text that is not known",
+                            name);
+            return 0;
+        }
+        memset(out[i], 0, sizeof out[0]);
+        if (text->len > 0) {
+            memcpy(out[i], text->data, text->len);
+        }
+    }
+    return (uint32_t)count;
+}
+
 const Onnx__GraphProto *mts_attr_graph(mts_import *import, const char *name)
 {
     const Onnx__AttributeProto *attribute = find(import, name);

@@ -135,6 +135,8 @@ const char *mts_attr_string(mts_import *import, const char *name, const char *fa
 /* Values into out[most]; the count, 0 if absent; more than `most` is an error. */
 uint32_t mts_attr_ints(mts_import *import, const char *name, int64_t *out, uint32_t most);
 uint32_t mts_attr_floats(mts_import *import, const char *name, float *out, uint32_t most);
+/* Short terminated texts into out[most]; the count, 0 if absent; a longer text is an error. */
+uint32_t mts_attr_strings(mts_import *import, const char *name, char (*out)[16], uint32_t most);
 const Onnx__TensorProto *mts_attr_tensor(mts_import *import, const char *name);
 const Onnx__GraphProto *mts_attr_graph(mts_import *import, const char *name); /* NULL with a failure */
 /* Attribute `axis` (or the given number) as 0..rank-1, or 0..rank if `end` may be named. */
@@ -320,7 +322,7 @@ const mts_lower_row *mts_lower_find(const char *op, int64_t opset, int known[2])
 /* A list, not a statement. */
 /* clang-format off */
 #define MTS_LOWER_FUNCTIONS(X)                                                                               \
-    X(conv) X(conv_transpose) X(max_pool) X(average_pool) X(global_pool) X(batch_norm) X(lrn) X(unary) \
+    X(lstm) X(gru) X(rnn) X(conv) X(conv_transpose) X(max_pool) X(average_pool) X(global_pool) X(batch_norm) X(lrn) X(unary) \
     X(clip_attrs) X(clip) X(prelu) X(gelu) X(is_number) X(softmax) X(softmax_legacy) X(binary) X(pow) X(nary) \
     X(dropout) X(identity) X(cast) X(reshape) X(flatten) X(squeeze) X(unsqueeze) X(transpose) X(expand) \
     X(shape) X(size) X(tile) X(depth_to_space) X(space_to_depth) X(constant) X(constant_of_shape) \

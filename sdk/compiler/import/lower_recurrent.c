@@ -1,0 +1,433 @@
+/*
+ * lower_recurrent.c: LSTM, GRU and RNN, step by step.
+ *
+ * The number of steps is known, so the loop is written out: one fully connected layer computes what the inputs
+ * of all steps contribute, and each step adds what its state contributes. States and sequences of any length up
+ * to a limit are possible; lengths that differ within a batch are not.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "compiler/import/lower.h"
+
+/* A step is about 20 nodes. */
+#define STEPS_MOST 1024
+#define NODES_PER_STEP 20
+
+typedef struct recurrent {
+    int64_t steps, batch, inputs, hidden;
+    /* rows of `hidden` in the weights: 4 of an LSTM, 3 of a GRU, 1 of an RNN */
+    int64_t gates;
+    uint32_t directions;
+    bool reverse;
+    /* GRU: the reset gate applies to the product of the state */
+    bool reset_after;
+    /* RNN: its element function */
+    uint32_t fn;
+    /* [T,B,I] */
+    mts_import_value *x;
+} recurrent;
+
+/* Weights and state of one direction. A state of NULL is zero. */
+typedef struct memory_cell {
+    /* state's weight, [rows,hidden,1,1]; of a GRU with the reset before: of the first two gates, and of the third */
+    mts_import_value *weight, *weight_new;
+    /* biases that the state's product takes; NULL: none */
+    mts_import_value *bias;
+    /* peepholes of input, output and forget gate; NULL: none */
+    mts_import_value *peep[3];
+    /* [B,H] */
+    mts_import_value *h, *c;
+} memory_cell;
+
+/* ---- small emitters ---- */
+
+static mts_import_value *part(mts_import *import, mts_import_value *x, uint32_t axis, int64_t start,
+                              int64_t size)
+{
+    mts_attrs attrs = {0};
+    if (!x) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < x->shape.rank; i++) {
+        attrs.slice.step[i] = 1;
+        attrs.slice.size[i] = i == axis ? size : x->shape.dims[i];
+    }
+    attrs.slice.start[axis] = start;
+    return x->shape.dims[axis] == size ? x : mts_import_emit(import, MTS_OP_SLICE, &attrs, &x, 1);
+}
+
+static mts_import_value *shaped(mts_import *import, mts_import_value *x, uint32_t rank, int64_t a, int64_t b,
+                                int64_t c)
+{
+    const mts_shape shape = {.rank = rank, .dims = {a, b, c, 1}};
+    return mts_import_emit_reshape(import, x, &shape);
+}
+
+static mts_import_value *joined(mts_import *import, mts_import_value **parts, uint32_t count, uint32_t axis)
+{
+    const mts_attrs attrs = {.concat = {.axis = axis}};
+    return count == 1 ? parts[0] : mts_import_emit(import, MTS_OP_CONCAT, &attrs, parts, count);
+}
+
+static mts_import_value *plus(mts_import *import, mts_import_value *a, mts_import_value *b)
+{
+    return b ? mts_import_emit_binary(import, MTS_BIN_ADD, a, b) : a;
+}
+
+static mts_import_value *times(mts_import *import, mts_import_value *a, mts_import_value *b)
+{
+    return mts_import_emit_binary(import, MTS_BIN_MUL, a, b);
+}
+
+static mts_import_value *through(mts_import *import, uint32_t fn, mts_import_value *x)
+{
+    return x ? mts_import_emit_unary(import, fn, 0.0f, 0.0f, x) : NULL;
+}
+
+/* x [N,K] times weight [O,K,1,1], which stays one constant for all steps. */
+static mts_import_value *product(mts_import *import, mts_import_value *x, mts_import_value *weight,
+                                 mts_import_value *bias)
+{
+    const mts_attrs attrs = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    if (!x || !weight) {
+        return NULL;
+    }
+    mts_import_value *inputs[4] = {shaped(import, x, 4, x->shape.dims[0], x->shape.dims[1], 1), weight, NULL,
+                                   bias};
+    mts_import_value *y = mts_import_emit(import, MTS_OP_CONV, &attrs, inputs, bias ? 4 : 2);
+    return shaped(import, y, 2, x->shape.dims[0], weight->shape.dims[0], 1);
+}
+
+/* ---- operands ---- */
+
+static bool all_zero(const mts_import_value *value)
+{
+    for (size_t i = 0; i < mts_shape_count(&value->shape); i++) {
+        const double number = mts_host_load(value->dtype, value->data, i);
+        if (number < 0.0 || number > 0.0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether operand `index` has this shape; an absent one has. */
+static bool has_shape(mts_import *import, uint32_t index, int64_t a, int64_t b, int64_t c, bool constant)
+{
+    const mts_import_value *value = mts_import_in(import, index);
+    const mts_shape wanted = {.rank = c ? 3 : 2, .dims = {a, b, c}};
+    char text[96];
+    if (value && !mts_shape_equal(&value->shape, &wanted)) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "input %u has shape %s, which does not fit the others",
+                        index, mts_shape_text(&value->shape, text, sizeof text));
+        return false;
+    }
+    if (value && constant && !mts_import_is_const(value)) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "input %u must be a constant", index);
+        return false;
+    }
+    return true;
+}
+
+/* Lengths must all be the number of steps. */
+static void check_lengths(mts_import *import, const recurrent *net)
+{
+    const mts_import_value *lengths = mts_import_in(import, 4);
+    bool full = !lengths || mts_import_is_const(lengths);
+    for (size_t i = 0; full && lengths && i < mts_shape_count(&lengths->shape); i++) {
+        full = mts_host_load_int(lengths->dtype, lengths->data, i) == net->steps;
+    }
+    if (!full) {
+        mts_import_fail(
+            import, MTS_STATUS_UNSUPPORTED,
+            "sequence lengths must be constants that equal the %lld steps: with an input for them, "
+            "give it that value",
+            (long long)net->steps);
+    }
+}
+
+/* The functions of the gates must be the usual ones; those of an RNN may be another for both directions. */
+static void read_functions(mts_import *import, recurrent *net)
+{
+    static const mts_import_kind plain[] = {
+        {"tanh", MTS_FN_TANH}, {"relu", MTS_FN_RELU}, {"sigmoid", MTS_FN_SIGMOID}};
+    const uint32_t each = net->gates == 4 ? 3 : net->gates == 3 ? 2 : 1;
+    char names[6][16];
+    const uint32_t count = mts_attr_strings(import, "activations", names, 6);
+    bool usual = count == 0 || count == each * net->directions;
+    net->fn = MTS_FN_TANH;
+    for (uint32_t i = 0; i < count && usual; i++) {
+        for (char *at = names[i]; *at; at++) {
+            *at = (char)tolower((unsigned char)*at);
+        }
+        const char *wanted = net->gates == 1 ? names[0] : i % each == 0 ? "sigmoid" : "tanh";
+        usual = strcmp(names[i], wanted) == 0;
+    }
+    bool known = net->gates != 1 || count == 0;
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0] && net->gates == 1 && count > 0; i++) {
+        if (strcmp(names[0], plain[i].op) == 0) {
+            net->fn = plain[i].kind;
+            known = true;
+        }
+    }
+    if (!usual || !known) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "these activations are not supported");
+    }
+}
+
+static void read_options(mts_import *import, recurrent *net)
+{
+    const char *direction = mts_attr_string(import, "direction", "forward");
+    net->directions = strcmp(direction, "bidirectional") == 0 ? 2 : 1;
+    net->reverse = strcmp(direction, "reverse") == 0;
+    if (net->directions == 1 && !net->reverse && strcmp(direction, "forward") != 0) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "direction '%s' is not supported", direction);
+    }
+    net->reset_after = mts_attr_int(import, "linear_before_reset", 0) != 0;
+    if (mts_attr_has(import, "clip") || mts_attr_int(import, "input_forget", 0) != 0) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "clip and input_forget are not supported");
+    }
+    read_functions(import, net);
+}
+
+static bool read_shapes(mts_import *import, recurrent *net)
+{
+    static const uint32_t swap[3] = {1, 0, 2};
+    mts_import_value *x = mts_import_in(import, 0);
+    const mts_import_value *r = mts_import_in(import, 2);
+    const bool batch_first = mts_attr_int(import, "layout", 0) != 0;
+    if (x->shape.rank != 3 || r->shape.rank != 3 || r->shape.dims[1] != net->gates * r->shape.dims[2]) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "X or R has no fitting shape");
+        return false;
+    }
+    net->x = batch_first ? mts_import_emit_transpose(import, x, swap) : x;
+    if (!net->x) {
+        return false;
+    }
+    net->steps = net->x->shape.dims[0], net->batch = net->x->shape.dims[1],
+    net->inputs = net->x->shape.dims[2];
+    net->hidden = r->shape.dims[2];
+    if (net->steps > STEPS_MOST) {
+        mts_import_fail(import, MTS_STATUS_LIMIT, "%lld steps, at most %d are possible: give a shorter input",
+                        (long long)net->steps, STEPS_MOST);
+        return false;
+    }
+    const int64_t rows = net->gates * net->hidden, d = net->directions;
+    const int64_t first = batch_first ? net->batch : d, second = batch_first ? d : net->batch;
+    return has_shape(import, 1, d, rows, net->inputs, true) &&
+           has_shape(import, 2, d, rows, net->hidden, true) && has_shape(import, 3, d, 2 * rows, 0, true) &&
+           has_shape(import, 5, first, second, net->hidden, false) &&
+           has_shape(import, 6, first, second, net->hidden, false) &&
+           has_shape(import, 7, d, 3 * net->hidden, 0, true);
+}
+
+/* ---- one direction ---- */
+
+/* Initial state [B,H] of a direction, or NULL for zeros. */
+static mts_import_value *initial(mts_import *import, const recurrent *net, uint32_t index, uint32_t d)
+{
+    mts_import_value *value = mts_import_in(import, index);
+    if (!value || (mts_import_is_const(value) && all_zero(value))) {
+        return NULL;
+    }
+    const uint32_t axis = mts_attr_int(import, "layout", 0) != 0 ? 1 : 0;
+    return shaped(import, part(import, value, axis, d, 1), 2, net->batch, net->hidden, 1);
+}
+
+/* The biases of the inputs and of the state are one where both are only added. */
+static mts_import_value *read_bias(mts_import *import, const recurrent *net, uint32_t d, memory_cell *cell)
+{
+    const mts_import_value *b = mts_import_in(import, 3);
+    const size_t rows = (size_t)(net->gates * net->hidden), kept = (size_t)(2 * net->hidden);
+    const float *numbers = b ? mts_import_read_f32(import, b, "the bias") : NULL;
+    float *sum = mts_arena_zero(&import->scratch, rows, sizeof *sum);
+    float *apart = mts_arena_zero(&import->scratch, rows, sizeof *apart);
+    if (!sum || !apart) {
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a bias");
+    }
+    if (!numbers || !mts_import_ok(import)) {
+        return NULL;
+    }
+    numbers += (size_t)d * 2 * rows;
+    for (size_t i = 0; i < rows; i++) {
+        const bool is_apart = net->gates == 3 && net->reset_after && i >= kept;
+        sum[i] = is_apart ? numbers[i] : numbers[i] + numbers[rows + i];
+        apart[i] = is_apart ? numbers[rows + i] : 0.0f;
+    }
+    cell->bias =
+        net->gates == 3 && net->reset_after ? mts_import_vector(import, apart, (uint32_t)rows) : NULL;
+    return mts_import_vector(import, sum, (uint32_t)rows);
+}
+
+static mts_import_value *weight_of(mts_import *import, uint32_t index, uint32_t d, int64_t start,
+                                   int64_t rows)
+{
+    mts_import_value *w = mts_import_in(import, index);
+    w = part(import, part(import, w, 0, d, 1), 1, start, rows);
+    return w ? shaped(import, w, 4, rows, w->shape.dims[2], 1) : NULL;
+}
+
+/* What the inputs of all steps contribute, [T,B,rows], and the cell as it begins. */
+static mts_import_value *begin(mts_import *import, const recurrent *net, uint32_t d, memory_cell *cell)
+{
+    const int64_t rows = net->gates * net->hidden, split = 2 * net->hidden;
+    const bool is_split = net->gates == 3 && !net->reset_after;
+    mts_import_value *bias = read_bias(import, net, d, cell);
+    mts_import_value *flat = shaped(import, net->x, 2, net->steps * net->batch, net->inputs, 1);
+    cell->weight = weight_of(import, 2, d, 0, is_split ? split : rows);
+    cell->weight_new = is_split ? weight_of(import, 2, d, split, net->hidden) : NULL;
+    cell->h = initial(import, net, 5, d);
+    cell->c = net->gates == 4 ? initial(import, net, 6, d) : NULL;
+    mts_import_value *peep = net->gates == 4 ? mts_import_in(import, 7) : NULL;
+    for (uint32_t i = 0; peep && i < 3; i++) {
+        cell->peep[i] = part(import, part(import, peep, 0, d, 1), 1, (int64_t)i * net->hidden, net->hidden);
+    }
+    return shaped(import, product(import, flat, weight_of(import, 1, d, 0, rows), bias), 3, net->steps,
+                  net->batch, rows);
+}
+
+/* x + peephole * c, through the sigmoid. */
+static mts_import_value *gate(mts_import *import, const memory_cell *cell, uint32_t index, int64_t hidden,
+                              mts_import_value *sum, mts_import_value *c)
+{
+    mts_import_value *x = part(import, sum, 1, (int64_t)index * hidden, hidden);
+    x = cell->peep[index] && c ? plus(import, x, times(import, c, cell->peep[index])) : x;
+    return through(import, MTS_FN_SIGMOID, x);
+}
+
+/* Gates in the order input, output, forget, cell. */
+static void step_lstm(mts_import *import, const recurrent *net, memory_cell *cell, mts_import_value *x)
+{
+    const int64_t hidden = net->hidden;
+    mts_import_value *sum = plus(import, x, cell->h ? product(import, cell->h, cell->weight, NULL) : NULL);
+    mts_import_value *in = gate(import, cell, 0, hidden, sum, cell->c);
+    mts_import_value *fresh = through(import, MTS_FN_TANH, part(import, sum, 1, 3 * hidden, hidden));
+    mts_import_value *c = times(import, in, fresh);
+    if (cell->c) {
+        c = plus(import, times(import, gate(import, cell, 2, hidden, sum, cell->c), cell->c), c);
+    }
+    cell->c = c;
+    cell->h = times(import, gate(import, cell, 1, hidden, sum, c), through(import, MTS_FN_TANH, c));
+}
+
+/* Gates in the order update, reset, new: h' = new + update * (h - new). */
+static void step_gru(mts_import *import, const recurrent *net, memory_cell *cell, mts_import_value *x)
+{
+    const int64_t hidden = net->hidden;
+    mts_import_value *state = cell->h ? product(import, cell->h, cell->weight, cell->bias) : NULL;
+    mts_import_value *both =
+        plus(import, part(import, x, 1, 0, 2 * hidden), state ? part(import, state, 1, 0, 2 * hidden) : NULL);
+    both = through(import, MTS_FN_SIGMOID, both);
+    mts_import_value *update = part(import, both, 1, 0, hidden),
+                     *reset = part(import, both, 1, hidden, hidden);
+    mts_import_value *fresh = part(import, x, 1, 2 * hidden, hidden), *more = NULL;
+    if (net->reset_after && state) {
+        more = times(import, reset, part(import, state, 1, 2 * hidden, hidden));
+    } else if (net->reset_after && cell->bias) {
+        more = times(import, reset, part(import, cell->bias, 0, 2 * hidden, hidden));
+    } else if (cell->h && cell->weight_new) {
+        more = product(import, times(import, reset, cell->h), cell->weight_new, NULL);
+    }
+    fresh = through(import, MTS_FN_TANH, plus(import, fresh, more));
+    if (!cell->h) {
+        cell->h = mts_import_emit_binary(import, MTS_BIN_SUB, fresh, times(import, update, fresh));
+        return;
+    }
+    mts_import_value *change = mts_import_emit_binary(import, MTS_BIN_SUB, cell->h, fresh);
+    cell->h = plus(import, fresh, times(import, update, change));
+}
+
+static void step_rnn(mts_import *import, const recurrent *net, memory_cell *cell, mts_import_value *x)
+{
+    cell->h = through(import, net->fn,
+                      plus(import, x, cell->h ? product(import, cell->h, cell->weight, NULL) : NULL));
+}
+
+/* All steps of a direction; parts[T] are its states [1,1,B,H], in the order of the inputs. */
+static void run_direction(mts_import *import, const recurrent *net, uint32_t d, memory_cell *cell,
+                          mts_import_value **parts)
+{
+    mts_import_value *all = begin(import, net, d, cell);
+    const bool backwards = net->reverse || d == 1;
+    for (int64_t i = 0; i < net->steps && mts_import_ok(import); i++) {
+        const int64_t at = backwards ? net->steps - 1 - i : i;
+        mts_import_value *x = part(import, all, 0, at, 1);
+        x = shaped(import, x, 2, net->batch, net->gates * net->hidden, 1);
+        if (net->gates == 4) {
+            step_lstm(import, net, cell, x);
+        } else if (net->gates == 3) {
+            step_gru(import, net, cell, x);
+        } else {
+            step_rnn(import, net, cell, x);
+        }
+        const mts_shape shape = {.rank = 4, .dims = {1, 1, net->batch, net->hidden}};
+        parts[at] = mts_import_emit_reshape(import, cell->h, &shape);
+    }
+}
+
+/* ---- the operators ---- */
+
+/* Results [..,B,H] with the batch in front, where the layout says so. */
+static void out(mts_import *import, uint32_t index, mts_import_value *y)
+{
+    static const uint32_t sequence[4] = {2, 0, 1, 3}, state[3] = {1, 0, 2};
+    if (y && mts_attr_int(import, "layout", 0) != 0) {
+        y = mts_import_emit_transpose(import, y, y->shape.rank == 4 ? sequence : state);
+    }
+    mts_import_out(import, index, y);
+}
+
+static void lower(mts_import *import, int64_t gates)
+{
+    recurrent net = {.gates = gates};
+    read_options(import, &net);
+    if (!mts_import_ok(import) || !read_shapes(import, &net)) {
+        return;
+    }
+    check_lengths(import, &net);
+    if (!mts_import_charge(import, (size_t)net.steps * net.directions * NODES_PER_STEP)) {
+        return;
+    }
+    mts_import_value **parts =
+        mts_arena_zero(&import->scratch, (size_t)net.steps * net.directions, sizeof(mts_import_value *));
+    if (!parts) {
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the steps");
+        return;
+    }
+    mts_import_value *sequences[2] = {0}, *h[2] = {0}, *c[2] = {0};
+    for (uint32_t d = 0; d < net.directions && mts_import_ok(import); d++) {
+        memory_cell cell = {0};
+        run_direction(import, &net, d, &cell, parts);
+        if (!mts_import_ok(import)) {
+            return;
+        }
+        if (mts_import_out_wanted(import, 0)) {
+            sequences[d] = joined(import, parts, (uint32_t)net.steps, 0);
+        }
+        h[d] = shaped(import, cell.h, 3, 1, net.batch, net.hidden);
+        c[d] = cell.c ? shaped(import, cell.c, 3, 1, net.batch, net.hidden) : NULL;
+    }
+    if (mts_import_out_wanted(import, 0)) {
+        out(import, 0, joined(import, sequences, net.directions, 1));
+    }
+    out(import, 1, joined(import, h, net.directions, 0));
+    if (gates == 4) {
+        out(import, 2, joined(import, c, net.directions, 0));
+    }
+}
+
+void mts_lower_lstm(mts_import *import)
+{
+    lower(import, 4);
+}
+
+void mts_lower_gru(mts_import *import)
+{
+    lower(import, 3);
+}
+
+void mts_lower_rnn(mts_import *import)
+{
+    lower(import, 1);
+}

@@ -38,3 +38,11 @@ if(MTS_TEST_PYTHON AND TARGET mts_program AND TARGET sample_holistic AND NOT MTS
             --work ${CMAKE_BINARY_DIR}/holistic_mediapipe)
   set_tests_properties(apps/holistic_beside_mediapipe PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endif()
+
+# Boxes of mts run --decode beside ONNX Runtime and torchvision (numbers in the test; skipped without the models).
+if(MTS_TEST_PYTHON AND TARGET mts_program AND NOT MTS_SANITIZE)
+  add_test(NAME apps/decode_beside_others
+    COMMAND ${MTS_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/decode_test.py --mts $<TARGET_FILE:mts_program>
+            --data ${MTS_CASCADE_DATA} --work ${CMAKE_BINARY_DIR}/decode_beside_others)
+  set_tests_properties(apps/decode_beside_others PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+endif()

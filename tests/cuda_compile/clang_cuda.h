@@ -56,6 +56,7 @@ __device__ float sqrtf(float);
 __device__ float tanhf(float);
 __device__ float powf(float, float);
 __device__ float floorf(float);
+__device__ float rintf(float);
 __device__ float ceilf(float);
 __device__ float truncf(float);
 __device__ float fabsf(float);

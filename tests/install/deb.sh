@@ -37,7 +37,7 @@ done
     fail "libmts-dev does not need the libraries of its version"
 
 # every package holds its own and nothing of the others
-[ "$(cd "$place/libmts0" && find . -name '*.so*' -printf '%f\n' | sort | xargs)" = "libmts.so.0 libmts.so.0.1.0" ] ||
+[ "$(cd "$place/libmts0" && find . -name '*.so*' -printf '%f\n' | sort | xargs)" = "libmts.so.0 libmts.so.0.1.0 libmtskit.so.0 libmtskit.so.0.1.0" ] ||
     fail "libmts0 holds $(cd "$place/libmts0" && find . -type f)"
 [ -z "$(find "$place/libmts0" "$place/libmtsc0" "$place/libmtsz0" "$place/mts-tools" -name '*.h' -o -name '*.a' -o -name '*.so')" ] ||
     fail "files for development lie outside of libmts-dev"

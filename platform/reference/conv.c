@@ -212,12 +212,12 @@ static const char *conv_stretches(const mts_reference_call *call, uint64_t first
     return tile ? NULL : "a tile lies outside the kernel parameters";
 }
 
-const char *mts_reference_conv_tile(const mts_reference_call *call)
+const char *mts_reference_conv_tile__f32_planar(const mts_reference_call *call)
 {
     return conv_stretches(call, call->first, call->groups);
 }
 
-const char *mts_reference_conv_block(const mts_reference_call *call)
+const char *mts_reference_conv_block__f32_planar(const mts_reference_call *call)
 {
     const mts_block_params *block =
         mts_reference_params(call, call->first, (uint64_t)call->groups * MTS_PARAM_WORDS(mts_block_params));
@@ -362,7 +362,7 @@ static const char *check_winograd(const mts_reference_call *call, const mts_wino
     return NULL;
 }
 
-const char *mts_reference_conv_winograd(const mts_reference_call *call)
+const char *mts_reference_conv_winograd__f32_planar(const mts_reference_call *call)
 {
     for (uint32_t g = 0; g < call->groups; g++) {
         const uint32_t words = MTS_PARAM_WORDS(mts_tile_params);
@@ -437,7 +437,7 @@ static const char *depthwise_member(const mts_reference_call *call, const void *
     return NULL;
 }
 
-const char *mts_reference_depthwise_tile(const mts_reference_call *call)
+const char *mts_reference_depthwise_tile__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_depthwise_params), depthwise_member);
 }
@@ -506,12 +506,12 @@ static const char *fc_member(const mts_reference_call *call, const void *params)
     return NULL;
 }
 
-const char *mts_reference_fc_lanes(const mts_reference_call *call)
+const char *mts_reference_fc_lanes__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_fc_params), fc_member);
 }
 
-const char *mts_reference_fc_block(const mts_reference_call *call)
+const char *mts_reference_fc_block__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_fc_params), fc_member);
 }

@@ -14,7 +14,6 @@
 #include "platform/os/os.h"
 #include "platform/reference/reference.h"
 
-#define SUFFIX "__f32_planar"
 #define REACH ((uint64_t)UINT32_MAX * sizeof(float)) /* what the offsets of parameters can address */
 
 extern const mts_backend mts_backend_reference;
@@ -28,7 +27,7 @@ typedef struct reference_buffer {
 typedef struct reference_kernel {
     mts_kernel base;
     const char *name;
-    mts_reference_fn run;
+    mts_reference_function *run;
     bool half; /* act and pool hold float16 */
 } reference_kernel;
 
@@ -40,11 +39,18 @@ typedef struct reference_list {
 
 static const struct {
     const char *name;
-    mts_reference_fn run;
+    mts_reference_function *run;
 } kernels[] = {
-#define ENTRY(name) {#name SUFFIX, mts_reference_##name},
-    MTS_REFERENCE_KERNELS(ENTRY)
-#undef ENTRY
+#define ENTRY(name) {#name, mts_reference_##name},
+#define ENTRY_tiles ENTRY
+#define ENTRY_lanes ENTRY
+#define ENTRY_dest ENTRY
+#define ENTRY_channels ENTRY
+#define ENTRY_pixels ENTRY
+#define ENTRY_probe(name)
+#define KERNEL(folder, name, params, walk, made_for) ENTRY_##walk(name)
+#include "kernels/manifest.def"
+#undef KERNEL
 };
 
 static mts_status no_memory(size_t size, mts_error *error)

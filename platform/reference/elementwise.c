@@ -24,7 +24,7 @@ static const char *unary_member(const mts_reference_call *call, const void *para
     return mts_reference_write(call, &r->dest, r, unary_value);
 }
 
-const char *mts_reference_unary_any(const mts_reference_call *call)
+const char *mts_reference_unary_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_unary_params), unary_member);
 }
@@ -47,7 +47,7 @@ static const char *binary_member(const mts_reference_call *call, const void *par
     return mts_reference_write(call, &r->dest, r, binary_value);
 }
 
-const char *mts_reference_binary_any(const mts_reference_call *call)
+const char *mts_reference_binary_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_binary_params), binary_member);
 }
@@ -86,7 +86,7 @@ static const char *scale_member(const mts_reference_call *call, const void *para
     return mts_reference_write(call, &r->dest, r, scale_value);
 }
 
-const char *mts_reference_scale_any(const mts_reference_call *call)
+const char *mts_reference_scale_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_scale_params), scale_member);
 }

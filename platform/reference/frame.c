@@ -208,7 +208,7 @@ static const char *frame_member(const mts_reference_call *call, const void *para
     return reason;
 }
 
-const char *mts_reference_frame_any(const mts_reference_call *call)
+const char *mts_reference_frame_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_frame_params), frame_member);
 }

@@ -95,7 +95,7 @@ void mts_reference_half_free(mts_reference_half *half, const mts_allocator *allo
 }
 
 const char *mts_reference_half_run(mts_reference_half *half, const mts_reference_call *stored,
-                                   const char *kernel, mts_reference_fn run)
+                                   const char *kernel, mts_reference_function *run)
 {
     uint16_t *act = (uint16_t *)(void *)stored->act;
     mts_reference_call call = *stored;

@@ -29,7 +29,7 @@ static const char *take_member(const mts_reference_call *call, const void *param
     return mts_reference_write(call, &r->dest, r, take_value);
 }
 
-const char *mts_reference_take_any(const mts_reference_call *call)
+const char *mts_reference_take_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_take_params), take_member);
 }
@@ -64,7 +64,7 @@ static const char *scan_member(const mts_reference_call *call, const void *param
     return mts_reference_write(call, &r->dest, r, scan_value);
 }
 
-const char *mts_reference_scan_any(const mts_reference_call *call)
+const char *mts_reference_scan_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_scan_params), scan_member);
 }
@@ -140,7 +140,7 @@ static const char *order_member(const mts_reference_call *call, const void *para
     return reason;
 }
 
-const char *mts_reference_order_any(const mts_reference_call *call)
+const char *mts_reference_order_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_order_params), order_member);
 }

@@ -39,7 +39,7 @@ static const char *copy_member(const mts_reference_call *call, const void *param
     return mts_reference_write(call, &r->dest, r, copy_value);
 }
 
-const char *mts_reference_copy_any(const mts_reference_call *call)
+const char *mts_reference_copy_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_copy_params), copy_member);
 }
@@ -88,7 +88,7 @@ static const char *concat_member(const mts_reference_call *call, const void *par
     return mts_reference_write(call, &r->dest, r, concat_value);
 }
 
-const char *mts_reference_concat_any(const mts_reference_call *call)
+const char *mts_reference_concat_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_concat_params), concat_member);
 }
@@ -128,7 +128,7 @@ static const char *pad_member(const mts_reference_call *call, const void *params
     return mts_reference_write(call, &r->dest, r, pad_value);
 }
 
-const char *mts_reference_pad_any(const mts_reference_call *call)
+const char *mts_reference_pad_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_pad_params), pad_member);
 }
@@ -168,7 +168,7 @@ static const char *gather_member(const mts_reference_call *call, const void *par
     return mts_reference_write(call, &r->dest, r, gather_value);
 }
 
-const char *mts_reference_gather_any(const mts_reference_call *call)
+const char *mts_reference_gather_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_gather_params), gather_member);
 }
@@ -216,7 +216,7 @@ static const char *phase_member(const mts_reference_call *call, const void *para
     return NULL;
 }
 
-const char *mts_reference_space_to_depth_any(const mts_reference_call *call)
+const char *mts_reference_space_to_depth_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_space_to_depth_params), phase_member);
 }

@@ -92,7 +92,7 @@ static const char *reduce_member(const mts_reference_call *call, const void *par
     return mts_reference_write(call, &r->dest, r, reduce_value);
 }
 
-const char *mts_reference_reduce_any(const mts_reference_call *call)
+const char *mts_reference_reduce_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_reduce_params), reduce_member);
 }
@@ -159,7 +159,7 @@ static const char *softmax_member(const mts_reference_call *call, const void *pa
     return NULL;
 }
 
-const char *mts_reference_softmax_any(const mts_reference_call *call)
+const char *mts_reference_softmax_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_softmax_params), softmax_member);
 }
@@ -200,7 +200,7 @@ static const char *matmul_member(const mts_reference_call *call, const void *par
     return mts_reference_write(call, &r->dest, r, matmul_value);
 }
 
-const char *mts_reference_matmul_any(const mts_reference_call *call)
+const char *mts_reference_matmul_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_matmul_params), matmul_member);
 }

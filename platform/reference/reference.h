@@ -28,38 +28,12 @@ typedef struct mts_reference_call {
 } mts_reference_call;
 
 /* Runs a launch. NULL: done; else the reason why the params is wrong. */
-typedef const char *(*mts_reference_fn)(const mts_reference_call *call);
+typedef const char *mts_reference_function(const mts_reference_call *call);
 
-#define MTS_REFERENCE_KERNELS(X)                                                                             \
-    X(conv_tile)                                                                                             \
-    X(conv_block)                                                                                            \
-    X(conv_winograd)                                                                                         \
-    X(depthwise_tile)                                                                                        \
-    X(fc_lanes)                                                                                              \
-    X(fc_block)                                                                                              \
-    X(unary_any)                                                                                             \
-    X(binary_any)                                                                                            \
-    X(scale_any)                                                                                             \
-    X(copy_any)                                                                                              \
-    X(concat_any)                                                                                            \
-    X(pad_any)                                                                                               \
-    X(gather_any)                                                                                            \
-    X(pool_any)                                                                                              \
-    X(reduce_any)                                                                                            \
-    X(softmax_any)                                                                                           \
-    X(lrn_any)                                                                                               \
-    X(resize_any)                                                                                            \
-    X(take_any)                                                                                              \
-    X(scan_any)                                                                                              \
-    X(order_any)                                                                                             \
-    X(sample_any)                                                                                            \
-    X(matmul_any)                                                                                            \
-    X(deconv_any)                                                                                            \
-    X(space_to_depth_any)                                                                                    \
-    X(frame_any)
-
-#define MTS_REFERENCE_DECLARE(name) const char *mts_reference_##name(const mts_reference_call *call);
-MTS_REFERENCE_KERNELS(MTS_REFERENCE_DECLARE)
+/* A function for each kernel of the manifest; device.c leaves out probes, which measure a device. */
+#define KERNEL(folder, name, params, walk, made_for) mts_reference_function mts_reference_##name;
+#include "kernels/manifest.def"
+#undef KERNEL
 
 /* ---- float16 (half.c) ---- */
 
@@ -77,9 +51,9 @@ bool mts_reference_half_asked(const char *defines);
 bool mts_reference_half_reserve(mts_reference_half *half, const mts_allocator *allocator, uint64_t act,
                                 uint64_t pool);
 void mts_reference_half_free(mts_reference_half *half, const mts_allocator *allocator);
-/* Runs a launch on buffers of float16, for which there is room. Returns what mts_reference_fn does. */
+/* Runs a launch on buffers of float16, for which there is room. Returns what mts_reference_function does. */
 const char *mts_reference_half_run(mts_reference_half *half, const mts_reference_call *stored,
-                                   const char *kernel, mts_reference_fn run);
+                                   const char *kernel, mts_reference_function *run);
 
 /* ---- parameters ---- */
 

@@ -133,7 +133,7 @@ static const char *resize_member(const mts_reference_call *call, const void *par
     return mts_reference_write(call, &r->dest, r, resize_value);
 }
 
-const char *mts_reference_resize_any(const mts_reference_call *call)
+const char *mts_reference_resize_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_resize_params), resize_member);
 }

@@ -111,7 +111,7 @@ static const char *sample_member(const mts_reference_call *call, const void *par
     return mts_reference_write(call, &r->dest, r, sample_value);
 }
 
-const char *mts_reference_sample_any(const mts_reference_call *call)
+const char *mts_reference_sample_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_sample_params), sample_member);
 }

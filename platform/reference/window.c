@@ -75,7 +75,7 @@ static const char *pool_member(const mts_reference_call *call, const void *param
     return mts_reference_write(call, &r->dest, r, pool_value);
 }
 
-const char *mts_reference_pool_any(const mts_reference_call *call)
+const char *mts_reference_pool_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_pool_params), pool_member);
 }
@@ -107,7 +107,7 @@ static const char *lrn_member(const mts_reference_call *call, const void *params
     return mts_reference_write(call, &r->dest, r, lrn_value);
 }
 
-const char *mts_reference_lrn_any(const mts_reference_call *call)
+const char *mts_reference_lrn_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_lrn_params), lrn_member);
 }
@@ -170,7 +170,7 @@ static const char *deconv_member(const mts_reference_call *call, const void *par
     return mts_reference_write(call, &r->dest, r, deconv_value);
 }
 
-const char *mts_reference_deconv_any(const mts_reference_call *call)
+const char *mts_reference_deconv_any__f32_planar(const mts_reference_call *call)
 {
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_deconv_params), deconv_member);
 }

@@ -61,7 +61,7 @@ uint64_t mts_node_mul_adds(const mts_graph *graph, const mts_node *node)
 {
     const mts_op_row *row = rows[node->op];
     MTS_CHECK(node->input_count >= row->least && node->output < graph->value_count);
-    return row->mul_adds ? row->mul_adds(graph, node) : 0;
+    return row->mul_adds(graph, node);
 }
 
 mts_propagation mts_node_propagation(const mts_graph *graph, const mts_node *node)

@@ -2,8 +2,9 @@
  * op.h: what the library knows of an operator: one row (mts_op_row), defined in the operator's own file
  * under sdk/graph/ops.
  *
- * MTS_OP_ROW fills every column in order. The compiler refuses a row that leaves one out. Modules ask the
- * functions of graph.h; only sdk/graph and sdk/bundle read rows.
+ * MTS_OP_ROW fills every column in order. The compiler refuses a row that leaves one out, or
+ * whose name, infer, mul_adds or channels is NULL. Modules ask the functions of graph.h; only
+ * sdk/graph and sdk/bundle read rows.
  */
 #ifndef MTS_GRAPH_OP_H
 #define MTS_GRAPH_OP_H
@@ -70,6 +71,8 @@ typedef struct mts_infer_call {
 } mts_infer_call;
 
 typedef mts_status mts_infer_function(const mts_infer_call *call, mts_shape *out);
+typedef uint64_t mts_mul_adds_function(const mts_graph *graph, const mts_node *node);
+typedef mts_propagation mts_channels_function(const mts_graph *graph, const mts_node *node);
 
 typedef struct mts_op_row {
     const char *name;
@@ -85,22 +88,34 @@ typedef struct mts_op_row {
     mts_infer_function *infer;
     /* Checks what the shapes do not say (values of constants); NULL: nothing. */
     mts_status (*check)(const mts_graph *graph, const mts_node *node, mts_error *error);
-    /* Multiply-adds of a node; NULL: none, it moves data. */
-    uint64_t (*mul_adds)(const mts_graph *graph, const mts_node *node);
+    /* Multiply-adds of a node; mts_cost_none: it moves data. */
+    mts_mul_adds_function *mul_adds;
     /* Whether two nodes are alike, besides their operands and the fields that say so; NULL: nothing more. */
     bool (*alike)(const mts_graph *a, const mts_node *x, const mts_graph *b, const mts_node *y);
     /* How channels pass through a node whose tensors have channels (graph.h). */
-    mts_propagation (*channels)(const mts_graph *graph, const mts_node *node);
+    mts_channels_function *channels;
     /* Appends " attribute ..." to a listing; NULL: nothing. */
     void (*print)(const mts_graph *graph, const mts_node *node, mts_text *text);
 } mts_op_row;
 
-/* A row: its columns, `fields` an array, and last what each input may be. Every column must be there. */
+/* A column that a row must have: NULL is a void *, and does not compile. */
+#define MTS_OP_GIVEN(type, column) _Generic((column), type * : (column))
+
+/* A row: its columns, `fields` an array, and last what each input may be. */
 #define MTS_OP_ROW(name, least, most, weight_out, fields, infer, check, mul_adds, alike, channels, print,    \
                    ...)                                                                                      \
+    MTS_OP_COLUMNS(name, least, most, weight_out, fields, sizeof(fields) / sizeof((fields)[0]), infer,       \
+                   check, mul_adds, alike, channels, print, __VA_ARGS__)
+/* The row of an operator without attributes. */
+#define MTS_OP_ROW_BARE(name, least, most, weight_out, infer, check, mul_adds, alike, channels, print, ...)  \
+    MTS_OP_COLUMNS(name, least, most, weight_out, NULL, 0, infer, check, mul_adds, alike, channels, print,   \
+                   __VA_ARGS__)
+#define MTS_OP_COLUMNS(name, least, most, weight_out, fields, field_count, infer, check, mul_adds, alike,    \
+                       channels, print, ...)                                                                 \
     {                                                                                                        \
-        name, least, most, {__VA_ARGS__}, weight_out, fields, sizeof(fields) / sizeof((fields)[0]), infer,   \
-            check, mul_adds, alike, channels, print                                                          \
+        MTS_OP_GIVEN(char, name), least, most, {__VA_ARGS__}, weight_out, fields, field_count,               \
+            MTS_OP_GIVEN(mts_infer_function, infer), check, MTS_OP_GIVEN(mts_mul_adds_function, mul_adds),   \
+            alike, MTS_OP_GIVEN(mts_channels_function, channels), print                                      \
     }
 
 #define MTS_OP_DECLARE(NAME, row) extern const mts_op_row mts_op_##row;

@@ -3,7 +3,7 @@
  */
 #include "lower/encoders.h"
 
-void mts_fill_unary(mts_encoding *encoding, const mts_member *member, void *params)
+static void fill_unary(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_act *act = &mts_member_node(encoding->stitched, member)->attrs.unary.act;
     *(mts_unary_params *)params = (mts_unary_params){.dest = mts_encode_output(encoding, member),
@@ -13,7 +13,9 @@ void mts_fill_unary(mts_encoding *encoding, const mts_member *member, void *para
                                                      .b = act->b};
 }
 
-void mts_fill_binary(mts_encoding *encoding, const mts_member *member, void *params)
+MTS_OPERATOR(unary, unary, fill_unary, NULL);
+
+static void fill_binary(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_binary *attrs = &mts_member_node(encoding->stitched, member)->attrs.binary;
     mts_binary_params *r = params;
@@ -25,6 +27,8 @@ void mts_fill_binary(mts_encoding *encoding, const mts_member *member, void *par
     r->a = attrs->act.a;
     r->b = attrs->act.b;
 }
+
+MTS_OPERATOR(binary, binary, fill_binary, NULL);
 
 /* Channels of a value of any rank stand at coordinate 3: [1, 1, N, C, H, W], all but rank 4 as [1, 1, N, C,
  * 1, rest]. */
@@ -44,7 +48,7 @@ static void channel_dims(const mts_shape *shape, uint32_t dims[MTS_PARAM_RANK])
     }
 }
 
-void mts_fill_scale(mts_encoding *encoding, const mts_member *member, void *params)
+static void fill_scale(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_act *act = &mts_member_node(encoding->stitched, member)->attrs.unary.act;
     const mts_shape *shape = &encoding->stitched->values[member->output].shape;
@@ -63,3 +67,5 @@ void mts_fill_scale(mts_encoding *encoding, const mts_member *member, void *para
     r->a = act->a;
     r->b = act->b;
 }
+
+MTS_OPERATOR(scale, scale, fill_scale, NULL);

@@ -12,7 +12,7 @@ static mts_view_params operand(mts_encoding *encoding, const mts_member *member,
     return mts_encode_operand(encoding, member, input, own, pool);
 }
 
-void mts_fill_take(mts_encoding *encoding, const mts_member *member, void *params)
+static void fill_take(mts_encoding *encoding, const mts_member *member, void *params)
 {
     mts_take_params *r = params;
     r->dest = mts_encode_output(encoding, member);
@@ -21,7 +21,14 @@ void mts_fill_take(mts_encoding *encoding, const mts_member *member, void *param
     r->length = (mts_u32)mts_member_operand(encoding->stitched, member, 0)->shape.dims[1];
 }
 
-void mts_fill_scan(mts_encoding *encoding, const mts_member *member, void *params)
+static uint32_t take_positions(const mts_stitched *stitched, const mts_member *member)
+{
+    return (uint32_t)mts_member_operand(stitched, member, 0)->shape.dims[1];
+}
+
+MTS_OPERATOR(take, take, fill_take, take_positions);
+
+static void fill_scan(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_scan *scan = &mts_member_node(encoding->stitched, member)->attrs.scan;
     const mts_shape *shape = &encoding->stitched->values[member->output].shape;
@@ -34,7 +41,9 @@ void mts_fill_scan(mts_encoding *encoding, const mts_member *member, void *param
                                                    .reverse = scan->reverse};
 }
 
-void mts_fill_order(mts_encoding *encoding, const mts_member *member, void *params)
+MTS_OPERATOR(scan, scan, fill_scan, NULL);
+
+static void fill_order(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
     *(mts_order_params *)params =
@@ -44,7 +53,15 @@ void mts_fill_order(mts_encoding *encoding, const mts_member *member, void *para
                            .largest = mts_member_node(encoding->stitched, member)->attrs.order.largest};
 }
 
-void mts_fill_sample(mts_encoding *encoding, const mts_member *member, void *params)
+static uint32_t order_positions(const mts_stitched *stitched, const mts_member *member)
+{
+    const mts_shape *in = &mts_member_operand(stitched, member, 0)->shape;
+    return (uint32_t)in->dims[in->rank - 1];
+}
+
+MTS_OPERATOR(order, order, fill_order, order_positions);
+
+static void fill_sample(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_sample *sample = &mts_member_node(encoding->stitched, member)->attrs.sample;
     const mts_shape *in = &mts_member_operand(encoding->stitched, member, 0)->shape;
@@ -60,3 +77,5 @@ void mts_fill_sample(mts_encoding *encoding, const mts_member *member, void *par
     encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph],
                                             mts_member_node(encoding->stitched, member));
 }
+
+MTS_OPERATOR(sample, sample, fill_sample, NULL);

@@ -25,7 +25,7 @@ static uint32_t copy_whole(mts_encoding *encoding, const mts_member *member, mts
     return MTS_PARAM_RANK - encoding->stitched->values[member->output].shape.rank;
 }
 
-void mts_fill_slice(mts_encoding *encoding, const mts_member *member, void *params)
+static void fill_slice(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_slice *slice = &mts_member_node(encoding->stitched, member)->attrs.slice;
     mts_copy_params *r = params;
@@ -36,7 +36,9 @@ void mts_fill_slice(mts_encoding *encoding, const mts_member *member, void *para
     }
 }
 
-void mts_fill_transpose(mts_encoding *encoding, const mts_member *member, void *params)
+MTS_OPERATOR(slice, copy, fill_slice, NULL);
+
+static void fill_transpose(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_transpose *transpose = &mts_member_node(encoding->stitched, member)->attrs.transpose;
     mts_copy_params *r = params;
@@ -46,11 +48,15 @@ void mts_fill_transpose(mts_encoding *encoding, const mts_member *member, void *
     }
 }
 
-void mts_fill_expand(mts_encoding *encoding, const mts_member *member, void *params)
+MTS_OPERATOR(transpose, copy, fill_transpose, NULL);
+
+static void fill_expand(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_dest_params dest = mts_encode_output(encoding, member);
     copy_operand(encoding, member, dest.dims, params);
 }
+
+MTS_OPERATOR(expand, copy, fill_expand, NULL);
 
 /* Writes the parts of one concatenation; returns the index of the first. */
 static uint32_t add_parts(mts_encoding *encoding, const mts_member *member, uint32_t axis)
@@ -73,7 +79,7 @@ static uint32_t add_parts(mts_encoding *encoding, const mts_member *member, uint
                                 MTS_PARAM_WORDS(mts_part_params) * member->input_count);
 }
 
-void mts_fill_concat(mts_encoding *encoding, const mts_member *member, void *params)
+static void fill_concat(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const uint32_t rank = encoding->stitched->values[member->output].shape.rank;
     mts_concat_params *r = params;
@@ -83,7 +89,9 @@ void mts_fill_concat(mts_encoding *encoding, const mts_member *member, void *par
     r->part = add_parts(encoding, member, r->axis);
 }
 
-void mts_fill_pad(mts_encoding *encoding, const mts_member *member, void *params)
+MTS_OPERATOR(concat, concat, fill_concat, NULL);
+
+static void fill_pad(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_pad *pad = &mts_member_node(encoding->stitched, member)->attrs.pad;
     const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
@@ -98,8 +106,10 @@ void mts_fill_pad(mts_encoding *encoding, const mts_member *member, void *params
     r->value = pad->value;
 }
 
+MTS_OPERATOR(pad, pad, fill_pad, NULL);
+
 /* Both sides are dense (mts_plan_reads_dense): [outer, axis, inner] -> [outer, indices, inner]. */
-void mts_fill_gather(mts_encoding *encoding, const mts_member *member, void *params)
+static void fill_gather(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const uint32_t axis = mts_member_node(encoding->stitched, member)->attrs.gather.axis;
     const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
@@ -126,3 +136,5 @@ void mts_fill_gather(mts_encoding *encoding, const mts_member *member, void *par
     mts_encode_strides(from, r->src.stride);
     r->index = mts_param_buffer_add(&encoding->params, index->blocks[0].data, to[4]);
 }
+
+MTS_OPERATOR(gather, gather, fill_gather, NULL);

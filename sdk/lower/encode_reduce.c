@@ -3,7 +3,7 @@
  */
 #include "lower/encoders.h"
 
-void mts_fill_reduce(mts_encoding *encoding, const mts_member *member, void *params)
+static void fill_reduce(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_reduce *reduce = &mts_member_node(encoding->stitched, member)->attrs.reduce;
     const mts_shape *in = &encoding->stitched->values[member->inputs[0]].shape;
@@ -23,7 +23,20 @@ void mts_fill_reduce(mts_encoding *encoding, const mts_member *member, void *par
     r->kind = reduce->kind;
 }
 
-void mts_fill_softmax(mts_encoding *encoding, const mts_member *member, void *params)
+static uint32_t reduce_positions(const mts_stitched *stitched, const mts_member *member)
+{
+    const mts_attrs_reduce *reduce = &mts_member_node(stitched, member)->attrs.reduce;
+    const mts_shape *in = &mts_member_operand(stitched, member, 0)->shape;
+    uint32_t axis = 0;
+    while (!(reduce->axes >> axis & 1u)) {
+        axis++;
+    }
+    return reduce->kind >= MTS_REDUCE_ARG_MAX ? (uint32_t)in->dims[axis] : 0;
+}
+
+MTS_OPERATOR(reduce, reduce, fill_reduce, reduce_positions);
+
+static void fill_softmax(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_softmax *softmax = &mts_member_node(encoding->stitched, member)->attrs.softmax;
     const mts_shape *shape = &encoding->stitched->values[member->output].shape;
@@ -33,6 +46,8 @@ void mts_fill_softmax(mts_encoding *encoding, const mts_member *member, void *pa
                                                          .length = (mts_u32)shape->dims[softmax->axis],
                                                          .log = softmax->log};
 }
+
+MTS_OPERATOR(softmax, softmax, fill_softmax, NULL);
 
 /* A factor's view: batch dimensions broadcast to the output's, the matrix dimensions its own. */
 static mts_view_params factor(mts_encoding *encoding, const mts_member *member, uint32_t input,
@@ -46,7 +61,7 @@ static mts_view_params factor(mts_encoding *encoding, const mts_member *member, 
     return mts_encode_operand(encoding, member, input, dims, pool);
 }
 
-void mts_fill_matmul(mts_encoding *encoding, const mts_member *member, void *params)
+static void fill_matmul(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_node *node = mts_member_node(encoding->stitched, member);
     const mts_shape *lhs = &mts_member_operand(encoding->stitched, member, 0)->shape;
@@ -63,3 +78,5 @@ void mts_fill_matmul(mts_encoding *encoding, const mts_member *member, void *par
     r->beta = adds ? node->attrs.matmul.beta : 0.0f;
     encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
 }
+
+MTS_OPERATOR(matmul, matmul, fill_matmul, NULL);

@@ -3,7 +3,7 @@
  */
 #include "lower/encoders.h"
 
-void mts_fill_pool(mts_encoding *encoding, const mts_member *member, void *params)
+static void fill_pool(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_pool *pool = &mts_member_node(encoding->stitched, member)->attrs.pool;
     const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
@@ -24,7 +24,9 @@ void mts_fill_pool(mts_encoding *encoding, const mts_member *member, void *param
     r->include_pad = pool->include_pad;
 }
 
-void mts_fill_resize(mts_encoding *encoding, const mts_member *member, void *params)
+MTS_OPERATOR(pool, pool, fill_pool, NULL);
+
+static void fill_resize(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_resize *resize = &mts_member_node(encoding->stitched, member)->attrs.resize;
     const int64_t *in = encoding->stitched->values[member->inputs[0]].shape.dims;
@@ -45,7 +47,9 @@ void mts_fill_resize(mts_encoding *encoding, const mts_member *member, void *par
     r->extrapolation = resize->extrapolation;
 }
 
-void mts_fill_lrn(mts_encoding *encoding, const mts_member *member, void *params)
+MTS_OPERATOR(resize, resize, fill_resize, NULL);
+
+static void fill_lrn(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_attrs_lrn *lrn = &mts_member_node(encoding->stitched, member)->attrs.lrn;
     *(mts_lrn_params *)params =
@@ -58,7 +62,9 @@ void mts_fill_lrn(mts_encoding *encoding, const mts_member *member, void *params
                          .bias = lrn->bias};
 }
 
-void mts_fill_deconv(mts_encoding *encoding, const mts_member *member, void *params)
+MTS_OPERATOR(lrn, lrn, fill_lrn, NULL);
+
+static void fill_deconv(mts_encoding *encoding, const mts_member *member, void *params)
 {
     const mts_node *node = mts_member_node(encoding->stitched, member);
     const mts_attrs_conv *conv = &node->attrs.conv;
@@ -85,3 +91,5 @@ void mts_fill_deconv(mts_encoding *encoding, const mts_member *member, void *par
     r->bias = mts_encode_vector(encoding, member, 2, NULL, (uint32_t)out[1]);
     encoding->mul_adds += mts_node_mul_adds(encoding->stitched->graphs[member->graph], node);
 }
+
+MTS_OPERATOR(deconv, deconv, fill_deconv, NULL);

@@ -7,28 +7,32 @@
 
 #include "lower/encode.h"
 
-/* ---- operators of one launch: the kernel parameters of one member, which are zero before the call ---- */
+/* ---- operators of one launch, with the same kernel parameters for each member ---- */
 
-void mts_fill_unary(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_binary(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_scale(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_pool(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_resize(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_lrn(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_deconv(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_reduce(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_softmax(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_matmul(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_concat(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_slice(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_pad(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_gather(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_transpose(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_take(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_scan(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_order(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_sample(mts_encoding *encoding, const mts_member *member, void *params);
-void mts_fill_expand(mts_encoding *encoding, const mts_member *member, void *params);
+typedef struct mts_operator {
+    /* NULL: CONV, whose kernels are those of implementations.c, and RESHAPE, which is an
+       alias and has no step. */
+    const char *kernel;
+    /* Beginning of the launch's label. */
+    const char *label;
+    /* Words of the kernel parameters of a member. */
+    uint32_t words;
+    /* Writes the parameters of a member, which are zero before. */
+    void (*fill)(mts_encoding *encoding, const mts_member *member, void *params);
+    /* Elements of the dimension whose positions are values of the member, 0: none are; NULL:
+       of no member. */
+    uint32_t (*positions)(const mts_stitched *stitched, const mts_member *member);
+} mts_operator;
+
+/* The row of an operator in the file of its functions; the kernel is TYPE_any__f32_planar. */
+#define MTS_OPERATOR(name, type, fill, positions)                                                            \
+    const mts_operator mts_operator_##name = {#type "_any__f32_planar", #name,                               \
+                                              MTS_PARAM_WORDS(mts_##type##_params), fill, positions}
+
+/* An operator without a row does not link. */
+#define MTS_OPERATOR_DECLARE(NAME, row) extern const mts_operator mts_operator_##row;
+MTS_OPS(MTS_OPERATOR_DECLARE)
+#undef MTS_OPERATOR_DECLARE
 
 /* ---- steps that are not layers ---- */
 

@@ -13,77 +13,24 @@
 
 #define HALF_WHOLE_MAX 2048u /* float16 holds every whole number up to this one */
 
-/* An operator that is one launch with the same kernel parameters for each member. */
-typedef struct operator_row {
-    const char *kernel, *label;
-    uint32_t words;
-    void (*fill)(mts_encoding *, const mts_member *, void *);
-} operator_row;
-
-#define ROW(name, type)                                                                                      \
-    {                                                                                                        \
-        .label = #name, .words = MTS_PARAM_WORDS(mts_##type##_params), .fill = mts_fill_##name,              \
-        .kernel = #type "_any__f32_planar"                                                                   \
-    }
-
-/* CONV has a table of its own (implementations.c); RESHAPE is an alias and has no step. */
-#define ROW_conv                                                                                             \
-    {                                                                                                        \
-        .kernel = NULL                                                                                       \
-    }
-#define ROW_reshape                                                                                          \
-    {                                                                                                        \
-        .kernel = NULL                                                                                       \
-    }
-#define ROW_deconv ROW(deconv, deconv)
-#define ROW_matmul ROW(matmul, matmul)
-#define ROW_scale ROW(scale, scale)
-#define ROW_unary ROW(unary, unary)
-#define ROW_binary ROW(binary, binary)
-#define ROW_pool ROW(pool, pool)
-#define ROW_reduce ROW(reduce, reduce)
-#define ROW_softmax ROW(softmax, softmax)
-#define ROW_lrn ROW(lrn, lrn)
-#define ROW_concat ROW(concat, concat)
-#define ROW_slice ROW(slice, copy)
-#define ROW_pad ROW(pad, pad)
-#define ROW_gather ROW(gather, gather)
-#define ROW_transpose ROW(transpose, copy)
-#define ROW_expand ROW(expand, copy)
-#define ROW_resize ROW(resize, resize)
-#define ROW_take ROW(take, take)
-#define ROW_scan ROW(scan, scan)
-#define ROW_order ROW(order, order)
-#define ROW_sample ROW(sample, sample)
-
-/* An operator without ROW_<row> does not compile. */
-static const operator_row operators[MTS_OP_COUNT] = {
-#define OPERATOR_ROW(NAME, row) [MTS_OP_##NAME] = ROW_##row,
-    MTS_OPS(OPERATOR_ROW)
-#undef OPERATOR_ROW
+static const mts_operator *const operators[MTS_OP_COUNT] = {
+#define OPERATOR(NAME, row) [MTS_OP_##NAME] = &mts_operator_##row,
+    MTS_OPS(OPERATOR)
+#undef OPERATOR
 };
 
-/* Elements of the dimension whose positions are values of a node; 0: they are not. */
-static uint32_t positions_of(const mts_stitched *stitched, const mts_member *member)
-{
-    const mts_node *node = mts_member_node(stitched, member);
-    const mts_shape *in = &mts_member_operand(stitched, member, 0)->shape;
-    uint32_t axis = node->op == MTS_OP_TAKE ? 1 : in->rank - 1;
-    if (node->op == MTS_OP_REDUCE && node->attrs.reduce.kind >= MTS_REDUCE_ARG_MAX) {
-        for (axis = 0; !(node->attrs.reduce.axes >> axis & 1u);) {
-            axis++;
-        }
-    } else if (node->op != MTS_OP_TAKE && node->op != MTS_OP_ORDER) {
-        return 0;
-    }
-    return (uint32_t)in->dims[axis];
-}
+/* CONV has a table of its own (implementations.c). */
+const mts_operator mts_operator_conv = {.kernel = NULL};
+/* An alias, which has no step. */
+const mts_operator mts_operator_reshape = {.kernel = NULL};
 
 static mts_status check_positions(const mts_encoding *encoding, const mts_layer *layer)
 {
-    for (uint32_t i = 0; encoding->precision != MTS_PRECISION_FLOAT32 && i < layer->count; i++) {
+    const mts_operator *row = operators[layer->op];
+    for (uint32_t i = 0; row->positions && encoding->precision != MTS_PRECISION_FLOAT32 && i < layer->count;
+         i++) {
         const mts_member *member = &encoding->stitched->members[layer->first + i];
-        const uint32_t positions = positions_of(encoding->stitched, member);
+        const uint32_t positions = row->positions(encoding->stitched, member);
         if (positions > HALF_WHOLE_MAX) {
             const mts_graph *graph = encoding->stitched->graphs[member->graph];
             return mts_fail(
@@ -114,7 +61,7 @@ static mts_status build_for_function(mts_encoding *encoding, const mts_layer *la
 
 static mts_status encode_operator(mts_encoding *encoding, const mts_layer *layer)
 {
-    const operator_row *row = &operators[layer->op];
+    const mts_operator *row = operators[layer->op];
     mts_status status = check_positions(encoding, layer);
     if (status != MTS_STATUS_OK) {
         return status;

@@ -106,6 +106,12 @@ mts_status mts_infer_positions(const mts_infer_call *call, int64_t count)
 
 /* ---- costs ---- */
 
+uint64_t mts_cost_none(const mts_graph *graph, const mts_node *node)
+{
+    (void)graph, (void)node;
+    return 0;
+}
+
 uint64_t mts_cost_input(const mts_graph *graph, const mts_node *node)
 {
     return (uint64_t)mts_shape_count(&graph->values[node->inputs[0]].shape);

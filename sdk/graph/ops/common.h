@@ -20,7 +20,8 @@ mts_status mts_infer_window(const mts_infer_call *call, const uint32_t *kernel, 
 /* A dimension whose positions are run-time values has at most MTS_GRAPH_INDEX_MAX elements. LIMIT. */
 mts_status mts_infer_positions(const mts_infer_call *call, int64_t count);
 
-/* ---- costs: one multiply-add for each element of input 0, or of the output ---- */
+/* ---- costs: none, or one multiply-add for each element of input 0, or of the output ---- */
+uint64_t mts_cost_none(const mts_graph *graph, const mts_node *node);
 uint64_t mts_cost_input(const mts_graph *graph, const mts_node *node);
 uint64_t mts_cost_output(const mts_graph *graph, const mts_node *node);
 

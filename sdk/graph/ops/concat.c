@@ -48,5 +48,5 @@ static const mts_op_field concat_fields[] = {
 };
 
 const mts_op_row mts_op_concat =
-    MTS_OP_ROW("concat", 1, MTS_OP_ANY, MTS_NONE, concat_fields, concat_infer, NULL, NULL, NULL,
+    MTS_OP_ROW("concat", 1, MTS_OP_ANY, MTS_NONE, concat_fields, concat_infer, NULL, mts_cost_none, NULL,
                concat_channels, concat_print, MTS_OP_INPUT_VALUE);

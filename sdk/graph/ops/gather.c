@@ -50,5 +50,5 @@ static const mts_op_field gather_fields[] = {
 };
 
 const mts_op_row mts_op_gather =
-    MTS_OP_ROW("gather", 2, 2, MTS_NONE, gather_fields, gather_infer, gather_check, NULL, NULL,
+    MTS_OP_ROW("gather", 2, 2, MTS_NONE, gather_fields, gather_infer, gather_check, mts_cost_none, NULL,
                mts_channels_unstitched, gather_print, MTS_OP_INPUT_DATA, MTS_OP_INPUT_INDEX);

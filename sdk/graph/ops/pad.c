@@ -65,5 +65,5 @@ static const mts_op_field pad_fields[] = {
     MTS_OP_LONG(pad, after, false),
 };
 
-const mts_op_row mts_op_pad = MTS_OP_ROW("pad", 1, 1, MTS_NONE, pad_fields, pad_infer, NULL, NULL, NULL,
-                                         pad_channels, pad_print, MTS_OP_INPUT_DATA);
+const mts_op_row mts_op_pad = MTS_OP_ROW("pad", 1, 1, MTS_NONE, pad_fields, pad_infer, NULL, mts_cost_none,
+                                         NULL, pad_channels, pad_print, MTS_OP_INPUT_DATA);

@@ -54,5 +54,6 @@ static const mts_op_field slice_fields[] = {
     MTS_OP_LONG(slice, size, false),
 };
 
-const mts_op_row mts_op_slice = MTS_OP_ROW("slice", 1, 1, MTS_NONE, slice_fields, slice_infer, NULL, NULL,
-                                           NULL, slice_channels, slice_print, MTS_OP_INPUT_DATA);
+const mts_op_row mts_op_slice =
+    MTS_OP_ROW("slice", 1, 1, MTS_NONE, slice_fields, slice_infer, NULL, mts_cost_none, NULL, slice_channels,
+               slice_print, MTS_OP_INPUT_DATA);

@@ -22,7 +22,5 @@ static mts_status take_infer(const mts_infer_call *call, mts_shape *out)
     return mts_infer_positions(call, x->dims[1]);
 }
 
-const mts_op_row mts_op_take = {
-    "take", 2,    2,    {MTS_OP_INPUT_VALUE},    MTS_NONE, NULL, 0, take_infer,
-    NULL,   NULL, NULL, mts_channels_unstitched, NULL,
-};
+const mts_op_row mts_op_take = MTS_OP_ROW_BARE("take", 2, 2, MTS_NONE, take_infer, NULL, mts_cost_none, NULL,
+                                               mts_channels_unstitched, NULL, MTS_OP_INPUT_VALUE);

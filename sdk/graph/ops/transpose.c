@@ -53,5 +53,5 @@ static const mts_op_field transpose_fields[] = {
 };
 
 const mts_op_row mts_op_transpose =
-    MTS_OP_ROW("transpose", 1, 1, MTS_NONE, transpose_fields, transpose_infer, NULL, NULL, transpose_alike,
-               transpose_channels, transpose_print, MTS_OP_INPUT_DATA);
+    MTS_OP_ROW("transpose", 1, 1, MTS_NONE, transpose_fields, transpose_infer, NULL, mts_cost_none,
+               transpose_alike, transpose_channels, transpose_print, MTS_OP_INPUT_DATA);

@@ -1,0 +1,4 @@
+if(UNIX AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME graph/op_rows
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/op_rows.sh ${CMAKE_SOURCE_DIR} ${CMAKE_C_COMPILER})
+endif()

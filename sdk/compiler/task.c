@@ -147,8 +147,26 @@ static mts_status copy_values(const mtsc_task *task, mts_arena *arena, mts_impor
     return MTS_STATUS_OK;
 }
 
-static mts_status import_graph(const mtsc_task *task, mts_arena *arena, mts_graph **out, mts_error *error)
+/* Who hears what the import has to say, and of which task. */
+typedef struct listener {
+    const mtsc_options *options;
+    const char *task;
+} listener;
+
+static void pass_note(void *context, const char *note)
 {
+    const listener *to = context;
+    char text[1024];
+    if (to->options->log) {
+        (void)snprintf(text, sizeof text, "task '%s': %s", to->task, note);
+        to->options->log(to->options->context, MTS_LOG_WARNING, text);
+    }
+}
+
+static mts_status import_graph(const mtsc_task *task, const mtsc_options *to, mts_arena *arena,
+                               mts_graph **out, mts_error *error)
+{
+    listener ear = {.options = to, .task = task->name};
     mts_import_options options = mts_import_options_default();
     mts_import_shape *shapes = NULL;
     mts_import_number *numbers = NULL;
@@ -157,6 +175,8 @@ static mts_status import_graph(const mtsc_task *task, mts_arena *arena, mts_grap
     if (code != MTS_STATUS_OK) {
         return code;
     }
+    options.note = pass_note;
+    options.note_context = &ear;
     options.shapes = shapes;
     options.shape_count = task->shape_count;
     options.numbers = numbers;
@@ -245,14 +265,14 @@ static mts_status check_labels(const mtsc_task *task, const mts_graph *graph, mt
                     task->label_count, graph->outputs[0].name, (long long)classes);
 }
 
-static mts_status fill_task(const mtsc_task *task, mts_compiler_layout layout, mts_arena *arena,
-                            mts_task *out, mts_error *error)
+static mts_status fill_task(const mtsc_task *task, const mtsc_options *options, mts_compiler_layout layout,
+                            mts_arena *arena, mts_task *out, mts_error *error)
 {
     out->name = mts_arena_string(arena, task->name);
     if (!out->name) {
         return mts_fail_memory(error);
     }
-    mts_status code = import_graph(task, arena, &out->graph, error);
+    mts_status code = import_graph(task, options, arena, &out->graph, error);
     if (code == MTS_STATUS_OK) {
         out->preprocess.color = (uint32_t)task->color;
         out->preprocess.interleaved = wants_interleaved(out->graph, layout, out->preprocess.color);
@@ -290,7 +310,7 @@ mts_status mts_compiler_add_task(mtsc_compiler *compiler, const mtsc_task *task,
     mts_arena_init(arena, compiler->allocator);
     mts_compiler_task *added = &compiler->tasks[compiler->count++];
     *added = (mts_compiler_task){.arena = arena};
-    code = fill_task(task, layout, arena, &added->task, error);
+    code = fill_task(task, &compiler->options, layout, arena, &added->task, error);
     if (code != MTS_STATUS_OK) {
         mts_compiler_drop_tasks(compiler, compiler->count - 1);
         return mts_fail_prefix(error, code, "task '%s'", task->name);

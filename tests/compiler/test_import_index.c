@@ -225,6 +225,36 @@ static void equations_that_do_not_fit_are_refused(void **state)
     }
 }
 
+static void constants_without_elements_are_refused_or_change_nothing(void **state)
+{
+    (void)state;
+    onnx_model_begin(&model, 18);
+    onnx_model_tensor(&model, "none", ONNX_FLOAT, 2, DIMS(0, 3), ramp, 0);
+    onnx_model_node(&model, "Trilu", "none", "y");
+    onnx_model_output(&model, "y");
+    refused(MTS_STATUS_MALFORMED, "no triangle");
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    matrix();
+    onnx_model_tensor(&model, "i", ONNX_INT64, 2, DIMS(0, 4), ramp, 0);
+    onnx_model_tensor(&model, "u", ONNX_FLOAT, 2, DIMS(0, 4), ramp, 0);
+    onnx_model_node(&model, "ScatterElements", "m,i,u", "y");
+    onnx_model_output(&model, "y");
+    NUMBERS(imported(), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+    static const char *const ops[] = {"Gather", "GatherElements", "GatherND"};
+    for (int k = 0; k < 3; k++) {
+        onnx_model_end(&model);
+        onnx_model_begin(&model, 18);
+        matrix();
+        onnx_model_tensor(&model, "i", ONNX_INT64, 2, DIMS(0, 2), ramp, 0);
+        onnx_model_node(&model, ops[k], "m,i", "y");
+        onnx_model_output(&model, "y");
+        mts_graph *graph = NULL;
+        assert_true(import_model(&graph) != MTS_STATUS_OK || graph->node_count == 0);
+        error = (mts_error){0};
+    }
+}
+
 static void samples_of_volumes_are_refused(void **state)
 {
     (void)state;
@@ -244,6 +274,96 @@ static void samples_of_volumes_are_refused(void **state)
     refused(MTS_STATUS_UNSUPPORTED, "wrap");
 }
 
+/* ---- models that end in NonMaxSuppression ---- */
+
+static char told[512];
+
+static void hear(void *context, const char *text)
+{
+    (void)context;
+    (void)snprintf(told, sizeof told, "%s", text);
+}
+
+/* A head of boxes and scores, suppression, and boxes that are picked by its result. */
+static void detector(void)
+{
+    const int64_t most = 5;
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 6, 4));
+    onnx_model_input(&model, "size", ONNX_FLOAT, INTS(4));
+    onnx_model_node(&model, "Sigmoid", "x", "boxes");
+    onnx_model_ints(&model, "axes", INTS(2));
+    onnx_model_node(&model, "ReduceMax", "x,axes", "best");
+    onnx_model_node(&model, "Transpose", "best", "scores");
+    onnx_model_attr_ints(&model, "perm", INTS(0, 2, 1));
+    onnx_model_ints(&model, "most", 1, &most);
+    onnx_model_node(&model, "NonMaxSuppression", "boxes,scores,most", "chosen");
+    onnx_model_ints(&model, "column", INTS(2));
+    onnx_model_node(&model, "Gather", "chosen,column", "numbers");
+    onnx_model_attr_int(&model, "axis", 1);
+    onnx_model_node(&model, "Squeeze", "numbers", "flat");
+    onnx_model_node(&model, "Gather", "boxes,flat", "picked");
+    onnx_model_attr_int(&model, "axis", 1);
+    onnx_model_node(&model, "Mul", "picked,size", "y");
+    onnx_model_output(&model, "y");
+    options.note = hear;
+    told[0] = 0;
+}
+
+static void suppression_of_boxes_is_left_to_the_app(void **state)
+{
+    (void)state;
+    detector();
+    const mts_graph *graph = imported();
+    assert_int_equal(graph->output_count, 2);
+    assert_string_equal(graph->outputs[0].name, "boxes");
+    assert_string_equal(graph->outputs[1].name, "scores");
+    assert_shape(&graph->outputs[1].shape, INTS(1, 1, 6));
+    assert_string_equal(told,
+                        "NonMaxSuppression and what follows it is left to the app; the model's outputs are "
+                        "now boxes 1x6x4, scores 1x1x6");
+}
+
+static void outputs_beside_the_suppression_stay(void **state)
+{
+    (void)state;
+    detector();
+    onnx_model_node(&model, "Relu", "x", "z");
+    onnx_model_output(&model, "z");
+    onnx_model_output(&model, "scores");
+    const mts_graph *graph = imported();
+    assert_int_equal(graph->output_count, 3);
+    assert_string_equal(graph->outputs[0].name, "z");
+    assert_string_equal(graph->outputs[1].name, "scores");
+    assert_string_equal(graph->outputs[2].name, "boxes");
+}
+
+static void suppression_that_no_output_needs_changes_nothing(void **state)
+{
+    (void)state;
+    detector();
+    onnx_model_end(&model);
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 6, 4));
+    onnx_model_input(&model, "s", ONNX_FLOAT, INTS(1, 1, 6));
+    onnx_model_node(&model, "NonMaxSuppression", "x,s", "chosen");
+    onnx_model_node(&model, "Relu", "x", "y");
+    onnx_model_output(&model, "y");
+    assert_int_equal(imported()->output_count, 1);
+    assert_string_equal(told, "");
+}
+
+static void a_model_of_nothing_but_suppression_is_refused(void **state)
+{
+    (void)state;
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 6, 4));
+    onnx_model_input(&model, "s", ONNX_FLOAT, INTS(1, 1, 6));
+    onnx_model_node(&model, "NonMaxSuppression", "x,s", "y");
+    onnx_model_output(&model, "y");
+    refused(MTS_STATUS_UNSUPPORTED, "nothing is left of the model before NonMaxSuppression");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -258,7 +378,12 @@ int main(void)
         TEST(the_number_of_results_must_be_known),
         TEST(equations_become_products_sums_and_transposes),
         TEST(equations_that_do_not_fit_are_refused),
+        TEST(constants_without_elements_are_refused_or_change_nothing),
         TEST(samples_of_volumes_are_refused),
+        TEST(suppression_of_boxes_is_left_to_the_app),
+        TEST(outputs_beside_the_suppression_stay),
+        TEST(suppression_that_no_output_needs_changes_nothing),
+        TEST(a_model_of_nothing_but_suppression_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

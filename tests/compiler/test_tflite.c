@@ -409,6 +409,83 @@ static void dimensions_of_one_are_inserted_and_removed_where_the_operator_says(v
     EXPECT(0, 1, 2, 3);
 }
 
+static void elements_are_picked_and_placed_by_position(void **state)
+{
+    (void)state;
+    static const int32_t rows[] = {1, 0}, pair[] = {0, 1, 1, 0}, one_number = 1, same[] = {1, 1},
+                         shape[] = {3};
+    const float half[] = {0.5f, 1.5f};
+    one(36, SHAPE(2, 2), SHAPE(2, 2), tflite_ints(&model, "i", 2, rows), -1);
+    EXPECT(0, 3, 4, 1, 2);
+    const int at = tflite_add(&model, "i", TFLITE_INT32, SHAPE(2, 2), pair, sizeof pair);
+    one(107, SHAPE(2, 2), SHAPE(2), at, -1);
+    EXPECT(0, 2, 3);
+    one(36, SHAPE(2, 2), SHAPE(2, 2), tflite_add(&model, "i", TFLITE_INT32, SHAPE(2, 2), pair, sizeof pair),
+        -1);
+    tflite_option(&model, 0, 1);
+    tflite_option(&model, 1, 1); /* a row of indices for each row */
+    EXPECT(0, 1, 2, 4, 3);
+    const int places = tflite_add(&model, "i", TFLITE_INT32, SHAPE(2, 1), same, sizeof same);
+    const int updates = tflite_floats(&model, "u", SHAPE(2), half);
+    const int x = tflite_input(&model, "x", SHAPE(3)), sum = tflite_value(&model, "sum", SHAPE(3));
+    tflite_node(&model, 122, sum, places, updates, tflite_ints(&model, "shape", 1, shape));
+    const int y = tflite_value(&model, "y", SHAPE(3));
+    tflite_node(&model, 0, y, x, sum, -1);
+    tflite_output(&model, y);
+    EXPECT(0, 1, 4, 3);
+    one(36, SHAPE(2, 2), SHAPE(1, 2), tflite_ints(&model, "i", 1, &(int32_t){-1}), -1);
+    refused(MTS_STATUS_MALFORMED, "index -1 is out of range");
+    one(128, SHAPE(2, 2), SHAPE(2, 2), tflite_ints(&model, "axis", 1, &one_number), -1);
+    tflite_option(&model, 1, 1);
+    EXPECT(0, 3, 2, 7, 4);
+}
+
+static void positions_are_results(void **state)
+{
+    (void)state;
+    static const int32_t last = -1, two = 2, repeats[] = {2, 2}, wide[] = {2, 2};
+    one(56, SHAPE(1, 1, 2, 3), SHAPE(1, 1, 2), tflite_ints(&model, "axis", 1, &last), -1);
+    EXPECT(0, 2, 2);
+    one(79, SHAPE(2, 3), SHAPE(2), tflite_ints(&model, "axis", 1, &last), -1);
+    EXPECT(0, 0, 0);
+    const int x = tflite_input(&model, "x", SHAPE(2, 3));
+    const int values = tflite_value(&model, "values", SHAPE(2, 2)),
+              at = tflite_value(&model, "at", SHAPE(2, 2));
+    tflite_node(&model, 48, values, x, tflite_ints(&model, "k", 1, &two), -1);
+    model.operators[0].outputs[1] = at;
+    model.operators[0].output_count = 2;
+    tflite_output(&model, values);
+    tflite_output(&model, at);
+    EXPECT(0, 3, 2, 6, 5);
+    one(69, SHAPE(1, 2), SHAPE(2, 4), tflite_ints(&model, "repeats", 2, repeats), -1);
+    EXPECT(0, 1, 2, 1, 2, 1, 2, 1, 2);
+    one(130, SHAPE(1, 2), SHAPE(2, 2), tflite_ints(&model, "shape", 2, wide), -1);
+    EXPECT(0, 1, 2, 1, 2);
+    one(81, SHAPE(2, 3), SHAPE(2), tflite_ints(&model, "axis", 1, &last), -1);
+    EXPECT(0, 6, 120);
+}
+
+static void suppression_of_boxes_is_left_to_the_app(void **state)
+{
+    (void)state;
+    const int x = tflite_input(&model, "x", SHAPE(1, 2, 4)), s = tflite_input(&model, "s", SHAPE(1, 2, 3));
+    const int boxes = tflite_value(&model, "boxes", SHAPE(1, 2, 4));
+    const int scores = tflite_value(&model, "scores", SHAPE(1, 2, 3));
+    const int anchors = tflite_floats(&model, "anchors", SHAPE(2, 4), ramp);
+    const int found = tflite_value(&model, "found", SHAPE(1, 5, 4)),
+              y = tflite_value(&model, "y", SHAPE(1, 5, 4));
+    tflite_node(&model, 59, boxes, x, -1, -1);
+    tflite_node(&model, 19, scores, s, -1, -1);
+    tflite_node(&model, TFLITE_CUSTOM, found, boxes, scores, anchors);
+    model.operators[2].custom = "TFLite_Detection_PostProcess";
+    tflite_node(&model, 19, y, found, -1, -1);
+    tflite_output(&model, y);
+    const mts_graph *graph = imported();
+    assert_int_equal(graph->output_count, 2);
+    assert_string_equal(graph->outputs[0].name, "boxes");
+    EXPECT(1, 1, 2, 3, 4, 5, 6);
+}
+
 static void what_is_not_supported_is_named(void **state)
 {
     (void)state;
@@ -473,6 +550,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(blocks_become_batches_and_come_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(dimensions_of_one_are_inserted_and_removed_where_the_operator_says,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(elements_are_picked_and_placed_by_position, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(positions_are_results, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(suppression_of_boxes_is_left_to_the_app, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_supported_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shapes_that_contradict_are_refused, set_up, tear_down),
     };

@@ -357,6 +357,9 @@ value mts_import_scatter_elements(mts_import *import, value x, uint32_t axis, va
     for (uint32_t d = 0; fits && d < shape.rank; d++) {
         fits = d == axis || i->dims[d] <= shape.dims[d];
     }
+    if (count == 0 && fits) {
+        return x;
+    }
     if (!known_indices(import, index) || !fits || !at) {
         mts_import_fail(import, fits ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_MALFORMED,
                         fits ? "not enough memory for a node" : "indices, updates and data do not fit");

@@ -243,8 +243,13 @@ static void define_outputs(mts_import *import)
         mts_import_fail(import, MTS_STATUS_MALFORMED, "the model has no output");
     }
     for (size_t i = 0; i < import->proto->n_output && mts_import_ok(import); i++) {
-        define_output(import, import->proto->output[i]);
+        const mts_import_name *entry =
+            mts_import_find(import, import->proto->output[i]->name ? import->proto->output[i]->name : "");
+        if (!entry || entry->refused != mts_import_cut_reason) {
+            define_output(import, import->proto->output[i]);
+        }
     }
+    mts_import_cut_outputs(import);
 }
 
 /* ---- models ---- */

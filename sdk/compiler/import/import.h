@@ -4,7 +4,8 @@
  * ONNX: opset 7 to 28, and of older ones the operators that have not changed since. A TensorFlow Lite model
  * is known by the identifier in the file (tflite/). Shapes are static: unknown input dimensions are given by
  * the caller. Everything that depends on constants only is computed here. What is not supported is refused
- * with file, node and operator, and then no graph comes back. Not responsible for optimising the graph (sdk/compiler/passes).
+ * with file, node and operator, and then no graph comes back. NonMaxSuppression and what follows it is left
+ * out: the values that it reads become outputs (cut.c). Not responsible for optimising the graph (sdk/compiler/passes).
  *
  * Thread-safety: the functions keep no state; arenas belong to their caller.
  */
@@ -46,6 +47,9 @@ typedef struct mts_import_options {
     size_t bytes_most;    /* bytes of memory for the graph and its constants */
     size_t computed_most; /* bytes of constants computed from others, beyond eight times the file's size */
     uint32_t nodes_most;  /* ONNX nodes */
+    /* Called with a sentence where outputs of the model are replaced by others; NULL: not called. */
+    void (*note)(void *context, const char *text);
+    void *note_context;
 } mts_import_options;
 
 /* No shapes, no bindings, 2 GiB of file, 4 GiB of memory, 1 GiB of computed constants, 100000 nodes. */

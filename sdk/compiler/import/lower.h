@@ -75,6 +75,17 @@ typedef struct mts_import_call {
     struct mts_import_call *outer;
 } mts_import_call;
 
+/* Where the import stops (cut.c). */
+typedef struct mts_import_cut {
+    const char *op; /* the first operator that is left out; NULL: none is */
+    /* values that such operators read */
+    struct mts_import_kept {
+        const char *name;
+        mts_import_value *value;
+    } * kept;
+    size_t count, capacity;
+} mts_import_cut;
+
 typedef struct mts_import {
     const mts_import_options *options;
     mts_arena *arena;  /* of the graph */
@@ -88,6 +99,7 @@ typedef struct mts_import {
     size_t read_count;      /* nodes and names of functions and branches that were read */
     uint32_t depth;         /* of functions and branches inside each other */
     bool blamed;            /* the message names the node that failed */
+    mts_import_cut cut;
     mts_import_scope *scope;
     mts_import_call *call; /* NULL outside of functions */
     mts_function *functions;
@@ -184,6 +196,9 @@ mts_import_value *mts_import_emit_binary(mts_import *import, uint32_t kind, mts_
                                          mts_import_value *b);
 mts_import_value *mts_import_emit_unary(mts_import *import, uint32_t fn, float a, float b,
                                         mts_import_value *x);
+/* Each dimension so many times; `count` is the rank. */
+mts_import_value *mts_import_tile(mts_import *import, mts_import_value *x, const int64_t *repeats,
+                                  uint32_t count);
 /* a [..,M,K] times b [..,K,N]; a constant matrix is the weight of a fully connected layer. */
 mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a, mts_import_value *b);
 /* A unary operator whose results are 0 and 1, as bool. */
@@ -264,6 +279,15 @@ mts_import_value *mts_import_convert(mts_import *import, mts_import_value *x, mt
 bool mts_host_can_eval(mts_op op, const mts_attrs *attrs);
 mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *attrs,
                                 mts_import_value *const *inputs, uint32_t count, const mts_shape *shape);
+
+/* ---- operators that are left to the app (cut.c) ---- */
+/* Why the result of such an operator does not exist: what `refused` of its name points to. */
+extern const char mts_import_cut_reason[];
+void mts_import_cut_before(mts_import *import, const char *op);
+/* A value that such an operator reads becomes an output, unless it is constant or an input. */
+void mts_import_cut_keep(mts_import *import, const char *name, mts_import_value *value);
+/* After the outputs that remain: adds those that were kept, and tells the caller. */
+void mts_import_cut_outputs(mts_import *import);
 
 /* ---- names (names.c) ---- */
 /* Begins a scope without names. */

@@ -137,9 +137,11 @@ static void read_equation(einsum *e)
         if (mts_import_ok(e->import)) {
             measure(e, &e->terms[i]);
         }
-        if (i + 1 < e->count && *text++ != ',') {
+        if (i + 1 < e->count && *text != ',') {
             malformed(e, "it has another number of terms than the node has inputs");
+            return;
         }
+        text += i + 1 < e->count;
     }
     if (mts_import_ok(e->import) && strncmp(text, "->", 2) == 0) {
         uint32_t dots = 0;

@@ -135,8 +135,10 @@ void mts_lower_trilu(mts_import *import)
     int64_t shift = 0;
     (void)mts_import_ints(import, mts_import_in(import, 1), "k", &shift, 1);
     const bool upper = mts_attr_int(import, "upper", 1) != 0;
-    if (s.rank < 2 || !mts_import_ok(import)) {
-        mts_import_fail(import, MTS_STATUS_MALFORMED, "an operand of rank %u has no triangle", s.rank);
+    if (s.rank < 2 || mts_shape_count(&s) == 0 || !mts_import_ok(import)) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED,
+                        "an operand of rank %u and %zu elements has no triangle", s.rank,
+                        mts_shape_count(&s));
         return;
     }
     const int64_t rows = s.dims[s.rank - 2], columns = s.dims[s.rank - 1], all = rows * columns;

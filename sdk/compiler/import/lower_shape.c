@@ -213,12 +213,9 @@ static mts_import_value *repeat(mts_import *import, mts_import_value *x, uint32_
     return mts_import_emit_reshape(import, mts_import_emit(import, MTS_OP_EXPAND, &attrs, &y, 1), &out);
 }
 
-void mts_lower_tile(mts_import *import)
+mts_import_value *mts_import_tile(mts_import *import, mts_import_value *x, const int64_t *repeats,
+                                  uint32_t count)
 {
-    mts_import_value *x = mts_import_in(import, 0);
-    int64_t repeats[MTS_TENSOR_RANK_MAX];
-    uint32_t count =
-        mts_import_ints(import, mts_import_in(import, 1), "the repeats", repeats, MTS_TENSOR_RANK_MAX);
     if (count != x->shape.rank) {
         mts_import_fail(import, MTS_STATUS_MALFORMED, "%u repeats for rank %u", count, x->shape.rank);
     }
@@ -226,11 +223,19 @@ void mts_lower_tile(mts_import *import)
         if (repeats[i] < 1 || repeats[i] > INT32_MAX) {
             mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "%lld repeats are not supported",
                             (long long)repeats[i]);
-            return;
+            return NULL;
         }
         x = repeat(import, x, i, repeats[i]);
     }
-    mts_import_out(import, 0, x);
+    return mts_import_ok(import) ? x : NULL;
+}
+
+void mts_lower_tile(mts_import *import)
+{
+    int64_t repeats[MTS_TENSOR_RANK_MAX] = {0};
+    const uint32_t count =
+        mts_import_ints(import, mts_import_in(import, 1), "the repeats", repeats, MTS_TENSOR_RANK_MAX);
+    mts_import_out(import, 0, mts_import_tile(import, mts_import_in(import, 0), repeats, count));
 }
 
 static mts_import_value *shuffle(mts_import *import, mts_import_value *x, const int64_t *six,

@@ -224,13 +224,48 @@ static void lower_node(mts_import *import)
     }
 }
 
+static bool is_left(mts_import *import, const char *name)
+{
+    const mts_import_name *entry = *name ? mts_import_find(import, name) : NULL;
+    return entry && entry->refused == mts_import_cut_reason;
+}
+
+/* Leaves out NonMaxSuppression of the main graph, and nodes that read results of what was left out. */
+static bool leave_out(mts_import *import)
+{
+    const Onnx__NodeProto *node = import->node;
+    const bool standard = !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
+    bool left = standard && import->depth == 0 && mts_import_is_op(import, "NonMaxSuppression");
+    for (size_t i = 0; i < node->n_input && import->depth == 0; i++) {
+        left = left || is_left(import, node->input[i]);
+    }
+    if (!left) {
+        return false;
+    }
+    mts_import_cut_before(import, node->op_type);
+    for (size_t i = 0; i < node->n_input && mts_import_ok(import); i++) {
+        if (*node->input[i] && !is_left(import, node->input[i])) {
+            mts_import_cut_keep(import, node->input[i], mts_import_lookup(import, node->input[i]));
+        }
+    }
+    for (uint32_t i = 0; i < node->n_output && mts_import_ok(import); i++) {
+        mts_import_name *entry = *node->output[i] ? mts_import_find(import, node->output[i]) : NULL;
+        if (entry) {
+            entry->refused = mts_import_cut_reason;
+        }
+    }
+    return true;
+}
+
 static void lower_nodes(mts_import *import, const uint32_t *order, uint32_t count)
 {
     for (uint32_t i = 0; i < count && mts_import_ok(import); i++) {
         const Onnx__NodeProto *node = import->scope->nodes[order[i]];
         import->node = node;
         import->title = node->name;
-        lower_node(import);
+        if (!leave_out(import)) {
+            lower_node(import);
+        }
         /* of nodes inside of nodes, the outermost and the innermost are named */
         if (!mts_import_ok(import) && (import->depth == 0 || !import->blamed)) {
             import->blamed = true;

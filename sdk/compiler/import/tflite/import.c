@@ -8,6 +8,9 @@
 
 #include "compiler/import/tflite/lower.h"
 
+/* By the numbers of the schema. */
+enum { CODE_SUPPRESSION_V4 = 120, CODE_SUPPRESSION_V5 = 121 };
+
 #define IDENTIFIER_AT 4
 
 bool mts_tflite_is(const void *data, size_t size)
@@ -182,6 +185,33 @@ static void lower_operator(mts_tflite *model)
     }
 }
 
+/* Leaves out the suppression of boxes, and operators that read results of what was left out. */
+static bool leave_out(mts_tflite *model)
+{
+    const mts_tflite_operator *node = model->node;
+    char text[32];
+    bool left = node->custom ? strcmp(node->custom, "TFLite_Detection_PostProcess") == 0
+                             : node->code == CODE_SUPPRESSION_V4 || node->code == CODE_SUPPRESSION_V5;
+    for (uint32_t i = 0; i < node->inputs.count; i++) {
+        const mts_tflite_tensor *tensor = mts_tflite_in(model, i);
+        left = left || (tensor && tensor->left);
+    }
+    if (!left) {
+        return false;
+    }
+    mts_import_cut_before(model->import, mts_tflite_operator_name(node, text, sizeof text));
+    for (uint32_t i = 0; i < node->inputs.count && mts_import_ok(model->import); i++) {
+        mts_tflite_tensor *tensor = mts_tflite_in(model, i);
+        if (tensor && !tensor->left && !tensor->data) {
+            mts_import_cut_keep(model->import, tensor->name, mts_tflite_native(model, tensor));
+        }
+    }
+    for (uint32_t i = 0; i < node->outputs.count; i++) {
+        model->tensors[mts_flat_at(&model->flat, &node->outputs, MTS_FLAT_I32, i)].left = true;
+    }
+    return true;
+}
+
 static void lower_operators(mts_tflite *model)
 {
     for (uint32_t i = 0; i < model->operator_count && mts_import_ok(model->import); i++) {
@@ -193,7 +223,9 @@ static void lower_operators(mts_tflite *model)
             &model->tensors[mts_flat_at(&model->flat, &node->outputs, MTS_FLAT_I32, 0)];
         model->node = node;
         model->import->title = first->name;
-        lower_operator(model);
+        if (!leave_out(model)) {
+            lower_operator(model);
+        }
         if (!mts_import_ok(model->import)) {
             char text[32];
             model->import->code =
@@ -211,13 +243,14 @@ static void define_outputs(mts_tflite *model)
     for (uint32_t i = 0; i < model->outputs.count && mts_import_ok(model->import); i++) {
         mts_tflite_tensor *tensor = port(model, &model->outputs, i);
         mts_type dtype = MTS_TYPE_FLOAT32;
-        mts_import_value *value = mts_tflite_native(model, tensor);
+        mts_import_value *value = tensor->left ? NULL : mts_tflite_native(model, tensor);
         if (value && port_type(model, tensor, "output", &dtype)) {
             value = mts_tflite_is_quantised(model, tensor) ? mts_tflite_codes(model, tensor, value)
                                                            : mts_import_retype(model->import, value, dtype);
             mts_import_emit_output(model->import, tensor->name, value);
         }
     }
+    mts_import_cut_outputs(model->import);
 }
 
 /* ---- models ---- */

@@ -74,7 +74,7 @@ const char *mts_tflite_operator_name(const mts_tflite_operator *node, char *text
     X(resize_nearest) X(unary) X(gelu) X(leaky) X(prelu) X(binary) X(squared_difference) X(softmax)  \
     X(dequantize) X(reduce) X(fully_connected) X(batch_matmul) X(concat) X(pad) X(mirror_pad) X(slice)       \
     X(strided_slice) X(split) X(split_sizes) X(gather) X(pack) X(unpack) X(reshape) X(squeeze)               \
-    X(transpose) X(depth_to_space) X(space_to_depth) X(shape) X(expand_dims)  \
+    X(transpose) X(embedding) X(gather_nd) X(scatter_nd) X(arg) X(top_k) X(one_hot) X(cumsum) X(tile) X(broadcast) X(fill) X(depth_to_space) X(space_to_depth) X(shape) X(expand_dims)  \
     X(space_to_batch) X(batch_to_space)
 /* clang-format on */
 #define MTS_TFLITE_DECLARE(name) void mts_tflite_lower_##name(mts_tflite *model);

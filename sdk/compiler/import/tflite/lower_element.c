@@ -17,6 +17,7 @@ enum {
     CODE_MEAN = 40,
     CODE_SUM = 74,
     CODE_REDUCE_MAX = 82,
+    CODE_REDUCE_PROD = 81,
     CODE_LOG_SOFTMAX = 50,
     CODE_RSQRT = 76,
     CODE_SQUARE = 92
@@ -149,10 +150,11 @@ void mts_tflite_lower_dequantize(mts_tflite *model)
 
 static uint32_t reduce_kind(uint32_t code)
 {
-    return code == CODE_MEAN         ? MTS_REDUCE_MEAN
-           : code == CODE_SUM        ? MTS_REDUCE_SUM
-           : code == CODE_REDUCE_MAX ? MTS_REDUCE_MAX
-                                     : MTS_REDUCE_MIN;
+    return code == CODE_MEAN          ? MTS_REDUCE_MEAN
+           : code == CODE_SUM         ? MTS_REDUCE_SUM
+           : code == CODE_REDUCE_MAX  ? MTS_REDUCE_MAX
+           : code == CODE_REDUCE_PROD ? MTS_REDUCE_PROD
+                                      : MTS_REDUCE_MIN;
 }
 
 void mts_tflite_lower_reduce(mts_tflite *model)

@@ -329,30 +329,3 @@ void mts_tflite_lower_unpack(mts_tflite *model)
         mts_tflite_out(model, i, mts_import_emit_reshape(model->import, y, &shape), false);
     }
 }
-
-void mts_tflite_lower_gather(mts_tflite *model)
-{
-    mts_tflite_tensor *tensor = mts_tflite_in(model, 0);
-    mts_tflite_tensor *index = mts_tflite_in(model, 1);
-    const uint32_t rank = tensor->shape.rank;
-    const uint32_t axis = mts_tflite_axis(model, mts_tflite_option(model, 0, MTS_FLAT_I32, 0), rank);
-    const bool planar = mts_tflite_is_planar(tensor) && index->shape.rank == 1;
-    mts_import_value *both[2] = {mts_tflite_value(model, tensor, planar), mts_tflite_native(model, index)};
-    if (!mts_import_ok(model->import)) {
-        return;
-    }
-    if (mts_tflite_option(model, 1, MTS_FLAT_I32, 0) != 0 || !mts_import_is_const(both[1])) {
-        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED,
-                        "only constant indices without batch dimensions are supported");
-        return;
-    }
-    for (size_t i = 0; i < mts_shape_count(&both[1]->shape); i++) {
-        const int64_t at = mts_host_load_int(both[1]->dtype, both[1]->data, i);
-        if (at < 0 || at >= tensor->shape.dims[axis]) {
-            mts_import_fail(model->import, MTS_STATUS_MALFORMED, "index %lld is out of range", (long long)at);
-            return;
-        }
-    }
-    const mts_attrs attrs = {.gather = {.axis = mts_tflite_dim(planar, axis)}};
-    mts_tflite_out(model, 0, mts_import_emit(model->import, MTS_OP_GATHER, &attrs, both, 2), planar);
-}

@@ -156,15 +156,19 @@ class Peer:
             raise RuntimeError(f"{self.name} ({self.mode}): {reason}")
         return json.loads(line)
 
-    def difference(self, expected):
-        found = numpy.load(self.outputs)
-        worst = 0.0
+    def differences(self, expected):
+        """Of each model's outputs, relative to the largest."""
+        found, answer = numpy.load(self.outputs), []
         for index, want in enumerate(expected):
             have = found[str(index)]
             if have.shape != want.shape or not numpy.isfinite(have).all():
-                return float("inf")
-            worst = max(worst, float(numpy.abs(have - want).max() / max(numpy.abs(want).max(), 1e-30)))
-        return worst
+                answer.append(float("inf"))
+            else:
+                answer.append(float(numpy.abs(have - want).max() / max(numpy.abs(want).max(), 1e-30)))
+        return answer
+
+    def difference(self, expected):
+        return max(self.differences(expected))
 
     def stop(self):
         self.process.send_signal(signal.SIGSTOP)

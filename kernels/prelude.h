@@ -18,7 +18,7 @@
  * address: private and LOCAL scratch, which stays float or is mts_half by choice, and the caller's memory.
  *
  * Vector helpers: mts_vec_spill (to private floats), mts_vec_splat, mts_vec_of (of a literal), mts_vec_fma(a, b, c) =
- * a b + c, mts_vec_max, mts_vec_min (NaN in b stays), mts_vec_keep(m, v) = m != 0 ? v : 0, mts_vec_slope(v, s) = v > 0 ?
+ * a b + c, mts_vec_max, mts_vec_min (NaN in b stays), mts_vec_keep(m, v) = m != 0 ? v : 0, mts_vec_select(m, a, b) = m != 0 ? a : b, mts_vec_slope(v, s) = v > 0 ?
  * v : s v, mts_vec_above(a, b) = a > b ? 1 : 0, mts_vec_same(a, b) = a == b ? 1 : 0, add, sub, mul, div, neg and the
  * componentwise mathematics; mts_vec_call(name, v) and mts_vec_call_2(name, a, b) for functions without a word. Of the 2 VEC floats a b: mts_vec_even, mts_vec_odd; of a0 b0 a1 b1 ..:
  * the first VEC, mts_vec_zip_low, and the others, mts_vec_zip_high. LOCAL declares memory of a work-group, LOCAL_PTR
@@ -263,6 +263,7 @@ INLINE mts_vec mts_vec_add(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] + b.s[i])
 INLINE mts_vec mts_vec_max(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] > b.s[i] ? a.s[i] : b.s[i]); }
 INLINE mts_vec mts_vec_min(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] < b.s[i] ? a.s[i] : b.s[i]); }
 INLINE mts_vec mts_vec_keep(mts_vec m, mts_vec v) { MTS_VEC_MAKE(m.s[i] != 0.0f ? v.s[i] : 0.0f); }
+INLINE mts_vec mts_vec_select(mts_vec m, mts_vec a, mts_vec b) { MTS_VEC_MAKE(m.s[i] != 0.0f ? a.s[i] : b.s[i]); }
 INLINE mts_vec mts_vec_slope(mts_vec v, mts_vec k) { MTS_VEC_MAKE(v.s[i] > 0.0f ? v.s[i] : k.s[i] * v.s[i]); }
 INLINE mts_vec mts_vec_above(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] > b.s[i] ? 1.0f : 0.0f); }
 INLINE mts_vec mts_vec_same(mts_vec a, mts_vec b) { MTS_VEC_MAKE(a.s[i] == b.s[i] ? 1.0f : 0.0f); }
@@ -312,6 +313,7 @@ MTS_VEC_CALL(atanh)
 MTS_VEC_CALL(expm1)
 MTS_VEC_CALL(log1p)
 MTS_VEC_CALL_2(pow)
+MTS_VEC_CALL_2(fmod)
 
 #else /* OpenCL vectors and plain scalars have operators */
 
@@ -358,6 +360,7 @@ INLINE mts_vec mts_vec_same(mts_vec a, mts_vec b) { return a == b ? mts_vec_spla
 INLINE mts_vec mts_vec_max(mts_vec a, mts_vec b) { return a > b ? a : b; }
 INLINE mts_vec mts_vec_min(mts_vec a, mts_vec b) { return a < b ? a : b; }
 INLINE mts_vec mts_vec_keep(mts_vec m, mts_vec v) { return m != mts_vec_splat(0.0f) ? v : mts_vec_splat(0.0f); }
+INLINE mts_vec mts_vec_select(mts_vec m, mts_vec a, mts_vec b) { return m != mts_vec_splat(0.0f) ? a : b; }
 INLINE mts_vec mts_vec_slope(mts_vec v, mts_vec k) { return v > mts_vec_splat(0.0f) ? v : k * v; }
 #if VEC == 1
 #define mts_vec_even(a, b) (a)

@@ -86,8 +86,11 @@
 
 #define MTS_FUNCTIONS(X) MTS_FUNCTIONS_FUSED(X) MTS_FUNCTIONS_ALONE(X)
 
+/* r, a remainder of the sign of the dividend, as one of the sign of y. */
+#define mts_vec_mod(r, y) mts_vec_add(r, mts_vec_keep(mts_vec_above(mts_vec_of(0.0), mts_vec_mul(r, y)), y))
+
 /* X(NAME, formula): the kind MTS_BIN_NAME of x and y. */
-#define MTS_BINARIES(X)                                                                                      \
+#define MTS_BINARIES_COMMON(X)                                                                               \
     X(ADD, mts_vec_add(x, y))                                                                                \
     X(SUB, mts_vec_sub(x, y))                                                                                \
     X(MUL, mts_vec_mul(x, y))                                                                                \
@@ -96,5 +99,14 @@
     X(MAX, mts_vec_max(x, y))                                                                                \
     X(MIN, mts_vec_min(x, y))                                                                                \
     X(POW, mts_vec_call_2(pow, x, y))
+
+#define MTS_BINARIES_ALONE(X)                                                                                \
+    X(EQUAL, mts_vec_same(x, y))                                                                             \
+    X(GREATER, mts_vec_above(x, y))                                                                          \
+    X(GREATER_EQUAL, mts_vec_add(mts_vec_above(x, y), mts_vec_same(x, y)))                                   \
+    X(MOD, mts_vec_mod(mts_vec_call_2(fmod, x, y), y))                                                       \
+    X(FMOD, mts_vec_call_2(fmod, x, y))
+
+#define MTS_BINARIES(X) MTS_BINARIES_COMMON(X) MTS_BINARIES_ALONE(X)
 
 #endif

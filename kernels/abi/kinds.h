@@ -67,7 +67,14 @@
 #define MTS_BIN_MAX 5u
 #define MTS_BIN_MIN 6u
 #define MTS_BIN_POW 7u
-#define MTS_BIN_COUNT 8u
+/* The kinds from this one on have programs of their own (functions.h). */
+#define MTS_BIN_ALONE 8u
+#define MTS_BIN_EQUAL 8u          /* 1 or 0, as the two below: false for NaN */
+#define MTS_BIN_GREATER 9u        /* a > b */
+#define MTS_BIN_GREATER_EQUAL 10u /* a >= b */
+#define MTS_BIN_MOD 11u           /* remainder of the sign of b */
+#define MTS_BIN_FMOD 12u          /* remainder of the sign of a */
+#define MTS_BIN_COUNT 13u
 
 #define MTS_PAD_CONSTANT 0u
 #define MTS_PAD_EDGE 1u

@@ -212,6 +212,13 @@ typedef struct mts_binary_params {
     mts_u32 lhs_pool, rhs_pool; /* 1: this operand's base is a pool offset (a constant) */
 } mts_binary_params;
 
+/* in[0] != 0 ? in[1] : in[2] */
+typedef struct mts_select_params {
+    mts_dest_params dest;
+    mts_view_params in[3];
+    mts_u32 in_pool[3]; /* 1: this operand's base is a pool offset (a constant) */
+} mts_select_params;
+
 /* y = fn(scale[c] x + bias[c]), c = coordinate 3 (channels of [N, C, H, W]). */
 typedef struct mts_scale_params {
     mts_dest_params dest;

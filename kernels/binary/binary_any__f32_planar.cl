@@ -2,12 +2,22 @@
  * binary_any: y = fn(lhs kind rhs), elementwise; either operand may be broadcast (strides 0) or a constant of
  * the pool.
  */
+/* -DKIND=n: the program computes just this kind, one of MTS_BINARIES_ALONE, which the other program does not know. */
+#ifndef KIND
+#define KIND 0
+#endif
+
 INLINE mts_vec binary_kind(mts_u32 kind, mts_vec x, mts_vec y) {
+#if KIND
+#define BINARY_ONLY(NAME, formula) KIND == MTS_BIN_##NAME ? (formula) :
+    return MTS_BINARIES_ALONE(BINARY_ONLY) x;
+#else
 #define BINARY_CASE(NAME, formula) case MTS_BIN_##NAME: return formula;
     switch (kind) {
-        MTS_BINARIES(BINARY_CASE)
+        MTS_BINARIES_COMMON(BINARY_CASE)
     default: return x;
     }
+#endif
 }
 
 /* One value per plane. */

@@ -52,6 +52,29 @@ const char *mts_reference_binary_any__f32_planar(const mts_reference_call *call)
     return mts_reference_members(call, MTS_PARAM_WORDS(mts_binary_params), binary_member);
 }
 
+static float select_value(const mts_reference_call *call, const void *params, const uint32_t *at)
+{
+    const mts_select_params *r = params;
+    const uint32_t chosen = read_view(call, &r->in[0], at, r->in_pool[0]) != 0.0f ? 1 : 2;
+    return read_view(call, &r->in[chosen], at, r->in_pool[chosen]);
+}
+
+static const char *select_member(const mts_reference_call *call, const void *params)
+{
+    const mts_select_params *r = params;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!mts_reference_view_fits(call, &r->in[i], r->dest.dims, r->in_pool[i])) {
+            return "an operand leaves its buffer";
+        }
+    }
+    return mts_reference_write(call, &r->dest, r, select_value);
+}
+
+const char *mts_reference_select_any__f32_planar(const mts_reference_call *call)
+{
+    return mts_reference_members(call, MTS_PARAM_WORDS(mts_select_params), select_member);
+}
+
 static float read_vector(const mts_reference_call *call, uint32_t base, uint32_t i, float absent)
 {
     return base == MTS_PARAM_NONE ? absent : call->pool[(uint64_t)base + i];

@@ -30,6 +30,7 @@
  *   ORDER     x [..,D]: positions of the `count` largest or smallest elements of each row, in order; of equal
  *             elements the first one comes first
  *   SAMPLE    x [N,C,H,W]; grid [N,H',W',2] of columns and rows in -1..1.   [N,C,H',W']
+ *   SELECT    condition, a, b (broadcast; each may be const).   y = condition != 0 ? a : b
  *
  * All run-time values are float32 in a task's graph; the dtype of a graph input or output says what the
  * caller passes or gets, converted at the border.
@@ -61,7 +62,8 @@
     X(TAKE, take)            \
     X(SCAN, scan)            \
     X(ORDER, order)          \
-    X(SAMPLE, sample)
+    X(SAMPLE, sample)        \
+    X(SELECT, select)
 /* clang-format on */
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * encode_element.c: element functions, scale and bias per channel, and binary operators with broadcasting.
+ * encode_element.c: element functions, scale and bias per channel, binary operators and choices with
+ * broadcasting.
  */
 #include "lower/encoders.h"
 
@@ -29,6 +30,17 @@ static void fill_binary(mts_encoding *encoding, const mts_member *member, void *
 }
 
 MTS_OPERATOR(binary, binary, fill_binary, NULL);
+
+static void fill_select(mts_encoding *encoding, const mts_member *member, void *params)
+{
+    mts_select_params *r = params;
+    r->dest = mts_encode_output(encoding, member);
+    for (uint32_t i = 0; i < 3; i++) {
+        r->in[i] = mts_encode_operand(encoding, member, i, r->dest.dims, &r->in_pool[i]);
+    }
+}
+
+MTS_OPERATOR(select, select, fill_select, NULL);
 
 /* Channels of a value of any rank stand at coordinate 3: [1, 1, N, C, H, W], all but rank 4 as [1, 1, N, C,
  * 1, rest]. */

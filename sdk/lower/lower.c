@@ -44,17 +44,25 @@ static mts_status check_positions(const mts_encoding *encoding, const mts_layer 
     return MTS_STATUS_OK;
 }
 
-/* Functions that convolutions cannot end with have programs of their own (kernels/dest.h). */
+/* Functions and kinds that few networks have are computed by programs of their own (kernels/abi/functions.h). */
 static mts_status build_for_function(mts_encoding *encoding, const mts_layer *layer)
 {
-    const mts_member *member = &encoding->stitched->members[layer->first];
-    const mts_act *act = mts_node_act(mts_member_node(encoding->stitched, member));
-    if (!act || act->fn < MTS_FN_ALONE) {
+    const mts_node *node = mts_member_node(encoding->stitched, &encoding->stitched->members[layer->first]);
+    const mts_act *act = mts_node_act(node);
+    const bool function = act && act->fn >= MTS_FN_ALONE;
+    const bool kind = layer->op == MTS_OP_BINARY && node->attrs.binary.kind >= MTS_BIN_ALONE;
+    if (!function && !kind) {
         return MTS_STATUS_OK;
     }
     mts_encoded_launch *launch = &encoding->launches[encoding->launch_count - 1];
     char text[128];
-    (void)snprintf(text, sizeof text, "%s -DFN=%u", launch->defines, act->fn);
+    int length = snprintf(text, sizeof text, "%s", launch->defines);
+    if (function) {
+        length += snprintf(text + length, sizeof text - (size_t)length, " -DFN=%u", act->fn);
+    }
+    if (kind) {
+        (void)snprintf(text + length, sizeof text - (size_t)length, " -DKIND=%u", node->attrs.binary.kind);
+    }
     launch->defines = mts_arena_string(encoding->strings, text);
     return launch->defines ? MTS_STATUS_OK : mts_encode_memory(encoding);
 }

@@ -188,12 +188,26 @@ static void binary_functions_return_with_what_is_fused(void **state)
 {
     (void)state;
     for (uint32_t kind = 0; kind < MTS_BIN_COUNT; kind++) {
+        if (kind == MTS_BIN_MOD) {
+            continue; /* of floats ONNX has only the other remainder */
+        }
         const mts_attrs attrs = {.binary = {.kind = kind, .act = {.fn = MTS_FN_TANH}}};
         uint32_t other = constant(SHAPE(4, 1, 6)); /* no number a channel: it stays an operand */
         (void)same_attrs(NODE(MTS_OP_BINARY, attrs, x, other), sizeof(attrs.binary));
         tear_down(NULL);
         set_up(NULL);
     }
+}
+
+static void choices_return(void **state)
+{
+    (void)state;
+    const mts_attrs attrs = {0}, positive = {.binary = {.kind = MTS_BIN_GREATER}};
+    uint32_t other = constant(SHAPE(4, 1, 6));
+    const uint32_t condition = NODE(MTS_OP_BINARY, positive, x, other);
+    output("y", NODE(MTS_OP_SELECT, attrs, condition, x, other), MTS_TYPE_FLOAT32);
+    const mts_graph *back = there_and_back();
+    assert_int_equal(back->nodes[back->node_count - 1].op, MTS_OP_SELECT);
 }
 
 static void scales_return_bit_for_bit(void **state)
@@ -432,6 +446,7 @@ int main(void)
         TEST(windows_and_products_return),
         TEST(element_functions_return),
         TEST(binary_functions_return_with_what_is_fused),
+        TEST(choices_return),
         TEST(scales_return_bit_for_bit),
         TEST(reductions_and_normalisations_return),
         TEST(movements_return),

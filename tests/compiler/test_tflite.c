@@ -306,6 +306,26 @@ static void connect(int weight)
     EXPECT(0, 9, 6);
 }
 
+static void values_are_compared_and_chosen(void **state)
+{
+    (void)state;
+    const float half = 2.5f, three = -3, zero = 0;
+    const int x = tflite_input(&model, "x", SHAPE(4)), h = tflite_floats(&model, "h", SHAPE(1), &half);
+    const int z = tflite_floats(&model, "z", SHAPE(1), &zero), m = tflite_value(&model, "m", SHAPE(4));
+    const int n = tflite_value(&model, "n", SHAPE(4)), y = tflite_value(&model, "y", SHAPE(4));
+    tflite_node(&model, 58, m, x, h, -1);  /* LESS */
+    tflite_node(&model, 87, n, m, -1, -1); /* LOGICAL_NOT */
+    tflite_node(&model, 123, y, n, x, z);  /* SELECT_V2 */
+    tflite_output(&model, y);
+    EXPECT(0, 0, 0, 3, 4);
+    int t = tflite_floats(&model, "t", SHAPE(1), &three);
+    one(95, SHAPE(4), SHAPE(4), t, -1); /* FLOOR_MOD */
+    EXPECT(0, -2, -1, 0, -2);
+    t = tflite_floats(&model, "t", SHAPE(1), &three);
+    one(90, SHAPE(4), SHAPE(4), t, -1); /* FLOOR_DIV */
+    EXPECT(0, -1, -1, -1, -2);
+}
+
 static void weights_are_read_from_every_stored_form(void **state)
 {
     (void)state;
@@ -545,6 +565,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(axes_are_those_of_the_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(slices_count_from_either_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(operands_broadcast_along_channels, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(values_are_compared_and_chosen, set_up, tear_down),
         cmocka_unit_test_setup_teardown(weights_are_read_from_every_stored_form, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_transpose_stands_between_operators, set_up, tear_down),
         cmocka_unit_test_setup_teardown(blocks_become_batches_and_come_back, set_up, tear_down),

@@ -90,10 +90,71 @@ static void binary_agrees_for_every_kind_broadcast_and_constant(void **state)
             r->lhs = kernel_pair_operand(pair, dims, m == 1, &r->lhs_pool);
             r->rhs = kernel_pair_operand(pair, dims, m > 0, &r->rhs_pool);
             r->dest = kernel_pair_output(pair, dims);
-            r->kind = (n + (uint32_t)m) % MTS_BIN_COUNT;
+            r->kind = (n + (uint32_t)m) % MTS_BIN_ALONE;
             r->fn = n % 3 == 0 ? MTS_FN_NONE : n % 3 == 1 ? MTS_FN_RELU : MTS_FN_SIGMOID;
         }
         kernel_pair_run_dest(pair, "binary_any__f32_planar", params, MEMBERS, sizeof params[0]);
+    }
+}
+
+/* Small whole numbers, so that operands are often equal; a remainder's divisor is never 0. */
+static void whole_numbers(kernel_pair *pair)
+{
+    for (size_t i = 0; i < KERNEL_PAIR_ACT; i++) {
+        pair->act[i] = (float)(int)(pair->act[i] * 4.0f) + 0.5f;
+    }
+    for (size_t i = 0; i < KERNEL_PAIR_POOL; i++) {
+        pair->pool[i] = (float)(int)(pair->pool[i] * 4.0f) + 0.5f;
+    }
+}
+
+static void binary_agrees_for_kinds_with_a_program_of_their_own(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t kind = MTS_BIN_ALONE; kind < MTS_BIN_COUNT; kind++) {
+        mts_binary_params params[MEMBERS] = {0};
+        char define[48];
+        kernel_pair_start(pair, kind + 1);
+        whole_numbers(pair);
+        const uint32_t fn = kind % 2 ? MTS_FN_IS_ZERO : MTS_FN_SIGMOID;
+        for (int m = 0; m < MEMBERS; m++) {
+            mts_binary_params *r = &params[m];
+            uint32_t dims[MTS_PARAM_RANK];
+            kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
+            r->lhs = kernel_pair_operand(pair, dims, m == 1, &r->lhs_pool);
+            r->rhs = kernel_pair_operand(pair, dims, m > 0, &r->rhs_pool);
+            r->dest = kernel_pair_output(pair, dims);
+            r->kind = kind;
+            r->fn = fn;
+        }
+        const int length = snprintf(define, sizeof define, " -DKIND=%u", kind);
+        if (fn >= MTS_FN_ALONE) {
+            (void)snprintf(define + length, sizeof define - (size_t)length, " -DFN=%u", fn);
+        }
+        const kernel_pair_members all = {params, MEMBERS, sizeof params[0]};
+        kernel_pair_run_dest_once(pair, "binary_any__f32_planar", define, kind, &all);
+    }
+}
+
+static void select_agrees_for_every_broadcast_and_constant(void **state)
+{
+    kernel_pair *pair = *state;
+    for (uint32_t n = 0; n < 8; n++) {
+        mts_select_params params[MEMBERS] = {0};
+        kernel_pair_start(pair, n + 1);
+        for (size_t i = 0; i < KERNEL_PAIR_ACT; i += 3) {
+            pair->act[i] = 0.0f;
+        }
+        for (int m = 0; m < MEMBERS; m++) {
+            uint32_t dims[MTS_PARAM_RANK];
+            kernel_pair_dims(pair, dims, m == 0 ? 0 : 2, 40);
+            for (uint32_t i = 0; i < 3; i++) {
+                params[m].in[i] = kernel_pair_operand(pair, dims, ((n + (uint32_t)m) >> i & 1u) != 0,
+                                                      &params[m].in_pool[i]);
+            }
+            params[m].dest = kernel_pair_output(pair, dims);
+        }
+        kernel_pair_run_dest(pair, "select_any__f32_planar", params, MEMBERS, sizeof params[0]);
     }
 }
 
@@ -129,6 +190,8 @@ int main(void)
         cmocka_unit_test(unary_agrees_for_functions_with_a_program_of_their_own),
         cmocka_unit_test(unary_may_work_in_place),
         cmocka_unit_test(binary_agrees_for_every_kind_broadcast_and_constant),
+        cmocka_unit_test(binary_agrees_for_kinds_with_a_program_of_their_own),
+        cmocka_unit_test(select_agrees_for_every_broadcast_and_constant),
         cmocka_unit_test(scale_agrees_with_and_without_its_vectors),
     };
     return cmocka_run_group_tests(tests, kernel_pair_setup, kernel_pair_teardown);

@@ -151,6 +151,29 @@ static void a_product_broadcasts_its_batches(void **state)
     assert_int_equal(INFER(MTS_OP_MATMUL, attrs, SHAPE(4), SHAPE(4, 6)), MTS_STATUS_MALFORMED);
 }
 
+static void a_choice_broadcasts_its_three_operands(void **state)
+{
+    (void)state;
+    const mts_attrs none = {0};
+    assert_int_equal(INFER(MTS_OP_SELECT, none, SHAPE(2, 1, 3), SHAPE(4, 1), SHAPE(1)), MTS_STATUS_OK);
+    assert_result(SHAPE(2, 4, 3));
+    assert_int_equal(INFER(MTS_OP_SELECT, none, SHAPE(2, 3), SHAPE(2, 3), SHAPE(4)), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_SELECT, none, SHAPE(2, 3), SHAPE(2, 3)), MTS_STATUS_MALFORMED);
+}
+
+/* Convolutions do not know the functions that have programs of their own. */
+static void functions_that_no_convolution_ends_with_are_refused_there(void **state)
+{
+    (void)state;
+    const mts_shape *x = SHAPE(1, 2, 3, 4), *w = SHAPE(2, 2, 1, 1);
+    mts_attrs attrs = {.conv = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    attrs.conv.act.fn = MTS_FN_GELU;
+    assert_int_equal(INFER(MTS_OP_CONV, attrs, x, w), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_DECONV, attrs, x, w), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_UNARY, ((mts_attrs){.unary = {.act = {.fn = MTS_FN_GELU}}}), x),
+                     MTS_STATUS_OK);
+}
+
 static void numbers_of_functions_and_modes_are_checked(void **state)
 {
     (void)state;
@@ -364,6 +387,8 @@ int main(void)
         cmocka_unit_test(a_transposed_convolution_inverts_the_size),
         cmocka_unit_test(a_pool_rounds_up_only_to_windows_that_begin_inside),
         cmocka_unit_test(a_product_broadcasts_its_batches),
+        cmocka_unit_test(a_choice_broadcasts_its_three_operands),
+        cmocka_unit_test(functions_that_no_convolution_ends_with_are_refused_there),
         cmocka_unit_test(numbers_of_functions_and_modes_are_checked),
         cmocka_unit_test(reductions_keep_or_drop_their_axes),
         cmocka_unit_test(joins_need_equal_dimensions_beside_the_axis),

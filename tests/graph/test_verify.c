@@ -203,7 +203,8 @@ static void a_constant_in_place_of_a_run_time_value_is_found(void **state)
     assert_non_null(strstr(error.text, "may not be a constant"));
     for (int op = 0; op < MTS_OP_COUNT; op++) {
         const bool may = op == MTS_OP_BINARY || op == MTS_OP_CONCAT || op == MTS_OP_EXPAND ||
-                         op == MTS_OP_MATMUL || op == MTS_OP_TAKE || op == MTS_OP_SAMPLE;
+                         op == MTS_OP_MATMUL || op == MTS_OP_TAKE || op == MTS_OP_SAMPLE ||
+                         op == MTS_OP_SELECT;
         assert_int_equal(mts_op_takes_constant((mts_op)op, 0), may);
     }
     assert_false(mts_op_takes_constant(MTS_OP_CONV, 4));

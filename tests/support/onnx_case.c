@@ -32,7 +32,7 @@ static const struct claim {
     {"BatchNormalization", 30, false},
     {"Relu", 0, false},
     {"LeakyRelu", 0, false},
-    {"PRelu", 2, false},
+    {"PRelu", 0, false},
     {"Clip", 6, false},
     {"Sigmoid", 0, false},
     {"HardSigmoid", 0, false},
@@ -81,6 +81,17 @@ static const struct claim {
     {"Atanh", 0, false},
     {"IsNaN", 0, false},
     {"IsInf", 0, false},
+    {"Equal", 0, true},
+    {"Greater", 0, true},
+    {"GreaterOrEqual", 0, true},
+    {"Less", 0, true},
+    {"LessOrEqual", 0, true},
+    {"And", 0, false},
+    {"Or", 0, false},
+    {"Xor", 0, false},
+    {"Not", 0, false},
+    {"Where", 0, true},
+    {"Mod", 0, true},
     {"LogSoftmax", 0, false},
     {"Tile", 2, false},
     {"DepthToSpace", 0, false},
@@ -261,7 +272,7 @@ static bool is_quantised(const Onnx__GraphProto *graph)
 }
 
 /* Float32 everywhere, but for integers (and Dropout's switch) at constant positions, the result of Shape, and
-   integers of operators whose positions are values; bool results; and at most as many dimensions as the SDK has. */
+   integers of operators whose positions are values; bools; and at most as many dimensions as the SDK has. */
 static bool types_in_scope(const Onnx__GraphProto *graph)
 {
     const bool index = takes_integers(graph);
@@ -275,7 +286,7 @@ static bool types_in_scope(const Onnx__GraphProto *graph)
             return false;
         }
         if (type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && !(index && is_integer(type)) &&
-            !(parameter && (is_integer(type) || type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL))) {
+            type != ONNX__TENSOR_PROTO__DATA_TYPE__BOOL && !(parameter && is_integer(type))) {
             return false;
         }
     }

@@ -181,13 +181,55 @@ static void add_scale(mts_onnx *onnx, const mts_node *node, const char *output)
     end_act(onnx, act, slope_name(onnx, node, 3, shape->rank), last, output);
 }
 
+/* Comparisons give a bool; Mod gives a number, and of floats only by its fmod. */
+static void add_comparison(mts_onnx *onnx, uint32_t kind, const char *a, const char *b, const char *output)
+{
+    static const char *const names[] = {"Equal", "Greater", "GreaterOrEqual"};
+    mts_onnx_cast(onnx, mts_onnx_two(onnx, names[kind - MTS_BIN_EQUAL], a, b, NULL), MTS_TYPE_FLOAT32,
+                  output);
+}
+
+static const char *add_fmod(mts_onnx *onnx, const char *a, const char *b, const char *output)
+{
+    const char *both[2] = {a, b};
+    output = output ? output : mts_onnx_temporary(onnx);
+    mts_onnx_int(onnx, mts_onnx_node(onnx, "Mod", both, 2, output), "fmod", 1);
+    return output;
+}
+
+static void add_kind(mts_onnx *onnx, uint32_t kind, const char *a, const char *b, const char *output)
+{
+    static const char *const names[MTS_BIN_ALONE] = {"Add",   "Sub", "Mul", "Div",
+                                                     "PRelu", "Max", "Min", "Pow"};
+    switch (kind) {
+    case MTS_BIN_EQUAL:
+    case MTS_BIN_GREATER:
+    case MTS_BIN_GREATER_EQUAL:
+        add_comparison(onnx, kind, a, b, output);
+        break;
+    case MTS_BIN_FMOD:
+        (void)add_fmod(onnx, a, b, output);
+        break;
+    case MTS_BIN_MOD: /* fmod(fmod(a, b) + b, b) */
+        (void)add_fmod(onnx, mts_onnx_two(onnx, "Add", add_fmod(onnx, a, b, NULL), b, NULL), b, output);
+        break;
+    default:
+        (void)mts_onnx_two(onnx, names[kind], a, b, output);
+    }
+}
+
+static void add_select(mts_onnx *onnx, const mts_node *node, const char *output)
+{
+    const char *inputs[3] = {mts_onnx_temporary(onnx), input(onnx, node, 1), input(onnx, node, 2)};
+    mts_onnx_cast(onnx, input(onnx, node, 0), MTS_TYPE_BOOL, inputs[0]);
+    (void)mts_onnx_node(onnx, "Where", inputs, 3, output);
+}
+
 static void add_binary(mts_onnx *onnx, const mts_node *node, const char *output)
 {
-    static const char *const names[MTS_BIN_COUNT] = {"Add",   "Sub", "Mul", "Div",
-                                                     "PRelu", "Max", "Min", "Pow"};
     const mts_attrs_binary *binary = &node->attrs.binary;
     const char *last = before_act(onnx, &binary->act, output);
-    (void)mts_onnx_two(onnx, names[binary->kind], input(onnx, node, 0), input(onnx, node, 1), last);
+    add_kind(onnx, binary->kind, input(onnx, node, 0), input(onnx, node, 1), last);
     end_act(onnx, &binary->act, "", last, output);
 }
 
@@ -422,6 +464,7 @@ static add_function *const add_functions[MTS_OP_COUNT] = {
     [MTS_OP_SCALE] = add_scale,
     [MTS_OP_UNARY] = add_unary,
     [MTS_OP_BINARY] = add_binary,
+    [MTS_OP_SELECT] = add_select,
     [MTS_OP_REDUCE] = add_reduce,
     [MTS_OP_SOFTMAX] = add_softmax,
     [MTS_OP_LRN] = add_lrn,

@@ -143,7 +143,7 @@ static mts_import_value *append(mts_import *import, mts_op op, const mts_attrs *
         import->code = code;
         return NULL;
     }
-    return wrap(import, id, inputs[0]->dtype);
+    return wrap(import, id, inputs[op == MTS_OP_SELECT ? 1 : 0]->dtype);
 }
 
 /* The integers of a quantised value, now that they are read: (x / scale) rounded and clamped, plus zero. */
@@ -281,6 +281,16 @@ mts_import_value *mts_import_convert(mts_import *import, mts_import_value *x, mt
         }
     }
     return mts_import_constant(import, dtype, &x->shape, out, lasting);
+}
+
+mts_import_value *mts_import_emit_cast(mts_import *import, mts_import_value *x, mts_type dtype)
+{
+    if (x && !mts_import_is_const(x) && dtype == MTS_TYPE_BOOL && x->dtype != MTS_TYPE_BOOL) {
+        x = mts_import_emit_unary(import, MTS_FN_NOT_ZERO, 0.0f, 0.0f, x);
+    } else if (x && !mts_import_is_const(x) && mts_type_is_int(dtype) && !mts_type_is_int(x->dtype)) {
+        x = mts_import_emit_unary(import, MTS_FN_TRUNC, 0.0f, 0.0f, x);
+    }
+    return mts_import_convert(import, x, dtype);
 }
 
 /* ---- inputs and outputs of the graph ---- */

@@ -167,6 +167,13 @@ static double apply(const mts_act *act, double x)
     }
 }
 
+/* The remainder of the sign of b (MOD) or a (FMOD); 0 where b is. */
+static int64_t remainder_int(uint32_t kind, int64_t a, int64_t b)
+{
+    const int64_t rest = b == 0 || b == -1 ? 0 : a % b;
+    return kind == MTS_BIN_MOD && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 /* Wraps around as the run-times of ONNX do; division by 0 gives 0. */
 static int64_t combine_int(uint32_t kind, int64_t a, int64_t b)
 {
@@ -182,6 +189,15 @@ static int64_t combine_int(uint32_t kind, int64_t a, int64_t b)
             return 0;
         }
         return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+    case MTS_BIN_EQUAL:
+        return a == b;
+    case MTS_BIN_GREATER:
+        return a > b;
+    case MTS_BIN_GREATER_EQUAL:
+        return a >= b;
+    case MTS_BIN_MOD:
+    case MTS_BIN_FMOD:
+        return remainder_int(kind, a, b);
     case MTS_BIN_MAX:
         return a > b ? a : b;
     case MTS_BIN_MIN:
@@ -229,6 +245,21 @@ static void eval_binary(const mts_attrs *attrs, mts_import_value *const *inputs,
                                          mts_host_load(b->dtype, b->data, at_b));
             mts_host_store(a->dtype, out, i, apply(&attrs->binary.act, y));
         }
+    }
+}
+
+static void eval_select(mts_import_value *const *inputs, const mts_shape *shape, void *out)
+{
+    const size_t size = mts_type_size(inputs[1]->dtype), count = mts_shape_count(shape);
+    stride_walk walks[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        walks[i] = broadcast_walk(&inputs[i]->shape, shape);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = step(&walks[0]), yes = step(&walks[1]), no = step(&walks[2]);
+        const bool chosen = mts_host_load_int(inputs[0]->dtype, inputs[0]->data, at) != 0;
+        memcpy((char *)out + i * size,
+               (const char *)inputs[chosen ? 1 : 2]->data + (chosen ? yes : no) * size, size);
     }
 }
 
@@ -283,7 +314,7 @@ bool mts_host_can_eval(mts_op op, const mts_attrs *attrs)
     }
     return op == MTS_OP_TAKE || op == MTS_OP_SLICE || op == MTS_OP_TRANSPOSE || op == MTS_OP_RESHAPE ||
            op == MTS_OP_EXPAND || op == MTS_OP_CONCAT || op == MTS_OP_GATHER || op == MTS_OP_UNARY ||
-           op == MTS_OP_BINARY || op == MTS_OP_SCALE;
+           op == MTS_OP_BINARY || op == MTS_OP_SCALE || op == MTS_OP_SELECT;
 }
 
 static bool run(mts_import *import, mts_op op, const mts_attrs *attrs, mts_import_value *const *inputs,
@@ -313,6 +344,9 @@ static bool run(mts_import *import, mts_op op, const mts_attrs *attrs, mts_impor
     case MTS_OP_TAKE:
         eval_take(x, inputs[1], shape, out);
         return true;
+    case MTS_OP_SELECT:
+        eval_select(inputs, shape, out);
+        return true;
     case MTS_OP_BINARY:
         eval_binary(attrs, inputs, shape, out);
         return true;
@@ -336,7 +370,7 @@ static bool run(mts_import *import, mts_op op, const mts_attrs *attrs, mts_impor
 mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *attrs,
                                 mts_import_value *const *inputs, uint32_t count, const mts_shape *shape)
 {
-    mts_type dtype = inputs[0]->dtype;
+    mts_type dtype = inputs[op == MTS_OP_SELECT ? 1 : 0]->dtype;
     for (uint32_t i = 1; i < count && op == MTS_OP_CONCAT; i++) {
         if (inputs[i]->dtype != dtype) {
             mts_import_fail(import, MTS_STATUS_MALFORMED, "inputs have different element types");

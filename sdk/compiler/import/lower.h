@@ -186,8 +186,8 @@ bool mts_type_is_int(mts_type dtype); /* integers and bool */
 uint32_t mts_import_reduce_axes(mts_import *import, const mts_import_value *x, bool as_input, bool *keep);
 
 /* ---- emitting ---- */
-/* One run-time node, or its result if all operands are constant. The result has the dtype of the first input.
- */
+/* One run-time node, or its result if all operands are constant. The result has the dtype of the first input, of
+ * a SELECT that of the second. */
 mts_import_value *mts_import_emit(mts_import *import, mts_op op, const mts_attrs *attrs,
                                   mts_import_value *const *inputs, uint32_t count);
 mts_import_value *mts_import_emit_reshape(mts_import *import, mts_import_value *x, const mts_shape *shape);
@@ -204,6 +204,22 @@ mts_import_value *mts_import_emit_matmul(mts_import *import, mts_import_value *a
 /* A unary operator whose results are 0 and 1, as bool. */
 mts_import_value *mts_import_emit_test(mts_import *import, uint32_t fn, float a, float b,
                                        mts_import_value *x);
+typedef enum mts_import_comparison {
+    MTS_IMPORT_EQUAL,
+    MTS_IMPORT_NOT_EQUAL, /* of two bools their exclusive or */
+    MTS_IMPORT_GREATER,
+    MTS_IMPORT_GREATER_EQUAL,
+    MTS_IMPORT_LESS,
+    MTS_IMPORT_LESS_EQUAL,
+    MTS_IMPORT_AND, /* of bools, as the next one */
+    MTS_IMPORT_OR
+} mts_import_comparison;
+/* A comparison of numbers, or bools with each other, broadcast; the result is bool (lower_logic.c). */
+mts_import_value *mts_import_emit_comparison(mts_import *import, mts_import_comparison how,
+                                             mts_import_value *a, mts_import_value *b);
+/* condition ? a : b, each broadcast; a and b have the same element type. */
+mts_import_value *mts_import_emit_select(mts_import *import, mts_import_value *condition, mts_import_value *a,
+                                         mts_import_value *b);
 /* x [N,K] times weight [O,K] transposed, times scale, plus bias [O] (may be NULL) -> [N,O]. */
 mts_import_value *mts_import_emit_connected(mts_import *import, mts_import_value *x, mts_import_value *weight,
                                             float scale, mts_import_value *bias);
@@ -275,6 +291,8 @@ void mts_import_emit_output(mts_import *import, const char *name, mts_import_val
 mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts_type dtype);
 /* The same, but numbers of a constant are converted. */
 mts_import_value *mts_import_convert(mts_import *import, mts_import_value *x, mts_type dtype);
+/* A cast: to integers towards zero, to bool 1 for all but 0. */
+mts_import_value *mts_import_emit_cast(mts_import *import, mts_import_value *x, mts_type dtype);
 /* Computes an operator on constants (host.c); false if it is not one of those. */
 bool mts_host_can_eval(mts_op op, const mts_attrs *attrs);
 mts_import_value *mts_host_eval(mts_import *import, mts_op op, const mts_attrs *attrs,
@@ -350,7 +368,7 @@ const mts_lower_row *mts_lower_find(const char *op, int64_t opset, int known[2])
     X(clip_attrs) X(clip) X(prelu) X(gelu) X(is_number) X(softmax) X(softmax_legacy) X(binary) X(pow) X(nary) \
     X(dropout) X(identity) X(cast) X(reshape) X(flatten) X(squeeze) X(unsqueeze) X(transpose) X(expand) \
     X(shape) X(size) X(tile) X(depth_to_space) X(space_to_depth) X(constant) X(constant_of_shape) \
-    X(range) X(where) X(compare) X(not) X(slice) X(split) X(concat) X(gather) X(pad) X(resize) \
+    X(range) X(where) X(compare) X(not) X(mod) X(slice) X(split) X(concat) X(gather) X(pad) X(resize) \
     X(resize_10) X(upsample_7) X(matmul) X(gemm) X(reduce) X(elu) X(celu) X(softsign) X(swish)            \
     X(thresholded_relu) X(layer_norm) X(instance_norm) X(group_norm) X(mean_variance_norm) X(lp_norm)     \
     X(reduce_composed) X(gather_elements) X(gather_nd) X(compress) X(reverse_sequence) X(trilu)               \

@@ -1,6 +1,5 @@
 /*
- * lower_const.c: operators that exist only while the model is compiled: constants, ranges, comparisons,
- * choices.
+ * lower_const.c: operators that exist only while the model is compiled: constants, ranges.
  */
 #include "compiler/import/lower.h"
 
@@ -106,86 +105,6 @@ void mts_lower_range(mts_import *import)
         mts_host_store(dtype, data, (size_t)i, start + (double)i * delta);
     }
     mts_import_out(import, 0, data ? mts_import_constant(import, dtype, &shape, data, lasting) : NULL);
-}
-
-/* A constant repeated to a shape, so that element i of all operands belongs together. */
-static const mts_import_value *spread(mts_import *import, mts_import_value *value, const mts_shape *shape)
-{
-    if (!mts_import_is_const(value)) {
-        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "only operands known when compiling are supported");
-        return NULL;
-    }
-    if (mts_shape_equal(&value->shape, shape)) {
-        return value;
-    }
-    mts_attrs attrs = {.reshape = {.shape = *shape}};
-    return mts_import_emit(import, MTS_OP_EXPAND, &attrs, &value, 1);
-}
-
-void mts_lower_where(mts_import *import)
-{
-    mts_import_value *condition = mts_import_in(import, 0), *x = mts_import_in(import, 1),
-                     *y = mts_import_in(import, 2);
-    mts_shape shape;
-    if (x->dtype != y->dtype || !mts_shape_broadcast(&x->shape, &y->shape, &shape) ||
-        !mts_shape_broadcast(&condition->shape, &shape, &shape)) {
-        mts_import_fail(import, MTS_STATUS_MALFORMED, "types or shapes of the operands do not fit");
-        return;
-    }
-    const mts_import_value *c = spread(import, condition, &shape), *a = spread(import, x, &shape),
-                           *b = spread(import, y, &shape);
-    bool lasting = false;
-    char *data = mts_import_alloc(import, x->dtype, &shape, &lasting);
-    size_t size = mts_type_size(x->dtype), count = mts_shape_count(&shape);
-    for (size_t i = 0; data && c && a && b && i < count; i++) {
-        const char *from = mts_host_load_int(c->dtype, c->data, i) != 0 ? a->data : b->data;
-        memcpy(data + i * size, from + i * size, size);
-    }
-    mts_import_out(import, 0, data ? mts_import_constant(import, x->dtype, &shape, data, lasting) : NULL);
-}
-
-static bool holds(const char *op, double a, double b)
-{
-    bool less = a<b, more = a> b, equal = a == b;
-    return strcmp(op, "Equal") == 0            ? equal
-           : strcmp(op, "Greater") == 0        ? more
-           : strcmp(op, "GreaterOrEqual") == 0 ? more || equal
-           : strcmp(op, "Less") == 0           ? less
-           : strcmp(op, "LessOrEqual") == 0    ? less || equal
-           : strcmp(op, "And") == 0            ? a != 0 && b != 0
-                                               : a != 0 || b != 0;
-}
-
-void mts_lower_compare(mts_import *import)
-{
-    mts_import_value *x = mts_import_in(import, 0), *y = mts_import_in(import, 1);
-    mts_shape shape;
-    if (!mts_shape_broadcast(&x->shape, &y->shape, &shape)) {
-        mts_import_fail(import, MTS_STATUS_MALFORMED, "shapes of the operands do not fit");
-        return;
-    }
-    const mts_import_value *a = spread(import, x, &shape), *b = spread(import, y, &shape);
-    bool lasting = false;
-    unsigned char *data = mts_import_alloc(import, MTS_TYPE_BOOL, &shape, &lasting);
-    size_t count = mts_shape_count(&shape);
-    for (size_t i = 0; data && a && b && i < count; i++) {
-        data[i] = holds(import->node->op_type, mts_host_load(a->dtype, a->data, i),
-                        mts_host_load(b->dtype, b->data, i));
-    }
-    mts_import_out(import, 0,
-                   data ? mts_import_constant(import, MTS_TYPE_BOOL, &shape, data, lasting) : NULL);
-}
-
-void mts_lower_not(mts_import *import)
-{
-    const mts_import_value *x = spread(import, mts_import_in(import, 0), &mts_import_in(import, 0)->shape);
-    bool lasting = false;
-    unsigned char *data = x ? mts_import_alloc(import, MTS_TYPE_BOOL, &x->shape, &lasting) : NULL;
-    for (size_t i = 0; data && i < mts_shape_count(&x->shape); i++) {
-        data[i] = mts_host_load_int(x->dtype, x->data, i) == 0;
-    }
-    mts_import_out(import, 0,
-                   data ? mts_import_constant(import, MTS_TYPE_BOOL, &x->shape, data, lasting) : NULL);
 }
 
 /* Ones on a diagonal; only the shape of the input is read. */

@@ -312,14 +312,5 @@ void mts_lower_cast(mts_import *import)
                         mts_proto_dtype_name(to < 0 || to > 100 ? -1 : (int32_t)to));
         return;
     }
-    if (mts_import_is_const(x)) {
-        mts_import_out(import, 0, mts_import_convert(import, x, dtype));
-        return;
-    }
-    if (dtype == MTS_TYPE_BOOL && x->dtype != MTS_TYPE_BOOL) {
-        x = mts_import_emit_unary(import, MTS_FN_NOT_ZERO, 0.0f, 0.0f, x);
-    } else if (mts_type_is_int(dtype) && !mts_type_is_int(x->dtype)) {
-        x = mts_import_emit_unary(import, MTS_FN_TRUNC, 0.0f, 0.0f, x);
-    }
-    mts_import_out(import, 0, mts_import_retype(import, x, dtype));
+    mts_import_out(import, 0, mts_import_emit_cast(import, x, dtype));
 }

@@ -17,6 +17,9 @@ static const char *defect(const mts_node *node)
     if (act && !mts_act_has_derivative(act)) {
         return "its element function has no derivative";
     }
+    if (node->op == MTS_OP_BINARY && node->attrs.binary.kind >= MTS_BIN_ALONE) {
+        return "a comparison or a remainder has no derivative";
+    }
     return NULL;
 }
 

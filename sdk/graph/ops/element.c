@@ -1,5 +1,5 @@
 /*
- * element.c: the operators SCALE, UNARY and BINARY, which work element by element.
+ * element.c: the operators SCALE, UNARY, BINARY and SELECT, which work element by element.
  */
 #include "graph/ops/common.h"
 
@@ -26,19 +26,36 @@ static mts_status unary_infer(const mts_infer_call *call, mts_shape *out)
     return mts_infer_act(call, &call->attrs->unary.act, false);
 }
 
+static mts_status broadcast(const mts_infer_call *call, uint32_t index, mts_shape *out)
+{
+    const mts_shape before = *out;
+    if (!mts_shape_broadcast(&before, call->inputs[index], out)) {
+        char a[96], b[96];
+        return mts_fail(call->error, MTS_STATUS_MALFORMED, "shapes %s and %s do not broadcast",
+                        mts_shape_text(&before, a, sizeof a),
+                        mts_shape_text(call->inputs[index], b, sizeof b));
+    }
+    return MTS_STATUS_OK;
+}
+
+static mts_status select_infer(const mts_infer_call *call, mts_shape *out)
+{
+    *out = *call->inputs[0];
+    mts_status status = broadcast(call, 1, out);
+    MTS_TRY(status, broadcast(call, 2, out));
+    return status;
+}
+
 static mts_status binary_infer(const mts_infer_call *call, mts_shape *out)
 {
     const mts_attrs_binary *binary = &call->attrs->binary;
     if (binary->kind >= MTS_BIN_COUNT) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED, "binary function %u does not exist", binary->kind);
     }
-    if (!mts_shape_broadcast(call->inputs[0], call->inputs[1], out)) {
-        char a[96], b[96];
-        return mts_fail(call->error, MTS_STATUS_MALFORMED, "shapes %s and %s do not broadcast",
-                        mts_shape_text(call->inputs[0], a, sizeof a),
-                        mts_shape_text(call->inputs[1], b, sizeof b));
-    }
-    return mts_infer_act(call, &binary->act, false);
+    *out = *call->inputs[0];
+    mts_status status = broadcast(call, 1, out);
+    MTS_TRY(status, mts_infer_act(call, &binary->act, false));
+    return status;
 }
 
 static mts_propagation unary_channels(const mts_graph *graph, const mts_node *node)
@@ -53,6 +70,9 @@ static mts_propagation binary_channels(const mts_graph *graph, const mts_node *n
     const mts_shape *out = &graph->values[node->output].shape;
     const uint32_t kind = node->attrs.binary.kind;
     uint32_t computed = 0;
+    if (kind >= MTS_BIN_ALONE) {
+        return mts_channels_fixed("a comparison or a remainder");
+    }
     for (uint32_t i = 0; i < 2; i++) {
         const mts_value *v = &graph->values[node->inputs[i]];
         if (v->kind == MTS_VALUE_CONST) {
@@ -81,8 +101,9 @@ static void unary_print(const mts_graph *graph, const mts_node *node, mts_text *
 static void binary_print(const mts_graph *graph, const mts_node *node, mts_text *text)
 {
     (void)graph;
-    static const char *const names[MTS_BIN_COUNT] = {"add",   "sub", "mul", "div",
-                                                     "prelu", "max", "min", "pow"};
+    static const char *const names[MTS_BIN_COUNT] = {"add",           "sub", "mul", "div",   "prelu",
+                                                     "max",           "min", "pow", "equal", "greater",
+                                                     "greater_equal", "mod", "fmod"};
     mts_text_add(text, " %s", names[node->attrs.binary.kind]);
     mts_print_act(&node->attrs.binary.act, text);
 }
@@ -107,3 +128,7 @@ const mts_op_row mts_op_unary =
 const mts_op_row mts_op_binary =
     MTS_OP_ROW("binary", 2, 2, MTS_NONE, binary_fields, binary_infer, NULL, mts_cost_output, NULL,
                binary_channels, binary_print, MTS_OP_INPUT_VALUE);
+
+const mts_op_row mts_op_select =
+    MTS_OP_ROW_BARE("select", 3, 3, MTS_NONE, select_infer, NULL, mts_cost_output, NULL,
+                    mts_channels_unstitched, NULL, MTS_OP_INPUT_VALUE);

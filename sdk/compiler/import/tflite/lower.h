@@ -51,6 +51,8 @@ mts_import_value *mts_tflite_activate(mts_tflite *model, mts_import_value *y, in
 /* ---- results ---- */
 /* Binds a result. Its shape must be the one that the file states. */
 void mts_tflite_out(mts_tflite *model, uint32_t index, mts_import_value *value, bool planar);
+/* Element type that the file states for the first result, of those that the SDK has; fails for others. */
+bool mts_tflite_out_type(mts_tflite *model, mts_type *dtype);
 /* Shape that the file states for a result. */
 const mts_shape *mts_tflite_out_shape(mts_tflite *model, uint32_t index);
 
@@ -71,7 +73,7 @@ const char *mts_tflite_operator_name(const mts_tflite_operator *node, char *text
 /* clang-format off */
 #define MTS_TFLITE_FUNCTIONS(X)                                                                              \
     X(conv) X(depthwise) X(transpose_conv) X(transpose_bias) X(max_pool) X(average_pool) X(resize_bilinear)   \
-    X(resize_nearest) X(unary) X(gelu) X(leaky) X(prelu) X(binary) X(squared_difference) X(softmax)  \
+    X(resize_nearest) X(unary) X(compare) X(not) X(select) X(cast) X(floor_div) X(add_n) X(gelu) X(leaky) X(prelu) X(binary) X(squared_difference) X(softmax)  \
     X(dequantize) X(reduce) X(fully_connected) X(batch_matmul) X(concat) X(pad) X(mirror_pad) X(slice)       \
     X(strided_slice) X(split) X(split_sizes) X(gather) X(pack) X(unpack) X(reshape) X(squeeze)               \
     X(transpose) X(embedding) X(gather_nd) X(scatter_nd) X(arg) X(top_k) X(one_hot) X(cumsum) X(tile) X(broadcast) X(fill) X(depth_to_space) X(space_to_depth) X(shape) X(expand_dims)  \

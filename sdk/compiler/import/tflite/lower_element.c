@@ -14,6 +14,7 @@ enum {
     CODE_MAXIMUM = 55,
     CODE_MINIMUM = 57,
     CODE_POW = 78,
+    CODE_FLOOR_MOD = 95,
     CODE_MEAN = 40,
     CODE_SUM = 74,
     CODE_REDUCE_MAX = 82,
@@ -89,13 +90,14 @@ static bool pair(mts_tflite *model, mts_import_value **a, mts_import_value **b)
 void mts_tflite_lower_binary(mts_tflite *model)
 {
     const uint32_t code = model->node->code;
-    const uint32_t kind = code == CODE_MUL       ? MTS_BIN_MUL
-                          : code == CODE_SUB     ? MTS_BIN_SUB
-                          : code == CODE_DIV     ? MTS_BIN_DIV
-                          : code == CODE_MAXIMUM ? MTS_BIN_MAX
-                          : code == CODE_MINIMUM ? MTS_BIN_MIN
-                          : code == CODE_POW     ? MTS_BIN_POW
-                                                 : MTS_BIN_ADD;
+    const uint32_t kind = code == CODE_MUL         ? MTS_BIN_MUL
+                          : code == CODE_SUB       ? MTS_BIN_SUB
+                          : code == CODE_DIV       ? MTS_BIN_DIV
+                          : code == CODE_MAXIMUM   ? MTS_BIN_MAX
+                          : code == CODE_MINIMUM   ? MTS_BIN_MIN
+                          : code == CODE_POW       ? MTS_BIN_POW
+                          : code == CODE_FLOOR_MOD ? MTS_BIN_MOD
+                                                   : MTS_BIN_ADD;
     const bool may_activate = kind <= MTS_BIN_DIV;
     mts_import_value *a = NULL, *b = NULL;
     const bool planar = pair(model, &a, &b);

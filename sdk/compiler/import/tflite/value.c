@@ -227,6 +227,19 @@ static mts_tflite_tensor *result(mts_tflite *model, uint32_t index)
     return &model->tensors[mts_flat_at(&model->flat, &model->node->outputs, MTS_FLAT_I32, index)];
 }
 
+bool mts_tflite_out_type(mts_tflite *model, mts_type *dtype)
+{
+    const mts_tflite_tensor *tensor = result(model, 0);
+    size_t size = 0;
+    if (!tensor || !host_type(tensor->type, dtype, &size) || tensor->type == MTS_TFLITE_INT8 ||
+        tensor->type == MTS_TFLITE_INT16) {
+        mts_import_fail(model->import, MTS_STATUS_UNSUPPORTED, "a result of type %s is not supported",
+                        tensor ? mts_tflite_type_name(tensor->type) : "nothing");
+        return false;
+    }
+    return true;
+}
+
 const mts_shape *mts_tflite_out_shape(mts_tflite *model, uint32_t index)
 {
     const mts_tflite_tensor *tensor = result(model, index);

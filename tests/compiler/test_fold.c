@@ -227,6 +227,73 @@ static void a_product_with_the_gate_of_itself_is_one_function(void **state)
     assert_int_equal(after->nodes[1].attrs.conv.act.fn, MTS_FN_HARD_SWISH);
 }
 
+static void number(const char *name, float value)
+{
+    const float data[1] = {value};
+    onnx_model_floats(&model, name, 0, NULL, data);
+}
+
+/* As PyTorch exports Gelu before opset 20, with the half at the end or at the first factor. */
+static void gelu_of_several_nodes_is_one_function(void **state)
+{
+    (void)state;
+    number("root", 1.41421354f);
+    number("half", 0.5f);
+    number("unit", 1.0f);
+    conv("x,w", "a");
+    onnx_model_node(&model, "Div", "a,root", "d");
+    onnx_model_node(&model, "Erf", "d", "e");
+    onnx_model_node(&model, "Add", "e,unit", "g");
+    onnx_model_node(&model, "Mul", "a,g", "p");
+    onnx_model_node(&model, "Mul", "p,half", "n");
+    onnx_model_node(&model, "Div", "n,root", "d2");
+    onnx_model_node(&model, "Erf", "d2", "e2");
+    onnx_model_node(&model, "Add", "unit,e2", "g2");
+    onnx_model_node(&model, "Mul", "half,n", "h2");
+    onnx_model_node(&model, "Mul", "h2,g2", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV, MTS_OP_UNARY, MTS_OP_UNARY);
+    assert_int_equal(after->nodes[1].attrs.unary.act.fn, MTS_FN_GELU);
+    assert_int_equal(after->nodes[2].attrs.unary.act.fn, MTS_FN_GELU);
+}
+
+/* x clip(x + 3, 0, 6) / 6, which a convolution can end with. */
+static void hard_swish_of_several_nodes_is_one_function(void **state)
+{
+    (void)state;
+    number("three", 3.0f);
+    number("low", 0.0f);
+    number("six", 6.0f);
+    conv("x,w", "a");
+    onnx_model_node(&model, "Add", "a,three", "d");
+    onnx_model_node(&model, "Clip", "d,low,six", "g");
+    onnx_model_node(&model, "Mul", "a,g", "p");
+    onnx_model_node(&model, "Div", "p,six", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    OPS(MTS_OP_CONV);
+    assert_int_equal(after->nodes[0].attrs.conv.act.fn, MTS_FN_HARD_SWISH);
+}
+
+/* The root of another number. */
+static void what_is_no_gelu_stays(void **state)
+{
+    (void)state;
+    number("root", 1.5f);
+    number("half", 0.5f);
+    number("unit", 1.0f);
+    conv("x,w", "a");
+    onnx_model_node(&model, "Div", "a,root", "d");
+    onnx_model_node(&model, "Erf", "d", "e");
+    onnx_model_node(&model, "Add", "e,unit", "g");
+    onnx_model_node(&model, "Mul", "a,g", "p");
+    onnx_model_node(&model, "Mul", "p,half", "y");
+    onnx_model_output(&model, "y");
+    fold();
+    assert_int_equal(after->node_count, 5);
+}
+
 static void a_product_with_another_gate_stays(void **state)
 {
     (void)state;
@@ -389,6 +456,9 @@ int main(void)
         TEST(subtraction_and_division_become_scales_either_way_round),
         TEST(a_product_with_the_gate_of_itself_is_one_function),
         TEST(a_product_with_another_gate_stays),
+        TEST(gelu_of_several_nodes_is_one_function),
+        TEST(hard_swish_of_several_nodes_is_one_function),
+        TEST(what_is_no_gelu_stays),
         TEST(slopes_of_channels_join_the_convolution),
         TEST(zero_padding_goes_into_the_convolution),
         TEST(padding_that_is_not_zero_or_not_of_the_image_stays),

@@ -1,5 +1,5 @@
 /*
- * fold_work.c: see fold_work.h. The rules are in fold_move.c, fold_scale.c and fold_act.c.
+ * fold_work.c: see fold_work.h. The rules are in fold_move.c, fold_scale.c, fold_act.c and fold_gate.c.
  */
 #include "compiler/passes/fold_work.h"
 

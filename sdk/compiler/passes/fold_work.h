@@ -52,5 +52,6 @@ bool mts_fold_drop(mts_fold_work *work, mts_node *node);       /* nodes without 
 bool mts_fold_move(mts_fold_work *work, mts_node *node);       /* reshapes, transposes, pads */
 bool mts_fold_channels(mts_fold_work *work, mts_node *node);   /* arithmetic with one number a channel */
 bool mts_fold_activation(mts_fold_work *work, mts_node *node); /* element functions, residuals */
+bool mts_fold_gate(mts_fold_work *work, mts_node *node); /* functions that were written as several nodes */
 
 #endif

@@ -225,7 +225,7 @@ def program(arguments, words):
         raise Failure(f"mts {words[0]} died of signal {-done.returncode}")
     if done.returncode != 0:
         raise Failure(done.stderr.strip())
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def compile_words(entry, task, path):
@@ -295,10 +295,10 @@ def compile_bundle(arguments, work, tasks):
     for task, entry, path in tasks:
         words += compile_words(entry, task, path)
     try:
-        program(arguments, words)
+        said = program(arguments, words)
     except Failure as failure:
         raise Refusal(str(failure)) from failure
-    return bundle
+    return bundle, re.search(r"(\w+) and what follows it is left to the app", said)
 
 
 def answer(entry, path):
@@ -317,9 +317,11 @@ def check_file(arguments, entry, path):
     """Verdict and remark."""
     with tempfile.TemporaryDirectory(dir=arguments.work) as work:
         try:
-            bundle = compile_bundle(arguments, work, [("a", entry, path)])
+            bundle, cut = compile_bundle(arguments, work, [("a", entry, path)])
         except Refusal as refusal:
             return f"refused:{reason_of(str(refusal))}", str(refusal).replace(path, "").split(": ", 3)[-1]
+        if cut:
+            return f"cut:{cut.group(1)}", "compiled up to it, so that the outputs are others than those of the peer"
         if arguments.compile_only:
             return "compiles", ""
         try:
@@ -339,7 +341,7 @@ def check_pair(arguments, one, two):
         tasks = []
         try:
             files = [(t, e, file_of(e, arguments)) for t, e in (("a", one), ("b", two))]
-            bundle = compile_bundle(arguments, work, files)
+            bundle, _ = compile_bundle(arguments, work, files)
             tasks = [(t, e, *answer(e, path)) for t, e, path in files]
             worst = max(run_bundle(arguments, work, bundle, s, tasks) for s in STRATEGIES)
         except (Failure, Refusal) as failure:

@@ -378,11 +378,6 @@ uint32_t cli_cascade_batch(const cli_cascade *cascade)
     return cascade->batch;
 }
 
-const mts_session *cli_cascade_detector(const cli_cascade *cascade)
-{
-    return cascade->detector;
-}
-
 const mts_session *cli_cascade_tasks(const cli_cascade *cascade)
 {
     return cascade->faces;

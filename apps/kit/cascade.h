@@ -66,8 +66,7 @@ const char *cli_cascade_label(const cli_cascade *cascade, cli_face_task task, ui
 cli_cascade_times cli_cascade_last(const cli_cascade *cascade);
 /* Faces that one run of the tasks takes. */
 uint32_t cli_cascade_batch(const cli_cascade *cascade);
-/* The two sessions, to look at. */
-const mts_session *cli_cascade_detector(const cli_cascade *cascade);
+/* The session of the tasks, to look at. */
 const mts_session *cli_cascade_tasks(const cli_cascade *cascade);
 
 #endif

@@ -68,7 +68,5 @@ void mts_os_library_close(mts_os_library *library);
 uint64_t mts_os_clock_ns(void);
 /* At least so long, as a rule some ten microseconds longer. */
 void mts_os_sleep_ns(uint64_t nanoseconds);
-/* Whether a descriptor (1: standard output, 2: standard error) is a terminal. */
-bool mts_os_is_terminal(int descriptor);
 
 #endif

@@ -48,8 +48,14 @@ static inline bool mts_size_to_u32(size_t a, uint32_t *out)
     return true;
 }
 
-/* -1, 0 or 1 where a is below, equal to or above b: a step of a comparison for qsort. */
+/* -1, 0 or 1 where a is below, equal to or above b, for qsort. */
 #define MTS_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* An order, and what decides where that leaves two things equal. */
+static inline int mts_order(int first, int second)
+{
+    return first != 0 ? first : second;
+}
 
 /* Rounds up to a multiple of a power of two; false on overflow. */
 static inline bool mts_size_align(size_t a, size_t alignment, size_t *out)

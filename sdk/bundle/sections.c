@@ -107,11 +107,6 @@ static mts_status check_strings(const mts_section *strings, mts_error *error)
     return MTS_STATUS_OK;
 }
 
-const char *mts_section_name(mts_format_section section)
-{
-    return rows[section].name;
-}
-
 size_t mts_section_stride(mts_format_section section)
 {
     return rows[section].stride;

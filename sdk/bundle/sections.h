@@ -30,7 +30,6 @@ typedef struct mts_section_cursor {
     const char *name;
 } mts_section_cursor;
 
-const char *mts_section_name(mts_format_section section);
 size_t mts_section_stride(mts_format_section section);
 /* MALFORMED, UNSUPPORTED (version, byte order) with place and reason. */
 mts_status mts_sections_open(const unsigned char *bytes, size_t size, mts_sections *out, mts_error *error);

@@ -86,6 +86,20 @@ static mts_status check_arguments(const mtsc_compiler *compiler, const mtsc_task
     return MTS_STATUS_OK;
 }
 
+/* Element `i` of an array of sized structs, into `out` of `known` bytes. Every element has the size of the
+ * first one, which tells where the next begins. */
+static mts_status read_element(const void *array, uint32_t i, void *out, size_t known, const char *type,
+                               const char *what, mts_error *error)
+{
+    size_t first = 0, size = 0;
+    memcpy(&first, array, sizeof first);
+    const unsigned char *given = (const unsigned char *)array + i * first;
+    memcpy(&size, given, sizeof size);
+    return size == first ? mts_sized_read(out, known, given, type, error)
+                         : mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
+                                    "%s %u has %zu bytes, the first has %zu", what, i, size, first);
+}
+
 static mts_status copy_shapes(const mtsc_task *task, mts_arena *arena, mts_import_shape **out,
                               mts_error *error)
 {
@@ -95,14 +109,8 @@ static mts_status copy_shapes(const mtsc_task *task, mts_arena *arena, mts_impor
     }
     for (uint32_t i = 0; i < task->shape_count; i++) {
         mtsc_input_shape shape = {.size = sizeof shape};
-        const unsigned char *given = (const unsigned char *)task->shapes + i * task->shapes[0].size;
-        size_t size = 0; /* every element has the first one's, which tells where the next begins */
-        memcpy(&size, given, sizeof size);
-        if (size != task->shapes[0].size) {
-            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                            "input shape %u has %zu bytes, the first has %zu", i, size, task->shapes[0].size);
-        }
-        const mts_status status = mts_sized_read(&shape, sizeof shape, given, "mtsc_input_shape", error);
+        const mts_status status =
+            read_element(task->shapes, i, &shape, sizeof shape, "mtsc_input_shape", "input shape", error);
         if (status != MTS_STATUS_OK) {
             return status;
         }
@@ -127,14 +135,8 @@ static mts_status copy_values(const mtsc_task *task, mts_arena *arena, mts_impor
     }
     for (uint32_t i = 0; i < task->value_count; i++) {
         mtsc_input_value value = {.size = sizeof value};
-        const unsigned char *given = (const unsigned char *)task->values + i * task->values[0].size;
-        size_t size = 0;
-        memcpy(&size, given, sizeof size);
-        if (size != task->values[0].size) {
-            return mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
-                            "input value %u has %zu bytes, the first has %zu", i, size, task->values[0].size);
-        }
-        const mts_status status = mts_sized_read(&value, sizeof value, given, "mtsc_input_value", error);
+        const mts_status status =
+            read_element(task->values, i, &value, sizeof value, "mtsc_input_value", "input value", error);
         if (status != MTS_STATUS_OK) {
             return status;
         }

@@ -233,37 +233,34 @@ void mts_buffer_destroy(mts_buffer **buffer)
     DESTROY(buffer, buffer_destroy);
 }
 
+/* An empty transfer does not reach the backend. The names are those of the functions around. */
+#define TRANSFER(entry, ...)                                                                                 \
+    (status == MTS_STATUS_OK && size > 0 ? CALL(buffer->device, entry, buffer, offset, __VA_ARGS__) : status)
+
 mts_status mts_buffer_write(mts_buffer *buffer, size_t offset, const void *data, size_t size,
                             mts_error *error)
 {
     const mts_status status = check_range(buffer, offset, data, size, error);
-    return status == MTS_STATUS_OK && size > 0
-               ? CALL(buffer->device, buffer_write, buffer, offset, data, size, false)
-               : status;
+    return TRANSFER(buffer_write, data, size, false);
 }
 
 mts_status mts_buffer_write_async(mts_buffer *buffer, size_t offset, const void *data, size_t size,
                                   mts_error *error)
 {
     const mts_status status = check_range(buffer, offset, data, size, error);
-    return status == MTS_STATUS_OK && size > 0
-               ? CALL(buffer->device, buffer_write, buffer, offset, data, size, true)
-               : status;
+    return TRANSFER(buffer_write, data, size, true);
 }
 
 mts_status mts_buffer_read_async(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
 {
     const mts_status status = check_range(buffer, offset, data, size, error);
-    return status == MTS_STATUS_OK && size > 0
-               ? CALL(buffer->device, buffer_read_async, buffer, offset, data, size)
-               : status;
+    return TRANSFER(buffer_read_async, data, size);
 }
 
 mts_status mts_buffer_read(mts_buffer *buffer, size_t offset, void *data, size_t size, mts_error *error)
 {
     const mts_status status = check_range(buffer, offset, data, size, error);
-    return status == MTS_STATUS_OK && size > 0 ? CALL(buffer->device, buffer_read, buffer, offset, data, size)
-                                               : status;
+    return TRANSFER(buffer_read, data, size);
 }
 
 mts_status mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint32_t word, mts_error *error)
@@ -273,8 +270,7 @@ mts_status mts_buffer_fill(mts_buffer *buffer, size_t offset, size_t size, uint3
         status = mts_fail(error, MTS_STATUS_INVALID_ARGUMENT,
                           "filling %zu bytes at offset %zu: both have to be multiples of 4", size, offset);
     }
-    return status == MTS_STATUS_OK && size > 0 ? CALL(buffer->device, buffer_fill, buffer, offset, size, word)
-                                               : status;
+    return TRANSFER(buffer_fill, size, word);
 }
 
 mts_status mts_kernel_create(mts_device *device, const mts_kernel_desc *desc, mts_kernel **out,
@@ -362,15 +358,21 @@ static mts_status check_list(const mts_command_list *list, const void *array, si
                : status;
 }
 
+/* A backend may lack some entries. */
+static mts_status check_entry(const mts_device *device, bool there, const char *what, mts_error *error)
+{
+    return there
+               ? MTS_STATUS_OK
+               : mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' does not %s", device->info.name, what);
+}
+
 mts_status mts_command_list_update(mts_command_list *list, const mts_launch *launches, size_t count,
                                    mts_error *error)
 {
     mts_status status = check_list(list, launches, count, "launches", error);
     MTS_TRY(status, check_launches(list->device, launches, count, error));
-    if (status == MTS_STATUS_OK && !list->device->ops->command_list_update) {
-        status = mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' does not update command lists",
-                          list->device->info.name);
-    }
+    MTS_TRY(status,
+            check_entry(list->device, list->device->ops->command_list_update, "update command lists", error));
     MTS_TRY(status, CALL(list->device, command_list_update, list, launches, count));
     return status;
 }
@@ -388,10 +390,8 @@ mts_status mts_command_list_profile(mts_command_list *list, mts_launch_time *tim
                                     mts_error *error)
 {
     mts_status status = check_list(list, times, count, "times", error);
-    if (status == MTS_STATUS_OK && !list->device->ops->command_list_profile) {
-        status = mts_fail(error, MTS_STATUS_UNSUPPORTED, "device '%s' does not measure launches",
-                          list->device->info.name);
-    }
+    MTS_TRY(status,
+            check_entry(list->device, list->device->ops->command_list_profile, "measure launches", error));
     MTS_TRY(status, CALL(list->device, command_list_profile, list, times, count));
     return status;
 }

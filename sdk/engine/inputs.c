@@ -9,6 +9,11 @@
 #include "base/half.h"
 #include "engine/state.h"
 
+#define CAST(TYPE, c_type)                                                                                   \
+    case MTS_TYPE_##TYPE:                                                                                    \
+        to[i] = (float)((const c_type *)from)[i];                                                            \
+        break
+
 static void to_floats(mts_type dtype, const void *from, float *to, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -16,27 +21,13 @@ static void to_floats(mts_type dtype, const void *from, float *to, size_t count)
         case MTS_TYPE_FLOAT16:
             to[i] = mts_half_to_float(((const uint16_t *)from)[i]);
             break;
-        case MTS_TYPE_FLOAT64:
-            to[i] = (float)((const double *)from)[i];
-            break;
-        case MTS_TYPE_INT32:
-            to[i] = (float)((const int32_t *)from)[i];
-            break;
-        case MTS_TYPE_INT64:
-            to[i] = (float)((const int64_t *)from)[i];
-            break;
-        case MTS_TYPE_UINT8:
-            to[i] = (float)((const uint8_t *)from)[i];
-            break;
-        case MTS_TYPE_INT8:
-            to[i] = (float)((const int8_t *)from)[i];
-            break;
-        case MTS_TYPE_UINT16:
-            to[i] = (float)((const uint16_t *)from)[i];
-            break;
-        case MTS_TYPE_INT16:
-            to[i] = (float)((const int16_t *)from)[i];
-            break;
+            CAST(FLOAT64, double);
+            CAST(INT32, int32_t);
+            CAST(INT64, int64_t);
+            CAST(UINT8, uint8_t);
+            CAST(INT8, int8_t);
+            CAST(UINT16, uint16_t);
+            CAST(INT16, int16_t);
         case MTS_TYPE_BOOL:
             to[i] = ((const uint8_t *)from)[i] != 0 ? 1.0f : 0.0f;
             break;

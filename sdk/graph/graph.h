@@ -77,9 +77,9 @@ typedef struct mts_attrs_lrn {
     uint32_t size;
     float alpha, beta, bias;
 } mts_attrs_lrn;
-typedef struct mts_attrs_concat {
+typedef struct mts_attrs_axis {
     uint32_t axis;
-} mts_attrs_concat;
+} mts_attrs_axis, mts_attrs_concat, mts_attrs_gather;
 typedef struct mts_attrs_slice {
     int64_t start[MTS_TENSOR_RANK_MAX]; /* in range: first element taken */
     int64_t step[MTS_TENSOR_RANK_MAX];  /* non-zero, may be negative */
@@ -90,9 +90,6 @@ typedef struct mts_attrs_pad {
     float value;
     int64_t before[MTS_TENSOR_RANK_MAX], after[MTS_TENSOR_RANK_MAX]; /* may be negative (crop) */
 } mts_attrs_pad;
-typedef struct mts_attrs_gather {
-    uint32_t axis; /* output shape: x without axis, the index shape in its place */
-} mts_attrs_gather;
 typedef struct mts_attrs_transpose {
     uint32_t perm[MTS_TENSOR_RANK_MAX]; /* output dimension i is input dimension perm[i] */
 } mts_attrs_transpose;
@@ -130,10 +127,9 @@ typedef union mts_attrs {
     mts_attrs_reduce reduce;
     mts_attrs_softmax softmax;
     mts_attrs_lrn lrn;
-    mts_attrs_concat concat;
+    mts_attrs_axis concat, gather;
     mts_attrs_slice slice;
     mts_attrs_pad pad;
-    mts_attrs_gather gather;
     mts_attrs_transpose transpose;
     mts_attrs_reshape reshape;
     mts_attrs_resize resize;

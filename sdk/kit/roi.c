@@ -17,6 +17,17 @@ typedef struct step {
 
 /* The graphs of MediaPipe 0.10.21: DetectionsToRects-, AlignmentPointsRects- and
    RectTransformationCalculator. */
+/* What the left and the right side have in common. */
+#define IRIS                                                                                                 \
+    {                                                                                                        \
+        .from = 0, .to = 1, .square = 1, .scale_x = 2.3f, .scale_y = 2.3f                                    \
+    }
+#define RECROP                                                                                               \
+    {                                                                                                        \
+        .from = 0, .to = 1, .target = (float)(PI / 2), .circle = 2, .square = 1, .shift_y = -0.1f,           \
+        .scale_x = 2.7f, .scale_y = 2.7f                                                                     \
+    }
+
 static const step steps[] = {
     [MTS_KIT_ROI_FACE] = {{.from = 0, .to = 1, .square = 1, .scale_x = 1.5f, .scale_y = 1.5f}, 0, {0}},
     [MTS_KIT_ROI_HAND] = {{.from = 0,
@@ -37,32 +48,10 @@ static const step steps[] = {
                            .scale_y = 1.25f},
                           0,
                           {0}},
-    [MTS_KIT_ROI_LEFT_IRIS] = {{.from = 0, .to = 1, .square = 1, .scale_x = 2.3f, .scale_y = 2.3f},
-                               2,
-                               {362, 263}},
-    [MTS_KIT_ROI_RIGHT_IRIS] = {{.from = 0, .to = 1, .square = 1, .scale_x = 2.3f, .scale_y = 2.3f},
-                                2,
-                                {33, 133}},
-    [MTS_KIT_ROI_LEFT_RECROP] = {{.from = 0,
-                                  .to = 1,
-                                  .target = (float)(PI / 2),
-                                  .circle = 2,
-                                  .square = 1,
-                                  .shift_y = -0.1f,
-                                  .scale_x = 2.7f,
-                                  .scale_y = 2.7f},
-                                 3,
-                                 {15, 17, 19}},
-    [MTS_KIT_ROI_RIGHT_RECROP] = {{.from = 0,
-                                   .to = 1,
-                                   .target = (float)(PI / 2),
-                                   .circle = 2,
-                                   .square = 1,
-                                   .shift_y = -0.1f,
-                                   .scale_x = 2.7f,
-                                   .scale_y = 2.7f},
-                                  3,
-                                  {16, 18, 20}},
+    [MTS_KIT_ROI_LEFT_IRIS] = {IRIS, 2, {362, 263}},
+    [MTS_KIT_ROI_RIGHT_IRIS] = {IRIS, 2, {33, 133}},
+    [MTS_KIT_ROI_LEFT_RECROP] = {RECROP, 3, {15, 17, 19}},
+    [MTS_KIT_ROI_RIGHT_RECROP] = {RECROP, 3, {16, 18, 20}},
     [MTS_KIT_ROI_RECROPPED_HAND] = {{.from = 0,
                                      .to = 1,
                                      .target = (float)(-PI / 2),

@@ -190,9 +190,8 @@ static void add_member(mts_tiler *t, uint32_t index)
 static int compare_jobs(const void *left, const void *right)
 {
     const mts_tile_job *a = left, *b = right;
-    int order = MTS_COMPARE(b->work * b->params.tile, a->work * a->params.tile);
-    order = order != 0 ? order : MTS_COMPARE(a->order, b->order);
-    return order != 0 ? order : MTS_COMPARE(a->params.in, b->params.in);
+    return mts_order(MTS_COMPARE(b->work * b->params.tile, a->work * a->params.tile),
+                     mts_order(MTS_COMPARE(a->order, b->order), MTS_COMPARE(a->params.in, b->params.in)));
 }
 
 /* Keeps the tasks of each epilogue of a job; t->shared has room for all jobs that have several. */

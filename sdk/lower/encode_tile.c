@@ -172,17 +172,15 @@ typedef struct placed {
 static int by_input(const void *left, const void *right)
 {
     const placed *a = left, *b = right;
-    int order = MTS_COMPARE(a->in, b->in);
-    order = order != 0 ? order : MTS_COMPARE(a->params.pixel, b->params.pixel);
-    return order != 0 ? order : MTS_COMPARE(a->job, b->job);
+    return mts_order(MTS_COMPARE(a->in, b->in),
+                     mts_order(MTS_COMPARE(a->params.pixel, b->params.pixel), MTS_COMPARE(a->job, b->job)));
 }
 
 static int by_batch(const void *left, const void *right)
 {
     const placed *a = left, *b = right;
-    int order = MTS_COMPARE(a->batch, b->batch);
-    order = order != 0 ? order : MTS_COMPARE(a->job, b->job);
-    return order != 0 ? order : MTS_COMPARE(a->params.pixel, b->params.pixel);
+    return mts_order(MTS_COMPARE(a->batch, b->batch),
+                     mts_order(MTS_COMPARE(a->job, b->job), MTS_COMPARE(a->params.pixel, b->params.pixel)));
 }
 
 /* A tile reads the same pixels of each channel, in each of the phases that its taps point into. */

@@ -64,9 +64,8 @@ static void add_constant(sources *s, const mts_member *member, const mts_value *
 static int compare_sources(const void *left, const void *right)
 {
     const source *a = left, *b = right;
-    int order = MTS_COMPARE(a->kind, b->kind);
-    order = order != 0 ? order : MTS_COMPARE(a->owner, b->owner);
-    return order != 0 ? order : MTS_COMPARE(a->id, b->id);
+    return mts_order(MTS_COMPARE(a->kind, b->kind),
+                     mts_order(MTS_COMPARE(a->owner, b->owner), MTS_COMPARE(a->id, b->id)));
 }
 
 static uint64_t layer_bytes(const mts_encoding *encoding, const mts_layer *layer)

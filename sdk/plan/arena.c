@@ -12,9 +12,8 @@ static int compare_spans(const void *left, const void *right)
 {
     const mts_span *a = *(mts_span *const *)left;
     const mts_span *b = *(mts_span *const *)right;
-    int order = MTS_COMPARE(b->size, a->size);
-    order = order != 0 ? order : MTS_COMPARE(a->first, b->first);
-    return order != 0 ? order : MTS_COMPARE(a, b);
+    return mts_order(MTS_COMPARE(b->size, a->size),
+                     mts_order(MTS_COMPARE(a->first, b->first), MTS_COMPARE(a, b)));
 }
 
 /* Inserts into the list of placed spans, which is kept in order of offset. */

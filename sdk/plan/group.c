@@ -271,8 +271,7 @@ typedef struct ranked {
 static int compare_ranked(const void *left, const void *right)
 {
     const ranked *a = left, *b = right;
-    const int order = MTS_COMPARE(b->latency, a->latency);
-    return order != 0 ? order : MTS_COMPARE(a->task, b->task);
+    return mts_order(MTS_COMPARE(b->latency, a->latency), MTS_COMPARE(a->task, b->task));
 }
 
 typedef struct greedy {

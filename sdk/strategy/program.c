@@ -217,14 +217,9 @@ static mts_status add_mts(programmer *p, part *rest)
 
 static mts_status add_group(programmer *p, part *tasks)
 {
-    switch (p->strategy) {
-    case MTS_STRATEGY_NETFUSE:
-        return add_netfuse(p, tasks);
-    case MTS_STRATEGY_DENSE:
-        return add_mts(p, tasks);
-    default:
-        return add_plain(p, tasks);
-    }
+    return p->strategy == MTS_STRATEGY_NETFUSE ? add_netfuse(p, tasks)
+           : p->strategy == MTS_STRATEGY_DENSE ? add_mts(p, tasks)
+                                               : add_plain(p, tasks);
 }
 
 static bool allocate(const programmer *p)

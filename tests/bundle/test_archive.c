@@ -154,10 +154,10 @@ static void attribute_words_cover_whole_structures(void **state)
     assert_int_equal(mts_attrs_words(MTS_OP_REDUCE) * 4, sizeof(mts_attrs_reduce));
     assert_int_equal(mts_attrs_words(MTS_OP_SOFTMAX) * 4, sizeof(mts_attrs_softmax));
     assert_int_equal(mts_attrs_words(MTS_OP_LRN) * 4, sizeof(mts_attrs_lrn));
-    assert_int_equal(mts_attrs_words(MTS_OP_CONCAT) * 4, sizeof(mts_attrs_concat));
+    assert_int_equal(mts_attrs_words(MTS_OP_CONCAT) * 4, sizeof(mts_attrs_axis));
     assert_int_equal(mts_attrs_words(MTS_OP_SLICE) * 4, sizeof(mts_attrs_slice));
     assert_int_equal(mts_attrs_words(MTS_OP_PAD) * 4, sizeof(mts_attrs_pad));
-    assert_int_equal(mts_attrs_words(MTS_OP_GATHER) * 4, sizeof(mts_attrs_gather));
+    assert_int_equal(mts_attrs_words(MTS_OP_GATHER) * 4, sizeof(mts_attrs_axis));
     assert_int_equal(mts_attrs_words(MTS_OP_TRANSPOSE) * 4, sizeof(mts_attrs_transpose));
     assert_int_equal(mts_attrs_words(MTS_OP_RESIZE) * 4, sizeof(mts_attrs_resize));
     assert_int_equal(mts_attrs_words(MTS_OP_SCAN) * 4, sizeof(mts_attrs_scan));

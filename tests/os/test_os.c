@@ -273,17 +273,6 @@ static void the_clock_goes_forward(void **state)
     assert_true(elapsed >= 2000000 && elapsed < 10000000000u);
 }
 
-static void a_pipe_is_no_terminal(void **state)
-{
-    (void)state;
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    assert_false(mts_os_is_terminal(ends[1]));
-    (void)close(ends[0]);
-    (void)close(ends[1]);
-    assert_false(mts_os_is_terminal(-1));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,7 +288,6 @@ int main(void)
         cmocka_unit_test(directories_are_made_with_their_parents),
         cmocka_unit_test(a_library_gives_its_symbols_and_a_missing_one_its_reason),
         cmocka_unit_test(the_clock_goes_forward),
-        cmocka_unit_test(a_pipe_is_no_terminal),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

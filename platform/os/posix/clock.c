@@ -18,8 +18,3 @@ void mts_os_sleep_ns(uint64_t nanoseconds)
     const struct timespec span = {(time_t)(nanoseconds / 1000000000u), (long)(nanoseconds % 1000000000u)};
     (void)nanosleep(&span, NULL); /* a signal ends it early: the caller tests its condition again */
 }
-
-bool mts_os_is_terminal(int descriptor)
-{
-    return isatty(descriptor) == 1;
-}

@@ -15,15 +15,20 @@ bool mts_import_is_op(const mts_import *import, const char *op)
     return strcmp(import->node->op_type, op) == 0;
 }
 
-uint32_t mts_import_op_kind(const mts_import *import, const mts_import_kind *kinds, size_t count,
-                            uint32_t fallback)
+uint32_t mts_import_kind_of(const char *name, const mts_import_kind *kinds, size_t count, uint32_t fallback)
 {
     for (size_t i = 0; i < count; i++) {
-        if (mts_import_is_op(import, kinds[i].op)) {
+        if (strcmp(name, kinds[i].name) == 0) {
             return kinds[i].kind;
         }
     }
     return fallback;
+}
+
+uint32_t mts_import_op_kind(const mts_import *import, const mts_import_kind *kinds, size_t count,
+                            uint32_t fallback)
+{
+    return mts_import_kind_of(import->node->op_type, kinds, count, fallback);
 }
 
 bool mts_import_out_wanted(const mts_import *import, uint32_t index)

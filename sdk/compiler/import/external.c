@@ -67,10 +67,11 @@ mts_status mts_external_create(const mts_allocator *allocator, const char *model
 
 void mts_external_destroy(mts_external **external)
 {
-    mts_external *self = external ? *external : NULL;
-    if (!self) {
+    if (!external || !*external) {
         return;
     }
+    mts_external *self = *external;
+    *external = NULL;
     for (uint32_t i = 0; i < self->file_count; i++) {
         mts_os_unmap(&self->files[i].map);
     }
@@ -78,7 +79,6 @@ void mts_external_destroy(mts_external **external)
     mts_alloc_free(self->allocator, self->ranges);
     mts_arena_release(&self->arena);
     mts_alloc_free(self->allocator, self);
-    *external = NULL;
 }
 
 bool mts_external_is(const Onnx__TensorProto *tensor)
@@ -174,9 +174,8 @@ static mts_status add_range(mts_external *self, uint32_t file, uint64_t offset, 
 static int compare_ranges(const void *one, const void *other)
 {
     const data_range *a = one, *b = other;
-    int order = MTS_COMPARE(a->file, b->file);
-    order = order != 0 ? order : MTS_COMPARE(a->offset, b->offset);
-    return order != 0 ? order : MTS_COMPARE(a->size, b->size);
+    return mts_order(MTS_COMPARE(a->file, b->file),
+                     mts_order(MTS_COMPARE(a->offset, b->offset), MTS_COMPARE(a->size, b->size)));
 }
 
 mts_status mts_external_count_copy(mts_external *external, size_t bytes, mts_error *error)

@@ -129,11 +129,12 @@ void mts_import_out(mts_import *import, uint32_t index, mts_import_value *value)
 void mts_import_out_refuse(mts_import *import, uint32_t index, const char *why);
 /* Whether the node is of this operator: several share a function. */
 bool mts_import_is_op(const mts_import *import, const char *op);
-/* The kind that a table gives for the node's operator, else `fallback`. */
 typedef struct mts_import_kind {
-    const char *op;
+    const char *name;
     uint32_t kind;
 } mts_import_kind;
+/* The kind that a table gives for a name, or for the node's operator, else `fallback`. */
+uint32_t mts_import_kind_of(const char *name, const mts_import_kind *kinds, size_t count, uint32_t fallback);
 uint32_t mts_import_op_kind(const mts_import *import, const mts_import_kind *kinds, size_t count,
                             uint32_t fallback);
 bool mts_import_out_wanted(const mts_import *import, uint32_t index);
@@ -165,7 +166,6 @@ mts_import_value *mts_import_scalar(mts_import *import, mts_type dtype, double n
 /* A constant of this shape whose elements are all this number, which an integer type must be able to hold. */
 mts_import_value *mts_import_filled(mts_import *import, mts_type dtype, const mts_shape *shape,
                                     double number);
-mts_import_value *mts_import_vector(mts_import *import, const float *numbers, uint32_t count);
 mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorProto *proto);
 /* Numbers of a constant; fail if it is none (`what` names it) or longer than `most`. The count is returned.
  */

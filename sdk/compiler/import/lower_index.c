@@ -167,22 +167,18 @@ void mts_lower_trilu(mts_import *import)
 /* How several updates of an element are combined. */
 static uint32_t reduction(mts_import *import)
 {
-    static const struct {
-        const char *name;
-        uint32_t how;
-    } names[] = {{"none", MTS_IMPORT_REPLACE},
-                 {"add", MTS_BIN_ADD},
-                 {"mul", MTS_BIN_MUL},
-                 {"max", MTS_BIN_MAX},
-                 {"min", MTS_BIN_MIN}};
+    static const mts_import_kind names[] = {{"none", MTS_IMPORT_REPLACE},
+                                            {"add", MTS_BIN_ADD},
+                                            {"mul", MTS_BIN_MUL},
+                                            {"max", MTS_BIN_MAX},
+                                            {"min", MTS_BIN_MIN}};
     const char *name = mts_attr_string(import, "reduction", "none");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i].name) == 0) {
-            return names[i].how;
-        }
+    const uint32_t how = mts_import_kind_of(name, names, sizeof names / sizeof names[0], UINT32_MAX);
+    if (how == UINT32_MAX) {
+        mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "reduction '%s' is not supported", name);
+        return MTS_IMPORT_REPLACE;
     }
-    mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "reduction '%s' is not supported", name);
-    return MTS_IMPORT_REPLACE;
+    return how;
 }
 
 void mts_lower_scatter_elements(mts_import *import)
@@ -296,25 +292,20 @@ void mts_lower_scan(mts_import *import)
 
 void mts_lower_grid_sample(mts_import *import)
 {
-    static const struct {
-        const char *name;
-        uint32_t mode;
-    } modes[] = {{"nearest", MTS_RESIZE_NEAREST},
-                 {"bilinear", MTS_RESIZE_LINEAR},
-                 {"linear", MTS_RESIZE_LINEAR},
-                 {"bicubic", MTS_RESIZE_CUBIC},
-                 {"cubic", MTS_RESIZE_CUBIC}};
+    static const mts_import_kind modes[] = {{"nearest", MTS_RESIZE_NEAREST},
+                                            {"bilinear", MTS_RESIZE_LINEAR},
+                                            {"linear", MTS_RESIZE_LINEAR},
+                                            {"bicubic", MTS_RESIZE_CUBIC},
+                                            {"cubic", MTS_RESIZE_CUBIC}};
     value both[2] = {mts_import_in(import, 0), mts_import_in(import, 1)};
     const char *mode = mts_attr_string(import, "mode", "bilinear");
     const char *padding = mts_attr_string(import, "padding_mode", "zeros");
-    mts_attrs attrs = {.sample = {.mode = MTS_RESIZE_CUBIC + 1,
+    mts_attrs attrs = {.sample = {.mode = mts_import_kind_of(mode, modes, sizeof modes / sizeof modes[0],
+                                                             MTS_RESIZE_CUBIC + 1),
                                   .padding = strcmp(padding, "border") == 0       ? MTS_SAMPLE_BORDER
                                              : strcmp(padding, "reflection") == 0 ? MTS_SAMPLE_REFLECT
                                                                                   : MTS_SAMPLE_ZEROS,
                                   .align = mts_attr_int(import, "align_corners", 0) != 0}};
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        attrs.sample.mode = strcmp(mode, modes[i].name) == 0 ? modes[i].mode : attrs.sample.mode;
-    }
     if (attrs.sample.mode > MTS_RESIZE_CUBIC ||
         (attrs.sample.padding == MTS_SAMPLE_ZEROS && strcmp(padding, "zeros") != 0)) {
         mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "mode '%s' with padding_mode '%s' is not supported",

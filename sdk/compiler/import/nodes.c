@@ -68,14 +68,8 @@ typedef struct place {
 
 static place leave(mts_import *import)
 {
-    const place from = {.scope = import->scope,
-                        .call = import->call,
-                        .node = import->node,
-                        .title = import->title,
-                        .inputs = import->inputs,
-                        .input_count = import->input_count,
-                        .output_count = import->output_count,
-                        .opset = import->opset};
+    const place from = {import->scope,  import->call,        import->node,         import->title,
+                        import->inputs, import->input_count, import->output_count, import->opset};
     if (++import->depth > DEPTH_MOST) {
         mts_import_fail(import, MTS_STATUS_LIMIT,
                         "functions and branches lie more than %u deep in each other", DEPTH_MOST);

@@ -52,3 +52,23 @@ mts_status mts_options_finish(const mtsc_options *options, mts_status status, co
     }
     return mts_options_report(options, status, error);
 }
+
+mts_call mts_call_begin(const mtsc_options *options, const void *given, void *wanted, size_t wanted_size,
+                        const char *wanted_name, const void *report, size_t report_size,
+                        const char *report_name)
+{
+    mts_call call = {.status = MTS_STATUS_OK};
+    call.status = mts_options_take(options, &call.options, &call.error);
+    if (given) {
+        MTS_TRY(call.status, mts_sized_read(wanted, wanted_size, given, wanted_name, &call.error));
+    }
+    if (report) {
+        MTS_TRY(call.status, mts_sized_check(report, report_size, report_name, &call.error));
+    }
+    return call;
+}
+
+mts_status mts_call_end(const mts_call *call)
+{
+    return mts_options_finish(&call->options, call->status, &call->error);
+}

@@ -21,4 +21,25 @@ mts_status mts_options_report(const mtsc_options *options, mts_status status, co
 /* The end of a long call: reports progress 1 if it succeeded, and its failure otherwise. */
 mts_status mts_options_finish(const mtsc_options *options, mts_status status, const mts_error *error);
 
+/* A public function that takes mtsc_options, options of its own and a report. */
+typedef struct mts_call {
+    /* The caller's, or the defaults. */
+    mtsc_options options;
+    mts_status status;
+    mts_error error;
+} mts_call;
+
+/*
+ * Reads the caller's options: `given`, or NULL, over the defaults in `wanted`. Checks the report, which may
+ * be NULL. The names are those of the types.
+ */
+mts_call mts_call_begin(const mtsc_options *options, const void *given, void *wanted, size_t wanted_size,
+                        const char *wanted_name, const void *report, size_t report_size,
+                        const char *report_name);
+#define MTS_CALL_BEGIN(function, options, given, wanted, report)                                             \
+    mts_call_begin(options, given, wanted, sizeof *(wanted), #function "_options", report, sizeof *(report), \
+                   #function "_report")
+/* mts_options_finish for the call. */
+mts_status mts_call_end(const mts_call *call);
+
 #endif

@@ -39,15 +39,13 @@ static bool add_clean(mts_strings *s, const char *text, uint32_t *offset)
 
 void mts_strings_init(mts_strings *strings, const mts_allocator *allocator)
 {
-    *strings = (mts_strings){.allocator = allocator};
-    mts_map_init(&strings->map, allocator);
+    *strings = (mts_strings){.allocator = allocator, .map = {.allocator = allocator}};
 }
 
 void mts_strings_release(mts_strings *strings)
 {
     mts_alloc_free(strings->allocator, strings->data);
     mts_map_release(&strings->map);
-    mts_strings_init(strings, strings->allocator);
 }
 
 bool mts_strings_add(mts_strings *strings, const char *text, uint32_t *offset)

@@ -111,15 +111,13 @@ uint64_t mts_classes_tasks(const mts_classes *classes, uint32_t number)
 
 void mts_class_map_init(mts_class_map *map, const mts_allocator *allocator)
 {
-    *map = (mts_class_map){.allocator = allocator};
-    mts_map_init(&map->map, allocator);
+    *map = (mts_class_map){.allocator = allocator, .map = {.allocator = allocator}};
 }
 
 void mts_class_map_release(mts_class_map *map)
 {
     mts_alloc_free(map->allocator, map->entries);
     mts_map_release(&map->map);
-    mts_class_map_init(map, map->allocator);
 }
 
 bool mts_class_map_add(mts_class_map *map, uint64_t key, uint32_t task, uint32_t *entry)

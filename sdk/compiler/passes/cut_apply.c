@@ -28,8 +28,7 @@ typedef struct writer {
 static int compare_rows(const void *a, const void *b)
 {
     const weight_row *x = a, *y = b;
-    const int order = MTS_COMPARE(x->label, y->label);
-    return order != 0 ? order : MTS_COMPARE(x->channel, y->channel);
+    return mts_order(MTS_COMPARE(x->label, y->label), MTS_COMPARE(x->channel, y->channel));
 }
 
 /* Adds the block of rows [row, row + rows) and channels [first, end). */

@@ -67,8 +67,7 @@ static void add_candidate(conv_row *c, uint64_t tasks)
 static int compare_inputs(const void *a, const void *b)
 {
     const input *x = a, *y = b;
-    const int order = MTS_COMPARE(x->label, y->label);
-    return order != 0 ? order : MTS_COMPARE(x->channel, y->channel);
+    return mts_order(MTS_COMPARE(x->label, y->label), MTS_COMPARE(x->channel, y->channel));
 }
 
 /* Channels of a task's input that all of `tasks` have. */

@@ -17,15 +17,13 @@ static bool same_block(const void *blocks, uint32_t index, const void *key)
 
 void mts_pool_init(mts_pool *pool, const mts_allocator *allocator)
 {
-    *pool = (mts_pool){.allocator = allocator};
-    mts_map_init(&pool->map, allocator);
+    *pool = (mts_pool){.allocator = allocator, .map = {.allocator = allocator}};
 }
 
 void mts_pool_release(mts_pool *pool)
 {
     mts_alloc_free(pool->allocator, pool->blocks);
     mts_map_release(&pool->map);
-    mts_pool_init(pool, pool->allocator);
 }
 
 bool mts_pool_add(mts_pool *pool, const void *data, size_t size, mts_type dtype, uint32_t *block)

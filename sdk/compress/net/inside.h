@@ -81,6 +81,8 @@ typedef struct mts_step {
     mts_error *error;
 } mts_step;
 typedef mts_status (*mts_step_function)(const mts_step *step);
+/* The gradients of a node's first operand and of its result; false: the first one is not wanted. */
+bool mts_step_gradients(const mts_step *step, mts_view *input, mts_view *output);
 
 /* What an operator does. `backward` is called for all images at once, while the gradient of the output is
  * filled. `move` is CONCAT, SLICE, PAD, GATHER, TRANSPOSE, RESHAPE and EXPAND. */

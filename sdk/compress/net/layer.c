@@ -106,23 +106,22 @@ static parts describe_matmul(const mts_graph *graph, const mts_node *node)
                    .bias = mts_net_matmul_bias(graph, node) != MTS_NONE};
 }
 
+static parts describe_scale(const mts_graph *graph, const mts_node *node)
+{
+    return (parts){.sizes = {.outputs = (uint32_t)graph->values[node->output].shape.dims[1]},
+                   .scale = true,
+                   .bias = true,
+                   .slope = node->attrs.unary.act.fn == MTS_FN_PRELU};
+}
+
 static parts describe(const mts_graph *graph, const mts_node *node)
 {
-    switch (node->op) {
-    case MTS_OP_CONV:
-        return describe_conv(graph, node);
-    case MTS_OP_DECONV:
-        return describe_deconv(graph, node);
-    case MTS_OP_MATMUL:
-        return describe_matmul(graph, node);
-    case MTS_OP_SCALE:
-        return (parts){.sizes = {.outputs = (uint32_t)graph->values[node->output].shape.dims[1]},
-                       .scale = true,
-                       .bias = true,
-                       .slope = node->attrs.unary.act.fn == MTS_FN_PRELU};
-    default:
-        return (parts){.bias = false};
-    }
+    static parts (*const known[MTS_OP_COUNT])(const mts_graph *,
+                                              const mts_node *) = {[MTS_OP_CONV] = describe_conv,
+                                                                   [MTS_OP_DECONV] = describe_deconv,
+                                                                   [MTS_OP_MATMUL] = describe_matmul,
+                                                                   [MTS_OP_SCALE] = describe_scale};
+    return known[node->op] ? known[node->op](graph, node) : (parts){.bias = false};
 }
 
 static bool make_part(mts_arena *arena, bool wanted, size_t count, float **out)

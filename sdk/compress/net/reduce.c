@@ -103,11 +103,10 @@ static void choose_line(const void *context, float *const *at, const ptrdiff_t *
 mts_status mts_backward_reduce(const mts_step *step)
 {
     const uint32_t input = step->node->inputs[0];
-    if (!mts_run_open_gradient(step->run, input, step->count)) {
+    mts_view x, y;
+    if (!mts_step_gradients(step, &x, &y)) {
         return MTS_STATUS_OK;
     }
-    const mts_view x = mts_run_view_gradient(step->run, input, 0);
-    const mts_view y = mts_run_view_gradient(step->run, step->node->output, 0);
     const uint32_t kind = step->node->attrs.reduce.kind;
     const float factor = kind == MTS_REDUCE_MEAN ? 1.0f / (float)reduced_count(step) : 1.0f;
     ptrdiff_t strides[MTS_TENSOR_RANK_MAX] = {0};
@@ -206,13 +205,11 @@ mts_status mts_forward_softmax(const mts_step *step)
 
 mts_status mts_backward_softmax(const mts_step *step)
 {
-    const uint32_t input = step->node->inputs[0];
-    if (!mts_run_open_gradient(step->run, input, step->count)) {
+    mts_view x, d;
+    if (!mts_step_gradients(step, &x, &d)) {
         return MTS_STATUS_OK;
     }
-    const mts_view x = mts_run_view_gradient(step->run, input, 0);
     const mts_view y = mts_run_view(step->run, step->node->output, 0);
-    const mts_view d = mts_run_view_gradient(step->run, step->node->output, 0);
     mts_loop loop;
     const line_form form = begin_softmax(step, step->count, &loop);
     mts_loop_add_strides(&loop, x.data, x.image, x.strides);

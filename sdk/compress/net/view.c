@@ -52,3 +52,14 @@ float *mts_run_open_gradient(mts_net_run *run, uint32_t value, uint32_t images)
     }
     return run->gradients[value];
 }
+
+bool mts_step_gradients(const mts_step *step, mts_view *input, mts_view *output)
+{
+    const uint32_t value = step->node->inputs[0];
+    if (!mts_run_open_gradient(step->run, value, step->count)) {
+        return false;
+    }
+    *input = mts_run_view_gradient(step->run, value, 0);
+    *output = mts_run_view_gradient(step->run, step->node->output, 0);
+    return true;
+}

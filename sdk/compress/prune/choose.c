@@ -31,8 +31,7 @@ typedef struct chooser {
 static int compare(const void *a, const void *b)
 {
     const ranked *x = a, *y = b;
-    const int order = MTS_COMPARE(y->importance, x->importance);
-    return order != 0 ? order : MTS_COMPARE(x->channel, y->channel);
+    return mts_order(MTS_COMPARE(y->importance, x->importance), MTS_COMPARE(x->channel, y->channel));
 }
 
 static bool start(chooser *c, mts_arena *arena)

@@ -354,18 +354,10 @@ void mtsz_prune_options_default(mtsz_prune_options *options)
 mts_status mtsz_prune(const char *bundle_path, const mtsz_data *data, const mtsz_prune_options *prune,
                       const char *out_path, const mtsc_options *options, mtsz_prune_report *report)
 {
-    mtsc_options own;
     mtsz_prune_options wanted;
-    mts_error error = {0};
     mtsz_prune_options_default(&wanted);
-    mts_status status = mts_options_take(options, &own, &error);
-    if (prune) {
-        MTS_TRY(status, mts_sized_read(&wanted, sizeof wanted, prune, "mtsz_prune_options", &error));
-    }
-    if (report) {
-        MTS_TRY(status, mts_sized_check(report, sizeof *report, "mtsz_prune_report", &error));
-    }
-    MTS_TRY(status, mts_prune_bundle(bundle_path, data, &wanted, out_path, &own, mts_allocator_default(),
-                                     report, &error));
-    return mts_options_finish(&own, status, &error);
+    mts_call call = MTS_CALL_BEGIN(mtsz_prune, options, prune, &wanted, report);
+    MTS_TRY(call.status, mts_prune_bundle(bundle_path, data, &wanted, out_path, &call.options,
+                                          mts_allocator_default(), report, &call.error));
+    return mts_call_end(&call);
 }

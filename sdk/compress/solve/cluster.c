@@ -122,8 +122,7 @@ typedef struct wish {
 static int wish_compare(const void *a, const void *b)
 {
     const wish *x = a, *y = b;
-    const int order = MTS_COMPARE(y->regret, x->regret);
-    return order != 0 ? order : MTS_COMPARE(x->point, y->point);
+    return mts_order(MTS_COMPARE(y->regret, x->regret), MTS_COMPARE(x->point, y->point));
 }
 
 static wish wish_make(const means *m, size_t point)

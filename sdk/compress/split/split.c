@@ -247,12 +247,11 @@ static mts_status arguments_check(const char *path, const mtsz_data *data, const
 void mtsz_split_options_default(mtsz_split_options *options)
 {
     if (options) {
-        memset(options, 0, sizeof(*options));
-        options->size = sizeof(*options);
-        options->groups = 2;
-        options->ratio = 0.5;
-        options->criterion = MTSZ_CRITERION_HYBRID;
-        options->seed = 1;
+        *options = (mtsz_split_options){.size = sizeof *options,
+                                        .groups = 2,
+                                        .ratio = 0.5,
+                                        .criterion = MTSZ_CRITERION_HYBRID,
+                                        .seed = 1};
     }
 }
 
@@ -280,26 +279,23 @@ static void steady_log(void *context, mts_log_severity severity, const char *tex
 mts_status mtsz_split(const char *bundle_path, const mtsz_data *data, const mtsz_split_options *split,
                       const char *out_path, const mtsc_options *options, mtsz_split_report *report)
 {
-    mtsc_options own;
     mtsz_split_options wanted;
-    mts_error error = {0};
     mtsz_split_options_default(&wanted);
-    mts_status status = mts_options_take(options, &own, &error);
-    MTS_TRY(status, mts_sized_read(&wanted, sizeof wanted, split, "mtsz_split_options", &error));
-    if (report) {
-        MTS_TRY(status, mts_sized_check(report, sizeof *report, "mtsz_split_report", &error));
+    mts_call call = MTS_CALL_BEGIN(mtsz_split, options, split, &wanted, report);
+    if (call.status == MTS_STATUS_OK && !split) {
+        call.status = mts_fail(&call.error, MTS_STATUS_INVALID_ARGUMENT, "mtsz_split_options is NULL");
     }
-    MTS_TRY(status, arguments_check(bundle_path, data, &wanted, out_path, &error));
-    if (status == MTS_STATUS_OK) {
-        steady told = {.caller = &own};
-        mtsc_options inner = own;
+    MTS_TRY(call.status, arguments_check(bundle_path, data, &wanted, out_path, &call.error));
+    if (call.status == MTS_STATUS_OK) {
+        steady told = {.caller = &call.options};
+        mtsc_options inner = call.options;
         inner.context = &told;
         inner.progress = steady_progress;
         inner.log = steady_log;
         mts_split work = {.allocator = mts_allocator_default(), .options = &inner, .wanted = &wanted};
         mts_arena_init(&work.arena, work.allocator);
-        status = split_bundle(&work, bundle_path, data, out_path, report, &error);
+        call.status = split_bundle(&work, bundle_path, data, out_path, report, &call.error);
         release(&work);
     }
-    return mts_options_finish(&own, status, &error);
+    return mts_call_end(&call);
 }

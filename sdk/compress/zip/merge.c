@@ -16,8 +16,7 @@ typedef struct candidate {
 static int compare_candidates(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
-    const int order = MTS_COMPARE(x->price, y->price);
-    return order != 0 ? order : MTS_COMPARE(x->channel, y->channel);
+    return mts_order(MTS_COMPARE(x->price, y->price), MTS_COMPARE(x->channel, y->channel));
 }
 
 static int compare_numbers(const void *a, const void *b)

@@ -536,17 +536,10 @@ static mts_status zip_bundle(const char *bundle_path, const mtsz_data *data,
 mts_status mtsz_zip(const char *bundle_path, const mtsz_data *data, const mtsz_zip_options *zip,
                     const char *out_path, const mtsc_options *options, mtsz_zip_report *report)
 {
-    mtsc_options own;
     mtsz_zip_options wanted;
-    mts_error error = {0};
     mtsz_zip_options_default(&wanted);
-    mts_status status = mts_options_take(options, &own, &error);
-    if (zip) {
-        MTS_TRY(status, mts_sized_read(&wanted, sizeof wanted, zip, "mtsz_zip_options", &error));
-    }
-    if (report) {
-        MTS_TRY(status, mts_sized_check(report, sizeof *report, "mtsz_zip_report", &error));
-    }
-    MTS_TRY(status, zip_bundle(bundle_path, data, &wanted, out_path, &own, report, &error));
-    return mts_options_finish(&own, status, &error);
+    mts_call whole = MTS_CALL_BEGIN(mtsz_zip, options, zip, &wanted, report);
+    MTS_TRY(whole.status,
+            zip_bundle(bundle_path, data, &wanted, out_path, &whole.options, report, &whole.error));
+    return mts_call_end(&whole);
 }

@@ -182,6 +182,12 @@ static const char *const fn_names[MTS_FN_COUNT] = {
     "sin",        "cos",      "tan",    "asin",     "acos",  "atan",    "sinh",         "cosh",       "asinh",
     "acosh",      "atanh",    "elu",    "softplus", "mish",  "is_zero", "is_nan",       "is_inf"};
 
+void mts_print_axis(const mts_graph *graph, const mts_node *node, mts_text *text)
+{
+    (void)graph;
+    mts_text_add(text, " axis %u", node->attrs.concat.axis);
+}
+
 void mts_print_act(const mts_act *act, mts_text *text)
 {
     if (act->fn == MTS_FN_NONE) {

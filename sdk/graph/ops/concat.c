@@ -37,16 +37,8 @@ static mts_propagation concat_channels(const mts_graph *graph, const mts_node *n
                              .reason = axis == 0 ? "a concatenation of batches" : NULL};
 }
 
-static void concat_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    mts_text_add(text, " axis %u", node->attrs.concat.axis);
-}
-
-static const mts_op_field concat_fields[] = {
-    MTS_OP_WORD(concat, axis, true),
-};
+static const mts_op_field concat_fields[] = {MTS_OP_WORD(axis, axis, true)};
 
 const mts_op_row mts_op_concat =
     MTS_OP_ROW("concat", 1, MTS_OP_ANY, MTS_NONE, concat_fields, concat_infer, NULL, mts_cost_none, NULL,
-               concat_channels, concat_print, MTS_OP_INPUT_VALUE);
+               concat_channels, mts_print_axis, MTS_OP_INPUT_VALUE);

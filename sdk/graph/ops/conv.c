@@ -173,11 +173,13 @@ static void conv_print(const mts_graph *graph, const mts_node *node, mts_text *t
     mts_text_add(text, "%s", node->scatter ? " scatter" : "");
 }
 
-static const mts_op_field conv_fields[] = {
-    MTS_OP_WORD(conv, kernel, true), MTS_OP_WORD(conv, stride, true), MTS_OP_WORD(conv, dilation, true),
-    MTS_OP_WORD(conv, pad, true),    MTS_OP_WORD(conv, group, false), MTS_OP_WORD(conv, output_pad, true),
-    MTS_OP_ACT(conv, act),
-};
+static const mts_op_field conv_fields[] = {MTS_OP_WORD(conv, kernel, true),
+                                           MTS_OP_WORD(conv, stride, true),
+                                           MTS_OP_WORD(conv, dilation, true),
+                                           MTS_OP_WORD(conv, pad, true),
+                                           MTS_OP_WORD(conv, group, false),
+                                           MTS_OP_WORD(conv, output_pad, true),
+                                           MTS_OP_ACT(conv, act)};
 
 const mts_op_row mts_op_conv =
     MTS_OP_ROW("conv", 2, 6, 0, conv_fields, conv_infer, NULL, conv_mul_adds, conv_alike, conv_channels,

@@ -108,14 +108,9 @@ static void binary_print(const mts_graph *graph, const mts_node *node, mts_text 
     mts_print_act(&node->attrs.binary.act, text);
 }
 
-static const mts_op_field unary_fields[] = {
-    MTS_OP_ACT(unary, act),
-};
+static const mts_op_field unary_fields[] = {MTS_OP_ACT(unary, act)};
 
-static const mts_op_field binary_fields[] = {
-    MTS_OP_WORD(binary, kind, true),
-    MTS_OP_ACT(binary, act),
-};
+static const mts_op_field binary_fields[] = {MTS_OP_WORD(binary, kind, true), MTS_OP_ACT(binary, act)};
 
 const mts_op_row mts_op_scale = MTS_OP_ROW(
     "scale", 3, 4, MTS_NONE, unary_fields, scale_infer, NULL, mts_cost_output, NULL, unary_channels,

@@ -39,16 +39,8 @@ static mts_status gather_check(const mts_graph *graph, const mts_node *node, mts
     return MTS_STATUS_OK;
 }
 
-static void gather_print(const mts_graph *graph, const mts_node *node, mts_text *text)
-{
-    (void)graph;
-    mts_text_add(text, " axis %u", node->attrs.gather.axis);
-}
-
-static const mts_op_field gather_fields[] = {
-    MTS_OP_WORD(gather, axis, true),
-};
+static const mts_op_field gather_fields[] = {MTS_OP_WORD(axis, axis, true)};
 
 const mts_op_row mts_op_gather =
     MTS_OP_ROW("gather", 2, 2, MTS_NONE, gather_fields, gather_infer, gather_check, mts_cost_none, NULL,
-               mts_channels_unstitched, gather_print, MTS_OP_INPUT_DATA, MTS_OP_INPUT_INDEX);
+               mts_channels_unstitched, mts_print_axis, MTS_OP_INPUT_DATA, MTS_OP_INPUT_INDEX);

@@ -25,12 +25,8 @@ static uint64_t lrn_mul_adds(const mts_graph *graph, const mts_node *node)
     return mts_cost_output(graph, node) * node->attrs.lrn.size;
 }
 
-static const mts_op_field lrn_fields[] = {
-    MTS_OP_WORD(lrn, size, true),
-    MTS_OP_FLOAT(lrn, alpha, true),
-    MTS_OP_FLOAT(lrn, beta, true),
-    MTS_OP_FLOAT(lrn, bias, true),
-};
+static const mts_op_field lrn_fields[] = {MTS_OP_WORD(lrn, size, true), MTS_OP_FLOAT(lrn, alpha, true),
+                                          MTS_OP_FLOAT(lrn, beta, true), MTS_OP_FLOAT(lrn, bias, true)};
 
 const mts_op_row mts_op_lrn = MTS_OP_ROW("lrn", 1, 1, MTS_NONE, lrn_fields, lrn_infer, NULL, lrn_mul_adds,
                                          NULL, mts_channels_unstitched, NULL, MTS_OP_INPUT_DATA);

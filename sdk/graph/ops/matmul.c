@@ -44,10 +44,8 @@ static uint64_t matmul_mul_adds(const mts_graph *graph, const mts_node *node)
     return mts_cost_output(graph, node) * (uint64_t)x->dims[x->rank - 1];
 }
 
-static const mts_op_field matmul_fields[] = {
-    MTS_OP_FLOAT(matmul, alpha, true),
-    MTS_OP_FLOAT(matmul, beta, true),
-};
+static const mts_op_field matmul_fields[] = {MTS_OP_FLOAT(matmul, alpha, true),
+                                             MTS_OP_FLOAT(matmul, beta, true)};
 
 const mts_op_row mts_op_matmul =
     MTS_OP_ROW("matmul", 2, 3, 1, matmul_fields, matmul_infer, NULL, matmul_mul_adds, NULL,

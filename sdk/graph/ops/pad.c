@@ -58,12 +58,8 @@ static void pad_print(const mts_graph *graph, const mts_node *node, mts_text *te
     }
 }
 
-static const mts_op_field pad_fields[] = {
-    MTS_OP_WORD(pad, mode, true),
-    MTS_OP_FLOAT(pad, value, true),
-    MTS_OP_LONG(pad, before, false),
-    MTS_OP_LONG(pad, after, false),
-};
+static const mts_op_field pad_fields[] = {MTS_OP_WORD(pad, mode, true), MTS_OP_FLOAT(pad, value, true),
+                                          MTS_OP_LONG(pad, before, false), MTS_OP_LONG(pad, after, false)};
 
 const mts_op_row mts_op_pad = MTS_OP_ROW("pad", 1, 1, MTS_NONE, pad_fields, pad_infer, NULL, mts_cost_none,
                                          NULL, pad_channels, pad_print, MTS_OP_INPUT_DATA);

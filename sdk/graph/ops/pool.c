@@ -59,10 +59,9 @@ static void pool_print(const mts_graph *graph, const mts_node *node, mts_text *t
 }
 
 static const mts_op_field pool_fields[] = {
-    MTS_OP_WORD(pool, kind, true),        MTS_OP_WORD(pool, kernel, true), MTS_OP_WORD(pool, stride, true),
-    MTS_OP_WORD(pool, dilation, true),    MTS_OP_WORD(pool, pad, true),    MTS_OP_WORD(pool, ceil, true),
-    MTS_OP_WORD(pool, include_pad, true),
-};
+    MTS_OP_WORD(pool, kind, true),       MTS_OP_WORD(pool, kernel, true), MTS_OP_WORD(pool, stride, true),
+    MTS_OP_WORD(pool, dilation, true),   MTS_OP_WORD(pool, pad, true),    MTS_OP_WORD(pool, ceil, true),
+    MTS_OP_WORD(pool, include_pad, true)};
 
 const mts_op_row mts_op_pool = MTS_OP_ROW("pool", 1, 1, MTS_NONE, pool_fields, pool_infer, NULL,
                                           pool_mul_adds, NULL, pool_channels, pool_print, MTS_OP_INPUT_DATA);

@@ -56,11 +56,8 @@ static void reduce_print(const mts_graph *graph, const mts_node *node, mts_text 
     mts_text_add(text, " %s axes 0x%x", names[node->attrs.reduce.kind], node->attrs.reduce.axes);
 }
 
-static const mts_op_field reduce_fields[] = {
-    MTS_OP_WORD(reduce, kind, true),
-    MTS_OP_WORD(reduce, axes, true),
-    MTS_OP_WORD(reduce, keep, true),
-};
+static const mts_op_field reduce_fields[] = {MTS_OP_WORD(reduce, kind, true), MTS_OP_WORD(reduce, axes, true),
+                                             MTS_OP_WORD(reduce, keep, true)};
 
 const mts_op_row mts_op_reduce =
     MTS_OP_ROW("reduce", 1, 1, MTS_NONE, reduce_fields, reduce_infer, NULL, mts_cost_input, NULL,

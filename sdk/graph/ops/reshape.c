@@ -54,10 +54,8 @@ static mts_propagation expand_channels(const mts_graph *graph, const mts_node *n
                              .reason = MTS_REASON_UNSTITCHED};
 }
 
-static const mts_op_field reshape_fields[] = {
-    MTS_OP_WORD(reshape, shape.rank, false),
-    MTS_OP_LONG(reshape, shape.dims, false),
-};
+static const mts_op_field reshape_fields[] = {MTS_OP_WORD(reshape, shape.rank, false),
+                                              MTS_OP_LONG(reshape, shape.dims, false)};
 
 const mts_op_row mts_op_reshape = MTS_OP_ROW("reshape", 1, 1, MTS_NONE, reshape_fields, reshape_infer, NULL,
                                              mts_cost_none, NULL, reshape_channels, NULL, MTS_OP_INPUT_DATA);

@@ -54,8 +54,7 @@ static const mts_op_field resize_fields[] = {
     MTS_OP_WORD(resize, round, true),       MTS_OP_WORD(resize, exclude_outside, true),
     MTS_OP_WORD(resize, out, false),        MTS_OP_FLOAT(resize, scale, false),
     MTS_OP_FLOAT(resize, roi_start, false), MTS_OP_FLOAT(resize, roi_end, false),
-    MTS_OP_FLOAT(resize, cubic_a, true),    MTS_OP_FLOAT(resize, extrapolation, true),
-};
+    MTS_OP_FLOAT(resize, cubic_a, true),    MTS_OP_FLOAT(resize, extrapolation, true)};
 
 const mts_op_row mts_op_resize =
     MTS_OP_ROW("resize", 1, 1, MTS_NONE, resize_fields, resize_infer, NULL, resize_mul_adds, NULL,

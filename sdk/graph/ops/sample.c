@@ -40,10 +40,7 @@ static void sample_print(const mts_graph *graph, const mts_node *node, mts_text 
 }
 
 static const mts_op_field sample_fields[] = {
-    MTS_OP_WORD(sample, mode, true),
-    MTS_OP_WORD(sample, padding, true),
-    MTS_OP_WORD(sample, align, true),
-};
+    MTS_OP_WORD(sample, mode, true), MTS_OP_WORD(sample, padding, true), MTS_OP_WORD(sample, align, true)};
 
 const mts_op_row mts_op_sample =
     MTS_OP_ROW("sample", 2, 2, MTS_NONE, sample_fields, sample_infer, NULL, sample_mul_adds, NULL,

@@ -25,12 +25,9 @@ static void scan_print(const mts_graph *graph, const mts_node *node, mts_text *t
                  scan->exclusive ? " exclusive" : "", scan->reverse ? " reverse" : "");
 }
 
-static const mts_op_field scan_fields[] = {
-    MTS_OP_WORD(scan, kind, true),
-    MTS_OP_WORD(scan, axis, true),
-    MTS_OP_WORD(scan, exclusive, true),
-    MTS_OP_WORD(scan, reverse, true),
-};
+static const mts_op_field scan_fields[] = {MTS_OP_WORD(scan, kind, true), MTS_OP_WORD(scan, axis, true),
+                                           MTS_OP_WORD(scan, exclusive, true),
+                                           MTS_OP_WORD(scan, reverse, true)};
 
 const mts_op_row mts_op_scan =
     MTS_OP_ROW("scan", 1, 1, MTS_NONE, scan_fields, scan_infer, NULL, mts_cost_input, NULL,

@@ -48,11 +48,8 @@ static void slice_print(const mts_graph *graph, const mts_node *node, mts_text *
     }
 }
 
-static const mts_op_field slice_fields[] = {
-    MTS_OP_LONG(slice, start, false),
-    MTS_OP_LONG(slice, step, true),
-    MTS_OP_LONG(slice, size, false),
-};
+static const mts_op_field slice_fields[] = {MTS_OP_LONG(slice, start, false), MTS_OP_LONG(slice, step, true),
+                                            MTS_OP_LONG(slice, size, false)};
 
 const mts_op_row mts_op_slice =
     MTS_OP_ROW("slice", 1, 1, MTS_NONE, slice_fields, slice_infer, NULL, mts_cost_none, NULL, slice_channels,

@@ -48,9 +48,7 @@ static void transpose_print(const mts_graph *graph, const mts_node *node, mts_te
     }
 }
 
-static const mts_op_field transpose_fields[] = {
-    MTS_OP_WORD(transpose, perm, false),
-};
+static const mts_op_field transpose_fields[] = {MTS_OP_WORD(transpose, perm, false)};
 
 const mts_op_row mts_op_transpose =
     MTS_OP_ROW("transpose", 1, 1, MTS_NONE, transpose_fields, transpose_infer, NULL, mts_cost_none,

@@ -53,6 +53,13 @@ static bool read_blocks(mts_tflite *model, uint32_t rank, blocks *out)
     return true;
 }
 
+/* The operand as the file has it, and its blocks. NULL: failed. */
+static mts_import_value *begin(mts_tflite *model, blocks *block)
+{
+    mts_tflite_tensor *tensor = mts_tflite_in(model, 0);
+    return read_blocks(model, tensor->shape.rank, block) ? mts_tflite_native(model, tensor) : NULL;
+}
+
 static mts_import_value *pad(mts_tflite *model, mts_import_value *x, const blocks *block)
 {
     mts_attrs attrs = {.pad = {.mode = MTS_PAD_CONSTANT}};
@@ -67,17 +74,13 @@ static mts_import_value *pad(mts_tflite *model, mts_import_value *x, const block
 
 void mts_tflite_lower_space_to_batch(mts_tflite *model)
 {
-    mts_tflite_tensor *tensor = mts_tflite_in(model, 0);
-    const uint32_t rank = tensor->shape.rank;
     blocks block;
-    if (!read_blocks(model, rank, &block)) {
-        return;
-    }
-    mts_import_value *x = mts_tflite_native(model, tensor);
+    mts_import_value *x = begin(model, &block);
     x = x ? pad(model, x, &block) : NULL;
     if (!x) {
         return;
     }
+    const uint32_t rank = x->shape.rank;
     /* [N, H, W, C] -> [N, H/b, b, W/b, b, C] -> [b, b, N, H/b, W/b, C] */
     mts_shape wide = {.rank = 1, .dims = {x->shape.dims[0]}};
     mts_shape out = {.rank = rank, .dims = {x->shape.dims[0] * block.total}};
@@ -128,17 +131,13 @@ static mts_import_value *crop(mts_tflite *model, mts_import_value *x, const bloc
 
 void mts_tflite_lower_batch_to_space(mts_tflite *model)
 {
-    mts_tflite_tensor *tensor = mts_tflite_in(model, 0);
-    const uint32_t rank = tensor->shape.rank;
     blocks block;
-    if (!read_blocks(model, rank, &block)) {
-        return;
-    }
-    mts_import_value *x = mts_tflite_native(model, tensor);
+    mts_import_value *x = begin(model, &block);
     if (!x || x->shape.dims[0] % block.total != 0) {
         mts_import_fail(model->import, MTS_STATUS_MALFORMED, "the batch is no multiple of the block");
         return;
     }
+    const uint32_t rank = x->shape.rank;
     /* [b*b*N, H, W, C] -> [b, b, N, H, W, C] -> [N, H, b, W, b, C] */
     mts_shape wide = {.rank = block.count + rank}, out = x->shape;
     uint32_t perm[AXES] = {0}, at = 0;

@@ -214,8 +214,22 @@ void mts_tflite_lower_average_pool(mts_tflite *model)
     lower_pool(model, MTS_POOL_AVG);
 }
 
-static void lower_resize(mts_tflite *model, mts_attrs *attrs)
+/* Two flags from `field` on: corners aligned, else centres. The nearest position is rounded with aligned
+ * corners and cut off otherwise. */
+static void lower_resize(mts_tflite *model, uint32_t mode, uint32_t field)
 {
+    const bool nearest = mode == MTS_RESIZE_NEAREST;
+    const bool corners = mts_tflite_option(model, field, MTS_FLAT_U8, 0) != 0;
+    const bool centers = mts_tflite_option(model, field + 1, MTS_FLAT_U8, 0) != 0;
+    const uint32_t centered = nearest ? MTS_COORD_TF_HALF_PIXEL : MTS_COORD_HALF_PIXEL;
+    mts_attrs attrs = {.resize = {.mode = mode,
+                                  .coord = corners   ? MTS_COORD_ALIGN_CORNERS
+                                           : centers ? centered
+                                                     : MTS_COORD_ASYMMETRIC,
+                                  .round = nearest && corners ? MTS_ROUND_PREFER_CEIL
+                                           : nearest          ? MTS_ROUND_FLOOR
+                                                              : 0,
+                                  .cubic_a = -0.75f}};
     int64_t size[2] = {0, 0};
     mts_import_value *x = mts_tflite_planar(model, mts_tflite_in(model, 0));
     const uint32_t count = mts_tflite_ints(model, 1, "the size", size, 2);
@@ -224,37 +238,22 @@ static void lower_resize(mts_tflite *model, mts_attrs *attrs)
         return;
     }
     for (int i = 0; i < 2; i++) {
-        attrs->resize.out[i] = (uint32_t)(size[i] < INT32_MAX ? size[i] : INT32_MAX);
-        attrs->resize.scale[i] = (float)((double)size[i] / (double)x->shape.dims[i + 2]);
-        attrs->resize.roi_end[i] = 1.0f;
+        attrs.resize.out[i] = (uint32_t)(size[i] < INT32_MAX ? size[i] : INT32_MAX);
+        attrs.resize.scale[i] = (float)((double)size[i] / (double)x->shape.dims[i + 2]);
+        attrs.resize.roi_end[i] = 1.0f;
     }
-    attrs->resize.cubic_a = -0.75f;
     if (size[0] != x->shape.dims[2] || size[1] != x->shape.dims[3]) {
-        x = mts_import_emit(model->import, MTS_OP_RESIZE, attrs, &x, 1);
+        x = mts_import_emit(model->import, MTS_OP_RESIZE, &attrs, &x, 1);
     }
     mts_tflite_out(model, 0, x, true);
 }
 
 void mts_tflite_lower_resize_bilinear(mts_tflite *model)
 {
-    const bool corners = mts_tflite_option(model, 2, MTS_FLAT_U8, 0) != 0;
-    const bool centers = mts_tflite_option(model, 3, MTS_FLAT_U8, 0) != 0;
-    mts_attrs attrs = {.resize = {.mode = MTS_RESIZE_LINEAR,
-                                  .coord = corners   ? MTS_COORD_ALIGN_CORNERS
-                                           : centers ? MTS_COORD_HALF_PIXEL
-                                                     : MTS_COORD_ASYMMETRIC}};
-    lower_resize(model, &attrs);
+    lower_resize(model, MTS_RESIZE_LINEAR, 2);
 }
 
-/* The nearest position is rounded with align_corners and cut off otherwise. */
 void mts_tflite_lower_resize_nearest(mts_tflite *model)
 {
-    const bool corners = mts_tflite_option(model, 0, MTS_FLAT_U8, 0) != 0;
-    const bool centers = mts_tflite_option(model, 1, MTS_FLAT_U8, 0) != 0;
-    mts_attrs attrs = {.resize = {.mode = MTS_RESIZE_NEAREST,
-                                  .coord = corners   ? MTS_COORD_ALIGN_CORNERS
-                                           : centers ? MTS_COORD_TF_HALF_PIXEL
-                                                     : MTS_COORD_ASYMMETRIC,
-                                  .round = corners ? MTS_ROUND_PREFER_CEIL : MTS_ROUND_FLOOR}};
-    lower_resize(model, &attrs);
+    lower_resize(model, MTS_RESIZE_NEAREST, 0);
 }

@@ -57,6 +57,16 @@ static inline int mts_order(int first, int second)
     return first != 0 ? first : second;
 }
 
+static inline bool mts_u32_find(const uint32_t *numbers, uint32_t count, uint32_t wanted)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (numbers[i] == wanted) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Rounds up to a multiple of a power of two; false on overflow. */
 static inline bool mts_size_align(size_t a, size_t alignment, size_t *out)
 {

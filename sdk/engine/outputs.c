@@ -19,6 +19,11 @@ static double clamp(float value, double low, double high)
     return x > low ? (x < high ? x : high) : (x <= low ? low : 0.0);
 }
 
+#define CLAMP(TYPE, c_type, low, high)                                                                       \
+    case MTS_TYPE_##TYPE:                                                                                    \
+        ((c_type *)to)[i] = (c_type)clamp(from[i], low, high);                                               \
+        break
+
 static void from_floats(mts_type dtype, const float *from, void *to, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -29,24 +34,12 @@ static void from_floats(mts_type dtype, const float *from, void *to, size_t coun
         case MTS_TYPE_FLOAT64:
             ((double *)to)[i] = (double)from[i];
             break;
-        case MTS_TYPE_INT32:
-            ((int32_t *)to)[i] = (int32_t)clamp(from[i], -2147483648.0, 2147483647.0);
-            break;
-        case MTS_TYPE_INT64:
-            ((int64_t *)to)[i] = (int64_t)clamp(from[i], -9.2e18, 9.2e18);
-            break;
-        case MTS_TYPE_UINT8:
-            ((uint8_t *)to)[i] = (uint8_t)clamp(from[i], 0.0, 255.0);
-            break;
-        case MTS_TYPE_INT8:
-            ((int8_t *)to)[i] = (int8_t)clamp(from[i], -128.0, 127.0);
-            break;
-        case MTS_TYPE_UINT16:
-            ((uint16_t *)to)[i] = (uint16_t)clamp(from[i], 0.0, 65535.0);
-            break;
-        case MTS_TYPE_INT16:
-            ((int16_t *)to)[i] = (int16_t)clamp(from[i], -32768.0, 32767.0);
-            break;
+            CLAMP(INT32, int32_t, -2147483648.0, 2147483647.0);
+            CLAMP(INT64, int64_t, -9.2e18, 9.2e18);
+            CLAMP(UINT8, uint8_t, 0.0, 255.0);
+            CLAMP(INT8, int8_t, -128.0, 127.0);
+            CLAMP(UINT16, uint16_t, 0.0, 65535.0);
+            CLAMP(INT16, int16_t, -32768.0, 32767.0);
         case MTS_TYPE_BOOL:
             ((uint8_t *)to)[i] = from[i] < 0.0f || from[i] > 0.0f ? 1 : 0;
             break;

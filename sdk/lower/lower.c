@@ -114,16 +114,10 @@ static mts_status encode_layer(mts_encoding *encoding, const mts_layer *layer)
 
 static mts_status encode_step(mts_encoding *encoding, const mts_step *step)
 {
-    switch (step->kind) {
-    case MTS_STEP_SPACE_TO_DEPTH:
-        return mts_encode_space_to_depth(encoding, step);
-    case MTS_STEP_DENSE:
-        return mts_encode_copies(encoding, step);
-    case MTS_STEP_INPUT:
-        return mts_encode_inputs(encoding, step);
-    default:
-        return encode_layer(encoding, &encoding->stitched->layers[step->first]);
-    }
+    return step->kind == MTS_STEP_SPACE_TO_DEPTH ? mts_encode_space_to_depth(encoding, step)
+           : step->kind == MTS_STEP_DENSE        ? mts_encode_copies(encoding, step)
+           : step->kind == MTS_STEP_INPUT        ? mts_encode_inputs(encoding, step)
+                                          : encode_layer(encoding, &encoding->stitched->layers[step->first]);
 }
 
 /* Conversions count as one task each. */

@@ -35,54 +35,49 @@ typedef struct field {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-#define FIELD(type, most, record, name)                                                                      \
-    {                                                                                                        \
-        type, most, offsetof(record, name)                                                                   \
-    }
-
 static const field config_fields[] = {
-    FIELD(U32, MTS_KERNEL_CONFIG_KERNEL_COUNT - 1, mts_kernel_config, kernel),
-    FIELD(U32, 1024, mts_kernel_config, rows),
-    FIELD(U32, 65536, mts_kernel_config, vectors),
-    FIELD(U32, 65536, mts_kernel_config, local),
-    FIELD(U32, 65536, mts_kernel_config, depth),
-    FIELD(U32, 65536, mts_kernel_config, parts)};
+    {U32, MTS_KERNEL_CONFIG_KERNEL_COUNT - 1, offsetof(mts_kernel_config, kernel)},
+    {U32, 1024, offsetof(mts_kernel_config, rows)},
+    {U32, 65536, offsetof(mts_kernel_config, vectors)},
+    {U32, 65536, offsetof(mts_kernel_config, local)},
+    {U32, 65536, offsetof(mts_kernel_config, depth)},
+    {U32, 65536, offsetof(mts_kernel_config, parts)}};
 
 /* The configuration stands between these two parts of an entry. */
-static const field entry_fields[] = {FIELD(U64, 0, mts_kernel_config_entry, signature),
-                                     FIELD(U64, 0, mts_kernel_config_entry, kind),
-                                     FIELD(U32, UINT32_MAX, mts_kernel_config_entry, members),
-                                     FIELD(U32, UINT32_MAX, mts_kernel_config_entry, tried)};
-static const field entry_times[] = {FIELD(F64, 0, mts_kernel_config_entry, ms),
-                                    FIELD(F64, 0, mts_kernel_config_entry, default_ms)};
+static const field entry_fields[] = {{U64, 0, offsetof(mts_kernel_config_entry, signature)},
+                                     {U64, 0, offsetof(mts_kernel_config_entry, kind)},
+                                     {U32, UINT32_MAX, offsetof(mts_kernel_config_entry, members)},
+                                     {U32, UINT32_MAX, offsetof(mts_kernel_config_entry, tried)}};
+static const field entry_times[] = {{F64, 0, offsetof(mts_kernel_config_entry, ms)},
+                                    {F64, 0, offsetof(mts_kernel_config_entry, default_ms)}};
 
-static const field plan_fields[] = {FIELD(TEXT, 0, mts_considered_plan, what),
-                                    FIELD(U32, UINT32_MAX, mts_considered_plan, of_class),
-                                    FIELD(U32, TASKS_MOST, mts_considered_plan, groups),
-                                    FIELD(U32, MTS_VERDICT_COUNT - 1, mts_considered_plan, verdict),
-                                    FIELD(U64, 0, mts_considered_plan, slice_bytes),
-                                    FIELD(U64, 0, mts_considered_plan, peak),
-                                    FIELD(F64, 0, mts_considered_plan, predicted_ms),
-                                    FIELD(F64, 0, mts_considered_plan, measured_ms),
-                                    FIELD(F64, 0, mts_considered_plan, relative)};
+static const field plan_fields[] = {{TEXT, 0, offsetof(mts_considered_plan, what)},
+                                    {U32, UINT32_MAX, offsetof(mts_considered_plan, of_class)},
+                                    {U32, TASKS_MOST, offsetof(mts_considered_plan, groups)},
+                                    {U32, MTS_VERDICT_COUNT - 1, offsetof(mts_considered_plan, verdict)},
+                                    {U64, 0, offsetof(mts_considered_plan, slice_bytes)},
+                                    {U64, 0, offsetof(mts_considered_plan, peak)},
+                                    {F64, 0, offsetof(mts_considered_plan, predicted_ms)},
+                                    {F64, 0, offsetof(mts_considered_plan, measured_ms)},
+                                    {F64, 0, offsetof(mts_considered_plan, relative)}};
 
-static const field sample_fields[] = {FIELD(U32, UINT32_MAX, mts_planning_sample, of_class),
-                                      FIELD(U32, TASKS_MOST, mts_planning_sample, tasks),
-                                      FIELD(F64, 0, mts_planning_sample, latency),
-                                      FIELD(F64, 0, mts_planning_sample, modelled),
-                                      FIELD(U64, 0, mts_planning_sample, arena),
-                                      FIELD(U64, 0, mts_planning_sample, weights)};
+static const field sample_fields[] = {{U32, UINT32_MAX, offsetof(mts_planning_sample, of_class)},
+                                      {U32, TASKS_MOST, offsetof(mts_planning_sample, tasks)},
+                                      {F64, 0, offsetof(mts_planning_sample, latency)},
+                                      {F64, 0, offsetof(mts_planning_sample, modelled)},
+                                      {U64, 0, offsetof(mts_planning_sample, arena)},
+                                      {U64, 0, offsetof(mts_planning_sample, weights)}};
 
 /* Without the two lists and what only concerns one session. */
-static const field report_fields[] = {FIELD(U32, UINT32_MAX, mts_planning_report, layers_tuned),
-                                      FIELD(U32, UINT32_MAX, mts_planning_report, layers_changed),
-                                      FIELD(U32, UINT32_MAX, mts_planning_report, candidates),
-                                      FIELD(U32, UINT32_MAX, mts_planning_report, skipped),
-                                      FIELD(U32, 1, mts_planning_report, complete),
-                                      FIELD(F64, 0, mts_planning_report, default_ms),
-                                      FIELD(F64, 0, mts_planning_report, tuned_ms),
-                                      FIELD(F64, 0, mts_planning_report, predicted_ms),
-                                      FIELD(F64, 0, mts_planning_report, model_error)};
+static const field report_fields[] = {{U32, UINT32_MAX, offsetof(mts_planning_report, layers_tuned)},
+                                      {U32, UINT32_MAX, offsetof(mts_planning_report, layers_changed)},
+                                      {U32, UINT32_MAX, offsetof(mts_planning_report, candidates)},
+                                      {U32, UINT32_MAX, offsetof(mts_planning_report, skipped)},
+                                      {U32, 1, offsetof(mts_planning_report, complete)},
+                                      {F64, 0, offsetof(mts_planning_report, default_ms)},
+                                      {F64, 0, offsetof(mts_planning_report, tuned_ms)},
+                                      {F64, 0, offsetof(mts_planning_report, predicted_ms)},
+                                      {F64, 0, offsetof(mts_planning_report, model_error)}};
 
 static size_t field_size(const field *f)
 {

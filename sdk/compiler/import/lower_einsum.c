@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/size.h"
+
 typedef mts_import_value *value;
 
 #define LETTERS 52u
@@ -31,12 +33,7 @@ typedef struct einsum {
 
 static bool has(const term *t, uint32_t label)
 {
-    for (uint32_t i = 0; i < t->rank; i++) {
-        if (t->labels[i] == label) {
-            return true;
-        }
-    }
-    return false;
+    return mts_u32_find(t->labels, t->rank, label);
 }
 
 static void malformed(const einsum *e, const char *why)

@@ -48,21 +48,19 @@ static int64_t to_int(double number)
     return number <= -9.2e18 ? INT64_MIN : (int64_t)number;
 }
 
+#define LOAD(TYPE, c_type)                                                                                   \
+    case MTS_TYPE_##TYPE:                                                                                    \
+        return ((const c_type *)data)[index]
+
 int64_t mts_host_load_int(mts_type dtype, const void *data, size_t index)
 {
     switch (dtype) {
-    case MTS_TYPE_INT32:
-        return ((const int32_t *)data)[index];
-    case MTS_TYPE_INT64:
-        return ((const int64_t *)data)[index];
-    case MTS_TYPE_UINT8:
-        return ((const uint8_t *)data)[index];
-    case MTS_TYPE_INT8:
-        return ((const int8_t *)data)[index];
-    case MTS_TYPE_UINT16:
-        return ((const uint16_t *)data)[index];
-    case MTS_TYPE_INT16:
-        return ((const int16_t *)data)[index];
+        LOAD(INT32, int32_t);
+        LOAD(INT64, int64_t);
+        LOAD(UINT8, uint8_t);
+        LOAD(INT8, int8_t);
+        LOAD(UINT16, uint16_t);
+        LOAD(INT16, int16_t);
     case MTS_TYPE_BOOL:
         return ((const uint8_t *)data)[index] != 0;
     default:

@@ -3,9 +3,11 @@
  */
 #include "compiler/passes/siblings.h"
 
+#include "base/size.h"
+
 static int compare_pairs(const uint32_t a[2], const uint32_t b[2])
 {
-    return a[0] != b[0] ? (a[0] > b[0]) - (a[0] < b[0]) : (a[1] > b[1]) - (a[1] < b[1]);
+    return mts_order(MTS_COMPARE(a[0], b[0]), MTS_COMPARE(a[1], b[1]));
 }
 
 static int compare_convs(const mts_attrs_conv *a, const mts_attrs_conv *b)
@@ -14,21 +16,12 @@ static int compare_convs(const mts_attrs_conv *a, const mts_attrs_conv *b)
     return kernel ? kernel : stride ? stride : compare_pairs(a->dilation, b->dilation);
 }
 
-static bool reads(const mts_node *node, uint32_t value)
-{
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        if (node->inputs[i] == value) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Whether the second of two neighbours should and may come first. */
 static bool should_swap(const mts_node *a, const mts_node *b)
 {
     return a->op == MTS_OP_CONV && b->op == MTS_OP_CONV && a->inputs[0] == b->inputs[0] &&
-           !reads(b, a->output) && compare_convs(&a->attrs.conv, &b->attrs.conv) > 0;
+           !mts_u32_find(b->inputs, b->input_count, a->output) &&
+           compare_convs(&a->attrs.conv, &b->attrs.conv) > 0;
 }
 
 static void place(mts_graph *graph, uint32_t at, mts_node node)

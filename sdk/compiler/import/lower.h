@@ -166,6 +166,7 @@ mts_import_value *mts_import_scalar(mts_import *import, mts_type dtype, double n
 /* A constant of this shape whose elements are all this number, which an integer type must be able to hold. */
 mts_import_value *mts_import_filled(mts_import *import, mts_type dtype, const mts_shape *shape,
                                     double number);
+mts_import_value *mts_import_vector(mts_import *import, const float *numbers, uint32_t count);
 mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorProto *proto);
 /* Numbers of a constant; fail if it is none (`what` names it) or longer than `most`. The count is returned.
  */

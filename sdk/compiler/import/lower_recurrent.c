@@ -164,14 +164,10 @@ static void read_functions(mts_import *import, recurrent *net)
         const char *wanted = net->gates == 1 ? names[0] : i % each == 0 ? "sigmoid" : "tanh";
         usual = strcmp(names[i], wanted) == 0;
     }
-    bool known = net->gates != 1 || count == 0;
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0] && net->gates == 1 && count > 0; i++) {
-        if (strcmp(names[0], plain[i].op) == 0) {
-            net->fn = plain[i].kind;
-            known = true;
-        }
+    if (net->gates == 1 && count > 0) {
+        net->fn = mts_import_kind_of(names[0], plain, sizeof plain / sizeof plain[0], MTS_FN_NONE);
     }
-    if (!usual || !known) {
+    if (!usual || net->fn == MTS_FN_NONE) {
         mts_import_fail(import, MTS_STATUS_UNSUPPORTED, "these activations are not supported");
     }
 }

@@ -200,6 +200,18 @@ mts_import_value *mts_import_filled(mts_import *import, mts_type dtype, const mt
     return mts_import_constant(import, dtype, shape, data, lasting);
 }
 
+mts_import_value *mts_import_vector(mts_import *import, const float *numbers, uint32_t count)
+{
+    const mts_shape shape = {.rank = 1, .dims = {count}};
+    bool lasting = false;
+    void *data = mts_import_alloc(import, MTS_TYPE_FLOAT32, &shape, &lasting);
+    if (!data) {
+        return NULL;
+    }
+    memcpy(data, numbers, count * sizeof *numbers);
+    return mts_import_constant(import, MTS_TYPE_FLOAT32, &shape, data, lasting);
+}
+
 mts_import_value *mts_import_from_proto(mts_import *import, const Onnx__TensorProto *proto)
 {
     mts_host_tensor tensor;

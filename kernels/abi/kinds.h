@@ -119,4 +119,10 @@
 #define MTS_ROUND_FLOOR 2u
 #define MTS_ROUND_CEIL 3u
 
+#define MTS_RECUR_LSTM 0u
+#define MTS_RECUR_GRU 1u       /* the reset gate works on the state */
+#define MTS_RECUR_GRU_AFTER 2u /* it works on the state's product (linear_before_reset) */
+#define MTS_RECUR_PLAIN 3u     /* tanh */
+#define MTS_RECUR_COUNT 4u
+
 #endif

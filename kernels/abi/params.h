@@ -343,6 +343,19 @@ typedef struct mts_sample_params {
     mts_u32 mode, padding, align;
 } mts_sample_params;
 
+/*
+ * Steps of a recurrent layer of `hidden` units: src [length, sequences, gates * hidden], dest with the state after each
+ * step (kernels/recur). weight: pool offset of [hidden][gates * hidden].
+ */
+typedef struct mts_recur_params {
+    mts_dest_params dest;
+    mts_view_params src, h, c;     /* h, c: [sequences, hidden] before the first step */
+    mts_u32 h_pool, c_pool;        /* 1: base is a pool offset */
+    mts_u32 states;                /* bit 0: h is given, bit 1: c; else zeros */
+    mts_u32 weight, bias;          /* pool offsets; bias of GRU_AFTER's last gate, or NONE */
+    mts_u32 kind, reverse, length, hidden;
+} mts_recur_params;
+
 /* out[.., i, j] = alpha sum_k lhs[.., i, k] rhs[.., k, j] + beta add[.., i, j]. */
 typedef struct mts_matmul_params {
     mts_dest_params dest;

@@ -117,6 +117,10 @@ typedef struct mts_attrs_sample {
     uint32_t padding; /* MTS_SAMPLE_ */
     uint32_t align;   /* 1: -1 and 1 are centres of the outer pixels, 0: their outer edges */
 } mts_attrs_sample;
+typedef struct mts_attrs_recur {
+    uint32_t kind;    /* MTS_RECUR_ */
+    uint32_t reverse; /* 1: the last step comes first */
+} mts_attrs_recur;
 
 typedef union mts_attrs {
     mts_attrs_conv conv;
@@ -136,6 +140,7 @@ typedef union mts_attrs {
     mts_attrs_scan scan;
     mts_attrs_order order;
     mts_attrs_sample sample;
+    mts_attrs_recur recur;
 } mts_attrs;
 
 /* Cells [out_first, out_first + out_count) x [in_first, in_first + in_count) of a weight matrix. `data` holds

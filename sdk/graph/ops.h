@@ -29,6 +29,10 @@
  *   SCAN      x: sums or products of all elements up to each one, along an axis
  *   ORDER     x [..,D]: positions of the `count` largest or smallest elements of each row, in order; of equal
  *             elements the first one comes first
+ *   RECUR     x [T,N,G*H], products of the input with the weights of G gates, and their biases; weight [H,G*H]
+ *             const; then optional: state h [N,H], state c [N,H] (LSTM), bias [H] const (GRU_AFTER).
+ *             Gates in the order of ONNX. y [T,N,H] is h after each step; LSTM: [T,N,2*H], c beside it;
+ *             GRU: [T,N,3*H], with what it computes in between beside it
  *   SAMPLE    x [N,C,H,W]; grid [N,H',W',2] of columns and rows in -1..1.   [N,C,H',W']
  *   SELECT    condition, a, b (broadcast; each may be const).   y = condition != 0 ? a : b
  *
@@ -63,7 +67,8 @@
     X(SCAN, scan)            \
     X(ORDER, order)          \
     X(SAMPLE, sample)        \
-    X(SELECT, select)
+    X(SELECT, select)      \
+    X(RECUR, recur)
 /* clang-format on */
 
 #endif

@@ -22,21 +22,50 @@ static void wrong(mts_status code, const char *part)
     refused(code, part);
 }
 
-static void each_step_reads_the_same_weights(void **state)
+static uint32_t count_of(const mts_graph *graph, mts_op op)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        count += graph->nodes[i].op == op;
+    }
+    return count;
+}
+
+static void all_steps_are_one_product_and_one_recurrence(void **state)
 {
     (void)state;
     begin("LSTM", 4, 5, "x,w,r", "y,h,c");
+    onnx_model_output(&model, "y");
+    onnx_model_output(&model, "h");
+    onnx_model_output(&model, "c");
+    const mts_graph *graph = imported();
+    assert_int_equal(count_of(graph, MTS_OP_CONV), 1);
+    assert_int_equal(count_of(graph, MTS_OP_RECUR), 1);
+    assert_int_equal(node_of(graph, MTS_OP_RECUR, 0)->attrs.recur.kind, MTS_RECUR_LSTM);
+    assert_shape(&graph->outputs[0].shape, INTS(5, 1, 1, 3));
+    assert_shape(&graph->outputs[1].shape, INTS(1, 1, 3));
+    assert_shape(&graph->outputs[2].shape, INTS(1, 1, 3));
+    begin("GRU", 3, 2000, "x,w,r", "y,h"); /* any number of steps */
+    onnx_model_attr_int(&model, "linear_before_reset", 1);
+    onnx_model_attr_text(&model, "direction", "reverse");
+    onnx_model_output(&model, "h");
+    const mts_node *recur = node_of(imported(), MTS_OP_RECUR, 0);
+    assert_int_equal(recur->attrs.recur.kind, MTS_RECUR_GRU_AFTER);
+    assert_int_equal(recur->attrs.recur.reverse, 1);
+}
+
+static void each_step_that_is_written_out_reads_the_same_weights(void **state)
+{
+    (void)state;
+    begin("RNN", 1, 5, "x,w,r", "y,h");
+    onnx_model_attr_texts(&model, "activations", 1, (const char *const[]){"Relu"});
     onnx_model_output(&model, "y");
     onnx_model_output(&model, "h");
     const mts_graph *graph = imported();
     assert_shape(&graph->outputs[0].shape, INTS(5, 1, 1, 3));
     assert_shape(&graph->outputs[1].shape, INTS(1, 1, 3));
     /* one for the inputs of all steps, and one for the state of all but the first, which is zero */
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        count += graph->nodes[i].op == MTS_OP_CONV;
-    }
-    assert_int_equal(count, 5);
+    assert_int_equal(count_of(graph, MTS_OP_CONV), 5);
     const uint32_t weight = node_of(graph, MTS_OP_CONV, 1)->inputs[1];
     for (uint32_t i = 2; i < 5; i++) {
         assert_int_equal(node_of(graph, MTS_OP_CONV, i)->inputs[1], weight);
@@ -64,7 +93,8 @@ static void what_is_not_supported_is_refused_with_the_reason(void **state)
     begin("RNN", 1, 5, "x,w,r", "y");
     onnx_model_attr_texts(&model, "activations", 1, (const char *const[]){"a name that is far too long"});
     wrong(MTS_STATUS_UNSUPPORTED, "attribute 'activations' has a text that is not known");
-    begin("LSTM", 4, 2000, "x,w,r", "y");
+    begin("RNN", 1, 2000, "x,w,r", "y");
+    onnx_model_attr_texts(&model, "activations", 1, (const char *const[]){"Relu"});
     wrong(MTS_STATUS_LIMIT, "2000 steps, at most 1024 are possible");
 }
 
@@ -88,7 +118,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(each_step_reads_the_same_weights),
+        TEST(all_steps_are_one_product_and_one_recurrence),
+        TEST(each_step_that_is_written_out_reads_the_same_weights),
         TEST(what_is_not_supported_is_refused_with_the_reason),
         TEST(shapes_that_do_not_fit_are_refused),
     };

@@ -321,6 +321,29 @@ static void orders_scans_and_samples_check_what_they_are_told(void **state)
                      MTS_STATUS_MALFORMED);
 }
 
+static void recurrences_check_weights_and_states(void **state)
+{
+    (void)state;
+    const mts_attrs lstm = {.recur = {.kind = MTS_RECUR_LSTM}}, gru = {.recur = {.kind = MTS_RECUR_GRU}};
+    assert_int_equal(INFER(MTS_OP_RECUR, lstm, SHAPE(5, 2, 12), SHAPE(3, 12)), MTS_STATUS_OK);
+    assert_result(SHAPE(5, 2, 6));
+    assert_int_equal(INFER(MTS_OP_RECUR, lstm, SHAPE(5, 2, 12), SHAPE(3, 12), SHAPE(2, 3), SHAPE(2, 3)),
+                     MTS_STATUS_OK);
+    assert_int_equal(INFER(MTS_OP_RECUR, gru, SHAPE(5, 2, 9), SHAPE(3, 9), SHAPE(2, 3)), MTS_STATUS_OK);
+    assert_result(SHAPE(5, 2, 9));
+    assert_int_equal(INFER(MTS_OP_RECUR, gru, SHAPE(5, 2, 12), SHAPE(3, 12)), MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_RECUR, lstm, SHAPE(5, 2, 12), SHAPE(3, 12), SHAPE(5, 3)),
+                     MTS_STATUS_MALFORMED);
+    assert_int_equal(INFER(MTS_OP_RECUR, gru, SHAPE(5, 2, 9), SHAPE(3, 9), SHAPE(2, 3), SHAPE(2, 3)),
+                     MTS_STATUS_MALFORMED);
+    assert_int_equal(
+        INFER(MTS_OP_RECUR, ((mts_attrs){.recur = {.kind = MTS_RECUR_COUNT}}), SHAPE(5, 2, 12), SHAPE(3, 12)),
+        MTS_STATUS_MALFORMED);
+    assert_int_equal(
+        INFER(MTS_OP_RECUR, ((mts_attrs){.recur = {.reverse = 2}}), SHAPE(5, 2, 12), SHAPE(3, 12)),
+        MTS_STATUS_MALFORMED);
+}
+
 static void transposes_need_a_permutation(void **state)
 {
     (void)state;
@@ -398,6 +421,7 @@ int main(void)
         cmocka_unit_test(indices_are_broadcast_beside_the_dimension_that_they_name),
         cmocka_unit_test(positions_that_float32_cannot_name_are_refused),
         cmocka_unit_test(orders_scans_and_samples_check_what_they_are_told),
+        cmocka_unit_test(recurrences_check_weights_and_states),
         cmocka_unit_test(transposes_need_a_permutation),
         cmocka_unit_test(reshapes_keep_the_element_count),
         cmocka_unit_test(a_resize_needs_sizes_and_scales),

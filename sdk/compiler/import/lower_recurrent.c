@@ -1,9 +1,9 @@
 /*
- * lower_recurrent.c: LSTM, GRU and RNN, step by step.
+ * lower_recurrent.c: LSTM, GRU and RNN.
  *
- * The number of steps is known, so the loop is written out: one fully connected layer computes what the inputs
- * of all steps contribute, and each step adds what its state contributes. States and sequences of any length up
- * to a limit are possible; lengths that differ within a batch are not.
+ * One fully connected layer computes what the inputs of all steps contribute. The operator RECUR does the steps.
+ * What it does not know, peepholes and other functions of an RNN, is written out step by step, for the number of
+ * steps is known; then there is a limit of steps. Lengths that differ within a batch are not possible.
  */
 #include <ctype.h>
 #include <string.h>
@@ -187,6 +187,12 @@ static void read_options(mts_import *import, recurrent *net)
     read_functions(import, net);
 }
 
+/* Whether RECUR does the steps. */
+static bool has_operator(const mts_import *import, const recurrent *net)
+{
+    return (net->gates != 4 || !mts_import_in(import, 7)) && (net->gates != 1 || net->fn == MTS_FN_TANH);
+}
+
 static bool read_shapes(mts_import *import, recurrent *net)
 {
     static const uint32_t swap[3] = {1, 0, 2};
@@ -204,7 +210,7 @@ static bool read_shapes(mts_import *import, recurrent *net)
     net->steps = net->x->shape.dims[0], net->batch = net->x->shape.dims[1],
     net->inputs = net->x->shape.dims[2];
     net->hidden = r->shape.dims[2];
-    if (net->steps > STEPS_MOST) {
+    if (net->steps > STEPS_MOST && !has_operator(import, net)) {
         mts_import_fail(import, MTS_STATUS_LIMIT, "%lld steps, at most %d are possible: give a shorter input",
                         (long long)net->steps, STEPS_MOST);
         return false;
@@ -362,6 +368,77 @@ static void run_direction(mts_import *import, const recurrent *net, uint32_t d, 
     }
 }
 
+/* ---- all steps at once ---- */
+
+/* What a direction gives: states of all steps [T,1,B,H], and the last ones [1,B,H]. */
+typedef struct results {
+    mts_import_value *sequence, *h, *c;
+} results;
+
+/* The state's weight [H,rows] of a direction. */
+static mts_import_value *turned_weight(mts_import *import, const recurrent *net, uint32_t d)
+{
+    static const uint32_t swap[2] = {1, 0};
+    mts_import_value *weight = part(import, mts_import_in(import, 2), 0, d, 1);
+    weight = weight ? shaped(import, weight, 2, net->gates * net->hidden, net->hidden, 1) : NULL;
+    return weight ? mts_import_emit_transpose(import, weight, swap) : NULL;
+}
+
+/* Vector `which` of the rows that RECUR leaves: h, and of an LSTM c beside it. */
+static mts_import_value *last_state(mts_import *import, const recurrent *net, mts_import_value *y,
+                                    bool backwards, int64_t which)
+{
+    mts_import_value *row = part(import, y, 0, backwards ? 0 : net->steps - 1, 1);
+    return part(import, row, 2, which * net->hidden, net->hidden);
+}
+
+static results run_operator(mts_import *import, const recurrent *net, uint32_t d)
+{
+    const bool backwards = net->reverse || d == 1;
+    const uint32_t kind = net->gates == 4    ? MTS_RECUR_LSTM
+                          : net->gates == 1  ? MTS_RECUR_PLAIN
+                          : net->reset_after ? MTS_RECUR_GRU_AFTER
+                                             : MTS_RECUR_GRU;
+    const mts_attrs attrs = {.recur = {.kind = kind, .reverse = backwards}};
+    memory_cell cell = {0};
+    mts_import_value *all = begin(import, net, d, &cell);
+    mts_import_value *inputs[5] = {all, turned_weight(import, net, d), cell.h, cell.c, NULL};
+    if (cell.bias) {
+        inputs[4] = part(import, cell.bias, 0, 2 * net->hidden, net->hidden);
+    }
+    const uint32_t count = inputs[4] ? 5 : inputs[3] ? 4 : inputs[2] ? 3 : 2;
+    mts_import_value *y =
+        inputs[0] && inputs[1] ? mts_import_emit(import, MTS_OP_RECUR, &attrs, inputs, count) : NULL;
+    mts_import_value *h = part(import, y, 2, 0, net->hidden);
+    const mts_shape shape = {.rank = 4, .dims = {net->steps, 1, net->batch, net->hidden}};
+    return (results){.sequence = h ? mts_import_emit_reshape(import, h, &shape) : NULL,
+                     .h = last_state(import, net, y, backwards, 0),
+                     .c = net->gates == 4 ? last_state(import, net, y, backwards, 1) : NULL};
+}
+
+/* The same by steps that are written out. */
+static results run_steps(mts_import *import, const recurrent *net, uint32_t d)
+{
+    mts_import_value **parts =
+        mts_arena_zero(&import->scratch, (size_t)net->steps, sizeof(mts_import_value *));
+    memory_cell cell = {0};
+    results got = {0};
+    if (!parts) {
+        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the steps");
+        return got;
+    }
+    run_direction(import, net, d, &cell, parts);
+    if (!mts_import_ok(import)) {
+        return got;
+    }
+    if (mts_import_out_wanted(import, 0)) {
+        got.sequence = joined(import, parts, (uint32_t)net->steps, 0);
+    }
+    got.h = shaped(import, cell.h, 3, 1, net->batch, net->hidden);
+    got.c = cell.c ? shaped(import, cell.c, 3, 1, net->batch, net->hidden) : NULL;
+    return got;
+}
+
 /* ---- the operators ---- */
 
 /* Results [..,B,H] with the batch in front, where the layout says so. */
@@ -382,27 +459,19 @@ static void lower(mts_import *import, int64_t gates)
         return;
     }
     check_lengths(import, &net);
-    if (!mts_import_charge(import, (size_t)net.steps * net.directions * NODES_PER_STEP)) {
-        return;
-    }
-    mts_import_value **parts =
-        mts_arena_zero(&import->scratch, (size_t)net.steps * net.directions, sizeof(mts_import_value *));
-    if (!parts) {
-        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for the steps");
+    const bool at_once = has_operator(import, &net);
+    if (!at_once && !mts_import_charge(import, (size_t)net.steps * net.directions * NODES_PER_STEP)) {
         return;
     }
     mts_import_value *sequences[2] = {0}, *h[2] = {0}, *c[2] = {0};
     for (uint32_t d = 0; d < net.directions && mts_import_ok(import); d++) {
-        memory_cell cell = {0};
-        run_direction(import, &net, d, &cell, parts);
-        if (!mts_import_ok(import)) {
-            return;
-        }
-        if (mts_import_out_wanted(import, 0)) {
-            sequences[d] = joined(import, parts, (uint32_t)net.steps, 0);
-        }
-        h[d] = shaped(import, cell.h, 3, 1, net.batch, net.hidden);
-        c[d] = cell.c ? shaped(import, cell.c, 3, 1, net.batch, net.hidden) : NULL;
+        const results got = at_once ? run_operator(import, &net, d) : run_steps(import, &net, d);
+        sequences[d] = got.sequence;
+        h[d] = got.h;
+        c[d] = got.c;
+    }
+    if (!mts_import_ok(import)) {
+        return;
     }
     if (mts_import_out_wanted(import, 0)) {
         out(import, 0, joined(import, sequences, net.directions, 1));

@@ -123,6 +123,7 @@ static bool has_step(const mts_node *node)
     case MTS_OP_SCAN:
     case MTS_OP_ORDER:
     case MTS_OP_SAMPLE:
+    case MTS_OP_RECUR:
         return false;
     case MTS_OP_REDUCE:
         return node->attrs.reduce.kind <= MTS_REDUCE_MIN;

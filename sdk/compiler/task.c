@@ -267,14 +267,40 @@ static mts_status check_labels(const mtsc_task *task, const mts_graph *graph, mt
                     task->label_count, graph->outputs[0].name, (long long)classes);
 }
 
-static mts_status fill_task(const mtsc_task *task, const mtsc_options *options, mts_compiler_layout layout,
+/* Whether names can be those of the classes of output 0. */
+static bool labels_fit(const mts_graph *graph, uint32_t count)
+{
+    const mts_shape *shape = graph->output_count ? &graph->outputs[0].shape : NULL;
+    return shape && shape->rank > 0 && shape->dims[shape->rank - 1] == (int64_t)count;
+}
+
+/* Takes from the file's metadata what the caller leaves out: labels, and how images are normalised. */
+static mts_status apply_notes(mtsc_task *task, const mts_graph *graph, mts_arena *arena, mts_error *error)
+{
+    mts_import_notes notes;
+    const mts_status status = mts_import_notes_read(task->model, arena, &notes, error);
+    if (status == MTS_STATUS_OK && task->label_count == 0 && labels_fit(graph, notes.label_count)) {
+        task->labels = notes.labels;
+        task->label_count = notes.label_count;
+    }
+    if (status == MTS_STATUS_OK && notes.normalises && task->color != MTSC_COLOR_NONE && !normalises(task)) {
+        memcpy(task->mean, notes.mean, sizeof task->mean);
+        memcpy(task->std, notes.std, sizeof task->std);
+    }
+    return status;
+}
+
+static mts_status fill_task(const mtsc_task *given, const mtsc_options *options, mts_compiler_layout layout,
                             mts_arena *arena, mts_task *out, mts_error *error)
 {
+    mtsc_task whole = *given;
+    const mtsc_task *task = &whole;
     out->name = mts_arena_string(arena, task->name);
     if (!out->name) {
         return mts_fail_memory(error);
     }
     mts_status code = import_graph(task, options, arena, &out->graph, error);
+    MTS_TRY(code, apply_notes(&whole, out->graph, arena, error));
     if (code == MTS_STATUS_OK) {
         out->preprocess.color = (uint32_t)task->color;
         out->preprocess.interleaved = wants_interleaved(out->graph, layout, out->preprocess.color);

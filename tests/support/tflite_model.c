@@ -178,12 +178,76 @@ static void subgraph(tflite_model *model, size_t from)
     text(out, at + 16, "main");
 }
 
+/* One tensor of the metadata, or a vector of none. */
+static size_t metadata_tensor(tflite_bytes *out, size_t from, int present, uint32_t fields)
+{
+    const size_t list = offsets(out, from, present ? 1 : 0);
+    return present ? table(out, list, fields) : 0;
+}
+
+static void metadata(tflite_model *model, size_t from)
+{
+    tflite_bytes inner = {0};
+    put_u32(&inner, 0);
+    put(&inner, "M001", 4);
+    const size_t root = table(&inner, 0, 1u << 3);
+    const size_t graph = table(&inner, offsets(&inner, root + 12, 1), 3u << 2);
+    const size_t input = metadata_tensor(&inner, graph + 8, model->means != NULL, 1u << 4);
+    if (input) {
+        const size_t unit = table(&inner, offsets(&inner, input + 16, 1), 3u);
+        set_u32(&inner, unit, 1);
+        const size_t options = table(&inner, unit + 4, 3u);
+        const size_t bytes = (size_t)model->mean_count * 4;
+        (void)vector(&inner, options, (uint32_t)model->mean_count, model->means, bytes, 4);
+        (void)vector(&inner, options + 4, (uint32_t)model->mean_count, model->deviations, bytes, 4);
+    }
+    const size_t output = metadata_tensor(&inner, graph + 12, model->label_file != NULL, 1u << 6);
+    if (output) {
+        const size_t file = table(&inner, offsets(&inner, output + 24, 1), 5u);
+        text(&inner, file, model->label_file);
+        set_u32(&inner, file + 8, 2);
+    }
+    (void)vector(&model->file, from, (uint32_t)inner.size, inner.data, inner.size, 16);
+    free(inner.data);
+}
+
+/* A zip archive of one stored file, whose positions count from the archive. */
+static void archive(tflite_bytes *out, const char *name, const char *words)
+{
+    const size_t start = out->size;
+    const uint32_t bytes = (uint32_t)strlen(words), named = (uint32_t)strlen(name);
+    for (int i = 0; i < 2; i++) {
+        const size_t at = out->size;
+        put(out, i ? "PK\1\2" : "PK\3\4", 4);
+        put_u16(out, 20);
+        for (int j = 0; j < (i ? 7 : 6); j++) {
+            put_u16(out, 0); /* method, time and checksum say nothing */
+        }
+        put_u32(out, bytes);
+        put_u32(out, bytes);
+        put_u16(out, named);
+        for (int j = 0; j < (i ? 8 : 1); j++) {
+            put_u16(out, 0);
+        }
+        put(out, name, named);
+        if (!i) {
+            put(out, words, bytes);
+            continue;
+        }
+        put(out, "PK\5\6\0\0\0\0\1\0\1\0", 12);
+        put_u32(out, (uint32_t)(out->size - 12 - at));
+        put_u32(out, (uint32_t)(at - start));
+        put_u16(out, 0);
+    }
+}
+
 static void write_file(tflite_model *model)
 {
+    const int has_metadata = model->means || model->label_file;
     tflite_bytes *out = &model->file;
     put_u32(out, 0);
     put(out, "TFL3", 4);
-    const size_t root = table(out, 0, 0x17u);
+    const size_t root = table(out, 0, has_metadata ? 0x57u : 0x17u);
     set_u32(out, root, 3);
     const size_t codes = offsets(out, root + 4, model->operator_count);
     for (int i = 0; i < model->operator_count; i++) {
@@ -200,14 +264,24 @@ static void write_file(tflite_model *model)
     for (int i = 0; i < model->subgraphs; i++) {
         subgraph(model, graphs + 4 * (size_t)i);
     }
-    const size_t buffers = offsets(out, root + 16, model->tensor_count + 1);
+    const size_t buffers = offsets(out, root + 16, model->tensor_count + 1 + has_metadata);
     (void)table(out, buffers, 0);
+    if (has_metadata) {
+        const uint32_t last = (uint32_t)model->tensor_count + 1;
+        const size_t entry = table(out, offsets(out, root + 24, 1), 3u);
+        text(out, entry, "TFLITE_METADATA");
+        set_u32(out, entry + 4, last);
+        metadata(model, table(out, buffers + 4 * (size_t)last, 1u));
+    }
     for (int i = 0; i < model->tensor_count; i++) {
         const tflite_tensor *tensor = &model->tensors[i];
         const size_t one = table(out, buffers + 4 * ((size_t)i + 1), tensor->data ? 1u : 0);
         if (tensor->data) {
             (void)vector(out, one, (uint32_t)tensor->bytes, tensor->data, tensor->bytes, 16);
         }
+    }
+    if (model->labels) {
+        archive(out, model->label_file, model->labels);
     }
 }
 

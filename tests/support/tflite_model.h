@@ -60,6 +60,11 @@ typedef struct tflite_model {
     int32_t inputs[4], outputs[4];
     int tensor_count, operator_count, input_count, output_count;
     int subgraphs; /* the same one so many times */
+    /* Metadata, if either is given: how input 0 is normalised, and names of the classes of output 0 in a file of
+       an archive behind the model. */
+    const float *means, *deviations;
+    int mean_count;
+    const char *label_file, *labels;
     tflite_bytes file;
 } tflite_model;
 

@@ -356,6 +356,20 @@ mts_status mts_import_file(const char *path, const mts_import_options *options, 
     return status;
 }
 
+mts_status mts_import_notes_read(const char *path, mts_arena *arena, mts_import_notes *notes,
+                                 mts_error *error)
+{
+    mts_os_map map = {0};
+    *notes = (mts_import_notes){0};
+    mts_status status = mts_os_map_file(path, &map, error);
+    if (status == MTS_STATUS_OK && mts_tflite_is(map.data, map.size)) {
+        status = mts_tflite_notes(map.data, map.size, arena, notes, error);
+        status = status == MTS_STATUS_OK ? status : mts_fail_prefix(error, status, "%s", path);
+    }
+    mts_os_unmap(&map);
+    return status;
+}
+
 mts_status mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_host_tensor *tensor,
                              mts_error *error)
 {

@@ -67,6 +67,23 @@ mts_status mts_import_file(const char *path, const mts_import_options *options, 
 mts_status mts_import_memory(const void *data, size_t size, const char *name,
                              const mts_import_options *options, mts_arena *arena, mts_graph **graph,
                              mts_error *error);
+/* What a file says of its model beside the graph. */
+typedef struct mts_import_notes {
+    /* Input 0 is (pixel - mean) / std of pixels 0..255, by channel; of quantised inputs in their integers. */
+    bool normalises;
+    float mean[4], std[4];
+    /* Names of the classes of output 0. */
+    uint32_t label_count;
+    const char *const *labels;
+} mts_import_notes;
+
+/*
+ * Reads the metadata of a TensorFlow Lite file; other files, and those without metadata, have none. Labels live in
+ * the arena. Errors: those of mts_import_file; *notes is then empty.
+ */
+mts_status mts_import_notes_read(const char *path, mts_arena *arena, mts_import_notes *notes,
+                                 mts_error *error);
+
 /* Reads a serialised TensorProto (the .pb files of ONNX test cases); data and name live in the arena. */
 mts_status mts_import_tensor(const void *data, size_t size, mts_arena *arena, mts_host_tensor *tensor,
                              mts_error *error);

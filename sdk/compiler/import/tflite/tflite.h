@@ -19,4 +19,8 @@ mts_status mts_tflite_import(const void *data, size_t size, const char *name,
 /* Name and number of an operator of the table; NULL after the last. */
 const char *mts_tflite_operator_at(size_t index, uint32_t *code);
 
+/* As mts_import_notes_read, from memory; messages do not start with the file's name. */
+mts_status mts_tflite_notes(const void *data, size_t size, mts_arena *arena, mts_import_notes *notes,
+                            mts_error *error);
+
 #endif

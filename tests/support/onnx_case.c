@@ -157,6 +157,7 @@ static const struct claim {
     {"Einsum", 0, false},
     {"Range", 7, true},
     {"QuantizeLinear", 6, false},
+    {"DequantizeLinear", 6, false},
     {"DynamicQuantizeLinear", 0, false},
     {"MatMulInteger", 14, false},
     {"ConvInteger", 14, false},

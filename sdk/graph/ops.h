@@ -67,7 +67,7 @@
     X(SCAN, scan)            \
     X(ORDER, order)          \
     X(SAMPLE, sample)        \
-    X(SELECT, select)      \
+    X(SELECT, select)        \
     X(RECUR, recur)
 /* clang-format on */
 

@@ -19,9 +19,9 @@
  *   - A function that can fail returns an mts_status. A sentence with the reason goes into the
  *     caller's buffer mts_runtime_options.error_text and to the log callback. A call without a
  *     runtime, bundle or session (NULL) returns INVALID_ARGUMENT and writes no sentence.
- *   - A comment names the statuses that matter. Every call can also return INVALID_ARGUMENT: a
- *     pointer is NULL, and the comment does not allow that. Every call that uses memory or the
- *     device can also return OUT_OF_MEMORY, DEVICE or DEVICE_LOST.
+ *   - A comment names the statuses that matter. Besides, every call returns INVALID_ARGUMENT for a
+ *     NULL pointer that its comment does not allow. Every call that uses memory or the device can
+ *     also return OUT_OF_MEMORY, DEVICE or DEVICE_LOST.
  *   - A failed create or open sets *out to NULL. Any other failed call changes nothing, with two
  *     exceptions. First: if the device fails in a call that sets an input or submits, inputs may
  *     have changed, and a zero-copy input has to be set again. Second: if a wait or poll fails, but
@@ -103,8 +103,8 @@ typedef struct mts_runtime_options {
     /* sizeof(mts_runtime_options). */
     size_t size;
     /* Id of a device. NULL or "auto" (default): a GPU, else another OpenCL device, else plain C.
-       "cuda:sm_62", with any compute capability, is a device that computes nothing: it writes the
-       kernels of a session to cache_dir, for devices without a compiler. */
+       "cuda:sm_62" computes nothing; other compute capabilities work likewise. It writes the
+       kernels of a session to cache_dir, for devices that have no compiler. */
     const char *device;
     /* Directory of kernel binaries, plans and tunings; the library creates it when needed. NULL
        (default): no cache. If the directory cannot be written, calls succeed without it. The string
@@ -112,18 +112,20 @@ typedef struct mts_runtime_options {
     const char *cache_dir;
     /* Graph replay: the launches of a run are recorded once and submitted with one driver call. */
     mts_use replay;
-    /* Matrix products by a library (CLBlast). mts_session_options.tuning_ms then measures it for
-       layers that are one dense product. The library allocates in every run, and a run that uses it
-       is not replayed. */
+    /* Matrix products by CLBlast, if it is installed. Tuning (mts_session_options.tuning_ms) then
+       measures it too, for layers that are one dense product. CLBlast allocates in every run. A run
+       that uses it is not replayed. */
     mts_use gemm;
-    /* The caller's CUcontext, and the caller's CUstream, on which everything runs in order. Both
-       outlive the runtime. NULL (default): the device's primary context and a stream of the
-       library's own. A stream requires a context. A device that is not CUDA's is UNSUPPORTED. */
+    /* The caller's CUcontext and CUstream. All work runs on this stream in order. Both must outlive
+       the runtime. NULL (default): the device's primary context, and a stream of the library's own.
+       A stream requires a context. On a device that is not CUDA's, creating the runtime fails with
+       UNSUPPORTED. */
     void *cuda_context, *cuda_stream;
-    /* OpenCL: the driver is asked to start after every so many launches. With 2 to 4, a phone can
-       draw its screen in between. 0 (default): the library chooses by the driver. */
+    /* OpenCL: number of launches after which the library flushes the queue. With 2 to 4, a phone
+       can draw its screen between them. 0 (default): the library chooses by the driver. */
     uint32_t flush_launches;
-    /* 1: every command of the device is checked (slower). 0 (default): it is not. */
+    /* 1: the library checks every command before it gives it to the device (slower). 0 (default):
+       it does not. */
     uint32_t check;
     /* Buffer of the caller for the sentence of the last failure; NULL (default): none. */
     char *error_text;
@@ -251,7 +253,8 @@ MTS_API mts_status mts_bundle_task(const mts_bundle *bundle, uint32_t index, mts
  * @param task name of the task
  * @param index 0..input_count - 1
  * @param out set its size before
- * @return NOT_FOUND: no such task or input. INVALID_ARGUMENT: `out` is NULL or its size is not known.
+ * @return NOT_FOUND: no such task or input. INVALID_ARGUMENT: `out` is NULL or its size is not
+ * known.
  */
 MTS_API mts_status mts_bundle_input(const mts_bundle *bundle, const char *task, uint32_t index,
                                     mts_port_desc *out);
@@ -338,9 +341,10 @@ typedef struct mts_session_options {
     /* Called once for every ticket, inside mts_session_submit, _poll, _wait, _cancel and _destroy.
        The calls come in the order of tickets, except that a dropped frame has its call at once.
        `status` is what a wait would return. CANCELLED: the frame was dropped, the run was
-       cancelled, or the session is being destroyed. From then on the caller may change or free the
-       memory of a zero-copy frame. The callback may read outputs and change which tasks run. Calls
-       that concern inputs and runs return BUSY inside it. NULL (default): not called. */
+       cancelled, or the session is being destroyed. From this call on, the caller may change or
+       free the memory of the zero-copy frame of this ticket. The callback may read outputs and
+       change which tasks run. Calls that concern inputs and runs return BUSY inside it. NULL
+       (default): not called. */
     void (*done)(void *context, mts_ticket ticket, mts_status status);
     /* Called while the session is created, with the part that is done, 0..1. A result other than 0
        makes mts_session_create fail with CANCELLED. NULL (default): not called. */
@@ -353,8 +357,9 @@ typedef struct mts_session_options {
  */
 MTS_API void mts_session_options_default(mts_session_options *options);
 /*
- * Plans, builds kernels and uploads weights. Measured decisions are kept in the runtime's cache_dir.
- * A simpler kernel replaces one that does not build or run; mts_session_explain says so.
+ * Creates a session: plans, builds kernels and uploads weights. Measured decisions are kept in the
+ * runtime's cache_dir. A simpler kernel replaces one that does not build or run;
+ * mts_session_explain says so.
  * @param runtime outlives the session
  * @param bundle opened by this runtime; outlives the session
  * @param options NULL: the defaults
@@ -362,8 +367,8 @@ MTS_API void mts_session_options_default(mts_session_options *options);
  * @return NOT_FOUND: no task of that name, or no CUDA compiler that knows the device. LIMIT: the
  * device memory or memory_budget is too small, or a weight is too large for float16. DEVICE: no
  * kernel of a layer builds; the sentence has the build log. CANCELLED: by `progress`.
- * INVALID_ARGUMENT: an option is out of its range or contradicts another one, a task is named twice,
- * or another runtime opened the bundle.
+ * INVALID_ARGUMENT: an option is out of its range or contradicts another one, a task is named
+ * twice, or another runtime opened the bundle.
  */
 MTS_API mts_status mts_session_create(mts_runtime *runtime, mts_bundle *bundle,
                                       const mts_session_options *options, mts_session **out);
@@ -383,7 +388,7 @@ MTS_API void mts_session_destroy(mts_session **session);
  * session with zero_copy_inputs. The caller keeps such data valid until another address is set or
  * the session is destroyed, and unchanged from a submission to the end of its wait (docs/ASYNC.md)
  * @return NOT_FOUND: no such task or input. INVALID_ARGUMENT: the tensor has another type, shape or
- * size. BUSY: no slot is free, waiting frames would see this value, or `done` is running.
+ * size. BUSY: no slot is free, `done` is running, or a waiting frame would run with the new value.
  */
 MTS_API mts_status mts_session_input(mts_session *session, const char *task, uint32_t index,
                                      const mts_tensor *tensor);
@@ -394,20 +399,20 @@ MTS_API mts_status mts_session_input(mts_session *session, const char *task, uin
  * @param frame mts_frame.zero_copy and mts_frame.memory say how long its memory is read
  * @return as mts_session_input. INVALID_ARGUMENT: the task takes no frames, tasks share its input,
  * or the frame contradicts itself. LIMIT: the frame is too large, or frames in flight use too many
- * memories. UNSUPPORTED: neither the device nor the processor can read its memory.
+ * imported buffers. UNSUPPORTED: neither the device nor the processor can read its memory.
  */
 MTS_API mts_status mts_session_input_frame(mts_session *session, const char *task, const mts_frame *frame);
 /*
  * Makes image i of a batch show regions[i] of every later frame, instead of the frame's own region.
- * Images from `count` on keep the pixels that they have. This is how boxes of a detector become the
- * inputs of classifiers (docs/FRAMES.md).
+ * Images with a number of `count` or more keep their pixels. This is how boxes of a detector become
+ * the inputs of classifiers (docs/FRAMES.md).
  * @param session a session
  * @param task name of a task with an input of its own; NULL: all tasks that take frames
  * @param regions copied
  * @param count 0..images of the batch; 0: every image shows the frame's own region again
  * @return NOT_FOUND: no such task. INVALID_ARGUMENT: there are too many regions, a region
- * contradicts itself, or the task takes no frames or shares its input. BUSY: `done` is running. If
- * a region lies outside a frame, the call that brings the frame fails.
+ * contradicts itself, or the task takes no frames or shares its input. BUSY: `done` is running.
+ * A region that lies outside a later frame makes the call that passes that frame fail.
  */
 MTS_API mts_status mts_session_regions(mts_session *session, const char *task, const mts_region *regions,
                                        uint32_t count);
@@ -420,26 +425,26 @@ MTS_API mts_status mts_session_regions(mts_session *session, const char *task, c
  * @return BUSY: all slots are in use and when_full is BUSY; `frame` is NULL and the device cannot
  * start another run; or `done` is running. INVALID_ARGUMENT: the frame contradicts itself, no task
  * takes frames, or a zero-copy input was not set. LIMIT: the frame is too large, frames in flight
- * use too many memories, or memory_budget leaves no space for this set of active tasks.
+ * use too many imported buffers, or memory_budget leaves no space for this set of active tasks.
  * UNSUPPORTED: neither the device nor the processor can read the memory of the frame.
  */
 MTS_API mts_status mts_session_submit(mts_session *session, const mts_frame *frame, mts_ticket *ticket);
 /*
- * Waits until a run has finished and takes it: mts_session_output then gives its outputs. The call
- * also consumes all earlier runs. A second wait for the run that was consumed last returns the same
- * status.
+ * Waits until a run has finished and consumes it: mts_session_output then gives its outputs. The
+ * call also consumes all earlier runs. A second wait for the run that was consumed last returns the
+ * same status.
  * @param session a session
  * @param ticket of a submission
  * @param timeout_ms 0: does not wait. MTS_TIMEOUT_INFINITE: no limit
  * @return TIMEOUT: the run goes on. CANCELLED: the frame was dropped, or the run was cancelled by
  * mts_session_cancel. INVALID_ARGUMENT: no such ticket, or a run before the one that was consumed
- * last. BUSY: `done` is running. Any other status says why the run failed. The library remembers
- * which of the last 64 submissions were dropped; an older one is INVALID_ARGUMENT.
+ * last. BUSY: `done` is running. Any other status says why the run failed. A frame
+ * that was dropped before the last 64 submissions is INVALID_ARGUMENT instead of CANCELLED.
  */
 MTS_API mts_status mts_session_wait(mts_session *session, mts_ticket ticket, uint32_t timeout_ms);
 /*
- * Takes the oldest run if it has finished, and gives waiting frames to the device. With `done` the
- * call takes every run that has finished. It does not wait.
+ * Consumes the oldest run if it has finished, and gives waiting frames to the device. If the
+ * session has `done`, the call consumes every run that has finished. It does not wait.
  * @param session a session
  * @param ticket receives the number of the run that was consumed last
  * @return the status of that run. BUSY: no run has finished yet, or `done` is running. NOT_FOUND:
@@ -459,7 +464,7 @@ MTS_API mts_status mts_session_output(mts_session *session, const char *task, ui
                                       mts_tensor *out);
 
 /*
- * Counts what became of the submissions.
+ * Counts the submissions of a session by what became of them.
  * @param session a session
  * @param flow set its size before
  * @return INVALID_ARGUMENT: `flow` is NULL or its size is not known.
@@ -467,7 +472,7 @@ MTS_API mts_status mts_session_output(mts_session *session, const char *task, ui
 MTS_API mts_status mts_session_flow(const mts_session *session, mts_flow *flow);
 
 /*
- * Tells how the runs of a task went.
+ * Gives the statistics of a task: runs, latency, task group.
  * @param session a session
  * @param task name of the task
  * @param stats set its size before
@@ -554,9 +559,10 @@ MTS_API mts_status mts_session_cancel(mts_session *session, mts_ticket ticket);
 /* ---- profile ---- */
 
 /*
- * Measures every launch on the inputs that are set: runs once without counting it, then `runs`
- * times, and waits. Each duration is a median over the runs, and so is each gap between launches;
- * start_ms is their sum so far. mts_session_output still gives the outputs of the run that was
+ * Measures every launch on the inputs that are set, and waits until that is done. The first run is
+ * not counted; `runs` measured ones follow. Each duration is a median over the runs, and so is each
+ * gap before a launch. start_ms is the sum of the gaps and durations before the launch.
+ * mts_session_output still gives the outputs of the run that was
  * consumed last.
  * @param session a session without a run in flight
  * @param runs 1..10000

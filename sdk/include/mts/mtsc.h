@@ -1,5 +1,6 @@
 /*
- * mtsc.h: the compiler of the MTS SDK (host only): ONNX and TensorFlow Lite models in, one bundle out.
+ * mtsc.h: the compiler of the MTS SDK (host only): ONNX and TensorFlow Lite models in, one bundle
+ * out.
  *
  *     mtsc_options options;      mtsc_options_default(&options);
  *     mtsc_compiler_create(&options, &compiler);
@@ -8,13 +9,14 @@
  *     mtsc_compiler_destroy(&compiler);
  *
  * Conventions, for every function here:
- *   - A function returns MTS_STATUS_OK or the reason of its failure, and writes one sentence about the
- *     failure to mtsc_options.error_text and mtsc_options.log. A handle that is NULL, or options of an
- *     unknown size, give INVALID_ARGUMENT without a sentence.
+ *   - A function returns MTS_STATUS_OK or the reason of its failure, and writes one sentence about
+ *     the failure to mtsc_options.error_text and mtsc_options.log. A handle that is NULL, or
+ *     options of an unknown size, give INVALID_ARGUMENT without a sentence.
  *   - Every function that uses memory can return OUT_OF_MEMORY, besides what its comment names.
- *   - Every struct begins with its size. The caller sets it: with X_default, or by hand where there is no
- *     such function.
- *   - After the call the library keeps no pointer to an argument, except those that mtsc_options names.
+ *   - Every struct begins with its size. The caller sets it: with X_default, or by hand where there
+ *     is no such function.
+ *   - After the call the library keeps no pointer to an argument, except those that mtsc_options
+ *     names.
  *   - Strings are UTF-8. Sizes are in bytes.
  */
 #ifndef MTS_MTSC_H
@@ -36,17 +38,17 @@ typedef struct mtsc_compiler mtsc_compiler;
 /*
  * Options of a compiler, and of every function that writes bundles or models.
  *
- * Ownership: a compiler keeps a copy of this struct. `error_text` and `context` must stay valid as long as
- * the compiler exists; for other functions, until the call returns.
- * Thread-safety: the library calls the callbacks on the caller's thread, or on one other thread at a time
- * while the caller's thread waits.
+ * Ownership: a compiler keeps a copy of this struct. `error_text` and `context` must stay valid as
+ * long as the compiler exists; for other functions, until the call returns.
+ * Thread-safety: the library calls the callbacks on the caller's thread, or on one other thread at
+ * a time while the caller's thread waits.
  */
 typedef struct mtsc_options {
     /* sizeof(mtsc_options). */
     size_t size;
-    /* 0 (default): weights are shared where they are bit-equal. > 0: also blocks that are nearly equal are
-       merged. No weight of such blocks differs by more than this number times the block's largest magnitude.
-       mtsc_summary.deviation reports the largest change. */
+    /* 0 (default): weights are shared where they are bit-equal. Above 0: blocks that are nearly
+       equal are merged too. No weight of such blocks differs by more than this number times the
+       block's largest magnitude. mtsc_summary.deviation reports the largest change. */
     float tolerance;
     /* The caller's buffer for the sentence of the last failure; NULL (default): none. */
     char *error_text;
@@ -56,12 +58,12 @@ typedef struct mtsc_options {
     void *context;
     /* Called with warnings and failures; NULL (default): not called. */
     void (*log)(void *context, mts_log_severity severity, const char *text);
-    /* Called with the part that is done, 0..1, and with what is being done. A result other than 0 makes the
-       call return CANCELLED. NULL (default): not called. */
+    /* Called with the part that is done, 0..1, and with what is being done. A result other than 0
+       makes the call return CANCELLED. NULL (default): not called. */
     int (*progress)(void *context, float fraction, const char *what);
 } mtsc_options;
 
-/* What the channels of a model's first input are. */
+/* What the channels of input 0 of a model are. */
 typedef enum mtsc_color {
     /* No image: the task takes tensors only. */
     MTSC_COLOR_NONE = 0,
@@ -70,18 +72,21 @@ typedef enum mtsc_color {
     MTSC_COLOR_GREY = 3
 } mtsc_color;
 
-/* The shape of an input. An input whose dimensions are symbolic or unknown in the model needs one. */
+/* The shape of an input. An input whose dimensions are symbolic or unknown in the model needs
+   one. */
 typedef struct mtsc_input_shape {
     /* sizeof(mtsc_input_shape). Elements of mtsc_task.shapes are that many bytes apart. */
     size_t size;
     /* Name of the input; NULL: the first input. */
     const char *input;
-    /* Dimensions, 0..MTS_TENSOR_RANK_MAX. */
+    /* Number of dimensions, 0..MTS_TENSOR_RANK_MAX. */
     uint32_t rank;
+    /* Numbers in each dimension, the slowest first. */
     int64_t dims[MTS_TENSOR_RANK_MAX];
 } mtsc_input_shape;
 
-/* An input that becomes a constant when the model is compiled, such as the sampling rate of a sound. */
+/* An input that becomes a constant when the model is compiled, such as the sampling rate of a
+   sound. */
 typedef struct mtsc_input_value {
     /* sizeof(mtsc_input_value). Elements of mtsc_task.values are that many bytes apart. */
     size_t size;
@@ -99,19 +104,21 @@ typedef struct mtsc_input_value {
 typedef struct mtsc_task {
     /* sizeof(mtsc_task). */
     size_t size;
-    /* Name of the task: 1 to 255 of the characters A-Z a-z 0-9 _ . - and unique within a compiler. */
+    /* Name of the task: 1 to 255 of the characters A-Z a-z 0-9 _ . - and unique within a
+       compiler. */
     const char *name;
-    /* Path of an ONNX or TensorFlow Lite file. The library sees from the content which of them it is. */
+    /* Path of an ONNX or TensorFlow Lite file. The library sees from the content which of them it
+       is. */
     const char *model;
-    /* Shapes of inputs; NULL (default) where the model gives all of them. */
+    /* Shapes of inputs, and their number; NULL (default): the model gives all shapes. */
     const mtsc_input_shape *shapes;
     uint32_t shape_count;
     /* Colours of the image that input 0 takes; default MTSC_COLOR_NONE. */
     mtsc_color color;
     /* Input values are (pixel - mean) / std for pixels 0..255, by channel. Defaults: 0 and 1. */
     float mean[4], std[4];
-    /* How frames become input 0 where a caller's region does not say: default MTS_FIT_TASK, that is
-       stretched, and MTS_FILTER_TASK, that is bilinear. */
+    /* Fit and filter of frames whose region has MTS_FIT_TASK or MTS_FILTER_TASK. Defaults:
+       MTS_FIT_TASK, which means STRETCH here, and MTS_FILTER_TASK, which means BILINEAR here. */
     mts_fit fit;
     mts_filter filter;
     /* Red, green, blue of letterbox bars, 0..255. The fourth byte is 0. */
@@ -119,7 +126,8 @@ typedef struct mtsc_task {
     /* Names of the classes of output 0, in order; NULL (default): none. */
     const char *const *labels;
     uint32_t label_count;
-    /* The label of each class of a data set, which `mts eval` uses; NULL (default): none. */
+    /* For each class of a data set, the index of this task's label. `mts eval` uses it. NULL
+       (default): none. */
     const uint32_t *class_map;
     uint32_t class_count;
     /* Inputs that become constants; NULL (default): none. The bundle's task does not have them. */
@@ -145,7 +153,8 @@ MTS_API void mtsc_task_default(mtsc_task *task);
  * Creates a compiler without tasks.
  *
  * @param options copied; NULL: the defaults.
- * @param out the new compiler, which the caller releases with mtsc_compiler_destroy; NULL on failure.
+ * @param out the new compiler, which the caller releases with mtsc_compiler_destroy; NULL on
+ *     failure.
  * @return OK; INVALID_ARGUMENT: `out` is NULL, or an option is out of its range.
  */
 MTS_API mts_status mtsc_compiler_create(const mtsc_options *options, mtsc_compiler **out);
@@ -163,10 +172,9 @@ MTS_API void mtsc_compiler_destroy(mtsc_compiler **compiler);
  * @param compiler gets the task.
  * @param task copied.
  * @return OK; IO: the model cannot be read; MALFORMED: it is no valid ONNX or TensorFlow Lite file;
- *     UNSUPPORTED: an operator or attribute that the library does not know (the sentence names operator,
- *     node, opset and file);
- *     INVALID_ARGUMENT: the name is taken or invalid, an input needs a shape, or a list is missing;
- *     CANCELLED: the progress callback asked to stop.
+ *     UNSUPPORTED: an operator or attribute that the library does not know (the sentence names
+ *     operator, node, opset and file); INVALID_ARGUMENT: the name is taken or invalid, an input
+ *     needs a shape, or a list is missing; CANCELLED: the progress callback asked to stop.
  */
 MTS_API mts_status mtsc_compiler_add(mtsc_compiler *compiler, const mtsc_task *task);
 
@@ -184,8 +192,8 @@ MTS_API mts_status mtsc_compiler_add_config(mtsc_compiler *compiler, const char 
 typedef struct mtsc_summary {
     /* sizeof(mtsc_summary), set by the caller. */
     size_t size;
-    /* Numbers of tasks, of families (tasks that can be stitched), of nodes of all tasks, and of stored blocks
-       of weights. */
+    /* Numbers of tasks, of families (tasks that can be stitched), of nodes of all tasks, and of
+       stored blocks of weights. */
     uint32_t tasks, families, nodes, blocks;
     /* Bytes of all weights, as stored and as they would be without sharing. */
     uint64_t weights_bytes, weights_bytes_unshared;
@@ -194,14 +202,14 @@ typedef struct mtsc_summary {
 } mtsc_summary;
 
 /*
- * Finds what the tasks share, and writes a bundle (see mtsc_file_write). The tasks stay in the compiler, so
- * the function can be called again.
+ * Finds what the tasks share, and writes a bundle (see mtsc_file_write). The tasks stay in the
+ * compiler, so the function can be called again.
  *
  * @param compiler holds at least one task.
  * @param path of the bundle to write.
  * @param summary written on success; NULL: not wanted.
- * @return OK; INVALID_ARGUMENT: no task, no path, or a summary without its size; LIMIT: more than a bundle
- *     can hold; IO or NOT_FOUND: see mtsc_file_write; CANCELLED.
+ * @return OK; INVALID_ARGUMENT: no task, no path, or a summary without its size; LIMIT: more than a
+ *     bundle can hold; IO or NOT_FOUND: see mtsc_file_write; CANCELLED: by `progress`.
  */
 MTS_API mts_status mtsc_compiler_write(mtsc_compiler *compiler, const char *path, mtsc_summary *summary);
 
@@ -212,23 +220,24 @@ MTS_API mts_status mtsc_compiler_write(mtsc_compiler *compiler, const char *path
  * @param task name of the task.
  * @param onnx_path of the file to write, see mtsc_file_write.
  * @param options NULL: the defaults.
- * @return OK; IO: the bundle cannot be read; MALFORMED: it is no bundle; NOT_FOUND: no such task or folder;
- *     UNSUPPORTED: an operator that ONNX cannot express; INVALID_ARGUMENT: a path or the name is missing.
+ * @return OK; IO: the bundle cannot be read; MALFORMED: it is no bundle; NOT_FOUND: no such task or
+ *     folder; UNSUPPORTED: an operator that ONNX cannot express; INVALID_ARGUMENT: a path or the
+ *     name is missing.
  */
 MTS_API mts_status mtsc_export(const char *bundle_path, const char *task, const char *onnx_path,
                                const mtsc_options *options);
 
 /*
- * Writes a file; all functions here write their files in this way. The data goes to a temporary file, which
- * is synchronised to disk and then renamed. So a reader never sees half a file, and a failure leaves the old
- * file as it was. If `path` is a link, the function replaces its target.
+ * Writes a file; all functions here write their files in this way. The data goes to a temporary
+ * file, which is synchronised to disk and then renamed. So a reader never sees half a file, and a
+ * failure leaves the old file as it was. If `path` is a link, the function replaces its target.
  *
  * @param path of the file.
  * @param data `size` bytes; NULL where size is 0.
  * @param size in bytes.
  * @param options NULL: the defaults.
- * @return OK; NOT_FOUND: the folder does not exist; IO: writing failed, or `path` is a directory, device,
- *     pipe or socket; INVALID_ARGUMENT: the path or the data is missing.
+ * @return OK; NOT_FOUND: the folder does not exist; IO: writing failed, or `path` is a directory,
+ *     device, pipe or socket; INVALID_ARGUMENT: the path or the data is missing.
  */
 MTS_API mts_status mtsc_file_write(const char *path, const void *data, size_t size,
                                    const mtsc_options *options);
@@ -241,19 +250,19 @@ typedef struct mtsc_operator {
     const char *format;
     /* The operator as the format calls it. */
     const char *name;
-    /* ONNX: the first and the last opset in which it is known. TensorFlow Lite: its number in the schema,
-       twice; 32: MediaPipe's own. */
+    /* ONNX: the first and the last opset in which it is known. TensorFlow Lite: both are its number
+       in the schema. Number 32 marks an operator of MediaPipe. */
     uint32_t first, last;
 } mtsc_operator;
 
 /*
- * Tells which operators models may have. An operator may be refused all the same, for example with an operand
- * that has to be a constant; the message of mtsc_compiler_add says so.
+ * Tells which operators models may have. An operator may be refused all the same, for example with
+ * an operand that has to be a constant; the message of mtsc_compiler_add says so.
  *
  * @param index 0 for the first operator.
  * @param out written on success.
- * @return OK; NOT_FOUND: there are at most `index` operators; INVALID_ARGUMENT: `out` is NULL or has no valid
- *     size.
+ * @return OK; NOT_FOUND: `index` is not below the number of operators; INVALID_ARGUMENT: `out` is
+ *     NULL or its size is not known.
  */
 MTS_API mts_status mtsc_operator_at(uint32_t index, mtsc_operator *out);
 
@@ -261,8 +270,8 @@ MTS_API mts_status mtsc_operator_at(uint32_t index, mtsc_operator *out);
 typedef enum mtsc_arch { MTSC_ARCH_RESNET18 = 0, MTSC_ARCH_RESNET50 = 1, MTSC_ARCH_VGG16 = 2 } mtsc_arch;
 
 /*
- * Describes networks with random weights and given ratios of pruning and sharing. The papers were evaluated
- * with such networks.
+ * Describes networks with random weights and given ratios of pruning and sharing. The papers were
+ * evaluated with such networks.
  *
  * Ownership: the caller's; mtsc_synth only reads it.
  */
@@ -273,12 +282,12 @@ typedef struct mtsc_synth_options {
     mtsc_arch arch;
     /* 1..1024 tasks, named t0, t1, ...; default 8. */
     uint32_t tasks;
-    /* Pruning ratios, 0..0.999; task i has prune[i % prune_count]. NULL (default): 0 for all. A layer keeps
-       round((1 - ratio) * width) of its channels, at least 1. */
+    /* Pruning ratios, 0..0.999; task i has prune[i % prune_count]. NULL (default): 0 for all. A
+       layer keeps round((1 - ratio) * width) of its channels, at least 1. */
     const double *prune;
     uint32_t prune_count;
-    /* Part of a layer's channels that is shared, 0..1; default 0.9. It is counted in the narrowest task, and
-       rounded to whole channels. */
+    /* Part of a layer's channels that is shared, 0..1; default 0.9. It is counted in the narrowest
+       task, and rounded to whole channels. */
     double share;
     /* Rows and columns of the image, 32..4096 pixels; default 224. */
     uint32_t input;
@@ -299,15 +308,15 @@ typedef struct mtsc_synth_options {
 MTS_API void mtsc_synth_options_default(mtsc_synth_options *options);
 
 /*
- * Writes a bundle of networks with random weights. Layers share weights as MTSZ_FORM_UXYZ says (mtsz.h).
- * Each task has its own scales, biases and classifier. Tasks of batch 1 take frames.
+ * Writes a bundle of networks with random weights. Layers share weights as MTSZ_FORM_UXYZ says
+ * (mtsz.h). Each task has its own scales, biases and classifier. Tasks of batch 1 take frames.
  *
  * @param synth the networks; see mtsc_synth_options.
  * @param path of the bundle to write, see mtsc_file_write.
  * @param options NULL: the defaults.
  * @param summary written on success; NULL: not wanted.
- * @return OK; INVALID_ARGUMENT: an option is out of its range; LIMIT: more weights than a bundle holds; IO
- *     or NOT_FOUND: see mtsc_file_write; CANCELLED.
+ * @return OK; INVALID_ARGUMENT: an option is out of its range; LIMIT: more weights than a bundle
+ *     holds; IO or NOT_FOUND: see mtsc_file_write; CANCELLED: by `progress`.
  */
 MTS_API mts_status mtsc_synth(const mtsc_synth_options *synth, const char *path, const mtsc_options *options,
                               mtsc_summary *summary);

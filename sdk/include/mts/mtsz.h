@@ -1,12 +1,13 @@
 /*
- * mtsz.h: compression of bundles (host only): makes tasks share weights (zip), removes channels (prune), and
- * splits a classifier into small networks (split). Each function reads a bundle and writes another one.
+ * mtsz.h: compression of bundles (host only): makes tasks share weights (zip), removes channels
+ * (prune), and splits a classifier into small networks (split). Each function reads a bundle and
+ * writes another one.
  *
- * The conventions of mtsc.h hold here too, and so do mtsc_options and mtsc_summary. A program that uses this
- * library links libmtsz, and libmtsc for mtsc_options_default.
+ * The conventions of mtsc.h hold here too, and so do mtsc_options and mtsc_summary. A program that
+ * uses this library links libmtsz, and libmtsc for mtsc_options_default.
  *
- * Thread-safety: calls are independent of each other, unless they share options or data. While a call runs,
- * it uses several threads of its own.
+ * Thread-safety: calls are independent of each other, unless they share options or data. While a
+ * call runs, it uses several threads of its own.
  */
 #ifndef MTS_MTSZ_H
 #define MTS_MTSZ_H
@@ -20,9 +21,9 @@ extern "C" {
 /*
  * Images to calibrate with. Labels are never needed.
  *
- * The library calls a callback with index < count, in any order, and possibly more than once for an index. If
- * a callback cannot provide the image, it returns a number other than 0. The function then fails with IO, and
- * the sentence names the index.
+ * The library calls a callback with index < count, in any order, and possibly more than once for an
+ * index. If a callback cannot provide the image, it returns a number other than 0. The function
+ * then fails with IO, and the sentence names the index.
  *
  * Ownership: the caller's. Context and callbacks must stay valid until the function returns.
  * Thread-safety: one thread at a time calls the callbacks. It is not always the same thread.
@@ -34,11 +35,11 @@ typedef struct mtsz_data {
     uint32_t count;
     /* First argument of the callbacks. */
     void *context;
-    /* For tasks that take frames: writes an image as height * width pixels of 3 bytes (R, G, B), row by row
-       without gaps. NULL (default): there are no images. */
+    /* For tasks that take frames: writes an image as height * width pixels of 3 bytes (R, G, B),
+       row by row without gaps. NULL (default): there are no images. */
     int (*image)(void *context, uint32_t index, uint32_t width, uint32_t height, unsigned char *rgb);
-    /* For tasks that take no frames: writes input number `input` of a task, `count` finite numbers, row-major
-       in the shape of that input. NULL (default): there are no tensors. */
+    /* For tasks that take no frames: writes input number `input` of a task, `count` finite numbers,
+       row-major in the shape of that input. NULL (default): there are no tensors. */
     int (*tensor)(void *context, uint32_t index, const char *task, uint32_t input, float *out, size_t count);
 } mtsz_data;
 
@@ -55,7 +56,8 @@ MTS_API void mtsz_data_default(mtsz_data *data);
 typedef enum mtsz_form {
     /* All weights of the channel's filter (default). */
     MTSZ_FORM_FILTERS = 0,
-    /* The weights that read shared channels. Those that read a task's private channels stay private. */
+    /* The weights that read shared channels. Those that read a task's private channels stay
+       private. */
     MTSZ_FORM_UXYZ = 1
 } mtsz_form;
 
@@ -63,7 +65,8 @@ typedef enum mtsz_form {
 typedef enum mtsz_assignment {
     /* The pairs with the least total difference (default). */
     MTSZ_ASSIGNMENT_OPTIMAL = 0,
-    /* The pair with the smallest difference first, then the next pair, and so on, as MTZ's authors do. */
+    /* The pair with the smallest difference first, then the next pair, and so on, as MTZ's authors
+       do. */
     MTSZ_ASSIGNMENT_GREEDY = 1
 } mtsz_assignment;
 
@@ -77,11 +80,11 @@ typedef struct mtsz_zip_layer {
     size_t size;
     /* Name of the layer in the first task. */
     const char *name;
-    /* Channels of the layer in each task, and how many of them are shared. `shared` is 0 if the layer was
-       rolled back, or the tasks have nothing in common in it. */
+    /* Channels of the layer in each task, and how many of them are shared. `shared` is 0 if the
+       layer was rolled back, or the tasks have nothing in common in it. */
     uint32_t channels, shared;
-    /* Percentage of changed answers of the task that changed most, see mtsz_zip_options.max_change. For a
-       layer that was rolled back: the percentage before that. */
+    /* Percentage of changed answers of the task that changed most, see mtsz_zip_options.max_change.
+       For a layer that was rolled back, it is the percentage before the roll-back. */
     double change;
     /* Name of the task that changed most. */
     const char *task;
@@ -99,7 +102,8 @@ typedef struct mtsz_zip_layer {
 typedef struct mtsz_zip_options {
     /* sizeof(mtsz_zip_options). */
     size_t size;
-    /* Names of 2 to 64 tasks to zip; NULL (default): all tasks. Other tasks are copied unchanged. */
+    /* Names of 2 to 64 tasks to zip; NULL (default): all tasks. Other tasks are copied
+       unchanged. */
     const char *const *tasks;
     uint32_t task_count;
     /* Part of the channels of each layer that is shared, 0..1; default 0.9. */
@@ -108,26 +112,26 @@ typedef struct mtsz_zip_options {
     mtsz_form form;
     /* Default: MTSZ_ASSIGNMENT_OPTIMAL. */
     mtsz_assignment assignment;
-    /* The number of shared channels is a multiple of this, or all channels are shared. Default: 4, the length
-       of the vectors that kernels use. */
+    /* The number of shared channels is a multiple of this, or all channels are shared. Default: 4,
+       the length of the vectors that kernels use. */
     uint32_t round;
-    /* Only layers whose name begins with one of these prefixes are shared; NULL (default): all layers. Other
-       layers stay private (docs/ZIP.md, "Private layers"). */
+    /* Only layers whose name begins with one of these prefixes are shared; NULL (default): all
+       layers. Other layers stay private (docs/ZIP.md, "Private layers"). */
     const char *const *layers;
     uint32_t layer_count;
-    /* Names of those `tasks` whose weights keep every bit. The other tasks take over the filters of these.
-       NULL (default): none. */
+    /* Names of those `tasks` whose weights keep every bit. The other tasks take over the filters of
+       these. NULL (default): none. */
     const char *const *base;
     uint32_t base_count;
-    /* A layer stays private if sharing it would change more than this percentage of the answers of any task,
-       0..100. Default: 100, no limit. docs/ZIP.md ("The gate") says what an answer is, and how much of the
-       limit each layer may use. */
+    /* A layer stays private if sharing it would change more than this percentage of the answers of
+       any task, 0..100. Default: 100, no limit. docs/ZIP.md ("The gate") says what an answer is,
+       and how much of the limit each layer may use. */
     double max_change;
-    /* Seconds of training after zipping. All tasks but those of `base` learn to answer as before. Default: 0,
-       no training. */
+    /* Seconds of training after zipping. All tasks but those of `base` learn to answer as before.
+       Default: 0, no training. */
     double retrain_seconds;
-    /* Seed of the random numbers; default 1. Equal options and data give equal bundles on one machine, except
-       with re-training, which depends on time. */
+    /* Seed of the random numbers; default 1. Equal options and data give equal bundles on one
+       machine, except with re-training, which depends on time. */
     uint64_t seed;
     /* First argument of `layer`. */
     void *context;
@@ -141,17 +145,20 @@ typedef struct mtsz_zip_report {
     size_t size;
     /* Summary of the bundle that was written. */
     mtsc_summary summary;
-    /* Layers that could be shared, that are shared, and that were rolled back. */
+    /* Numbers of layers that can be shared, that are shared, and that were rolled back. */
     uint32_t layers, zipped, rolled_back;
-    /* Part of the weights of a task's layers that lies in blocks which all tasks share; mean of the tasks. */
+    /* Fraction of the weights of a task's layers that lies in blocks of all tasks; mean over the
+       tasks. */
     double shared_weights;
-    /* Percentage of answers that changed on the data: mean of the tasks, and that of the worst task. */
+    /* Percentage of answers that changed on the data: mean of the tasks, and that of the worst
+       task. */
     double change, change_worst;
     /* Seconds that zipping took, and those that re-training took. */
     double zip_seconds, retrain_seconds;
     /* Loss at the beginning of re-training, and at its end. */
     double loss_first, loss_last;
-    /* 1: the result of re-training was kept, because it changes no more answers than zipping alone. */
+    /* 1: the result of re-training was kept, because it changes no more answers than zipping
+       alone. */
     int retrained;
 } mtsz_zip_report;
 
@@ -168,14 +175,15 @@ MTS_API void mtsz_zip_options_default(mtsz_zip_options *options);
  * @param bundle_path of the bundle to read.
  * @param data images to calibrate with.
  * @param zip NULL: the defaults.
- * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A failure
- *     writes nothing.
+ * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A
+ *     failure writes nothing.
  * @param options NULL: the defaults.
  * @param report written on success; NULL: not wanted.
- * @return OK; INVALID_ARGUMENT: an option is out of its range, the tasks do not align (the sentence names
- *     the first layer that does not), the data does not fit a task, or statistics are singular; LIMIT: no
- *     layer passes max_change; UNSUPPORTED: an operator that cannot be calibrated; NOT_FOUND: no such task
- *     or folder; IO: a bundle or an image cannot be read or written; MALFORMED: it is no bundle; CANCELLED.
+ * @return OK; INVALID_ARGUMENT: an option is out of its range, the tasks do not align (the sentence
+ *     names the first layer that does not), the data does not fit a task, or statistics are
+ *     singular; LIMIT: no layer passes max_change; UNSUPPORTED: an operator that cannot be
+ *     calibrated; NOT_FOUND: no such task or folder; IO: a bundle or an image cannot be read or
+ *     written; MALFORMED: it is no bundle; CANCELLED: by `progress`.
  */
 MTS_API mts_status mtsz_zip(const char *bundle_path, const mtsz_data *data, const mtsz_zip_options *zip,
                             const char *out_path, const mtsc_options *options, mtsz_zip_report *report);
@@ -194,9 +202,10 @@ typedef enum mtsz_criterion {
     MTSZ_CRITERION_HYBRID = 3
 } mtsz_criterion;
 
-/* What mtsz_prune_options.ratio is a part of. */
+/* The quantity of which mtsz_prune_options.ratio is a fraction. */
 typedef enum mtsz_target {
-    /* The channels of each layer (default). Layers whose channels are coupled count as one layer. */
+    /* The channels of each layer (default). Layers whose channels are coupled count as one
+       layer. */
     MTSZ_TARGET_LAYER = 0,
     /* All channels of a network. The least important ones are removed first, in whatever layer. */
     MTSZ_TARGET_GLOBAL = 1,
@@ -223,18 +232,19 @@ typedef struct mtsz_prune_options {
     mtsz_target target;
     /* Part that is removed, 0..0.99; default 0.5. */
     double ratio;
-    /* The number of channels that a layer keeps is a multiple of this; default 1. Layers with fewer channels
-       are not rounded. */
+    /* The number of channels that a layer keeps is a multiple of this; default 1. Layers with fewer
+       channels are not rounded. */
     uint32_t round;
-    /* 1 (default): the weights of layers that read removed channels are fitted by least squares, so that the
-       layers compute nearly what they did before. 0: weights stay as they are. */
+    /* 1 (default): the weights of layers that read removed channels are fitted by least squares, so
+       that the layers compute nearly what they did before. 0: weights stay as they are. */
     int refit;
-    /* 1: aligned tasks lose the same channels, so they still share weights. The mean of the channels'
-       importance decides. 0 (default): each task is pruned alone. */
+    /* 1: aligned tasks lose the same channels, so they still share weights. The mean of the
+       channels' importance decides. 0 (default): each task is pruned alone. */
     int together;
 } mtsz_prune_options;
 
-/* What pruning did. The summary is that of the bundle; all other numbers are of the pruned tasks only. */
+/* What pruning did. The summary is that of the bundle; all other numbers are of the pruned tasks
+   only. */
 typedef struct mtsz_prune_report {
     /* sizeof(mtsz_prune_report), set by the caller. */
     size_t size;
@@ -259,14 +269,15 @@ MTS_API void mtsz_prune_options_default(mtsz_prune_options *options);
  * @param bundle_path of the bundle to read.
  * @param data images to calibrate with. May be NULL for MTSZ_CRITERION_L1 without refit.
  * @param prune NULL: the defaults.
- * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A failure
- *     writes nothing.
+ * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A
+ *     failure writes nothing.
  * @param options NULL: the defaults.
  * @param report written on success; NULL: not wanted.
- * @return OK; INVALID_ARGUMENT: an option is out of its range, a task has no channel that can be removed,
- *     the ratio is too small or too large for the tasks, the data does not fit a task, or statistics are
- *     singular; UNSUPPORTED: an operator that cannot be calibrated; NOT_FOUND: no such task or folder; IO: a
- *     bundle or an image cannot be read or written; MALFORMED: it is no bundle; CANCELLED.
+ * @return OK; INVALID_ARGUMENT: an option is out of its range, a task has no channel that can be
+ *     removed, the ratio is too small or too large for the tasks, the data does not fit a task, or
+ *     statistics are singular; UNSUPPORTED: an operator that cannot be calibrated; NOT_FOUND: no
+ *     such task or folder; IO: a bundle or an image cannot be read or written; MALFORMED: it is no
+ *     bundle; CANCELLED: by `progress`.
  */
 MTS_API mts_status mtsz_prune(const char *bundle_path, const mtsz_data *data, const mtsz_prune_options *prune,
                               const char *out_path, const mtsc_options *options, mtsz_prune_report *report);
@@ -293,8 +304,8 @@ typedef struct mtsz_split_options {
     double retrain_seconds;
     /* Seed of the random numbers; default 1. */
     uint64_t seed;
-    /* The first layers, with up to this part of the multiply-adds, are the trunk; 0..0.99, default 0. They
-       stay as they are. All subnets have them in common, so they are computed once. */
+    /* The first layers, with up to this part of the multiply-adds, are the trunk; 0..0.99, default
+       0. They stay as they are. All subnets have them in common, so they are computed once. */
     double trunk;
     /* 1: the whole classifier stays in the bundle too; 0 (default): it does not. */
     int keep;
@@ -308,7 +319,8 @@ typedef struct mtsz_split_report {
     mtsc_summary summary;
     /* Multiply-adds of the whole classifier, and of all subnets together. */
     uint64_t mul_adds, mul_adds_groups;
-    /* Percentage of images for which the subnets together give another answer than the classifier. */
+    /* Percentage of images for which the subnets together give another answer than the
+       classifier. */
     double change;
 } mtsz_split_report;
 
@@ -320,21 +332,22 @@ typedef struct mtsz_split_report {
 MTS_API void mtsz_split_options_default(mtsz_split_options *options);
 
 /*
- * Splits a classifier into K subnets. Each of them knows one group of the classes (sensAI, MLSys 2021;
- * docs/SPLIT.md). The subnets are tasks NAME.1ofK to NAME.KofK with labels and class_map. The last label of
- * each subnet is "none of these".
+ * Splits a classifier into K subnets. Each of them knows one group of the classes (sensAI, MLSys
+ * 2021; docs/SPLIT.md). The subnets are tasks NAME.1ofK to NAME.KofK with labels and class_map. The
+ * last label of each subnet is "none of these".
  *
  * @param bundle_path of the bundle to read.
  * @param data images to calibrate with.
  * @param split may not be NULL, because it names the task.
- * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A failure
- *     writes nothing.
+ * @param out_path of the bundle to write, another file than bundle_path, see mtsc_file_write. A
+ *     failure writes nothing.
  * @param options NULL: the defaults.
  * @param report written on success; NULL: not wanted.
- * @return OK; INVALID_ARGUMENT: an option is out of its range, a subnet's name is taken, the data does not
- *     fit the task, or statistics are singular; UNSUPPORTED: the task is no classifier with a last fully
- *     connected layer, or has an operator that cannot be calibrated; NOT_FOUND: no such task or folder; IO:
- *     a bundle or an image cannot be read or written; MALFORMED: it is no bundle; CANCELLED.
+ * @return OK; INVALID_ARGUMENT: an option is out of its range, a subnet's name is taken, the data
+ *     does not fit the task, or statistics are singular; UNSUPPORTED: the task is no classifier
+ *     with a last fully connected layer, or has an operator that cannot be calibrated; NOT_FOUND:
+ *     no such task or folder; IO: a bundle or an image cannot be read or written; MALFORMED: it is
+ *     no bundle; CANCELLED: by `progress`.
  */
 MTS_API mts_status mtsz_split(const char *bundle_path, const mtsz_data *data, const mtsz_split_options *split,
                               const char *out_path, const mtsc_options *options, mtsz_split_report *report);

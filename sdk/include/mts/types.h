@@ -21,7 +21,7 @@
 #define MTS_API
 #endif
 
-/* Most dimensions of a tensor. */
+/* The largest number of dimensions of a tensor. */
 #define MTS_TENSOR_RANK_MAX 6
 
 /* What every function that can fail returns. */
@@ -69,7 +69,8 @@ typedef enum mts_log_severity {
     MTS_LOG_DEBUG = 3
 } mts_log_severity;
 
-/* Whether an optional feature of a driver is used. Outputs are the same within the tolerance. */
+/* Whether an optional feature of a driver is used. Outputs keep to the tolerance of mts.h either
+   way. */
 typedef enum mts_use {
     /* Used where it is known to be faster on the device (default). */
     MTS_USE_AUTO = 0,
@@ -129,12 +130,13 @@ typedef enum mts_pixel_format {
     MTS_PIXEL_FORMAT_BGRA = 3,
     /* Brightness: 1 byte a pixel. */
     MTS_PIXEL_FORMAT_GREY = 4,
-    /* A plane of Y, 1 byte a pixel, and a plane of pairs U V, one pair for 2 x 2 pixels. A plane of
-       pairs, of U or of V has (width + 1) / 2 columns and (height + 1) / 2 rows. */
+    /* A plane of Y, 1 byte a pixel, and a plane of pairs U V, one pair for 2 x 2 pixels. The plane
+       of pairs has (width + 1) / 2 columns and (height + 1) / 2 rows. */
     MTS_PIXEL_FORMAT_NV12 = 5,
     /* Like NV12, but with pairs V U. */
     MTS_PIXEL_FORMAT_NV21 = 6,
-    /* A plane of Y, a plane of U, a plane of V. */
+    /* A plane of Y, a plane of U, a plane of V. Columns and rows of U and V are those of NV12's
+       pairs. */
     MTS_PIXEL_FORMAT_I420 = 7,
     /* Y U Y V: 4 bytes for two pixels. A row has (width + 1) / 2 such quadruples. */
     MTS_PIXEL_FORMAT_YUYV = 8,
@@ -178,8 +180,8 @@ typedef enum mts_rotation {
 
 /* How a region fits into an input of another aspect ratio. */
 typedef enum mts_fit {
-    /* As the task list says for each task (mtsc_task.fit), with its colour for bars. A task of which
-       it says nothing is stretched (default). */
+    /* Each task has the fit and the bar colour that its task list gives (mtsc_task.fit, fill). The
+       fit is STRETCH where the list gives none (default). */
     MTS_FIT_TASK = 0,
     /* The region covers the whole input. */
     MTS_FIT_STRETCH = 1,
@@ -187,18 +189,19 @@ typedef enum mts_fit {
     MTS_FIT_LETTERBOX = 2,
     /* The same, but the region lies in the upper left corner. */
     MTS_FIT_LETTERBOX_CORNER = 3,
-    /* The largest part in the middle of the region that has the input's aspect ratio. */
+    /* The input shows the largest centred part of the region that has the input's aspect ratio. */
     MTS_FIT_CROP = 4
 } mts_fit;
 
 /* How a region is resized to an input. */
 typedef enum mts_filter {
-    /* As the task list says for each task (mtsc_task.filter); otherwise bilinear (default). */
+    /* Each task has the filter that its task list gives (mtsc_task.filter). The filter is BILINEAR
+       where the list gives none (default). */
     MTS_FILTER_TASK = 0,
     /* Mean of the four nearest pixels, weighted by distance. */
     MTS_FILTER_BILINEAR = 1,
-    /* Mean of all pixels that an input pixel covers. A direction in which the region is enlarged is
-       bilinear instead. */
+    /* Mean of all pixels that an input pixel covers. Where the region is enlarged in one direction,
+       the filter is bilinear in that direction. */
     MTS_FILTER_AREA = 2
 } mts_filter;
 
@@ -210,11 +213,12 @@ typedef enum mts_outside {
     MTS_OUTSIDE_EDGE = 1
 } mts_outside;
 
-/* A part of a frame, and how it becomes an input. All zeros: the whole frame, as each task says. */
+/* A part of a frame, and how it becomes an input. All zeros: the whole frame, with the fit and the
+   filter of each task. */
 typedef struct mts_region {
     /* First column and row, in pixels of the frame as it lies in memory. */
     uint32_t x, y;
-    /* Columns and rows. width 0: the whole frame, unless `sides` says otherwise. */
+    /* Columns and rows. If width and sides[0] are 0, the region is the whole frame. */
     uint32_t width, height;
     /* Rotation after cropping. */
     mts_rotation rotation;
@@ -226,16 +230,17 @@ typedef struct mts_region {
     mts_filter filter;
     /* Red, green, blue of letterbox bars, 0..255. The fourth byte is not read. */
     uint8_t fill[4];
-    /* A rectangle at any place and angle, which may reach beyond the frame, in place of x, y, width
-       and height, which are 0 then. Its middle, in pixels of the frame as it lies in memory: the
-       middle of the first pixel is 0.5, 0.5. */
+    /* `middle`, `sides` and `angle` select a rectangle at any place and angle. It may reach beyond
+       the frame. It replaces x, y, width and height, which must be 0 then. `middle` is its centre,
+       in pixels of the frame as it lies in memory. The centre of the first pixel is 0.5, 0.5. */
     float middle[2];
-    /* Its width and height in pixels, up to 65536. sides[0] 0 (default): x, y, width and height
-       count. */
+    /* Width and height of this rectangle in pixels, up to 65536. sides[0] 0 (default): there is no
+       such rectangle, and x, y, width and height select the part. */
     float sides[2];
-    /* Radians by which it is turned, clockwise. `rotation` and `mirror` then act on what it shows. */
+    /* Clockwise angle of this rectangle in radians, from -65536 to 65536. `rotation` and `mirror`
+       are applied after it. */
     float angle;
-    /* What it shows outside of the frame. */
+    /* What the rectangle shows outside of the frame. */
     mts_outside outside;
 } mts_region;
 
@@ -246,7 +251,7 @@ typedef struct mts_region {
 typedef struct mts_frame {
     /* sizeof(mts_frame). */
     size_t size;
-    /* HOST: the first pixel of the first row, of the first plane. */
+    /* HOST: address of the first pixel of the first plane. */
     const void *data;
     /* Pixels, 1..16384. */
     uint32_t width, height;
@@ -255,7 +260,7 @@ typedef struct mts_frame {
     /* How the pixels lie. */
     mts_pixel_format format;
     /* HOST: further planes. NV12, NV21: [0] is the pairs. I420: [0] is U, [1] is V. NULL: the plane
-       begins where the next row of the plane before it would begin. */
+       begins right after the plane before it, whose bytes are its rows times its stride. */
     const void *chroma[2];
     /* Bytes from row to row of these planes; 0: rows are dense. */
     uint32_t chroma_stride[2];
@@ -267,20 +272,20 @@ typedef struct mts_frame {
        place if it can, and the caller keeps it valid and unchanged until the run is consumed or
        dropped. */
     uint32_t zero_copy;
-    /* What kind of memory. The caller keeps memory other than HOST valid and unchanged until the
-       run is consumed or dropped. If the device cannot read it (mts_device_desc.reads), the processor
-       copies it during the call. */
+    /* What kind of memory the pixels lie in. The caller keeps memory other than HOST valid and
+       unchanged until the run is consumed or dropped. If the device cannot read it
+       (mts_device_desc.reads), the processor copies it during the call. */
     mts_memory_kind memory;
     /* ANDROID: the AHardwareBuffer. */
     const void *buffer;
     /* DMABUF: the descriptor. The caller owns it, and may close it after the call. */
     int fd;
     /* DMABUF and ANDROID: bytes from the start of the memory to each plane. For the second and the
-       third plane, 0 means what NULL means in `chroma`. */
+       third plane, 0 means that the plane begins right after the plane before it. */
     uint32_t offsets[3];
 } mts_frame;
 
-/* How a group of tasks is executed. Outputs are the same within the tolerance. */
+/* How a group of tasks is executed. Outputs keep to the tolerance of mts.h with each of them. */
 typedef enum mts_strategy {
     /* Models run one by one, each with its own weights. */
     MTS_STRATEGY_SEQUENTIAL = 0,
@@ -295,11 +300,11 @@ typedef enum mts_strategy {
     MTS_STRATEGY_DENSE = 3
 } mts_strategy;
 
-/* Which of the tasks that can be stitched run as one group. */
+/* How tasks that can be stitched are divided into groups. A group runs as one. */
 typedef enum mts_grouping {
-    /* All of them (default). */
+    /* All tasks that can be stitched together are one group (default). */
     MTS_GROUPING_FAMILY = 0,
-    /* The groups that are fastest on this device and keep memory_budget. The library measures sets
+    /* The groups that are fastest on this device within memory_budget. The library measures sets
        of tasks while it creates the session. This takes seconds, unless a cache has the plan. */
     MTS_GROUPING_MEASURED = 1
 } mts_grouping;
@@ -313,8 +318,9 @@ typedef enum mts_precision {
     MTS_PRECISION_FLOAT32 = 0,
     /* Weights and activations are float16, arithmetic is float32. */
     MTS_PRECISION_FLOAT16_STORAGE = 1,
-    /* Convolutions also multiply in float16, and add up to 8 products in float16. All other
-       arithmetic is float32. On a device without fast float16 this is FLOAT16_STORAGE. */
+    /* As FLOAT16_STORAGE, and convolutions multiply in float16. They sum at most 8 products in
+       float16 before they go on in float32. All other arithmetic is float32. A device without fast
+       float16 uses FLOAT16_STORAGE instead. */
     MTS_PRECISION_FLOAT16 = 2
 } mts_precision;
 
@@ -322,7 +328,8 @@ typedef enum mts_precision {
 typedef struct mts_cache_use {
     /* Look-ups that found a file and used it, and look-ups that did not. */
     uint32_t hits, misses;
-    /* Those misses that found a file, but a damaged, foreign or outdated one. */
+    /* Those misses for which a file was found but not used: it is damaged, outdated, or not one of
+       this library's. */
     uint32_t rejected;
     /* Files that were written. */
     uint32_t written;
@@ -347,12 +354,13 @@ typedef struct mts_launch_profile {
     uint32_t computations, tasks;
     /* Multiply-adds. */
     uint64_t mul_adds;
-    /* Least number of bytes to move: each distinct input, weight and output once. Where several
-       launches compute one layer, one of them has the bytes of all and the others have 0. */
+    /* The least number of bytes that have to be moved: each distinct input, weight and output
+       counts once. If several launches compute one layer, one of them has the bytes of the whole
+       layer, and the others have 0. */
     uint64_t bytes;
-    /* Milliseconds on the device's clock since the run was submitted. */
+    /* When it starts: milliseconds on the device's clock since the run was submitted. */
     double start_ms;
-    /* Milliseconds on the device's clock. */
+    /* How long it takes: milliseconds on the device's clock. */
     double duration_ms;
 } mts_launch_profile;
 
@@ -390,13 +398,14 @@ typedef struct mts_cache_stats {
     uint32_t variants_skipped;
 } mts_cache_stats;
 
-/* What the device can do at most, to compare a session with. */
+/* The highest rates that were measured on a device. A session's rates can be compared with them. */
 typedef struct mts_ceilings {
     /* sizeof(mts_ceilings), set by the caller. */
     size_t size;
     /* Floating-point operations a second, in units of 1e9. A multiply-add counts as two. */
     double gflops;
-    /* Bytes that a copy in device memory reads and writes a second, together, in units of 1e9. */
+    /* Bytes a second in units of 1e9: those that a copy in device memory reads, plus those that it
+       writes. */
     double copy_gbps;
 } mts_ceilings;
 
@@ -473,9 +482,9 @@ typedef struct mts_task_stats {
     size_t size;
     /* Runs that were consumed. */
     uint64_t runs;
-    /* Median and 95th percentile of the last 128 runs. The time of a run goes from the submission
-       to the call that finds the run finished; with a deadline, to the call that finds the task's
-       group finished. 0: no run yet. */
+    /* Milliseconds of a run: median and 95th percentile of the last 128 runs; 0: no run yet. The
+       time begins with the submission. It ends with the call that finds the run finished. If the
+       run has a deadline, it ends with the call that finds the task's group finished. */
     double p50_ms, p95_ms;
     /* Task group of the task, 0..mts_session_stats.groups - 1. Groups run in this order. */
     uint32_t group;

@@ -9,7 +9,8 @@ static void random_networks_out_of_bundles_match_the_reference_device(void **sta
     uint32_t cut = 0;
     (void)state;
     for (uint32_t seed = 0; seed < FAMILIES; seed++) {
-        const random_family family = {.seed = 4000 + seed, .tasks = TASKS, .steps = 3 + seed % 6};
+        const random_family family = {
+            .seed = 4000 + seed, .tasks = TASKS, .steps = 3 + seed % 6, .net = true};
         const mts_graph *graphs[TASKS];
         float *inputs[TASKS][IMAGES];
         mts_arena arena;

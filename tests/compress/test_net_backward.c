@@ -168,7 +168,7 @@ static void random_networks(void **state)
 {
     (void)state;
     for (uint32_t seed = 300; seed < 340; seed++) {
-        const random_family family = {.seed = seed, .tasks = 1, .steps = 2 + seed % 5};
+        const random_family family = {.seed = seed, .tasks = 1, .steps = 2 + seed % 5, .net = true};
         mts_arena arena;
         trainer t;
         mts_arena_init(&arena, mts_allocator_default());

@@ -162,7 +162,7 @@ static void random_networks_without_unread_channels_compute_the_same(void **stat
     uint32_t removed = 0;
     for (uint32_t seed = 1; seed <= FAMILIES; seed++) {
         world w = {.random = seed};
-        const random_family family = {.seed = seed, .tasks = 1, .steps = 6 + seed % 7};
+        const random_family family = {.seed = seed, .tasks = 1, .steps = 6 + seed % 7, .net = true};
         mts_arena_init(&w.arena, mts_allocator_default());
         w.graph = random_net(&family, 0, &w.arena);
         assert_non_null(w.graph);

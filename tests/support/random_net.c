@@ -530,8 +530,9 @@ static void add_steps(builder *b)
         step_concat, step_scale,    step_unary,     step_gate,     step_shuffle,  step_resize, step_pad,
         step_slice,  step_branches, step_deconv,    step_lrn,      step_gather,   step_matmul, step_expand,
         step_long,   step_scan,     step_positions, step_sample};
+    enum { STEPS = sizeof steps / sizeof *steps, NET_STEPS = STEPS - 3 };
     for (uint32_t i = 0; i < b->plan->steps; i++) {
-        const uint32_t kind = draw(&b->family, 0, (uint32_t)(sizeof steps / sizeof *steps) - 1);
+        const uint32_t kind = draw(&b->family, 0, b->plan->net ? NET_STEPS - 1 : STEPS - 1);
         const bool out = chance(&b->family, 15);
         const uint64_t after = mts_hash(&b->family, sizeof b->family, i); /* however much the step draws */
         const mts_shape *s = shape_of(b, b->x);

@@ -17,6 +17,7 @@ typedef struct random_family {
     uint32_t seed, tasks, steps;
     bool common; /* all tasks take one input of one size */
     bool equal;  /* all tasks are the same network */
+    bool net;    /* only operators that sdk/compress/net computes */
 } random_family;
 
 /* NULL when memory is short. */

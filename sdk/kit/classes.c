@@ -98,6 +98,15 @@ static uint32_t insert(mts_kit_class *classes, uint32_t count, uint32_t most, ui
     return kept + 1;
 }
 
+/* e^(value - most); where the largest number is infinite, the infinite ones share the probability. */
+static double weight(double value, double most)
+{
+    if (isinf(most)) {
+        return isinf(value) && (value > 0.0) == (most > 0.0) ? 1.0 : 0.0;
+    }
+    return exp(value - most);
+}
+
 static void to_probabilities(const mts_tensor *tensor, mts_kit_class *classes, uint32_t count)
 {
     const double most = (double)classes[0].score;
@@ -106,15 +115,18 @@ static void to_probabilities(const mts_tensor *tensor, mts_kit_class *classes, u
     double exponentials = 0;
     for (size_t i = 0; i < mts_kit_count(tensor); i++) {
         const double value = mts_kit_value(tensor, i);
+        if (isnan(value)) {
+            continue;
+        }
         sum += value;
         least = value < least ? value : least;
-        exponentials += exp(value - most);
+        exponentials += weight(value, most);
     }
     if (least >= 0.0 && fabs(sum - 1.0) < 1e-3) {
         return; /* they are */
     }
     for (uint32_t i = 0; i < count; i++) {
-        classes[i].score = (float)(exp((double)classes[i].score - most) / exponentials);
+        classes[i].score = (float)(weight((double)classes[i].score, most) / exponentials);
     }
 }
 

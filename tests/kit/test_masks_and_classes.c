@@ -84,6 +84,13 @@ static void scores_become_probabilities_once(void **state)
     assert_float_equal(top[0].score, 0.66524f, 1e-5f);
     assert_float_equal(top[1].score, 0.24473f, 1e-5f);
     assert_float_equal(top[3].score, 0, 0);
+    logits[1] = NAN;
+    assert_int_equal(mts_kit_top(&tensor, 1, top, 4), 3);
+    assert_float_equal(top[0].score, 0.66524f, 1e-5f);
+    logits[0] = INFINITY;
+    assert_int_equal(mts_kit_top(&tensor, 1, top, 4), 3);
+    assert_float_equal(top[0].score, 1, 0);
+    assert_float_equal(top[2].score, 0, 0);
     tensor = (mts_tensor){.data = shares, .bytes = sizeof shares, .type = MTS_TYPE_FLOAT32};
     assert_int_equal(mts_kit_top(&tensor, 1, top, 4), 3);
     assert_float_equal(top[0].score, 0.5f, 0);

@@ -369,6 +369,12 @@ static bool task_fits(const cli_dataset *set, const mts_task_desc *task, char *e
     char given[SHAPE_TEXT];
     uint32_t rank = 0;
     if (task->input_count == 0 || (task->takes_frames && task->input_count == 1 && has_pictures(set))) {
+        if (task->fit > MTS_FIT_STRETCH && set->kind == KIND_FOLDER) {
+            (void)fprintf(stderr,
+                          "warning: task '%s' fits its frames in another way, but calibration stretches "
+                          "pictures: give square ones, or ones of the input's shape\n",
+                          task->name);
+        }
         return true;
     }
     if (set->kind != KIND_ARRAY) {

@@ -3,6 +3,7 @@
  */
 #include "frame/region.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -16,8 +17,9 @@ static void crop(mts_region *region, uint32_t frame_width, uint32_t frame_height
     const double down = quarter ? input_width : input_height;
     if (region->sides[0] > 0.0f) {
         const double scale = fmin((double)region->sides[0] / across, (double)region->sides[1] / down);
-        region->sides[0] = (float)(scale * across);
-        region->sides[1] = (float)(scale * down);
+        /* a side of 0 would stand for the whole frame */
+        region->sides[0] = (float)fmax(scale * across, FLT_MIN);
+        region->sides[1] = (float)fmax(scale * down, FLT_MIN);
         return;
     }
     const bool whole = region->width == 0;

@@ -109,7 +109,10 @@ static double weight(double value, double most)
 
 static void to_probabilities(const mts_tensor *tensor, mts_kit_class *classes, uint32_t count)
 {
-    const double most = (double)classes[0].score;
+    double most = -(double)INFINITY;
+    for (size_t i = 0; i < mts_kit_count(tensor); i++) {
+        most = fmax(most, mts_kit_value(tensor, i)); /* fmax passes over NaN */
+    }
     double least = most;
     double sum = 0;
     double exponentials = 0;
@@ -126,7 +129,7 @@ static void to_probabilities(const mts_tensor *tensor, mts_kit_class *classes, u
         return; /* they are */
     }
     for (uint32_t i = 0; i < count; i++) {
-        classes[i].score = (float)(weight((double)classes[i].score, most) / exponentials);
+        classes[i].score = (float)(weight(mts_kit_value(tensor, classes[i].index), most) / exponentials);
     }
 }
 

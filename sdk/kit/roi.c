@@ -8,6 +8,9 @@
 #include "mts/kit.h"
 
 #define PI 3.14159265358979323846
+/* What mts_region takes. */
+#define SIDE_MOST 65536.0f
+#define CENTRE_MOST 1048576.0f
 
 /* A step of MediaPipe's graphs, and which landmarks it reads (none: a detection). */
 typedef struct step {
@@ -116,7 +119,8 @@ static mts_status make(const mts_kit_roi_rule *rule, const outline *o, mts_kit_r
                               .height = (float)(height * (double)rule->scale_y),
                               .angle = (float)turn};
     if (!isfinite(made.x) || !isfinite(made.y) || !isfinite(made.angle) || !isfinite(made.width) ||
-        !isfinite(made.height) || !(made.width > 0.0f) || !(made.height > 0.0f)) {
+        !isfinite(made.height) || !(made.width > 0.0f) || !(made.height > 0.0f) || made.width > SIDE_MOST ||
+        made.height > SIDE_MOST || fabsf(made.x) > CENTRE_MOST || fabsf(made.y) > CENTRE_MOST) {
         return MTS_STATUS_UNSUPPORTED;
     }
     *roi = made;

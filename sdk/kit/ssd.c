@@ -124,7 +124,7 @@ static uint32_t class_find(const float *scores, uint32_t classes)
 {
     uint32_t best = 1;
     for (uint32_t c = 2; c < classes; c++) {
-        best = scores[c] > scores[best] ? c : best;
+        best = scores[c] > scores[best] || isnan(scores[best]) ? c : best;
     }
     return best;
 }

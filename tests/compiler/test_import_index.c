@@ -4,6 +4,8 @@
  */
 #include "import_fixture.h"
 
+#define ONNX_INT32 6
+
 /* A constant [3,4] of 0..11 named "m". */
 static void matrix(void)
 {
@@ -225,6 +227,47 @@ static void equations_that_do_not_fit_are_refused(void **state)
     }
 }
 
+static void an_equation_without_an_operand_is_refused(void **state)
+{
+    (void)state;
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "a", ONNX_FLOAT, INTS(2));
+    onnx_model_node(&model, "Einsum", "a,,a", "y");
+    onnx_model_attr_text(&model, "equation", "i,i,i->i");
+    onnx_model_output(&model, "y");
+    refused(MTS_STATUS_MALFORMED, "operand is missing");
+}
+
+/* What no update meets keeps its number, also where the type has no infinity. */
+static void updates_by_the_smaller_number_leave_the_others(void **state)
+{
+    static const int32_t data[3] = {5, -6, 7};
+    static const int32_t update[1] = {-9};
+    static const int64_t zero[1] = {0};
+    (void)state;
+    onnx_model_begin(&model, 18);
+    onnx_model_tensor(&model, "x", ONNX_INT32, 1, DIMS(3), data, sizeof data);
+    onnx_model_tensor(&model, "u", ONNX_INT32, 1, DIMS(1), update, sizeof update);
+    onnx_model_tensor(&model, "i", ONNX_INT64, 1, DIMS(1), zero, sizeof zero);
+    onnx_model_node(&model, "ScatterElements", "x,i,u", "s");
+    onnx_model_attr_text(&model, "reduction", "min");
+    onnx_model_node(&model, "Cast", "s", "y");
+    onnx_model_attr_int(&model, "to", ONNX_FLOAT);
+    onnx_model_output(&model, "y");
+    NUMBERS(imported(), -9, -6, 7);
+}
+
+/* 17 GB of positions would be written before the first of them is used. */
+static void a_few_bytes_of_a_model_do_not_take_all_memory(void **state)
+{
+    (void)state;
+    onnx_model_begin(&model, 18);
+    onnx_model_input(&model, "x", ONNX_FLOAT, INTS(1, 2147483647));
+    onnx_model_node(&model, "Trilu", "x", "y");
+    onnx_model_output(&model, "y");
+    refused(MTS_STATUS_LIMIT, "bytes");
+}
+
 static void constants_without_elements_are_refused_or_change_nothing(void **state)
 {
     (void)state;
@@ -378,6 +421,9 @@ int main(void)
         TEST(the_number_of_results_must_be_known),
         TEST(equations_become_products_sums_and_transposes),
         TEST(equations_that_do_not_fit_are_refused),
+        TEST(an_equation_without_an_operand_is_refused),
+        TEST(updates_by_the_smaller_number_leave_the_others),
+        TEST(a_few_bytes_of_a_model_do_not_take_all_memory),
         TEST(constants_without_elements_are_refused_or_change_nothing),
         TEST(samples_of_volumes_are_refused),
         TEST(suppression_of_boxes_is_left_to_the_app),

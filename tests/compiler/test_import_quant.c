@@ -42,6 +42,27 @@ static void end_conv(const char *inputs, int axis)
     onnx_model_output(&model, "y");
 }
 
+/* The codes of a constant are read as what they are, also where its scale comes at run time. */
+static void constants_with_run_time_scales_are_read_as_their_own_type(void **state)
+{
+    (void)state;
+    onnx_model_begin(&model, 21);
+    onnx_model_input(&model, "s", ONNX_FLOAT, 0, NULL);
+    onnx_model_tensor(&model, "w", ONNX_INT8, 1, DIMS(8), codes, sizeof codes);
+    onnx_model_node(&model, "DequantizeLinear", "w,s", "y");
+    onnx_model_output(&model, "y");
+    const mts_graph *graph = imported();
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        float numbers[8];
+        const mts_value *value = &graph->values[v];
+        if (value->block_count > 0 && mts_shape_count(&value->shape) == 8) {
+            mts_value_read_f32(value, numbers);
+            assert_float_equal(numbers[0], -128, 0);
+            assert_float_equal(numbers[7], 64, 0);
+        }
+    }
+}
+
 static const mts_value *operand(const mts_graph *graph, const mts_node *node, uint32_t index)
 {
     assert_true(index < node->input_count && node->inputs[index] != MTS_NONE);
@@ -395,6 +416,7 @@ static void graphs_with_misplaced_int8_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(constants_with_run_time_scales_are_read_as_their_own_type),
         TEST(weights_stay_int8_and_their_scales_multiply_channels),
         TEST(zero_points_are_subtracted_before_weights_are_stored),
         TEST(scales_along_inputs_are_multiplied_in),

@@ -173,7 +173,7 @@ static bool faces_keep(cascade *c)
 static bool whole_frame(cascade *c)
 {
     static const task_id detectors[3] = {FACE_DETECTION, PALM_DETECTION, POSE_DETECTION};
-    const mts_region stretched = {0};
+    const mts_region stretched = {.fit = MTS_FIT_STRETCH};
     for (size_t i = 0; i < 3; i++) {
         mts_kit_roi all;
         mts_kit_roi_of_frame(c->frame.width, c->frame.height, 1, 1, &all);

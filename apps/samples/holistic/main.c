@@ -138,7 +138,8 @@ static void table_print(const program *p)
                cli_bytes_text(run->stats.activation_bytes, activations, sizeof activations),
                cli_bytes_text(run->stats.peak_bytes, peak, sizeof peak));
     }
-    if (p->run_count == 2 && p->runs[0].stats.peak_bytes > p->runs[1].stats.peak_bytes) {
+    if (p->run_count == 2 && p->runs[0].stats.peak_bytes > p->runs[1].stats.peak_bytes &&
+        p->runs[0].stats.weight_bytes >= p->runs[1].stats.weight_bytes) {
         const uint64_t saved = p->runs[0].stats.peak_bytes - p->runs[1].stats.peak_bytes;
         const uint64_t shared = p->runs[0].stats.weight_bytes - p->runs[1].stats.weight_bytes;
         printf("%s needs %s less memory, %s less weights; launches are those of all twelve tasks at once\n",

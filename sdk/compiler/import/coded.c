@@ -105,7 +105,7 @@ mts_import_value *mts_import_dequantize_constant(mts_import *import, mts_import_
     const size_t count = mts_shape_count(&x->shape), run = run_of(&x->shape, &p);
     for (size_t i = 0; i < count; i++) {
         const size_t c = i / run % p.count;
-        out[i] = (float)(mts_host_load_int(x->dtype, x->data, i) - p.zero[c]) * p.scale[c];
+        out[i] = (float)((double)mts_host_load_int(x->dtype, x->data, i) - (double)p.zero[c]) * p.scale[c];
     }
     mts_import_value *y = mts_import_constant(import, MTS_TYPE_FLOAT32, &x->shape, out, lasting);
     if (y && mts_type_size(x->dtype) == 1) {

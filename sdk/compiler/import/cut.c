@@ -29,7 +29,8 @@ void mts_import_cut_keep(mts_import *import, const char *name, mts_import_value 
         return;
     }
     for (size_t i = 0; i < cut->count; i++) {
-        if (cut->kept[i].value->id == value->id) {
+        /* codes that are not computed yet have no number */
+        if (cut->kept[i].value == value || (value->id != MTS_NONE && cut->kept[i].value->id == value->id)) {
             return;
         }
     }

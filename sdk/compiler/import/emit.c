@@ -257,6 +257,10 @@ mts_import_value *mts_import_retype(mts_import *import, mts_import_value *x, mts
     if (!x || !mts_import_ok(import)) {
         return NULL;
     }
+    /* The bytes of a constant are of its own type. */
+    if (mts_import_is_const(x) && x->dtype != dtype) {
+        return mts_import_convert(import, x, dtype);
+    }
     mts_import_value *value = mts_import_constant(import, dtype, &x->shape, x->data, x->lasting);
     if (value) {
         value->id = x->id;

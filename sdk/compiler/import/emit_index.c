@@ -244,12 +244,33 @@ static value pick_rows(mts_import *import, value x, const int64_t *from, int64_t
     return x && index ? gather_constant(import, x, 0, index) : NULL;
 }
 
+/* The smallest and the largest number of a type; infinite where float32 holds them all. */
+static void ends_of(mts_type dtype, double *low, double *high)
+{
+    static const struct {
+        mts_type dtype;
+        double low, high;
+    } ends[] = {{MTS_TYPE_INT32, INT32_MIN, INT32_MAX}, {MTS_TYPE_INT16, INT16_MIN, INT16_MAX},
+                {MTS_TYPE_INT8, INT8_MIN, INT8_MAX},    {MTS_TYPE_UINT16, 0, UINT16_MAX},
+                {MTS_TYPE_UINT8, 0, UINT8_MAX},         {MTS_TYPE_BOOL, 0, 1}};
+    *low = -(double)INFINITY;
+    *high = (double)INFINITY;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (ends[i].dtype == dtype) {
+            *low = ends[i].low;
+            *high = ends[i].high;
+        }
+    }
+}
+
 /* A row that changes nothing. */
 static value neutral_row(mts_import *import, mts_type dtype, int64_t width, uint32_t how)
 {
+    double low = 0.0, high = 0.0;
+    ends_of(dtype, &low, &high);
     const double number = how == MTS_BIN_MUL   ? 1.0
-                          : how == MTS_BIN_MAX ? -(double)INFINITY
-                          : how == MTS_BIN_MIN ? (double)INFINITY
+                          : how == MTS_BIN_MAX ? low
+                          : how == MTS_BIN_MIN ? high
                                                : 0.0;
     const mts_shape row = {.rank = 2, .dims = {1, width}};
     const mts_attrs attrs = {.reshape = {.shape = row}};
@@ -257,14 +278,21 @@ static value neutral_row(mts_import *import, mts_type dtype, int64_t width, uint
     return mts_import_emit(import, MTS_OP_EXPAND, &attrs, &one, 1);
 }
 
+/* Zeros for `count` numbers, within the limits of what a model may compute; NULL: failed. */
+static int64_t *numbers_make(mts_import *import, size_t count)
+{
+    const mts_shape shape = {.rank = 1, .dims = {(int64_t)count}};
+    bool lasting = false;
+    return mts_import_alloc(import, MTS_TYPE_INT64, &shape, &lasting);
+}
+
 /* The k-th update of each row; where there is none, row `none`. */
 static int64_t *updates_of(mts_import *import, const int64_t *rows, int64_t count, int64_t row_count,
                            uint32_t k, bool *more)
 {
-    int64_t *from = mts_arena_zero(&import->scratch, (size_t)row_count, sizeof *from);
-    uint32_t *met = mts_arena_zero(&import->scratch, (size_t)row_count, sizeof *met);
+    int64_t *from = numbers_make(import, (size_t)row_count);
+    int64_t *met = numbers_make(import, (size_t)row_count);
     if (!from || !met) {
-        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a node");
         return NULL;
     }
     *more = false;
@@ -272,7 +300,7 @@ static int64_t *updates_of(mts_import *import, const int64_t *rows, int64_t coun
         from[r] = count;
     }
     for (int64_t n = 0; n < count; n++) {
-        const uint32_t number = met[rows[n]]++;
+        const int64_t number = met[rows[n]]++;
         from[rows[n]] = number == k ? n : from[rows[n]];
         *more = *more || number > k;
     }
@@ -284,18 +312,14 @@ static value place(mts_import *import, value x, value updates, const int64_t *ro
 {
     const int64_t row_count = x->shape.dims[0], count = updates->shape.dims[0];
     if (how == MTS_IMPORT_REPLACE) {
-        int64_t *from = mts_arena_zero(&import->scratch, (size_t)row_count, sizeof *from);
+        int64_t *from = numbers_make(import, (size_t)row_count);
         for (int64_t r = 0; from && r < row_count; r++) {
             from[r] = r;
         }
         for (int64_t n = 0; from && n < count; n++) {
             from[rows[n]] = row_count + n;
         }
-        if (!from) {
-            mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a node");
-            return NULL;
-        }
-        return pick_rows(import, join_rows(import, x, updates), from, row_count);
+        return from ? pick_rows(import, join_rows(import, x, updates), from, row_count) : NULL;
     }
     value source = join_rows(import, updates, neutral_row(import, x->dtype, x->shape.dims[1], how));
     bool more = true;
@@ -352,7 +376,6 @@ value mts_import_scatter_elements(mts_import *import, value x, uint32_t axis, va
     const size_t count = mts_shape_count(i);
     const mts_shape rows = {.rank = 2, .dims = {(int64_t)mts_shape_count(&shape), 1}};
     const mts_shape parts = {.rank = 2, .dims = {(int64_t)count, 1}};
-    int64_t *at = mts_arena_zero(&import->scratch, count, sizeof *at);
     bool fits = i->rank == shape.rank && mts_shape_equal(i, &updates->shape);
     for (uint32_t d = 0; fits && d < shape.rank; d++) {
         fits = d == axis || i->dims[d] <= shape.dims[d];
@@ -360,9 +383,11 @@ value mts_import_scatter_elements(mts_import *import, value x, uint32_t axis, va
     if (count == 0 && fits) {
         return x;
     }
-    if (!known_indices(import, index) || !fits || !at) {
-        mts_import_fail(import, fits ? MTS_STATUS_OUT_OF_MEMORY : MTS_STATUS_MALFORMED,
-                        fits ? "not enough memory for a node" : "indices, updates and data do not fit");
+    if (!fits) {
+        mts_import_fail(import, MTS_STATUS_MALFORMED, "indices, updates and data do not fit");
+    }
+    int64_t *at = known_indices(import, index) ? numbers_make(import, count) : NULL;
+    if (!at) {
         return NULL;
     }
     for (size_t n = 0; n < count; n++) {
@@ -440,7 +465,6 @@ value mts_import_one_hot(mts_import *import, value index, uint32_t axis, int64_t
     if (!away) {
         return NULL;
     }
-    away = mts_import_convert(import, away, dtype);
-    away = mts_import_emit_binary(import, MTS_BIN_MUL, away, mts_import_scalar(import, dtype, off - on));
-    return mts_import_emit_binary(import, MTS_BIN_ADD, away, mts_import_scalar(import, dtype, on));
+    return mts_import_emit_select(import, away, mts_import_scalar(import, dtype, off),
+                                  mts_import_scalar(import, dtype, on));
 }

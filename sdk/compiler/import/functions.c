@@ -65,6 +65,8 @@ static const Onnx__AttributeProto *read_default(mts_import *import, const mts_fu
     return (const Onnx__AttributeProto *)message;
 }
 
+#define DEFAULTS_MOST 1024
+
 static void read_defaults(mts_import *import, mts_function *function)
 {
     const ProtobufCMessage *message = &function->proto->base;
@@ -73,7 +75,11 @@ static void read_defaults(mts_import *import, mts_function *function)
     function->owned = !protobuf_c_message_descriptor_get_field(message->descriptor, FIELD_FUNCTION_DEFAULTS);
     while (function->owned ? mts_proto_extra(message, FIELD_FUNCTION_DEFAULTS, count, &bytes)
                            : mts_proto_member(message, FIELD_FUNCTION_DEFAULTS, count) != NULL) {
-        count++;
+        if (++count > DEFAULTS_MOST) {
+            mts_import_fail(import, MTS_STATUS_LIMIT, "function '%s' has more than %d default attributes",
+                            function->name, DEFAULTS_MOST);
+            return;
+        }
     }
     function->defaults = mts_arena_zero(&import->scratch, count, sizeof(*function->defaults));
     if (!function->defaults) {

@@ -129,6 +129,10 @@ static void read_equation(einsum *e)
     for (uint32_t i = 0; i < e->count && mts_import_ok(e->import); i++) {
         uint32_t dots = 0;
         e->terms[i].x = mts_import_in(e->import, i);
+        if (!e->terms[i].x) {
+            malformed(e, "an operand is missing");
+            return;
+        }
         text = read_term(e, text, &e->terms[i], e->terms[i].x->shape.rank, &dots);
         e->dots = dots > e->dots ? dots : e->dots;
         if (mts_import_ok(e->import)) {

@@ -57,7 +57,8 @@ void mts_lower_compress(mts_import *import)
                         "the condition must be known when the model is compiled");
     }
     const size_t given = mts_shape_count(&condition->shape);
-    int64_t *kept = mts_arena_zero(&import->scratch, given, sizeof *kept);
+    bool lasting = false;
+    int64_t *kept = mts_import_alloc(import, MTS_TYPE_INT64, &condition->shape, &lasting);
     if (!x || !kept || !mts_import_ok(import)) {
         return;
     }
@@ -78,10 +79,8 @@ void mts_lower_compress(mts_import *import)
 /* Numbers of all elements of a shape, for the caller to change; NULL: failed. */
 static int64_t *counting(mts_import *import, const mts_shape *shape)
 {
-    int64_t *from = mts_arena_zero(&import->scratch, mts_shape_count(shape), sizeof *from);
-    if (!from) {
-        mts_import_fail(import, MTS_STATUS_OUT_OF_MEMORY, "not enough memory for a node");
-    }
+    bool lasting = false;
+    int64_t *from = mts_import_alloc(import, MTS_TYPE_INT64, shape, &lasting);
     for (size_t i = 0; from && i < mts_shape_count(shape); i++) {
         from[i] = (int64_t)i;
     }

@@ -3,6 +3,9 @@
  */
 #include "graph/ops/common.h"
 
+/* Of an image: the kernel keeps positions inside of this range. */
+#define SIDE_MOST (1 << 20)
+
 static mts_status sample_infer(const mts_infer_call *call, mts_shape *out)
 {
     const mts_attrs_sample *sample = &call->attrs->sample;
@@ -14,6 +17,10 @@ static mts_status sample_infer(const mts_infer_call *call, mts_shape *out)
     }
     if (sample->mode > MTS_RESIZE_CUBIC || sample->padding > MTS_SAMPLE_REFLECT || sample->align > 1) {
         return mts_fail(call->error, MTS_STATUS_MALFORMED, "a mode is out of range");
+    }
+    if (x->dims[2] > SIDE_MOST || x->dims[3] > SIDE_MOST) {
+        return mts_fail(call->error, MTS_STATUS_LIMIT, "an image of %lld x %lld; at most %d rows and columns",
+                        (long long)x->dims[2], (long long)x->dims[3], SIDE_MOST);
     }
     if (grid->dims[0] != x->dims[0] || grid->dims[3] != 2) {
         char a[96], b[96];

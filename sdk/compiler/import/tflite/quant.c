@@ -21,15 +21,15 @@ static bool parameters_of(mts_tflite *model, const mts_tflite_tensor *tensor, mt
     const mts_flat_vector scales = mts_flat_list(&model->flat, &tensor->quantization, 2, 4);
     const mts_flat_vector zeros = mts_flat_list(&model->flat, &tensor->quantization, 3, 8);
     const mts_shape shape = {.rank = 1, .dims = {scales.count}};
-    bool lasting = false;
+    bool lasting[2] = {false, false};
     if (scales.count > CHANNELS_MOST || (zeros.count > 1 && zeros.count != scales.count)) {
         mts_import_fail(model->import, MTS_STATUS_MALFORMED,
                         "tensor '%s': %u scales and %u zero points do not fit", tensor->name, scales.count,
                         zeros.count);
         return false;
     }
-    float *numbers = mts_import_alloc(model->import, MTS_TYPE_FLOAT32, &shape, &lasting);
-    int64_t *points = mts_import_alloc(model->import, MTS_TYPE_INT64, &shape, &lasting);
+    float *numbers = mts_import_alloc(model->import, MTS_TYPE_FLOAT32, &shape, &lasting[0]);
+    int64_t *points = mts_import_alloc(model->import, MTS_TYPE_INT64, &shape, &lasting[1]);
     for (uint32_t i = 0; numbers && points && i < scales.count; i++) {
         const uint32_t at = zeros.count > 1 ? i : 0;
         numbers[i] = mts_flat_float_at(&model->flat, &scales, i);
@@ -38,8 +38,8 @@ static bool parameters_of(mts_tflite *model, const mts_tflite_tensor *tensor, mt
     if (!numbers || !points) {
         return false;
     }
-    *scale = mts_import_constant(model->import, MTS_TYPE_FLOAT32, &shape, numbers, lasting);
-    *zero = mts_import_constant(model->import, MTS_TYPE_INT64, &shape, points, lasting);
+    *scale = mts_import_constant(model->import, MTS_TYPE_FLOAT32, &shape, numbers, lasting[0]);
+    *zero = mts_import_constant(model->import, MTS_TYPE_INT64, &shape, points, lasting[1]);
     return *scale && *zero;
 }
 

@@ -222,21 +222,26 @@ static void bench_json(cli_json *json, const cli_bench *bench)
     cli_json_end(json, '}');
 }
 
+int cli_bench_json_end(cli_json *json, bool print, const char *path)
+{
+    char error[CLI_ERROR] = "";
+    if (path && !cli_json_write(json, path, error)) {
+        cli_json_release(json);
+        return cli_failure("bench", "%s", error);
+    }
+    if (!print) {
+        cli_json_release(json);
+        return CLI_EXIT_OK;
+    }
+    return cli_json_finish(json) ? CLI_EXIT_OK : cli_failure("bench", "no memory");
+}
+
 int cli_bench_print_json(const cli_bench *bench, bool print, const char *path)
 {
     cli_json json;
-    char error[CLI_ERROR] = "";
     if (!cli_json_begin(&json)) {
         return cli_failure("bench", "no memory");
     }
     bench_json(&json, bench);
-    if (path && !cli_json_write(&json, path, error)) {
-        cli_json_release(&json);
-        return cli_failure("bench", "%s", error);
-    }
-    if (!print) {
-        cli_json_release(&json);
-        return CLI_EXIT_OK;
-    }
-    return cli_json_finish(&json) ? CLI_EXIT_OK : cli_failure("bench", "no memory");
+    return cli_bench_json_end(&json, print, path);
 }

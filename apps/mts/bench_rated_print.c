@@ -168,18 +168,9 @@ static void rated_json(cli_json *json, cli_rated *rated)
 int cli_rated_print_json(cli_rated *rated, bool print, const char *path)
 {
     cli_json json;
-    char error[CLI_ERROR] = "";
     if (!cli_json_begin(&json)) {
         return cli_failure("bench", "no memory");
     }
     rated_json(&json, rated);
-    if (path && !cli_json_write(&json, path, error)) {
-        cli_json_release(&json);
-        return cli_failure("bench", "%s", error);
-    }
-    if (!print) {
-        cli_json_release(&json);
-        return CLI_EXIT_OK;
-    }
-    return cli_json_finish(&json) ? CLI_EXIT_OK : cli_failure("bench", "no memory");
+    return cli_bench_json_end(&json, print, path);
 }

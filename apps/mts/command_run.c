@@ -49,101 +49,15 @@ static int arguments_check(const arguments *args, mts_strategy *strategy, mts_fr
     return cli_picture_check(&args->picture, frame);
 }
 
-/* Index of a task's input by name or number; UINT32_MAX if there is none. */
-static uint32_t input_find(const cli_open *app, const char *task, const char *input)
-{
-    mts_port_desc port = {.size = sizeof port};
-    for (uint32_t i = 0; mts_bundle_input(app->bundle, task, i, &port) == MTS_STATUS_OK; i++) {
-        char number[16];
-        (void)snprintf(number, sizeof number, "%u", i);
-        if (!input || strcmp(port.name, input) == 0 || strcmp(number, input) == 0) {
-            return i;
-        }
-    }
-    return UINT32_MAX;
-}
-
-/* A --raw, taken apart. */
-typedef struct raw_input {
-    char task[256];
-    uint32_t index;
-    const char *path; /* in the argument */
-} raw_input;
-
-static int raw_parse(const cli_open *app, const char *text, raw_input *out)
-{
-    out->path = cli_split_pair(text, out->task, sizeof out->task);
-    if (!out->path) {
-        return cli_usage_error("run", "--raw takes TASK=FILE.npy or TASK:INPUT=FILE.npy, not '%s'", text);
-    }
-    char *colon = strchr(out->task, ':');
-    if (colon) {
-        *colon = '\0';
-    }
-    out->index = input_find(app, out->task, colon ? colon + 1 : NULL);
-    return out->index == UINT32_MAX
-               ? cli_failure("run", "--raw %s: the bundle has no such task or input", text)
-               : -1;
-}
-
-/* The same input twice would keep the last file without a word. */
-static int raws_check(const cli_open *app, const arguments *args)
-{
-    for (size_t i = 0; i < args->raw.count; i++) {
-        raw_input raw;
-        raw_input other;
-        const int status = raw_parse(app, args->raw.items[i], &raw);
-        if (status >= 0) {
-            return status;
-        }
-        for (size_t k = 0; k < i; k++) {
-            if (raw_parse(app, args->raw.items[k], &other) < 0 && raw.index == other.index &&
-                strcmp(raw.task, other.task) == 0) {
-                return cli_usage_error("run", "--raw %s and --raw %s give the same input", args->raw.items[k],
-                                       args->raw.items[i]);
-            }
-        }
-    }
-    return -1;
-}
-
-static int raw_set(cli_open *app, const char *text)
-{
-    raw_input raw;
-    mts_tensor tensor;
-    const int parsed = raw_parse(app, text, &raw);
-    if (parsed >= 0) {
-        return parsed;
-    }
-    if (!cli_npy_read(raw.path, &tensor, app->error)) {
-        return cli_failure("run", "%s", app->error);
-    }
-    const mts_status status = mts_session_input(app->session, raw.task, raw.index, &tensor);
-    free(tensor.data);
-    return status == MTS_STATUS_OK ? -1 : cli_failure("run", "--raw %s: %s", text, app->error);
-}
-
-/* Whether a --raw gives this input of the task. */
-static bool raw_gives(const cli_open *app, const arguments *args, const char *task, uint32_t index)
-{
-    raw_input raw;
-    bool given = false;
-    for (size_t i = 0; i < args->raw.count && !given; i++) {
-        given =
-            raw_parse(app, args->raw.items[i], &raw) < 0 && raw.index == index && strcmp(raw.task, task) == 0;
-    }
-    return given;
-}
-
 /* Every input must come from somewhere: zeros would look like answers. */
-static int inputs_check(const cli_open *app, const arguments *args)
+static int inputs_check(const cli_open *app, const arguments *args, const cli_raw_inputs *raws)
 {
     for (uint32_t i = 0; i < cli_task_count(app); i++) {
         const mts_task_desc task = cli_task(app, i);
         for (uint32_t k = 0; k < task.input_count; k++) {
             const bool picture = k == 0 && task.takes_frames && args->picture.path;
             mts_port_desc port = {.size = sizeof port};
-            if (picture || raw_gives(app, args, task.name, k)) {
+            if (picture || cli_raw_inputs_give(raws, task.name, k)) {
                 continue;
             }
             (void)mts_bundle_input(app->bundle, task.name, k, &port);
@@ -203,15 +117,12 @@ static double largest_difference(const double *a, const double *b, size_t count)
  * Gives every task its inputs. Where a --raw was given, tasks have inputs of their own: a file for one
  * of them would otherwise replace what all of them see. The picture then goes to each of the others.
  */
-static int inputs_set(cli_open *app, const arguments *args, const mts_frame *picture)
+static int inputs_set(cli_open *app, const cli_raw_inputs *raws, const mts_frame *picture)
 {
-    int status = -1;
-    for (size_t i = 0; i < args->raw.count && status < 0; i++) {
-        status = raw_set(app, args->raw.items[i]);
-    }
+    int status = cli_raw_inputs_set(app, raws);
     for (uint32_t i = 0; picture && i < cli_task_count(app) && status < 0; i++) {
         const mts_task_desc task = cli_task(app, i);
-        if (!raw_gives(app, args, task.name, 0) &&
+        if (!cli_raw_inputs_give(raws, task.name, 0) &&
             mts_session_input_frame(app->session, task.name, picture) != MTS_STATUS_OK) {
             status = cli_failure("run", "%s", app->error);
         }
@@ -225,12 +136,12 @@ static int strategy_run(cli_open *app, const arguments *args, cli_result *result
 {
     mts_ticket ticket = 0;
     const mts_frame *picture = result->picture.frame.data ? &result->picture.frame : NULL;
-    const bool separate = args->raw.count > 0;
+    const bool separate = result->raws.count > 0;
     const mts_frame *frame = separate ? NULL : picture;
     cli_open_options open = args->open;
     open.separate_inputs = separate;
     int status = cli_open_session(app, "run", &open, run->strategy);
-    status = status < 0 && separate ? inputs_set(app, args, picture) : status;
+    status = status < 0 && separate ? inputs_set(app, &result->raws, picture) : status;
     if (status >= 0) {
         return status;
     }
@@ -325,8 +236,8 @@ static int run(cli_open *app, const arguments *args, mts_strategy strategy, cons
                cli_result *result)
 {
     int status = cli_open_bundle(app, "run", &args->open, bundle);
-    status = status < 0 ? raws_check(app, args) : status;
-    status = status < 0 ? inputs_check(app, args) : status;
+    status = status < 0 ? cli_raw_inputs_find(app, &args->raw, &result->raws) : status;
+    status = status < 0 ? inputs_check(app, args, &result->raws) : status;
     status = status < 0 ? cli_decode_plan(app, &args->decode, &result->decoded) : status;
     if (status >= 0) {
         return status;
@@ -400,6 +311,7 @@ int cli_command_run(int argc, char **argv)
     cli_close(&app);
     cli_list_release(&args.decode.kinds);
     cli_picture_release(&result.picture);
+    cli_raw_inputs_release(&result.raws);
     cli_list_release(&args.raw);
     return status;
 }

@@ -5,6 +5,7 @@
 #ifndef MTS_APPS_RUN_H
 #define MTS_APPS_RUN_H
 
+#include "raw_inputs.h"
 #include "kit/answers.h"
 #include "kit/measure.h"
 #include "kit/open.h"
@@ -25,8 +26,9 @@ typedef struct cli_result {
     const char *bundle, *image_path;
     mts_device_desc device;
     cli_picture picture;
-    uint32_t top; /* answers per task */
-    bool tuned;   /* kernels were measured */
+    cli_raw_inputs raws; /* tasks have inputs of their own if there are any */
+    uint32_t top;        /* answers per task */
+    bool tuned;          /* kernels were measured */
     uint32_t run_count;
     cli_decoded *decoded;        /* [tasks of the session] */
     cli_run runs[CLI_RUNS_MOST]; /* the session is that of the last one */
